@@ -1,4 +1,5 @@
-// `npm run check`: format, lint, types and texts. Prints a table, and the output of what failed. `--verbose` lists warnings, too.
+// `npm run check`: format, lint, types and texts. Prints a table, and the output of what failed.
+// `--verbose` lists warnings, too.
 import { availableParallelism } from 'node:os';
 import { checks } from './check/checks.ts';
 import { formatResults, runChecks } from './check/run-checks.ts';

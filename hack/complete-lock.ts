@@ -1,9 +1,12 @@
-// Run after `npm install` when `npm ci` says that packages are missing from the lock file: npm leaves out the binaries
-// for other platforms when the registry does not carry them, and then refuses its own lock file. This adds them.
+// Run after `npm install` when `npm ci` says that packages are missing from the lock file: npm
+// leaves out the binaries for other platforms when the registry does not carry them, and then
+// refuses its own lock file. This adds them.
 import { readFile, writeFile } from 'node:fs/promises';
 import { posix } from 'node:path';
 
-/** The part of package-lock.json (version 3) that is used here; everything else is passed through. */
+/**
+ * The part of package-lock.json (version 3) that is used here; everything else is passed through.
+ */
 export interface LockFile {
   packages: Record<string, LockedPackage>;
 }
@@ -39,7 +42,9 @@ export function missingPackages({ packages }: LockFile): MissingPackage[] {
   );
 }
 
-/** Is the package there for its dependent: in its own node_modules, or in that of a folder above? */
+/**
+ * Is the package there for its dependent: in its own node_modules, or in that of a folder above?
+ */
 function isListed(packages: LockFile['packages'], dependent: string, name: string): boolean {
   for (let folder = dependent; ; folder = posix.dirname(folder)) {
     const at = folder === '.' ? '' : folder;
@@ -49,10 +54,12 @@ function isListed(packages: LockFile['packages'], dependent: string, name: strin
 }
 
 /**
- * The entry of a package that holds the binary for one platform, told from its name (`@oxc-parser/binding-linux-arm-musleabihf`).
- * It has no integrity: nobody could see the package. npm skips it on every other platform.
+ * The entry of a package with the binary for one platform, which its name says:
+ * `@oxc-parser/binding-linux-arm-musleabihf`. It has no integrity because the package is not
+ * available here. npm skips it on every other platform.
  *
- * @throws Error when the name tells no platform or the version is a range; such a package npm must find itself.
+ * @throws Error when the name tells no platform or the version is a range; such a package npm must
+ * find itself.
  */
 export function platformEntry({ name, version, wantedBy, dev }: MissingPackage): LockedPackage {
   const words = name.slice(name.indexOf('/') + 1).split('-');
@@ -61,7 +68,7 @@ export function platformEntry({ name, version, wantedBy, dev }: MissingPackage):
   if (os === undefined || cpu === undefined || !/^\d/.test(version)) {
     throw new Error(`${wantedBy} wants ${name}@${version}, which the registry does not have`);
   }
-  const libc = os === 'linux' ? libcOf(name) : undefined;
+  const libc = os === 'linux' ? parseLibc(name) : undefined;
   return {
     version,
     cpu: [cpu === 'armv7' ? 'arm' : cpu],
@@ -72,7 +79,7 @@ export function platformEntry({ name, version, wantedBy, dev }: MissingPackage):
   };
 }
 
-function libcOf(name: string): 'musl' | 'glibc' | undefined {
+function parseLibc(name: string): 'musl' | 'glibc' | undefined {
   if (name.includes('musl')) return 'musl';
   return name.includes('gnu') ? 'glibc' : undefined;
 }

@@ -1,4 +1,5 @@
-// `npm run generate`: writes every file that is made from something else. `npm run check` renders the same and compares.
+// `npm run generate`: writes every file that is made from something else. `npm run check` renders
+// the same and compares.
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { generators } from './generate/generators.ts';

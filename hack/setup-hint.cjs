@@ -1,5 +1,6 @@
-// Runs before `npm start` of a service, on whatever Node the machine has: before `make setup` that is an old one, which would
-// end with an error about the extension of a file, and there are no packages.
+// Runs before `npm start` of a service, on whatever Node the machine has: before `make setup` that
+// is an old one, which would end with an error about the extension of a file, and there are no
+// packages.
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 

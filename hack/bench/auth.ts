@@ -17,7 +17,10 @@ export interface AuthProcess extends ServiceProcess {
 const loopback = '127.0.0.1';
 const password = 'correct horse battery';
 
-/** Starts services/auth with a durable PostgreSQL of its own. Users are confirmed at once, so that no mail is sent. */
+/**
+ * Starts services/auth with a durable PostgreSQL of its own. Users are confirmed at once, so that
+ * no mail is sent.
+ */
 export async function startAuth(
   settings: Readonly<Record<string, string>>,
   nodeFlags: readonly string[],
@@ -95,7 +98,10 @@ interface Scenario {
   readonly requests: readonly autocannon.Request[];
 }
 
-/** services/auth: requests per second, latency and CPU, and what other requests wait while passwords are verified. */
+/**
+ * services/auth: requests per second, latency and CPU, and what other requests wait while passwords
+ * are verified.
+ */
 export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): Promise<Report> {
   const auth = await startAuth({}, nodeFlags);
   try {

@@ -18,7 +18,10 @@ export const chainDomain = 'chain';
 const extensions = 'type.googleapis.com/envoy.extensions.filters';
 const namespace = 'envoy.filters.http.ext_authz';
 
-/** Starts one Envoy with a listener for each chain. The application is a listener of it, too, so that it costs next to nothing. */
+/**
+ * Starts one Envoy with a listener for each chain. The application is a listener of it, too, so
+ * that it costs next to nothing.
+ */
 export async function startChainEnvoy(ports: {
   readonly extAuthz: number;
   readonly ratelimit: number;
@@ -47,7 +50,10 @@ export async function startChainEnvoy(ports: {
   return startEnvoy({ config, concurrency: 1 });
 }
 
-/** Both are there in every chain, so that all do the same but for the filters: plan and user where they are known. */
+/**
+ * Both are there in every chain, so that all do the same but for the filters: plan and user where
+ * they are known.
+ */
 const rateLimits = [
   {
     actions: ['plan', 'user_id'].map((key) => ({

@@ -13,8 +13,8 @@ export interface Load {
   /** HTTP/1.1 instead of HTTP/2 with prior knowledge. */
   readonly http1?: boolean;
   /**
-   * Messages of a unary gRPC method; without any, GET requests are sent. h2load sends one body, so that several bodies are
-   * sent by as many processes with one connection each.
+   * Messages of a unary gRPC method; without any, GET requests are sent. h2load sends one body, so
+   * that several bodies are sent by as many processes with one connection each.
    */
   readonly messages?: readonly Uint8Array[];
   readonly connections: number;
@@ -28,7 +28,10 @@ export interface Load {
 export interface LoadResult {
   readonly requests: number;
   readonly perSecond: number;
-  /** From the request until the end of its response. A request that h2load sent late is not counted as waiting. */
+  /**
+   * From the request until the end of its response. A request that h2load sent late is not counted
+   * as waiting.
+   */
   readonly p50Ms: number;
   readonly p99Ms: number;
 }

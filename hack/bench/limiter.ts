@@ -51,7 +51,9 @@ const scenarios: readonly Scenario[] = (['memory', 'redis'] as const).flatMap((b
   { name: `${backend}-100k-rules`, backend, keys: manyKeys, rules: manyRules },
 ]);
 
-/** services/ratelimit: decisions per second and their cost, and the time that rules take to load. */
+/**
+ * services/ratelimit: decisions per second and their cost, and the time that rules take to load.
+ */
 export async function benchLimiter(options: BenchOptions): Promise<Report> {
   const decisions: string[][] = [];
   for (const scenario of scenarios) {
@@ -161,7 +163,11 @@ function writeRequests(count: number): Uint8Array[] {
   });
 }
 
-/** Without rules the service would allow everything, and be fast. @throws Error when a descriptor has no limit. */
+/**
+ * Without rules the service would allow everything, and be fast.
+ *
+ * @throws Error when a descriptor has no limit.
+ */
 async function checkDecision(limiter: LimiterProcess): Promise<void> {
   const calls = openCalls(limiter.address);
   try {

@@ -195,8 +195,8 @@ async function measureChains({ quick, nodeFlags, progress }: BenchOptions): Prom
   cleanup.defer(auth.stop);
   const limiter = await startLimiter({ RUNTIME_ROOT: folder.path }, nodeFlags);
   cleanup.defer(limiter.stop);
-  const portOf = (address: string) => Number(address.split(':')[1]);
-  const ports = { extAuthz: portOf(auth.extAuthzAddress), ratelimit: portOf(limiter.address) };
+  const findPort = (address: string) => Number(address.split(':')[1]);
+  const ports = { extAuthz: findPort(auth.extAuthzAddress), ratelimit: findPort(limiter.address) };
   const envoy = await startChainEnvoy(ports);
   cleanup.defer(envoy.stop);
   const { access_token } = await signUp(auth.url, {});

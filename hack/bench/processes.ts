@@ -142,7 +142,8 @@ export interface ProcessUsage {
 export function readProcessUsage(pid: number): ProcessUsage {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  // The second field is the name of the program in parentheses, which may contain anything. utime and stime are 14 and 15.
+  // The second field is the name of the program in parentheses, which may contain anything. utime
+  // and stime are 14 and 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const bytes = (name: string) =>
     Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? 0) * 1024;

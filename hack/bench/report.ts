@@ -115,7 +115,9 @@ export function formatMegabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(0);
 }
 
-/** The value at or below which `percent` of the samples lie (nearest rank); NaN when there are none. */
+/**
+ * The value at or below which `percent` of the samples lie (nearest rank); NaN when there are none.
+ */
 export function percentile(samples: readonly number[], percent: number): number {
   const sorted = Float64Array.from(samples).sort();
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN;

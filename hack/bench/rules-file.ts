@@ -18,9 +18,10 @@ export function tenantName(index: number): string {
 /**
  * Writes a rule file with exactly `ruleCount` limits.
  *
- * The first ten are those that the bench's requests match: one for each user, one for each user of eight tenants, and
- * one named `generation`, whose limit tells which file is in force. All others are siblings on the first level, which
- * is where every request looks first: a lookup that is not constant shows.
+ * The first ten match the requests of the benchmark: one for each user, one for each user of eight
+ * tenants, and one named `generation`, whose limit tells which file is in force. All others are
+ * siblings on the first level, which is where every request looks first: a lookup that is not
+ * constant shows.
  *
  * @param ruleCount at least `baseRuleCount`.
  * @param generation requests_per_unit of the rule `generation`.

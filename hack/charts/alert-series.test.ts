@@ -13,7 +13,7 @@ import { startAuthServer } from '../../services/auth/test/helpers/auth-server.ts
 import { startApp as startRatelimit } from '../../services/ratelimit/test/support/start-app.ts';
 import { buildApp as buildXds, type App as XdsApp } from '../../services/xds/src/app.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
-import { isSelected, readAlerts, type Series, selectorsOf, seriesOf } from './support/alert-rules.ts';
+import { getSelectors, getSeries, isSelected, readAlerts, type Series } from './support/alert-rules.ts';
 
 t.setTimeout(120_000);
 
@@ -65,7 +65,7 @@ t.test('ratelimit: every series that an alert reads exists from the start', asyn
 t.test('xds: every series that an alert reads exists from the start', async (t) => {
   const kubeconfig = makeTextFolder(t);
   // An API server that does not answer: nothing has happened yet.
-  kubeconfig.write('config', kubeconfigOf('https://127.0.0.1:1'));
+  kubeconfig.write('config', toKubeconfig('https://127.0.0.1:1'));
   const env = {
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: `${kubeconfig.path}/config`,
@@ -88,7 +88,7 @@ t.test('xds: with a folder no alert reads the series of a cluster', async (t) =>
 
 async function allExist(t: Test, chart: string, found: readonly Series[]): Promise<void> {
   for (const { alert, expr } of await readAlerts(chart)) {
-    const selectors = selectorsOf(expr);
+    const selectors = getSelectors(expr);
     t.not(selectors.length, 0, `${alert} reads something`);
     for (const selector of selectors) {
       // Prometheus' own.
@@ -100,7 +100,7 @@ async function allExist(t: Test, chart: string, found: readonly Series[]): Promi
 }
 
 async function scrape(url: string): Promise<Series[]> {
-  return seriesOf(await (await fetch(url)).text());
+  return getSeries(await (await fetch(url)).text());
 }
 
 async function seriesOfRatelimit(t: Test, env: Readonly<Record<string, string>>): Promise<Series[]> {
@@ -139,7 +139,7 @@ async function startXds(t: Test, env: Readonly<Record<string, string>>): Promise
   return app;
 }
 
-function kubeconfigOf(server: string): string {
+function toKubeconfig(server: string): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',

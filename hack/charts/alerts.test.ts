@@ -7,7 +7,7 @@ import { findBinary } from '@tollgate/testkit/processes';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { type AlertRule, alertingCharts } from './support/alert-rules.ts';
-import { helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
+import { helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
 
 /** A file of `promtool test rules`, as far as it is looked at here. */
 interface AlertCases {
@@ -99,7 +99,7 @@ function completeCase(
 
 async function renderGroups(chart: string): Promise<readonly RuleGroup[]> {
   const values = `--values=charts/${chart}/ci/default-values.yaml`;
-  const objects = objectsOf(await renderChart(chart, [values]));
+  const objects = parseManifests(await renderChart(chart, [values]));
   const found = objects.find(({ kind }) => kind === 'PrometheusRule');
   if (found === undefined) throw new Error(`${chart} renders no PrometheusRule`);
   // promtool checks all of it.

@@ -4,10 +4,11 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
-import { chartCases, helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
+import { chartCases, helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
+import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
-// An API server is started and asked for some hundred objects, on a machine that may have other work.
+// An API server is started and asked for some hundred objects, on a machine that may have other
+// work.
 t.setTimeout(240_000);
 
 /** Kinds of others, whose definitions this API server has not. */
@@ -25,7 +26,7 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
       t.not(known.length, 0);
       const { code, stderr } = await kube.kubectl(
         ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', '-'],
-        { input: listOf(known) },
+        { input: toList(known) },
       );
       t.equal(code, 0, `${valuesFile}: ${stderr}`);
     }
@@ -34,7 +35,7 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
   await t.test('every Pod, in a namespace that enforces the profile "restricted"', async (t) => {
     await kube.apply(restrictedNamespace);
     for (const { valuesFile, objects } of rendered) {
-      const pods = podTemplatesOf(objects).map(({ name, spec }) => podOf(name, spec));
+      const pods = getPodTemplates(objects).map(({ name, spec }) => toPod(name, spec));
       if (pods.length === 0) continue;
       const { code, stderr } = await dryRun(kube, { apiVersion: 'v1', kind: 'List', items: pods });
       t.equal(code, 0, `${valuesFile}: ${stderr}`);
@@ -42,9 +43,9 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
   });
 
   await t.test('which refuses a Pod that asks for more', async (t) => {
-    const objects = objectsOf(await renderChart('xds', ['--set=podSecurityContext.runAsUser=0']));
-    const template = podTemplatesOf(objects)[0];
-    const { code, stderr } = await dryRun(kube, podOf('root', template?.spec));
+    const objects = parseManifests(await renderChart('xds', ['--set=podSecurityContext.runAsUser=0']));
+    const template = getPodTemplates(objects)[0];
+    const { code, stderr } = await dryRun(kube, toPod('root', template?.spec));
     t.equal(code, 1);
     t.match(stderr, 'violates PodSecurity "restricted');
   });
@@ -56,7 +57,10 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
 async function renderCases() {
   const rendered: { readonly valuesFile: string; readonly objects: readonly ManifestObject[] }[] = [];
   for (const { chart, valuesFile } of await chartCases())
-    rendered.push({ valuesFile, objects: objectsOf(await renderChart(chart, [`--values=${valuesFile}`])) });
+    rendered.push({
+      valuesFile,
+      objects: parseManifests(await renderChart(chart, [`--values=${valuesFile}`])),
+    });
   return rendered;
 }
 
@@ -84,7 +88,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
     return answer;
   };
   const follower = { follow: true, report: true, edit: false, secrets: false, configMaps: false };
-  const stranger = { ...follower, follow: false, report: false };
+  const unrelated = { ...follower, follow: false, report: false };
 
   await t.test('without namespaces, the xDS server follows all and changes nothing', async (t) => {
     await applyRights(kube, []);
@@ -103,7 +107,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
 
   await t.test('with namespaces, it has rights in these only', async (t) => {
     await applyRights(kube, ['--set=xds.watchNamespaces={kube-public}']);
-    t.strictSame(await soon(() => rightsIn('default'), stranger), stranger);
+    t.strictSame(await soon(() => rightsIn('default'), unrelated), unrelated);
     t.strictSame(await soon(() => rightsIn('kube-public'), follower), follower);
   });
 
@@ -115,7 +119,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
     }
   });
 
-  await t.test('whoever may edit a namespace may set its limits, and may not write statuses', async (t) => {
+  await t.test('edit rights in a namespace include limits, not statuses', async (t) => {
     const { stdout } = await kube.kubectl([
       ...['create', '--dry-run=client', '-o', 'yaml', 'rolebinding', 'ann'],
       ...['--clusterrole=tollgate-ratelimitconfigs-edit', '--user=ann', '--namespace=default'],
@@ -130,7 +134,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
 
 const patchStatus = ['patch', 'ratelimitconfigs.ratelimit.tollgate.dev', '--subresource=status'];
 
-/** What the API server says to `kubectl auth can-i`, asked in the name of somebody. */
+/** The result of `kubectl auth can-i` for a user. */
 async function mayDo(kube: KubeApiserver, user: string, what: readonly string[]): Promise<boolean> {
   const { stdout } = await kube.kubectl(['auth', 'can-i', ...what, `--as=${user}`]);
   return stdout.trim() === 'yes';
@@ -139,8 +143,8 @@ async function mayDo(kube: KubeApiserver, user: string, what: readonly string[])
 /** Applies the service accounts and roles of all services and what binds them. */
 async function applyRights(kube: KubeApiserver, args: readonly string[]): Promise<void> {
   const small = '--values=charts/tollgate/ci/small-values.yaml';
-  const objects = objectsOf(await renderChart('tollgate', [small, '--set=crds.enabled=false', ...args]));
-  await kube.apply(listOf(objects.filter(({ kind }) => /Role(Binding)?$|^ServiceAccount$/.test(kind))));
+  const objects = parseManifests(await renderChart('tollgate', [small, '--set=crds.enabled=false', ...args]));
+  await kube.apply(toList(objects.filter(({ kind }) => /Role(Binding)?$|^ServiceAccount$/.test(kind))));
 }
 
 const restrictedNamespace = `
@@ -152,7 +156,7 @@ metadata:
     pod-security.kubernetes.io/enforce: restricted
 `;
 
-const podOf = (name: string, spec: unknown) => ({
+const toPod = (name: string, spec: unknown) => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name, namespace: 'restricted' },
@@ -160,7 +164,7 @@ const podOf = (name: string, spec: unknown) => ({
 });
 
 /** JSON is YAML. */
-const listOf = (items: readonly unknown[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+const toList = (items: readonly unknown[]) => JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
 
 const dryRun = (kube: KubeApiserver, object: unknown) =>
   kube.kubectl(['create', '--dry-run=server', '--validate=strict', '-f', '-'], {

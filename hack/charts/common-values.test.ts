@@ -11,12 +11,12 @@ import { publishCommands } from '../release/publish.ts';
 import {
   clusterArguments,
   helmIsMissing,
-  objectsOf,
+  parseManifests,
   releaseRegistry,
   renderChart,
   runHelm,
 } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
+import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
 t.setTimeout(120_000);
 const skip = helmIsMissing();
@@ -69,7 +69,7 @@ t.test('fields of the Deployment and its Pods', { skip }, async (t) => {
   });
   t.match(full('ServiceAccount'), { metadata: { labels: { team: 'platform' } } });
   const own = await rendered('xds', ['--set=lifecycle.preStop.sleep.seconds=20']);
-  t.match(podTemplatesOf([own('Deployment') ?? missing()])[0]?.spec, {
+  t.match(getPodTemplates([own('Deployment') ?? missing()])[0]?.spec, {
     containers: [{ lifecycle: { preStop: { sleep: { seconds: 20 } } } }],
   });
 });
@@ -223,7 +223,7 @@ t.test(
   async (t) => {
     const pinned = ['auth', 'ratelimit', 'xds'].map((chart) => `--set=${chart}.image.tag=pinned`);
     const args = ['--values=charts/tollgate/ci/small-values.yaml', ...pinned];
-    const podsOf = async (folder: string) => {
+    const getPods = async (folder: string) => {
       const { code, stdout, stderr } = await runHelm([
         'template',
         'tg',
@@ -232,7 +232,7 @@ t.test(
         ...args,
       ]);
       t.equal(code, 0, stderr);
-      const deployments = objectsOf(stdout).filter(({ kind }) => kind === 'Deployment');
+      const deployments = parseManifests(stdout).filter(({ kind }) => kind === 'Deployment');
       t.equal(deployments.length, 3);
       return deployments.map(({ spec }) => (spec as { readonly template: unknown }).template);
     };
@@ -242,15 +242,17 @@ t.test(
       const text = await readFile(path, 'utf8');
       await writeFile(path, text.replaceAll(packageJson.version, '99.0.0'));
     }
-    const now = await podsOf('charts/tollgate');
-    t.strictSame(await podsOf('charts/tollgate'), now, 'the same, again and again');
-    t.strictSame(await podsOf(`${next}/tollgate`), now, 'the same in the next version');
+    const now = await getPods('charts/tollgate');
+    t.strictSame(await getPods('charts/tollgate'), now, 'the same, again and again');
+    t.strictSame(await getPods(`${next}/tollgate`), now, 'the same in the next version');
   },
 );
 
 t.test('the values for Argo CD and Flux in the README are ones that the chart takes', { skip }, async (t) => {
   const page = await readFile('charts/README.md', 'utf8');
-  const documents = [...page.matchAll(/```yaml\n(.*?)```/gs)].flatMap(([, text = '']) => objectsOf(text));
+  const documents = [...page.matchAll(/```yaml\n(.*?)```/gs)].flatMap(([, text = '']) =>
+    parseManifests(text),
+  );
   // Our own page; what is missing renders no chart.
   const application = documents.find(({ kind }) => kind === 'Application')?.spec as {
     readonly source: { readonly helm: { readonly valuesObject: object } };
@@ -263,7 +265,7 @@ t.test('the values for Argo CD and Flux in the README are ones that the chart ta
   }
 });
 
-t.test('the images of the charts are those that the release workflow publishes', { skip }, async (t) => {
+t.test('the charts use the images that the release workflow publishes', { skip }, async (t) => {
   // Our own file; a job without a registry fails below.
   const workflow = load(await readFile('.github/workflows/release.yaml', 'utf8')) as {
     readonly jobs: { readonly release: { readonly env: { readonly IMAGE_REGISTRY: string } } };
@@ -286,8 +288,10 @@ t.test('the images of the charts are those that the release workflow publishes',
     .flatMap((command) => command.filter((argument) => argument.startsWith('--tag=')))
     .map((argument) => argument.replace('--tag=', ''));
   t.equal(published.length, services.length);
-  const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']));
-  const used = podTemplatesOf(objects).flatMap(({ spec }) =>
+  const objects = parseManifests(
+    await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']),
+  );
+  const used = getPodTemplates(objects).flatMap(({ spec }) =>
     [...(spec.initContainers ?? []), ...spec.containers].map(({ image }) => image),
   );
   t.strictSame(new Set(used), new Set(published));
@@ -298,7 +302,7 @@ t.test('the images of the charts are those that the release workflow publishes',
  * several.
  */
 async function rendered(chart: string, args: readonly string[]) {
-  const objects = skip === false ? objectsOf(await renderChart(chart, args)) : [];
+  const objects = skip === false ? parseManifests(await renderChart(chart, args)) : [];
   return (kind: string, name?: string): ManifestObject | undefined =>
     objects.find((object) => object.kind === kind && (name === undefined || object.metadata.name === name));
 }

@@ -9,19 +9,19 @@ import t, { type Test } from 'tap';
 import { documentSteps } from '../e2e/support/document-shell.ts';
 import { programmed, statusWhen } from '../e2e/support/limits.ts';
 import { startAuth, startAuthDatabase, startLimiter, startReplica } from '../e2e/support/processes.ts';
-import { statusesOf } from '../e2e/support/requests.ts';
-import { clusterArguments, helmIsMissing, objectsOf, runHelm } from './support/helm.ts';
+import { getStatuses } from '../e2e/support/requests.ts';
+import { clusterArguments, helmIsMissing, parseManifests, runHelm } from './support/helm.ts';
 import {
-  addressOf,
-  configOf,
   exampleFile,
   exampleObject,
-  hostOf,
+  getPodTemplates,
   onLoopback,
-  podTemplatesOf,
+  parseConfig,
   readExamples,
   servicePorts,
   serviceReferences,
+  toAddress,
+  toServiceHost,
 } from './support/manifests.ts';
 
 // An API server, a database and three services are started, on a machine that may have other work.
@@ -49,7 +49,7 @@ async function renderRelease() {
     ...['--values=charts/tollgate/ci/dev-values.yaml', '--set=auth.routes.existingConfigMap=shop-access'],
   ]);
   if (code !== 0) throw new Error(`helm template: ${stderr}`);
-  return objectsOf(stdout);
+  return parseManifests(stdout);
 }
 
 t.test('the README has a command for each file, and a file for each command', async (t) => {
@@ -61,7 +61,7 @@ t.test('the README has a command for each file, and a file for each command', as
 t.test('every Service and port that an example names is one that the charts render', { skip }, async (t) => {
   const release = servicePorts(await renderRelease());
   const own = servicePorts(examples.flatMap(({ objects }) => objects));
-  const there = new Set([...release, ...own].map(addressOf));
+  const there = new Set([...release, ...own].map(toAddress));
   const names = new Set(release.map(({ host }) => host.split('.')[0]));
   for (const { path, text, objects } of examples) {
     const configs = objects
@@ -72,7 +72,7 @@ t.test('every Service and port that an example names is one that the charts rend
     const documents = objects.length === 0 ? [load(text)] : [...objects, ...configs];
     const references = serviceReferences(documents, 'shop');
     for (const reference of references)
-      t.ok(there.has(addressOf(reference)), `${path}: ${addressOf(reference)}`);
+      t.ok(there.has(toAddress(reference)), `${path}: ${toAddress(reference)}`);
     for (const [name] of text.matchAll(/\btollgate-[\w-]+/g)) t.ok(names.has(name), `${path}: ${name}`);
   }
   const proxies = examples.filter(({ path }) => /proxy|policies|istio\/install/.test(path));
@@ -92,7 +92,7 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
   await applyAsTheReadmeSays(t, kube);
 
   await t.test('their Pods are restricted ones, as their namespace wants', async (t) => {
-    const pods = podTemplatesOf(examples.flatMap(({ objects }) => objects));
+    const pods = getPodTemplates(examples.flatMap(({ objects }) => objects));
     t.strictSame(new Set(pods.map(({ of }) => of)), new Set(['Deployment envoy', 'Deployment shop']));
     for (const { name, spec } of pods) {
       const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' }, spec };
@@ -109,13 +109,16 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
   const services = await startServices(t, kube);
   await t.test('Envoy: identity and limits decide', async (t) => {
     const proxy = exampleObject(examples, 'examples/envoy/proxy.yaml', 'ConfigMap');
-    const envoy = await startEnvoy({ config: onLoopback(configOf(proxy, 'envoy.yaml'), services) });
+    const envoy = await startEnvoy({ config: onLoopback(parseConfig(proxy, 'envoy.yaml'), services) });
     t.teardown(envoy.stop);
     await decides(t, `http://127.0.0.1:${envoy.port}`, 'ada@example.com');
   });
 });
 
-/** Applies each file by the command of the README, in its order; files with kinds of others are none of this API server. */
+/**
+ * Applies each file by the command of the README, in its order; files with kinds of others are none
+ * of this API server.
+ */
 async function applyAsTheReadmeSays(t: Test, kube: KubeApiserver): Promise<void> {
   await t.test('kubectl apply takes what is Kubernetes’ own and ours', async (t) => {
     const kinds = examples.flatMap(({ objects }) => objects.map(({ kind }) => kind));
@@ -149,7 +152,10 @@ async function applyAsTheReadmeSays(t: Test, kube: KubeApiserver): Promise<void>
 /** Starts what the examples are in front of; answers where the Services are, by `host:port`. */
 async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<string, number>> {
   const folder = makeTextFolder(t);
-  const access = configOf(exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap'), 'routes.yaml');
+  const access = parseConfig(
+    exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap'),
+    'routes.yaml',
+  );
   folder.write('routes.yaml', dump(access));
   const [auth, xds, echo] = await Promise.all([
     startAuthDatabase(t).then((url) =>
@@ -159,25 +165,25 @@ async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<
     startEcho(),
   ]);
   t.teardown(echo.stop);
-  // A year hardly ends amidst a test that counts.
+  // A year hardly ends during the test.
   const limits = exampleFile(examples, 'examples/shop/limits.yaml').text;
   await kube.apply(limits.replaceAll('unit: Minute', 'unit: Year'));
   const limiter = await startLimiter(xds.address);
   t.teardown(limiter.stop);
   await statusWhen(kube, 'shop', (status) => programmed(status) && status.rules === 3, 'shop');
   return new Map([
-    [`${hostOf('shop', 'shop')}:8080`, echo.port],
-    [`${hostOf('tollgate-auth', 'tollgate')}:9002`, Number(new URL(auth.url).port)],
-    [`${hostOf('tollgate-auth-headless', 'tollgate')}:9001`, auth.extAuthzPort],
-    [`${hostOf('tollgate-ratelimit-headless', 'tollgate')}:8081`, limiter.grpcPort],
+    [`${toServiceHost('shop', 'shop')}:8080`, echo.port],
+    [`${toServiceHost('tollgate-auth', 'tollgate')}:9002`, Number(new URL(auth.url).port)],
+    [`${toServiceHost('tollgate-auth-headless', 'tollgate')}:9001`, auth.extAuthzPort],
+    [`${toServiceHost('tollgate-ratelimit-headless', 'tollgate')}:8081`, limiter.grpcPort],
   ]);
 }
 
 /** What the README promises of the proxy at an address. */
 async function decides(t: Test, url: string, email: string): Promise<void> {
-  t.strictSame(await statusesOf(`${url}/`, undefined, 1), [200], 'what is public');
-  t.strictSame(await statusesOf(`${url}/orders`, undefined, 1), [401], 'without a token');
-  t.strictSame(await statusesOf(`${url}/health`, undefined, 1), [403], 'what is denied to all');
+  t.strictSame(await getStatuses(`${url}/`, undefined, 1), [200], 'what is public');
+  t.strictSame(await getStatuses(`${url}/orders`, undefined, 1), [401], 'without a token');
+  t.strictSame(await getStatuses(`${url}/health`, undefined, 1), [403], 'what is denied to all');
 
   const signedUp = await fetch(`${url}/auth/signup`, {
     method: 'POST',
@@ -196,6 +202,6 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   // Parsed boundary: what the echo answers.
   const { headers } = (await answer.json()) as EchoedRequest;
   t.match(headers, { 'x-auth-user-id': user.id, 'x-auth-plan': 'free', 'x-auth-role': 'authenticated' });
-  t.strictSame(await statusesOf(`${url}/admin`, token, 1), [403], 'a role that the user has not');
-  t.strictSame(await statusesOf(`${url}/orders`, token, 10), [...Array(9).fill(200), 429], 'ten requests');
+  t.strictSame(await getStatuses(`${url}/admin`, token, 1), [403], 'a role that the user has not');
+  t.strictSame(await getStatuses(`${url}/orders`, token, 10), [...Array(9).fill(200), 429], 'ten requests');
 }

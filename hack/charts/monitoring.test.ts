@@ -4,14 +4,14 @@ import t from 'tap';
 import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/stats/names.ts';
 import { filesBelow } from '../generate/render.ts';
 import { readAlerts } from './support/alert-rules.ts';
-import { helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
+import { helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
 
 const services = ['auth', 'ratelimit', 'xds'] as const;
 
 // For alerts, alert-series.test.ts reads the metrics of running services.
 t.test('dashboards read metrics that exist', async (t) => {
   for (const service of services) {
-    const known = await metricsOf(service);
+    const known = await getMetrics(service);
     const text = await readFile(`charts/${service}/dashboard.yaml`, 'utf8');
     const read = [...text.matchAll(/\b(\w+)\{\$OWN/g)].map(([, name = '']) => name);
     t.not(read.length, 0, `${service} reads something`);
@@ -52,7 +52,7 @@ t.test('every alert has a section of its own in docs/alerts.md, with its severit
 t.test('a dashboard is one that Grafana can read', { skip: helmIsMissing() }, async (t) => {
   for (const service of services) {
     const valuesFile = `charts/${service}/ci/${service === 'ratelimit' ? 'mtls' : 'full'}-values.yaml`;
-    const objects = objectsOf(await renderChart(service, [`--values=${valuesFile}`]));
+    const objects = parseManifests(await renderChart(service, [`--values=${valuesFile}`]));
     const config = objects.find(({ metadata }) => metadata.name.endsWith('-dashboard'));
     // Ours, and made just now.
     const [json = ''] = Object.values(config?.data as Record<string, string>);
@@ -66,8 +66,8 @@ t.test('a dashboard is one that Grafana can read', { skip: helmIsMissing() }, as
   }
 });
 
-/** Names of metrics in the code of a service, those of Node.js, and of the limiter those that its statistics become. */
-async function metricsOf(service: string): Promise<Set<string>> {
+/** Names of metrics in the code of a service, of Node.js, and of the limiter's statistics. */
+async function getMetrics(service: string): Promise<Set<string>> {
   const folder = `services/${service}/src`;
   const files = (await filesBelow(folder)).filter((file) => file.endsWith('.ts'));
   const texts = await Promise.all(files.map((file) => readFile(`${folder}/${file}`, 'utf8')));

@@ -8,7 +8,7 @@ import { manifest } from '../e2e/support/limits.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
 import { kubectl } from './kubelet/node.ts';
 import { runHelm } from './support/helm.ts';
-import { checkoutImageOf, createNamespace, freePortArguments, podSuite } from './support/releases.ts';
+import { createNamespace, findCheckoutImage, freePortArguments, podSuite } from './support/releases.ts';
 import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
 // A cluster, data stores and all services, three times, on a machine that may have other work.
@@ -32,7 +32,7 @@ podSuite(
     const address = someAddress();
     const kubelet = await startKubelet(t, kube, {
       namespace,
-      imageOf: checkoutImageOf,
+      findImage: findCheckoutImage,
       hosts: { 'tg-dev-postgresql': address, 'tg-dev-valkey': address },
       standIns: {
         postgres: ({ POSTGRES_PASSWORD: password = '' }) => startDevPostgresql(t, { address, password }),
@@ -138,9 +138,12 @@ podSuite(
   { skip: kubeControllersAreMissing() },
 );
 
-/** What the roles do that every cluster has for the people of a namespace, when the chart adds to them. */
+/**
+ * What the roles do that every cluster has for the people of a namespace, when the chart adds to
+ * them.
+ */
 async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
-  await t.test('whoever may view or edit a namespace may do so with its limits', async (t) => {
+  await t.test('view and edit rights in a namespace include its limits', async (t) => {
     for (const role of ['view', 'edit'])
       await kube.kubectl([
         ...['create', 'rolebinding', role, `--clusterrole=${role}`, `--user=${role}`],

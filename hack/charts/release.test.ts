@@ -17,16 +17,16 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
   };
   const get = async (...args: string[]) =>
     (await kube.kubectl(['get', '--ignore-not-found', '-o', 'name', ...args])).stdout;
-  const imageOf = async (deployment: string) =>
+  const findImage = async (deployment: string) =>
     (await kube.kubectl(['get', deployment, '-o', 'jsonpath={.spec.template.spec.containers[0].image}']))
       .stdout;
   /** By service, as JSON: Pods restart when it changes. */
   const podTemplates = async (): Promise<Readonly<Record<string, string>>> => {
-    const templateOf = async (service: string) =>
+    const getTemplate = async (service: string) =>
       (await kube.kubectl(['get', `deployment/tollgate-${service}`, '-o', 'jsonpath={.spec.template}']))
         .stdout;
     const [auth = '', ratelimit = '', xds = ''] = await Promise.all(
-      ['auth', 'ratelimit', 'xds'].map(templateOf),
+      ['auth', 'ratelimit', 'xds'].map(getTemplate),
     );
     return { auth, ratelimit, xds };
   };
@@ -45,10 +45,10 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
 
   await t.test('is upgraded and rolled back', async (t) => {
     await helm('upgrade', 'tollgate', chart, ...dev, '--set=xds.image.tag=next');
-    t.equal(await imageOf('deployment/tollgate-xds'), `${releaseRegistry}/tollgate/xds:next`);
+    t.equal(await findImage('deployment/tollgate-xds'), `${releaseRegistry}/tollgate/xds:next`);
     await helm('rollback', 'tollgate', '1');
     t.equal(
-      await imageOf('deployment/tollgate-xds'),
+      await findImage('deployment/tollgate-xds'),
       `${releaseRegistry}/tollgate/xds:${packageJson.version}`,
     );
   });
@@ -79,7 +79,7 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
   });
 
   await t.test(
-    'restarts Pods that ran before there was a Secret, and not those that waited for it',
+    'restarts Pods that ran before the Secret existed, and no Pods that waited for it',
     async (t) => {
       const values = ['--set=crds.enabled=false,auth.enabled=false,xds.enabled=false'];
       const store = '--set=ratelimit.settings.KVSTORE_URL=redis:6379';

@@ -6,12 +6,12 @@ import {
   chartCases,
   clusterArguments,
   helmIsMissing,
-  objectsOf,
+  parseManifests,
   releaseRegistry,
   renderChart,
   runHelm,
 } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
+import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
 t.setTimeout(180_000);
 const skip = helmIsMissing();
@@ -85,7 +85,7 @@ t.test('durations are taken as the services take them', { skip }, async (t) => {
     t.equal((await template('auth', [`--set=${value}`])).code, 0, value);
 });
 
-t.test('what nobody can guess is asked for, by the name of the value', { skip }, async (t) => {
+t.test('missing required values are named in the error', { skip }, async (t) => {
   const missing = async (chart: string, ...args: string[]) =>
     (await runHelm(['template', 'tg', `charts/${chart}`, ...clusterArguments, ...args])).stderr;
   const beginning = 'these values are missing or wrong:\n ';
@@ -136,21 +136,17 @@ t.test('all that is missing is in one message, whichever chart needs it', { skip
   ]);
 });
 
-t.test(
-  'the settings that are asked for are those that the service cannot start without',
-  { skip },
-  async (t) => {
-    const required = serviceCharts
-      .flatMap(({ settings, settingDefaults }) =>
-        Object.values(settings).filter(({ env, secret }) => !secret && settingDefaults[env] === undefined),
-      )
-      .filter(({ fallback }) => fallback === undefined)
-      .map(({ env }) => env);
-    const { stderr } = await runHelm(['template', 'tg', 'charts/auth', ...clusterArguments]);
-    const named = [...stderr.matchAll(/settings\.(\w+)/g)].map(([, env]) => env);
-    t.strictSame(new Set(named), new Set(required));
-  },
-);
+t.test('required values are the settings that the service cannot start without', { skip }, async (t) => {
+  const required = serviceCharts
+    .flatMap(({ settings, settingDefaults }) =>
+      Object.values(settings).filter(({ env, secret }) => !secret && settingDefaults[env] === undefined),
+    )
+    .filter(({ fallback }) => fallback === undefined)
+    .map(({ env }) => env);
+  const { stderr } = await runHelm(['template', 'tg', 'charts/auth', ...clusterArguments]);
+  const named = [...stderr.matchAll(/settings\.(\w+)/g)].map(([, env]) => env);
+  t.strictSame(new Set(named), new Set(required));
+});
 
 t.test('required settings may come from a Secret or a variable of their own', { skip }, async (t) => {
   const code = async (...args: string[]) =>
@@ -177,7 +173,7 @@ t.test(
       '--set=secretSettings.KVSTORE_URL.name=redis',
       '--set=secretSettings.KVSTORE_URL.key=url',
     ];
-    const [container] = await containersOf('ratelimit', fromSecret);
+    const [container] = await getContainers('ratelimit', fromSecret);
     t.match(
       container?.env?.find(({ name }) => name === 'KVSTORE_URL'),
       { valueFrom: { secretKeyRef: { name: 'redis', key: 'url' } } },
@@ -193,7 +189,7 @@ t.test('names of releases and namespaces are text, whatever YAML would make of t
     ...['template', 'true', 'charts/tollgate', '--namespace=123', ...clusterArguments],
     ...['--values=charts/tollgate/ci/dev-values.yaml', secret],
   ]);
-  const manifests = objectsOf(stdout);
+  const manifests = parseManifests(stdout);
   t.ok(manifests.length > 20, stderr);
   const found = manifests.flatMap((manifest) =>
     valuesAt(manifest, /^(namespace|app.kubernetes.io\/instance)$/),
@@ -202,7 +198,7 @@ t.test('names of releases and namespaces are text, whatever YAML would make of t
 });
 
 t.test('a number is written in full, whatever its size', { skip }, async (t) => {
-  const variables = await variablesOf('ratelimit', [
+  const variables = await getVariables('ratelimit', [
     '--values=charts/ratelimit/ci/files-values.yaml',
     '--set=settings.XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=67108864',
   ]);
@@ -212,14 +208,14 @@ t.test('a number is written in full, whatever its size', { skip }, async (t) => 
 });
 
 t.test('a setting comes before what the chart works out, and text is not filled in', { skip }, async (t) => {
-  const xds = await variablesOf('xds', ['--set=settings.XDS_LEASE_NAME=reports']);
+  const xds = await getVariables('xds', ['--set=settings.XDS_LEASE_NAME=reports']);
   t.equal(xds.get('XDS_LEASE_NAME'), 'reports');
-  const auth = await variablesOf('auth', ['--values=charts/auth/ci/full-values.yaml']);
+  const auth = await getVariables('auth', ['--values=charts/auth/ci/full-values.yaml']);
   t.equal(auth.get('SVC_SMS_TEMPLATE'), 'Your code is {{ .Code }}');
 });
 
 t.test('the Secret with the authority of a store turns TLS to it on', { skip }, async (t) => {
-  const variables = await variablesOf('ratelimit', [
+  const variables = await getVariables('ratelimit', [
     ...['redis.tls.existingSecret=redis-ca', 'redis.tls.clientCertificate=true'].map(
       (value) => `--set=${value}`,
     ),
@@ -241,7 +237,7 @@ t.test('the Secret with the authority of a store turns TLS to it on', { skip }, 
 
 t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t) => {
   const probes = async (chart: string, ...args: string[]) => {
-    const [container] = await containersOf(chart, args);
+    const [container] = await getContainers(chart, args);
     return { readiness: container?.readinessProbe, liveness: container?.livenessProbe };
   };
   t.match(await probes('xds', '--set=tls.mode=none'), {
@@ -258,7 +254,7 @@ t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t
 });
 
 t.test('images are named by registry, tag or digest', { skip }, async (t) => {
-  const image = async (...args: string[]) => (await containersOf('xds', args))[0]?.image;
+  const image = async (...args: string[]) => (await getContainers('xds', args))[0]?.image;
   const { version } = packageJson;
   t.equal(await image(), `${releaseRegistry}/tollgate/xds:${version}`);
   t.equal(
@@ -277,15 +273,19 @@ t.test('images are named by registry, tag or digest', { skip }, async (t) => {
 });
 
 t.test('only the xDS server has a token for the API server', { skip }, async (t) => {
-  const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/dev-values.yaml']));
-  const withToken = podTemplatesOf(objects).filter(({ spec }) => spec.automountServiceAccountToken !== false);
+  const objects = parseManifests(
+    await renderChart('tollgate', ['--values=charts/tollgate/ci/dev-values.yaml']),
+  );
+  const withToken = getPodTemplates(objects).filter(
+    ({ spec }) => spec.automountServiceAccountToken !== false,
+  );
   t.strictSame(
     withToken.map(({ of }) => of),
     ['Deployment tg-xds'],
   );
 });
 
-t.test('where limiters may call nobody, the values let them out to their store', { skip }, async (t) => {
+t.test('with a NetworkPolicy of limiters the values allow their store', { skip }, async (t) => {
   for (const { file, ports } of [
     { file: 'redis-cluster', ports: [6379] },
     { file: 'sentinel', ports: [6379, 26379] },
@@ -294,7 +294,7 @@ t.test('where limiters may call nobody, the values let them out to their store',
     const manifests = await renderChart('tollgate', [`--values=charts/tollgate/ci/${file}-values.yaml`]);
     const isPolicy = ({ kind, metadata }: ManifestObject) =>
       kind === 'NetworkPolicy' && metadata.name === 'tg-ratelimit';
-    const [policy] = objectsOf(manifests).filter(isPolicy);
+    const [policy] = parseManifests(manifests).filter(isPolicy);
     t.match(
       policy?.spec,
       { egress: [{}, { to: [{ podSelector: {} }] }, { to: [{}], ports: ports.map((port) => ({ port })) }] },
@@ -306,7 +306,7 @@ t.test('where limiters may call nobody, the values let them out to their store',
 t.test('no password is in the templates of an ordinary release', { skip }, async (t) => {
   for (const { chart, valuesFile } of await chartCases()) {
     if (valuesFile.includes('/dev-')) continue;
-    const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
+    const objects = parseManifests(await renderChart(chart, [`--values=${valuesFile}`]));
     const secrets = objects.filter(({ kind }) => kind === 'Secret');
     t.ok(
       secrets.every(({ data, stringData }) => data === undefined && stringData === undefined),
@@ -317,7 +317,7 @@ t.test('no password is in the templates of an ordinary release', { skip }, async
 
 t.test('ADS wants certificates unless the values say that it does not', { skip }, async (t) => {
   const tls = async (chart: string, pattern: RegExp, ...args: string[]) =>
-    Object.fromEntries([...(await variablesOf(chart, args))].filter(([name]) => pattern.test(name)));
+    Object.fromEntries([...(await getVariables(chart, args))].filter(([name]) => pattern.test(name)));
   const server = (...args: string[]) => tls('xds', /^XDS_GRPC_(?:OWN_CA|PLAINTEXT|TLS_CERT|CLIENT)/, ...args);
   t.strictSame(await server(), { XDS_GRPC_OWN_CA: 'true', XDS_GRPC_CLIENT_SECRETS: '' });
   t.strictSame(await server('--set=tls.limiterNamespaces={shop,default}'), {
@@ -342,8 +342,10 @@ t.test('ADS wants certificates unless the values say that it does not', { skip }
 });
 
 t.test('limiters mount the Secret that the xDS server of their release fills', { skip }, async (t) => {
-  const objects = objectsOf(await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']));
-  const limiter = podTemplatesOf(objects).find(({ of }) => of === 'Deployment tg-ratelimit');
+  const objects = parseManifests(
+    await renderChart('tollgate', ['--values=charts/tollgate/ci/small-values.yaml']),
+  );
+  const limiter = getPodTemplates(objects).find(({ of }) => of === 'Deployment tg-ratelimit');
   const secret = limiter?.spec.volumes?.find(({ name }) => name === 'xds-client')?.secret;
   t.match(secret, {
     secretName: 'tg-xds-client',
@@ -358,7 +360,7 @@ t.test('limiters mount the Secret that the xDS server of their release fills', {
 
 t.test('only limiters reach ADS, unless the values let others in', { skip }, async (t) => {
   const adsFrom = async (...args: string[]) => {
-    const objects = objectsOf(await renderChart('xds', args));
+    const objects = parseManifests(await renderChart('xds', args));
     const policy = objects.find(({ kind }) => kind === 'NetworkPolicy');
     // Ours, and made just now.
     return (policy?.spec as { ingress: { from: unknown }[] } | undefined)?.ingress[0]?.from;
@@ -374,7 +376,9 @@ t.test('only limiters reach ADS, unless the values let others in', { skip }, asy
   ]);
   const more = 'networkPolicy.from[0].ipBlock.cidr=10.0.0.0/8';
   t.strictSame(await adsFrom(`--set=${more}`), [{ podSelector }, { ipBlock: { cidr: '10.0.0.0/8' } }]);
-  const limiter = objectsOf(await renderChart('ratelimit', [])).find(({ kind }) => kind === 'Deployment');
+  const limiter = parseManifests(await renderChart('ratelimit', [])).find(
+    ({ kind }) => kind === 'Deployment',
+  );
   t.match(limiter?.spec, { template: { metadata: { labels: podSelector.matchLabels } } });
 });
 
@@ -395,13 +399,16 @@ function template(chart: string, args: readonly string[]) {
   ]);
 }
 
-async function containersOf(chart: string, args: readonly string[]): Promise<readonly ContainerSpec[]> {
-  const objects = objectsOf(await renderChart(chart, args));
-  return podTemplatesOf(objects).find(({ of }) => of.startsWith('Deployment'))?.spec.containers ?? [];
+async function getContainers(chart: string, args: readonly string[]): Promise<readonly ContainerSpec[]> {
+  const objects = parseManifests(await renderChart(chart, args));
+  return getPodTemplates(objects).find(({ of }) => of.startsWith('Deployment'))?.spec.containers ?? [];
 }
 
-async function variablesOf(chart: string, args: readonly string[]): Promise<Map<string, string | undefined>> {
-  const [container] = await containersOf(chart, args);
+async function getVariables(
+  chart: string,
+  args: readonly string[],
+): Promise<Map<string, string | undefined>> {
+  const [container] = await getContainers(chart, args);
   return new Map((container?.env ?? []).map(({ name, value }) => [name, value]));
 }
 

@@ -1,7 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import t, { type Test } from 'tap';
-import { valuesFilesOf } from '../generate/charts/charts.ts';
+import { listValuesFiles } from '../generate/charts/charts.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
 import { createNamespace, podSuite, prepareCluster, runValuesFile } from './support/releases.ts';
@@ -12,17 +12,17 @@ t.setTimeout(240_000);
 
 podSuite(t, 'the Pods of every values file of a chart of one service, installed and run', async (t, kube) => {
   const cluster = await prepareCluster(t, kube);
-  const namespaceOf = (valuesFile: string) => valuesFile.replace(/^charts\/(\w+)\/ci\/(\w+)-.*$/, '$1-$2');
+  const toNamespace = (valuesFile: string) => valuesFile.replace(/^charts\/(\w+)\/ci\/(\w+)-.*$/, '$1-$2');
   /** Of ADS, by namespace. */
   const ports = new Map<string, number>();
 
-  const limiters = (await valuesFilesOf('ratelimit')).map(namespaceOf);
+  const limiters = (await listValuesFiles('ratelimit')).map(toNamespace);
   for (const namespace of limiters) await createNamespace(kube, namespace);
   // Each has a certificate of the xDS server that makes its own.
   const args = [`--set=tls.limiterNamespaces={${limiters.join(',')}}`];
 
-  for (const valuesFile of await valuesFilesOf('xds')) {
-    const namespace = namespaceOf(valuesFile);
+  for (const valuesFile of await listValuesFiles('xds')) {
+    const namespace = toNamespace(valuesFile);
     // Those of the rate limit services call it, so it runs on.
     const [pod] = await runValuesFile(t, cluster, { chart: 'xds', valuesFile, namespace, args });
     await t.test(valuesFile, async (t) => {
@@ -31,14 +31,14 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     ports.set(namespace, pod?.port('grpc') ?? 0);
   }
 
-  for (const valuesFile of await valuesFilesOf('ratelimit')) {
+  for (const valuesFile of await listValuesFiles('ratelimit')) {
     await t.test(valuesFile, async (t) => {
       // One that makes certificates, and one that wants those of cert-manager.
       const server = valuesFile.includes('mtls') ? 'xds-full' : 'xds-default';
       const pods = await runValuesFile(t, cluster, {
         chart: 'ratelimit',
         valuesFile,
-        namespace: namespaceOf(valuesFile),
+        namespace: toNamespace(valuesFile),
         args: [`--set=rules.xds.address=tg-xds-headless.${server}:${ports.get(server)}`],
       });
       t.equal(pods.length, 1);
@@ -46,9 +46,9 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     });
   }
 
-  for (const valuesFile of await valuesFilesOf('auth')) {
+  for (const valuesFile of await listValuesFiles('auth')) {
     await t.test(valuesFile, async (t) => {
-      const namespace = namespaceOf(valuesFile);
+      const namespace = toNamespace(valuesFile);
       const pods = await runValuesFile(t, cluster, { chart: 'auth', valuesFile, namespace });
       t.equal(pods.length, 1);
       for (const pod of pods) await t.resolves(pod.askProbes());
@@ -56,10 +56,14 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
   }
 });
 
-// An API server, data stores and a score of Pods are started, on a machine that may have other work.
+// An API server, data stores and a score of Pods are started, on a machine that may have other
+// work.
 t.setTimeout(240_000);
 
-/** A values file with what it says of a cluster that this one is not, or with more of what it may say. */
+/**
+ * A values file with what it says of a cluster that this one is not, or with more of what it may
+ * say.
+ */
 interface Values {
   readonly what: string;
   readonly file: string;
@@ -121,14 +125,14 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
   const limiterNamespaces = `--set=xds.tls.limiterNamespaces={${storeCases.join(',')}}`;
   const [operator, withMemory] = await Promise.all([
     withCounterStores(t, cluster.operator),
-    // They run on: the limiters below are told of limits by this xDS server.
+    // They keep running: the limiters below use this xDS server.
     install(t, { what: 'limits-only', file: 'limits-only', args: [limiterNamespaces] }),
   ]);
   await t.test('limits-only', async (t) => {
     t.equal(withMemory.length, 2);
     for (const pod of withMemory) await t.resolves(pod.askProbes());
   });
-  const address = await managementServerOf(kube, 'limits-only');
+  const address = await findManagementServer(kube, 'limits-only');
   const args = ['--set=xds.enabled=false', `--set=ratelimit.rules.xds.address=${address}`];
   for (const file of storeCases) {
     await t.test(file, async (t) => {
@@ -143,7 +147,7 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
 });
 
 /** Of a release in a namespace: `host:port` of its headless Service. */
-async function managementServerOf(kube: KubeApiserver, namespace: string): Promise<string> {
+async function findManagementServer(kube: KubeApiserver, namespace: string): Promise<string> {
   const name = 'tg-xds-headless';
   const port = '-o=jsonpath={.spec.ports[?(@.name=="grpc")].port}';
   return `${name}.${namespace}:${await kubectl(kube, ['get', 'service', name, `--namespace=${namespace}`, port])}`;

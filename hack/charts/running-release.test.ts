@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
 import { programmed, statusWhen } from '../e2e/support/limits.ts';
-import { statusesOf } from '../e2e/support/requests.ts';
+import { getStatuses } from '../e2e/support/requests.ts';
 import { services } from '../images/build-images.ts';
 import { namespaceNode } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
@@ -13,7 +13,8 @@ import { assembleImage, type ServiceImage } from './kubelet/service-image.ts';
 import { createNamespace, freePortArguments, installRelease, podSuite } from './support/releases.ts';
 import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
-// An API server, two data stores and three services are started, on a machine that may have other work.
+// An API server, two data stores and three services are started, on a machine that may have other
+// work.
 t.setTimeout(240_000);
 
 const namespace = 'shop';
@@ -29,7 +30,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
   await kube.apply(userLimit);
   const node = await namespaceNode(t, kube, {
     namespace,
-    imageOf: (image) => images.get(image.replace(/^.*\/tollgate\/(\w+):.*$/, '$1')),
+    findImage: (image) => images.get(image.replace(/^.*\/tollgate\/(\w+):.*$/, '$1')),
     hosts: await startDataStores(t, kube),
   });
   const [xds, ratelimit, auth] = await Promise.all([
@@ -52,7 +53,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
     for (const test of tests) t.match(await node.run(test), /200/, test.metadata.name);
   });
 
-  await t.test('Envoy lets nobody in without a token, and a user as often as the limit says', async (t) => {
+  await t.test('Envoy rejects requests without a token, and limits each user', async (t) => {
     const edge = await startEdge(t, {
       limiters: { ports: [ratelimit.port('grpc')] },
       listeners: [{ name: 'ingress', failureModeDeny: true }],
@@ -60,9 +61,9 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
       rateLimits: identityRateLimits,
     });
     const url = edge.url('ingress');
-    t.strictSame(await statusesOf(url, undefined, 1), [401]);
-    t.strictSame(await statusesOf(url, await signUp(auth, 'ada@example.com'), 3), [200, 200, 429]);
-    t.strictSame(await statusesOf(url, await signUp(auth, 'ben@example.com'), 1), [200], 'counted apart');
+    t.strictSame(await getStatuses(url, undefined, 1), [401]);
+    t.strictSame(await getStatuses(url, await signUp(auth, 'ada@example.com'), 3), [200, 200, 429]);
+    t.strictSame(await getStatuses(url, await signUp(auth, 'ben@example.com'), 1), [200], 'counted apart');
   });
 
   await t.test(
@@ -71,7 +72,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
       const status = await statusWhen(kube, 'users', programmed, namespace);
       t.match(status, { rules: 1, limiters: { connected: 1, acknowledged: 1 } });
       t.notMatch(xds.logs(), /not allowed|forbidden/i);
-      t.match(await fieldOf(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), /^tg-xds-/);
+      t.match(await getField(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), /^tg-xds-/);
     },
   );
 
@@ -86,13 +87,13 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
     }
   });
 
-  await t.test('Pods end in good order when they are told to', async (t) => {
+  await t.test('Pods shut down gracefully', async (t) => {
     for (const pod of [ratelimit, auth, xds]) {
       await pod.stop();
       t.notOk(pod.isRunning());
       t.notMatch(pod.logs(), /"level":"?(fatal|60)/);
     }
-    t.equal(await fieldOf(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), '', 'the Lease is given back');
+    t.equal(await getField(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), '', 'the Lease is given back');
   });
 });
 
@@ -111,22 +112,25 @@ function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
   return new Map(services.map((name) => [name, assembleImage(name, join(folder.path, name))]));
 }
 
-/** Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release; answers their addresses. */
+/**
+ * Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release;
+ * answers their addresses.
+ */
 async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<string, string>> {
   const address = someAddress();
-  await startDevValkey(t, { address, password: await passwordOf(kube, 'tg-dev-valkey') });
-  await startDevPostgresql(t, { address, password: await passwordOf(kube, 'tg-dev-postgresql') });
+  await startDevValkey(t, { address, password: await readPassword(kube, 'tg-dev-valkey') });
+  await startDevPostgresql(t, { address, password: await readPassword(kube, 'tg-dev-postgresql') });
   return { 'tg-dev-valkey': address, 'tg-dev-postgresql': address };
 }
 
 /** What a JSONPath finds in an object of the namespace: `lease/tg-xds`. */
-async function fieldOf(kube: KubeApiserver, object: string, jsonPath: string): Promise<string> {
+async function getField(kube: KubeApiserver, object: string, jsonPath: string): Promise<string> {
   const { stdout } = await kube.kubectl(['get', object, '-n', namespace, '-o', `jsonpath=${jsonPath}`]);
   return stdout;
 }
 
-async function passwordOf(kube: KubeApiserver, secret: string): Promise<string> {
-  return Buffer.from(await fieldOf(kube, `secret/${secret}`, '{.data.password}'), 'base64').toString();
+async function readPassword(kube: KubeApiserver, secret: string): Promise<string> {
+  return Buffer.from(await getField(kube, `secret/${secret}`, '{.data.password}'), 'base64').toString();
 }
 
 /** A user who has signed up, and is signed in: the access token. */

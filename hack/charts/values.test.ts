@@ -5,19 +5,19 @@ import { readSettings as readAuthSettings } from '../../services/auth/src/config
 import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
 import { type ChartValue, readChartValues } from '../generate/charts/chart-values.ts';
-import { chartNames, meaningOf } from '../generate/charts/charts.ts';
+import { chartNames, describeValue } from '../generate/charts/charts.ts';
 import { serviceCharts } from '../generate/charts/service-charts.ts';
 import type { ContainerSpec } from './kubelet/pod-spec.ts';
-import { chartCases, helmIsMissing, objectsOf, renderChart } from './support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from './support/manifests.ts';
+import { chartCases, helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
+import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
-const valuesOf = async (chart: string) =>
+const getValues = async (chart: string) =>
   readChartValues(await readFile(`charts/${chart}/values.yaml`, 'utf8'));
 
 t.test('every setting of a service has a value of its own', async (t) => {
   for (const { name, settings, decidedBy, sometimesSecret, settingDefaults } of serviceCharts) {
-    const values = await valuesOf(name);
-    const paths = new Set(leavesOf(values).map((path) => path.map(({ key }) => key).join('.')));
+    const values = await getValues(name);
+    const paths = new Set(getLeaves(values).map((path) => path.map(({ key }) => key).join('.')));
     for (const { env, secret } of Object.values(settings)) {
       const decider = decidedBy[env];
       const path = decider ?? `${secret ? 'secretSettings' : 'settings'}.${env}`;
@@ -42,9 +42,9 @@ t.test('a default of the chart is one that the service takes', async (t) => {
 t.test('every value is explained in values.yaml and in the README', async (t) => {
   for (const chart of chartNames) {
     const readme = await readFile(`charts/${chart}/README.md`, 'utf8');
-    for (const path of leavesOf(await valuesOf(chart))) {
+    for (const path of getLeaves(await getValues(chart))) {
       const name = path.map(({ key }) => key).join('.');
-      t.not(meaningOf(path), '', `${chart}: ${name} has a comment`);
+      t.not(describeValue(path), '', `${chart}: ${name} has a comment`);
       t.ok(readme.includes(`| \`${name}\` `), `${chart}: ${name} is in the README`);
     }
   }
@@ -80,10 +80,10 @@ list:
   t.end();
 });
 
-function leavesOf(values: readonly ChartValue[], parents: readonly ChartValue[] = []): ChartValue[][] {
+function getLeaves(values: readonly ChartValue[], parents: readonly ChartValue[] = []): ChartValue[][] {
   return values.flatMap((value) => {
     const path = [...parents, value];
-    return value.children.length === 0 ? [path] : leavesOf(value.children, path);
+    return value.children.length === 0 ? [path] : getLeaves(value.children, path);
   });
 }
 
@@ -106,20 +106,23 @@ const given: Readonly<Record<Service, Readonly<Record<string, string>>>> = {
 
 t.test('what a chart sets is what its service takes', { skip: helmIsMissing() }, async (t) => {
   for (const { chart, valuesFile } of await chartCases()) {
-    const objects = objectsOf(await renderChart(chart, [`--values=${valuesFile}`]));
-    const containers = podTemplatesOf(objects).flatMap(({ spec }) => spec.containers);
+    const objects = parseManifests(await renderChart(chart, [`--values=${valuesFile}`]));
+    const containers = getPodTemplates(objects).flatMap(({ spec }) => spec.containers);
     for (const container of containers) {
       const { name } = container;
       if (!isService(name)) continue;
       const secret = secretNamed(`tg-${name}`, objects) ?? {};
-      const settings = readers[name]({ ...given[name], ...secret, ...environmentOf(container) });
+      const settings = readers[name]({ ...given[name], ...secret, ...toEnvironment(container) });
       t.strictSame(settings.ok ? [] : settings.problems, [], `${valuesFile}: ${name}`);
     }
   }
 });
 
-/** The variables, as the kubelet makes them; names of the Pod and keys of Secrets stand for themselves. */
-function environmentOf({ env = [] }: ContainerSpec): Record<string, string> {
+/**
+ * The variables, as the kubelet makes them; names of the Pod and keys of Secrets stand for
+ * themselves.
+ */
+function toEnvironment({ env = [] }: ContainerSpec): Record<string, string> {
   return Object.fromEntries(
     env.flatMap(({ name, value }) =>
       value === undefined ? [] : [[name, value.replaceAll('$(POD_NAME)', 'tg-0')]],

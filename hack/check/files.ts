@@ -4,8 +4,8 @@ import { filesBelow } from '../generate/render.ts';
 import { runTool } from './run-checks.ts';
 
 /**
- * Paths, relative to the current folder, of all files that are or would be committed: tracked and new ones, without
- * deleted ones, ignored ones and symbolic links.
+ * Paths, relative to the current folder, of all files that are or would be committed: tracked and
+ * new ones, without deleted ones, ignored ones and symbolic links.
  *
  * @throws Error outside a git checkout.
  */
@@ -30,7 +30,10 @@ export async function readAll(paths: readonly string[]): Promise<ReadonlyMap<str
   return new Map(await Promise.all(paths.map(read)));
 }
 
-/** Problems of one generator: files that differ from what it renders, are missing, or are no longer generated. */
+/**
+ * Problems of one generator: files that differ from what it renders, are missing, or are no longer
+ * generated.
+ */
 export async function findStaleFiles({ output, render }: Generator): Promise<string[]> {
   const expected = await render();
   const present = output.endsWith('/') ? (await filesBelow(output)).map((path) => output + path) : [output];

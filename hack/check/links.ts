@@ -1,8 +1,10 @@
-// Our own 80 lines: remark-validate-links would bring 200 packages into the lock file for the same answer.
+// Our own 80 lines: remark-validate-links would bring 200 packages into the lock file for the same
+// answer.
 import { posix } from 'node:path';
 
 /**
- * Relative links in Markdown whose file or heading does not exist, as `path:line: …`. URLs are not checked.
+ * Relative links in Markdown whose file or heading does not exist, as `path:line: …`. URLs are not
+ * checked.
  *
  * @param files all paths of the repository
  * @param pages text of the Markdown pages among them, by path
@@ -35,7 +37,9 @@ function findLinks(text: string): { link: string; line: number }[] {
   });
 }
 
-/** GitHub's anchors: the heading's words in lower case, with `-1` and so on for repeated headings. */
+/**
+ * GitHub's anchors: the heading's words in lower case, with `-1` and so on for repeated headings.
+ */
 export function headingAnchors(text: string): ReadonlySet<string> {
   const times = new Map<string, number>();
   return new Set(

@@ -23,7 +23,10 @@ interface CheckResult extends Finding {
   readonly seconds: number;
 }
 
-/** Runs the checks, at most `concurrency` at a time. A check that throws has failed. Results keep the order of the checks. */
+/**
+ * Runs the checks, at most `concurrency` at a time. A check that throws has failed. Results keep
+ * the order of the checks.
+ */
 export async function runChecks(
   checks: readonly Check[],
   { concurrency }: { concurrency: number },
@@ -63,7 +66,10 @@ export function formatResults(results: readonly CheckResult[], { verbose = false
   ].join('');
 }
 
-/** Runs a program of node_modules/.bin with `input` on its standard input. It is ok when it exits with 0. */
+/**
+ * Runs a program of node_modules/.bin with `input` on its standard input. It is ok when it exits
+ * with 0.
+ */
 export async function runTool(command: string, args: readonly string[], input = ''): Promise<Finding> {
   const child = spawn(command, args, { stdio: 'pipe', timeout: toolTimeoutMs });
   // A program that does not read its input may exit before the input is written.

@@ -30,10 +30,11 @@ export interface DemoDeps {
 const accessSource = resolve(import.meta.dirname, 'config/access.yaml');
 
 /**
- * Starts the platform, shows the scenario as a table, and stays until the signal aborts, or with `once` ends there.
- * Nothing is left running and no file behind, whatever happens.
+ * Starts the platform, shows the scenario as a table, and stays until the signal aborts, or with
+ * `once` ends there. Nothing is left running and no file behind, whatever happens.
  *
- * @returns the exit code: 0; 1 when a part failed, or with `once` when a row did not come out as expected or none was seen.
+ * @returns the exit code: 0; 1 when a part failed, or with `once` when a row did not come out as
+ * expected or none was seen.
  */
 export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDeps): Promise<number> {
   const { write, paint, signal, nodePath } = deps;
@@ -57,7 +58,8 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
     const failure = platform.failure();
     if (failure !== undefined) throw failure;
     if (once) return allAsExpected ? 0 : 1;
-    // Undoes the edits of the scenario: what is left to be tried starts from the rules as they are written.
+    // Undoes the edits of the scenario: what is left to be tried starts from the rules as they are
+    // written.
     await rules.write();
     write(tryIt({ ports, rules, accessFile, jwtSecret, person: story.bob }));
     await untilStopped(platform, signal, write);
@@ -72,7 +74,7 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
   } finally {
     if (signal.aborted) write('\nstopping … ');
     await platform?.stop();
-    await rules?.remove().catch((error) => write(`${reasonOf(error)}\n`));
+    await rules?.remove().catch((error) => write(`${getReason(error)}\n`));
     folder.remove();
     if (signal.aborted) write('stopped\n');
   }
@@ -95,11 +97,11 @@ async function orFailure<T>(step: Promise<T>): Promise<T> {
     return await step;
   } catch (cause) {
     const hint = 'Unset KUBECONFIG to keep them in a folder instead.';
-    throw new PartFailure('the rules could not be put in their place', { hint }, reasonOf(cause), { cause });
+    throw new PartFailure('the rules could not be put in their place', { hint }, getReason(cause), { cause });
   }
 }
 
-function reasonOf(error: unknown): string {
+function getReason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
@@ -140,8 +142,8 @@ async function showScenario(story: Story, { write, paint, signal, nowMs }: DemoD
     if (!shown.answered) break;
   }
   const all = scenario.reduce((sum, step) => sum + step.rows.length, 0);
-  const verdict = `${asExpected} of ${all} came out as expected`;
-  write(`\n${paint(asExpected === all ? 'green' : 'red', verdict)}\n`);
+  const summary = `${asExpected} of ${all} came out as expected`;
+  write(`\n${paint(asExpected === all ? 'green' : 'red', summary)}\n`);
   return asExpected === all;
 }
 
@@ -152,7 +154,10 @@ interface Stage {
   readonly signal: AbortSignal;
 }
 
-/** Does and shows each row of a step; ends at the first without an answer, since none after it will get one. */
+/**
+ * Does and shows each row of a step; ends at the first without an answer, since none after it will
+ * get one.
+ */
 async function showStep(
   { change, rows }: Step,
   { story, table, write, signal }: Stage,

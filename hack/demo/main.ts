@@ -15,12 +15,12 @@ if (parsed.help) {
 const stop = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    // The second time somebody is in a hurry. The programs that were started notice, and end by themselves.
+    // The second signal ends the demo at once; started programs notice and end by themselves.
     if (stop.signal.aborted) process.exit(1);
     stop.abort();
   });
 }
-// Whoever read along has left, as `head` does.
+// The reader of the pipe has closed it, as `head` does.
 process.stdout.on('error', () => stop.abort());
 
 const exitCode = await runDemo(parsed, {

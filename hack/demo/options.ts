@@ -31,7 +31,8 @@ export function parseArguments(args: readonly string[]): DemoArguments {
     });
     return { ok: true, help: values.help ?? false, once: values.once ?? false };
   } catch (error) {
-    // Its code is ERR_PARSE_ARGS_*; its message goes on with advice about "--" that is of no use here.
+    // Its code is ERR_PARSE_ARGS_*; its message goes on with advice about "--" that is of no use
+    // here.
     const [problem = ''] = error instanceof Error ? error.message.split('. ') : [];
     return { ok: false, problem: `${problem}. The flags are --once and --help.` };
   }
@@ -53,7 +54,7 @@ const portNames = [
 /** What a port of the demo is for. */
 type PortName = (typeof portNames)[number];
 
-/** Where everything listens unless somebody else does. envoy.yaml names the same numbers. */
+/** Preferred ports. envoy.yaml has the same numbers. */
 export const preferredPorts: Ports = {
   envoy: 10_000,
   envoyAdmin: 9901,
@@ -67,15 +68,18 @@ export const preferredPorts: Ports = {
   shop: 9000,
 };
 
-/** Held by a demo as long as its process runs, since its parts need a while until they hold the ports of their own. */
+/**
+ * Held by a demo as long as its process runs, since its parts need a while until they hold the
+ * ports of their own.
+ */
 const claimPort = 10_999;
 
 /** Where everything listens, on the loopback address. */
 export type Ports = Readonly<Record<PortName, number>>;
 
 /**
- * Takes each preferred port that is free, and any free one in place of the others; while another demo runs, or still starts,
- * only others.
+ * Takes each preferred port that is free, and any free one instead of the others. While another
+ * demo runs, or still starts, only others.
  */
 export async function choosePorts(preferred: Ports = preferredPorts, claim = claimPort): Promise<Ports> {
   const holder = await listen(claim);
@@ -103,7 +107,7 @@ export function movePorts(envoyYaml: string, ports: Ports): string {
   });
 }
 
-/** Undefined when somebody else listens there. */
+/** Undefined when the port is taken. */
 async function listen(port: number): Promise<Server | undefined> {
   const server = createServer();
   try {
@@ -117,12 +121,14 @@ async function listen(port: number): Promise<Server | undefined> {
 
 const hourMs = 3_600_000;
 
-/** The scenario takes three seconds; on a machine that is busy with other work many times as long. */
+/**
+ * The scenario takes three seconds; on a machine that is busy with other work many times as long.
+ */
 const marginMs = 45_000;
 
 /**
- * How long to wait so that no window of an hour or a day ends amidst the demo, which would count from 0 again.
- * 0 when the next full hour is more than 45 seconds away.
+ * Time to wait so that no window of an hour or a day ends during the demo, which would reset its
+ * counters. 0 when the next full hour is more than 45 seconds away.
  */
 export function waitForWindowMs(nowMs: number): number {
   const leftMs = hourMs - (nowMs % hourMs);

@@ -7,7 +7,10 @@ import type { Outcome, Person } from './story.ts';
 /** Colours a text, where the output has colours. */
 export type Paint = (style: 'bold' | 'dim' | 'green' | 'red', text: string) => string;
 
-/** Lays out the rows of a scenario in columns of one width, so that each can be printed as soon as it is known. */
+/**
+ * Lays out the rows of a scenario in columns of one width, so that each can be printed as soon as
+ * it is known.
+ */
 export interface Table {
   readonly head: string;
   title(step: Step): string;
@@ -17,7 +20,7 @@ export interface Table {
 /** Up to ten seconds. */
 const msWidth = 4;
 
-/** A table with room for every row of the steps. */
+/** A table wide enough for every row of the steps. */
 export function createTable(steps: readonly Step[], paint: Paint): Table {
   const rows = steps.flatMap((step) => step.rows);
   const whatWidth = Math.max(...rows.map(({ what }) => what.length));
@@ -44,7 +47,7 @@ export interface TryItOptions {
   readonly rules: RuleStore;
   readonly accessFile: string;
   readonly jwtSecret: string;
-  /** Somebody who may sign in. */
+  /** A user who may sign in. */
   readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
 }
 
@@ -73,10 +76,10 @@ Sign out, and ask again:
 Sign up yourself, and follow the link in the mailbox:
   curl ${auth}/signup -d '{"email":"me@example.com","password":"correct horse"}'
   http://localhost:${ports.authHttp}/dev/mail
-Change a limit, or who may do what: in force as soon as it is saved. It is told here, and so is a mistake:
-  ${rules.placeOf('plans.yaml')}
+Change a limit or an access rule. Saved changes take effect at once; they and any errors are shown here:
+  ${rules.getLocation('plans.yaml')}
   ${accessFile}
-What the parts say of themselves: what is served to whom, why a rule matches, what was counted
+Admin pages: served rules and their limiters, why a rule matches, counters
   http://127.0.0.1:${ports.xdsAdmin}/
   curl ${debug}/explain -d '${question}'
   curl ${debug}/stats

@@ -6,7 +6,7 @@ import { createAdmin } from './admin.ts';
 import { movePorts, type Ports } from './options.ts';
 import type { RuleStore } from './rules.ts';
 
-/** What a part is told when it starts. */
+/** Options of every part. */
 export interface PartContext {
   readonly ports: Ports;
   /** The demo's temporary folder. */
@@ -64,13 +64,18 @@ async function fetchText(url: string): Promise<string> {
 interface StartServiceOptions {
   readonly nodePath: string;
   readonly entryFile: string;
-  /** Its environment, all of it: what happens to be set in the caller's must not configure the demo. */
+  /**
+   * Its environment, all of it: what happens to be set in the caller's must not configure the demo.
+   */
   readonly settings: Readonly<Record<string, string>>;
   /** Does not throw once the service answers. */
   readonly ready: () => Promise<void>;
 }
 
-/** One takes a second, the auth server with its PostgreSQL three; on a machine that is busy many times as long. */
+/**
+ * One takes a second, the auth server with its PostgreSQL three; on a machine that is busy many
+ * times as long.
+ */
 const readyTimeoutMs = 60_000;
 
 /** Starts a service of ours as a process of its own. */
@@ -83,13 +88,16 @@ const authEntryFile = resolve(import.meta.dirname, '../../services/auth/src/main
 /** Their paths are resolved against the external URL, which would lose its own path. */
 const linksInMails = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'];
 
-/** services/auth in development mode: with a PostgreSQL of its own, and a mailbox in place of mail. */
+/**
+ * services/auth in development mode: with a PostgreSQL of its own, and a mailbox instead of mail.
+ */
 export const auth: Part = {
   name: 'the auth server',
   hint: 'Its last lines are above. They name the setting, port or file where one is at fault.',
   async start(context) {
     const { ports, nodePath, signal } = context;
-    // Not in the demo's own: PostgreSQL refuses root, and runs as somebody who must be able to reach its files.
+    // Not in the demo's own folder: PostgreSQL runs as a user other than root, who must reach its
+    // files.
     const folder = temporaryFolder();
     try {
       const server = await startService({
@@ -121,7 +129,7 @@ function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: str
     SVC_MODE: 'development',
     SVC_DEVELOPMENT_FOLDER: folder,
     PORT: String(ports.authHttp),
-    // Shown to whoever plays with the demo: routes in force or what is wrong with them, and who signs in.
+    // Shown in the terminal: routes in force, errors in them, and sign-ins.
     LOG_LEVEL: 'info',
     SVC_JWT_SECRET: jwtSecret,
     // Users reach it through Envoy, and links in mails lead there.
@@ -204,7 +212,7 @@ function limiterSettings(ports: Ports): Record<string, string> {
     CONFIG_GRPC_XDS_SERVER_URL: `127.0.0.1:${ports.xdsGrpc}`,
     CONFIG_GRPC_XDS_NODE_ID: 'demo',
     LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
-    // Nobody listens for statistics here; the debug port has them.
+    // There is no statsd here; the debug port has the statistics.
     DISABLE_STATS: 'true',
   };
 }
@@ -252,7 +260,7 @@ export const xds: Part = {
         XDS_GRPC_PORT: String(ports.xdsGrpc),
         XDS_ADMIN_HOST: '127.0.0.1',
         XDS_ADMIN_PORT: String(ports.xdsAdmin),
-        // What it says of an edit is shown to whoever plays with the demo: served, or what is wrong.
+        // Shown in the terminal: edits that are served, and errors in them.
         LOG_LEVEL: 'info',
       },
       ready: async () => {

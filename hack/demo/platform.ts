@@ -2,7 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Part, PartContext, RunningPart } from './parts.ts';
 import { auth, envoy, limiter, shop, xds } from './parts.ts';
 
-/** All parts of the demo in the order of their start. A new one is a file in parts/ and a line here. */
+/**
+ * All parts of the demo in the order of their start. A new one is a file in parts/ and a line here.
+ */
 export const parts: readonly Part[] = [auth, xds, limiter, shop, envoy];
 
 /** The parts while they run. */
@@ -39,7 +41,8 @@ const watchEveryMs = 250;
 /**
  * Starts the parts one after the other and writes a line about each.
  *
- * @throws PartFailure when one does not start, the signal's reason when it aborts meanwhile; then nothing is left running.
+ * @throws PartFailure when one does not start, the signal's reason when it aborts meanwhile; then
+ * nothing is left running.
  */
 export async function startPlatform(
   toStart: readonly Part[],
@@ -84,8 +87,8 @@ export async function startPlatform(
 }
 
 /**
- * Resolves when the signal aborts. Until then it writes what the parts log from now on: what they say of a rule that
- * somebody has just edited.
+ * Resolves when the signal aborts. Until then it writes what the parts log from now on: what they
+ * say of a rule that the user has just edited.
  *
  * @throws PartFailure when a part ends by itself before.
  */

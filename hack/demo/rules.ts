@@ -18,10 +18,10 @@ export interface RuleEdit {
 
 /** Where the RateLimitConfigs of the demo are kept while it runs. */
 export interface RuleStore {
-  /** What is about to be done, for somebody who may not want it; undefined where there is nothing to mind. */
+  /** A notice of what is about to change in the cluster; undefined when nothing does. */
   readonly notice?: string;
   /** What one edits to change a rule, of a manifest such as `plans.yaml`. */
-  placeOf(file: string): string;
+  getLocation(file: string): string;
   /** What is said of an edit that was made. */
   readonly edited: string;
   /** The environment in which the management server finds them. */
@@ -66,10 +66,10 @@ export async function readManifests(): Promise<ReadonlyMap<string, string>> {
   return new Map(await Promise.all(texts));
 }
 
-/** Keeps a copy of the manifests in a folder, which is removed by whoever made it. */
+/** Keeps a copy of the manifests in a folder, which the caller removes. */
 export function folderRules(folder: string): RuleStore {
   return {
-    placeOf: (file) => join(folder, file),
+    getLocation: (file) => join(folder, file),
     edited: 'the file was saved',
     xdsEnvironment: { XDS_SOURCE: 'folder', XDS_FOLDER: folder },
     write: () => cp(manifestsFolder, folder, { recursive: true }),
@@ -94,10 +94,11 @@ const servedTimeoutMs = 30_000;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Keeps the manifests in the cluster that `KUBECONFIG` leads to, in a namespace of their own. Nothing is written before
- * `write`.
+ * Keeps the manifests in the cluster that `KUBECONFIG` leads to, in a namespace of their own.
+ * Nothing is written before `write`.
  *
- * @throws Error that says what is wrong with the kubeconfig, ApiError when the cluster refuses to be read.
+ * @throws Error that says what is wrong with the kubeconfig, ApiError when the cluster refuses to
+ * be read.
  */
 export async function clusterRules(environment: Environment): Promise<RuleStore> {
   const kubeconfig = environment[settingsSpec.kubeconfig.env] ?? '';
@@ -125,7 +126,7 @@ export async function clusterRules(environment: Environment): Promise<RuleStore>
   async function removeAll(): Promise<void> {
     await remove(client, objectsPath);
     await remove(client, namespacePath);
-    // Somebody else may have begun to use it.
+    // Other clients may use it by now.
     if (makesDefinition && (await isUnused(client))) await remove(client, crdPath);
   }
 
@@ -134,7 +135,7 @@ export async function clusterRules(environment: Environment): Promise<RuleStore>
 
   return {
     notice: `KUBECONFIG is set, so the rules are kept in the cluster ${client.server}. The demo makes ${made} there, and removes what it has made at its end`,
-    placeOf: (file) => `kubectl edit -n ${namespace} rlc/${objectName(file)}`,
+    getLocation: (file) => `kubectl edit -n ${namespace} rlc/${objectName(file)}`,
     edited: 'the API server took it',
     xdsEnvironment: {
       ...forCredentials(environment),
@@ -209,8 +210,8 @@ async function isUnused(client: ApiClient): Promise<boolean> {
 }
 
 /**
- * What programs that fetch credentials for a kubeconfig may need: all but the variables that would configure the management
- * server itself.
+ * What programs that fetch credentials for a kubeconfig may need: all but the variables that would
+ * configure the management server itself.
  */
 function forCredentials(environment: Environment): Record<string, string> {
   const settings = Object.values(settingsSpec).flatMap(({ env, aliases }) => [env, ...aliases]);

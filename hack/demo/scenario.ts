@@ -33,12 +33,15 @@ export const morePerHour: RuleEdit = {
   to: 'requestsPerUnit: 500',
 };
 
-/** What the demo shows, in order. Users and counters are new with each start; limits and routes are those of config/. */
+/**
+ * What the demo shows, in order. Users and counters are new with each start; limits and routes are
+ * those of config/.
+ */
 export const scenario: readonly Step[] = [
   {
     title: 'Without a token: public pages, and nothing else',
     rows: [
-      { ...get('/catalogue'), expect: '200 stranger, 99 of 100 left' },
+      { ...get('/catalogue'), expect: '200 no user, 99 of 100 left' },
       { ...get('/orders'), expect: '401 no_authorization' },
     ],
   },
@@ -111,8 +114,8 @@ export const scenario: readonly Step[] = [
   {
     title: 'A limit on trial (shadow mode): one request a day, but the second one passes, too',
     rows: [
-      { ...get('/beta'), expect: '200 stranger, 0 of 1 left' },
-      { ...get('/beta'), expect: '200 stranger, 0 of 1 left' },
+      { ...get('/beta'), expect: '200 no user, 0 of 1 left' },
+      { ...get('/beta'), expect: '200 no user, 0 of 1 left' },
     ],
   },
   {

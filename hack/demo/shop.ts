@@ -1,5 +1,6 @@
-// The application behind Envoy, without a line about passwords, tokens of users or limits: who asks is in headers that Envoy has
-// put there. It calls a route that only programs may call, with a token of its own that the SDK keeps fresh.
+// The application behind Envoy, without a line about passwords, tokens of users or limits: who asks
+// is in headers that Envoy has put there. It calls a route that only programs may call, with a
+// token of its own that the SDK keeps fresh.
 //
 //   PORT          where it listens, on the loopback address
 //   GATEWAY_URL   Envoy, in front of this very application and of the auth server
@@ -32,7 +33,8 @@ const pages: Readonly<Record<string, (headers: IncomingHttpHeaders) => Promise<o
   '/stock': (headers) => ({ caller: callerIn(headers), tea: 12, coffee: 7 }),
 };
 
-// Longer than Envoy keeps a connection on which nothing happens: it would send a request on one that is just being closed.
+// Longer than Envoy keeps a connection on which nothing happens: it would send a request on one
+// that is just being closed.
 const keepAliveTimeout = 3_660_000;
 
 const server = createServer({ keepAliveTimeout }, (request, response) => {
@@ -58,7 +60,7 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.end(`${JSON.stringify(body, undefined, 2)}\n`);
 }
 
-/** Envoy lets nobody else write these headers. */
+/** Envoy removes these headers from requests of clients. */
 function callerIn(headers: IncomingHttpHeaders): object {
   return {
     userId: headers['x-auth-user-id'],

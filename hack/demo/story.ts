@@ -36,7 +36,10 @@ export async function readReply(response: Response): Promise<Reply> {
   return { status: response.status, headers: response.headers, body: parsed(await response.text()) };
 }
 
-/** In a few words: who the shop thinks asked, and how much of the limit is left; or who refused it and why. */
+/**
+ * In a few words: who the shop thinks asked, and how much of the limit is left; or who refused it
+ * and why.
+ */
 export function counted({ status, headers, body }: Reply, names: Names): string {
   if (status !== 200) return refusal({ status, headers, body });
   const limit = headers.get('ratelimit-limit');
@@ -45,7 +48,10 @@ export function counted({ status, headers, body }: Reply, names: Names): string 
   return `200 ${caller(body, names)}, ${left}`;
 }
 
-/** The same without what is left, which depends on how often one has asked while a change was on its way. */
+/**
+ * The same without what is left, which depends on how often one has asked while a change was on its
+ * way.
+ */
 export function limited(reply: Reply, names: Names): string {
   const { status, headers, body } = reply;
   if (status !== 200) return refusal(reply);
@@ -55,7 +61,7 @@ export function limited(reply: Reply, names: Names): string {
 /** In whose name the shop has read its stock. */
 export function stockReader(reply: Reply): string {
   if (reply.status !== 200) return refusal(reply);
-  return `200 stock read as ${text(reply.body, 'stock', 'caller', 'role') ?? 'nobody'}`;
+  return `200 stock read as ${text(reply.body, 'stock', 'caller', 'role') ?? 'anonymous'}`;
 }
 
 /** Names of users by their ids. */
@@ -72,7 +78,7 @@ function refusal({ status, headers, body }: Reply): string {
 
 function caller(body: unknown, names: Names): string {
   const userId = text(body, 'caller', 'userId');
-  if (userId === undefined) return 'stranger';
+  if (userId === undefined) return 'no user';
   return `${names.get(userId) ?? userId} (${text(body, 'caller', 'plan') ?? 'no plan'})`;
 }
 
@@ -103,7 +109,10 @@ export interface PersonOptions {
   readonly signal: AbortSignal;
 }
 
-/** A user with an unmodified auth-js. Methods answer in a few words what came of it, as the table shows it. */
+/**
+ * A user with an unmodified auth-js. Methods answer in a few words what came of it, as the table
+ * shows it.
+ */
 export interface Person {
   readonly name: string;
   readonly email: string;
@@ -119,7 +128,7 @@ export interface Person {
   signOut(): Promise<string>;
 }
 
-/** Makes somebody who has not signed up yet. */
+/** A user who has not signed up yet. */
 export function createPerson({ name, authUrl, mailboxUrl, signal }: PersonOptions): Person {
   const email = `${name}@example.com`;
   const password = 'correct horse';
@@ -236,15 +245,17 @@ export interface Outcome {
   readonly tookMs: number;
 }
 
-/** A change takes tens of milliseconds; the bound on staleness that the auth server states is 10 s. */
+/**
+ * A change takes tens of milliseconds; the bound on staleness that the auth server states is 10 s.
+ */
 const changeTimeoutMs = 15_000;
 
 /** Short against what it measures, long enough to leave the processor to those who work. */
 const shortestPauseMs = 5;
 
 /**
- * Of the time that has gone by: some 120 attempts in 15 seconds, fewer than the limit that is to come into force allows, and
- * what is measured is at most so much too long.
+ * Of the time that has gone by: some 120 attempts in 15 seconds, fewer than the limit that is to
+ * come into force allows, and what is measured is at most so much too long.
  */
 const pauseShare = 0.05;
 
@@ -260,7 +271,8 @@ export async function perform(row: Row, story: Story, signal: AbortSignal): Prom
 }
 
 /**
- * Makes a change and does what the row says until it comes out as expected; after 15 seconds the last outcome stands.
+ * Makes a change and does what the row says until it comes out as expected; after 15 seconds the
+ * last outcome stands.
  *
  * @throws the signal's reason when it aborts.
  */
@@ -285,12 +297,12 @@ async function attempt(row: Row, story: Story, signal: AbortSignal): Promise<Omi
     return { came, answered: true, asExpected: came === row.expect };
   } catch (error) {
     signal.throwIfAborted();
-    return { came: `no answer: ${reasonOf(error)}`, answered: false, asExpected: false };
+    return { came: `no answer: ${getReason(error)}`, answered: false, asExpected: false };
   }
 }
 
 /** fetch hides the reason in the cause. */
-function reasonOf(error: unknown): string {
+function getReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? error.cause.message : error.message;
 }

@@ -10,54 +10,55 @@ import {
   startFolderXds,
   startRedisLimiter,
 } from './support/processes.ts';
-import { statusesOf } from './support/requests.ts';
+import { getStatuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
 
 t.test('an auth server and what becomes of requests', async (t) => {
   const databaseUrl = await startAuthDatabase(t);
-  // Users sign in and out here; Envoy asks the other one, which learns of it from the database alone.
+  // Users sign in and out here; Envoy asks the other one, which learns of it from the database
+  // alone.
   const auth = await startAuth(t, databaseUrl);
   const asked = await startAuth(t, databaseUrl, {
-    // What it has not been told of it does not find out while this test runs.
+    // Without notifications the cache outlives this test.
     SVC_EXT_AUTHZ_MAX_STALENESS: '1h',
   });
   const edge = await startPlatform(t, asked);
   const url = edge.url('ingress');
 
-  await t.test('nobody passes while it is away, and all who did do again', async (t) => {
+  await t.test('no request passes without it, and all pass once it is back', async (t) => {
     const ada = await auth.signUp('ada@example.com');
-    t.same(await statusesOf(url, ada.accessToken, 2), [200, 200]);
+    t.same(await getStatuses(url, ada.accessToken, 2), [200, 200]);
     const passed = edge.echo.requests.length;
 
     await asked.kill();
-    t.same(await statusesOf(url, ada.accessToken, 5), [503, 503, 503, 503, 503]);
-    t.same(await statusesOf(url, undefined, 2), [503, 503]);
+    t.same(await getStatuses(url, ada.accessToken, 5), [503, 503, 503, 503, 503]);
+    t.same(await getStatuses(url, undefined, 2), [503, 503]);
     t.equal(edge.echo.requests.length, passed, 'the application saw nothing of it');
 
     await asked.restart();
     await awaitStatus(url, ada.accessToken, 200);
-    t.same(await statusesOf(url, undefined, 1), [401]);
+    t.same(await getStatuses(url, undefined, 1), [401]);
   });
 
   await t.test('a session that was ended at another server is refused', async (t) => {
     const ben = await auth.signUp('ben@example.com');
-    t.same(await statusesOf(url, ben.accessToken, 2), [200, 200]);
+    t.same(await getStatuses(url, ben.accessToken, 2), [200, 200]);
     await auth.signOut(ben.accessToken);
     await awaitStatus(url, ben.accessToken, 401);
-    t.same(await statusesOf(url, ben.accessToken, 2), [401, 401]);
+    t.same(await getStatuses(url, ben.accessToken, 2), [401, 401]);
   });
 
   await t.test('a user who was banned at another server is refused, and let in again', async (t) => {
     const cleo = await auth.signUp('cleo@example.com');
-    t.same(await statusesOf(url, cleo.accessToken, 2), [200, 200]);
+    t.same(await getStatuses(url, cleo.accessToken, 2), [200, 200]);
     await auth.change(cleo.userId, { ban_duration: '24h' });
     await awaitStatus(url, cleo.accessToken, 403);
     await auth.change(cleo.userId, { ban_duration: 'none' });
     await awaitStatus(url, cleo.accessToken, 200);
   });
 
-  await t.test('who somebody is comes from their token, whatever else they send', async (t) => {
+  await t.test('identity comes from the token, whatever headers a client sends', async (t) => {
     const dora = await auth.signUp('dora@example.com');
     const { userId, role, plan } = await whoami(url, dora.accessToken, {
       'x-auth-user-id': 'somebody-else',
@@ -66,7 +67,7 @@ t.test('an auth server and what becomes of requests', async (t) => {
     });
     t.same({ userId, role, plan }, { userId: dora.userId, role: 'authenticated', plan: 'free' });
     t.same(
-      await statusesOf(url, `${dora.accessToken.slice(0, -4)}AAAA`, 1),
+      await getStatuses(url, `${dora.accessToken.slice(0, -4)}AAAA`, 1),
       [401],
       'a token that was tampered with',
     );
@@ -87,7 +88,7 @@ async function startPlatform(t: Test, asked: AuthProcess): Promise<Edge> {
 }
 
 function awaitStatus(url: string, accessToken: string, status: number): Promise<unknown> {
-  return awaitUntil(async () => (await statusesOf(url, accessToken, 1))[0] === status, {
+  return awaitUntil(async () => (await getStatuses(url, accessToken, 1))[0] === status, {
     what: `an answer of ${status}`,
     timeoutMs: 20_000,
     everyMs: 50,

@@ -8,7 +8,7 @@ import { startLoad, statuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
 
-t.test('an Envoy that dies amidst requests and comes back finds the counters where they were', async (t) => {
+t.test('counters survive a crash of Envoy during requests', async (t) => {
   const { limiter, edge } = await startPlatform(t);
   t.same(await statuses(edge.url('ingress'), 'a', 2), [200, 200]);
   const load = startLoad({ url: edge.url('ingress'), headers: { 'x-tenant': 'load' } });
@@ -32,7 +32,8 @@ t.test(
 
     await xds.kill();
     t.same(await statuses(edge.url('ingress'), 'b', 4), [200, 200, 200, 429]);
-    // Without a management server a limiter that starts anew has no limits to go by, and does not serve; this one has.
+    // A limiter that restarts without a management server has no limits and does not serve; this
+    // one has.
     xds.allow(5);
     t.same(await statuses(edge.url('ingress'), 'c', 4), [200, 200, 200, 429]);
 

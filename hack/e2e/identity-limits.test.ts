@@ -8,7 +8,7 @@ import { seenAs, startEdge } from './support/edge.ts';
 import { domain, identityRateLimits } from './support/envoy-config.ts';
 import { programmed, statusWhen } from './support/limits.ts';
 import { startAuth, startAuthDatabase, startRedisLimiter, startReplica } from './support/processes.ts';
-import { statusesOf } from './support/requests.ts';
+import { getStatuses } from './support/requests.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
@@ -45,13 +45,13 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
 
   await t.test('a user has the limit of their plan, and with a better plan that of every user', async (t) => {
     const ada = await auth.signUp('ada@example.com');
-    t.same(await statusesOf(url, ada.accessToken, 4), [200, 200, 200, 429], 'three on the free plan');
+    t.same(await getStatuses(url, ada.accessToken, 4), [200, 200, 200, 429], 'three on the free plan');
     await auth.change(ada.userId, { app_metadata: { plan: 'pro' } });
     await seenAs(url, ada.accessToken, ({ plan }) => plan === 'pro');
-    t.same(await statusesOf(url, ada.accessToken, 3), [200, 200, 429], 'no user has more than six');
+    t.same(await getStatuses(url, ada.accessToken, 3), [200, 200, 429], 'no user has more than six');
 
     const ben = await auth.signUp('ben@example.com');
-    t.same(await statusesOf(url, ben.accessToken, 1), [200], 'another user is counted apart');
+    t.same(await getStatuses(url, ben.accessToken, 1), [200], 'another user is counted apart');
   });
 
   await t.test('a limit of their own comes before that of the plan', async (t) => {
@@ -59,7 +59,7 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
     await auth.change(cleo.userId, { app_metadata: { limit: { requests_per_unit: 5, unit: 'year' } } });
     const { plan } = await seenAs(url, cleo.accessToken, ({ limit }) => `${limit}`.includes('5'));
     t.equal(plan, 'free');
-    t.same(await statusesOf(url, cleo.accessToken, 6), [200, 200, 200, 200, 200, 429]);
+    t.same(await getStatuses(url, cleo.accessToken, 6), [200, 200, 200, 200, 200, 429]);
   });
 
   await t.test('users of a role share its limit', async (t) => {
@@ -68,29 +68,32 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
       await auth.change(userId, { role: 'support' });
       await seenAs(url, accessToken, ({ role }) => role === 'support');
     }
-    t.same(await statusesOf(url, dora.accessToken, 1), [200]);
-    t.same(await statusesOf(url, emil.accessToken, 2), [200, 429]);
-    t.same(await statusesOf(url, dora.accessToken, 1), [429]);
+    t.same(await getStatuses(url, dora.accessToken, 1), [200]);
+    t.same(await getStatuses(url, emil.accessToken, 2), [200, 429]);
+    t.same(await getStatuses(url, dora.accessToken, 1), [429]);
   });
 
   await t.test(
     'those without a token share a limit where none is needed, and count nowhere else',
     async (t) => {
-      t.same(await statusesOf(url, undefined, 4), [401, 401, 401, 401]);
-      t.same(await statusesOf(`${url}/public/`, undefined, 3), [200, 200, 429]);
+      t.same(await getStatuses(url, undefined, 4), [401, 401, 401, 401]);
+      t.same(await getStatuses(`${url}/public/`, undefined, 3), [200, 200, 429]);
     },
   );
 
   await t.test('an edit of the object is enforced on who was refused before', async (t) => {
     const fred = await auth.signUp('fred@example.com');
-    t.same(await statusesOf(url, fred.accessToken, 4), [200, 200, 200, 429]);
+    t.same(await getStatuses(url, fred.accessToken, 4), [200, 200, 200, 429]);
     await kube.apply(limits({ free: 5 }));
     await statusWhen(kube, 'identity', (now) => programmed(now) && now.observedGeneration === 2);
-    t.same(await statusesOf(url, fred.accessToken, 2), [200, 429], 'the fifth, and the sixth');
+    t.same(await getStatuses(url, fred.accessToken, 2), [200, 429], 'the fifth, and the sixth');
   });
 });
 
-/** Limits a year: as told for users of the free plan, six for every user, two for a role and for all without a token. */
+/**
+ * Limits per year: the given one for users of the free plan, six for every user, two for a role and
+ * without a token.
+ */
 function limits({ free }: { readonly free: number }): string {
   const rateLimit = (requestsPerUnit: number) => ({ unit: 'Year', requestsPerUnit });
   return JSON.stringify({

@@ -7,7 +7,10 @@ import { statuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
 
-/** Well below the 20 s that Envoy waits for an answer: when it does not time out, the limiter has kept to this. */
+/**
+ * Well below the 20 s that Envoy waits for an answer: when it does not time out, the limiter has
+ * kept to this.
+ */
 const kvstoreTimeout = '1s';
 
 const listeners = [
@@ -15,30 +18,23 @@ const listeners = [
   { name: 'allowing', failureModeDeny: false },
 ];
 
-t.test(
-  'without Redis requests are refused or let through, as Envoy is told, and none has to wait',
-  async (t) => {
-    const { redis, edge } = await startPlatform(t);
-    t.same(await statuses(edge.url('denying'), 'a', 2), [200, 200]);
+t.test('without Redis requests are rejected or allowed as Envoy is configured, without delay', async (t) => {
+  const { redis, edge } = await startPlatform(t);
+  t.same(await statuses(edge.url('denying'), 'a', 2), [200, 200]);
 
-    await redis.kill();
-    t.same(await statuses(edge.url('denying'), 'a', 5), [500, 500, 500, 500, 500], 'failure_mode_deny: true');
-    t.same(
-      await statuses(edge.url('allowing'), 'a', 5),
-      [200, 200, 200, 200, 200],
-      'failure_mode_deny: false',
-    );
-    const counts = await edge.stats('^cluster\\.upstream\\.ratelimit\\.');
-    t.equal(counts['cluster.upstream.ratelimit.error'], 10, 'Envoy counts both as errors');
-    t.equal(counts['cluster.upstream.ratelimit.failure_mode_allowed'], 5);
-    await noTimeouts(t, edge);
+  await redis.kill();
+  t.same(await statuses(edge.url('denying'), 'a', 5), [500, 500, 500, 500, 500], 'failure_mode_deny: true');
+  t.same(await statuses(edge.url('allowing'), 'a', 5), [200, 200, 200, 200, 200], 'failure_mode_deny: false');
+  const counts = await edge.stats('^cluster\\.upstream\\.ratelimit\\.');
+  t.equal(counts['cluster.upstream.ratelimit.error'], 10, 'Envoy counts both as errors');
+  t.equal(counts['cluster.upstream.ratelimit.failure_mode_allowed'], 5);
+  await noTimeouts(t, edge);
 
-    const again = await startRedis({ port: redis.port });
-    t.teardown(again.stop);
-    await countsAgain(edge, 'b');
-    t.same(await statuses(edge.url('allowing'), 'c', 5), [200, 200, 200, 429, 429], 'with counters from 0');
-  },
-);
+  const again = await startRedis({ port: redis.port });
+  t.teardown(again.stop);
+  await countsAgain(edge, 'b');
+  t.same(await statuses(edge.url('allowing'), 'c', 5), [200, 200, 200, 429, 429], 'with counters from 0');
+});
 
 t.test('a Redis that hangs is waited for no longer than KVSTORE_TIMEOUT', async (t) => {
   const { redis, edge } = await startPlatform(t);
@@ -71,7 +67,10 @@ async function startPlatform(t: Test): Promise<{ redis: Redis; edge: Edge }> {
   return { redis, edge };
 }
 
-/** Whether Envoy has given up waiting for a limiter, or lost one: what it had were answers, however bad. */
+/**
+ * Whether Envoy has given up waiting for a limiter, or lost one: what it had were answers, however
+ * bad.
+ */
 async function noTimeouts(t: Test, edge: Edge): Promise<void> {
   const stats = await edge.stats(
     '^cluster\\.ratelimit\\.upstream_(rq_timeout|rq_per_try_timeout|rq_rx_reset|cx_destroy)$',

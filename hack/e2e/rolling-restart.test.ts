@@ -18,12 +18,12 @@ t.setTimeout(240_000);
 const listeners = [{ name: 'ingress', failureModeDeny: true }];
 
 /**
- * Between failing the health check and refusing requests. Envoy looks five times a second whether a server still
- * serves, so by then it has surely seen that this one is about to stop.
+ * Between failing the health check and refusing requests. Envoy looks five times a second whether a
+ * server still serves, so by then it has surely seen that this one is about to stop.
  */
 const shutdownDelay = '3s';
 
-/** Requests answered between two events, so that each event happens amidst them. */
+/** Requests answered between two events, so that each event happens under load. */
 const someRequests = 100;
 
 t.test('two limiters are restarted one after the other, and no request fails', async (t) => {
@@ -77,7 +77,7 @@ t.test('two auth servers are restarted one after the other, and no request fails
   t.equal(stats['cluster.upstream.ext_authz.error'] ?? 0, 0);
 });
 
-/** Stops each amidst requests, starts it again, and goes on to the next when Envoy asks both again. */
+/** Restarts one after the other under load; the next one once Envoy uses both again. */
 async function restartInTurn(
   servers: readonly RestartableProcess[],
   { edge, load, cluster }: { readonly edge: Edge; readonly load: Load; readonly cluster: string },
@@ -92,7 +92,7 @@ async function restartInTurn(
     await load.goOn(someRequests);
   }
   await load.stop();
-  // Nobody asks them any more: the delay of an orderly end would be for nothing.
+  // There is no more load, so a graceful shutdown would only take time.
   for (const server of servers) await server.kill();
 }
 

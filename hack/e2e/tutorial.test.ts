@@ -8,7 +8,7 @@ import { documentSteps, isAsShown, startDocumentShell } from './support/document
 const checkout = resolve(import.meta.dirname, '../..');
 const tutorial = join(checkout, 'docs/tutorial');
 
-/** Where the commands listen without being told to, by variable. */
+/** Default ports of the commands, by variable. */
 const defaultPorts = {
   PORT: 8080,
   GRPC_PORT: 8081,
@@ -37,7 +37,10 @@ async function movePorts() {
   };
 }
 
-/** A reader's machine is quick, and an hour ends while few read on; tests share a machine, and run at any time. */
+/**
+ * A reader's machine is quick, and an hour ends while few read on; tests share a machine, and run
+ * at any time.
+ */
 const inPeace = (text: string): string =>
   text
     .replaceAll(/(?<= timeout: )[\d.]+s/g, '20s')
@@ -73,7 +76,7 @@ for (const [file, configuration, leastSteps] of pages) {
 async function followPage(t: Test, file: string, configuration: string, leastSteps: number): Promise<void> {
   const { path: folder, remove } = temporaryFolder();
   t.teardown(remove);
-  // As /tmp/tutorial is: where root reads along, PostgreSQL runs as somebody else, and must reach its folder.
+  // As /tmp/tutorial is: as root, PostgreSQL runs as another user, who must reach its folder.
   await chmod(folder, 0o755);
   const { move, env } = await movePorts();
   const page = await readFile(join(tutorial, file), 'utf8');

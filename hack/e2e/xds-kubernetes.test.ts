@@ -41,7 +41,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
   });
 
   await t.test(
-    'a bad object beside good ones is told of, keeps what was good, and blocks nobody',
+    'an invalid object has a status, keeps its last valid rules, and does not affect others',
     async (t) => {
       await kube.apply(manifest({ name: 'edited', domain: 'edited', limits: { user: 3 } }));
       await enforced(limiter, 'edited', 'user', 3);
@@ -75,7 +75,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     await kube.kubectl(['create', 'namespace', 'other']);
     await kube.apply(manifest({ name: 'first', domain: 'taken', limits: { user: 6 } }));
     await enforced(limiter, 'taken', 'user', 6);
-    // Ages are told in whole seconds.
+    // Ages are whole seconds.
     const nowSeconds = () => Math.floor(Date.now() / 1000);
     const created = nowSeconds();
     await awaitUntil(() => nowSeconds() > created, { what: 'the next second' });

@@ -20,8 +20,8 @@ kubeSuite(t, 'two replicas of the management server, with a limiter each', async
     what: 'the Lease',
   });
   const other = await startReplica(t, kube, 'replica-2');
-  await startLimiterOf(t, leader, 'limiter-1');
-  await startLimiterOf(t, other, 'limiter-2');
+  await startLimiterFor(t, leader, 'limiter-1');
+  await startLimiterFor(t, other, 'limiter-2');
   for (const replica of [leader, other]) await limitersSeen(replica, '1 connected and 1 at other replicas');
 
   await t.test('what both limiters enforce is acknowledged by two', async (t) => {
@@ -66,7 +66,7 @@ kubeSuite(t, 'two replicas of the management server, with a limiter each', async
   });
 });
 
-async function startLimiterOf(t: Test, xds: XdsProcess, name: string): Promise<LimiterProcess> {
+async function startLimiterFor(t: Test, xds: XdsProcess, name: string): Promise<LimiterProcess> {
   const limiter = await startLimiter(xds.address, {
     CONFIG_GRPC_XDS_NODE_ID: name,
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',

@@ -52,10 +52,10 @@ t.test('limiter and management server know each other by certificate and token',
     {
       what: 'with a wrong token',
       env: { ...tls, CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer guess' },
-      says: /not one of those accepted/,
+      says: /bearer token is not accepted/,
     },
     {
-      what: 'with the certificate of somebody else',
+      what: 'with the certificate of another name',
       env: {
         ...tls,
         CONFIG_GRPC_XDS_CLIENT_TLS_CERT: certificates.server.certFile,

@@ -20,7 +20,10 @@ import {
 export interface Generator {
   /** A folder that holds generated files and nothing else (with a trailing slash), or a file. */
   readonly output: string;
-  /** The files as they should be, text by path from the root of the repository, all of them at or below `output`. */
+  /**
+   * The files as they should be, text by path from the root of the repository, all of them at or
+   * below `output`.
+   */
   render(): Promise<ReadonlyMap<string, string>>;
 }
 

@@ -10,7 +10,10 @@ import { readSettings } from '../../services/auth/src/config/settings.ts';
 import { headingAnchors } from '../check/links.ts';
 import { runTool } from '../check/run-checks.ts';
 
-/** Paths of all files in a folder and its folders, relative to it, with `/`, sorted; none when there is no such folder. */
+/**
+ * Paths of all files in a folder and its folders, relative to it, with `/`, sorted; none when there
+ * is no such folder.
+ */
 export async function filesBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   return entries
@@ -20,7 +23,8 @@ export async function filesBelow(folder: string): Promise<string[]> {
 }
 
 /**
- * Text as biome formats a file of that name, so that a generated one passes the same check as one written by hand.
+ * Text as biome formats a file of that name, so that a generated one passes the same check as one
+ * written by hand.
  *
  * @throws Error with biome's output when it cannot.
  */
@@ -35,8 +39,8 @@ export async function formatWithBiome(path: string, text: string): Promise<strin
 }
 
 /**
- * Links within a page, whose `-1` no heading has, without it. The plugin that writes the pages numbers a name that it comes
- * across twice, and some names it comes across twice have one heading.
+ * Links within a page, whose `-1` no heading has, without it. The plugin that writes the pages
+ * numbers a name that it comes across twice, and some names it comes across twice have one heading.
  */
 export function mendAnchors(page: string): string {
   const anchors = headingAnchors(page);
@@ -66,7 +70,9 @@ export async function renderClientSdkDocs(output: string): Promise<ReadonlyMap<s
 /** An error catalogue as `defineErrors` makes it. */
 type Catalogue = Readonly<Record<string, { readonly definition: ErrorDefinition }>>;
 
-/** The page of all errors that callers can meet, from the catalogues by the name of their service. */
+/**
+ * The page of all errors that callers can meet, from the catalogues by the name of their service.
+ */
 export function renderErrorsPage(catalogues: Readonly<Record<string, Catalogue>>): string {
   const sections = Object.entries(catalogues).map(([service, catalogue]) => {
     const rows = Object.entries(catalogue).map(
@@ -133,7 +139,10 @@ export async function renderProtoCode(): Promise<ReadonlyMap<string, string>> {
   }
 }
 
-/** The page of all settings of one service, from the very definitions that parse them, and what comes after the tables. */
+/**
+ * The page of all settings of one service, from the very definitions that parse them, and what
+ * comes after the tables.
+ */
 export function renderSettingsPage(service: string, spec: SettingsSpec, end = ''): string {
   return `# Settings of ${service}
 

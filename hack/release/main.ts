@@ -1,4 +1,5 @@
-// make release: makes the files of a release, and says what would publish them. With --publish it does.
+// make release: makes the files of a release, and says what would publish them. With --publish it
+// does.
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';

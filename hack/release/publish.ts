@@ -19,7 +19,10 @@ export interface Publication {
 /** For both processors, with what they are made of and how they were made beside them. */
 const imageOptions = ['--platform=linux/amd64,linux/arm64', '--sbom=true', '--provenance=mode=max', '--push'];
 
-/** The commands that publish a release, in order: what others refer to comes first, what tells people of it comes last. */
+/**
+ * The commands that publish a release, in order: what others refer to comes first, what tells
+ * people of it comes last.
+ */
 export function publishCommands(publication: Publication): readonly (readonly string[])[] {
   const { version, revision, registry, folder, files, bases } = publication;
   const path = (file: string) => `${folder}/${file}`;

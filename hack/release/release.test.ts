@@ -46,7 +46,8 @@ t.test(
       t.equal(checksum, createHash('sha256').update(content).digest('hex'), name);
     }
 
-    // A packed chart has the charts that it is made of within itself: nothing of this checkout is needed.
+    // A packed chart has the charts that it is made of within itself: nothing of this checkout is
+    // needed.
     const { code, stdout, stderr } = await runHelm([
       ...['template', 'tg', join(folder, `tollgate-${version}.tgz`), ...clusterArguments],
       '--values=charts/tollgate/ci/dev-values.yaml',

@@ -1,9 +1,10 @@
-// Runs the tests with tap. Some need programs in Go, which are compiled once on a machine. Until then the other tests run
-// beside the compiler, and these after it.
+// Runs the tests with tap. Some need programs in Go, which are compiled once on a machine. Until
+// then the other tests run beside the compiler, and these after it.
 //
 //   node hack/run-tests/main.ts [file or option of tap]...
 //
-// With TAP_RESULTS set (by .ci/run) the output of tap and the summary go into that folder instead of the terminal.
+// With TAP_RESULTS set (by .ci/run) the output of tap and the summary go into that folder instead
+// of the terminal.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';

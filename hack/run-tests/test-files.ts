@@ -17,8 +17,9 @@ export function allTestFiles(root: string): string[] {
 }
 
 /**
- * Splits test files by whether they need the programs in Go: those from which an import leads to a file that starts
- * one of them. Paths are relative to `root`; other arguments of tap, such as folders, count as needing them.
+ * Splits test files by whether they need the programs in Go: those from which an import leads to a
+ * file that starts one of them. Paths are relative to `root`; other arguments of tap, such as
+ * folders, count as needing them.
  */
 export function splitByGoTools(
   root: string,

@@ -18,7 +18,7 @@ t.test('only optional dependencies that are nowhere in reach are missing', async
   ]);
 });
 
-t.test('the platform of a package is told from its name', async (t) => {
+t.test('the platform of a package comes from its name', async (t) => {
   const entry = (name: string) => platformEntry({ name, version: '1.2.3', wantedBy: 'x', dev: true });
   t.match(entry('@biomejs/cli-darwin-arm64'), {
     version: '1.2.3',

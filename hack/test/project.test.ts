@@ -64,7 +64,7 @@ function run(file: string): { status: number | null; stderr: string } {
   return { status, stderr };
 }
 
-t.test('a checkout without packages is told to run make setup', (t) => {
+t.test('without packages the hint says to run make setup', (t) => {
   const checkout = temporaryFolder();
   t.teardown(checkout.remove);
   mkdirSync(join(checkout.path, 'hack'));
@@ -74,7 +74,7 @@ t.test('a checkout without packages is told to run make setup', (t) => {
   t.end();
 });
 
-t.test('one that is set up is told nothing', (t) => {
+t.test('the hint is silent in a checkout that is set up', (t) => {
   t.same(run(hint), { status: 0, stderr: '' });
   t.end();
 });

@@ -5,11 +5,11 @@ import t from 'tap';
 import {
   clusterArguments,
   helmIsMissing,
-  objectsOf,
+  parseManifests,
   releaseRegistry,
   runHelm,
 } from '../charts/support/helm.ts';
-import { type ManifestObject, podTemplatesOf } from '../charts/support/manifests.ts';
+import { getPodTemplates, type ManifestObject } from '../charts/support/manifests.ts';
 import { services } from '../images/build-images.ts';
 
 /** What of skaffold.yaml has to fit the rest of the repository. */
@@ -87,7 +87,7 @@ t.test('there are a profile for people, one for kind and one for CI, and they fi
 t.test('the images are those of the charts', { skip }, async (t) => {
   const [release] = config.deploy.helm.releases;
   t.strictSame(
-    await imagesOf(release, []),
+    await getImages(release, []),
     artifacts.map(({ image }) => `${releaseRegistry}/${image}`),
   );
 });
@@ -107,7 +107,7 @@ t.test('what is built is what runs, in every profile', { skip }, async (t) => {
     );
     const set = Object.entries(release?.setValues ?? {}).map(([name, value]) => `${name}=${value}`);
     t.strictSame(
-      await imagesOf(
+      await getImages(
         release,
         [...values, ...set].map((value) => `--set=${value}`),
       ),
@@ -130,7 +130,7 @@ t.test('ports that are forwarded are there', { skip }, async (t) => {
       resourceType === 'service'
         ? // A Service has ports.
           (object?.spec as { ports: { port: number }[] } | undefined)?.ports.map(({ port }) => port)
-        : podTemplatesOf(object === undefined ? [] : [object]).flatMap(({ spec }) =>
+        : getPodTemplates(object === undefined ? [] : [object]).flatMap(({ spec }) =>
             spec.containers.flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort)),
           );
     t.ok(ports?.includes(port), what);
@@ -176,12 +176,12 @@ async function objectsOfRelease(
     ...args,
   ]);
   if (code !== 0) throw new Error(`helm template ${args.join(' ')}: ${stderr}`);
-  return objectsOf(stdout);
+  return parseManifests(stdout);
 }
 
 /** The images of all our containers, without tags, each once. */
-async function imagesOf(release: Release | undefined, args: readonly string[]): Promise<string[]> {
-  const templates = podTemplatesOf(await objectsOfRelease(release, args));
+async function getImages(release: Release | undefined, args: readonly string[]): Promise<string[]> {
+  const templates = getPodTemplates(await objectsOfRelease(release, args));
   const deployments = templates.filter(({ of }) => of.startsWith('Deployment'));
   const images = deployments.flatMap(({ spec }) =>
     [...(spec.initContainers ?? []), ...spec.containers].map(({ image }) => withoutTag(image)),

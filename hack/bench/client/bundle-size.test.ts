@@ -8,7 +8,8 @@ const nodeOnly = new Set(['./node', './kubernetes']);
 const [ours, grants, ...peers] = await Promise.all(bundleRequests.map(bundleSize));
 if (ours === undefined || grants === undefined) throw new Error('nothing was bundled');
 
-// Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the tokens in it.
+// Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the
+// tokens in it.
 t.test('import { Client } is below 21 kB, minified and gzipped', async (t) => {
   t.ok(ours.gzippedBytes < 21_000, `${ours.gzippedBytes} bytes`);
 });

@@ -19,7 +19,10 @@ export interface BundleSize {
 /** One import whose bundle is weighed. */
 export interface BundleRequest {
   readonly name: string;
-  /** Such as `import { Client } from 'a-library'; globalThis.used = Client;`: what is used must be seen to be used. */
+  /**
+   * Such as `import { Client } from 'a-library'; globalThis.used = Client;`: what is used must be
+   * seen to be used.
+   */
   readonly source: string;
   /** Default `browser`, where importing anything of Node fails the build. */
   readonly platform?: 'browser' | 'node';
@@ -49,7 +52,8 @@ export const bundleRequests: readonly BundleRequest[] = [
 ];
 
 /**
- * Bundles and minifies with esbuild, which splits off what is imported dynamically; gzips each chunk at level 9.
+ * Bundles and minifies with esbuild, which splits off what is imported dynamically; gzips each
+ * chunk at level 9.
  *
  * @throws Error when the source does not build for its platform.
  */
@@ -70,21 +74,21 @@ export async function bundleSize({ name, source, platform = 'browser' }: BundleR
   });
   const chunks = new Map(outputFiles.map(({ path, contents }) => [path.slice(1), contents]));
   const eager = staticChunks(metafile.outputs, '<stdin>');
-  const sumOf = (wanted: (path: string) => boolean, weigh: (bytes: Uint8Array) => number) =>
+  const sumBytes = (wanted: (path: string) => boolean, weigh: (bytes: Uint8Array) => number) =>
     [...chunks].filter(([path]) => wanted(path)).reduce((sum, [, bytes]) => sum + weigh(bytes), 0);
-  const filesOf = (paths: readonly string[]) =>
+  const listFiles = (paths: readonly string[]) =>
     paths.flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {}));
   const gzipped = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).byteLength;
   return {
     name,
-    minifiedBytes: sumOf(
+    minifiedBytes: sumBytes(
       (path) => eager.has(path),
       (bytes) => bytes.byteLength,
     ),
-    gzippedBytes: sumOf((path) => eager.has(path), gzipped),
-    lazyGzippedBytes: sumOf((path) => !eager.has(path), gzipped),
-    inputs: filesOf([...eager]),
-    lazyInputs: filesOf([...chunks.keys()].filter((path) => !eager.has(path))),
+    gzippedBytes: sumBytes((path) => eager.has(path), gzipped),
+    lazyGzippedBytes: sumBytes((path) => !eager.has(path), gzipped),
+    inputs: listFiles([...eager]),
+    lazyInputs: listFiles([...chunks.keys()].filter((path) => !eager.has(path))),
   };
 }
 

@@ -160,7 +160,10 @@ export async function burstTable(
   };
 }
 
-/** Returns when the API server had answered the last edit. Each object has one writer, so that its edits keep their order. */
+/**
+ * Returns when the API server had answered the last edit. Each object has one writer, so that its
+ * edits keep their order.
+ */
 async function makeEdits(
   kube: KubeObjects,
   { objects, edits }: { readonly objects: number; readonly edits: number },

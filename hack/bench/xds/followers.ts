@@ -55,7 +55,10 @@ interface FollowOptions {
 const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
 const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
 
-/** Subscribes to everything on a connection of its own, as a limiter does, and acknowledges every response. */
+/**
+ * Subscribes to everything on a connection of its own, as a limiter does, and acknowledges every
+ * response.
+ */
 function follow({ address, nodeId, onResponse, onEnd }: FollowOptions): void {
   const client = new Client(address, credentials.createInsecure(), {
     'grpc.max_receive_message_length': -1,
@@ -205,7 +208,7 @@ export async function startFollowers(): Promise<Followers> {
       // The child is our own program: what it sends is a FollowersEvent.
       const [event] = (await once(child, 'message', { signal })) as [FollowersEvent];
       if (event.kind === 'failed') throw new Error(`a follower: ${event.message}`);
-      if (isOf(event, kind)) return event;
+      if (hasKind(event, kind)) return event;
     }
   }
 
@@ -222,7 +225,7 @@ export async function startFollowers(): Promise<Followers> {
   };
 }
 
-function isOf<Kind extends FollowersEvent['kind']>(
+function hasKind<Kind extends FollowersEvent['kind']>(
   event: FollowersEvent,
   kind: Kind,
 ): event is Extract<FollowersEvent, { kind: Kind }> {

@@ -74,12 +74,12 @@ async function measure(
   }
   await delay(restMs);
   const bed: Bed = { source, xds, limiters };
-  const before = usageOf(bed);
+  const before = readUsage(bed);
   const samples: number[] = [];
   // Spread over the whole set.
   for (let i = 0; i < manyObjectsEdits; i++)
     samples.push(await editOnce(bed, Math.floor((i * objects) / manyObjectsEdits), limits.next()));
-  const after = usageOf(bed);
+  const after = readUsage(bed);
   const usage = [after.xds, after.limiters.toSorted((a, b) => b.peakRssBytes - a.peakRssBytes)[0]];
   const limiterCpuMs = (at: typeof after) => at.limiters.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
   return [
@@ -99,7 +99,7 @@ async function editOnce({ source, xds, limiters }: Bed, index: number, limit: nu
   return monotonicMs() - doneAt;
 }
 
-function usageOf({ xds, limiters }: Bed) {
+function readUsage({ xds, limiters }: Bed) {
   return {
     xds: readProcessUsage(xds.pid),
     limiters: limiters.map(({ process }) => readProcessUsage(process.pid)),

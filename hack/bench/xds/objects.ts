@@ -52,7 +52,10 @@ spec:
 /** The limit of all objects before the first edit; no run comes near it. */
 const initialUserLimit = 1_000_000;
 
-/** Makes limits that no object has had before, so that the one in force tells which edit it came from. */
+/**
+ * Makes limits that no object has had before, so that the one in force tells which edit it came
+ * from.
+ */
 export function createLimits(): { readonly initial: number; next(): number } {
   let last = initialUserLimit;
   return {
@@ -128,7 +131,10 @@ const objectsPath = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/default/ra
 export const maxWritesInFlight = 16;
 const writeTimeoutMs = 30_000;
 
-/** Starts etcd and kube-apiserver with the CRD. Edits are server-side applies over TLS connections that are kept. */
+/**
+ * Starts etcd and kube-apiserver with the CRD. Edits are server-side applies over TLS connections
+ * that are kept.
+ */
 export async function startKubeObjects(): Promise<KubeObjects> {
   const kube = await startKubeApiserver();
   const agent = new Agent({ keepAlive: true, maxSockets: maxWritesInFlight, ca: readFileSync(kube.caFile) });

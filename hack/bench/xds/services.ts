@@ -68,7 +68,10 @@ export async function startXdsOn(
   };
 }
 
-/** Starts services/ratelimit with its rules from `xdsAddress`. It is ready once it has the first ones. */
+/**
+ * Starts services/ratelimit with its rules from `xdsAddress`. It is ready once it has the first
+ * ones.
+ */
 export function startXdsLimiter(
   xdsAddress: string,
   nodeId: string,
@@ -80,7 +83,8 @@ export function startXdsLimiter(
     CONFIG_TYPE: 'GRPC_XDS_SOTW',
     CONFIG_GRPC_XDS_SERVER_URL: xdsAddress,
     CONFIG_GRPC_XDS_NODE_ID: nodeId,
-    // Limiters that start before their management server must not add their backoff to what is measured.
+    // Limiters that start before their management server must not add their backoff to what is
+    // measured.
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '50ms',
     XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '50ms',
     XDS_CLIENT_BACKOFF_MAX_INTERVAL: '50ms',

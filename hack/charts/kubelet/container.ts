@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { findBinary } from '@tollgate/testkit/processes';
-import { type ContainerSpec, fieldOf, type PodSurroundings, type VariableSpec } from './pod-spec.ts';
+import { type ContainerSpec, getField, type PodSurroundings, type VariableSpec } from './pod-spec.ts';
 
 /** A file or folder of this machine that a container sees at a path of its own. */
 export interface ContainerMount {
@@ -15,7 +15,7 @@ export interface ContainerProcess {
   readonly root: string;
   readonly mounts: readonly ContainerMount[];
   readonly workingFolder: string;
-  /** User and group. Only root can take the place of another user: the program of somebody else runs as themselves. */
+  /** User and group. Only root can change them; otherwise the program runs as the current user. */
   readonly user: number;
   /** Its variables, all of them. `PATH` leads to the programs that make its surroundings, too. */
   readonly environment: Readonly<Record<string, string>>;
@@ -23,12 +23,15 @@ export interface ContainerProcess {
   readonly command: readonly string[];
 }
 
-/** What Node.js needs of a system: libraries, authorities, and what the kernel says of processes. */
+/**
+ * What Node.js needs of a system: libraries, authorities, and what the kernel says of processes.
+ */
 const systemFolders = ['/lib', '/lib64', '/usr/lib', '/etc/ssl', '/proc', '/dev'];
 
 /**
- * Makes `/` of a file system in memory, mounts all into it, makes it read-only, and becomes the program. The mounts belong
- * to a namespace that goes with the program, so nothing has to be cleaned up.
+ * Makes `/` of a file system in memory, mounts all into it, makes it read-only, and becomes the
+ * program. The mounts belong to a namespace that goes with the program, so nothing has to be
+ * cleaned up.
  */
 const script = `
 set -e
@@ -55,8 +58,8 @@ exec unshare --setgid="$user" --setuid="$user" --root="$root" --wd="$folder" "$@
 `;
 
 /**
- * What has to be run for that, with any environment: test runners add to that of every process, and `env` takes all of it
- * away.
+ * What has to be run for that, with any environment: test runners add to that of every process, and
+ * `env` takes all of it away.
  */
 export function containerCommand(container: ContainerProcess): { command: string; args: string[] } {
   const { root, mounts, workingFolder, user, environment, command } = container;
@@ -80,7 +83,10 @@ export function containerCommand(container: ContainerProcess): { command: string
   };
 }
 
-/** Why this machine gives no program a file system of its own; `false` when it does. In CI it is an error. */
+/**
+ * Why this machine gives no program a file system of its own; `false` when it does. In CI it is an
+ * error.
+ */
 export function containersAreImpossible(): string | false {
   try {
     execFileSync(
@@ -102,7 +108,10 @@ const isRoot = (): boolean => process.getuid?.() === 0;
 
 const namespaces = (): string[] => (isRoot() ? ['--mount'] : ['--map-root-user', '--mount']);
 
-/** The variables of a container: `env` comes before `envFrom`, and `$(NAME)` stands for a variable that is there already. */
+/**
+ * The variables of a container: `env` comes before `envFrom`, and `$(NAME)` stands for a variable
+ * that is there already.
+ */
 export function containerEnvironment(
   { env = [], envFrom = [] }: ContainerSpec,
   surroundings: PodSurroundings,
@@ -113,20 +122,20 @@ export function containerEnvironment(
     if (configMapRef !== undefined) Object.assign(variables, surroundings.configMap(configMapRef));
   }
   for (const variable of env) {
-    const value = textOf(variable, variables, surroundings);
+    const value = getText(variable, variables, surroundings);
     if (value !== undefined) variables[variable.name] = value;
   }
   return variables;
 }
 
-function textOf(
+function getText(
   { name, value = '', valueFrom }: VariableSpec,
   variables: Readonly<Record<string, string>>,
   surroundings: PodSurroundings,
 ): string | undefined {
   if (valueFrom === undefined) return expand(value, variables);
   const { fieldRef, secretKeyRef, configMapKeyRef } = valueFrom;
-  if (fieldRef !== undefined) return fieldOf(surroundings, fieldRef.fieldPath);
+  if (fieldRef !== undefined) return getField(surroundings, fieldRef.fieldPath);
   const reference = secretKeyRef ?? configMapKeyRef;
   if (reference === undefined) throw new Error(`nothing is known of where ${name} comes from`);
   const data = secretKeyRef ? surroundings.secret(reference) : surroundings.configMap(reference);
@@ -137,7 +146,9 @@ function textOf(
   return found;
 }
 
-/** `$$(NAME)` and names of variables that there are not stay as they are, the former without a `$`. */
+/**
+ * `$$(NAME)` and names of variables that there are not stay as they are, the former without a `$`.
+ */
 function expand(text: string, variables: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\$\$|\$\(([^)]+)\)/g, (all, name: string | undefined) =>
     name === undefined ? '$' : (variables[name] ?? all),

@@ -15,16 +15,8 @@ type StandIn = (
 export interface KubeletOptions extends NamespaceOptions {
   /** By the names of images, without tags. Their probes are not asked. */
   readonly standIns?: Readonly<Record<string, StandIn>>;
-  /** Room for data: claims of up to a gigabyte each. Default none. */
+  /** Number of volumes of one gigabyte. Default 0. */
   readonly volumes?: number;
-}
-
-/** The kubelet of the one node of a cluster. */
-export interface Kubelet {
-  /** Pods of ours that run, ready, by their names. */
-  readonly pods: ReadonlyMap<string, StartedPod>;
-  /** Why Pods did not start. */
-  readonly problems: readonly string[];
 }
 
 /** A Pod as the API server has it. */
@@ -38,92 +30,128 @@ const nodeName = 'node-1';
 /** Between two looks at the Pods. */
 const everyMs = 300;
 
-/** Adds a node to a cluster, and runs what is scheduled to it of a namespace until the test ends. */
+/**
+ * Adds a node to a cluster, and runs the Pods of a namespace that are scheduled to it until the
+ * test ends.
+ */
 export async function startKubelet(t: Test, kube: KubeApiserver, options: KubeletOptions): Promise<Kubelet> {
-  const { standIns = {}, volumes = 0 } = options;
   await addNode(kube);
-  await addVolumes(kube, volumes);
-  const here = `--namespace=${options.namespace}`;
-  /** Of every Pod that there ever was: it is started once. */
-  const runs = new Map<string, Promise<void>>();
-  const ends = new Map<string, Promise<void>>();
-  const pods = new Map<string, StartedPod>();
-  /** What stands for Pods of others. */
-  const others = new Map<string, Awaited<ReturnType<StandIn>>>();
-  const problems: string[] = [];
-  const note = (what: string) => (error: unknown) => {
-    problems.push(`${what}: ${String(error)}`);
-  };
-  const tell = (name: string, status: object) =>
-    kubectl(kube, [
-      'patch',
-      'pod',
-      name,
-      here,
-      '--subresource=status',
-      '--type=merge',
-      '-p',
-      JSON.stringify({ status }),
-    ]);
+  await addVolumes(kube, options.volumes ?? 0);
+  const kubelet = new Kubelet(t, kube, options);
+  kubelet.start();
+  t.teardown(() => kubelet.close());
+  return kubelet;
+}
 
-  async function run({ metadata: { name }, ...rest }: Pod): Promise<void> {
-    const namespace = await readPodNamespace(kube, options);
-    const prepared = await namespace.prepare({ metadata: { name }, ...rest });
-    const [container] = prepared.spec.containers;
-    const standIn = standIns[container?.image.replace(/:[^/]*$/, '') ?? ''];
-    if (rest.spec.restartPolicy === 'Never') await runToItsEnd(name, prepared);
-    else if (container !== undefined && standIn !== undefined) {
-      others.set(name, await standIn(containerEnvironment(container, prepared.surroundings)));
-      await tell(name, runningStatus(prepared));
-    } else {
-      pods.set(name, await startPod(t, prepared));
-      await tell(name, runningStatus(prepared));
+class Kubelet {
+  readonly #t: Test;
+  readonly #kube: KubeApiserver;
+  readonly #options: KubeletOptions;
+  /** By name of the Pod, so that each is started and ended once. */
+  readonly #runs = new Map<string, Promise<void>>();
+  readonly #ends = new Map<string, Promise<void>>();
+  readonly #pods = new Map<string, StartedPod>();
+  readonly #standIns = new Map<string, Awaited<ReturnType<StandIn>>>();
+  readonly #problems: string[] = [];
+  readonly #stopped = new AbortController();
+  #loop: Promise<void> | undefined;
+
+  constructor(t: Test, kube: KubeApiserver, options: KubeletOptions) {
+    this.#t = t;
+    this.#kube = kube;
+    this.#options = options;
+  }
+
+  /** Pods of ours that run and are ready, by name. */
+  get pods(): ReadonlyMap<string, StartedPod> {
+    return this.#pods;
+  }
+
+  /** Why Pods did not start. */
+  get problems(): readonly string[] {
+    return this.#problems;
+  }
+
+  start(): void {
+    this.#loop = this.#watch();
+  }
+
+  async close(): Promise<void> {
+    this.#stopped.abort();
+    await this.#loop;
+    await Promise.all([...this.#runs.values(), ...this.#ends.values()]);
+  }
+
+  async #watch(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      await this.#sync().catch((error: unknown) => this.#note(nodeName, error));
+      await delay(everyMs);
     }
   }
 
-  async function runToItsEnd(name: string, prepared: PreparedPod): Promise<void> {
+  async #sync(): Promise<void> {
+    const args = ['get', 'pods', this.#namespaceFlag, '-o', 'json'];
+    // Parsed boundary: Pods of the API server.
+    const pods = listed(await kubectl(this.#kube, args)) as readonly Pod[];
+    for (const pod of pods.filter(({ spec }) => spec.nodeName === nodeName)) {
+      const { name, deletionTimestamp } = pod.metadata;
+      const isDeleted = deletionTimestamp !== undefined;
+      const jobs = isDeleted ? this.#ends : this.#runs;
+      if (jobs.has(name)) continue;
+      const job = isDeleted ? this.#end(name) : this.#run(pod);
+      jobs.set(
+        name,
+        job.catch((error: unknown) => this.#note(name, error)),
+      );
+    }
+  }
+
+  async #run(pod: Pod): Promise<void> {
+    const { name } = pod.metadata;
+    const namespace = await readPodNamespace(this.#kube, this.#options);
+    const prepared = await namespace.prepare({ ...pod, metadata: { name } });
+    if (pod.spec.restartPolicy === 'Never') return this.#runToCompletion(name, prepared);
+    const [container] = prepared.spec.containers;
+    const standIn = this.#options.standIns?.[container?.image.replace(/:[^/]*$/, '') ?? ''];
+    if (container !== undefined && standIn !== undefined)
+      this.#standIns.set(name, await standIn(containerEnvironment(container, prepared.surroundings)));
+    else this.#pods.set(name, await startPod(this.#t, prepared));
+    await this.#patchStatus(name, runningStatus(prepared));
+  }
+
+  async #runToCompletion(name: string, prepared: PreparedPod): Promise<void> {
     try {
       await runPod(prepared);
-      await tell(name, { phase: 'Succeeded' });
+      await this.#patchStatus(name, { phase: 'Succeeded' });
     } catch (error) {
-      await tell(name, { phase: 'Failed' });
+      await this.#patchStatus(name, { phase: 'Failed' });
       throw error;
     }
   }
 
-  /** One that is still starting is ended when it has started. */
-  async function end(name: string): Promise<void> {
-    await runs.get(name);
-    await pods.get(name)?.stop();
-    await others.get(name)?.stop();
-    pods.delete(name);
-    others.delete(name);
-    await kubectl(kube, ['delete', 'pod', name, here, '--grace-period=0', '--force', '--ignore-not-found']);
+  /** A Pod that is still starting is ended once it has started. */
+  async #end(name: string): Promise<void> {
+    await this.#runs.get(name);
+    await this.#pods.get(name)?.stop();
+    await this.#standIns.get(name)?.stop();
+    this.#pods.delete(name);
+    this.#standIns.delete(name);
+    const flags = ['--grace-period=0', '--force', '--ignore-not-found'];
+    await kubectl(this.#kube, ['delete', 'pod', name, this.#namespaceFlag, ...flags]);
   }
 
-  async function look(): Promise<void> {
-    // What the API server has, as this kubelet looks at it.
-    const all = listed(await kubectl(kube, ['get', 'pods', here, '-o', 'json'])) as readonly Pod[];
-    for (const pod of all.filter(({ spec }) => spec.nodeName === nodeName)) {
-      const { name, deletionTimestamp } = pod.metadata;
-      const todo = deletionTimestamp === undefined ? runs : ends;
-      if (!todo.has(name)) todo.set(name, (todo === runs ? run(pod) : end(name)).catch(note(name)));
-    }
+  #patchStatus(name: string, status: object): Promise<string> {
+    const flags = [this.#namespaceFlag, '--subresource=status', '--type=merge'];
+    return kubectl(this.#kube, ['patch', 'pod', name, ...flags, '-p', JSON.stringify({ status })]);
   }
 
-  const stopped = new AbortController();
-  const looking = (async () => {
-    while (!stopped.signal.aborted) {
-      await look().catch(note(nodeName));
-      await delay(everyMs);
-    }
-  })();
-  t.teardown(async () => {
-    stopped.abort();
-    await looking;
-    await Promise.all([...runs.values(), ...ends.values()]);
-  });
-  return { pods, problems };
+  #note(what: string, error: unknown): void {
+    this.#problems.push(`${what}: ${String(error)}`);
+  }
+
+  get #namespaceFlag(): string {
+    return `--namespace=${this.#options.namespace}`;
+  }
 }
 
 /** What a kubelet says of a Pod whose probes have all succeeded. */
@@ -151,7 +179,7 @@ function runningStatus({ spec }: PreparedPod): object {
   };
 }
 
-/** With room for all. Its taint is for the controller of nodes to take away, which is not there. */
+/** Large enough for all Pods. The node controller, which would remove its taint, does not run. */
 async function addNode(kube: KubeApiserver): Promise<void> {
   const labels = { 'kubernetes.io/hostname': nodeName, 'topology.kubernetes.io/zone': 'zone-1' };
   await kubectl(
@@ -159,7 +187,7 @@ async function addNode(kube: KubeApiserver): Promise<void> {
     ['create', '-f', '-'],
     JSON.stringify({ apiVersion: 'v1', kind: 'Node', metadata: { name: nodeName, labels } }),
   );
-  const room = { cpu: '64', memory: '64Gi', pods: '100' };
+  const capacity = { cpu: '64', memory: '64Gi', pods: '100' };
   const ready = {
     type: 'Ready',
     status: 'True',
@@ -167,7 +195,7 @@ async function addNode(kube: KubeApiserver): Promise<void> {
     message: '',
     lastHeartbeatTime: new Date().toISOString(),
   };
-  const status = { capacity: room, allocatable: room, conditions: [ready] };
+  const status = { capacity, allocatable: capacity, conditions: [ready] };
   await kubectl(kube, [
     'patch',
     'node',
@@ -180,7 +208,10 @@ async function addNode(kube: KubeApiserver): Promise<void> {
   await kubectl(kube, ['taint', 'node', nodeName, 'node.kubernetes.io/not-ready-']);
 }
 
-/** As an administrator makes them where nothing makes them by itself. They belong to whichever claim is first. */
+/**
+ * As an administrator makes them where nothing makes them by itself. They belong to whichever claim
+ * is first.
+ */
 async function addVolumes(kube: KubeApiserver, count: number): Promise<void> {
   if (count === 0) return;
   const items = Array.from({ length: count }, (_, index) => ({

@@ -4,13 +4,16 @@ import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import type { Test } from 'tap';
 import { type ManifestObject, readObject } from '../support/manifests.ts';
 import { type PodNode, type PreparedPod, runPod, type StartedPod, startPod } from './pod.ts';
-import { type PodSpec, podSpecOf, podSurroundings } from './pod-spec.ts';
+import { getPodSpec, type PodSpec, podSurroundings } from './pod-spec.ts';
 
 /** What a cluster has besides its API server. */
 export interface NamespaceOptions {
   readonly namespace: string;
-  readonly imageOf: PodNode['imageOf'];
-  /** Addresses by their names, of servers outside the cluster and of Services whose Pods are not started here. */
+  readonly findImage: PodNode['findImage'];
+  /**
+   * Addresses by their names, of servers outside the cluster and of Services whose Pods are not
+   * started here.
+   */
   readonly hosts?: Readonly<Record<string, string>>;
 }
 
@@ -24,21 +27,21 @@ export interface PodNamespace {
 /** Asks the API server for it. */
 export async function readPodNamespace(
   kube: KubeApiserver,
-  { namespace, imageOf, hosts = {} }: NamespaceOptions,
+  { namespace, findImage, hosts = {} }: NamespaceOptions,
 ): Promise<PodNamespace> {
   const get = async (...args: string[]) => listed(await kubectl(kube, ['get', ...args, '-o', 'json']));
   const here = `--namespace=${namespace}`;
   const deployments = await get('deployments', here);
   const services = await get('services', '--all-namespaces');
   const node: PodNode = {
-    imageOf,
+    findImage,
     hosts: { ...serviceHosts(services, namespace), ...hosts },
     environment: apiServerVariables(kube),
   };
   return {
     deployments,
     async prepare(pod) {
-      const spec = podSpecOf(pod);
+      const spec = getPodSpec(pod);
       const { serviceAccountName = 'default', automountServiceAccountToken = true } = spec;
       const token = automountServiceAccountToken
         ? await kubectl(kube, ['create', 'token', serviceAccountName, here])
@@ -126,9 +129,9 @@ export interface NamespaceNode {
 }
 
 /**
- * Stands for the controllers and the kubelet of a cluster of one node: Pods are created at the API server with all its
- * checks, and what has become of them there, with all its defaults, is run on this machine. Every Service is on loopback.
- * What Pods need must be there already.
+ * Stands for the controllers and the kubelet of a cluster of one node: Pods are created at the API
+ * server with all its checks, and what has become of them there, with all its defaults, is run on
+ * this machine. Every Service is on loopback. What Pods need must be there already.
  */
 export async function namespaceNode(
   t: Test,
@@ -148,7 +151,7 @@ export async function namespaceNode(
     async start(name) {
       const deployment = deployments.get(name);
       if (deployment === undefined) throw new Error(`${options.namespace} has no Deployment ${name}`);
-      return startPod(t, await namespace.prepare(await create(podOf(deployment))));
+      return startPod(t, await namespace.prepare(await create(toPod(deployment))));
     },
     async run(pod) {
       return runPod(await namespace.prepare(await create(pod)));
@@ -157,7 +160,7 @@ export async function namespaceNode(
 }
 
 /** As the controllers of Deployments and ReplicaSets name and make them. */
-function podOf({ metadata, spec }: ManifestObject): ManifestObject {
+function toPod({ metadata, spec }: ManifestObject): ManifestObject {
   // Parsed boundary: the API server has checked it.
   const { template } = spec as { readonly template: { readonly metadata: object; readonly spec: unknown } };
   const name = `${metadata.name}-5d8f9c7b6-x2x4z`;

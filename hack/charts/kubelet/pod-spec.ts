@@ -2,7 +2,10 @@ import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import type { ManifestObject } from '../support/manifests.ts';
 
-/** The `spec` of a Pod, as far as a node acts on it. The API server has checked it and filled in defaults. */
+/**
+ * The `spec` of a Pod, as far as a node acts on it. The API server has checked it and filled in
+ * defaults.
+ */
 export interface PodSpec {
   readonly containers: readonly ContainerSpec[];
   readonly initContainers?: readonly ContainerSpec[];
@@ -75,7 +78,7 @@ interface FilesOf {
 }
 
 /** What the Pods of a Deployment or a bare Pod are made from. */
-export function podSpecOf({ kind, spec }: ManifestObject): PodSpec {
+export function getPodSpec({ kind, spec }: ManifestObject): PodSpec {
   // Parsed boundary: the API server has checked it.
   if (kind === 'Pod') return spec as PodSpec;
   return (spec as { readonly template: { readonly spec: PodSpec } }).template.spec;
@@ -85,7 +88,11 @@ export function podSpecOf({ kind, spec }: ManifestObject): PodSpec {
 export interface PodSurroundings {
   /** Its `metadata`, by path: `metadata.name`, `metadata.namespace`. */
   readonly fields: Readonly<Record<string, string>>;
-  /** What a Secret holds; undefined when there is none and it may be missing. @throws Error when it may not. */
+  /**
+   * What a Secret holds; undefined when there is none and it may be missing.
+   *
+   * @throws Error when it may not.
+   */
   secret(reference: Reference): KeyValues | undefined;
   /** What a ConfigMap holds, in the same way. */
   configMap(reference: Reference): KeyValues | undefined;
@@ -100,7 +107,7 @@ export function podSurroundings(
   objects: readonly ManifestObject[],
   { token, ...metadata }: { readonly name: string; readonly namespace: string; readonly token: string },
 ): PodSurroundings {
-  function dataOf(kind: string, { name, optional = false }: Reference): KeyValues | undefined {
+  function getData(kind: string, { name, optional = false }: Reference): KeyValues | undefined {
     const object = objects.find((one) => one.kind === kind && one.metadata.name === name);
     if (object === undefined && !optional) throw new Error(`${metadata.name} needs the ${kind} ${name}`);
     // Parsed boundary: of these kinds the API server takes nothing else.
@@ -109,16 +116,16 @@ export function podSurroundings(
   return {
     fields: Object.fromEntries(Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value])),
     token,
-    configMap: (reference) => dataOf('ConfigMap', reference),
+    configMap: (reference) => getData('ConfigMap', reference),
     secret(reference) {
-      const data = dataOf('Secret', reference);
+      const data = getData('Secret', reference);
       return data && Object.fromEntries(Object.entries(data).map(([key, value]) => [key, decode(value)]));
     },
   };
 }
 
 /** The field of a Pod. @throws Error for one that a node is not asked for here. */
-export function fieldOf({ fields }: PodSurroundings, path: string): string {
+export function getField({ fields }: PodSurroundings, path: string): string {
   const value = fields[path];
   if (value === undefined) throw new Error(`nothing is known of the field ${path} of a Pod`);
   return value;
@@ -132,7 +139,10 @@ type Files = Record<string, string>;
 /** Of files when a volume says nothing. */
 const defaultMode = 0o644;
 
-/** The token of the service account, where clients look for it. The API server adds it to Pods that take one. */
+/**
+ * The token of the service account, where clients look for it. The API server adds it to Pods that
+ * take one.
+ */
 export const serviceAccountVolume = {
   volume: {
     name: 'kube-api-access',
@@ -148,8 +158,8 @@ export const serviceAccountVolume = {
 } as const;
 
 /**
- * Makes a folder for each volume, below `folder`, and answers which. Files lead through a link, as a kubelet has it, which
- * replaces all of them at once; they belong to the group of the Pod.
+ * Makes a folder for each volume, below `folder`, and answers which. Files lead through a link, as
+ * a kubelet has it, which replaces all of them at once; they belong to the group of the Pod.
  */
 export function writeVolumes(
   spec: PodSpec,
@@ -162,7 +172,7 @@ export function writeVolumes(
       const path = join(folder, volume.name);
       mkdirSync(path);
       if (volume.emptyDir === undefined) writeFiles(path, volume, { group, surroundings });
-      // Whoever the container runs as.
+      // For any user of the container.
       else chmodSync(path, 0o777);
       return [volume.name, path];
     }),
@@ -176,7 +186,7 @@ function writeFiles(
 ): void {
   const { projected, secret, configMap } = volume;
   const sources: readonly FileSource[] = projected?.sources ?? [volume];
-  const files = Object.assign({}, ...sources.map((source) => filesOf(source, surroundings))) as Files;
+  const files = Object.assign({}, ...sources.map((source) => listFiles(source, surroundings))) as Files;
   const mode = projected?.defaultMode ?? secret?.defaultMode ?? configMap?.defaultMode ?? defaultMode;
   mkdirSync(join(path, '..1'));
   symlinkSync('..1', join(path, '..data'));
@@ -184,13 +194,13 @@ function writeFiles(
     const file = join(path, '..1', name);
     writeFileSync(file, text);
     chmodSync(file, mode);
-    // Nobody else may give files away; then the container runs as whoever they belong to.
+    // Only root may change the owner; otherwise the container runs as the current user.
     if (process.getuid?.() === 0 && group !== undefined) chownSync(file, 0, group);
     symlinkSync(join('..data', name), join(path, name));
   }
 }
 
-function filesOf(source: FileSource, surroundings: PodSurroundings): Files {
+function listFiles(source: FileSource, surroundings: PodSurroundings): Files {
   const { secret, configMap, serviceAccountToken, downwardAPI } = source;
   if (secret !== undefined) {
     const name = secret.secretName ?? secret.name ?? '';
@@ -200,7 +210,7 @@ function filesOf(source: FileSource, surroundings: PodSurroundings): Files {
   if (serviceAccountToken !== undefined) return { [serviceAccountToken.path]: surroundings.token };
   if (downwardAPI === undefined) throw new Error(`nothing is known of ${JSON.stringify(source)}`);
   return Object.fromEntries(
-    downwardAPI.items.map(({ path, fieldRef }) => [path, fieldOf(surroundings, fieldRef.fieldPath)]),
+    downwardAPI.items.map(({ path, fieldRef }) => [path, getField(surroundings, fieldRef.fieldPath)]),
   );
 }
 

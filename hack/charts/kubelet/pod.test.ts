@@ -19,7 +19,7 @@ const surroundings = podSurroundings(
   { name: 'pod-1', namespace: 'shop', token: 'the token' },
 );
 const node = {
-  imageOf: () => checkoutImage('xds'),
+  findImage: () => checkoutImage('xds'),
   hosts: { 'tg-xds': '127.0.0.9' },
   environment: { KUBERNETES_SERVICE_HOST: '127.0.0.1' },
 };
@@ -98,7 +98,7 @@ t.test('volumes are where it mounts them, with the files that are chosen', { ski
   t.strictSame(await inPod(`[${read}, ${visible}]`), ['a', ['first.yaml']]);
 });
 
-t.test('names of Services lead to addresses, and no name server is asked', { skip }, async (t) => {
+t.test('names of Services resolve without a name server', { skip }, async (t) => {
   const lookup = (name: string) =>
     `await (await import('node:dns/promises')).lookup('${name}').then(({ address }) => address, ({ code }) => code)`;
   t.strictSame(await inPod(`[${lookup('tg-xds')}, ${lookup('example.com')}]`), ['127.0.0.9', 'ENOTFOUND']);
@@ -125,11 +125,11 @@ const environmentSurroundings = podSurroundings(
   { name: 'pod-1', namespace: 'shop', token: '' },
 );
 
-const environmentOf = (container: Omit<ContainerSpec, 'name' | 'image'>) =>
+const toEnvironment = (container: Omit<ContainerSpec, 'name' | 'image'>) =>
   containerEnvironment({ name: 'c', image: 'i', ...container }, environmentSurroundings);
 
 t.test('a later source comes before an earlier one, and `env` before all', async (t) => {
-  const variables = environmentOf({
+  const variables = toEnvironment({
     envFrom: [{ secretRef: { name: 'own' } }, { configMapRef: { name: 'own' } }],
     env: [{ name: 'C', value: 'own' }, { name: 'EMPTY' }],
   });
@@ -137,7 +137,7 @@ t.test('a later source comes before an earlier one, and `env` before all', async
 });
 
 t.test('values name variables that are there already', async (t) => {
-  const { X } = environmentOf({
+  const { X } = toEnvironment({
     envFrom: [{ secretRef: { name: 'own' } }],
     env: [
       { name: 'X', value: '$(A)-$(LATER)-$$(A)-$(A' },
@@ -148,7 +148,7 @@ t.test('values name variables that are there already', async (t) => {
 });
 
 t.test('values come from fields of the Pod and keys of Secrets and ConfigMaps', async (t) => {
-  const variables = environmentOf({
+  const variables = toEnvironment({
     env: [
       { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
       { name: 'SECRET', valueFrom: { secretKeyRef: { name: 'own', key: 'A' } } },
@@ -162,14 +162,14 @@ t.test('values come from fields of the Pod and keys of Secrets and ConfigMaps', 
 t.test('what is missing keeps a Pod from starting, unless it is optional', async (t) => {
   const secretKeyRef = { name: 'own', key: 'Z' };
   t.throws(
-    () => environmentOf({ envFrom: [{ secretRef: { name: 'none' } }] }),
+    () => toEnvironment({ envFrom: [{ secretRef: { name: 'none' } }] }),
     /pod-1 needs the Secret none/,
   );
-  t.throws(() => environmentOf({ env: [{ name: 'X', valueFrom: { secretKeyRef } }] }), /key Z of own/);
+  t.throws(() => toEnvironment({ env: [{ name: 'X', valueFrom: { secretKeyRef } }] }), /key Z of own/);
   t.throws(
-    () => environmentOf({ env: [{ name: 'X', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }] }),
+    () => toEnvironment({ env: [{ name: 'X', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }] }),
     /status\.podIP/,
   );
-  t.strictSame(environmentOf({ envFrom: [{ secretRef: { name: 'none', optional: true } }] }), {});
-  t.strictSame(environmentOf({ envFrom: [{ secretRef: { name: 'empty' } }] }), {});
+  t.strictSame(toEnvironment({ envFrom: [{ secretRef: { name: 'none', optional: true } }] }), {});
+  t.strictSame(toEnvironment({ envFrom: [{ secretRef: { name: 'empty' } }] }), {});
 });

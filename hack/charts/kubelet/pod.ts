@@ -16,7 +16,7 @@ import type { Test } from 'tap';
 import { type ContainerMount, containerCommand, containerEnvironment } from './container.ts';
 import {
   type ContainerSpec,
-  fieldOf,
+  getField,
   type PodSpec,
   type PodSurroundings,
   type ProbeSpec,
@@ -40,7 +40,7 @@ async function askProbe(
   const { grpc, httpGet } = probe ?? {};
   if (grpc !== undefined) return await askHealth(grpc.port, grpc.service ?? '');
   if (httpGet === undefined) throw new Error(`${container.name} has a probe that asks nothing`);
-  const url = `http://127.0.0.1:${portOf(container, httpGet.port)}${httpGet.path}`;
+  const url = `http://127.0.0.1:${findPort(container, httpGet.port)}${httpGet.path}`;
   const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs) });
   const text = await answer.text();
   // The kubelet takes redirections as well.
@@ -48,7 +48,10 @@ async function askProbe(
 }
 
 /** The number of a port of a container. @throws Error when no port has that name. */
-function portOf({ name, ports = [] }: Pick<ContainerSpec, 'name' | 'ports'>, port: string | number): number {
+function findPort(
+  { name, ports = [] }: Pick<ContainerSpec, 'name' | 'ports'>,
+  port: string | number,
+): number {
   if (typeof port === 'number') return port;
   const found = ports.find((one) => one.name === port);
   if (found === undefined) throw new Error(`${name} has no port ${port}`);
@@ -89,7 +92,7 @@ export interface StartedPod extends ServerProcess {
 /** Where Pods run: what a node and a cluster have for all of them. */
 export interface PodNode {
   /** The images that are there, by the references of containers. */
-  readonly imageOf: (reference: string) => ServiceImage | undefined;
+  readonly findImage: (reference: string) => ServiceImage | undefined;
   /** Names that stand for addresses, as the DNS server of a cluster has them. */
   readonly hosts: Readonly<Record<string, string>>;
   /** Variables that a kubelet gives every container: where the API server is. */
@@ -109,11 +112,13 @@ const startTimeoutMs = 60_000;
 const run = promisify(execFile);
 
 /**
- * Runs the init containers of a Pod one after the other and starts its container: each a process that sees the files of its
- * image and the volumes at the paths of the template, all but empty directories read-only, and that has the variables of
- * the template. Ready when the probes say so. Stopped when the test ends.
+ * Runs the init containers of a Pod one after the other and starts its container: each a process
+ * that sees the files of its image and the volumes at the paths of the template, all but empty
+ * directories read-only, and that has the variables of the template. Ready when the probes say so.
+ * Stopped when the test ends.
  *
- * @throws Error when something that the Pod needs is missing, an init container fails, or a probe does not succeed in time.
+ * @throws Error when something that the Pod needs is missing, an init container fails, or a probe
+ * does not succeed in time.
  */
 export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
   const { spec } = pod;
@@ -142,7 +147,7 @@ export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
         await askProbe(probe, container);
       }
     },
-    port: (name) => portOf(container, name),
+    port: (name) => findPort(container, name),
   };
 }
 
@@ -154,7 +159,11 @@ async function expectFree({ name, ports = [] }: ContainerSpec): Promise<void> {
   }
 }
 
-/** Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed. @throws Error when it fails. */
+/**
+ * Runs a Pod that ends by itself, such as one of `helm test`, and answers what it printed.
+ *
+ * @throws Error when it fails.
+ */
 export async function runPod(pod: PreparedPod): Promise<string> {
   const [container] = pod.spec.containers;
   if (container === undefined) throw new Error('a Pod without a container');
@@ -168,7 +177,10 @@ export async function runPod(pod: PreparedPod): Promise<string> {
   }
 }
 
-/** Writes the volumes of a Pod, until they are removed; `launch` says how each of its containers is run. */
+/**
+ * Writes the volumes of a Pod, until they are removed; `launch` says how each of its containers is
+ * run.
+ */
 function writePod({ spec, node, surroundings }: PreparedPod) {
   const folder = temporaryFolder();
   const root = join(folder.path, 'root');
@@ -180,7 +192,7 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
       .map(([name, address]) => `${address} ${name}\n`)
       .join(''),
   );
-  // Names are looked for there alone: no name server is asked.
+  // Names are resolved from that file only, without a name server.
   const lookupFile = join(folder.path, 'nsswitch.conf');
   writeFileSync(lookupFile, 'hosts: files\n');
   const withToken = spec.automountServiceAccountToken !== false;
@@ -189,7 +201,7 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
   const folders = writeVolumes({ ...spec, volumes }, folder.path, surroundings);
 
   const launch = (container: ContainerSpec) => {
-    const image = node.imageOf(container.image);
+    const image = node.findImage(container.image);
     if (image === undefined) throw new Error(`there is no image ${container.image}`);
     const mounted = [
       ...(container.volumeMounts ?? []),
@@ -213,7 +225,7 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
       environment: {
         ...baseImage.environment,
         ...image.environment,
-        HOSTNAME: fieldOf(surroundings, 'metadata.name'),
+        HOSTNAME: getField(surroundings, 'metadata.name'),
         ...node.environment,
         ...containerEnvironment(container, surroundings),
       },

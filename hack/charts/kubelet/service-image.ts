@@ -44,8 +44,8 @@ export function checkoutImage(service: string): ServiceImage {
 }
 
 /**
- * The image of a service with the files that the Dockerfile gives it, made in an empty folder. Packages are installed, which
- * takes seconds, and a minute on a busy machine.
+ * The image of a service with the files that the Dockerfile gives it, made in an empty folder.
+ * Packages are installed, which takes seconds, and a minute on a busy machine.
  */
 export function assembleImage(service: Service, folder: string): ServiceImage {
   const manifests = [

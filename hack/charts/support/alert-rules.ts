@@ -40,7 +40,7 @@ export async function readAlerts(chart: string): Promise<readonly AlertRule[]> {
 }
 
 /** Returns the selectors of an expression. All of ours have `$OWN` as their first matcher. */
-export function selectorsOf(expr: string): Selector[] {
+export function getSelectors(expr: string): Selector[] {
   return [...expr.matchAll(/(\w+)\{\$OWN([^}]*)\}/g)].map(([, name = '', rest = '']) => ({
     name,
     matchers: [...rest.matchAll(/,(\w+)(=~|!~|!=|=)"([^"]*)"/g)].map(
@@ -64,7 +64,7 @@ function matches({ operator, value }: Matcher, found: string): boolean {
 }
 
 /** Reads the series of an exposition in the text format of Prometheus. */
-export function seriesOf(exposition: string): Series[] {
+export function getSeries(exposition: string): Series[] {
   return exposition
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { findBinary } from '@tollgate/testkit/processes';
 import { loadAll } from 'js-yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
-import { chartNames, valuesFilesOf } from '../../generate/charts/charts.ts';
+import { chartNames, listValuesFiles } from '../../generate/charts/charts.ts';
 import { type ManifestObject, readObject } from './manifests.ts';
 
 /** What helm said. */
@@ -67,7 +67,10 @@ function withoutLinks(stderr: string): string {
     .join('\n');
 }
 
-/** The cluster that charts are rendered for, where there is none. The one of the tests has this version. */
+/**
+ * The cluster that charts are rendered for, where there is none. The one of the tests has this
+ * version.
+ */
 const kubeVersion = '1.34.4';
 
 /** The API of others that our charts use when it is there. */
@@ -98,7 +101,7 @@ export async function renderChart(chart: string, args: readonly string[]): Promi
 }
 
 /** The objects of manifests. */
-export function objectsOf(manifests: string): ManifestObject[] {
+export function parseManifests(manifests: string): ManifestObject[] {
   return loadAll(manifests).flatMap((document) =>
     document === null || document === undefined ? [] : [readObject(document)],
   );
@@ -122,7 +125,7 @@ export interface ChartCase {
 export async function chartCases(): Promise<ChartCase[]> {
   const cases = await Promise.all(
     chartNames.map(async (chart) =>
-      (await valuesFilesOf(chart)).map((valuesFile) => ({ chart, valuesFile })),
+      (await listValuesFiles(chart)).map((valuesFile) => ({ chart, valuesFile })),
     ),
   );
   return cases.flat();

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { load } from 'js-yaml';
 import type { PodSpec } from '../kubelet/pod-spec.ts';
-import { objectsOf } from './helm.ts';
+import { parseManifests } from './helm.ts';
 
 /** A Kubernetes object, as far as the tests look at it. The rest is handed on as it is. */
 export interface ManifestObject {
@@ -25,21 +25,24 @@ export function readObject(document: unknown): ManifestObject {
   const isObject =
     typeof document === 'object' && document !== null && 'kind' in document && 'metadata' in document;
   if (!isObject) throw new Error(`this is no Kubernetes object: ${JSON.stringify(document)}`);
-  // Helm has parsed it, and the API server judges all of it.
+  // Helm has parsed it, and the API server validates it.
   return document as unknown as ManifestObject;
 }
 
 /** The Pods that objects lead to: those of workloads, and bare ones. */
-export function podTemplatesOf(objects: readonly ManifestObject[]): PodTemplate[] {
+export function getPodTemplates(objects: readonly ManifestObject[]): PodTemplate[] {
   return objects.flatMap((object) => {
-    const template = templateOf(object);
+    const template = getTemplate(object);
     if (template === undefined) return [];
     const { kind, metadata } = object;
     return [{ of: `${kind} ${metadata.name}`, name: metadata.name, spec: template }];
   });
 }
 
-/** The parts of the `spec` of a workload that make Pods. Helm has parsed it, and the API server judges all of it. */
+/**
+ * The part of the `spec` of a workload that makes Pods. Helm has parsed it, and the API server
+ * validates it.
+ */
 interface WorkloadSpec {
   readonly template: { readonly spec: PodSpec };
   readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
@@ -47,7 +50,7 @@ interface WorkloadSpec {
 
 const workloadKinds = new Set(['Deployment', 'StatefulSet', 'Job', 'DaemonSet']);
 
-function templateOf({ kind, spec }: ManifestObject): PodSpec | undefined {
+function getTemplate({ kind, spec }: ManifestObject): PodSpec | undefined {
   if (kind === 'Pod') return spec as PodSpec;
   if (!workloadKinds.has(kind)) return undefined;
   const { template, volumeClaimTemplates = [] } = spec as WorkloadSpec;
@@ -59,7 +62,7 @@ function templateOf({ kind, spec }: ManifestObject): PodSpec | undefined {
   return { ...template.spec, volumes: [...(template.spec.volumes ?? []), ...claims] };
 }
 
-/** A port of a Service that somebody calls. */
+/** A port of a Service. */
 export interface ServiceReference {
   /** `<service>.<namespace>.svc.cluster.local`. */
   readonly host: string;
@@ -67,26 +70,27 @@ export interface ServiceReference {
 }
 
 /** The whole name of a Service. */
-export const hostOf = (name: string, namespace: string): string => `${name}.${namespace}.svc.cluster.local`;
+export const toServiceHost = (name: string, namespace: string): string =>
+  `${name}.${namespace}.svc.cluster.local`;
 
 /** `host:port`, to compare. */
-export const addressOf = ({ host, port }: ServiceReference): string => `${host}:${port}`;
+export const toAddress = ({ host, port }: ServiceReference): string => `${host}:${port}`;
 
 /** The ports of Services. */
 export function servicePorts(objects: readonly ManifestObject[]): ServiceReference[] {
   return objects
     .filter(({ kind }) => kind === 'Service')
     .flatMap(({ metadata: { name, namespace = 'default' }, spec }) => {
-      // Parsed boundary: a Service, which the API server judges elsewhere.
+      // Parsed boundary: a Service, which the API server validates elsewhere.
       const { ports } = spec as { ports: readonly { port: number }[] };
-      const host = hostOf(name, namespace);
+      const host = toServiceHost(name, namespace);
       return ports.map(({ port }) => ({ host, port }));
     });
 }
 
 /**
- * Ports of Services that a manifest or an Envoy configuration names, in each of the ways that there are: a socket address, a
- * backend of the Gateway API, a provider of Istio, a cluster of Istio.
+ * Ports of Services that a manifest or an Envoy configuration names, in each of the ways that there
+ * are: a socket address, a backend of the Gateway API, a provider of Istio, a cluster of Istio.
  */
 export function serviceReferences(value: unknown, namespace: string): ServiceReference[] {
   if (typeof value === 'string') return istioCluster(value);
@@ -99,7 +103,7 @@ export function serviceReferences(value: unknown, namespace: string): ServiceRef
     nested.push({ host: address, port: port_value });
   else if (typeof service === 'string' && typeof port === 'number') nested.push({ host: service, port });
   else if (typeof name === 'string' && typeof port === 'number' && isBackend(fields))
-    nested.push({ host: hostOf(name, of), port });
+    nested.push({ host: toServiceHost(name, of), port });
   return nested;
 }
 
@@ -131,7 +135,7 @@ export async function readExamples(): Promise<readonly ExampleFile[]> {
 
 async function readExample(path: string): Promise<ExampleFile> {
   const text = await readFile(path, 'utf8');
-  return { path, text, objects: path.endsWith('-values.yaml') ? [] : objectsOf(text) };
+  return { path, text, objects: path.endsWith('-values.yaml') ? [] : parseManifests(text) };
 }
 
 /** The one object of a kind in a file. @throws Error when there is none. */
@@ -153,19 +157,21 @@ export function exampleFile(files: readonly ExampleFile[], path: string): Exampl
 }
 
 /** A YAML document that a ConfigMap holds. */
-export function configOf({ data, metadata }: ManifestObject, key: string): unknown {
+export function parseConfig({ data, metadata }: ManifestObject, key: string): unknown {
   // Parsed boundary: a ConfigMap.
   const text = (data as Readonly<Record<string, string>> | undefined)?.[key];
   if (text === undefined) throw new Error(`the ConfigMap ${metadata.name} has no ${key}`);
   return load(text);
 }
 
-/** Far more than the services need: a test machine is busy, and what is slow is not what is tested. */
+/**
+ * Far more than the services need: a test machine is busy, and what is slow is not what is tested.
+ */
 const timeout = '20s';
 
 /**
- * The Envoy configuration of a cluster, for one machine: Services are where `ports` says (by `host:port`), listeners are on free
- * ports of loopback, and there is time for answers.
+ * The Envoy configuration of a cluster, for one machine: Services are where `ports` says (by
+ * `host:port`), listeners are on free ports of loopback, and there is time for answers.
  *
  * @throws Error for an address that `ports` has not.
  */
@@ -188,6 +194,6 @@ function moved(value: unknown, ports: ReadonlyMap<string, number>): unknown {
 function portFor(address: string, port: number, ports: ReadonlyMap<string, number>): number {
   if (address === '0.0.0.0' || address === '127.0.0.1') return 0;
   const found = ports.get(`${address}:${port}`);
-  if (found === undefined) throw new Error(`nobody listens on ${address}:${port}`);
+  if (found === undefined) throw new Error(`no Service listens on ${address}:${port}`);
   return found;
 }

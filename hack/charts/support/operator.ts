@@ -42,7 +42,10 @@ export function applyThirdPartyKinds(kube: KubeApiserver): Promise<void> {
   return kube.apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
-/** Does what cert-manager would: for each Certificate of a namespace makes the Secret that it asks for. */
+/**
+ * Does what cert-manager would: for each Certificate of a namespace makes the Secret that it asks
+ * for.
+ */
 export async function issueCertificates(
   kube: KubeApiserver,
   certificates: Certificates,
@@ -86,7 +89,10 @@ export function secret(
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, stringData };
 }
 
-/** Whoever runs a cluster, has data stores outside of it, and has made the Secrets that values files name. */
+/**
+ * Stands in for the operator of a cluster: data stores outside it, and the Secrets that values
+ * files name.
+ */
 export interface Operator {
   readonly certificates: Certificates;
   /** Addresses of the data stores, by the names that the values files have. */
@@ -134,12 +140,12 @@ export async function startOperator(t: Test): Promise<Operator> {
         'redis-url': { KVSTORE_URL: 'redis:6379' },
         'redis-tls-url': { KVSTORE_URL: `redis-tls:${redisTls.port}` },
         'redis-ca': { 'ca.crt': certificates.ca.cert },
-        redis: { password: 'of a Redis that nobody asks' },
+        redis: { password: 'of an unused Redis' },
         'redis-tls': pair,
         'server-tls': pair,
         'client-tls': tlsFiles(certificates, certificates.client),
         'ratelimit-tls': pair,
-        tokens: { token: 'of somebody' },
+        tokens: { token: 'of a client' },
         'ads-tokens': { tokens: 'the-one-before\nthe-one-of-today\n' },
         'ads-token': { header: 'authorization:Bearer the-one-of-today' },
       };

@@ -9,7 +9,7 @@ import { containersAreImpossible } from '../kubelet/container.ts';
 import { namespaceNode } from '../kubelet/node.ts';
 import type { StartedPod } from '../kubelet/pod.ts';
 import { checkoutImage, type ServiceImage } from '../kubelet/service-image.ts';
-import { helmIsMissing, objectsOf, runHelm } from './helm.ts';
+import { helmIsMissing, parseManifests, runHelm } from './helm.ts';
 import type { ManifestObject } from './manifests.ts';
 import { applyThirdPartyKinds, issueCertificates, type Operator, startOperator } from './operator.ts';
 
@@ -58,7 +58,7 @@ export async function installRelease(
     return stdout;
   };
   await helm('install', name, `charts/${chart}`, ...args);
-  return { name, namespace, tests: async () => objectsOf(await helm('get', 'hooks', name)) };
+  return { name, namespace, tests: async () => parseManifests(await helm('get', 'hooks', name)) };
 }
 
 /** The ports of each service, by their names in its values. */
@@ -69,8 +69,8 @@ const ports = {
 } as const;
 
 /**
- * Arguments of helm that put free ports in the place of those of a chart, or of all charts of `tollgate`: here Pods share one
- * address. Who calls the xDS server is told.
+ * Arguments of helm that put free ports in the place of those of a chart, or of all charts of
+ * `tollgate`: here Pods share one address. The clients of the xDS server get it.
  */
 export async function freePortArguments(chart: string): Promise<string[]> {
   const services = chart === 'tollgate' ? (['auth', 'ratelimit', 'xds'] as const) : [];
@@ -114,7 +114,10 @@ export interface ValuesFileOptions {
   readonly args?: readonly string[];
 }
 
-/** Installs a chart with a values file, as `tg` in a namespace of its own, and starts a Pod of each of its Deployments. */
+/**
+ * Installs a chart with a values file, as `tg` in a namespace of its own, and starts a Pod of each
+ * of its Deployments.
+ */
 export async function runValuesFile(
   t: Test,
   { kube, operator }: PreparedCluster,
@@ -130,14 +133,14 @@ export async function runValuesFile(
   await issueCertificates(kube, operator.certificates, namespace);
   const node = await namespaceNode(t, kube, {
     namespace,
-    imageOf: checkoutImageOf,
+    findImage: findCheckoutImage,
     hosts: operator.hosts,
   });
   return await Promise.all(node.deployments.map(node.start));
 }
 
 /** The image of a service, whatever its registry, tag or digest are. */
-export function checkoutImageOf(reference: string): ServiceImage {
+export function findCheckoutImage(reference: string): ServiceImage {
   return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
 }
 
@@ -145,8 +148,8 @@ export function checkoutImageOf(reference: string): ServiceImage {
 const maxFolders = 100;
 
 /**
- * A test of releases whose Pods run, with an API server of its own. Where a tool is missing it is skipped and says what was
- * left out and why; in CI that is a failure.
+ * A test of releases whose Pods run, with an API server of its own. Where a tool is missing it is
+ * skipped and says what was left out and why; in CI that is a failure.
  */
 export function podSuite(
   t: Test,

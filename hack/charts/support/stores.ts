@@ -8,7 +8,10 @@ import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import type { Test } from 'tap';
 import { type Operator, secret, tlsFiles } from './operator.ts';
 
-/** Lets an address of loopback lead to a port of 127.0.0.1, as a Service leads to another port of a Pod. Closed when the test ends. */
+/**
+ * Lets an address of loopback lead to a port of 127.0.0.1, as a Service leads to another port of a
+ * Pod. Closed when the test ends.
+ */
 export async function forwardPort(
   t: Test,
   { address, port, to }: { readonly address: string; readonly port: number; readonly to: number },
@@ -30,7 +33,7 @@ export async function forwardPort(
   t.teardown(() => server.close());
 }
 
-/** An address of loopback that nobody else is likely to have chosen. */
+/** A random loopback address, to avoid conflicts. */
 export function someAddress(): string {
   const number = () => 1 + Math.floor(Math.random() * 250);
   return `127.${number()}.${number()}.${number()}`;
@@ -42,8 +45,8 @@ const passwords = { cluster: 'of-every-node', redis: 'of-a-primary', sentinel: '
 const ports = { redis: 6379, sentinel: 26_379, memcached: 11_211 } as const;
 
 /**
- * An operator who has a Redis behind sentinels, a Redis Cluster with TLS and memcached servers with mutual TLS besides, and the Secrets
- * that lead there. They are stopped when the test ends.
+ * An operator who has a Redis behind sentinels, a Redis Cluster with TLS and memcached servers with
+ * mutual TLS besides, and the Secrets that lead there. They are stopped when the test ends.
  */
 export async function withCounterStores(t: Test, operator: Operator): Promise<Operator> {
   const stores = await Promise.all([
@@ -134,7 +137,9 @@ export interface DevStore {
   stop(): Promise<void>;
 }
 
-/** Starts what stands for the Pod of Valkey: a Redis with its password at its port of an address. */
+/**
+ * Starts what stands for the Pod of Valkey: a Redis with its password at its port of an address.
+ */
 export async function startDevValkey(
   t: Test,
   { address, password }: { readonly address: string; readonly password: string },
@@ -145,7 +150,10 @@ export async function startDevValkey(
   return { stop: () => redis.stop() };
 }
 
-/** Starts what stands for the Pod of PostgreSQL: one with its database and user at its port of an address. */
+/**
+ * Starts what stands for the Pod of PostgreSQL: one with its database and user at its port of an
+ * address.
+ */
 export async function startDevPostgresql(
   t: Test,
   { address, password }: { readonly address: string; readonly password: string },

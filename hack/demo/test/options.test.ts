@@ -71,7 +71,7 @@ t.test('of two demos that start at once, the second keeps away from the ports of
   );
 });
 
-t.test('ports other than usual are told in one line', async (t) => {
+t.test('unusual ports are listed in one line', async (t) => {
   t.equal(describeMoved(preferredPorts), undefined);
   t.equal(
     describeMoved({ ...preferredPorts, envoy: 40_001, shop: 40_002 }),
@@ -97,7 +97,7 @@ t.test('envoy.yaml names the usual ports', async (t) => {
 
 const hourMs = 3_600_000;
 
-t.test('amidst an hour there is nothing to wait for', async (t) => {
+t.test('in the middle of an hour nothing has to be awaited', async (t) => {
   t.equal(waitForWindowMs(500_000 * hourMs), 0);
   t.equal(waitForWindowMs(500_000 * hourMs + hourMs / 2), 0);
   t.equal(waitForWindowMs(500_000 * hourMs - 45_001), 0);

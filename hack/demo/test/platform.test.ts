@@ -65,7 +65,7 @@ t.test('parts start in order with a line each, and stop in reverse', async (t) =
   );
 });
 
-t.test('when a part does not start, those before it are stopped and its last lines are told', async (t) => {
+t.test('when a part does not start, earlier parts are stopped and its last lines are shown', async (t) => {
   const events: string[] = [];
   const { context, write } = makeContext();
   const broken = makePart('b', events, {

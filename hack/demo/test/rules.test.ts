@@ -33,7 +33,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
 
     await rules.write();
     const list = () => kubectl(kube, 'get', 'rlc', '-n', namespace, '-o', 'name');
-    // kubectl looks for kinds in a list, which is made anew some time after the kind is served.
+    // kubectl looks for kinds in a list, which is refreshed some time after the kind is served.
     await awaitUntil(async () => !/resource type/.test(await list()), { what: 'kubectl to know the kind' });
     t.equal(
       await list(),
@@ -42,7 +42,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
     t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '5');
     await rules.edit(morePerHour);
     t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '500');
-    t.match(rules.placeOf('plans.yaml'), `kubectl edit -n ${namespace} rlc/plans`);
+    t.match(rules.getLocation('plans.yaml'), `kubectl edit -n ${namespace} rlc/plans`);
     await rules.write();
     t.equal(await kubectl(kube, 'get', 'rlc/plans', '-n', namespace, ...freePlan), '5');
 
@@ -101,9 +101,9 @@ t.test('the edit of the scenario finds its line in the manifests of the demo', a
   t.ok(editText(text, morePerHour).includes(`${morePerHour.to}\n`));
 });
 
-t.test('manifests are written, edited in place, and written anew', async (t) => {
+t.test('manifests are written, edited in place, and rewritten', async (t) => {
   const rules = folderRules(t.testdir({}));
-  const file = rules.placeOf(morePerHour.file);
+  const file = rules.getLocation(morePerHour.file);
   const original = (await readManifests()).get(morePerHour.file);
 
   await rules.write();

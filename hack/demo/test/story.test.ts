@@ -16,7 +16,7 @@ import {
 } from '../story.ts';
 
 const { signal } = new AbortController();
-// Nobody is asked: what rows and changes do is the test's.
+// No services run: the test defines what rows and changes do.
 const url = 'http://127.0.0.1:1';
 const person = (name: string) => createPerson({ name, authUrl: url, mailboxUrl: url, signal });
 const story = createStory({
@@ -30,7 +30,7 @@ const story = createStory({
 const change: Change = { make: async () => undefined, after: () => 'it was made' };
 
 /** Answers with each of the texts in turn, and with the last one from then on. */
-function rowOf(...texts: string[]): Row {
+function toRow(...texts: string[]): Row {
   return {
     what: 'GET /',
     expect: 'yes',
@@ -39,11 +39,11 @@ function rowOf(...texts: string[]): Row {
 }
 
 t.test('a row comes out as expected, or not', async (t) => {
-  t.match(await perform(rowOf('yes'), story, signal), { asExpected: true, answered: true, came: 'yes' });
-  t.match(await perform(rowOf('no'), story, signal), { asExpected: false, answered: true, came: 'no' });
+  t.match(await perform(toRow('yes'), story, signal), { asExpected: true, answered: true, came: 'yes' });
+  t.match(await perform(toRow('no'), story, signal), { asExpected: false, answered: true, came: 'no' });
 });
 
-t.test('a row that nobody answers says why', async (t) => {
+t.test('a row without a response says why', async (t) => {
   const row: Row = {
     what: 'GET /',
     expect: 'yes',
@@ -59,7 +59,7 @@ t.test('a row that nobody answers says why', async (t) => {
 t.test('a row after a change is repeated until it comes out as expected', async (t) => {
   const events: string[] = [];
   const recorded: Change = { ...change, make: async () => events.push('changed') };
-  const row = rowOf('no', 'no', 'yes');
+  const row = toRow('no', 'no', 'yes');
   const counting: Row = {
     ...row,
     act: (to) => {
@@ -73,7 +73,7 @@ t.test('a row after a change is repeated until it comes out as expected', async 
 
 t.test('repeating ends at once when the demo is stopped', async (t) => {
   const stop = new AbortController();
-  const asking = performAfter(change, rowOf('no'), { story, signal: stop.signal });
+  const asking = performAfter(change, toRow('no'), { story, signal: stop.signal });
   stop.abort(new Error('stopped'));
   await t.rejects(asking);
 });
@@ -89,11 +89,11 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
 t.test('an answer of the shop tells who it is for and what is left', async (t) => {
   t.equal(counted(await reply(200, ada, rateLimit), names), '200 ada (free), 4 of 5 left');
   t.equal(counted(await reply(200, ada), names), '200 ada (free), not counted');
-  t.equal(counted(await reply(200, { caller: {} }), names), '200 stranger, not counted');
+  t.equal(counted(await reply(200, { caller: {} }), names), '200 no user, not counted');
   t.equal(counted(await reply(200, ada), new Map()), '200 u1 (free), not counted');
 });
 
-t.test('where others may have been counted meanwhile, only the limit is told', async (t) => {
+t.test('where other requests may count, too, only the limit is shown', async (t) => {
   t.equal(limited(await reply(200, ada, rateLimit), names), '200 ada (free), limit 5');
   t.equal(limited(await reply(200, ada), names), '200 ada (free), limit none');
 });
@@ -115,7 +115,7 @@ t.test('the catalogue tells in whose name the stock was read', async (t) => {
     stockReader(await reply(200, { stock: { caller: { role: 'service' } } })),
     '200 stock read as service',
   );
-  t.equal(stockReader(await reply(200, { stock: { caller: {} } })), '200 stock read as nobody');
+  t.equal(stockReader(await reply(200, { stock: { caller: {} } })), '200 stock read as anonymous');
   t.equal(stockReader(await reply(502, { error: 'no stock' })), '502 no stock');
 });
 

@@ -15,8 +15,8 @@ interface TlsPair {
 }
 
 /**
- * Files of one side, replaced all at once, as Kubernetes replaces those of a Secret: they are links through a folder
- * that is a link itself.
+ * Files of one side, replaced all at once, as Kubernetes replaces those of a Secret: they are links
+ * through a folder that is a link itself.
  */
 export interface RotatingCertificates {
   /** Where the files lie, and the link that is swapped. */
@@ -88,17 +88,26 @@ export interface Replacement {
   readonly load: Load;
 }
 
-/** Requests answered between two steps. Connections live for fewer, so that many begin with what the step left. */
+/**
+ * Requests answered between two steps. Connections live for fewer, so that many begin with what the
+ * step left.
+ */
 const someRequests = 150;
 
 /** Files are read again within a fraction of a second; a machine with other work is given more. */
 const patience = { timeoutMs: 20_000, everyMs: 50 };
 
-/** Replaces the certificates of both sides and their authority, in the three steps in which nobody is refused amidst. */
+/**
+ * Replaces the certificates of both sides and their authority in three steps, so that no connection
+ * is rejected.
+ */
 export async function replaceCertificates(t: Test, tls: MutualTls, where: Replacement): Promise<void> {
   const { old, next, serverFiles, clientFiles } = tls;
   const { port, load } = where;
-  /** Waits until the server shows a certificate of this authority, and takes (or refuses) clients of that one. */
+  /**
+   * Waits until the server shows a certificate of this authority, and takes (or refuses) clients of
+   * that one.
+   */
   const serverHas = (shown: Certificates, clients: Certificates, taken = true) =>
     awaitUntil(async () => (await isWelcome(port, clients.client, shown.ca)) === taken, {
       what: `the server to read its files`,

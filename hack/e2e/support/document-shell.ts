@@ -12,13 +12,19 @@ interface StepResult {
 
 /** A shell that remembers, as the terminal of a reader does. */
 export interface DocumentShell {
-  /** Runs commands until the last of them has ended. @throws Error when that takes longer than three minutes. */
+  /**
+   * Runs commands until the last of them has ended.
+   *
+   * @throws Error when that takes longer than three minutes.
+   */
   run(script: string): Promise<StepResult>;
   /** Ends the shell and all that it has started. */
   close(): Promise<void>;
 }
 
-/** No block of a document takes longer than a reader would wait, on a machine without other work. */
+/**
+ * No block of a document takes longer than a reader would wait, on a machine without other work.
+ */
 const stepTimeoutMs = 180_000;
 /** Cannot be part of what a command prints. */
 const endMark = '\u001e';
@@ -33,7 +39,8 @@ export interface DocumentShellOptions {
 
 /** Starts bash. */
 export function startDocumentShell({ cwd, env, folder }: DocumentShellOptions): DocumentShell {
-  // A group of its own, so that what it starts can be ended with it. It ends by itself when this process does.
+  // A group of its own, so that what it starts can be ended with it. It ends by itself when this
+  // process does.
   const bash = spawn('bash', [], { cwd, env, detached: true, stdio: ['pipe', 'pipe', 'inherit'] });
   const { pid } = bash;
   const exited = new Promise<void>((resolve) => bash.once('exit', () => resolve()));
@@ -78,7 +85,7 @@ export function startDocumentShell({ cwd, env, folder }: DocumentShellOptions): 
       try {
         process.kill(-pid, 'SIGKILL');
       } catch {
-        // Nobody of the group is left.
+        // No process of the group is left.
       }
     },
   };
@@ -95,7 +102,10 @@ export interface DocumentStep {
 
 const fence = /^```(\w*)$/;
 
-/** Finds the `sh` blocks of a Markdown document; a `text` block that comes next, whatever prose is between, is what it shows. */
+/**
+ * Finds the `sh` blocks of a Markdown document; a `text` block that comes next, whatever prose is
+ * between, is what it shows.
+ */
 export function documentSteps(markdown: string): readonly DocumentStep[] {
   const steps: DocumentStep[] = [];
   for (const { language, line, text } of fencedBlocks(markdown)) {

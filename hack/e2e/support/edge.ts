@@ -10,7 +10,10 @@ export interface Edge {
   readonly echo: Echo;
   /** Of one of the listeners, without a slash at the end. */
   url(listener: string): string;
-  /** The counters and gauges of Envoy whose names match, by name. It makes some of them with their first count. */
+  /**
+   * The counters and gauges of Envoy whose names match, by name. It makes some of them with their
+   * first count.
+   */
   stats(filter: string): Promise<Readonly<Record<string, number | undefined>>>;
   /** How many endpoints of the cluster Envoy takes for healthy. */
   healthyEndpoints(cluster: string): Promise<number>;
@@ -37,7 +40,7 @@ export async function startEdge(t: Test, options: Omit<EnvoyConfigOptions, 'upst
   };
   return {
     echo,
-    url: (listener) => `http://127.0.0.1:${portOf(envoy, listener)}`,
+    url: (listener) => `http://127.0.0.1:${findPort(envoy, listener)}`,
     stats: async (filter) => readStats(await admin(`/stats?filter=${encodeURIComponent(filter)}`)),
     async healthyEndpoints(cluster) {
       const stats = readStats(await admin(`/stats?filter=cluster.${cluster}.membership_healthy`));
@@ -50,7 +53,7 @@ export async function startEdge(t: Test, options: Omit<EnvoyConfigOptions, 'upst
   };
 }
 
-function portOf(envoy: Envoy, listener: string): number {
+function findPort(envoy: Envoy, listener: string): number {
   const port = envoy.ports[listener];
   if (port === undefined) throw new Error(`there is no listener '${listener}'`);
   return port;
@@ -64,7 +67,7 @@ function readStats(text: string): Record<string, number> {
   );
 }
 
-/** Somebody as the application behind Envoy sees them. */
+/** The identity that the application behind Envoy receives. */
 export interface Seen {
   readonly userId: unknown;
   readonly plan: unknown;
@@ -76,7 +79,7 @@ export interface Seen {
 /** A machine with other work is given time. */
 const answerTimeoutMs = 20_000;
 
-/** Whom the application sees; nothing is counted. */
+/** The identity that the application receives. The request is not counted. */
 export async function whoami(
   url: string,
   accessToken: string,
@@ -98,7 +101,7 @@ export async function whoami(
   };
 }
 
-/** Waits until the application sees somebody so: a change is noticed some milliseconds after it was made. */
+/** Waits for an identity: changes take effect after some milliseconds. */
 export function seenAs(url: string, accessToken: string, fits: (seen: Seen) => boolean): Promise<Seen> {
   return awaitUntil(
     async () => {

@@ -6,7 +6,7 @@ import type { RotatingCertificates } from './certificates.ts';
 /** The namespace of dynamic metadata in which the filter keeps who makes the request. */
 const metadataNamespace = 'envoy.filters.http.ext_authz';
 
-/** The filter that asks the auth server. It fails closed: with 503 where nobody answers. */
+/** The ext_authz filter. It fails closed, with 503 when the auth server does not respond. */
 function extAuthzFilter(timeout: string): object {
   return {
     name: 'envoy.filters.http.ext_authz',
@@ -21,8 +21,8 @@ function extAuthzFilter(timeout: string): object {
 }
 
 /**
- * Descriptors of who makes a request: each user; each user by plan, with the limit of their own if they have one, and
- * all without a token together; each role.
+ * Descriptors of who makes a request: each user; each user by plan, with the limit of their own if
+ * they have one, and all without a token together; each role.
  */
 export const identityRateLimits: readonly object[] = [
   { actions: [metadata('user_id')] },
@@ -36,7 +36,9 @@ export const identityRateLimits: readonly object[] = [
   { actions: [metadata('role')] },
 ];
 
-/** Where nothing is counted, and the application is told the limit as well that Envoy has for the user. */
+/**
+ * A route without limits, whose application also receives the limit that Envoy has for the user.
+ */
 export const whoamiPath = '/whoami';
 
 /** The route of that path. */
@@ -59,16 +61,19 @@ function metadataKey(key: string): object {
   return { key: metadataNamespace, path: [{ key }] };
 }
 
-/** What is asked of an Envoy that stands before an application. */
+/** An Envoy in front of an application. */
 export interface EnvoyConfigOptions {
   readonly upstreamPort: number;
   /** They decide in turn. */
   readonly limiters: ServerCluster;
   /** Each is one way in; they differ in what they do when no limiter answers. */
   readonly listeners: readonly ListenerOptions[];
-  /** Auth servers that decide in turn before limits are counted; nobody does when absent. */
+  /** Auth servers that decide in turn before limits are counted. */
   readonly extAuthz?: ServerCluster;
-  /** The descriptors of each request, as a route's `rate_limits`. Default: one with the `x-tenant` header. */
+  /**
+   * The descriptors of each request, as a route's `rate_limits`. Default: one with the `x-tenant`
+   * header.
+   */
   readonly rateLimits?: readonly object[];
 }
 
@@ -96,8 +101,9 @@ interface ListenerOptions {
 export const domain = 'shop';
 
 /**
- * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than they need: a test
- * machine is busy, and whether they are slow is told by Envoy's count of timeouts, not by failed requests.
+ * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than
+ * they need: a test machine is busy, and Envoy's count of timeouts shows whether they are slow, not
+ * failed requests.
  */
 const answerTimeout = '20s';
 
@@ -109,10 +115,10 @@ const perTenant = [
 export function envoyConfig(options: EnvoyConfigOptions): object {
   const { extAuthz } = options;
   return {
-    // Whoever reads secrets from files must be somebody.
+    // Envoy requires a node to read secrets from files.
     node: { id: 'e2e', cluster: 'e2e' },
     static_resources: {
-      listeners: options.listeners.map((listener) => listenerOf(listener, options)),
+      listeners: options.listeners.map((listener) => toListener(listener, options)),
       clusters: [
         cluster('upstream', [options.upstreamPort]),
         serverCluster('ratelimit', options.limiters),
@@ -122,7 +128,7 @@ export function envoyConfig(options: EnvoyConfigOptions): object {
   };
 }
 
-function listenerOf(
+function toListener(
   { name, port = 0, failureModeDeny }: ListenerOptions,
   { extAuthz, rateLimits = perTenant }: EnvoyConfigOptions,
 ): object {
@@ -224,8 +230,8 @@ function cluster(name: string, ports: readonly number[]): object {
 }
 
 /**
- * A transport socket of TLS to servers for `localhost`, with a certificate of Envoy's own. Envoy reads files anew that
- * are told to it as secrets with the folder to watch, and only those.
+ * A transport socket of TLS to servers for `localhost`, with a certificate of Envoy's own. Envoy
+ * reloads files that are configured as secrets with a watched folder, and only those.
  */
 export function tlsTransportSocket(t: Test, files: RotatingCertificates): object {
   const secrets = makeTextFolder(t);

@@ -14,7 +14,7 @@ export interface ManifestOptions {
   readonly domain: string;
   /** Requests for each `key` of `limits`. */
   readonly limits: Readonly<Record<string, number>>;
-  /** Of time, for all of them. Default `Hour`; a `Year` hardly ends amidst a test that counts. */
+  /** Unit of all limits. Default `Hour`; a `Year` hardly ends during a test. */
   readonly unit?: 'Hour' | 'Year';
 }
 
@@ -59,7 +59,7 @@ export interface ShownStatus {
 }
 
 /** Reads the status of an object with kubectl. */
-async function statusOf(kube: KubeApiserver, name: string, namespace = 'default'): Promise<ShownStatus> {
+async function readStatus(kube: KubeApiserver, name: string, namespace = 'default'): Promise<ShownStatus> {
   const { code, stdout, stderr } = await kube.kubectl(['get', 'rlc', name, '-n', namespace, '-o', 'json']);
   if (code !== 0) throw new Error(stderr);
   // Parsed boundary: the shape is that of the CRD.
@@ -80,8 +80,8 @@ async function statusOf(kube: KubeApiserver, name: string, namespace = 'default'
 }
 
 /**
- * A status is collected for a while before it is written, that there are fewer limiters is told after a quarter of a
- * minute, and other suites run beside this one.
+ * A status is collected for a while before it is written, that there are fewer limiters is told
+ * after a quarter of a minute, and other suites run beside this one.
  */
 const statusTimeoutMs = 40_000;
 
@@ -99,7 +99,7 @@ export function statusWhen(
 ): Promise<ShownStatus> {
   return awaitUntil(
     async () => {
-      const status = await statusOf(kube, name, namespace);
+      const status = await readStatus(kube, name, namespace);
       if (!fits(status)) throw new Error(`it is ${JSON.stringify(status)}`);
       return status;
     },

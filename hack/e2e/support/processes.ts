@@ -10,7 +10,10 @@ import type { Test } from 'tap';
 import { domain } from './envoy-config.ts';
 import { manifest } from './limits.ts';
 
-/** A service of ours, started as in production: a process of its own, configured by its environment alone. */
+/**
+ * A service of ours, started as in production: a process of its own, configured by its environment
+ * alone.
+ */
 function startService(
   name: 'auth' | 'ratelimit' | 'xds',
   settings: Readonly<Record<string, string>>,
@@ -34,7 +37,7 @@ export interface RestartableProcess extends ServerProcess {
   restart(): Promise<void>;
 }
 
-/** Starts a program that `start` can start again and again; what is told of it is told of the one that runs now. */
+/** A program that `start` can start repeatedly. All properties are those of the current process. */
 async function startRestartable(start: () => Promise<ServerProcess>): Promise<RestartableProcess> {
   let server = await start();
   return {
@@ -62,7 +65,7 @@ export interface AuthProcess extends RestartableProcess {
   signOut(accessToken: string): Promise<void>;
 }
 
-/** Somebody who has signed in. */
+/** A user who has signed in. */
 interface SignedIn {
   readonly userId: string;
   readonly accessToken: string;
@@ -73,14 +76,20 @@ const jwtSecret = 'a secret of the end-to-end suite alone';
 /** Migrations take a second; a machine with other work is given more. */
 const answerTimeoutMs = 20_000;
 
-/** Starts a PostgreSQL with an empty database, and resolves to its URL. It is stopped when the test ends. */
+/**
+ * Starts a PostgreSQL with an empty database, and resolves to its URL. It is stopped when the test
+ * ends.
+ */
 export async function startAuthDatabase(t: Test): Promise<string> {
   const server = await startPostgres();
   t.teardown(() => server.stop());
   return (await server.createDatabase()).url;
 }
 
-/** Starts services/auth, which makes its schema where there is none. It is stopped when the test ends. */
+/**
+ * Starts services/auth, which makes its schema where there is none. It is stopped when the test
+ * ends.
+ */
 export async function startAuth(
   t: Test,
   databaseUrl: string,
@@ -161,7 +170,9 @@ export interface LimiterProcess extends RestartableProcess {
   /** `host:port` of its gRPC server. */
   readonly address: string;
   readonly grpcPort: number;
-  /** Asks for one descriptor, as Envoy's JSON would; answers the limit that was found and the code. */
+  /**
+   * Asks for one descriptor, as Envoy's JSON would; answers the limit that was found and the code.
+   */
   decide(domain: string, entries: Readonly<Record<string, string>>): Promise<Decision>;
   /** One line for each rule in force. */
   rules(): Promise<readonly string[]>;
@@ -173,7 +184,10 @@ interface Decision {
   readonly requestsPerUnit: number | undefined;
 }
 
-/** Starts services/ratelimit with its rules from `xdsAddress`, and counters in memory unless the settings say otherwise. */
+/**
+ * Starts services/ratelimit with its rules from `xdsAddress`, and counters in memory unless the
+ * settings say otherwise.
+ */
 export async function startLimiter(
   xdsAddress: string,
   settings: Readonly<Record<string, string>> = {},
@@ -288,7 +302,10 @@ export async function countedHits({ host, port }: Redis): Promise<number> {
   return Number(digits);
 }
 
-/** Lets Redis be silent for a while, as one whose machine hangs: it takes what it is sent and answers nothing. */
+/**
+ * Lets Redis be silent for a while, as one whose machine hangs: it takes what it is sent and
+ * answers nothing.
+ */
 export async function silence({ host, port }: Redis, durationMs: number): Promise<void> {
   const answer = await sendTcp(`CLIENT PAUSE ${durationMs} ALL\r\n`, { host, port });
   if (answer !== '+OK\r\n') throw new Error(`Redis answered ${answer}`);
@@ -300,7 +317,10 @@ export interface FolderXds extends XdsProcess {
   allow(requestsPerYear: number): void;
 }
 
-/** Starts a management server of a folder in which each tenant has so many requests a year. It is stopped when the test ends. */
+/**
+ * Starts a management server of a folder in which each tenant has so many requests a year. It is
+ * stopped when the test ends.
+ */
 export async function startFolderXds(t: Test, requestsPerYear: number): Promise<FolderXds> {
   const folder = makeTextFolder(t);
   const allow = (tenant: number) =>
@@ -311,7 +331,10 @@ export async function startFolderXds(t: Test, requestsPerYear: number): Promise<
   return { ...xds, allow };
 }
 
-/** Starts a management server of a cluster, with an election that is quick. It is stopped when the test ends. */
+/**
+ * Starts a management server of a cluster, with an election that is quick. It is stopped when the
+ * test ends.
+ */
 export function startReplica(t: Test, kube: KubeApiserver, name: string): Promise<XdsProcess> {
   const started = startXds({
     XDS_SOURCE: 'kubernetes',

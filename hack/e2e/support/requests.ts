@@ -21,13 +21,19 @@ export interface LoadOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Several at once, so that there is always one in flight; few, because services and tests share two cores. */
+/**
+ * Several at once, so that there is always one in flight; few, because services and tests share two
+ * cores.
+ */
 const connections = 4;
 
-/** Of each connection. Together they make some hundred requests a second, whatever the machine could do. */
+/**
+ * Of each connection. Together they make some hundred requests a second, whatever the machine could
+ * do.
+ */
 const pauseMs = 10;
 
-/** A test that hangs must not load the machine until somebody looks. Ten minutes of it. */
+/** A hanging test must not load the machine without end. */
 const maxRequests = 200_000;
 
 /** A request that is not answered by then is one that failed. */
@@ -80,14 +86,17 @@ export function statuses(url: string, tenant: string, times: number): Promise<nu
   return statusesWith({ url, headers: { 'x-tenant': tenant } }, times);
 }
 
-/** Sends as many requests with a token, or without one, one after the other, and answers what became of each. */
-export function statusesOf(url: string, accessToken: string | undefined, times: number): Promise<number[]> {
+/**
+ * Sends as many requests with a token, or without one, one after the other, and answers what became
+ * of each.
+ */
+export function getStatuses(url: string, accessToken: string | undefined, times: number): Promise<number[]> {
   const headers: Record<string, string> =
     accessToken === undefined ? {} : { authorization: `Bearer ${accessToken}` };
   return statusesWith({ url, headers }, times);
 }
 
-/** A service that hangs must not hold a test up for ever. */
+/** A hanging service must fail the test. */
 async function statusesWith(
   { url, headers }: { readonly url: string; readonly headers: Readonly<Record<string, string>> },
   times: number,
@@ -103,9 +112,9 @@ async function statusesWith(
 
 /** An answer comes within milliseconds; a machine with other work is given more. */
 /**
- * Would a server on this port talk HTTP/2 to a client with this certificate, and does the server's own come from this
- * authority? A server that wants no such client says so after the client's half of the handshake, so what counts is the
- * first thing that it sends.
+ * Would a server on this port talk HTTP/2 to a client with this certificate, and does the server's
+ * own come from this authority? A server that wants no such client says so after the client's half
+ * of the handshake, so what counts is the first thing that it sends.
  */
 export function isWelcome(port: number, client: Certificate, authority: Certificate): Promise<boolean> {
   return new Promise((resolve) => {

@@ -11,7 +11,9 @@ export interface ChartValue {
   /** What a comment `# @schema {…}` says besides what the default value tells. */
   readonly schema: JsonSchema;
   readonly value: unknown;
-  /** The values within it; none of lists, of maps that are empty, and of maps that take any keys. */
+  /**
+   * The values within it; none of lists, of maps that are empty, and of maps that take any keys.
+   */
   readonly children: readonly ChartValue[];
 }
 
@@ -25,14 +27,15 @@ interface KeyLine {
 const schemaMark = '@schema ';
 
 /**
- * Reads a values.yaml with its comments. A comment belongs to the key right below it; an empty line parts them.
+ * Reads a values.yaml with its comments. A comment belongs to the key right below it; an empty line
+ * parts them.
  *
  * @throws Error when it is not YAML, or an annotation is not JSON.
  */
 export function readChartValues(text: string): ChartValue[] {
   // A file of comments alone is no document.
   const root = text.replaceAll(/^\s*(#.*)?$/gm, '').trim() === '' ? {} : load(text);
-  return childrenOf(isMap(root) ? root : {}, keyLines(text), 0);
+  return getChildren(isMap(root) ? root : {}, keyLines(text), 0);
 }
 
 function keyLines(text: string): KeyLine[] {
@@ -52,7 +55,7 @@ function keyLines(text: string): KeyLine[] {
 }
 
 /** The values of a map whose keys are on the lines that begin `lines`, indented by `indent`. */
-function childrenOf(
+function getChildren(
   map: Readonly<Record<string, unknown>>,
   lines: readonly KeyLine[],
   indent: number,
@@ -77,7 +80,7 @@ function chartValue(
     doc: comments.filter((line) => !annotations.includes(line)).join(' '),
     schema,
     value,
-    children: isMap(value) && !isOpen ? childrenOf(value, below, indent + 2) : [],
+    children: isMap(value) && !isOpen ? getChildren(value, below, indent + 2) : [],
   };
 }
 
@@ -95,7 +98,7 @@ function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Values that all charts of a release see; those that use them have the same in their values.yaml.
+ * Values that all charts of a release see. Charts that use them have the same in their values.yaml.
  */
 const globalValues: JsonSchema = {
   type: 'object',
@@ -117,8 +120,9 @@ const helmsOwn: JsonSchema = {
 };
 
 /**
- * The values.schema.json of a chart: a key that there is not is an error, and so is a value of another kind. `known` are the
- * schemas of values at the top level that say more than their defaults do.
+ * The values.schema.json of a chart: a key that there is not is an error, and so is a value of
+ * another kind. `known` are the schemas of values at the top level that say more than their
+ * defaults do.
  */
 export function valuesSchema(
   title: string,
@@ -128,29 +132,29 @@ export function valuesSchema(
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title,
-    ...mapOf(
+    ...toMap(
       values.filter(({ key }) => known[key] === undefined),
       { ...helmsOwn, ...known },
     ),
   };
 }
 
-function mapOf(values: readonly ChartValue[], others: JsonSchema = {}): JsonSchema {
+function toMap(values: readonly ChartValue[], others: JsonSchema = {}): JsonSchema {
   return {
     type: 'object',
     additionalProperties: false,
-    properties: { ...others, ...Object.fromEntries(values.map((value) => [value.key, schemaOf(value)])) },
+    properties: { ...others, ...Object.fromEntries(values.map((value) => [value.key, toSchema(value)])) },
   };
 }
 
-function schemaOf(value: ChartValue): JsonSchema {
+function toSchema(value: ChartValue): JsonSchema {
   const description = value.doc === '' ? {} : { description: value.doc };
-  const shape = value.children.length > 0 ? mapOf(value.children) : shapeOf(value.value);
+  const shape = value.children.length > 0 ? toMap(value.children) : toShape(value.value);
   return { ...description, ...shape, ...value.schema };
 }
 
 /** What a default value tells. An empty map takes any keys. */
-function shapeOf(value: unknown): JsonSchema {
+function toShape(value: unknown): JsonSchema {
   if (value === null) return {};
   if (Array.isArray(value)) return { type: 'array' };
   if (isMap(value)) return { type: 'object' };

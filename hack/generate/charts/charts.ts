@@ -7,7 +7,7 @@ const mark = '<!-- Below this line: make generate, from values.yaml. -->';
 /** The README of a chart: what it has there by hand, then a table of all values. */
 function renderChartReadme(current: string, values: readonly ChartValue[]): string {
   const [own = ''] = current.split(mark);
-  const rows = values.flatMap((value) => rowsOf(value, []));
+  const rows = values.flatMap((value) => toRows(value, []));
   return [
     own.trimEnd(),
     '',
@@ -22,15 +22,15 @@ function renderChartReadme(current: string, values: readonly ChartValue[]): stri
   ].join('\n');
 }
 
-function rowsOf(value: ChartValue, parents: readonly ChartValue[]): string[] {
+function toRows(value: ChartValue, parents: readonly ChartValue[]): string[] {
   const path = [...parents, value];
-  if (value.children.length > 0) return value.children.flatMap((child) => rowsOf(child, path));
+  if (value.children.length > 0) return value.children.flatMap((child) => toRows(child, path));
   const name = path.map(({ key }) => key).join('.');
-  return [`| ${code(name)} | ${code(JSON.stringify(value.value))} | ${cell(meaningOf(path))} |`];
+  return [`| ${code(name)} | ${code(JSON.stringify(value.value))} | ${cell(describeValue(path))} |`];
 }
 
 /** The doc of the value; of a switch that says nothing, that of what it switches. */
-export function meaningOf(path: readonly ChartValue[]): string {
+export function describeValue(path: readonly ChartValue[]): string {
   const value = path.at(-1);
   if (value === undefined || value.doc !== '' || !/^(enabled|create|existingSecret)$/.test(value.key))
     return value?.doc ?? '';
@@ -50,8 +50,8 @@ export interface ChartFile {
 }
 
 /**
- * The files of all charts that are made from others, in the order in which they need each other: values.yaml of the services from
- * their settings, then schema and README from values.yaml.
+ * The files of all charts that are made from others, in the order in which they need each other:
+ * values.yaml of the services from their settings, then schema and README from values.yaml.
  */
 export const chartFiles: readonly ChartFile[] = [
   ...serviceCharts.map((chart) => ({
@@ -67,7 +67,10 @@ export const chartFiles: readonly ChartFile[] = [
 /** What the values.yaml of a chart says, with its comments. */
 const chartValues = async (name: string) => readChartValues(await valuesText(name));
 
-/** The values.yaml of a chart as it should be: generators run one after the other, and a check renders without writing. */
+/**
+ * The values.yaml of a chart as it should be: generators run one after the other, and a check
+ * renders without writing.
+ */
 async function valuesText(name: string): Promise<string> {
   const service = serviceChart(name);
   return service === undefined ? readFile(`charts/${name}/values.yaml`, 'utf8') : serviceValues(service);
@@ -95,7 +98,7 @@ async function readme(name: string): Promise<string> {
 }
 
 /** Paths of the values files with which a chart is tried: `charts/<name>/ci/*-values.yaml`. */
-export async function valuesFilesOf(name: string): Promise<string[]> {
+export async function listValuesFiles(name: string): Promise<string[]> {
   const files = await readdir(`charts/${name}/ci`);
   return files
     .filter((file) => file.endsWith('-values.yaml'))

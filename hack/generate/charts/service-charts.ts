@@ -9,9 +9,15 @@ export interface ServiceChart {
   /** Its folder in `charts/`. */
   readonly name: string;
   readonly settings: SettingsSpec;
-  /** Settings that are not values of `settings`, by variable: the value that decides them, or who sets them. */
+  /**
+   * Settings that are not values of `settings`, by variable: the value that decides them, or who
+   * sets them.
+   */
   readonly decidedBy: Readonly<Record<string, string>>;
-  /** Settings that are values of `settings` and of `secretSettings`: addresses that may hold a password. */
+  /**
+   * Settings that are values of `settings` and of `secretSettings`: addresses that may hold a
+   * password.
+   */
   readonly sometimesSecret: readonly string[];
   /** Settings whose default in a cluster is not that of the service. */
   readonly settingDefaults: Readonly<Record<string, string | number | boolean>>;
@@ -43,7 +49,8 @@ export const serviceCharts: readonly ServiceChart[] = [
       USE_PUSHSTATS: false,
       USE_PULLMETRICS: true,
     },
-    // Two of three collections of short-lived objects less than with V8's own size, for 8 MB of memory.
+    // Two of three collections of short-lived objects less than with V8's own size, for 8 MB of
+    // memory.
     sharedDefaults: { nodeOptions: '--max-semi-space-size=8' },
   },
   {
@@ -92,8 +99,8 @@ const mark = '# --- Below this line: make generate. ---';
 const lineWidth = 100;
 
 /**
- * The values.yaml of the chart of a service: what it has there by hand, then the values that all services have, then one for
- * each setting.
+ * The values.yaml of the chart of a service: what it has there by hand, then the values that all
+ * services have, then one for each setting.
  */
 export function renderServiceValues(chart: ServiceChart, current: string, shared: string): string {
   const [own = ''] = current.split(mark);
@@ -111,7 +118,10 @@ export function renderServiceValues(chart: ServiceChart, current: string, shared
   ].join('\n');
 }
 
-/** Puts a chart's own defaults in the place of those of the shared values, which are at the top level. */
+/**
+ * Puts a chart's own defaults in the place of those of the shared values, which are at the top
+ * level.
+ */
 function withDefaults(shared: string, defaults: Readonly<Record<string, string>>): string {
   return Object.entries(defaults).reduce((text, [key, value]) => {
     const line = new RegExp(`^${key}: .*$`, 'm');
@@ -134,7 +144,7 @@ function settingsBlock(chart: ServiceChart): string {
       '',
       ...members.flatMap((setting) => [
         ...comment(settingDoc(setting)),
-        `  ${setting.env}:${defaultOf(chart, setting)}`,
+        `  ${setting.env}:${getDefault(chart, setting)}`,
       ]),
     ]),
     '',
@@ -156,7 +166,10 @@ const ordinarySettings = ({ settings, decidedBy }: ServiceChart) =>
 const secretSettings = ({ settings, sometimesSecret }: ServiceChart) =>
   Object.values(settings).filter(({ env, secret }) => secret || sometimesSecret.includes(env));
 
-/** The schemas of the two blocks. They are taken from the settings, because their values are mostly null. */
+/**
+ * The schemas of the two blocks. They are taken from the settings, because their values are mostly
+ * null.
+ */
 export function settingsSchemas(chart: ServiceChart): Readonly<Record<string, JsonSchema>> {
   const closed = (properties: JsonSchema): JsonSchema => ({
     type: 'object',
@@ -189,7 +202,10 @@ function settingDoc({ doc, form, fallback }: Setting<unknown>): string {
     .join(' ');
 }
 
-/** Null leaves a setting alone. Text may look like a number: `30`. Of durations without a unit only 0 may, unless they are seconds. */
+/**
+ * Null leaves a setting alone. Text may look like a number: `30`. Of durations without a unit only
+ * 0 may, unless they are seconds.
+ */
 function settingSchema({ type, enum: words, pattern, ...bounds }: SettingSchema): JsonSchema {
   if (words !== undefined) return { enum: [...words, null] };
   if (pattern !== undefined) {
@@ -199,7 +215,7 @@ function settingSchema({ type, enum: words, pattern, ...bounds }: SettingSchema)
   return { type: [type, ...(type === 'string' ? ['number'] : []), 'null'], ...bounds };
 }
 
-function defaultOf({ settingDefaults }: ServiceChart, { env }: Setting<unknown>): string {
+function getDefault({ settingDefaults }: ServiceChart, { env }: Setting<unknown>): string {
   const value = settingDefaults[env];
   return value === undefined ? '' : ` ${JSON.stringify(value)}`;
 }

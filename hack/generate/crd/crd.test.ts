@@ -69,7 +69,7 @@ function withoutNulls(value: unknown): unknown {
   );
 }
 
-const namesOf = (cases: readonly ResourceCase[]) => cases.map(({ name }) => name);
+const getNames = (cases: readonly ResourceCase[]) => cases.map(({ name }) => name);
 
 kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
   await kube.apply(renderCrd());
@@ -123,36 +123,36 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
 
   t.test('what the reader reads is stored', async (t) => {
     const { stored, errors } = await namesStored(kube, goodResources, 'strict');
-    t.same(stored, namesOf(goodResources), errors);
+    t.same(stored, getNames(goodResources), errors);
   });
 
   t.test('what the reader refuses is refused for every client', async (t) => {
     t.same((await namesStored(kube, badResources, 'ignore')).stored, []);
   });
 
-  t.test('a field that nobody knows is dropped, and refused under strict validation', async (t) => {
+  t.test('an unknown field is dropped, and rejected under strict validation', async (t) => {
     t.same((await namesStored(kube, droppedResources, 'strict')).stored, []);
-    t.same((await namesStored(kube, droppedResources, 'ignore')).stored, namesOf(droppedResources));
+    t.same((await namesStored(kube, droppedResources, 'ignore')).stored, getNames(droppedResources));
   });
 
   t.test('conflicts that no schema can tell are stored, for the status to tell', async (t) => {
     const { stored } = await namesStored(kube, conflictingResources, 'strict');
-    t.same(stored, namesOf(conflictingResources));
+    t.same(stored, getNames(conflictingResources));
   });
 
   t.test('its errors say what to write instead', async (t) => {
-    const errorOf = async (spec: object) =>
+    const parseError = async (spec: object) =>
       (await create(manifestOf(spec), '--dry-run=server', '--validate=ignore')).stderr;
     const withDescriptor = (fields: object) => ({ domain: 'd', descriptors: [{ key: 'a', ...fields }] });
     t.match(
-      await errorOf(withDescriptor({ rate_limit: {} })),
+      await parseError(withDescriptor({ rate_limit: {} })),
       /descriptors\[0\]\.rate_limit: .*"use rateLimit"/,
     );
     t.match(
-      await errorOf(withDescriptor({ rateLimit: { unit: 'Day' } })),
+      await parseError(withDescriptor({ rateLimit: { unit: 'Day' } })),
       /rateLimit\.requestsPerUnit: Required value/,
     );
-    t.match(await errorOf({ domain: 'd' }), /set exactly one of descriptors and limits/);
+    t.match(await parseError({ domain: 'd' }), /set exactly one of descriptors and limits/);
   });
 
   t.test('the domain of an object cannot be changed', async (t) => {

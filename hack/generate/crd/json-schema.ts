@@ -41,7 +41,10 @@ export function textSchema(
 /** A boolean, false when absent. */
 export const flagSchema = (description: string): JsonSchema => ({ description, type: 'boolean' });
 
-/** A list in which no two items have the same keys, so that several owners may each apply items of their own. */
+/**
+ * A list in which no two items have the same keys, so that several owners may each apply items of
+ * their own.
+ */
 export function mapList(
   keys: readonly string[],
   items: JsonSchema,
@@ -58,9 +61,10 @@ export function mapList(
 }
 
 /**
- * Properties that refuse what fields are taken for: their snake_case, as in rule files, and the misspellings given with
- * what to do instead. The API server drops a field that it does not know, and a rule would silently lose its limit with
- * it; a field that it knows and never accepts is an error for every client, whatever it is told to validate.
+ * Properties that refuse what fields are taken for: their snake_case, as in rule files, and the
+ * misspellings given with what to do instead. The API server drops a field that it does not know,
+ * and a rule would silently lose its limit with it; a field that it knows and never accepts is an
+ * error for every client, whatever its validation mode.
  */
 export function misspellings(
   fields: readonly string[],
@@ -76,7 +80,9 @@ export function misspellings(
 
 const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** The API server quotes the one value of an `enum` in its error, so that is where the advice goes. */
+/**
+ * The API server quotes the one value of an `enum` in its error, so that is where the advice goes.
+ */
 const refused = (advice: string): JsonSchema => ({
   enum: [advice],
   not: {},

@@ -49,7 +49,9 @@ const named: Record<ResourceField<'rateLimit'>, JsonSchema> = {
   ),
 };
 
-/** Without CEL, whose estimated cost would be multiplied by every level that lists are nested in. */
+/**
+ * Without CEL, whose estimated cost would be multiplied by every level that lists are nested in.
+ */
 const unlimitedOrBoth: JsonSchema = {
   anyOf: [
     // First, because it is the first whose errors are shown when neither holds.
@@ -154,15 +156,16 @@ function descriptorsSchema(depth: number): JsonSchema {
     required: ['key'],
     properties: { ...properties, ...misspellings(resourceFields.descriptor, others) },
     anyOf: sharesOnlyPatterns,
-    // Kept, and refused in the status: dropped, a misspelled rateLimit would leave a descriptor that limits nothing.
+    // Kept, and refused in the status: dropped, a misspelled rateLimit would leave a descriptor
+    // that limits nothing.
     'x-kubernetes-preserve-unknown-fields': true,
   };
   const description =
     depth === 1
       ? `Tree of rules, up to 8 levels deep. A request descriptor is matched entry by entry, level by level, and limited by the rateLimit of the level that its last entry reaches; without one it is not limited. Instead of limits. ${refusedNames}`
       : 'Rules for the next entry of a request descriptor that has matched so far.';
-  // Atomic: keys of a map list need defaults where they are not written, and with defaults in a list each client-side
-  // apply finds a difference between the manifest and the object.
+  // Atomic: keys of a map list need defaults where they are not written, and with defaults in a
+  // list each client-side apply finds a difference between the manifest and the object.
   return {
     description,
     type: 'array',
