@@ -1,4 +1,4 @@
-// What can go wrong, and how to tell: OAuthError when a server said no, TransportError when none answered.
+// Tells errors apart: OAuthError if a server refused, TransportError if there was no response.
 //   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… node handle-errors.ts
 import { OAuthError, TransportError } from '@tollgate/oauth2-client';
 import { discoverClient } from '@tollgate/oauth2-client/discovery';

@@ -1,5 +1,5 @@
-// Many calls, one token: it is fetched when first needed, renewed once when it runs out, and kept in files so that
-// the next run, or another process, goes on with it.
+// Many calls share one token: it is acquired at first use, renewed once before it expires, and stored in files for
+// the next run and other processes.
 //   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… API=https://as.example/api/me STORE=./tokens node keep-tokens-fresh.ts
 import { discoverClient } from '@tollgate/oauth2-client/discovery';
 import { fileTokenStore } from '@tollgate/oauth2-client/node';

@@ -1,4 +1,4 @@
-// Proves who it is with a certificate (RFC 8705), at the authorization server and at the API.
+// Authenticates with a certificate (RFC 8705) to the authorization server and the API.
 //   ISSUER=https://as.example CLIENT_ID=… CERT=client.crt KEY=client.key CA=ca.crt API=https://as.example/api/me node mutual-tls.ts
 import { readFile } from 'node:fs/promises';
 import { discoverClient } from '@tollgate/oauth2-client/discovery';

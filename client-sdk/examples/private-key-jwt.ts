@@ -1,4 +1,4 @@
-// Proves who it is with a private key in place of a secret (RFC 7523 §2.2).
+// Authenticates with a private key instead of a secret (RFC 7523 §2.2).
 //   ISSUER=https://as.example CLIENT_ID=… KEY_FILE=key.pem API=https://as.example/api/me node private-key-jwt.ts
 import { readFile } from 'node:fs/promises';
 import { discoverClient } from '@tollgate/oauth2-client/discovery';

@@ -1,4 +1,4 @@
-// Signs in on a device without a browser: the user types a code on another one (RFC 8628).
+// Signs in on a device without a browser: the user enters a code on another device (RFC 8628).
 //   ISSUER=https://as.example CLIENT_ID=… node sign-in-on-a-device.ts
 import { pollDeviceToken, startDeviceAuthorization } from '@tollgate/oauth2-client/device';
 import { discoverClient } from '@tollgate/oauth2-client/discovery';

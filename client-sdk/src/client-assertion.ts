@@ -108,7 +108,7 @@ async function addSignedAssertion(
   { algorithm, key, keyId, audience, lifetime, modify }: PrivateKeyJwtOptions,
 ): Promise<void> {
   if (request.body.has('client_assertion')) return;
-  if (!clientId) throw new ConfigurationError('a signed client assertion names the client: set clientId');
+  if (!clientId) throw new ConfigurationError('a signed client assertion needs the client id: set clientId');
   const issuedAt = Math.floor(now());
   const header: Record<string, unknown> = {
     typ: 'JWT',

@@ -226,7 +226,7 @@ export class Client<Throws extends boolean = true> {
   async idTokenValidator(): Promise<IdTokenValidator> {
     if (!this.canValidateIdTokens) {
       throw new ConfigurationError(
-        'scope `openid` asks for an ID token, which must be checked: set `clientId`, `issuer` and `jwksUri` (discoverClient sets the last two), or give completeAuthorization a `validateIdToken`',
+        'scope `openid` requests an ID token, which must be validated: set `clientId`, `issuer` and `jwksUri` (discoverClient sets the last two), or give completeAuthorization a `validateIdToken`',
       );
     }
     const { createIdTokenValidator } = await import('./id-token.ts');

@@ -169,6 +169,6 @@ async function pause(sleep: Sleep, delaySeconds: number, signal: AbortSignal | u
 
 function tooLate(): TokenUnavailableError {
   return new TokenUnavailableError(
-    'the user did not finish in the time the server gives; start the device flow again',
+    'the device code expired before the user finished; start the device flow again',
   );
 }

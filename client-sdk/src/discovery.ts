@@ -246,7 +246,7 @@ async function load(
     if (error.status >= 300 && error.status < 400) throw new DiscoveryError(error.message, { cause: error });
     // For an unknown path servers respond with 404, 400, 401 or 403.
     if (error.status < 500 && error.status !== 429) return { found: false };
-    throw new DiscoveryError(`${url} answered with status ${error.status}`, {
+    throw new DiscoveryError(`${url} responded with status ${error.status}`, {
       cause: error,
       retryable: true,
     });

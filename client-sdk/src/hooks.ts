@@ -124,7 +124,7 @@ export function hookErrorHandler(given: HookErrorHandler | undefined): HookError
   function warnOnce(error: unknown, hook: string): void {
     if (warned.has(hook)) return;
     warned.add(hook);
-    warn(`\`${hook}\` failed, which changes no result; further failures of it are not reported`, error);
+    warn(`\`${hook}\` failed, which does not affect the call; its further failures are not reported`, error);
   }
   if (given === undefined) return warnOnce;
   return (error, hook) => {

@@ -72,7 +72,7 @@ function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, { client
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   if (!audiences.includes(clientId)) throw unequal('aud', aud, clientId);
   if (azp === undefined && audiences.length > 1) {
-    throw new IdTokenError('azp', 'is for several audiences, so `azp` must say which of them asked for it');
+    throw new IdTokenError('azp', 'is for several audiences, so `azp` must name the client');
   }
   if (azp !== undefined && azp !== clientId) throw unequal('azp', azp, clientId);
 }
@@ -82,7 +82,7 @@ function checkSubject({ sub }: Readonly<Record<string, unknown>>, { subject }: E
     throw new IdTokenError('sub', '`sub` is missing or not a string');
   // The message has no value, which identifies a person.
   if (subject !== undefined && sub !== subject)
-    throw new IdTokenError('sub', '`sub` is another than before the refresh');
+    throw new IdTokenError('sub', '`sub` differs from the one before the refresh');
 }
 
 function checkTimes(
@@ -91,14 +91,14 @@ function checkTimes(
 ): void {
   const expiresAt = timeOf(claims, 'exp');
   if (expiresAt <= now - toleranceSeconds) {
-    throw new IdTokenError('exp', `expired ${Math.round(now - expiresAt)} seconds ago; is the clock right?`);
+    throw new IdTokenError('exp', `expired ${Math.round(now - expiresAt)} seconds ago; check the clock`);
   }
   for (const claim of claims.nbf === undefined ? (['iat'] as const) : (['iat', 'nbf'] as const)) {
     const ahead = timeOf(claims, claim) - now;
     if (ahead > toleranceSeconds) {
       throw new IdTokenError(
         claim,
-        `\`${claim}\` is ${Math.round(ahead)} seconds ahead of us; is the clock right?`,
+        `\`${claim}\` is ${Math.round(ahead)} seconds ahead of us; check the clock`,
       );
     }
   }
@@ -109,7 +109,7 @@ function checkNonce({ nonce }: Readonly<Record<string, unknown>>, { nonce: expec
   throw new IdTokenError(
     'nonce',
     expected === undefined
-      ? 'has a nonce, though none was sent: it belongs to another session'
+      ? 'has a nonce, but none was sent: it belongs to another session'
       : 'the nonce is not the one of this session',
   );
 }

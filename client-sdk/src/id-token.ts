@@ -90,9 +90,9 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
   const issuer = options.issuer ?? client.settings.issuer;
   const clientId = client.settings.clientId;
   if (issuer === undefined)
-    throw new ConfigurationError('ID tokens name their issuer: set `issuer` here or on the client');
+    throw new ConfigurationError('validating ID tokens needs the issuer: set `issuer` here or on the client');
   if (clientId === undefined)
-    throw new ConfigurationError('ID tokens name their client: set `clientId` on the client');
+    throw new ConfigurationError('validating ID tokens needs the client id: set `clientId` on the client');
   const algorithms = acceptedAlgorithms(options.algorithms, client.settings);
   const keys = keySource(options, algorithms);
 
@@ -177,5 +177,5 @@ async function checkHash(
   if (hash === undefined || value === undefined) return;
   if (hash === (await tokenHash(value, algorithm))) return;
   const what = claim === 'at_hash' ? 'access token' : 'code';
-  throw new IdTokenError(claim, `\`${claim}\` is not the hash of the ${what} it came with`);
+  throw new IdTokenError(claim, `\`${claim}\` is not the hash of its ${what}`);
 }

@@ -50,7 +50,7 @@ export function checkMetadata(
   document: unknown,
   { issuer, allowInsecure }: { readonly issuer: string; readonly allowInsecure: boolean },
 ): AuthorizationServerMetadata {
-  if (!hasIssuer(document)) throw new DiscoveryError(`what ${issuer} serves as metadata has no \`issuer\``);
+  if (!hasIssuer(document)) throw new DiscoveryError(`the metadata of ${issuer} have no \`issuer\``);
   if (document.issuer !== issuer) throw mismatch(document.issuer, issuer);
   for (const [name, url] of urlsOf(document)) {
     if (!isUsableUrl(url, allowInsecure)) {
@@ -88,8 +88,8 @@ function isUsableUrl(url: unknown, allowInsecure: boolean): boolean {
 
 function mismatch(actual: string, expected: string): IssuerMismatchError {
   const isSlash = actual === `${expected}/` || `${actual}/` === expected;
-  const hint = isSlash ? ': they differ in the slash at the end, which counts' : '';
-  return new IssuerMismatchError(`the metadata is of ${quote(actual)}; expected ${quote(expected)}${hint}`);
+  const hint = isSlash ? ': they differ in the trailing slash' : '';
+  return new IssuerMismatchError(`the metadata are of ${quote(actual)}; expected ${quote(expected)}${hint}`);
 }
 
 /** The specification whose document is loaded; `any` tries OpenID Connect's first. */

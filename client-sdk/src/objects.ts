@@ -26,10 +26,10 @@ export function strictJson(value: unknown, name: string): string {
   } catch (cause) {
     if (cause instanceof Unwritable) {
       const member = cause.key === '' ? name : `${name}: ${cause.key}`;
-      throw new ConfigurationError(`\`${member}\` is ${cause.what}, which JSON cannot say`);
+      throw new ConfigurationError(`\`${member}\` is ${cause.what}, which JSON does not support`);
     }
     // Circular, a bigint, or a `toJSON` that throws.
-    throw new ConfigurationError(`\`${name}\` cannot be written as JSON`, { cause });
+    throw new ConfigurationError(`\`${name}\` cannot be serialised as JSON`, { cause });
   }
 }
 

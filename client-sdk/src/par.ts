@@ -56,7 +56,7 @@ export async function pushAuthorizationRequest(
   if (clientId === undefined) throw new ConfigurationError("set the client's `clientId`");
   if (params.request_uri !== undefined) {
     throw new ConfigurationError(
-      '`request_uri` is what pushing gives; leave it out of the parameters (RFC 9126 §2.1)',
+      '`request_uri` is returned by pushing; omit it from the parameters (RFC 9126 §2.1)',
     );
   }
   const response = await client.send({

@@ -173,7 +173,7 @@ export function assertionStrategy<Throws extends boolean>(client: Client<Throws>
       ? ([args[0][0], { algorithm: args[0][1], key: args[0][2] }, args[1], args[2]] as const)
       : args;
     if (!isSigning(signing)) {
-      throw new ConfigurationError('the assertion grant signs: give { algorithm, key } beside the claims');
+      throw new ConfigurationError('the assertion grant needs { algorithm, key } after the claims');
     }
     const { signAssertion } = await import('./client-assertion.ts');
     const assertion = await signAssertion(claims, signing);
@@ -200,7 +200,7 @@ function isSigning(signing: unknown): signing is AssertionSigning {
  */
 function authorizationUrl(client: Client<boolean>, responseType: string, params: WireParams = {}): string {
   if (client.clientId === undefined && params.client_id === undefined) {
-    throw new ConfigurationError('an authorization URL names the client: set `clientId`');
+    throw new ConfigurationError('an authorization URL needs the client id: set `clientId`');
   }
   return client.authorizationUrl({ response_type: responseType, client_id: client.clientId, ...params });
 }

@@ -68,7 +68,7 @@ function assertReplayable(input: string | URL | Request, init: ReplayableInit | 
   const body = init?.body ?? (input instanceof Request ? input.body : undefined);
   if (!isReadOnce(body)) return;
   throw new ConfigurationError(
-    'the API answered 401 and the body was a stream that has been read: the token is renewed, so call again; or give `body` as a function that makes it',
+    'the API responded with 401 and the body was a stream that has been consumed: the token is renewed, so call again; or pass `body` as a function that returns it',
     { retryable: true },
   );
 }

@@ -61,7 +61,7 @@ export class Deadline {
   }
 
   readonly #onTimeout = (): void => {
-    const message = `no complete answer within ${this.#timeoutMs} ms`;
+    const message = `no complete response within ${this.#timeoutMs} ms`;
     this.#timeoutReason = new DOMException(message, 'TimeoutError');
     this.#abort(this.#timeoutReason);
   };
@@ -71,7 +71,7 @@ export class Deadline {
 
 /** The error for a request that exceeded its time limit. */
 function timeoutError(timeoutMs: number, cause: unknown): TimeoutError {
-  const message = `no complete answer within ${timeoutMs} ms; raise \`timeoutMs\` if the server needs longer`;
+  const message = `no complete response within ${timeoutMs} ms; raise \`timeoutMs\` if the server needs longer`;
   return new TimeoutError(message, { cause, retryable: true });
 }
 

@@ -134,7 +134,9 @@ async function makeReady(settings: ClientSettings, { prepare, options }: Exchang
     return { url, method, headers, body: encodeBody(outgoing.body, headers, settings.arrayFormat) };
   } catch (cause) {
     if (cause instanceof OAuthClientError) throw cause;
-    throw new ConfigurationError('the request could not be made, nothing was sent; see `cause`', { cause });
+    throw new ConfigurationError('the request could not be prepared and was not sent; see `cause`', {
+      cause,
+    });
   }
 }
 

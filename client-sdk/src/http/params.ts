@@ -67,7 +67,7 @@ export function toForm(params: WireParams, format: ArrayFormat): URLSearchParams
 function addPairs(pairs: Pair[], name: string, value: WireValue, format: ArrayFormat): void {
   if (value === undefined || value === null) {
     throw new ConfigurationError(
-      `\`${name}\` is ${value}, which a query or form cannot say: leave it out, or send JSON`,
+      `\`${name}\` is ${value}, which queries and forms do not support: omit it, or send JSON`,
     );
   }
   if (isArray(value)) {
@@ -88,7 +88,7 @@ function assertPlain(name: string, value: object): void {
   const isPlain = isPlainObject(value);
   if (isPlain && Object.keys(value).length > 0) return;
   throw new ConfigurationError(
-    `\`${name}\` is ${isPlain ? 'an empty object' : 'an object that is not plain'}, which a query or form cannot say: give a text`,
+    `\`${name}\` is ${isPlain ? 'an empty object' : 'an object that is not plain'}, which queries and forms do not support: use a string`,
   );
 }
 

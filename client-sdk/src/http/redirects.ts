@@ -129,7 +129,7 @@ async function nextRequest(
 ): Promise<ReadyRequest> {
   const refuse = (message: string): Promise<RedirectError> => refusal(message, response, request, policy);
   if (response.type === 'opaqueredirect') {
-    throw await refuse('this browser does not show where the server redirects to; call the final URL');
+    throw await refuse('browsers do not expose the target of a redirect; call the final URL');
   }
   const location = response.headers.get('location');
   if (location === null || location === '') {
@@ -154,7 +154,7 @@ async function nextRequest(
   const keepsBody = method === request.method;
   if (keepsBody && request.body instanceof ReadableStream) {
     throw await refuse(
-      'the redirect asks for the body again, and a stream can be sent only once; send a string or bytes',
+      'the redirect repeats the body, but a stream can be sent only once; send a string or bytes',
     );
   }
   return {

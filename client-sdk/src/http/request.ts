@@ -166,9 +166,7 @@ export function safeHeaders(input: HeadersInput | undefined): Headers {
   try {
     return new Headers(input);
   } catch {
-    throw new ConfigurationError(
-      'a header has a name or value that cannot be sent; is there a line break in it?',
-    );
+    throw new ConfigurationError('a header has an invalid name or value; check it for line breaks');
   }
 }
 
@@ -177,8 +175,6 @@ export function setHeader(headers: Headers, name: string, value: string): void {
   try {
     headers.set(name, value);
   } catch {
-    throw new ConfigurationError(
-      `the header \`${name}\` cannot be sent; is there a line break in its value?`,
-    );
+    throw new ConfigurationError(`the header \`${name}\` has an invalid value; check it for line breaks`);
   }
 }

@@ -105,7 +105,7 @@ function describe(
   }
   const isEndpoint = operation !== 'resource' && operation !== 'request';
   const isWrongUrl = isEndpoint && said === '' && status === 404;
-  return isWrongUrl ? `${words}; is it the endpoint's URL? Discovery knows it` : words;
+  return isWrongUrl ? `${words}; check the endpoint's URL, or use discovery` : words;
 }
 
 /**

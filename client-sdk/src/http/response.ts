@@ -40,7 +40,7 @@ async function parseAs<Output>(value: unknown, schema: StandardSchema<Output>): 
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part));
     return `${keys.join('.')}: ${message}`;
   });
-  throw new ParseError(`the response does not fit the schema: ${places.join('; ')}`, {
+  throw new ParseError(`the response does not match the schema: ${places.join('; ')}`, {
     cause: result.issues,
   });
 }

@@ -70,7 +70,7 @@ function parsed(url: string, what: string): URL {
 export function assertSecure(url: string, allowInsecure: boolean, what = 'credentials'): void {
   if (isSecure(url, allowInsecure)) return;
   throw new ConfigurationError(
-    `${what} would travel unencrypted, to or from ${new URL(url).origin}: use https, or set \`allowInsecure: true\` where the network itself is trusted`,
+    `${what} would be sent unencrypted, to or from ${new URL(url).origin}: use https, or set \`allowInsecure: true\` if the network is trusted`,
   );
 }
 

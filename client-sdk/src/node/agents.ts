@@ -69,8 +69,8 @@ function tunnelTimeout(timeoutMs: number): Error {
 }
 
 function proxyRefused(status: number | undefined): Error {
-  const hint = status === 407 ? ': it wants credentials (put them into the proxy URL)' : '';
-  return Object.assign(new Error(`the proxy answered CONNECT with ${status}${hint}`), {
+  const hint = status === 407 ? ': it requires credentials (add them to the proxy URL)' : '';
+  return Object.assign(new Error(`the proxy responded to CONNECT with ${status}${hint}`), {
     code: 'ERR_PROXY_TUNNEL',
   });
 }

@@ -23,11 +23,11 @@ export async function readTokenFile({ path, now = dateSeconds }: TokenFileOption
   const token = (await readText(path)).trim();
   if (token === '') throw new TokenUnavailableError(`the token file ${path} is empty`);
   if (token.length > maxTokenChars)
-    throw new TokenUnavailableError(`the token file ${path} holds no token: too long`);
+    throw new TokenUnavailableError(`the token file ${path} is too long for a token`);
   const expiresAt = decodeJwt(token)?.claims.exp;
   if (typeof expiresAt === 'number' && expiresAt <= now()) {
     throw new TokenUnavailableError(
-      `the token in ${path} expired at ${new Date(expiresAt * 1000).toISOString()}: whoever writes the file has stopped to renew it`,
+      `the token in ${path} expired at ${new Date(expiresAt * 1000).toISOString()}: check that it is still being rotated`,
       { retryable: true },
     );
   }

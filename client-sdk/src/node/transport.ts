@@ -221,7 +221,7 @@ function exchange(request: ClientRequest, options: ExchangeOptions): Promise<Res
     guardConnecting(request, connectTimeoutMs);
     if (idleTimeoutMs > 0) {
       request.setTimeout(idleTimeoutMs, () =>
-        request.destroy(timeoutError('UND_ERR_HEADERS_TIMEOUT', `no byte for ${idleTimeoutMs} ms`)),
+        request.destroy(timeoutError('UND_ERR_HEADERS_TIMEOUT', `no data for ${idleTimeoutMs} ms`)),
       );
     }
     request.once('close', done);

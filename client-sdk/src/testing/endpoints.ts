@@ -118,7 +118,7 @@ async function decide(
     ...(nonce !== null && { nonce }),
     revoked: false,
   };
-  if (deny) setAll(answer, { error: 'access_denied', error_description: 'the user said no' });
+  if (deny) setAll(answer, { error: 'access_denied', error_description: 'the user refused' });
   else if (responseType === 'token') setAll(answer, { ...(await issueTokens(context, grant, false)) });
   else if (responseType !== 'code') setAll(answer, { error: 'unsupported_response_type' });
   else if (client.requirePkce === true && !params.has('code_challenge')) {

@@ -54,7 +54,7 @@ const deviceCodeGrant: GrantHandler = (context, { clientId }, params) => {
   if (device.expiresAt <= now) return refuse('the device code has expired', 'expired_token');
   const tooSoon = device.lastPolledAt !== undefined && now - device.lastPolledAt < device.intervalSeconds;
   device.lastPolledAt = now;
-  if (device.decision === 'denied') return refuse('the user said no', 'access_denied');
+  if (device.decision === 'denied') return refuse('the user refused', 'access_denied');
   if (device.decision !== 'pending') {
     context.devices.delete(code);
     const grant = { clientId, subject: device.decision.subject, scope: device.scope, revoked: false };

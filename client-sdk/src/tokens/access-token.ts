@@ -363,7 +363,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     }
     if (/^[ -~]+$/.test(token)) return token;
     throw new ConfigurationError(
-      'the access token holds characters that no token has, such as a line break: was it read from a file with its end of line?',
+      'the access token has invalid characters, such as a line break; trim it if it was read from a file',
     );
   }
 

@@ -111,11 +111,11 @@ function readOddFields(
     return { ok: true, fields };
   }
   if (!Object.hasOwn(fields, 'error')) {
-    return { ok: false, reason: 'AccessToken has no token: none in the token response' };
+    return { ok: false, reason: 'AccessToken has no token: the token response contains none' };
   }
   onWarning?.({
     code: 'error_with_success_status',
-    message: 'the token endpoint answered with an error and a status of success',
+    message: 'the token endpoint responded with an error and a successful status',
   });
   return { ok: false, reason: '' };
 }
@@ -147,10 +147,10 @@ function reportOddities(
   const { expires_in: expiresIn } = fields;
   if (expiresIn === undefined || expiresIn === null || typeof expiresIn === 'number') return;
   if (isSeconds(expiresIn))
-    onWarning({ code: 'expires_in_string', message: '`expires_in` is text and not a number' });
+    onWarning({ code: 'expires_in_string', message: '`expires_in` is a string instead of a number' });
   else
     onWarning({
       code: 'expires_in_invalid',
-      message: '`expires_in` is no number; the token counts as expired',
+      message: '`expires_in` is not a number; the token counts as expired',
     });
 }

@@ -101,7 +101,7 @@ async function acquireToken(
   if (acquire === undefined) {
     if (refreshError !== undefined) throw refreshError;
     throw new TokenUnavailableError(
-      'there is no token and no refresh token: give the TokenManager a `token`, an `acquire`, or call `setToken`',
+      'there is neither a token nor a refresh token: give the TokenManager a `token`, an `acquire`, or call `setToken`',
     );
   }
   const outcome = await acquire({ signal });

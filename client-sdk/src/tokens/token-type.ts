@@ -17,7 +17,7 @@ export function tokenTypeProblem(
   if (known === 'dpop') return undefined;
   if (known === 'bearer') {
     return isProven
-      ? 'a DPoP token was requested and a Bearer token received, which is not bound to the key: DPoP is not supported by the server, or not enabled for this client'
+      ? 'a DPoP token was requested, but a Bearer token received, which is not bound to the key: DPoP is not supported by the server, or not enabled for this client'
       : undefined;
   }
   // Token exchange issued a token that is no access token. @see RFC 8693 §2.2.1

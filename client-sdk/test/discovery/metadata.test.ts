@@ -23,7 +23,7 @@ t.test("another issuer's metadata are refused, with a hint where only the slash 
     message: /"https:\/\/evil.example"; expected "https:\/\/as.example"$/,
   });
   t.throws(() => checkMetadata({ issuer: `${issuer}/` }, strict), {
-    message: /slash at the end, which counts/,
+    message: /differ in the trailing slash/,
   });
   t.end();
 });

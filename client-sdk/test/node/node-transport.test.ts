@@ -285,7 +285,7 @@ t.test(
     });
     const { port } = silent.address() as AddressInfo;
     await t.rejects(transport(t, { idleTimeoutMs: 50 })(`http://127.0.0.1:${port}`), {
-      cause: { message: 'no byte for 50 ms' },
+      cause: { message: 'no data for 50 ms' },
     });
     await t.rejects(transport(t, { connectTimeoutMs: 50 })(`https://127.0.0.1:${port}`), {
       cause: { code: 'UND_ERR_CONNECT_TIMEOUT' },

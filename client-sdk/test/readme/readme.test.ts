@@ -79,7 +79,7 @@ t.test('its user signs in, and the ID token says who it is', async (t) => {
 
 t.test('its TokenManager calls the API', async (t) => {
   const { replacements } = await startStandardServer(t);
-  const programs = [readmeSection(), readmeSection('Tokens that stay fresh')];
+  const programs = [readmeSection(), readmeSection('Keep tokens valid')];
   const run = { scope: { clientSecret }, replacements, result: 'response.status' };
   t.equal(await runReadme(programs, run), 200);
 });
@@ -88,7 +88,7 @@ t.test('its error handling says what the API answered', async (t) => {
   const { replacements } = await startStandardServer(t);
   const printed: unknown[] = [];
   const scope = { clientSecret, console: { log: (...values: unknown[]) => printed.push(values) } };
-  const programs = [readmeSection(), readmeSection('When something fails')];
+  const programs = [readmeSection(), readmeSection('Handle errors')];
   await runReadme(programs, { scope, replacements, result: 'undefined' });
   t.match(printed, [[404]]);
 });
@@ -98,7 +98,7 @@ t.test('its client that authenticates with a key gets a token', async (t) => {
     ...{ client_secret: undefined, token_endpoint_auth_method: 'private_key_jwt' },
     ...{ token_endpoint_auth_signing_alg: 'ES256', jwks: { keys: [clientKey] } },
   });
-  const { blocks, imports } = readmeSection('How the client proves who it is');
+  const { blocks, imports } = readmeSection('Client authentication');
   const [first = '', ...rest] = blocks;
   const program = {
     imports: new Map([...imports, ['@tollgate/oauth2-client/discovery', ['discoverClient']]]),

@@ -57,7 +57,7 @@ const cannotTell = { 'a request that certainly reached nobody is sent again': 0 
 /** Browsers hide where a redirect leads. */
 const hidesRedirects = {
   'a redirect to another origin is followed without credentials':
-    'RedirectError: this browser does not show where the server redirects to; call the final URL',
+    'RedirectError: browsers do not expose the target of a redirect; call the final URL',
 };
 
 /** The oldest that the package is for. */
