@@ -10,7 +10,6 @@ const maxWaiting = 1_000;
 export class Background {
   readonly #logger: Logger;
   readonly #queue = new WorkQueue({ concurrency, maxWaiting });
-  readonly #running = new Set<Promise<void>>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -18,20 +17,17 @@ export class Background {
 
   /** `name` is a constant that identifies the work in the log. */
   run(name: string, work: () => Promise<void>): void {
-    const attempt = this.#queue
-      .run(work)
-      .catch((error: unknown) => this.#logger.error({ err: error, work: name }, 'background work failed'))
-      .finally(() => this.#running.delete(attempt));
-    this.#running.add(attempt);
+    const logFailure = (error: unknown) =>
+      this.#logger.error({ err: error, work: name }, 'background work failed');
+    // Caught inside the queue: `close` waits for the log, too.
+    this.#queue.run(() => work().catch(logFailure)).catch(logFailure);
   }
 
-  /** Resolves when all work is done, or `signal` aborts. */
+  /** Resolves when all work, including work that it starts, is done, or `signal` aborts. */
   async close(signal: AbortSignal): Promise<void> {
     const { promise: aborted, resolve } = Promise.withResolvers<void>();
     signal.addEventListener('abort', () => resolve(), { once: true });
     if (signal.aborted) resolve();
-    // Work may start further work, for example a mail.
-    while (this.#running.size > 0 && !signal.aborted)
-      await Promise.race([Promise.all(this.#running), aborted]);
+    await Promise.race([this.#queue.idle(), aborted]);
   }
 }
