@@ -4,7 +4,8 @@ import { chmod, stat } from 'node:fs/promises';
 export type Binaries = { readonly initdb: string; readonly postgres: string };
 
 /**
- * Finds the programs that npm installed for this machine, and makes them executable where npm did not.
+ * Finds the programs that npm installed for this machine, and makes them executable where npm did
+ * not.
  *
  * @throws Error that names the platform when there is no PostgreSQL for it.
  */

@@ -6,13 +6,15 @@ import { initializeCluster } from './initialize-cluster.ts';
 import { clearLeftOverServer } from './left-over-server.ts';
 import { type ServerAccount, serverAccount } from './server-account.ts';
 
-/** How a PostgreSQL of one's own is run. */
+/** Options of a PostgreSQL server. */
 export type EmbeddedPostgresOptions = {
-  /** Holds the cluster (in `data`); made when absent. */
+  /** Folder of the cluster (in `data`); created when absent. */
   readonly folder: string;
-  /** Password of the superuser; without one everybody on this machine may connect. It holds from the first start on. */
+  /**
+   * Password of the superuser, set at the first start; without one, all local users can connect.
+   */
   readonly password?: string;
-  /** False gives up surviving a crash for speed, as tests want it. Default true. */
+  /** False trades durability for speed, for tests. Default true. */
   readonly durable?: boolean;
   /** Default 100. */
   readonly maxConnections?: number;
@@ -24,22 +26,22 @@ export type EmbeddedPostgres = {
   readonly port: number;
   /** Connection string of a database, with user and password. */
   url(database: string): string;
-  /** Resolves when the server has ended, whoever ended it. */
+  /** Resolves when the server has ended. */
   readonly ended: Promise<void>;
-  /** Shuts down fast: clients are cut off, everything committed is on disk. Idempotent. */
+  /** Fast shutdown: disconnects clients; committed data is on disk. Idempotent. */
   stop(): Promise<void>;
 };
 
 const host = '127.0.0.1';
 const user = 'postgres';
-/** After a crash it replays its log before it answers. */
+/** Includes recovery after a crash. */
 const startTimeoutMs = 60_000;
-/** Enough to see why it did not start. */
+/** Maximum length of the output in errors. */
 const maxOutputChars = 20_000;
 
 /**
- * Runs the server and shuts it down (fast) when standard input closes: `stop()` closes that pipe, and so does the kernel when
- * this process dies, however it dies.
+ * Runs the server and shuts it down (fast) when standard input closes: `stop()` closes that pipe,
+ * and so does the kernel when this process dies, however it dies.
  */
 const watchdogScript = `
 exec 3<&0 </dev/null
@@ -55,8 +57,8 @@ exit $status
 `;
 
 /**
- * Starts a real PostgreSQL from npm on a free loopback port and waits until it answers. The cluster is made at the first
- * start; a server that a killed process left behind is ended first.
+ * Starts a real PostgreSQL from npm on a free loopback port and waits until it answers. The cluster
+ * is made at the first start; a server that a killed process left behind is ended first.
  *
  * @throws Error with the output of PostgreSQL when it does not start.
  */
@@ -111,7 +113,8 @@ function serverArguments(
 }
 
 function spawnServer(command: readonly string[], account: ServerAccount, cwd: string): ChildProcess {
-  // A process group of its own: a Ctrl-C in the terminal reaches the parent first, which then shuts down in order.
+  // A process group of its own: a Ctrl-C in the terminal reaches the parent first, which then shuts
+  // down in order.
   return spawn('/bin/sh', ['-c', watchdogScript, 'sh', ...command], {
     ...account,
     cwd,

@@ -5,25 +5,25 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { ServerAccount } from './server-account.ts';
 
-/** What a new cluster is made with. */
+/** Options of a new cluster. */
 export type ClusterOptions = {
-  /** The folder that the cluster's own folder `data` is made in. */
+  /** Parent folder of the cluster's folder `data`. */
   readonly folder: string;
   readonly initdb: string;
   readonly user: string;
-  /** Password of the superuser; without one everybody on this machine may connect. */
+  /** Password of the superuser; without one, all local users can connect. */
   readonly password: string | undefined;
   readonly account: ServerAccount;
 };
 
 const run = promisify(execFile);
 
-/** initdb takes a second; on a machine that is busy, a few. */
 const initdbTimeoutMs = 120_000;
 
 /**
- * Answers the folder of the cluster, making the cluster first where there is none. It is made under another name and moved
- * when whole, so that a process killed half-way leaves nothing that looks like a cluster.
+ * Answers the folder of the cluster, making the cluster first where there is none. It is made under
+ * another name and moved when whole, so that a process killed half-way leaves nothing that looks
+ * like a cluster.
  *
  * @throws Error with the output of initdb.
  */

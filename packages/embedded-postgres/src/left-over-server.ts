@@ -3,13 +3,14 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How long a fast shutdown with a checkpoint may take. */
+/** Time for a fast shutdown with a checkpoint. */
 const stopTimeoutMs = 30_000;
 const lookEveryMs = 50;
 
 /**
- * Ends a PostgreSQL that an earlier, killed process left running on this cluster, and removes a lock file that nobody holds.
- * PostgreSQL itself refuses to start when the process id in a stale lock file has meanwhile gone to another program.
+ * Stops a PostgreSQL that a killed process left running on this cluster, and removes a stale lock
+ * file. PostgreSQL refuses to start when the process id in a stale lock file belongs to another
+ * program meanwhile.
  *
  * @throws Error when a server is left that does not stop.
  */
@@ -32,7 +33,7 @@ export async function clearLeftOverServer(cluster: string): Promise<void> {
   await rm(lockFile, { force: true });
 }
 
-/** The lock file has one fact a line: process id, folder, start time, port. */
+/** The lock file has one value per line: process id, folder, start time, port. */
 async function readLock(file: string): Promise<{ pid: number; port: number } | undefined> {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
@@ -40,7 +41,10 @@ async function readLock(file: string): Promise<{ pid: number; port: number } | u
   return { pid: Number(lines[0]), port: Number(lines[3]) };
 }
 
-/** A postmaster listens from before recovery until its end; a program that merely got its process id does not. */
+/**
+ * A postmaster listens from before recovery until its end; another program with its process id does
+ * not.
+ */
 function listens(port: number): Promise<boolean> {
   if (!Number.isInteger(port) || port <= 0) return Promise.resolve(false);
   return new Promise((resolve) => {

@@ -21,13 +21,17 @@ export interface Call {
   header(name: string): string | undefined;
   /** Time until the client's deadline; infinite without one. */
   timeLeftMs(): number;
-  /** Aborts when the client cancels, its deadline passes or the connection is lost. Created on first use. */
+  /**
+   * Aborts when the client cancels, its deadline passes or the connection is lost. Created on first
+   * use.
+   */
   readonly signal: AbortSignal;
 }
 
 /**
- * Handles a unary call: request bytes in, reply bytes or a status out. Return a value rather than a promise where nothing is
- * awaited: a promise is a noticeable part of the cost of a call. `ServerOptions.toStatus` converts thrown errors.
+ * Handles a unary call: request bytes in, reply bytes or a status out. Return a value rather than a
+ * promise where nothing is awaited: a promise is a noticeable part of the cost of a call.
+ * `ServerOptions.toStatus` converts thrown errors.
  */
 export type UnaryHandler = (
   request: Uint8Array,
@@ -49,7 +53,10 @@ export interface Methods {
   readonly streaming?: Readonly<Record<string, StreamHandler>>;
 }
 
-/** A stream of a connection: the request as it arrives, the part of the reply that waits, and the call of its handler. */
+/**
+ * A stream of a connection: the request as it arrives, the part of the reply that waits, and the
+ * call of its handler.
+ */
 export class Stream implements Call {
   readonly id: number;
   readonly head: RequestHead;
@@ -122,7 +129,9 @@ export class Stream implements Call {
     if (bytes.length > 0 && this.refusal === undefined) this.#body.push(bytes);
   }
 
-  /** Length that the prefix of the message announces; undefined while the prefix has not arrived. */
+  /**
+   * Length that the prefix of the message announces; undefined while the prefix has not arrived.
+   */
   get announcedBytes(): number | undefined {
     const [first] = this.#body;
     if (first === undefined || this.#bodyBytes < messagePrefixBytes) return undefined;

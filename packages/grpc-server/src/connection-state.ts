@@ -32,8 +32,8 @@ export class ReceiveWindow {
   }
 
   /**
-   * Counts received bytes, and returns how much of the window to give back, half of it at a time. The bytes of incomplete
-   * requests stay counted: the window limits what one client makes us hold.
+   * Counts received bytes, and returns how much of the window to give back, half of it at a time.
+   * The bytes of incomplete requests stay counted: the window limits what one client makes us hold.
    */
   receive(
     bytes: number,
@@ -93,7 +93,11 @@ export class StallDetector {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Whether the client has read nothing for the timeout. @param blocked replies wait for flow control. */
+  /**
+   * Whether the client has read nothing for the timeout.
+   *
+   * @param blocked replies wait for flow control.
+   */
   isStalled(nowMs: number, blocked: boolean): boolean {
     const waits = this.#socket.writableLength > 0 || blocked;
     if (this.#sinceMs === undefined) {

@@ -135,7 +135,8 @@ export class Connection {
       this.destroy();
       return;
     }
-    // RFC 9113 §6.8: the last identifier is announced after a round trip, so that requests on the wire are not lost.
+    // RFC 9113 §6.8: the last identifier is announced after a round trip, so that requests on the
+    // wire are not lost.
     this.#output.append(numberFrame(FrameType.GOAWAY, 0, maxWindowBytes, ErrorCode.NO_ERROR));
     this.#output.append(frame(FrameType.PING, 0, 0, drainPing));
   }

@@ -45,7 +45,9 @@ export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 /** Bytes before the payload of each frame. */
 export const frameHeaderBytes = 9;
 
-/** Largest payload that we accept: the default, which every peer knows (SETTINGS_MAX_FRAME_SIZE). */
+/**
+ * Largest payload that we accept: the default, which every peer knows (SETTINGS_MAX_FRAME_SIZE).
+ */
 export const maxFrameBytes = 16_384;
 
 /** Flow control of both sides starts with this window (RFC 9113 §6.9.2). */
@@ -80,7 +82,8 @@ export class FrameReader {
   /**
    * Passes all frames that are complete to `handle`.
    *
-   * @throws ConnectionError FRAME_SIZE_ERROR when a frame is larger than allowed, before its payload is buffered; what
+   * @throws ConnectionError FRAME_SIZE_ERROR when a frame is larger than allowed, before its
+   * payload is buffered; what
    *   `handle` throws.
    */
   read(chunk: Buffer, handle: FrameHandler): void {
@@ -95,7 +98,10 @@ export class FrameReader {
     if (position < chunk.length) this.#keep(chunk, position);
   }
 
-  /** Adds to the frame that is not complete what it lacks and dispatches it; returns the number of bytes taken. */
+  /**
+   * Adds to the frame that is not complete what it lacks and dispatches it; returns the number of
+   * bytes taken.
+   */
   #complete(chunk: Buffer, handle: FrameHandler): number {
     const taken = this.#keep(chunk, 0);
     if (this.#headerBytes === frameHeaderBytes && this.#payloadBytes === this.#payload.length) {
@@ -163,7 +169,10 @@ export function frame(type: number, flags: number, streamId: number, payload: Ui
   return bytes;
 }
 
-/** A frame whose payload is made of 32-bit numbers: RST_STREAM, WINDOW_UPDATE, GOAWAY without debug data. */
+/**
+ * A frame whose payload is made of 32-bit numbers: RST_STREAM, WINDOW_UPDATE, GOAWAY without debug
+ * data.
+ */
 export function numberFrame(type: number, streamId: number, ...numbers: readonly number[]): Buffer {
   const payload = Buffer.allocUnsafe(4 * numbers.length);
   numbers.forEach((number, index) => {

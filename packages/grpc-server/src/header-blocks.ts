@@ -7,7 +7,10 @@ import { type RequestHead, readRequestHead } from './request-head.ts';
 /** Requests of one client have few different blocks once its dynamic table has settled. */
 const rememberedHeads = 16;
 
-/** Puts the header blocks of a connection together, decodes them, and remembers what equal blocks meant. */
+/**
+ * Puts the header blocks of a connection together, decodes them, and remembers what equal blocks
+ * meant.
+ */
 export class HeaderBlocks {
   readonly #decoder: HpackDecoder;
   readonly #limits: Limits;
@@ -79,7 +82,10 @@ export class HeaderBlocks {
     return head;
   }
 
-  /** Decodes the block as trailers, or to keep the state of HPACK; undefined when the list is too large. */
+  /**
+   * Decodes the block as trailers, or to keep the state of HPACK; undefined when the list is too
+   * large.
+   */
   readFields(): HeaderField[] | undefined {
     return this.#decode(this.#take());
   }

@@ -41,7 +41,10 @@ export function checkHealth(source: HealthSource, request: Uint8Array): Uint8Arr
   return writeStatus(status);
 }
 
-/** Sends the replies to Watch: the state now and each other one, until the returned function is called. */
+/**
+ * Sends the replies to Watch: the state now and each other one, until the returned function is
+ * called.
+ */
 export function watchHealth(
   source: HealthSource,
   request: Uint8Array,

@@ -1,8 +1,14 @@
 /** Limits on the memory and work of one client. */
 export interface Limits {
-  /** Maximum gRPC message, compressed or not. Also the size of a stream's receive window, which is never enlarged. */
+  /**
+   * Maximum gRPC message, compressed or not. Also the size of a stream's receive window, which is
+   * never enlarged.
+   */
   readonly maxMessageBytes: number;
-  /** Decoded size of a header list (SETTINGS_MAX_HEADER_LIST_SIZE); the encoded block may be as large. */
+  /**
+   * Decoded size of a header list (SETTINGS_MAX_HEADER_LIST_SIZE); the encoded block may be as
+   * large.
+   */
   readonly maxHeaderListBytes: number;
   /** CONTINUATION frames of one header block: each may be empty (CVE-2024-27983). */
   readonly maxContinuationFrames: number;
@@ -11,9 +17,10 @@ export interface Limits {
   /** Request bytes of incomplete messages on one connection: its receive window. */
   readonly connectionWindowBytes: number;
   /**
-   * Frames that a connection may send without making progress: SETTINGS, PING, PRIORITY, WINDOW_UPDATE, RST_STREAM, empty
-   * DATA and unknown ones. The budget refills with time and with completed calls, so that it stops floods (CVE-2019-9512,
-   * -9514, -9515, -9518, CVE-2023-44487) and not clients under load.
+   * Frames that a connection may send without making progress: SETTINGS, PING, PRIORITY,
+   * WINDOW_UPDATE, RST_STREAM, empty DATA and unknown ones. The budget refills with time and with
+   * completed calls, so that it stops floods (CVE-2019-9512, -9514, -9515, -9518, CVE-2023-44487)
+   * and not clients under load.
    */
   readonly overheadBurst: number;
   readonly overheadPerSecond: number;

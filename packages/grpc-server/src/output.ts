@@ -1,14 +1,17 @@
 import type { Socket } from 'node:net';
 
-/** Room for the replies of one turn of the event loop on a busy connection; it grows when it is not enough. */
+/**
+ * Room for the replies of one turn of the event loop on a busy connection; it grows when it is not
+ * enough.
+ */
 const initialBytes = 16 * 1024;
 
 /** A buffer that grew larger than this is not kept. */
 const keptBytes = 256 * 1024;
 
 /**
- * Collects what is to be written to a socket, so that all frames of one turn of the event loop leave by one write: a
- * write costs more CPU than a decision.
+ * Collects what is to be written to a socket, so that all frames of one turn of the event loop
+ * leave by one write: a write costs more CPU than a decision.
  */
 export class Output {
   readonly #socket: Socket;
@@ -18,13 +21,19 @@ export class Output {
   /** A buffer whose write has ended. */
   #spare: Buffer | undefined;
 
-  /** @param schedule called when there is something to flush for the first time since the last flush. */
+  /**
+   * @param schedule called when there is something to flush for the first time since the last
+   * flush.
+   */
   constructor(socket: Socket, schedule: () => void) {
     this.#socket = socket;
     this.#schedule = schedule;
   }
 
-  /** Reserves `bytes` bytes, which the caller fills at once; returns their position in `buffer`, which may be a new one. */
+  /**
+   * Reserves `bytes` bytes, which the caller fills at once; returns their position in `buffer`,
+   * which may be a new one.
+   */
   reserve(bytes: number): number {
     if (this.#length === 0) this.#schedule();
     const at = this.#length;

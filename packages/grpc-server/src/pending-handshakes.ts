@@ -2,8 +2,9 @@ import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 
 /**
- * The sockets of a TLS server with an unfinished handshake, oldest first, each with a value. After the handshake another
- * object replaces the socket, so sockets are keyed by address; Unix sockets have none and are not followed.
+ * The sockets of a TLS server with an unfinished handshake, oldest first, each with a value. After
+ * the handshake another object replaces the socket, so sockets are keyed by address; Unix sockets
+ * have none and are not followed.
  */
 export class PendingHandshakes<Value = Socket> {
   readonly #values = new Map<string, Value>();

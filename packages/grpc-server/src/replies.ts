@@ -18,7 +18,9 @@ import type { GrpcStatus } from './status.ts';
 /** Ends a stream by the last DATA frame instead of trailers, for replies that are not gRPC. */
 const noBlock = Buffer.alloc(0);
 
-/** Sends the replies of one connection, within the windows that its client grants (RFC 9113 §6.9). */
+/**
+ * Sends the replies of one connection, within the windows that its client grants (RFC 9113 §6.9).
+ */
 export class Replies {
   readonly #output: Output;
   readonly #finished: (stream: Stream) => void;

@@ -1,6 +1,9 @@
 import type { HeaderField } from './hpack/static-table.ts';
 
-/** The header fields of a request, validated as HTTP/2 and read as gRPC. Shared by requests with equal header blocks. */
+/**
+ * The header fields of a request, validated as HTTP/2 and read as gRPC. Shared by requests with
+ * equal header blocks.
+ */
 export interface RequestHead {
   readonly method: string;
   readonly path: string;

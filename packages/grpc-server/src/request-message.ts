@@ -5,7 +5,8 @@ import { Code, GrpcStatus } from './status.ts';
 /**
  * Reads the one message of a unary request from the body of its stream.
  *
- * @returns the message's bytes, a view of `body` unless it was compressed, or the status that the call ends with.
+ * @returns the message's bytes, a view of `body` unless it was compressed, or the status that the
+ * call ends with.
  */
 export function readRequestMessage(
   body: Buffer,

@@ -9,11 +9,17 @@ import { Code, GrpcStatus } from './status.ts';
 
 /** How long connections live and how their end is noticed; 0 switches each off. */
 export interface ConnectionTimes {
-  /** Age at which a connection is drained, give or take a tenth, so that clients do not come back all at once. */
+  /**
+   * Age at which a connection is drained, give or take a tenth, so that clients do not come back
+   * all at once.
+   */
   readonly maxAgeMs: number;
   /** How long its calls may go on after that. */
   readonly maxAgeGraceMs: number;
-  /** A connection without traffic gets a PING after that time, and is cut when the same time passes without an answer. */
+  /**
+   * A connection without traffic gets a PING after that time, and is cut when the same time passes
+   * without an answer.
+   */
   readonly keepaliveMs: number;
 }
 
@@ -108,8 +114,8 @@ export class GrpcServer {
   }
 
   /**
-   * Stops listening, sends GOAWAY, and resolves when all calls in flight have ended. Idle and silent connections end at
-   * once; what is left when `signal` aborts is cut off.
+   * Stops listening, sends GOAWAY, and resolves when all calls in flight have ended. Idle and
+   * silent connections end at once; what is left when `signal` aborts is cut off.
    */
   async drain(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -179,7 +185,10 @@ export class GrpcServer {
     else handshake.destroy();
   }
 
-  /** Closes a connection for a new one: without calls in flight, without calls so far, idle for the longest time. */
+  /**
+   * Closes a connection for a new one: without calls in flight, without calls so far, idle for the
+   * longest time.
+   */
   #closeIdlest(): void {
     let idlest: Connection | undefined;
     for (const connection of this.#connections.keys()) {

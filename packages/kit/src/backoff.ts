@@ -15,8 +15,8 @@ export type BackoffOptions = {
 };
 
 /**
- * Returns the function from an attempt (counted from 1) to the delay after it: `initialMs`, multiplied by `factor` each time,
- * up to `maxMs`, with `jitter`.
+ * Returns the function from an attempt (counted from 1) to the delay after it: `initialMs`,
+ * multiplied by `factor` each time, up to `maxMs`, with `jitter`.
  */
 export function backoffDelays(options: BackoffOptions): (attempt: number) => number {
   const { initialMs, maxMs, jitter = 0, random = Math.random } = options;
@@ -50,9 +50,9 @@ export type RetryOptions = {
 };
 
 /**
- * Calls an idempotent function until it succeeds, waiting longer after each failure. `attempt` counts from 1.
- * Rejects with the last error when it is not retryable or `maxElapsedMs` would be exceeded, and with the signal's reason
- * once that aborts.
+ * Calls an idempotent function until it succeeds, waiting longer after each failure. `attempt`
+ * counts from 1. Rejects with the last error when it is not retryable or `maxElapsedMs` would be
+ * exceeded, and with the signal's reason once that aborts.
  */
 export async function retry<T>(fn: (attempt: number) => Promise<T> | T, options: RetryOptions): Promise<T> {
   const {

@@ -23,7 +23,9 @@ export function finish({ exitCode, output = '', errors = '' }: Outcome): void {
   process.exitCode = exitCode;
 }
 
-/** A flag of a command: `text` takes a value, `list` takes one per occurrence, `switch` takes none. */
+/**
+ * A flag of a command: `text` takes a value, `list` takes one per occurrence, `switch` takes none.
+ */
 interface Flag {
   readonly kind: 'text' | 'list' | 'switch';
   /** One sentence for `--help`. */
@@ -59,8 +61,9 @@ const booleans: Readonly<Record<string, boolean>> = {
 };
 
 /**
- * Reads flags as Go's `flag` package does: `-name value`, `-name=value`, `-switch`, `-switch=false`, each with one dash or
- * two. `-h` and `-help` show help. Other arguments are problems; all problems are reported at once.
+ * Reads flags as Go's `flag` package does: `-name value`, `-name=value`, `-switch`,
+ * `-switch=false`, each with one dash or two. `-h` and `-help` show help. Other arguments are
+ * problems; all problems are reported at once.
  */
 export function parseFlags<const S extends FlagSpec>(spec: S, args: readonly string[]): ParsedFlags<S> {
   const given = new Map<string, string[]>();

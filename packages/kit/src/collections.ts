@@ -1,15 +1,19 @@
 /** Options of a cache. */
 export interface RecentlyUsedOptions<V> {
-  /** Maximum weight of all entries. At least half of it is available to the most recently used entries. */
+  /**
+   * Maximum weight of all entries. At least half of it is available to the most recently used
+   * entries.
+   */
   readonly capacity: number;
   /** Weight of an entry; must not change. Default 1. */
   readonly weigh?: (key: string, value: V) => number;
 }
 
 /**
- * A cache that evicts approximately the least recently used entries. It has two generations: when the young one reaches
- * half of the capacity it becomes the old one, whose entries are dropped unless they are used again. An exact order would
- * have to be updated on each use; a hit in the young generation only reads a Map.
+ * A cache that evicts approximately the least recently used entries. It has two generations: when
+ * the young one reaches half of the capacity it becomes the old one, whose entries are dropped
+ * unless they are used again. An exact order would have to be updated on each use; a hit in the
+ * young generation only reads a Map.
  */
 export class RecentlyUsed<V> {
   readonly #generationCapacity: number;
@@ -72,8 +76,8 @@ export class RecentlyUsed<V> {
 /**
  * Distinct keys in insertion order; a key that is deleted and added again is the youngest.
  *
- * A Set keeps the order, but a new iterator steps over every key that was deleted from its front, which eviction does a
- * million times. So one iterator is kept, and continues where it was.
+ * A Set keeps the order, but a new iterator steps over every key that was deleted from its front,
+ * which eviction does a million times. So one iterator is kept, and continues where it was.
  */
 export class KeyQueue {
   readonly #keys = new Set<string>();

@@ -42,7 +42,10 @@ export type ErrorOccurrence = {
   readonly cause?: unknown;
 };
 
-/** An error with a stable `code`, its HTTP and gRPC status, a public `message`, and a log-only `detail` and `cause`. */
+/**
+ * An error with a stable `code`, its HTTP and gRPC status, a public `message`, and a log-only
+ * `detail` and `cause`.
+ */
 export class AppError extends Error {
   override readonly name: string = 'AppError';
   /** snake_case; public API, never reused for another meaning. */
@@ -68,9 +71,9 @@ export type ErrorCatalogue<D extends Readonly<Record<string, ErrorDefinition>>> 
 };
 
 /**
- * Defines the error catalogue of a service: `const errors = defineErrors({ domain_empty: {…} })`, then
- * `throw errors.domain_empty({ detail })`. Each factory has its `definition`, for the generated documentation.
- * Throws when a code is not snake_case.
+ * Defines the error catalogue of a service: `const errors = defineErrors({ domain_empty: {…} })`,
+ * then `throw errors.domain_empty({ detail })`. Each factory has its `definition`, for the
+ * generated documentation. Throws when a code is not snake_case.
  */
 export function defineErrors<const D extends Readonly<Record<string, ErrorDefinition>>>(
   definitions: D,
@@ -93,7 +96,10 @@ export function isAppError(error: unknown, code?: string): error is AppError {
 /** The public part of an error. */
 export type PublicError = Pick<AppError, 'code' | 'httpStatus' | 'grpcStatus' | 'message'>;
 
-/** The public part of any thrown value; anything but an AppError becomes `internal_error` (500, INTERNAL). */
+/**
+ * The public part of any thrown value; anything but an AppError becomes `internal_error` (500,
+ * INTERNAL).
+ */
 export function toPublicError(error: unknown): PublicError {
   if (error instanceof AppError) {
     return {

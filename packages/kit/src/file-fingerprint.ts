@@ -24,9 +24,9 @@ type Walk = {
 };
 
 /**
- * Takes the fingerprint of files and, recursively, directories. A path that is a link is followed, links below it are not.
- * With `linksOnly`, only link targets and the identity of the paths themselves count. A path that cannot be read
- * contributes its error code.
+ * Takes the fingerprint of files and, recursively, directories. A path that is a link is followed,
+ * links below it are not. With `linksOnly`, only link targets and the identity of the paths
+ * themselves count. A path that cannot be read contributes its error code.
  */
 export async function fingerprintFiles(
   paths: readonly string[],
@@ -84,7 +84,10 @@ function fileIdentity(stats: BigIntStats): string {
   return `${stats.dev}:${stats.ino}`;
 }
 
-/** Distinguishes directories created at the same path, which may reuse the inode; for events, not for the digest. */
+/**
+ * Distinguishes directories created at the same path, which may reuse the inode; for events, not
+ * for the digest.
+ */
 export function directoryIdentity(stats: BigIntStats): string {
   return `${fileIdentity(stats)} ${stats.birthtimeNs}`;
 }

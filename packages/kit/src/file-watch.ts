@@ -12,8 +12,8 @@ export type WatchFilesOptions = {
   /** Called once per change, after the files were stable for `debounceMs`; calls do not overlap. */
   readonly onChange: () => Promise<void> | void;
   /**
-   * Reports only changes of link targets (the paths, their parents, links below them), and a path that is replaced as a
-   * whole. Files edited in place are ignored. Default false.
+   * Reports only changes of link targets (the paths, their parents, links below them), and a path
+   * that is replaced as a whole. Files edited in place are ignored. Default false.
    */
   readonly linksOnly?: boolean;
   /** Default 50. */
@@ -25,15 +25,19 @@ export type WatchFilesOptions = {
   readonly watch?: typeof watchDirectory;
 };
 
-/** Files that change all the time, such as a log in the folder, are reported after this many times `debounceMs`. */
+/**
+ * Files that change all the time, such as a log in the folder, are reported after this many times
+ * `debounceMs`.
+ */
 const maxRounds = 20;
 
 /**
  * Watches files by events and by polling, and reports each change once.
  *
- * Events say when to look, a fingerprint (identity, size, times, links) says whether anything changed. So a file replaced
- * by renaming, a swapped link (`..data` of a Kubernetes volume), a recreated directory and a lost event are all noticed.
- * Resolves when the current state is known; later changes are reported. Does not keep the process alive.
+ * Events say when to look, a fingerprint (identity, size, times, links) says whether anything
+ * changed. So a file replaced by renaming, a swapped link (`..data` of a Kubernetes volume), a
+ * recreated directory and a lost event are all noticed. Resolves when the current state is known;
+ * later changes are reported. Does not keep the process alive.
  */
 export async function watchFiles(options: WatchFilesOptions): Promise<FileWatch> {
   const watch = new FileWatch(options);
@@ -140,7 +144,10 @@ type FollowedDirectory = {
   readonly name?: string;
 };
 
-/** The directory that contains a path: its events report that the path was created, replaced, or leads elsewhere. */
+/**
+ * The directory that contains a path: its events report that the path was created, replaced, or
+ * leads elsewhere.
+ */
 async function findParent(path: string): Promise<FollowedDirectory[]> {
   const parent = dirname(path);
   const stats = await stat(parent, { bigint: true }).catch(() => undefined);
@@ -153,7 +160,10 @@ async function findParent(path: string): Promise<FollowedDirectory[]> {
   ];
 }
 
-/** The system allows a user a few thousand watches in all processes; changes in further directories are found by polling. */
+/**
+ * The system allows a user a few thousand watches in all processes; changes in further directories
+ * are found by polling.
+ */
 const maxDirectories = 256;
 
 type DirectoryEventsOptions = {

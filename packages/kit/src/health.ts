@@ -21,7 +21,10 @@ export class Health {
     return this.#healthy;
   }
 
-  /** Calls the listener after each change of the overall health, until the returned function is called. */
+  /**
+   * Calls the listener after each change of the overall health, until the returned function is
+   * called.
+   */
   onChange(listener: HealthListener): () => void {
     // Wrapped, so that a function registered twice is two listeners.
     const own: HealthListener = (healthy) => listener(healthy);

@@ -37,14 +37,17 @@ export class HttpServer {
     return typeof address === 'object' && address !== null ? address.port : port;
   }
 
-  /** Sends `Connection: close` with every response from now on, so that clients move to other replicas before the stop. */
+  /**
+   * Sends `Connection: close` with every response from now on, so that clients move to other
+   * replicas before the stop.
+   */
   closeAfterAnswers(): void {
     this.#connections.closeAfterAnswers();
   }
 
   /**
-   * Refuses new connections, closes those without a request and completes requests in flight; those left when `signal`
-   * aborts are cut off.
+   * Refuses new connections, closes those without a request and completes requests in flight; those
+   * left when `signal` aborts are cut off.
    */
   async stop(signal: AbortSignal): Promise<void> {
     const cut = (): void => this.#app.server.closeAllConnections();
@@ -56,8 +59,9 @@ export class HttpServer {
 }
 
 /**
- * The connections of a server. Node's `closeIdleConnections` spares connections that never sent a request, which a load
- * balancer may open ahead of time, and lets responses under way promise a connection that stays open.
+ * The connections of a server. Node's `closeIdleConnections` spares connections that never sent a
+ * request, which a load balancer may open ahead of time, and lets responses under way promise a
+ * connection that stays open.
  */
 class HttpConnections {
   readonly #responses = new Map<Socket, Set<ServerResponse>>();
@@ -76,10 +80,13 @@ class HttpConnections {
     );
   }
 
-  /** Sends `Connection: close` with every response; new connections and requests are still accepted. */
+  /**
+   * Sends `Connection: close` with every response; new connections and requests are still accepted.
+   */
   closeAfterAnswers(): void {
     this.#closing = true;
-    // Of pipelined requests the last one: a connection ends after the first response with this header.
+    // Of pipelined requests the last one: a connection ends after the first response with this
+    // header.
     for (const responses of this.#responses.values()) {
       const last = [...responses].at(-1);
       if (last !== undefined) last.shouldKeepAlive = false;

@@ -7,9 +7,15 @@ import type { Logger } from './logger.ts';
 /** A part of a service that is started and stopped with it. */
 export type LifecycleComponent = {
   readonly name: string;
-  /** Resolves when the component is ready. Must settle soon after `signal` aborts, which means that the service stops instead. */
+  /**
+   * Resolves when the component is ready. Must settle soon after `signal` aborts, which means that
+   * the service stops instead.
+   */
   start?(context: { readonly signal: AbortSignal }): Promise<void> | void;
-  /** Resolves when all work in flight is done. `signal` aborts at the drain deadline: remaining work is to be cut off. */
+  /**
+   * Resolves when all work in flight is done. `signal` aborts at the drain deadline: remaining work
+   * is to be cut off.
+   */
   stop?(context: { readonly signal: AbortSignal }): Promise<void> | void;
 };
 
@@ -40,8 +46,9 @@ export class StoppedWhileStarting extends Error {
 }
 
 /**
- * Time that each remaining component gets after the deadline: a server that drained too long must not keep the sinks
- * behind it from flushing. Also the time in which a start must notice that the service stops instead.
+ * Time that each remaining component gets after the deadline: a server that drained too long must
+ * not keep the sinks behind it from flushing. Also the time in which a start must notice that the
+ * service stops instead.
  */
 const lateMs = 1_000;
 
@@ -74,7 +81,10 @@ export class Lifecycle {
     return this.#stopped.promise;
   }
 
-  /** Appends a component; it starts after those added before it, and stops before them. Throws once stopping. */
+  /**
+   * Appends a component; it starts after those added before it, and stops before them. Throws once
+   * stopping.
+   */
   add(component: LifecycleComponent): void {
     const tooLate = this.#startedAll || this.stopping.aborted;
     if (tooLate) throw new TypeError(`component added too late: ${component.name}`);
@@ -82,15 +92,18 @@ export class Lifecycle {
   }
 
   /**
-   * Starts all components in order, once. After a failure, or a stop meanwhile, stops what had started and rejects with
-   * the failure or with {@link StoppedWhileStarting}.
+   * Starts all components in order, once. After a failure, or a stop meanwhile, stops what had
+   * started and rejects with the failure or with {@link StoppedWhileStarting}.
    */
   start(): Promise<void> {
     this.#starting ??= Promise.race([this.#startAll(), this.#rejectOnceStopped()]);
     return this.#starting;
   }
 
-  /** Stops all components in reverse order, once; resolves when each has stopped or timed out. Never rejects. */
+  /**
+   * Stops all components in reverse order, once; resolves when each has stopped or timed out. Never
+   * rejects.
+   */
   stop(reason: string): Promise<StopSummary> {
     if (!this.stopping.aborted) {
       this.#logger.info({ reason }, 'stopping');
@@ -99,7 +112,10 @@ export class Lifecycle {
     return this.stopped;
   }
 
-  /** Logs a failure and stops because of it, with the error in the summary; only logs it once stopping. */
+  /**
+   * Logs a failure and stops because of it, with the error in the summary; only logs it once
+   * stopping.
+   */
   fail(reason: string, error: unknown): Promise<StopSummary> {
     const fields = { reason, err: error ?? 'nothing was thrown' };
     if (this.stopping.aborted) this.#logger.error(fields, 'failure while stopping');
@@ -122,7 +138,8 @@ export class Lifecycle {
   }
 
   async #startOne(component: LifecycleComponent): Promise<void> {
-    // Before its start has ended, so that a start that ignores the signal is still followed by a stop.
+    // Before its start has ended, so that a start that ignores the signal is still followed by a
+    // stop.
     this.#started.push(component);
     try {
       await component.start?.({ signal: this.stopping });
@@ -188,7 +205,10 @@ export class Lifecycle {
     }
   }
 
-  /** Cuts off at the deadline, and resolves a moment later: a component that obeys still ends in time. */
+  /**
+   * Cuts off at the deadline, and resolves a moment later: a component that obeys still ends in
+   * time.
+   */
   async #outOfTime(deadline: AbortSignal, cutOff: AbortController, done: AbortSignal): Promise<void> {
     await aborted(deadline, done);
     cutOff.abort();
@@ -229,8 +249,9 @@ const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
  * Starts a lifecycle, waits until it has stopped, and exits: 0 after a signal, 1 after a failure.
  *
- * The first SIGTERM, SIGINT or SIGHUP stops it; a second one exits with 1 at once. A start that fails, a call of `fail`,
- * an unhandled rejection and an uncaught exception are logged and stop it with exit code 1.
+ * The first SIGTERM, SIGINT or SIGHUP stops it; a second one exits with 1 at once. A start that
+ * fails, a call of `fail`, an unhandled rejection and an uncaught exception are logged and stop it
+ * with exit code 1.
  */
 export async function runUntilSignal(
   lifecycle: Lifecycle,
@@ -269,8 +290,9 @@ export async function runUntilSignal(
 }
 
 /**
- * The component that stops first: it fails the health check, makes HTTP servers close connections after their responses,
- * and gives load balancers `delayMs` to notice before the servers refuse new requests.
+ * The component that stops first: it fails the health check, makes HTTP servers close connections
+ * after their responses, and gives load balancers `delayMs` to notice before the servers refuse new
+ * requests.
  */
 export function createTermination(
   health: Health,

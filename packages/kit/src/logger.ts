@@ -26,7 +26,10 @@ const maxErrors = 5;
 /** Longer messages and stacks are truncated: both may contain what a client sent. */
 const maxLength = 16_384;
 
-/** Any thrown value for the log: message, code, detail, stack and causes, with credentials in URLs masked. */
+/**
+ * Any thrown value for the log: message, code, detail, stack and causes, with credentials in URLs
+ * masked.
+ */
 function serializeError(error: unknown, depth = 0): SerializedError {
   if (!(error instanceof Error)) return { type: typeof error, message: shown(describe(error)) };
   const { code, detail } = error as { code?: unknown; detail?: unknown };
@@ -61,8 +64,9 @@ function describe(thrown: unknown): string {
 const plain = /^[\w\-./@^+]+$/;
 
 /**
- * Turns a JSON log line into text as logrus writes it: `time="…" level=info msg="…" key=value`, always on one line.
- * An error becomes `err="message"`, `err.code` and `err.cause`; its stack is in the JSON format only.
+ * Turns a JSON log line into text as logrus writes it: `time="…" level=info msg="…" key=value`,
+ * always on one line. An error becomes `err="message"`, `err.code` and `err.cause`; its stack is in
+ * the JSON format only.
  */
 function formatTextLine(json: string): string {
   // Parsed boundary: the line was written by the logger, as one object.
@@ -127,7 +131,10 @@ export const logLevelSynonyms = { warning: 'warn', panic: 'fatal' } as const sat
   LogLevel
 >;
 
-/** Format of lines: `text` is `time="…" level=info msg="…" key=value`, `json` is one object per line. */
+/**
+ * Format of lines: `text` is `time="…" level=info msg="…" key=value`, `json` is one object per
+ * line.
+ */
 export type LogFormat = 'text' | 'json';
 
 /** Options of a logger. */
@@ -140,7 +147,11 @@ export type LoggerOptions = {
   readonly now?: () => number;
 };
 
-/** A file that lines are appended to, created when missing. @throws Error when it cannot be opened. */
+/**
+ * A file that lines are appended to, created when missing.
+ *
+ * @throws Error when it cannot be opened.
+ */
 export function logFile(path: string): DestinationStream {
   return pino.destination({ dest: path, append: true, sync: true, mode: 0o640 });
 }
@@ -153,8 +164,9 @@ const reserved = [messageKey, timestampKey, 'level'];
 const secretFields = ['authorization', 'auth', 'cookie', 'password', 'privateKey', 'secret', 'token'];
 
 /**
- * Creates a logger with the fields `@message`, `@timestamp` (RFC 3339 with fraction) and `level` (lower case, `warning` in full),
- * then the caller's. Lines are written synchronously, so that none is lost when the process ends.
+ * Creates a logger with the fields `@message`, `@timestamp` (RFC 3339 with fraction) and `level`
+ * (lower case, `warning` in full), then the caller's. Lines are written synchronously, so that none
+ * is lost when the process ends.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const { level, format, destination = pino.destination({ fd: 2, sync: true }), now = Date.now } = options;
@@ -215,8 +227,8 @@ const maxKinds = 50;
 const maxKindLength = 200;
 
 /**
- * Logs failed calls: equal failures once a second, with the number of lines withheld since the last one. While a counter
- * backend is down, every call fails.
+ * Logs failed calls: equal failures once a second, with the number of lines withheld since the last
+ * one. While a counter backend is down, every call fails.
  */
 export class FailureLog {
   readonly #options: FailureLogOptions;

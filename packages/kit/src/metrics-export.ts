@@ -26,7 +26,10 @@ type Family = {
 };
 type Descriptor = MetricData['descriptor'];
 
-/** Converts a registry of Prometheus metrics to OpenTelemetry. Summaries, which it does not have, become gauges. */
+/**
+ * Converts a registry of Prometheus metrics to OpenTelemetry. Summaries, which it does not have,
+ * become gauges.
+ */
 export async function readRegistry(registry: Registry, period: Period): Promise<MetricData[]> {
   const sdk = await import('@opentelemetry/sdk-metrics');
   const times = { startTime: toHrTime(period.startedMs), endTime: toHrTime(period.nowMs) };
@@ -70,8 +73,8 @@ type HistogramPoint = {
 };
 
 /**
- * Joins the series `_bucket`, `_sum` and `_count` by their labels. Buckets are cumulative in Prometheus, and not in
- * OpenTelemetry.
+ * Joins the series `_bucket`, `_sum` and `_count` by their labels. Buckets are cumulative in
+ * Prometheus, and not in OpenTelemetry.
  */
 function histograms(name: string, samples: readonly Sample[]): HistogramPoint[] {
   const points = new Map<
@@ -110,11 +113,17 @@ function toHrTime(ms: number): HrTime {
   return [Math.floor(ms / 1000), (ms % 1000) * 1_000_000];
 }
 
-/** Options of a metrics export. The exporter reads its target from the standard `OTEL_EXPORTER_OTLP_*` variables. */
+/**
+ * Options of a metrics export. The exporter reads its target from the standard
+ * `OTEL_EXPORTER_OTLP_*` variables.
+ */
 export type MetricsExportOptions = ResourceOptions & {
   readonly registry: Registry;
   readonly protocol: OtlpProtocol;
-  /** Time between two exports. Default one minute, as in OpenTelemetry (OTEL_METRIC_EXPORT_INTERVAL). */
+  /**
+   * Time between two exports. Default one minute, as in OpenTelemetry
+   * (OTEL_METRIC_EXPORT_INTERVAL).
+   */
   readonly everyMs?: number;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
@@ -124,7 +133,10 @@ export type MetricsExportOptions = ResourceOptions & {
 const defaultEveryMs = 60_000;
 const maxTimeoutMs = 10_000;
 
-/** Exports the metrics of a registry over OTLP, under the names that a scraper would see. The last export is at the stop. */
+/**
+ * Exports the metrics of a registry over OTLP, under the names that a scraper would see. The last
+ * export is at the stop.
+ */
 export class MetricsExport implements LifecycleComponent {
   readonly name = 'metrics export';
   readonly #options: MetricsExportOptions;

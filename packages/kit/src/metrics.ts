@@ -22,12 +22,17 @@ const requestTimeoutMs = 10_000;
 /** Far more than the number of scrapers. */
 const maxConnections = 64;
 
-/** Adds the metrics of the process: event loop lag, heap, garbage collection, CPU, file descriptors. */
+/**
+ * Adds the metrics of the process: event loop lag, heap, garbage collection, CPU, file descriptors.
+ */
 export function addProcessMetrics(registry: Registry): void {
   collectDefaultMetrics({ register: registry });
 }
 
-/** An HTTP server for scrapers. `GET` of its paths responds with the metrics of the registry, anything else with 404. */
+/**
+ * An HTTP server for scrapers. `GET` of its paths responds with the metrics of the registry,
+ * anything else with 404.
+ */
 export class MetricsServer implements LifecycleComponent {
   readonly name = 'metrics server';
   readonly #registry: Registry;

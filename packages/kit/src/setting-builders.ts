@@ -12,7 +12,9 @@ type Common = {
   readonly secret?: boolean;
 };
 
-/** Options of every builder: a name, a group, a sentence, and either a default or `required: true`. */
+/**
+ * Options of every builder: a name, a group, a sentence, and either a default or `required: true`.
+ */
 export type SettingOptions<D> = Common &
   (
     | { readonly default: D; readonly required?: false }
@@ -21,7 +23,10 @@ export type SettingOptions<D> = Common &
 
 type Range = { readonly min?: number; readonly max?: number };
 
-/** With `clamp`, a value out of range is replaced by the nearest bound, and `findReplaced` reports it. */
+/**
+ * With `clamp`, a value out of range is replaced by the nearest bound, and `findReplaced` reports
+ * it.
+ */
 type Clamping = { readonly clamp?: boolean };
 
 function build<T, D>(
@@ -161,17 +166,17 @@ export function port(options: SettingOptions<number>): Setting<number> {
 }
 
 /**
- * The `max` of durations used for timers: Node.js fires a timer of more than 2³¹−1 ms, 24 days, at once. Leaves a margin for
- * jitter of a tenth.
+ * The `max` of durations used for timers: Node.js fires a timer of more than 2³¹−1 ms, 24 days, at
+ * once. Leaves a margin for jitter of a tenth.
  */
 export const longestTimer = '480h';
 
 const bareDurationPattern = `^[0-9]+$|${durationPattern}`;
 
 /**
- * A duration in Go's syntax, parsed to milliseconds. `default`, `min` (default `0`) and `max` have the same syntax; use
- * `longestTimer` as `max` for timers. With `bareSeconds`, a number without a unit is seconds. With `clamp` and `zeroAs`, 0 is
- * replaced by that value.
+ * A duration in Go's syntax, parsed to milliseconds. `default`, `min` (default `0`) and `max` have
+ * the same syntax; use `longestTimer` as `max` for timers. With `bareSeconds`, a number without a
+ * unit is seconds. With `clamp` and `zeroAs`, 0 is replaced by that value.
  */
 export function duration(
   options: SettingOptions<string> & {
@@ -214,7 +219,9 @@ function definedDuration(value: string, env: string): Millis {
   return ms;
 }
 
-/** A comma-separated list. Items are trimmed, empty ones dropped; an empty text is the empty list. */
+/**
+ * A comma-separated list. Items are trimmed, empty ones dropped; an empty text is the empty list.
+ */
 export function list(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
   return build(options, {
     form: 'a comma-separated list',
@@ -227,7 +234,10 @@ export function list(options: SettingOptions<readonly string[]>): Setting<readon
   });
 }
 
-/** Comma-separated pairs, `k:v,k:v`, split at the first separator of each; the last of equal keys wins. */
+/**
+ * Comma-separated pairs, `k:v,k:v`, split at the first separator of each; the last of equal keys
+ * wins.
+ */
 export function pairs(
   options: SettingOptions<Readonly<Record<string, string>>> & { readonly separator?: ':' | '=' },
 ): Setting<Readonly<Record<string, string>>> {
@@ -262,9 +272,10 @@ function splitItems(value: string): string[] {
 }
 
 /**
- * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are alternative words; an empty
- * key there is the meaning of an empty text, which is an error otherwise. `notServed` are words that the original supports;
- * the problem lists them as not served.
+ * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are
+ * alternative words; an empty key there is the meaning of an empty text, which is an error
+ * otherwise. `notServed` are words that the original supports; the problem lists them as not
+ * served.
  */
 export function oneOf<const V extends string>(
   values: readonly V[],

@@ -15,8 +15,8 @@ export {
 } from './setting-builders.ts';
 
 /**
- * JSON Schema of the value, for settings written as YAML or JSON: the charts. Never stricter than `parse`, except for
- * spellings: `true` and `info`, not `T` and `INFO`.
+ * JSON Schema of the value, for settings written as YAML or JSON: the charts. Never stricter than
+ * `parse`, except for spellings: `true` and `info`, not `T` and `INFO`.
  */
 export type SettingSchema = {
   readonly type: 'boolean' | 'integer' | 'number' | 'string';
@@ -43,8 +43,8 @@ export type Setting<T> = {
   /** Parses the text, or returns `undefined` when it does not have the form. */
   readonly parse: (text: string) => T | undefined;
   /**
-   * The replacement of a value that is out of range, as text; undefined for a valid value. Absent for settings that refuse
-   * such values.
+   * The replacement of a value that is out of range, as text; undefined for a valid value. Absent
+   * for settings that refuse such values.
    */
   readonly replacement?: (text: string) => string | undefined;
   /** Default when the variable is unset; `undefined` for a required setting. */
@@ -78,8 +78,9 @@ export type Misspelling = { readonly variable: string; readonly meant: string };
 /**
  * Finds unknown variables that are one or two edits away from a setting of the spec.
  *
- * Short names are close to unrelated variables (`PORT` is two edits from `PATH`), so a variable is reported only when it
- * begins with one of `prefixes` or the known name is long: 8 letters for one edit, 12 for two.
+ * Short names are close to unrelated variables (`PORT` is two edits from `PATH`), so a variable is
+ * reported only when it begins with one of `prefixes` or the known name is long: 8 letters for one
+ * edit, 12 for two.
  */
 export function findMisspelled(
   spec: SettingsSpec,
@@ -159,9 +160,9 @@ type Read =
     };
 
 /**
- * Reads all settings of a spec from the environment, then runs the checks; reports all problems at once. An unset variable
- * has its default; an empty one is parsed like any other text, hence invalid for numbers, booleans and durations. Unknown
- * variables are ignored.
+ * Reads all settings of a spec from the environment, then runs the checks; reports all problems at
+ * once. An unset variable has its default; an empty one is parsed like any other text, hence
+ * invalid for numbers, booleans and durations. Unknown variables are ignored.
  */
 export function parseSettings<S extends SettingsSpec>(
   spec: S,
@@ -314,7 +315,10 @@ export function defineSettings<const S extends SettingsSpec>(spec: S): S {
   return Object.freeze(spec);
 }
 
-/** Formats problems: a heading, then one line each with the variable, its value and the expected form. */
+/**
+ * Formats problems: a heading, then one line each with the variable, its value and the expected
+ * form.
+ */
 export function formatSettingProblems(problems: readonly SettingProblem[]): string {
   const heading = problems.length === 1 ? '1 setting is wrong:' : `${problems.length} settings are wrong:`;
   const lines = problems.map(({ variable, value, expected }) => {

@@ -1,7 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { monotonicNow } from './time.ts';
 
-/** Work that may be interrupted wherever it yields. The caller decides how long it runs at a time. */
+/**
+ * Work that may be interrupted wherever it yields. The caller decides how long it runs at a time.
+ */
 export type Steps<T> = Generator<undefined, T, undefined>;
 
 /** Runs work to its end without a break. */
@@ -13,8 +15,8 @@ export function runSteps<T>(steps: Steps<T>): T {
 }
 
 /**
- * Runs work in slices of `sliceMs`, and lets the event loop serve what has arrived after each slice. Work that fits into
- * one slice completes without a break.
+ * Runs work in slices of `sliceMs`, and lets the event loop serve what has arrived after each
+ * slice. Work that fits into one slice completes without a break.
  */
 export async function runInSlices<T>(
   steps: Steps<T>,

@@ -19,7 +19,8 @@ export type ResourceOptions = {
 };
 
 /**
- * The resource of traces and metrics: the SDK's own attributes, then `OTEL_RESOURCE_ATTRIBUTES`, then the options.
+ * The resource of traces and metrics: the SDK's own attributes, then `OTEL_RESOURCE_ATTRIBUTES`,
+ * then the options.
  *
  * @see https://opentelemetry.io/docs/specs/semconv/resource/#service
  */
@@ -42,7 +43,10 @@ export async function makeResource(options: ResourceOptions): Promise<Resource> 
 /** OTLP over HTTP (`http` is JSON) or gRPC. */
 export type OtlpProtocol = 'http' | 'http/protobuf' | 'grpc';
 
-/** Options of tracing. The exporter reads its target from the standard `OTEL_EXPORTER_OTLP_*` variables. */
+/**
+ * Options of tracing. The exporter reads its target from the standard `OTEL_EXPORTER_OTLP_*`
+ * variables.
+ */
 export type TracingOptions = ResourceOptions & {
   readonly enabled: boolean;
   readonly protocol: OtlpProtocol;
@@ -53,7 +57,10 @@ export type TracingOptions = ResourceOptions & {
 
 /** Options of a span. */
 export type SpanOptions = {
-  /** Parent context: from `extract`, or passed to the function of an outer span. Default: the active span. */
+  /**
+   * Parent context: from `extract`, or passed to the function of an outer span. Default: the active
+   * span.
+   */
   readonly parent?: Context;
   /** Parent span, instead of `parent`; null starts a new trace. */
   readonly parentSpan?: Span | null;
@@ -64,7 +71,10 @@ export type SpanOptions = {
 
 type Api = typeof import('@opentelemetry/api');
 
-/** Starts tracing. When it is off, only the OpenTelemetry API is loaded, and spans cost next to nothing. */
+/**
+ * Starts tracing. When it is off, only the OpenTelemetry API is loaded, and spans cost next to
+ * nothing.
+ */
 export async function startTracing(options: TracingOptions): Promise<Tracing> {
   const api = await import('@opentelemetry/api');
   if (!options.enabled)
@@ -84,7 +94,10 @@ type TracingParts = {
   readonly provider?: TracerProvider;
 };
 
-/** Spans, and their propagation into and out of the process. Not global: only this object knows the active span. */
+/**
+ * Spans, and their propagation into and out of the process. Not global: only this object knows the
+ * active span.
+ */
 export class Tracing {
   readonly tracer: Tracer;
   readonly #api: Api;
@@ -105,7 +118,10 @@ export class Tracing {
     return this.#provider !== undefined;
   }
 
-  /** Reads the trace of a caller from lower-case header names: W3C tracecontext and baggage, B3 single and multi. */
+  /**
+   * Reads the trace of a caller from lower-case header names: W3C tracecontext and baggage, B3
+   * single and multi.
+   */
   extract(carrier: Readonly<Record<string, string | string[] | undefined>>): Context {
     const { ROOT_CONTEXT, defaultTextMapGetter } = this.#api;
     return this.#propagator?.extract(ROOT_CONTEXT, carrier, defaultTextMapGetter) ?? ROOT_CONTEXT;
@@ -234,7 +250,10 @@ function reportOutages(exporter: SpanExporter, logger: Logger | undefined): Span
   };
 }
 
-/** Writes what the OpenTelemetry SDK has to say of itself to the log, at its own levels. Process-wide, as that log is. */
+/**
+ * Writes what the OpenTelemetry SDK has to say of itself to the log, at its own levels.
+ * Process-wide, as that log is.
+ */
 export async function logTelemetrySdk(logger: Logger): Promise<void> {
   const { DiagLogLevel, diag } = await import('@opentelemetry/api');
   const log = logger.child({ component: 'telemetry SDK' });

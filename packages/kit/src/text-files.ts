@@ -6,7 +6,10 @@ import { compareText } from './text.ts';
 
 /** Which files of a directory to read. */
 interface FindTextFilesOptions {
-  /** Ignore names that begin with a dot. Those with two (internal to a Kubernetes volume) are always ignored. */
+  /**
+   * Ignore names that begin with a dot. Those with two (internal to a Kubernetes volume) are always
+   * ignored.
+   */
   readonly ignoreDotFiles: boolean;
   /** Only names that end in one of these, such as `.yaml`; all when absent. */
   readonly extensions?: readonly string[];
@@ -24,8 +27,8 @@ interface FoundTextFiles {
 const maxDepth = 32;
 
 /**
- * Finds the regular files below a directory, and links to files. Links to directories are not followed: in a Kubernetes
- * volume they contain the same files again.
+ * Finds the regular files below a directory, and links to files. Links to directories are not
+ * followed: in a Kubernetes volume they contain the same files again.
  */
 async function findTextFiles(directory: string, options: FindTextFilesOptions): Promise<FoundTextFiles> {
   const walk: Walk = { options, files: [], directoryLinks: [] };
@@ -136,7 +139,10 @@ const boundedBy = `left of the ${maxBytes} allowed for all files of the folder t
 /** Maximum number of attempts to read files that change meanwhile. */
 const maxRounds = 5;
 
-/** Reads a consistent state of all files below a directory: when one changes meanwhile, all are read again. */
+/**
+ * Reads a consistent state of all files below a directory: when one changes meanwhile, all are read
+ * again.
+ */
 export async function readTextFiles(options: ReadTextFilesOptions): Promise<FolderTexts> {
   let before = await fingerprintFiles([options.directory], false);
   for (let round = 1; ; round += 1) {

@@ -5,16 +5,17 @@ export function compareText(a: string, b: string): number {
 }
 
 /**
- * Hides the user and password of every URL in a text: `redis://u:p@host` becomes `redis://***@host`.
- * Masks `user:password@host` without a scheme as well. Prefers masking too much to masking too little. Runs in linear time.
+ * Hides the user and password of every URL in a text: `redis://u:p@host` becomes
+ * `redis://***@host`. Masks `user:password@host` without a scheme as well. Prefers masking too much
+ * to masking too little. Runs in linear time.
  */
 export function maskUrl(text: string): string {
   if (!text.includes('@')) return text;
   return isBareCredentials(text) ? maskUpToAt(text, 0) : text.replace(/\S+/g, maskWord);
 }
 
-// Up to the last `@` of the word: an unescaped `@`, `/` or `,` in a password must not expose the rest of it.
-// Three slashes mean that there is no authority (`file:///…/@scope/…` in a stack).
+// Up to the last `@` of the word: an unescaped `@`, `/` or `,` in a password must not expose the
+// rest of it. Three slashes mean that there is no authority (`file:///…/@scope/…` in a stack).
 function maskWord(word: string): string {
   const scheme = word.search(/:\/\/(?!\/)/);
   return scheme < 0 ? word : maskUpToAt(word, scheme + '://'.length);

@@ -7,8 +7,9 @@ export const maxTimerMs = 2 ** 31 - 1;
 export const monotonicNow = (): number => performance.now();
 
 /**
- * Calls `late` after that time, unless the returned function is called before. Drains the sockets first: after a pause of
- * the process, for lack of CPU or garbage collection, timers fire before responses that have arrived are read.
+ * Calls `late` after that time, unless the returned function is called before. Drains the sockets
+ * first: after a pause of the process, for lack of CPU or garbage collection, timers fire before
+ * responses that have arrived are read.
  */
 export function startDeadline(timeoutMs: number, late: () => void): () => void {
   let afterReading: NodeJS.Immediate | undefined;
@@ -21,7 +22,10 @@ export function startDeadline(timeoutMs: number, late: () => void): () => void {
   };
 }
 
-/** Settles as the promise does, or rejects with the error of `late` after that time; the promise is ignored then. */
+/**
+ * Settles as the promise does, or rejects with the error of `late` after that time; the promise is
+ * ignored then.
+ */
 export async function inTime<T>(promise: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   const timeout = Promise.withResolvers<never>();
   const clear = startDeadline(timeoutMs, () => timeout.reject(late()));
@@ -65,15 +69,19 @@ const longestNanos = 2n ** 63n - 1n;
 const longestText = 64;
 
 const wholeForm = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/;
-/** A regular expression for the input of `parseDuration`, for JSON Schema: valid in ECMAScript and RE2. */
+/**
+ * A regular expression for the input of `parseDuration`, for JSON Schema: valid in ECMAScript and
+ * RE2.
+ */
 export const durationPattern = '^[+-]?(0|(([0-9]+[.]?[0-9]*|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$';
 const partForm = /(\d*)\.?(\d*)(ns|us|µs|μs|ms|s|m|h)/g;
 
 /**
  * Reads a duration in Go's syntax: `1h30m`, `1.5s`, `10ms`, `2us`, `2µs`, `-1s`, `0`.
  *
- * Each number needs a unit, except a bare `0`. Returns milliseconds (exact to the nanosecond before the conversion), or
- * `undefined` when the text is not a duration or exceeds 64 bits of nanoseconds.
+ * Each number needs a unit, except a bare `0`. Returns milliseconds (exact to the nanosecond before
+ * the conversion), or `undefined` when the text is not a duration or exceeds 64 bits of
+ * nanoseconds.
  */
 export function parseDuration(text: string): Millis | undefined {
   if (text.length > longestText) return undefined;
@@ -92,7 +100,10 @@ export function parseDuration(text: string): Millis | undefined {
   return whole[1] === '-' ? -ms : ms;
 }
 
-/** Formats milliseconds as the shortest text that `parseDuration` reads back: `24h`, `1h30m`, `1.5s`, `10ms`, `2µs`, `0s`. */
+/**
+ * Formats milliseconds as the shortest text that `parseDuration` reads back: `24h`, `1h30m`,
+ * `1.5s`, `10ms`, `2µs`, `0s`.
+ */
 export function formatDuration(ms: Millis): string {
   const nanos = BigInt(Math.round(Math.abs(ms) * 1e6));
   if (nanos === 0n) return '0s';

@@ -44,10 +44,16 @@ export interface WatchedTls {
   close(): void;
 }
 
-/** As the alert on certificate expiry. Short-lived certificates are renewed with a third of their lifetime left. */
+/**
+ * As the alert on certificate expiry. Short-lived certificates are renewed with a third of their
+ * lifetime left.
+ */
 const expiresSoonMs = 14 * 24 * 60 * 60 * 1000;
 
-/** Reads TLS files and checks that all parse and the key belongs to the certificate. Problems name the file. */
+/**
+ * Reads TLS files and checks that all parse and the key belongs to the certificate. Problems name
+ * the file.
+ */
 export async function loadTlsFiles(files: TlsFiles): Promise<LoadedTls> {
   const { certFile = '', keyFile = '', caFile = '' } = files;
   if ((certFile === '') !== (keyFile === '')) {
@@ -60,7 +66,8 @@ export async function loadTlsFiles(files: TlsFiles): Promise<LoadedTls> {
     const pair = certFile === '' ? {} : await loadPair(certFile, keyFile);
     const ca = caFile === '' ? {} : { ca: await loadAuthorities(caFile) };
     const material = { ...pair, ...ca };
-    // Fails for what a handshake would refuse: a key too small for OpenSSL's security level, a broken intermediate.
+    // Fails for what a handshake would refuse: a key too small for OpenSSL's security level, a
+    // broken intermediate.
     withProblem(`${certFile || caFile} cannot be used`, () => createSecureContext(material));
     return { ok: true, material };
   } catch (error) {
@@ -81,8 +88,9 @@ type WatchTlsOptions = Pick<WatchFilesOptions, 'debounceMs' | 'pollMs' | 'watch'
 };
 
 /**
- * Reads TLS files and follows their changes. New files are used only when they are consistent; until then the last good
- * ones stay in use, and the problem is logged once per change. Throws when the first ones are not consistent.
+ * Reads TLS files and follows their changes. New files are used only when they are consistent;
+ * until then the last good ones stay in use, and the problem is logged once per change. Throws when
+ * the first ones are not consistent.
  */
 export async function watchTlsFiles(files: TlsFiles, options: WatchTlsOptions): Promise<WatchedTls> {
   const watched = new TlsFileWatch(files, options);
@@ -145,7 +153,8 @@ class TlsFileWatch implements WatchedTls {
     const fields = { paths: this.#paths, notAfter: formatTime(notAfterMs) };
     const leftMs = notAfterMs - nowMs();
     const soonMs = Math.min(expiresSoonMs, (notAfterMs - notBeforeMs) / 4);
-    // Not a start error: the pod would crash in a loop, and peers that ignore expiry would lose service as well.
+    // Not a start error: the pod would crash in a loop, and peers that ignore expiry would lose
+    // service as well.
     if (leftMs <= 0) logger.error(fields, 'TLS certificate has expired, peers will refuse it');
     else if (leftMs < soonMs) logger.warn(fields, 'TLS certificate expires soon');
   }
@@ -293,7 +302,10 @@ export class TlsMetrics {
     });
   }
 
-  /** Sets the validity of the certificate named `certificate`, such as `ads_server` or `redis_client`. */
+  /**
+   * Sets the validity of the certificate named `certificate`, such as `ads_server` or
+   * `redis_client`.
+   */
   setValidity(certificate: string, { notBeforeMs, notAfterMs }: TlsValidity): void {
     this.#notBefore.set({ certificate }, notBeforeMs / 1000);
     this.#expiry.set({ certificate }, notAfterMs / 1000);

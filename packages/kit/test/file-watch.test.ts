@@ -53,13 +53,17 @@ async function startWatch(t: Test, options: Omit<WatchFilesOptions, 'onChange'>)
       const before = count;
       change();
       await awaitUntil(() => count > before, { what });
-      // Told once: a second telling would come in the way of the next change, or of the last count of the test.
+      // Told once: a second telling would come in the way of the next change, or of the last count
+      // of the test.
       t.equal(count, before + 1, what);
     },
   };
 }
 
-/** A volume as the kubelet writes it: name → ..data/name, ..data → ..1/, swapped by renaming a new link over ..data. */
+/**
+ * A volume as the kubelet writes it: name → ..data/name, ..data → ..1/, swapped by renaming a new
+ * link over ..data.
+ */
 function writeVolume(folder: string, version: number, files: Record<string, string>): void {
   mkdirSync(join(folder, `..${version}`), { recursive: true });
   for (const [name, text] of Object.entries(files)) {

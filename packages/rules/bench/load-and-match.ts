@@ -1,6 +1,7 @@
 /**
- * Measures loading and matching: `node --expose-gc packages/rules/bench/load-and-match.ts [rules]`. Prints the time
- * and the growth of memory for loading, and the time of a match for few and many rules. Run by hand or by `make bench`.
+ * Measures loading and matching: `node --expose-gc packages/rules/bench/load-and-match.ts [rules]`.
+ * Prints the time and the growth of memory for loading, and the time of a match for few and many
+ * rules. Run by hand or by `make bench`.
  */
 
 import { type Entry, matchEntries } from '@tollgate/rules/match';

@@ -10,11 +10,15 @@ export interface ShapeCost {
   shape: RuleShapeName;
   rules: number;
   fileBytes: number;
-  /** First load in a fresh process, compiler warm-up included, as a service sees it at its start. */
+  /**
+   * First load in a fresh process, compiler warm-up included, as a service sees it at its start.
+   */
   loadMs: number;
   /** What the rules occupy for good. */
   heapBytes: number;
-  /** Most resident memory while they were loaded, the process itself and the file's text included. */
+  /**
+   * Most resident memory while they were loaded, the process itself and the file's text included.
+   */
   peakRssBytes: number;
   /** Time to find the rule of one descriptor, in nanoseconds. */
   matchNanos: number;
@@ -26,7 +30,8 @@ const lookUps = 200_000;
 const requestCount = 10_000;
 
 /**
- * Loads one rule file and looks rules up. Call it once in a process: the peak of memory is that of the process.
+ * Loads one rule file and looks rules up. Call it once in a process: the peak of memory is that of
+ * the process.
  *
  * @throws Error when the file does not load.
  */

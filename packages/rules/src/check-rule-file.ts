@@ -13,8 +13,9 @@ export const refusedTypes: ReadonlySet<ScalarType> = new Set(['float', 'bigInt']
 export type ReportNode = (node: number, path: string, message: string, hint?: string) => void;
 
 /**
- * Checks the form of a whole file as the original does: only known keys (on any level), only lists of mappings, no floats
- * and no integers beyond 64 bits. The content of `metadata` is not checked (contract 1.12).
+ * Checks the form of a whole file as the original does: only known keys (on any level), only lists
+ * of mappings, no floats and no integers beyond 64 bits. The content of `metadata` is not checked
+ * (contract 1.12).
  */
 export function* checkRuleFile(tree: YamlTree, report: ReportNode): Steps<void> {
   const check: Check = { tree, report, path: [], unchecked: undefined, items: 0 };

@@ -15,7 +15,9 @@ export type RulesResult =
 
 /** Options of compiling. */
 export interface CompileOptions {
-  /** Joins the descriptors of several documents that define one domain. False makes that a problem. */
+  /**
+   * Joins the descriptors of several documents that define one domain. False makes that a problem.
+   */
   readonly mergeDomains: boolean;
 }
 
@@ -23,7 +25,8 @@ export interface CompileOptions {
 export const maxProblems = 1000;
 
 /**
- * Builds the rule set from decoded documents, or returns every problem (contract 1.12). All or nothing.
+ * Builds the rule set from decoded documents, or returns every problem (contract 1.12). All or
+ * nothing.
  */
 export function* compileRules(
   documents: readonly RuleDocument[],
@@ -214,7 +217,9 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RulePa
   };
 }
 
-/** Of exact size: growing an array keeps room for more, which would be the biggest part of a rule. */
+/**
+ * Of exact size: growing an array keeps room for more, which would be the biggest part of a rule.
+ */
 function staticMetricPath(leaf: RuleNode): string[] {
   let depth = 0;
   for (let node = leaf; node.parent !== undefined; node = node.parent) depth++;

@@ -21,7 +21,9 @@ export interface DescriptorExplanation {
   readonly entries: readonly Entry[];
   /** `replaced` and `no_limit` are both OK without counting. */
   readonly outcome: 'limited' | 'unlimited' | 'replaced' | 'no_limit';
-  /** The matched levels of the tree: all those of a matching rule, or those before the first miss. */
+  /**
+   * The matched levels of the tree: all those of a matching rule, or those before the first miss.
+   */
   readonly levels: readonly LevelExplanation[];
   readonly rule?: RuleSummary;
   /** Paths of the rules that replace this one. */
@@ -53,7 +55,10 @@ interface RuleSummary {
   readonly keyEntries?: readonly Entry[];
 }
 
-/** Explains which rule matches each descriptor of a request, what replaces it, and why similar rules do not match. */
+/**
+ * Explains which rule matches each descriptor of a request, what replaces it, and why similar rules
+ * do not match.
+ */
 export function explain(rules: RuleSet, request: ExplainRequest): Explanation {
   const { domain, descriptors } = request;
   const root = rules.domains.get(domain);

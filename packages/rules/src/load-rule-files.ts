@@ -16,16 +16,16 @@ export interface RuleFile {
 }
 
 /**
- * Loads rule files: YAML 1.1, the first document of each. All or nothing: a problem in any file fails with the problems of
- * all files (1000 at most), each with line and column (contract 1.12).
+ * Loads rule files: YAML 1.1, the first document of each. All or nothing: a problem in any file
+ * fails with the problems of all files (1000 at most), each with line and column (contract 1.12).
  */
 export function loadRuleFiles(files: readonly RuleFile[], options: CompileOptions): RulesResult {
   return runSteps(loadRuleFilesInSteps(files, options));
 }
 
 /**
- * `loadRuleFiles` in steps of a few milliseconds, for files with most rules in the top-level list. A descriptor with its
- * content is one step, and so is parsing a file without such a list.
+ * `loadRuleFiles` in steps of a few milliseconds, for files with most rules in the top-level list.
+ * A descriptor with its content is one step, and so is parsing a file without such a list.
  */
 export function* loadRuleFilesInSteps(
   files: readonly RuleFile[],

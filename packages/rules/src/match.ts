@@ -9,20 +9,25 @@ export interface Entry {
 /** The rule that limits a descriptor. */
 export interface Match {
   readonly rule: Rule;
-  /** Metric levels, without the domain and not sanitised; `rule.metricPath` itself unless `dynamicMetric`. */
+  /**
+   * Metric levels, without the domain and not sanitised; `rule.metricPath` itself unless
+   * `dynamicMetric`.
+   */
   readonly metricPath: readonly string[];
   /** `metricPath` has parts of the request in it, so its number is not bounded by the rules. */
   readonly dynamicMetric: boolean;
   /**
-   * The entries for the cache key where share_threshold replaced a value by its pattern, else undefined: the
-   * request's own entries go into the key. Undefined rather than a copy lets one Match serve all requests of a rule.
+   * The entries for the cache key where share_threshold replaced a value by its pattern, else
+   * undefined: the request's own entries go into the key. Undefined rather than a copy lets one
+   * Match serve all requests of a rule.
    */
   readonly keyEntries: readonly Entry[] | undefined;
 }
 
 /**
- * Finds the rule for a descriptor: one hash look-up a level, whatever the number of rules. Every entry must match a
- * level and the last one must carry the limit; the first node found on a level is final (contract 1.3, spec rules 1-4).
+ * Finds the rule for a descriptor: one hash look-up a level, whatever the number of rules. Every
+ * entry must match a level and the last one must carry the limit; the first node found on a level
+ * is final (contract 1.3, spec rules 1-4).
  */
 export function matchEntries(domain: RuleNode, entries: readonly Entry[]): Match | undefined {
   let node = domain;
@@ -38,8 +43,8 @@ export function matchEntries(domain: RuleNode, entries: readonly Entry[]): Match
 }
 
 /**
- * The child of `node` that takes an entry: the exact `key_value`, else the first wildcard in configuration order,
- * else the bare `key`.
+ * The child of `node` that takes an entry: the exact `key_value`, else the first wildcard in
+ * configuration order, else the bare `key`.
  */
 export function findChild(node: RuleNode, entry: Entry): RuleNode | undefined {
   const { children, wildcards } = node;
@@ -49,9 +54,9 @@ export function findChild(node: RuleNode, entry: Entry): RuleNode | undefined {
 }
 
 /**
- * The pattern as it follows the key of the request in the cache key. The border between key and value is that of the request,
- * which a rule may have elsewhere: the rule `path` = `a_*` takes the entry `path_a` = `b`. With a `*` in the key the whole
- * pattern follows.
+ * The pattern as it follows the key of the request in the cache key. The border between key and
+ * value is that of the request, which a rule may have elsewhere: the rule `path` = `a_*` takes the
+ * entry `path_a` = `b`. With a `*` in the key the whole pattern follows.
  */
 function sharedValue({ composite }: RuleNode, key: string): string {
   return composite.startsWith(`${key}_`) ? composite.slice(key.length + 1) : composite;
@@ -74,9 +79,9 @@ function matchOfRequest(leaf: RuleNode, match: Match, entries: readonly Entry[])
 }
 
 /**
- * The matches of one request that another match of it replaces; true = treat as unmatched.
- * By name, over the whole request, in any order: a limit that is itself dropped still replaces (contract 1.2).
- * An unlimited rule has no counter and stays unlimited when it is replaced.
+ * The matches of one request that another match of it replaces; true = treat as unmatched. By name,
+ * over the whole request, in any order: a limit that is itself dropped still replaces (contract
+ * 1.2). An unlimited rule has no counter and stays unlimited when it is replaced.
  */
 export function applyReplaces(matches: readonly (Match | undefined)[]): readonly boolean[] {
   let replaced: Set<string> | undefined;

@@ -4,7 +4,10 @@ import type { RuleNode } from './rule-set.ts';
 /** Longest part of a text that is compared; the work grows with its square. */
 const maxCompared = 32;
 
-/** How many characters must be put in, left out or changed to make one text of the other, by their first 32. */
+/**
+ * How many characters must be put in, left out or changed to make one text of the other, by their
+ * first 32.
+ */
 export function editDistance(a: string, b: string): number {
   const to = b.slice(0, maxCompared);
   let above = Array.from({ length: to.length + 1 }, (_, column) => column);

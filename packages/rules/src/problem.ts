@@ -4,7 +4,10 @@ import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
 export interface RuleProblem extends Location {
   /** Label of the file or resource. */
   readonly source: string;
-  /** Path in the rules: `domain.key_value.sub`, or `descriptors[0].rate_limit` where keys are not known. */
+  /**
+   * Path in the rules: `domain.key_value.sub`, or `descriptors[0].rate_limit` where keys are not
+   * known.
+   */
   readonly path: string;
   /** The message of the original, word for word. */
   readonly message: string;
@@ -23,8 +26,8 @@ export interface Location {
 }
 
 /**
- * One line for a log or a terminal: `<source>:<line>:<column>: <message> (<hint>)`, or `<source>: <field>: <message>` for
- * a resource; line, field and hint only if known.
+ * One line for a log or a terminal: `<source>:<line>:<column>: <message> (<hint>)`, or `<source>:
+ * <field>: <message>` for a resource; line, field and hint only if known.
  */
 export function formatProblem(problem: RuleProblem): string {
   const { source, message, hint } = problem;
@@ -44,8 +47,8 @@ export interface SourceLocation extends Location {
 }
 
 /**
- * Location of the first definition of each wanted path (`domain` or `domain.full.composite.key`). Walks all documents,
- * only when there are problems, so that nodes need not keep locations.
+ * Location of the first definition of each wanted path (`domain` or `domain.full.composite.key`).
+ * Walks all documents, only when there are problems, so that nodes need not keep locations.
  */
 export function findLocations(
   documents: readonly RuleDocument[],

@@ -30,9 +30,10 @@ export type ResourceResult =
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
 /**
- * Reads a RateLimitConfig decoded from JSON or YAML, with or without the defaults of the API server. Refuses what the CRD
- * refuses, and fields that the API server would drop. Problems that involve several rules, such as descriptors with the
- * same key and value, are found by `compileRules`.
+ * Reads a RateLimitConfig decoded from JSON or YAML, with or without the defaults of the API
+ * server. Refuses what the CRD refuses, and fields that the API server would drop. Problems that
+ * involve several rules, such as descriptors with the same key and value, are found by
+ * `compileRules`.
  */
 export function readResource(manifest: unknown, source: string): ResourceResult {
   const read = startReading(source);

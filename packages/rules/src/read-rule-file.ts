@@ -10,14 +10,14 @@ import { descriptorsPerStep } from './rule-document.ts';
 import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
 
 /**
- * Maximum number of nodes that aliases and merges may add to those of the text: nested aliases can expand to more than
- * any memory holds.
+ * Maximum number of nodes that aliases and merges may add to those of the text: nested aliases can
+ * expand to more than any memory holds.
  */
 const maxAliasedNodes = 1_000_000;
 
 /**
- * Reads the rules of one file. Reports values of the wrong type, except problems of form, which `checkRuleFile` reports.
- * Warns about fields that are missing or have no effect.
+ * Reads the rules of one file. Reports values of the wrong type, except problems of form, which
+ * `checkRuleFile` reports. Warns about fields that are missing or have no effect.
  */
 export function* readRuleFile(
   tree: YamlTree,
@@ -277,7 +277,9 @@ function describeNode(tree: YamlTree, node: number): string {
   return tree.isPlain(node) ? quoted : `the text ${quoted}`;
 }
 
-/** Location of a field's value in a mapping; of the mapping when it does not have the field itself. */
+/**
+ * Location of a field's value in a mapping; of the mapping when it does not have the field itself.
+ */
 function locate(tree: YamlTree, mapping: number, field: string | undefined): Location | undefined {
   if (tree.size === 0) return undefined;
   let node = mapping;

@@ -28,14 +28,14 @@ import {
 import type { DescriptorSpec, JsonObject, LimitSpec } from './rule-document.ts';
 
 /**
- * Deepest nesting inside metadata: each level takes three of a `google.protobuf.Struct`, and decoders of protobuf
- * stop at 100.
+ * Deepest nesting inside metadata: each level takes three of a `google.protobuf.Struct`, and
+ * decoders of protobuf stop at 100.
  */
 const maxMetadataDepth = 16;
 
 /**
- * The `metadata` of a rule, or undefined when absent or (reported) not JSON. Not copied: the parsers of manifests keep
- * `__proto__` an ordinary key.
+ * The `metadata` of a rule, or undefined when absent or (reported) not JSON. Not copied: the
+ * parsers of manifests keep `__proto__` an ordinary key.
  */
 export function metadataField(mapping: Mapping): JsonObject | undefined {
   const metadata = mappingField(mapping, 'metadata');
@@ -206,7 +206,9 @@ function readDescriptor(descriptor: Mapping, locations: ResourceLocations, depth
   };
 }
 
-/** The `shareThreshold` of a descriptor or of an entry of a match: it is for values with a wildcard. */
+/**
+ * The `shareThreshold` of a descriptor or of an entry of a match: it is for values with a wildcard.
+ */
 export function shareThresholdField(entry: Mapping): boolean | undefined {
   const shares = booleanField(entry, 'shareThreshold');
   const { value } = entry.values;

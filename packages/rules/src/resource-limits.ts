@@ -16,7 +16,10 @@ import {
 } from './resource-value.ts';
 import type { DescriptorSpec } from './rule-document.ts';
 
-/** Converts the flat `limits` in the spec of an object to a tree: limits with the same first entries share levels. */
+/**
+ * Converts the flat `limits` in the spec of an object to a tree: limits with the same first entries
+ * share levels.
+ */
 export function readLimits(spec: Mapping, locations: ResourceLocations): readonly DescriptorSpec[] {
   const { read } = spec;
   const growth: Growth = { locations, roots: [], byPath: new Map(), fieldByName: new Map() };
@@ -90,7 +93,10 @@ function readRule(limit: Mapping, name: string, at: number): Partial<DescriptorS
   };
 }
 
-/** Adds the missing levels of a match, and returns the last one; undefined (reported) for an empty match. */
+/**
+ * Adds the missing levels of a match, and returns the last one; undefined (reported) for an empty
+ * match.
+ */
 function addMatch(growth: Growth, limit: Mapping, name: string): Grown | undefined {
   const { read } = limit;
   const field = fieldPath(limit, 'match');

@@ -49,7 +49,10 @@ export interface TextBounds {
   readonly form?: string;
 }
 
-/** Names of limits have the form of Kubernetes labels, because they appear in response headers and messages. */
+/**
+ * Names of limits have the form of Kubernetes labels, because they appear in response headers and
+ * messages.
+ */
 const nameBounds: TextBounds = {
   min: 1,
   max: 63,
@@ -67,12 +70,17 @@ export const resourceTexts = {
   name: nameBounds,
 } as const satisfies Record<string, TextBounds>;
 
-/** Levels of `descriptors`, and maximum entries of a `match`: schemas of Kubernetes cannot recurse. */
+/**
+ * Levels of `descriptors`, and maximum entries of a `match`: schemas of Kubernetes cannot recurse.
+ */
 export const maxResourceDepth = 8;
 
 /** Maximum items of lists. */
 export const resourceLists = {
-  /** Per level. They take 0.5 MB as rules, and etcd stores 1.5 MB; a second object of the domain can hold more. */
+  /**
+   * Per level. They take 0.5 MB as rules, and etcd stores 1.5 MB; a second object of the domain can
+   * hold more.
+   */
   descriptors: 4096,
   limits: 4096,
   match: maxResourceDepth,

@@ -21,8 +21,8 @@ export interface Mapping {
 }
 
 /**
- * Maximum number of descriptors, match entries and metadata values per object: more than an object in etcd can have. YAML
- * aliases of a file can expand to more than any memory holds.
+ * Maximum number of descriptors, match entries and metadata values per object: more than an object
+ * in etcd can have. YAML aliases of a file can expand to more than any memory holds.
  */
 const maxValues = 1_000_000;
 
@@ -130,7 +130,10 @@ export function describeValue(value: unknown): string {
   return typeof value === 'object' && value !== null ? 'a mapping' : String(value);
 }
 
-/** The end of a message about a value of the wrong type. A text of the `right` form only has quotes too many. */
+/**
+ * The end of a message about a value of the wrong type. A text of the `right` form only has quotes
+ * too many.
+ */
 export function butFound(value: unknown, right: RegExp): string {
   if (typeof value !== 'string') return `not ${describeValue(value)}`;
   return right.test(value)

@@ -9,8 +9,8 @@ export interface JsonObject {
 }
 
 /**
- * One domain of rules, decoded but not validated: the common input of `compileRules` from YAML files, Kubernetes resources
- * and xDS messages.
+ * One domain of rules, decoded but not validated: the common input of `compileRules` from YAML
+ * files, Kubernetes resources and xDS messages.
  */
 export interface RuleDocument {
   /** Label in messages: the file, or the name of the resource. */
@@ -21,8 +21,8 @@ export interface RuleDocument {
   /** Handle of the document for `locate`. */
   readonly at?: number;
   /**
-   * Location of a spec by its `at` handle, or of one `field` of it, named as in rule files (`share_threshold`). Absent for
-   * sources without locations.
+   * Location of a spec by its `at` handle, or of one `field` of it, named as in rule files
+   * (`share_threshold`). Absent for sources without locations.
    */
   readonly locate?: (at: number, field?: string) => Location | undefined;
 }
@@ -57,5 +57,8 @@ export interface LimitSpec {
   readonly at?: number | undefined;
 }
 
-/** Descriptors handled per step of `Steps`: less than a millisecond of work, at a negligible cost per step. */
+/**
+ * Descriptors handled per step of `Steps`: less than a millisecond of work, at a negligible cost
+ * per step.
+ */
 export const descriptorsPerStep = 64;

@@ -31,7 +31,10 @@ const fieldIndex: ReadonlyMap<string, number> = new Map(fieldNames.map((name, in
 /** Whether a text is a known key. */
 export const isFieldName = (text: string): text is FieldName => fieldIndex.has(text);
 
-/** The value node of each field by its index in `fieldNames`; 0 (the root, never a value) where the field is absent. */
+/**
+ * The value node of each field by its index in `fieldNames`; 0 (the root, never a value) where the
+ * field is absent.
+ */
 export type Fields = readonly number[];
 
 /** The value node of a field, or undefined. */
@@ -45,8 +48,8 @@ const noFields: Fields = fieldNames.map(() => 0);
 export type Charge = (node: number, depth: number) => boolean;
 
 /**
- * Reads the known fields of a mapping. Of equal keys the last wins; keys of `<<` fill in what the mapping itself does
- * not have, the first of several mappings first.
+ * Reads the known fields of a mapping. Of equal keys the last wins; keys of `<<` fill in what the
+ * mapping itself does not have, the first of several mappings first.
  */
 export function readFields(tree: YamlTree, mapping: number, depth: number, charge: Charge): Fields {
   const fields = noFields.slice();
@@ -175,7 +178,10 @@ function mergeInto(read: Read, object: Record<string, JsonValue>, valueNode: num
 /** `Array.isArray` does not narrow a readonly array. */
 const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
 
-/** Sets an own property whatever its name; plain assignment of `__proto__` would change the prototype instead. */
+/**
+ * Sets an own property whatever its name; plain assignment of `__proto__` would change the
+ * prototype instead.
+ */
 function setOwn(object: Record<string, JsonValue>, name: string, value: JsonValue): void {
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }

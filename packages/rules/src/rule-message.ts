@@ -33,8 +33,8 @@ const unitTexts: ReadonlyMap<number, string> = new Map(
 const unnamed = '(unnamed resource)';
 
 /**
- * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant for documents that
- * compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
+ * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant
+ * for documents that compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
 export function toMessage({ domain, descriptors }: RuleDocument): RateLimitConfig {
   return create(RateLimitConfigSchema, { name: domain, domain, descriptors: descriptors.map(toDescriptor) });
@@ -48,8 +48,8 @@ export function fromMessage({ name, domain, descriptors }: RateLimitConfig): Rul
 const { name: nameField, domain: domainField, descriptors: descriptorsField } = RateLimitConfigSchema.field;
 
 /**
- * `fromMessage` for an encoded message, one top-level descriptor per step: the rules of a large domain would otherwise be
- * decoded without a break.
+ * `fromMessage` for an encoded message, one top-level descriptor per step: the rules of a large
+ * domain would otherwise be decoded without a break.
  *
  * @throws Error when the bytes are not such a message.
  */

@@ -6,8 +6,8 @@ import type { WildcardIndex } from './wildcard-index.ts';
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
 /**
- * Length of each unit in seconds. Windows are fixed and start at the epoch, so a month is always 30 days
- * (2592000 s) and a year 365 days (31536000 s).
+ * Length of each unit in seconds. Windows are fixed and start at the epoch, so a month is always 30
+ * days (2592000 s) and a year 365 days (31536000 s).
  */
 export const unitSeconds: Readonly<Record<Unit, number>> = {
   second: 1,
@@ -73,7 +73,10 @@ export interface RuleNode {
   readonly children: ReadonlyMap<string, RuleNode> | undefined;
   /** Those of `children` with a `*`. */
   readonly wildcards: WildcardIndex<RuleNode> | undefined;
-  /** Match of a request whose last entry is here; undefined without a limit. Shared by all such requests. */
+  /**
+   * Match of a request whose last entry is here; undefined without a limit. Shared by all such
+   * requests.
+   */
   readonly match: Match | undefined;
   /** share_threshold is set: the cache key has the pattern instead of the request's value. */
   readonly sharesThreshold: boolean;
@@ -83,14 +86,17 @@ export interface RuleNode {
   readonly shares: boolean;
 }
 
-/** Whether a level's metric text depends on the request: value_to_metric on a bare key or a wildcard, not shared. */
+/**
+ * Whether a level's metric text depends on the request: value_to_metric on a bare key or a
+ * wildcard, not shared.
+ */
 export function isRuntimeLevel(node: RuleNode): boolean {
   return node.valueToMetric && !node.sharesThreshold && (isBare(node) || node.composite.includes('*'));
 }
 
 /**
- * Metric text of a level as configured. With share_threshold and value_to_metric it ends before the `*`: the spec's
- * reading, where the original keeps the `*` (contract sections 0 and 1.9).
+ * Metric text of a level as configured. With share_threshold and value_to_metric it ends before the
+ * `*`: the spec's reading, where the original keeps the `*` (contract sections 0 and 1.9).
  */
 export function staticMetricText(node: RuleNode): string {
   return node.sharesThreshold && node.valueToMetric ? beforeStar(node) : node.composite;
@@ -108,7 +114,8 @@ export interface MetricRule {
 export function metricText(node: RuleNode, { key, value }: Entry, { detailed, shares }: MetricRule): string {
   if (node.sharesThreshold) return detailed ? beforeStar(node) : staticMetricText(node);
   if (!detailed && !isRuntimeLevel(node)) return node.composite;
-  // As in the original: an empty value leaves its underscore in detailed metrics, unless a level is shared.
+  // As in the original: an empty value leaves its underscore in detailed metrics, unless a level is
+  // shared.
   const onlyKey = value === '' && (!detailed || shares);
   return onlyKey ? key : `${key}_${value}`;
 }
@@ -128,9 +135,10 @@ export interface DumpOptions {
 }
 
 /**
- * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is random):
- * `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode: <bool>`. An unlimited rule
- * has unit UNKNOWN and its number, which has no effect, unless `unlimited` gives another text.
+ * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is
+ * random): `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode:
+ * <bool>`. An unlimited rule has unit UNKNOWN and its number, which has no effect, unless
+ * `unlimited` gives another text.
  */
 export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
   const lines: string[] = [];

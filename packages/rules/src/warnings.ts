@@ -11,8 +11,8 @@ interface UnknownReplaces {
 }
 
 /**
- * The `replaces` entries of a domain that name none of its limits, up to `most`. Collects replaced names rather than those
- * of limits: few rules replace others, and then one walk is enough.
+ * The `replaces` entries of a domain that name none of its limits, up to `most`. Collects replaced
+ * names rather than those of limits: few rules replace others, and then one walk is enough.
  */
 function* findUnknownReplaces(root: RuleNode, most: number): Steps<readonly UnknownReplaces[]> {
   const unknown = new Set<string>();
@@ -51,9 +51,9 @@ interface Finding {
 }
 
 /**
- * Rules that are valid but probably not as intended: those that an earlier wildcard always hides, those that a request
- * with another key reaches, because levels are found by `key_value` without a delimiter, and those that replace a limit
- * that the domain does not have.
+ * Rules that are valid but probably not as intended: those that an earlier wildcard always hides,
+ * those that a request with another key reaches, because levels are found by `key_value` without a
+ * delimiter, and those that replace a limit that the domain does not have.
  */
 export function* findWarnings(
   rules: RuleSet,
@@ -128,8 +128,8 @@ const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);
 const maxExemptions = 100;
 
 /**
- * Descriptors without a limit and without descriptors below them: requests that they match are not limited. Intended, or
- * a `rateLimit` is missing.
+ * Descriptors without a limit and without descriptors below them: requests that they match are not
+ * limited. Intended, or a `rateLimit` is missing.
  */
 export function findExemptions({ source, descriptors, locate }: RuleDocument): readonly RuleProblem[] {
   const found: RuleProblem[] = [];

@@ -24,10 +24,10 @@ interface RadixNode<T> {
 }
 
 /**
- * Finds the first of many glob patterns (`*` = any run of characters, anywhere, any number) that matches a text.
- * The literal part before the first `*` is looked up in a radix tree, the part after the last `*` by its hash, so the cost
- * depends on the text, not on the number of patterns; only patterns that share both ends and differ in the middle are
- * tried one by one.
+ * Finds the first of many glob patterns (`*` = any run of characters, anywhere, any number) that
+ * matches a text. The literal part before the first `*` is looked up in a radix tree, the part
+ * after the last `*` by its hash, so the cost depends on the text, not on the number of patterns;
+ * only patterns that share both ends and differ in the middle are tried one by one.
  */
 export class WildcardIndex<T> {
   readonly #root: RadixNode<T> = { label: '', children: undefined, bucket: undefined };
@@ -39,8 +39,8 @@ export class WildcardIndex<T> {
   }
 
   /**
-   * The value of the earliest added pattern of the form `prefix*` that matches every text starting with `start`, with the
-   * number of patterns added before it.
+   * The value of the earliest added pattern of the form `prefix*` that matches every text starting
+   * with `start`, with the number of patterns added before it.
    */
   findCovering(start: string): { readonly value: T; readonly order: number } | undefined {
     return findOpen(this.#root, start);
@@ -100,7 +100,10 @@ function bucketFor<T>(root: RadixNode<T>, prefix: string): Bucket<T> {
   return node.bucket;
 }
 
-/** Splits a node's label after `length` characters and moves its content to a new child with the rest. */
+/**
+ * Splits a node's label after `length` characters and moves its content to a new child with the
+ * rest.
+ */
 function split<T>(node: RadixNode<T>, length: number): void {
   const rest: RadixNode<T> = {
     label: node.label.slice(length),
@@ -160,7 +163,10 @@ function findInBucket<T>(
 const earlier = <T>(a: Candidate<T> | undefined, b: Candidate<T> | undefined) =>
   a === undefined || (b !== undefined && b.order < a.order) ? b : a;
 
-/** Whether the parts between both ends, which match already, occur in order; the leftmost match of each suffices. */
+/**
+ * Whether the parts between both ends, which match already, occur in order; the leftmost match of
+ * each suffices.
+ */
 function matchesMiddle<T>(candidate: Candidate<T>, text: string): boolean {
   if (text.length < candidate.minLength) return false;
   const end = text.length - candidate.suffixLength;

@@ -103,7 +103,9 @@ t.test('null metadata is ignored', async (t) => {
 const inputs = join(import.meta.dirname, 'testdata/in');
 const outputs = join(import.meta.dirname, 'testdata/out');
 
-/** A case is a file, or a folder of files; folders named `merged…` are loaded with merged domains. */
+/**
+ * A case is a file, or a folder of files; folders named `merged…` are loaded with merged domains.
+ */
 function readCase(name: string): RuleFile[] {
   const read = (path: string) => ({ source: path, text: readFileSync(join(inputs, path), 'utf8') });
   if (name.endsWith('.yaml')) return [read(name)];

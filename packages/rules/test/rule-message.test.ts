@@ -61,7 +61,10 @@ t.test('every field of a document is preserved on the wire', async (t) => {
   t.equal(JSON.stringify(sorted(contentOf(sent(document)))), JSON.stringify(sorted(JSON.parse(expected))));
 });
 
-/** Keys in order, so that two texts can be compared; unlike a deep comparison this sees an own `__proto__`. */
+/**
+ * Keys in order, so that two texts can be compared; unlike a deep comparison this sees an own
+ * `__proto__`.
+ */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

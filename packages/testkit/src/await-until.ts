@@ -1,18 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** How long and how often `awaitUntil` looks, and what its error calls the thing waited for. */
+/** Options of `awaitUntil`. */
 export interface AwaitUntilOptions {
   /** Completes "waited for …" in the error. */
   what: string;
-  /** Default 20000: far more than anything local takes, also on a machine that stalls; far less than a test's own deadline. */
+  /**
+   * Default 20000: more than local work takes on a stalled machine, and less than a test's own
+   * timeout.
+   */
   timeoutMs?: number;
   /** Default 10. */
   everyMs?: number;
 }
 
 /**
- * Calls `attempt` until it answers something truthy and returns that. An attempt that throws (a failed assertion, a
- * refused connection) counts as "not yet".
+ * Calls `attempt` until its result is truthy, and returns that. An attempt that throws (a failed
+ * assertion, a refused connection) counts as "not yet".
  *
  * @throws Error naming what was waited for and how long; its cause is what the last attempt threw.
  */
@@ -38,7 +41,7 @@ export async function awaitUntil<T>(
 }
 
 /**
- * Like `awaitUntil`, for assertions that answer nothing: done when `assertion` does not throw.
+ * Like `awaitUntil`, for assertions without a result: resolves when `assertion` does not throw.
  *
  * @throws Error as `awaitUntil` does.
  */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { temporaryFolder } from './folders.ts';
 import { findBinary } from './processes.ts';
 
-/** A certificate with its key: PEM texts, and the files that hold them. */
+/** A certificate with its key: PEM texts and their files. */
 export interface Certificate {
   readonly cert: string;
   readonly key: string;
@@ -12,18 +12,21 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-/** What a certificate says. */
+/** Content of a certificate. */
 interface CertificateRequest {
-  /** Base name of the files, and the common name unless that is given. Issuing a name again replaces its files. */
+  /**
+   * Base name of the files, and the common name unless that is given. Issuing a name again replaces
+   * its files.
+   */
   name: string;
   commonName?: string;
-  /** In openssl's words: `DNS:localhost`, `IP:127.0.0.1`, `URI:spiffe://demo/envoy`. */
+  /** In openssl's syntax: `DNS:localhost`, `IP:127.0.0.1`, `URI:spiffe://demo/envoy`. */
   subjectAltNames?: readonly string[];
-  /** Days until it expires, default 2; 0 makes one that has expired already. */
+  /** Days until it expires; 0 for an expired one. Default 2. */
   validDays?: number;
 }
 
-/** A certificate authority of one test, with the pairs that most tests want. */
+/** A certificate authority of one test, with the pairs that most tests need. */
 export interface Certificates {
   readonly folder: string;
   /** The authority's own certificate. */
@@ -39,7 +42,8 @@ export interface Certificates {
 }
 
 /**
- * Makes a certificate authority with a server and a client pair (EC P-256) in a temporary folder. Takes about 50 ms.
+ * Creates a certificate authority with a server and a client pair (EC P-256) in a temporary folder.
+ * Takes about 50 ms.
  *
  * @throws Error when openssl is not installed.
  */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 
-/** One request as the upstream saw it; also the JSON body of its answer. */
+/** A request as received; also the JSON body of the response. */
 export interface EchoedRequest {
   method: string;
   path: string;
@@ -14,19 +14,20 @@ export interface Echo {
   readonly port: number;
   /** `http://127.0.0.1:<port>`. */
   readonly url: string;
-  /** All that reached it, oldest first. */
+  /** Received requests, oldest first. */
   readonly requests: readonly EchoedRequest[];
-  /** Closes it together with its connections. Idempotent. */
+  /** Closes it with its connections. Idempotent. */
   stop(): Promise<void>;
 }
 
 /**
- * Longer than Envoy keeps a connection on which nothing happens: whoever closes first closes amidst requests of the other.
+ * Longer than Envoy keeps idle connections: the side that closes first may interrupt requests of
+ * the other.
  * @see https://www.envoyproxy.io/docs/envoy/latest/faq/configuration/timeouts
  */
 const keepAliveTimeout = 3_660_000;
 
-/** Starts an HTTP server that answers 200 with what it was asked, as JSON: the application behind Envoy. */
+/** Starts an HTTP server that responds with the request as JSON: the application behind Envoy. */
 export async function startEcho(): Promise<Echo> {
   const requests: EchoedRequest[] = [];
   const server = createServer({ keepAliveTimeout }, (incoming, response) => {

@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { temporaryFolder } from './folders.ts';
 import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
 
-/** What a test may ask of its Envoy. */
+/** Options of a test's Envoy. */
 export interface EnvoyOptions {
-  /** Bootstrap as YAML or JSON text, or as an object. Give listeners port 0; the admin address is set here. */
+  /**
+   * Bootstrap as YAML or JSON text, or as an object. Give listeners port 0; the admin address is
+   * set here.
+   */
   config: string | object;
   /** Worker threads. Default 1: tests share two cores. */
   concurrency?: number;
@@ -23,10 +26,11 @@ export interface Envoy extends ServerProcess {
 }
 
 /**
- * Starts Envoy with the given bootstrap and waits until `/ready` says so. Envoy chooses the ports itself, so two
- * tests never collide.
+ * Starts Envoy with the given bootstrap and waits until `/ready` says so. Envoy chooses the ports
+ * itself, so two tests never collide.
  *
- * @throws Error when Envoy is not installed, refuses the bootstrap (with its reason) or does not become ready.
+ * @throws Error when Envoy is not installed, refuses the bootstrap (with its reason) or does not
+ * become ready.
  */
 export async function startEnvoy({
   config,

@@ -1,16 +1,19 @@
-/** A clock that stands still until it is told to move. Structurally what the code under test asks for as its clock. */
+/** A clock that moves only when advanced. Has the shape of the clock of the code under test. */
 export interface FakeClock {
   /** Milliseconds since the Unix epoch. */
   nowMs(): number;
   /** The same, bound, for code that takes a bare function. */
   readonly now: () => number;
-  /** Moves forward by that many milliseconds and wakes the sleepers whose time has come, earliest first. */
+  /** Advances by that many milliseconds and wakes the sleepers that are due, earliest first. */
   advance(byMs: number): void;
-  /** Jumps to a moment, also backwards (wakes nobody then). */
+  /** Jumps to a time, also backwards. Wakes no sleepers. */
   set(toMs: number): void;
-  /** Resolves when the clock has been advanced that far; rejects with the signal's reason when aborted. */
+  /**
+   * Resolves when the clock has been advanced that far; rejects with the signal's reason when
+   * aborted.
+   */
   sleep(ms: number, options?: { signal?: AbortSignal }): Promise<void>;
-  /** How many sleepers wait: lets a test wait until the code under test has gone to sleep. */
+  /** Number of sleepers, to wait until the code under test sleeps. */
   sleepers(): number;
 }
 
@@ -19,7 +22,9 @@ interface Sleeper {
   wake: () => void;
 }
 
-/** A fake clock that starts at `startMs` (default: 2001-09-09T01:46:40Z, a round number of seconds). */
+/**
+ * A fake clock that starts at `startMs` (default: 2001-09-09T01:46:40Z, a round number of seconds).
+ */
 export function fakeClock(startMs = 1_000_000_000_000): FakeClock {
   let nowMs = startMs;
   let sleepers: Sleeper[] = [];

@@ -14,23 +14,23 @@ import { dirname, join } from 'node:path';
 import type { Test } from 'tap';
 import { findBinary } from './processes.ts';
 
-/** A folder of its own for one test resource. */
+/** A temporary folder of one test resource. */
 export interface TemporaryFolder {
-  /** Absolute, symlinks resolved, short enough for a unix socket inside it. */
+  /** Absolute, without symlinks, short enough for a Unix socket inside it. */
   readonly path: string;
-  /** Removes it with all that is in it. Idempotent. */
+  /** Removes it with its content. Idempotent. */
   remove(): void;
 }
 
-/** A program that was using the folder has long ended by then. */
 const removeTimeoutMs = 10_000;
 
-/** Makes an empty temporary folder. It is removed when the process exits, if not before. */
+/** Creates an empty temporary folder, which is removed when the process exits at the latest. */
 export function temporaryFolder(): TemporaryFolder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-')));
   const remove = () => {
     const deadline = performance.now() + removeTimeoutMs;
-    // rmSync ends half-way, and without an error, when a file vanishes under it: a program that was stopped may still tidy up.
+    // rmSync stops early without an error when a file disappears meanwhile: a stopped program may
+    // still clean up.
     do rmSync(path, { recursive: true, force: true, maxRetries: 3 });
     while (existsSync(path) && performance.now() < deadline);
     process.off('exit', remove);
@@ -42,15 +42,15 @@ export function temporaryFolder(): TemporaryFolder {
 /** A folder that is removed when the test ends. */
 export interface TextFolder {
   readonly path: string;
-  /** Writes a file, and the folders it lies in. */
+  /** Writes a file, and creates its folders. */
   write(name: string, text: string): void;
-  /** Makes a pipe that nobody writes to. */
+  /** Creates a pipe without a writer. */
   makePipe(name: string): void;
-  /** Makes a link lead elsewhere in one step, as Kubernetes and `ln -sfn` followed by `mv -T` do. */
+  /** Changes a link atomically, as Kubernetes and `ln -sfn` followed by `mv -T` do. */
   swapLink(name: string, target: string): void;
 }
 
-/** Makes one. */
+/** Creates a folder for a test. */
 export function makeTextFolder(t: Test): TextFolder {
   const { path, remove } = temporaryFolder();
   t.teardown(remove);

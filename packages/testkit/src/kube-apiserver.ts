@@ -12,11 +12,11 @@ import { withFreePort } from './tcp.ts';
 
 /** A running etcd of one member. */
 interface Etcd extends ServerProcess {
-  /** Where clients connect. */
+  /** Client URL. */
   readonly url: string;
   /**
-   * Compacts the history up to now, as the API server does every five minutes: requests for older revisions fail with
-   * "compacted".
+   * Compacts the history up to now, as the API server does every five minutes: requests for older
+   * revisions fail with "compacted".
    */
   compact(): Promise<void>;
 }
@@ -36,7 +36,7 @@ function startEtcd(binary: string, folder: string): Promise<Etcd> {
       command: binary,
       args: [
         ...['--data-dir', join(folder, 'etcd'), '--listen-client-urls', url, '--advertise-client-urls', url],
-        // No peer will ever come. The data outlives etcd's process, not the machine: nothing to sync for.
+        // No peers. The data need not survive the machine, so there is no fsync.
         ...['--listen-peer-urls', 'http://127.0.0.1:0', '--unsafe-no-fsync'],
       ],
       ready: () => requestEtcd(`${url}/health`).then(() => {}),
@@ -52,7 +52,7 @@ async function compact(url: string): Promise<void> {
   await requestEtcd(`${url}/v3/kv/compaction`, { revision, physical: true });
 }
 
-/** The part of etcd's answers that is read here. */
+/** Part of a response of etcd. */
 interface EtcdAnswer {
   header?: { revision?: string };
 }
@@ -68,7 +68,7 @@ async function requestEtcd(url: string, body?: object): Promise<EtcdAnswer> {
   return JSON.parse(text) as EtcdAnswer;
 }
 
-/** Somebody whom the API server knows by a token. What they may do is up to RBAC. */
+/** A user with a token. RBAC defines the permissions. */
 interface KubeUser {
   /** `jane`, or `system:serviceaccount:<namespace>:<name>` to stand for a service account. */
   name: string;
@@ -80,19 +80,19 @@ interface KubeUser {
 interface KubeUsers {
   /** For `--token-auth-file`. */
   readonly tokenFile: string;
-  /** @throws Error for a user who was not asked for. */
+  /** @throws Error for an unknown user. */
   tokenFor(name: string): string;
-  /** Path of a kubeconfig that lets in that user. @throws Error as `tokenFor` does. */
+  /** Path of a kubeconfig for that user. @throws Error as `tokenFor` does. */
   kubeconfigFor(name: string): string;
 }
 
-/** Where the API server is, for those who want to connect. */
+/** Address of the API server. */
 interface KubeEndpoint {
   url: string;
   caFile: string;
 }
 
-/** Gives each user a random token and writes the file that tells the API server, below `folder`. */
+/** Creates a random token per user, and their file for the API server below `folder`. */
 function makeKubeUsers(users: readonly KubeUser[], folder: string, endpoint: KubeEndpoint): KubeUsers {
   const tokens = new Map(users.map(({ name }) => [name, randomBytes(16).toString('hex')]));
   const tokenFile = join(folder, 'tokens.csv');
@@ -144,7 +144,10 @@ interface KubectlResult {
 interface KubectlOptions {
   binary: string;
   kubeconfigFile: string;
-  /** Where it may keep what it learns of the API; the caches of the person who runs the tests are left alone. */
+  /**
+   * Where it may keep what it learns of the API; the caches of the person who runs the tests are
+   * left alone.
+   */
   home: string;
   /** Written to its standard input, for `-f -`. */
   input?: string;
@@ -176,15 +179,20 @@ function runKubectl(args: readonly string[], options: KubectlOptions): Promise<K
   });
 }
 
-/** What a test may ask of its API server. */
+/** Options of a test's API server. */
 export interface KubeApiserverOptions {
-  /** People and service accounts besides the administrator, who may do nothing until RBAC lets them. */
+  /**
+   * People and service accounts besides the administrator, who may do nothing until RBAC lets them.
+   */
   users?: readonly KubeUser[];
   /** More arguments for kube-apiserver, such as `['--watch-cache=false']`. */
   args?: readonly string[];
 }
 
-/** A running kube-apiserver with its etcd. No controllers and no nodes: objects are kept, nothing acts on them. */
+/**
+ * A running kube-apiserver with its etcd. No controllers and no nodes: objects are kept, nothing
+ * acts on them.
+ */
 export interface KubeApiserver {
   /** `https://127.0.0.1:<port>`. */
   readonly url: string;
@@ -196,18 +204,22 @@ export interface KubeApiserver {
   tokenFor(user: string): string;
   /** Path of a kubeconfig of `admin` or one of the users asked for. */
   kubeconfigFor(user: string): string;
-  /** Runs kubectl as the administrator, or as somebody else. An exit code other than 0 does not throw. */
+  /**
+   * Runs kubectl as the administrator, or as somebody else. An exit code other than 0 does not
+   * throw.
+   */
   kubectl(args: readonly string[], options?: { input?: string; as?: string }): Promise<KubectlResult>;
   /**
-   * Applies manifests (YAML or JSON, several documents) server-side as the administrator, and waits until the
-   * CustomResourceDefinitions among them are served.
+   * Applies manifests (YAML or JSON, several documents) server-side as the administrator, and waits
+   * until the CustomResourceDefinitions among them are served.
    *
    * @throws Error with kubectl's words when one is refused.
    */
   apply(manifests: string): Promise<void>;
   /**
-   * Forgets the history of all objects. Whoever lists or watches on from before is answered 410, at once with
-   * `args: ['--watch-cache=false']`, else after a restart: the API server's cache remembers recent history.
+   * Forgets the history of all objects. Whoever lists or watches on from before is answered 410, at
+   * once with `args: ['--watch-cache=false']`, else after a restart: the API server's cache
+   * remembers recent history.
    */
   compact(): Promise<void>;
   /** Ends the API server in good order, as a roll-out does: watches end, etcd keeps the objects. */
@@ -225,8 +237,8 @@ export interface KubeApiserver {
 const administrator: KubeUser = { name: 'admin', groups: ['system:masters'] };
 
 /**
- * Starts etcd and kube-apiserver on free loopback ports with RBAC and all default admission, but the one that wants a
- * controller for service accounts. Ready in about three seconds.
+ * Starts etcd and kube-apiserver on free loopback ports with RBAC and all default admission, but
+ * the one that wants a controller for service accounts. Ready in about three seconds.
  *
  * @throws Error when the programs are not installed or do not start; nothing is left running then.
  */

@@ -1,15 +1,15 @@
 import type { KubeApiserver } from './kube-apiserver.ts';
 import { findBinary, startServerProcess } from './processes.ts';
 
-/** What makes a cluster of an API server, but for nodes. */
+/** The controllers and the scheduler of a cluster without nodes. */
 export interface KubeControllers {
-  /** Ends all. Idempotent. */
+  /** Stops all. Idempotent. */
   stop(): Promise<void>;
-  /** What they have written. */
+  /** Their output. */
   logs(): string;
 }
 
-/** Controllers of what our charts have, and of what goes with it. All of them would need half a minute to start. */
+/** The controllers that our charts need. All of them would take half a minute to start. */
 const controllers = [
   ...['deployment-controller', 'replicaset-controller', 'statefulset-controller', 'disruption-controller'],
   ...['endpointslice-controller', 'garbage-collector-controller', 'namespace-controller'],
@@ -18,7 +18,7 @@ const controllers = [
   ...['persistentvolume-binder-controller', 'persistentvolumeclaim-protection-controller'],
 ];
 
-/** Why they cannot be started here; `false` when they can. In CI it is an error. */
+/** Why they cannot be started; `false` when they can. Throws in CI. */
 export function kubeControllersAreMissing(): string | false {
   try {
     findBinary('kube-controller-manager');
@@ -31,7 +31,8 @@ export function kubeControllersAreMissing(): string | false {
 }
 
 /**
- * Starts kube-controller-manager and kube-scheduler for an API server, and waits until both act. They listen on no port.
+ * Starts kube-controller-manager and kube-scheduler for an API server, and waits until both act.
+ * They listen on no port.
  *
  * @throws Error when they are not installed or do not start; nothing is left running then.
  */
@@ -40,14 +41,14 @@ export async function startKubeControllers(kube: KubeApiserver): Promise<KubeCon
   const manager = await startServerProcess({
     command: findBinary('kube-controller-manager'),
     args: [...common, `--controllers=${controllers.join()}`, `--root-ca-file=${kube.caFile}`],
-    // Which two of them make.
+    // Created by two of the controllers.
     ready: () => expectObjects(kube, ['serviceaccount/default', 'configmap/kube-root-ca.crt']),
   });
   try {
     const scheduler = await startServerProcess({
       command: findBinary('kube-scheduler'),
       args: common,
-      // What it finds later it schedules as soon as it can.
+      // Later Pods are scheduled as soon as possible.
       ready: () => Promise.resolve(),
     });
     return {

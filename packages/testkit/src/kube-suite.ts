@@ -3,29 +3,32 @@ import type { Test } from 'tap';
 import { type KubeApiserver, type KubeApiserverOptions, startKubeApiserver } from './kube-apiserver.ts';
 import { findBinary, isExecutable } from './processes.ts';
 
-/** The programs that make a Kubernetes API server for tests: absolute paths. */
+/** Absolute paths of the programs of a Kubernetes API server. */
 export interface KubeBinaries {
   readonly etcd: string;
   readonly kubeApiserver: string;
   readonly kubectl: string;
 }
 
-/** The programs, or a sentence that says what is missing and how to get it. */
+/** The programs, or a sentence that says what is missing and how to install it. */
 export type KubeAvailability = { ok: true; binaries: KubeBinaries } | { ok: false; reason: string };
 
-/** What the search looks at besides `.tools/bin`. */
+/** Where to search besides `.tools/bin`. */
 interface SearchOptions {
-  /** A folder with all three, such as controller-runtime's setup-envtest makes; default `KUBEBUILDER_ASSETS`. */
+  /**
+   * A folder with all three, as of controller-runtime's setup-envtest. Default
+   * `KUBEBUILDER_ASSETS`.
+   */
   assets?: string | undefined;
   /** Default `PATH`. */
   searchPath?: string | undefined;
 }
 
-/** Says whether this machine has what `startKubeApiserver` needs: in `KUBEBUILDER_ASSETS`, `.tools/bin` or along PATH. */
+/** Searches the programs of `startKubeApiserver` in `KUBEBUILDER_ASSETS`, `.tools/bin` and PATH. */
 export function kubeAvailability(options: SearchOptions = {}): KubeAvailability {
   const { assets = process.env.KUBEBUILDER_ASSETS, searchPath } = options;
   try {
-    // Whoever sets the variable means these and no others: a mix of versions would be a puzzle.
+    // No fallback when the variable is set: versions must not be mixed.
     const find = (name: string) =>
       assets === undefined || assets === '' ? findBinary(name, searchPath) : findIn(assets, name);
     return {
@@ -44,8 +47,8 @@ function findIn(assets: string, name: string): string {
 }
 
 /**
- * A test with a Kubernetes API server of its own, which its subtests share. Where the programs for it are not
- * installed the test is skipped and says what was left out and why; in CI (`CI=true`) that is a failure.
+ * A test with a Kubernetes API server that its subtests share. Without the programs the test is
+ * skipped with a reason; in CI (`CI=true`) it fails.
  */
 export function kubeSuite(
   t: Test,

@@ -3,27 +3,27 @@ import type { ConnectionOptions } from 'node:tls';
 import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
 import { sendTcp, withFreePort } from './tcp.ts';
 
-/** PEM files of a memcached that speaks TLS. */
+/** PEM files of a memcached with TLS. */
 interface MemcachedTls {
   certFile: string;
   keyFile: string;
-  /** Clients must show a certificate that this CA signed; absent when they need none. */
+  /** Authority of client certificates, which are required when it is set. */
   caFile?: string;
 }
 
-/** What a test may ask of its memcached. */
+/** Options of a test's memcached. */
 export interface MemcachedOptions {
-  /** Listen there; a free port when absent. For a server that comes back where it was. */
+  /** Port, for a server that restarts at the same address. Default: a free one. */
   port?: number;
   /** More arguments, such as `['-m', '1']`. */
   args?: readonly string[];
-  /** Speak TLS, and only TLS. */
+  /** Serve TLS only. */
   tls?: MemcachedTls;
 }
 
 /** A running memcached. */
 export interface Memcached extends ServerProcess {
-  /** Always the loopback address. */
+  /** The loopback address. */
   readonly host: string;
   readonly port: number;
   /** `host:port`. */
@@ -31,9 +31,10 @@ export interface Memcached extends ServerProcess {
 }
 
 /**
- * Starts an empty memcached and waits until it tells its version.
+ * Starts an empty memcached and waits until it responds with its version.
  *
- * @throws Error when memcached is not installed, cannot speak TLS where that is asked for, or does not start.
+ * @throws Error when memcached is not installed, cannot speak TLS where that is asked for, or does
+ * not start.
  */
 export function startMemcached(options: MemcachedOptions = {}): Promise<Memcached> {
   const binary = findBinary('memcached');
@@ -41,7 +42,7 @@ export function startMemcached(options: MemcachedOptions = {}): Promise<Memcache
   const start = async (port: number): Promise<Memcached> => {
     const server = await startServerProcess({
       command: binary,
-      // memcached refuses to run as root without a user to become.
+      // memcached refuses to run as root without a user to switch to.
       args: [
         ...['-l', '127.0.0.1', '-p', String(port), '-U', '0', '-u', 'nobody'],
         ...(tls === undefined ? [] : tlsArguments(tls)),
@@ -59,12 +60,13 @@ export function startMemcached(options: MemcachedOptions = {}): Promise<Memcache
 
 function tlsArguments({ certFile, keyFile, caFile }: MemcachedTls): string[] {
   const pair = `ssl_chain_cert=${certFile},ssl_key=${keyFile}`;
-  // Mode 2 wants a certificate of every client.
+  // Mode 2 requires client certificates.
   const clients = caFile === undefined ? '' : `,ssl_ca_cert=${caFile},ssl_verify_mode=2`;
   return ['-Z', '-o', `${pair}${clients}`];
 }
 
 function tlsOptions({ certFile, keyFile }: MemcachedTls): ConnectionOptions {
-  // The server's own pair serves as the client's: the same CA signed it. Who the server is, is not what is asked here.
+  // The server's pair serves as the client's: it has the same CA. The server's identity does not
+  // matter here.
   return { cert: readFileSync(certFile), key: readFileSync(keyFile), rejectUnauthorized: false };
 }

@@ -16,21 +16,21 @@ import postgres from 'postgres';
 import { awaitUntil } from './await-until.ts';
 import { temporaryFolder } from './folders.ts';
 
-/** What the tests of a checkout keep from run to run; `make clean` removes it. */
+/** Cache of the tests of a checkout; `make clean` removes it. */
 const keptFolder = join(import.meta.dirname, '../../../.tap');
 
-/** Copying 40 MB takes a tenth of a second; a machine may be busy, and its disk full. */
 const copyTimeoutMs = 60_000;
 
 /**
- * Puts a new cluster without a password into an empty folder, where `startEmbeddedPostgres` finds it. Making one takes half a
- * second of CPU time, and a hundred files of tests want one each: the first is kept, and all others are copies of it.
+ * Puts a new cluster without a password into an empty folder, for `startEmbeddedPostgres`. Creating
+ * one takes half a second of CPU time, and a hundred test files need one each, so all are copies of
+ * a cached one.
  */
 async function putNewCluster(folder: string): Promise<void> {
   const account = serverAccount();
   const { initdb, postgres } = await findBinaries();
   const { size, mtimeMs } = await stat(postgres);
-  // Of these programs, and readable by this user.
+  // Specific to these programs and this user.
   const kept = join(keptFolder, `postgres-${size}-${Math.trunc(mtimeMs)}-${process.getuid?.() ?? 0}`);
   if (existsSync(kept)) {
     if (account) await chown(folder, account.uid, account.gid);
@@ -40,51 +40,55 @@ async function putNewCluster(folder: string): Promise<void> {
   await keep(cluster, kept);
 }
 
-/** Under another name until it is whole: a test that runs at the same time may look. */
+/** Renamed when complete: another test may look at the same time. */
 async function keep(cluster: string, kept: string): Promise<void> {
   await mkdir(keptFolder, { recursive: true });
   const unfinished = `${kept}.${process.pid}`;
   await copyFolder(cluster, unfinished);
   await rename(unfinished, kept).catch(async (error: unknown) => {
     await rm(unfinished, { recursive: true, force: true });
-    // That test may have kept one as well.
+    // The other test may have cached one as well.
     if (!existsSync(kept)) throw error;
   });
 }
 
-/** With owners and modes, on which PostgreSQL insists. */
+/** Preserves owners and modes, which PostgreSQL checks. */
 async function copyFolder(from: string, to: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', from, to], { timeout: copyTimeoutMs });
 }
 
-/** A database of its own for one test. */
+/** A database of one test. */
 export interface TestDatabase {
   /** Connection string of a superuser. */
   readonly url: string;
-  /** Cuts off whoever is connected, and drops it. Idempotent. */
+  /** Disconnects clients and drops the database. Idempotent. */
   drop(): Promise<void>;
 }
 
-/** A running PostgreSQL that keeps nothing. */
+/** A running PostgreSQL without durability. */
 export interface TestPostgres {
   readonly host: string;
   readonly port: number;
   /** Creates an empty database. */
   createDatabase(): Promise<TestDatabase>;
   /**
-   * Creates a database like one that `prepare` has filled. `prepare` runs once per server and `name`; the copies are quick.
+   * Creates a database like one that `prepare` has filled. `prepare` runs once per server and
+   * `name`; the copies are quick.
    */
   createDatabaseFrom(name: string, prepare: (url: string) => Promise<void>): Promise<TestDatabase>;
-  /** Creates an empty database of that name, with a role of the same name that owns it and is no superuser. */
+  /**
+   * Creates an empty database of that name, owned by a role of the same name that is not a
+   * superuser.
+   */
   createOwnedDatabase(name: string, password: string): Promise<void>;
-  /** From then on whoever asks for TLS gets it, with this certificate (PEM). */
+  /** Offers TLS from now on, with this certificate (PEM). */
   speakTls(pair: { readonly cert: string; readonly key: string }): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Starts a PostgreSQL without durability. It takes about half a second: start one for a file of tests and give each test a
- * database of its own.
+ * Starts a PostgreSQL without durability. It takes about half a second: start one for a file of
+ * tests and give each test a database of its own.
  */
 export async function startPostgres(options: { maxConnections?: number } = {}): Promise<TestPostgres> {
   const folder = temporaryFolder();
@@ -112,12 +116,12 @@ export async function startPostgres(options: { maxConnections?: number } = {}): 
       return create(template);
     },
     async createOwnedDatabase(name, password) {
-      // The password can be no parameter of that statement.
+      // That statement does not accept parameters.
       await admin`create role ${admin(name)} login password ${admin.unsafe(`'${password.replaceAll("'", "''")}'`)}`;
       await admin`create database ${admin(name)} owner ${admin(name)}`;
     },
     async speakTls({ cert, key }) {
-      // The server may run as somebody else: it writes files of its own, in its folder of data.
+      // The server may run as another user, with files in its data folder.
       for (const [file, pem] of [
         ['server.crt', cert],
         ['server.key', key],
@@ -137,10 +141,10 @@ export async function startPostgres(options: { maxConnections?: number } = {}): 
   };
 }
 
-/** Two who choose the same port at the same moment are rare; three times in a row it is a different problem. */
+/** Two processes rarely choose the same port; three times in a row indicates another problem. */
 const attempts = 3;
 
-/** Again when somebody else has taken the port that was free a moment before. */
+/** Retries when another process has taken the port meanwhile. */
 async function startServer(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   for (let attempt = 1; ; attempt += 1) {
     try {

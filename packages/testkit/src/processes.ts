@@ -5,41 +5,46 @@ import { delimiter, join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A program that a test started. */
+/** A program started by a test. */
 export interface ServerProcess {
-  /** What it has written to stdout and stderr so far, bounded. */
+  /** Its output so far (stdout and stderr), truncated. */
   logs(): string;
-  /** False once it has ended, whoever ended it. */
+  /** False once it has ended. */
   isRunning(): boolean;
-  /** Asks it to end (SIGTERM), kills it when it does not, and resolves when it is gone. Idempotent. */
+  /** Sends SIGTERM, then SIGKILL if needed; resolves when it has ended. Idempotent. */
   stop(): Promise<void>;
-  /** Ends it at once, as a crash would (SIGKILL). */
+  /** Sends SIGKILL, as in a crash. */
   kill(): Promise<void>;
 }
 
-/** How a program is started and how one sees that it answers. */
+/** How to start a program, and to detect that it is ready. */
 export interface ServerProcessOptions {
   command: string;
   args: readonly string[];
-  /** Its environment, all of it; that of this process when absent. Unlike arguments, others on the machine do not see it. */
+  /**
+   * Its complete environment; that of this process when absent. Unlike arguments, other users
+   * cannot see it.
+   */
   env?: Readonly<Record<string, string>>;
-  /** Tried again and again until it does not throw: the program is ready then. */
+  /** Repeated until it does not throw: then the program is ready. */
   ready: () => Promise<void>;
-  /** Default 60000: a cold Envoy takes 3 s on a busy machine with two cores, and one that stalls takes longer. */
+  /** Default 60000: a cold Envoy takes 3 s on a busy machine with two cores. */
   readyTimeoutMs?: number;
 }
 
-/** Enough to see why a server did not start; a chatty one must not fill the memory of the test. */
+/** Maximum length of the output. */
 const maxLogChars = 1_000_000;
 
-/** How long a server may take to end by itself before it is killed. */
+/** Time for a server to end before it is killed. */
 const stopTimeoutMs = 30_000;
 
 /**
- * Runs the program and ends it when standard input closes, or with the signal that is named there. Node closes that pipe in
- * stop(); the kernel closes it when the test process dies, however it dies. An exit handler in Node would not survive SIGKILL, so
- * servers would be left over. The shell ends once it has waited for the program: its ports are free by then, and whoever starts it
- * again where it was finds them so. That its output is closed would say less: the kernel closes that before its sockets.
+ * Runs the program and ends it when standard input closes, or with the signal that is named there.
+ * Node closes that pipe in stop(); the kernel closes it when the test process dies, however it
+ * dies. An exit handler in Node would not survive SIGKILL, so servers would be left over. The shell
+ * ends once it has waited for the program: its ports are free by then, and whoever starts it again
+ * where it was finds them so. That its output is closed would say less: the kernel closes that
+ * before its sockets.
  */
 const watchdogScript = `
 exec 3<&0 </dev/null
@@ -55,13 +60,15 @@ exit $status
 `;
 
 /**
- * Starts a program and waits until it answers.
+ * Starts a program and waits until it is ready.
  *
- * @throws Error with the program's output when it ends before it answers or does not answer in time; nothing is left running.
+ * @throws Error with the program's output when it ends before it answers or does not answer in
+ * time; nothing is left running.
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   const { command, args, env, ready, readyTimeoutMs = 60_000 } = options;
-  // A process group of its own: a Ctrl-C in the terminal reaches the test first, and kill() reaches the server.
+  // A process group of its own: a Ctrl-C in the terminal reaches the test first, and kill() reaches
+  // the server.
   const child = spawn('/bin/sh', ['-c', watchdogScript, 'sh', command, ...args], {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -91,7 +98,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
       if (isRunning()) {
         child.stdin.end('KILL\n');
         await endsWithin(exited, stopTimeoutMs);
-        // The shell, should it hang, and what the program started.
+        // The shell and the processes that the program started.
         killGroup(child);
       }
       await closed;
@@ -135,18 +142,17 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-/** What a program did. */
+/** Result of a program. */
 export interface ProgramResult {
-  /** Null when it had to be killed. */
+  /** Null when it was killed. */
   readonly exitCode: number | null;
   readonly output: string;
   readonly errors: string;
 }
 
-/** No command of ours runs longer by itself. */
 const killAfterMs = 60_000;
 
-/** Runs a TypeScript program in a process of its own until it ends; of the environment it gets PATH and `env`. */
+/** Runs a TypeScript program in a process until it ends, with PATH and `env` as its environment. */
 export async function runProgram(
   file: string,
   args: readonly string[],
@@ -166,7 +172,7 @@ export async function runProgram(
   return { exitCode, output, errors };
 }
 
-/** The `.tools/bin` folder of this checkout, where hack/setup.sh links what it fetched. */
+/** The `.tools/bin` folder of this checkout, with the programs that hack/setup.sh installed. */
 const toolsFolder = resolve(import.meta.dirname, '../../../.tools/bin');
 
 /**

@@ -2,7 +2,7 @@ import { awaitUntil } from './await-until.ts';
 import { type Redis, type RedisReply, type RedisTls, redisCommand, startRedis } from './redis.ts';
 import { withFreePort } from './tcp.ts';
 
-/** What a test may ask of its cluster. */
+/** Options of a test's cluster. */
 export interface RedisClusterOptions {
   /** Nodes that hold slots, default 3. */
   readonly masters?: number;
@@ -23,7 +23,11 @@ interface RedisClusterNode extends Redis {
   /** Where the nodes talk to one another. */
   readonly busPort: number;
   readonly pid: number;
-  /** Runs a command on this node; it does not follow redirections. @throws Error with the words of Redis when it refuses. */
+  /**
+   * Runs a command on this node; it does not follow redirections.
+   *
+   * @throws Error with the words of Redis when it refuses.
+   */
   command(...words: string[]): Promise<RedisReply>;
 }
 
@@ -50,7 +54,10 @@ export interface RedisCluster {
   moveSlot(slot: number, from: number, to: number): Promise<void>;
   /** Kills a master, as a crash would; its replica knows nothing of it for a while. */
   stopNode(master: number): Promise<void>;
-  /** Has a master stand still, as one whose machine hangs: it answers nothing, and its connections stay. */
+  /**
+   * Has a master stand still, as one whose machine hangs: it answers nothing, and its connections
+   * stay.
+   */
   pauseNode(master: number): void;
   resumeNode(master: number): void;
   /** Makes the replica of a master the master, at once and whatever became of the old one. */
@@ -63,20 +70,24 @@ export interface RedisCluster {
 const slotCount = 16_384;
 
 /**
- * So long that no test meets a failover that it did not ask for: a node of a busy machine may stand still for a second.
- * Tests call for a failover by `promoteReplica`.
+ * So long that no test meets a failover that it did not ask for: a node of a busy machine may stand
+ * still for a second. Tests call for a failover by `promoteReplica`.
  */
 const nodeTimeoutMs = 30_000;
 
-/** A failover that is asked for may come to nothing, which Redis notices after 5 s: it is asked again before. */
+/**
+ * A failover that is asked for may come to nothing, which Redis notices after 5 s: it is asked
+ * again before.
+ */
 const failoverTimeoutMs = 2_000;
 
 /** Redis keeps a new cluster closed for 2 s; a busy machine takes its time as well. */
 const readyTimeoutMs = 20_000;
 
 /**
- * Starts a cluster and waits until every node serves and knows all others, which Redis takes 2 s for. A slot without a
- * node takes nothing with it (`cluster-require-full-coverage no`) unless `args` say otherwise.
+ * Starts a cluster and waits until every node serves and knows all others, which Redis takes 2 s
+ * for. A slot without a node takes nothing with it (`cluster-require-full-coverage no`) unless
+ * `args` say otherwise.
  *
  * @throws Error when redis-server is not installed or does not start; nothing is left running.
  */
@@ -197,12 +208,14 @@ function operate(
         await source.command('MIGRATE', ...to, ...auth, 'KEYS', ...keys.map(String));
       },
       async finish() {
-        // The new owner first: were it the old one, both would send clients to the other for a moment.
+        // The new owner first: were it the old one, both would send clients to the other for a
+        // moment.
         const others = masters.filter((node) => node !== source && node !== target && node.isRunning());
         for (const node of [target, source, ...others]) {
           await node.command('CLUSTER', 'SETSLOT', String(slot), 'NODE', target.id);
         }
-        // A node that has not heard of the newest epoch would take the next slot at an epoch too low, and lose it again.
+        // A node that has not heard of the newest epoch would take the next slot at an epoch too
+        // low, and lose it again.
         await awaitUntil(() => knowEpochOf(target, [source, ...others]), {
           what: 'all nodes to know the epoch of the new owner',
           timeoutMs: readyTimeoutMs,
@@ -243,7 +256,10 @@ function operate(
   };
 }
 
-/** Whether nodes give a node the epoch that it gives itself. Epochs decide whose slot it is when two claim it. */
+/**
+ * Whether nodes give a node the epoch that it gives itself. Epochs decide whose slot it is when two
+ * claim it.
+ */
 async function knowEpochOf(node: RedisClusterNode, others: readonly RedisClusterNode[]): Promise<boolean> {
   const epochs = await Promise.all(
     [node, ...others].map(async ({ command }) => epochIn(String(await command('CLUSTER', 'NODES')), node.id)),

@@ -6,7 +6,7 @@ import { findBinary, type ServerProcess, startServerProcess } from './processes.
 import { type Redis, type RedisReply, type RedisTls, redisCommand, startRedis } from './redis.ts';
 import { withFreePort } from './tcp.ts';
 
-/** What a test may ask of its sentinels. */
+/** Options of a test's sentinels. */
 export interface RedisSentinelsOptions {
   /** How many, default 1. */
   readonly sentinels?: number;
@@ -47,9 +47,15 @@ export interface RedisSentinels {
   replica(): Promise<SentinelServer>;
   /** Resolves once the replica has all that was written to the primary so far. */
   replicated(): Promise<void>;
-  /** Makes the replica the primary, whether the old one is still there or not; resolves once the first sentinel names it. */
+  /**
+   * Makes the replica the primary, whether the old one is still there or not; resolves once the
+   * first sentinel names it.
+   */
   failover(): Promise<void>;
-  /** Makes one server the other's replica, as the sentinels do ten seconds after a failover; resolves once they know it. */
+  /**
+   * Makes one server the other's replica, as the sentinels do ten seconds after a failover;
+   * resolves once they know it.
+   */
   follow(replica: SentinelServer, primary: SentinelServer): Promise<void>;
   stop(): Promise<void>;
 }
@@ -57,8 +63,8 @@ export interface RedisSentinels {
 const master = 'mymaster';
 
 /**
- * So long that no test meets a failover that it did not ask for: a server on a busy machine may stand still for a
- * second. Tests call for one by `failover`.
+ * So long that no test meets a failover that it did not ask for: a server on a busy machine may
+ * stand still for a second. Tests call for one by `failover`.
  */
 const downAfterMs = 60_000;
 
@@ -72,7 +78,9 @@ const infoPeriodMs = 1_000;
 const publishPeriodMs = 2_000;
 const meetingPeriodMs = 100;
 
-/** A busy machine takes its time; idle, all is there in a second and a failover takes one or two. */
+/**
+ * A busy machine takes its time; idle, all is there in a second and a failover takes one or two.
+ */
 const patienceMs = 30_000;
 
 /**
@@ -194,7 +202,10 @@ function sentinelConfig(
   ].join('\n');
 }
 
-/** Waits until every sentinel knows the replica, so that it can be promoted, and all the other sentinels. */
+/**
+ * Waits until every sentinel knows the replica, so that it can be promoted, and all the other
+ * sentinels.
+ */
 async function knowEachOther(sentinels: readonly Sentinel[]): Promise<void> {
   await awaitUntil(
     async () => {

@@ -6,36 +6,36 @@ import { temporaryFolder } from './folders.ts';
 import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
 import { sendTcp, withFreePort } from './tcp.ts';
 
-/** Files that make a Redis speak TLS. */
+/** PEM files of a Redis with TLS. */
 export interface RedisTls {
   certFile: string;
   keyFile: string;
-  /** Clients must show a certificate that this CA signed. */
+  /** Authority of client certificates, which are required. */
   caFile: string;
 }
 
-/** What a test may ask of its Redis. */
+/** Options of a test's Redis. */
 export interface RedisOptions {
-  /** Listen there; a free port when absent. For a server that comes back where it was. */
+  /** Port, for a server that restarts at the same address. Default: a free one. */
   port?: number;
   /** More arguments for redis-server, such as `['--maxmemory', '10mb']`. */
   args?: readonly string[];
-  /** Listen on a unix socket as well. */
+  /** Listen on a Unix socket as well. */
   unixSocket?: boolean;
   /** Password of the default user. */
   password?: string;
-  /** Speak TLS, and only TLS, on `port`; clients need a certificate, too. */
+  /** Serve TLS only on `port`; clients need a certificate. */
   tls?: RedisTls;
 }
 
 /** A running redis-server. */
 export interface Redis extends ServerProcess {
-  /** Always the loopback address. */
+  /** The loopback address. */
   readonly host: string;
   readonly port: number;
   /** `host:port`. */
   readonly address: string;
-  /** Path of the unix socket; empty when none was asked for. */
+  /** Path of the Unix socket; empty without one. */
   readonly socketPath: string;
 }
 
@@ -113,12 +113,13 @@ async function ping(port: number, { password, tls }: RedisOptions): Promise<void
 }
 
 function tlsOptions({ certFile, keyFile, caFile }: RedisTls): ConnectionOptions {
-  // The server's own pair serves as the client's: the same CA signed it, and the name is not what is tested here.
+  // The server's own pair serves as the client's: the same CA signed it, and the name is not what
+  // is tested here.
   const read = (file: string) => readFileSync(file);
   return { cert: read(certFile), key: read(keyFile), ca: read(caFile), checkServerIdentity: () => undefined };
 }
 
-/** Where a command goes, and what has to be shown there. */
+/** Address and credentials of a server. */
 export interface RedisTarget {
   readonly host: string;
   readonly port: number;
@@ -126,16 +127,17 @@ export interface RedisTarget {
   readonly tls?: RedisTls | undefined;
 }
 
-/** What Redis answers. */
+/** A reply of Redis. */
 export type RedisReply = string | number | null | readonly RedisReply[];
 
-/** How long a server on this machine may take to answer. */
+/** Time for a local server to respond. */
 const answerTimeoutMs = 10_000;
 
 /**
- * Runs one command on a connection of its own, as an administrator would by hand.
+ * Runs one command on a new connection.
  *
- * @throws Error with the words of Redis when it refuses, or when the connection fails or stays silent.
+ * @throws Error with the words of Redis when it refuses, or when the connection fails or stays
+ * silent.
  */
 export async function redisCommand(target: RedisTarget, ...words: string[]): Promise<RedisReply> {
   const { password } = target;
@@ -172,7 +174,8 @@ function exchange(target: RedisTarget, commands: readonly (readonly string[])[])
 
 function connectTo({ host, port, tls }: RedisTarget) {
   if (tls === undefined) return createConnection({ host, port });
-  // The server's own pair serves as the client's: the same authority signed it, and the name is not what is tested here.
+  // The server's own pair serves as the client's: the same authority signed it, and the name is not
+  // what is tested here.
   const [cert, key, ca] = [tls.certFile, tls.keyFile, tls.caFile].map((file) => readFileSync(file));
   return connectTls({ host, port, cert, key, ca, checkServerIdentity: () => undefined });
 }

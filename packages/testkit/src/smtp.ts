@@ -3,21 +3,27 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { awaitUntil } from './await-until.ts';
 
-/** A mail as the server got it. */
+/** A received mail. */
 export interface ReceivedMail {
   /** Sender and recipients of the envelope. */
   readonly from: string;
   readonly to: readonly string[];
-  /** All values of a header, in order; names in lower case, lines unfolded, encoded words decoded. */
+  /**
+   * All values of a header, in order; names in lower case, lines unfolded, encoded words decoded.
+   */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly subject: string;
   /** The body, decoded. */
   readonly html: string;
-  /** As it came. */
+  /** The source text. */
   readonly raw: string;
 }
 
-/** Reads a mail of one part: headers and body. @see RFC 5322 https://www.rfc-editor.org/rfc/rfc5322 */
+/**
+ * Reads a mail of one part: headers and body.
+ *
+ * @see RFC 5322 https://www.rfc-editor.org/rfc/rfc5322
+ */
 export function parseMail(
   raw: string,
   envelope: { readonly from: string; readonly to: readonly string[] },
@@ -64,28 +70,28 @@ function decodeQuotedPrintable(text: string): string {
   return Buffer.from(bytes, 'latin1').toString('utf8');
 }
 
-/** What a test may ask of its mail server. */
+/** Options of a test's mail server. */
 export interface SmtpOptions {
-  /** Offer sign-in, and take mail from nobody else. */
+  /** Credentials that are required to send mail. */
   readonly auth?: { readonly user: string; readonly pass: string };
   /** Address of loopback to listen on; default 127.0.0.1. */
   readonly host?: string;
-  /** Offer STARTTLS with this certificate, in PEM, and sign-in only after it. Default none: all is in clear text. */
+  /** Offer STARTTLS with this PEM certificate, and sign-in only afterwards. Default: plaintext. */
   readonly tls?: {
     readonly cert: string;
     readonly key: string;
-    /** Speak TLS from the first byte in place of STARTTLS. */
+    /** Use TLS from the first byte instead of STARTTLS. */
     readonly implicit?: boolean;
   };
 }
 
-/** A mail, and how it came. */
+/** A received mail and its connection. */
 interface SmtpMail extends ReceivedMail {
-  /** By TLS? */
+  /** Whether it was sent over TLS. */
   readonly encrypted: boolean;
 }
 
-/** A running SMTP server that keeps what it is given. */
+/** A running SMTP server that keeps received mails. */
 export interface Smtp {
   readonly host: string;
   readonly port: number;
@@ -93,9 +99,9 @@ export interface Smtp {
   mails(): readonly SmtpMail[];
   /** The newest mail to an address, once there are `count` of them (default 1). */
   mailTo(address: string, count?: number): Promise<SmtpMail>;
-  /** From now on mails are refused with this message; undefined takes them again. */
+  /** Refuses mails with this message from now on; undefined accepts them again. */
   refuse(message: string | undefined): void;
-  /** From now on mails are taken in and not answered; false answers those that wait, too. */
+  /** Accepts mails without a response from now on; false also sends the pending responses. */
   hold(holds: boolean): void;
   stop(): Promise<void>;
 }
@@ -134,7 +140,7 @@ export async function startSmtp({ auth, host = '127.0.0.1', tls }: SmtpOptions =
       });
     },
   });
-  // Clients that go away in the middle are part of some tests.
+  // Some tests have clients that disconnect early.
   server.on('error', () => undefined);
   server.listen(0, host);
   await once(server.server, 'listening');

@@ -6,7 +6,8 @@ import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 const responseTimeoutMs = 10_000;
 
 /**
- * Sends a text over a new connection (TLS with `tls`) and resolves with the first chunk of the response.
+ * Sends a text over a new connection (TLS with `tls`) and resolves with the first chunk of the
+ * response.
  *
  * @throws Error when the connection fails, ends or has no response within ten seconds.
  */
@@ -26,12 +27,15 @@ export function sendTcp(text: string, target: NetConnectOpts, tls?: ConnectionOp
 }
 
 /**
- * Below the ephemeral ports that systems assign to outgoing connections and to port 0: one of those may be taken before a
- * program listens.
+ * Below the ephemeral ports that systems assign to outgoing connections and to port 0: one of those
+ * may be taken before a program listens.
  */
 const range = { first: 11_000, count: 20_000 };
 
-/** Concurrent test files use separate parts of the range, so that none takes a port that another is about to listen on. */
+/**
+ * Concurrent test files use separate parts of the range, so that none takes a port that another is
+ * about to listen on.
+ */
 const parts = 4;
 
 const maxTries = 20;
@@ -40,8 +44,8 @@ const maxTries = 20;
 let next: number | undefined;
 
 /**
- * A TCP port that was free a moment ago on every address. Only for programs that cannot use port 0; another process may
- * take it first, so callers retry on a collision.
+ * A TCP port that was free a moment ago on every address. Only for programs that cannot use port 0;
+ * another process may take it first, so callers retry on a collision.
  */
 export async function freePort(): Promise<number> {
   const count = range.count / parts;
@@ -70,10 +74,15 @@ export async function isFree(port: number): Promise<boolean> {
   return true;
 }
 
-/** Two processes rarely choose the same port at the same moment; three times in a row indicates another problem. */
+/**
+ * Two processes rarely choose the same port at the same moment; three times in a row indicates
+ * another problem.
+ */
 const attempts = 3;
 
-/** Starts a program on a free port, and retries on another one when the port was taken meanwhile. */
+/**
+ * Starts a program on a free port, and retries on another one when the port was taken meanwhile.
+ */
 export async function withFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

@@ -1,30 +1,30 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-/** A message as it arrived at the gateway. */
+/** A received message. */
 interface ArrivedText {
-  /** Of the request, account included. */
+  /** Path of the request, including the account. */
   readonly path: string;
   readonly authorization: string | undefined;
   /** Members of the form, by their names in Twilio's API. */
   readonly form: Readonly<Record<string, string>>;
 }
 
-/** What the gateway says next: the default accepts. */
+/** A response of the gateway. Default: accepted. */
 interface TwilioAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** A gateway for text messages that speaks as Twilio does, and delivers to the test. */
+/** A text message gateway with Twilio's API. */
 export interface FakeTwilio {
   /** Base URL of its API. */
   readonly url: string;
-  /** All messages that arrived, refused ones too, oldest first. */
+  /** Received messages, including refused ones, oldest first. */
   readonly texts: readonly ArrivedText[];
-  /** What it answers from now on. */
+  /** Sets the response from now on. */
   answer(answer: TwilioAnswer): void;
-  /** Closes it together with its connections. Idempotent. */
+  /** Closes it with its connections. Idempotent. */
   stop(): Promise<void>;
 }
 

@@ -16,7 +16,10 @@ const documentStart = /^---(?=[ \t\r\n]|$)/gm;
 /** A directive belongs to the document after it, which begins at the next `---`. */
 const directive = /^%/m;
 
-/** Splits a text into its documents, so that they can be parsed one at a time. A text with directives is not split. */
+/**
+ * Splits a text into its documents, so that they can be parsed one at a time. A text with
+ * directives is not split.
+ */
 export function splitDocuments(text: string): YamlPart[] {
   if (directive.test(text)) return [{ text, linesBefore: 0 }];
   const starts = [0, ...[...text.matchAll(documentStart)].map(({ index }) => index), text.length];
@@ -89,7 +92,10 @@ export class YamlDocument {
     this.#findTree = findTree;
   }
 
-  /** Position of the field at a JSON path, or of its nearest ancestor when it is missing or behind an alias. */
+  /**
+   * Position of the field at a JSON path, or of its nearest ancestor when it is missing or behind
+   * an alias.
+   */
   positionOf(wanted: string): Position {
     const tree = this.#findTree();
     let nearest: { length: number; node: number } = { length: -1, node: 0 };
@@ -103,7 +109,10 @@ export class YamlDocument {
     return tree.position(nearest.node) ?? { line: 1, column: 1 };
   }
 
-  /** Visits scalars without quotes, keys included. The content of an alias is visited where it is defined only. */
+  /**
+   * Visits scalars without quotes, keys included. The content of an alias is visited where it is
+   * defined only.
+   */
   visitPlainScalars(visit: (text: string, locate: () => Located) => void): void {
     const tree = this.#findTree();
     if (tree === undefined || tree.size === 0) return;
@@ -163,7 +172,10 @@ export type ParsedNode =
   | { readonly ok: true; readonly root: YamlNode | undefined }
   | { readonly ok: false; readonly error: YamlError };
 
-/** Parses a text of at most one document into nodes with positions. Tags are an error; merge keys are ordinary keys. */
+/**
+ * Parses a text of at most one document into nodes with positions. Tags are an error; merge keys
+ * are ordinary keys.
+ */
 export function parseNode(text: string, { maxDepth }: { readonly maxDepth: number }): ParsedNode {
   const lines = new LineIndex(text);
   try {

@@ -19,12 +19,15 @@ export type FirstDocument =
 const maxTextLength = 64 * 1024 * 1024;
 
 /**
- * Most tokens of a text that is parsed in one piece, where each may cost an event of some 130 bytes. A file with a
- * top-level list of descriptors is parsed in pieces and may have more.
+ * Most tokens of a text that is parsed in one piece, where each may cost an event of some 130
+ * bytes. A file with a top-level list of descriptors is parsed in pieces and may have more.
  */
 const maxTokens = 4_000_000;
 
-/** Deepest nesting of collections; keeps every recursion over the tree far from the end of the stack. */
+/**
+ * Deepest nesting of collections; keeps every recursion over the tree far from the end of the
+ * stack.
+ */
 export const maxDepth = 100;
 
 /** Parses the first document of a text that may be large. What follows it need not be YAML. */
@@ -79,7 +82,9 @@ function firstYamlDocument(text: string): string {
 /** Whether lines are blank, comments or directives only, so that the document has not begun. */
 const isPreamble = (text: string) => /^\uFEFF?(?:[ \t]*(?:[#%][^\n\r]*)?[\n\r]+)*$/.test(text);
 
-/** Whether a text that starts with a document marker has more than markers, comments and directives. */
+/**
+ * Whether a text that starts with a document marker has more than markers, comments and directives.
+ */
 const hasYamlContent = (text: string) =>
   /^(?:---[ \t]+[^\s#]|(?!(?:---|\.\.\.)(?:\s|$))[ \t]*[^\s#%])/m.test(text);
 
@@ -89,8 +94,8 @@ const colon = 58;
 const question = 63;
 
 /**
- * An upper bound of the collections and scalars in a text, found without parsing: each of them needs a line end or an
- * indicator of its own. Stops counting above `limit`.
+ * An upper bound of the collections and scalars in a text, found without parsing: each of them
+ * needs a line end or an indicator of its own. Stops counting above `limit`.
  */
 function countYamlTokens(text: string, limit: number): number {
   let count = 0;

@@ -32,13 +32,16 @@ const supportedTags: ReadonlySet<string> = new Set(
 export interface NodeTableOptions {
   /** Accepts the tags of the YAML 1.1 core types. Default true. */
   readonly tags?: boolean | undefined;
-  /** Expected number of nodes; the table grows beyond it. Default: an estimate from the length of the text. */
+  /**
+   * Expected number of nodes; the table grows beyond it. Default: an estimate from the length of
+   * the text.
+   */
   readonly capacity?: number;
 }
 
 /**
- * Nodes of one document by number, in the order of the text. Filled from the parser's events, in one or more pieces. A
- * row is a tenth of the size of an event.
+ * Nodes of one document by number, in the order of the text. Filled from the parser's events, in
+ * one or more pieces. A row is a tenth of the size of an event.
  */
 export class NodeTable {
   readonly source: string;
@@ -48,7 +51,10 @@ export class NodeTable {
   kinds: Uint8Array;
   /** Offset of the scalar, collection or alias; -1 for an empty scalar. */
   starts: Int32Array;
-  /** End offset of a scalar; the node an alias refers to; the node after the last one inside a collection. */
+  /**
+   * End offset of a scalar; the node an alias refers to; the node after the last one inside a
+   * collection.
+   */
   ends: Int32Array;
   /** Scalars with escapes or line folds, which need the parser's decoder. */
   readonly encoded: Map<number, ScalarEvent> = new Map();

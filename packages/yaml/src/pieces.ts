@@ -8,17 +8,22 @@ export interface EventPiece {
   readonly offset: number;
 }
 
-/** Size of a part, in UTF-16 units; its events take about 15 times as much memory, and a millisecond. */
+/**
+ * Size of a part, in UTF-16 units; its events take about 15 times as much memory, and a
+ * millisecond.
+ */
 const pieceLength = 32 * 1024;
 
 /**
- * Parses a rule file piece by piece, one per step, so that the events of only one piece are in memory at a time: those
- * of 100,000 rules take 200 MB. `take` receives the events of the document in order, as if it had been parsed at once.
+ * Parses a rule file piece by piece, one per step, so that the events of only one piece are in
+ * memory at a time: those of 100,000 rules take 200 MB. `take` receives the events of the document
+ * in order, as if it had been parsed at once.
  *
- * The text is cut between the items of a top-level `descriptors` list, at lines that start with a dash in the column of
- * the list's first item. YAML's indentation rule makes that safe: the content of an item is indented further.
- * Returns false when the text is small or of another shape, or when a piece is not valid by itself: the caller must then
- * discard what it received and parse the whole text.
+ * The text is cut between the items of a top-level `descriptors` list, at lines that start with a
+ * dash in the column of the list's first item. YAML's indentation rule makes that safe: the content
+ * of an item is indented further. Returns false when the text is small or of another shape, or when
+ * a piece is not valid by itself: the caller must then discard what it received and parse the whole
+ * text.
  */
 export function* parsePieces(
   source: string,
@@ -46,7 +51,10 @@ export function* parsePieces(
   return true;
 }
 
-/** Events of a valid text; undefined otherwise, because parsing the whole text reports what is wrong, and where. */
+/**
+ * Events of a valid text; undefined otherwise, because parsing the whole text reports what is
+ * wrong, and where.
+ */
 function parseValid(text: string, maxDepth: number): readonly Event[] | undefined {
   try {
     return parseEvents(text, { maxDepth });
@@ -83,7 +91,10 @@ function nextItem(source: string, { item }: List, from: number): number {
   return match === null ? source.length : match.index + 1;
 }
 
-/** Events of the first piece without those that end its list and the collections around it; undefined for another shape. */
+/**
+ * Events of the first piece without those that end its list and the collections around it;
+ * undefined for another shape.
+ */
 function openList(events: readonly Event[], first: number): readonly Event[] | undefined {
   const ends = events.slice(-3);
   const isOpen = ends.length === 3 && ends.every(({ type }) => type === EVENT_ID.POP);
@@ -107,7 +118,10 @@ function isOpenAt(events: readonly Event[], first: number): boolean {
   );
 }
 
-/** Events of the items of a later piece, which is a list by itself; the last one ends what the first piece opened. */
+/**
+ * Events of the items of a later piece, which is a list by itself; the last one ends what the first
+ * piece opened.
+ */
 function listItems(events: readonly Event[], column: number, isLast: boolean): readonly Event[] | undefined {
   const list = events[1];
   if (list?.type !== EVENT_ID.SEQUENCE || list.start !== column || list.anchorStart !== -1) return undefined;

@@ -19,7 +19,10 @@ const specialFloats: ReadonlyMap<string, number> = new Map([
 const floatPattern = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const intPattern = /^([-+]?)(?:0x([0-9a-fA-F]+)|0b([01]+)|0o?([0-7]+)|(0|[1-9][0-9]*))$/;
 
-/** Type of a plain scalar's text. Numbers may be grouped by underscores; sexagesimal ones and dates are text. */
+/**
+ * Type of a plain scalar's text. Numbers may be grouped by underscores; sexagesimal ones and dates
+ * are text.
+ */
 export function scalarType(text: string): ScalarType {
   if (nullTexts.has(text)) return 'null';
   if (boolTexts.has(text)) return 'bool';
@@ -35,7 +38,10 @@ export const isNullText = (text: string): boolean => nullTexts.has(text);
 /** Value of a YAML 1.1 boolean (`yes`, `off`, `True`, …), or undefined. */
 export const parseBoolean = (text: string): boolean | undefined => boolTexts.get(text);
 
-/** Value of a whole number: decimal, `0x`, `0b`, `0o` or a leading 0 for octal; exact up to 2^53. Else undefined. */
+/**
+ * Value of a whole number: decimal, `0x`, `0b`, `0o` or a leading 0 for octal; exact up to 2^53.
+ * Else undefined.
+ */
 export function parseInteger(text: string): number | undefined {
   const match = intPattern.exec(text.replaceAll('_', ''));
   if (match === null) return undefined;
@@ -51,7 +57,10 @@ export function parseInteger(text: string): number | undefined {
   return sign === '-' ? -magnitude : magnitude;
 }
 
-/** Whether a Go `int` can hold it: −2⁶³ to 2⁶³−1. A JavaScript number cannot distinguish 2⁶³ from its neighbours. */
+/**
+ * Whether a Go `int` can hold it: −2⁶³ to 2⁶³−1. A JavaScript number cannot distinguish 2⁶³ from
+ * its neighbours.
+ */
 function isInt64(value: number, text: string): boolean {
   const edge = 2 ** 63;
   if (Math.abs(value) !== edge) return Math.abs(value) < edge;
@@ -59,7 +68,10 @@ function isInt64(value: number, text: string): boolean {
   return exact < 2n ** 63n || (value < 0 && exact === 2n ** 63n);
 }
 
-/** Value of a number with a fraction, an exponent, or too many digits for a whole one; else undefined. */
+/**
+ * Value of a number with a fraction, an exponent, or too many digits for a whole one; else
+ * undefined.
+ */
 function parseFloatText(text: string): number | undefined {
   const special = specialFloats.get(text);
   if (special !== undefined) return special;

@@ -8,9 +8,9 @@ const kindMask = plainFlag - 1;
 const isQuote = (code: number) => code === 34 || code === 39;
 
 /**
- * A YAML document as a flat table: a node is its number, and its children are the nodes after it up to `next(node)`, keys
- * and values of a mapping in turn. The flat form is what loads 100,000 rules in bounded memory; `YamlNode` is easier to
- * use where files are small.
+ * A YAML document as a flat table: a node is its number, and its children are the nodes after it up
+ * to `next(node)`, keys and values of a mapping in turn. The flat form is what loads 100,000 rules
+ * in bounded memory; `YamlNode` is easier to use where files are small.
  */
 export class YamlTree {
   /** Number of nodes; 0 for a text without a document. Node 0 is the root. */

@@ -1,7 +1,10 @@
 import { decodeHuffman } from './huffman.ts';
 import { type HeaderField, staticTable } from './static-table.ts';
 
-/** Size of the dynamic table that a client may use: the default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113 §6.5.2). */
+/**
+ * Size of the dynamic table that a client may use: the default of SETTINGS_HEADER_TABLE_SIZE (RFC
+ * 9113 §6.5.2).
+ */
 export const headerTableBytes = 4096;
 
 /** Overhead of a field in the size of tables and header lists (RFC 7541 §4.1, RFC 9113 §6.5.2). */
@@ -11,8 +14,8 @@ const fieldOverheadBytes = 32;
 const maxInteger = 0x0fff_ffff;
 
 /**
- * Decodes the header blocks of one connection in the order of their arrival. Strings are latin1: one character for
- * each byte.
+ * Decodes the header blocks of one connection in the order of their arrival. Strings are latin1:
+ * one character for each byte.
  *
  * @see RFC 7541 https://www.rfc-editor.org/rfc/rfc7541
  */
@@ -26,12 +29,17 @@ export class HpackDecoder {
   #bytes: Uint8Array = new Uint8Array();
   #position = 0;
 
-  /** @param maxListBytes bound on the decoded size of one block; a small block can name a large field many times. */
+  /**
+   * @param maxListBytes bound on the decoded size of one block; a small block can name a large
+   * field many times.
+   */
   constructor(maxListBytes: number) {
     this.#maxListBytes = maxListBytes;
   }
 
-  /** Number of changes to the dynamic table: equal blocks mean equal fields while it stays the same. */
+  /**
+   * Number of changes to the dynamic table: equal blocks mean equal fields while it stays the same.
+   */
   get tableChanges(): number {
     return this.#changes;
   }
@@ -39,7 +47,8 @@ export class HpackDecoder {
   /**
    * Decodes one whole block.
    *
-   * @returns `undefined` when the list is larger than the bound; the state of the decoder stays valid.
+   * @returns `undefined` when the list is larger than the bound; the state of the decoder stays
+   * valid.
    * @throws Error when the block is malformed: the connection cannot be used any more.
    */
   decode(block: Uint8Array): HeaderField[] | undefined {

@@ -5,8 +5,8 @@ const staticIndexes = new Map(staticTable.map(([name, value], at) => [`${name}\0
 const staticNames = new Map(staticTable.map(([name], at) => [name, at + 1]).reverse() as [string, number][]);
 
 /**
- * Encodes fields without the dynamic table and without Huffman codes, so that the bytes are the same on every connection
- * and those of common replies can be kept.
+ * Encodes fields without the dynamic table and without Huffman codes, so that the bytes are the
+ * same on every connection and those of common replies can be kept.
  */
 export function encodeHeaders(fields: readonly HeaderField[]): Buffer {
   const parts: number[] = [];

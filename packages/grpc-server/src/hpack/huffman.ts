@@ -1,6 +1,6 @@
 /**
- * Code length in bits of each symbol 0-255 and of the end-of-string symbol (256). The lengths define the code: within a
- * length, codes count up in the order of the symbols.
+ * Code length in bits of each symbol 0-255 and of the end-of-string symbol (256). The lengths
+ * define the code: within a length, codes count up in the order of the symbols.
  *
  * @see RFC 7541 Appendix B https://www.rfc-editor.org/rfc/rfc7541#appendix-B
  */
@@ -20,8 +20,8 @@ const huffmanCodeLengths: readonly number[] = [
 const endOfString = 256;
 
 /**
- * A binary tree in two arrays: `children[2 * node + bit]` is the next node, or `-1 - symbol` for a leaf. 0 is the root,
- * which is no child of any node.
+ * A binary tree in two arrays: `children[2 * node + bit]` is the next node, or `-1 - symbol` for a
+ * leaf. 0 is the root, which is no child of any node.
  */
 const children = buildTree();
 
@@ -49,7 +49,8 @@ function buildTree(): Int16Array {
 /**
  * Decodes `bytes[start, end)` to a string with one character for each byte.
  *
- * @throws Error when the bytes contain the end-of-string symbol or end in something that is not padding (RFC 7541 §5.2).
+ * @throws Error when the bytes contain the end-of-string symbol or end in something that is not
+ * padding (RFC 7541 §5.2).
  */
 export function decodeHuffman(bytes: Uint8Array, start = 0, end = bytes.length): string {
   let text = '';

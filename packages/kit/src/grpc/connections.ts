@@ -4,11 +4,15 @@ import { monotonicNow, startDeadline } from '../time.ts';
 
 /** Limits of the connections of a port. */
 export interface ConnectionLimits {
-  /** At this number, the connection idle for the longest time is closed for each new one; 0 means no limit. */
+  /**
+   * At this number, the connection idle for the longest time is closed for each new one; 0 means no
+   * limit.
+   */
   readonly maxConnections: number;
   /**
-   * At this number of connections of one address, its connection idle for the longest time is closed for each new one;
-   * the new one is refused when all are in use. Default 0, which means no limit.
+   * At this number of connections of one address, its connection idle for the longest time is
+   * closed for each new one; the new one is refused when all are in use. Default 0, which means no
+   * limit.
    */
   readonly maxConnectionsPerAddress?: number;
   /** Time from accepting a connection to its first protocol bytes, a TLS handshake included. */
@@ -30,8 +34,8 @@ export interface ServerConnection {
 }
 
 /**
- * Time for a client to close its side after ours. A client that follows the protocol needs one round trip; others must
- * not delay a stop.
+ * Time for a client to close its side after ours. A client that follows the protocol needs one
+ * round trip; others must not delay a stop.
  */
 const lingerMs = 200;
 
@@ -39,12 +43,13 @@ const lingerMs = 200;
 const logIntervalMs = 10_000;
 
 /**
- * The connections of a port with long-lived connections: closes silent ones, limits their number, and closes them at a
- * stop without waiting for clients that keep their side open. A server reports sessions and calls to it.
+ * The connections of a port with long-lived connections: closes silent ones, limits their number,
+ * and closes them at a stop without waiting for clients that keep their side open. A server reports
+ * sessions and calls to it.
  */
 export class ServerConnections {
-  // Closed in this order at the limit, the least recently used of each group first: a flood of new connections evicts
-  // itself, and connections in use go last.
+  // Closed in this order at the limit, the least recently used of each group first: a flood of new
+  // connections evicts itself, and connections in use go last.
   readonly #unused = new Set<ServerConnection>();
   readonly #idle = new Set<ServerConnection>();
   readonly #busy = new Set<ServerConnection>();
@@ -91,7 +96,8 @@ export class ServerConnections {
     this.#count(connection, 1);
     const timeLeftMs = Math.max(0, acceptedMs + prefaceTimeoutMs - monotonicNow());
     connection.cancelPrefaceTimer = startDeadline(timeLeftMs, () => socket.destroy());
-    // Emitted once everything is sent and our side is closed. Node's HTTP/2 then waits for the client without a limit.
+    // Emitted once everything is sent and our side is closed. Node's HTTP/2 then waits for the
+    // client without a limit.
     socket.once('finish', () => destroyLater(socket));
     socket.once('close', () => this.remove(connection));
     return connection;
@@ -121,8 +127,8 @@ export class ServerConnections {
   }
 
   /**
-   * Destroys connections without a call in flight, after a moment for GOAWAY to arrive if they have a session. The others
-   * end with their session, which the caller closes.
+   * Destroys connections without a call in flight, after a moment for GOAWAY to arrive if they have
+   * a session. The others end with their session, which the caller closes.
    */
   drain(): void {
     this.#draining = true;

@@ -33,8 +33,8 @@ export function plaintextCredentials(): WatchedCredentials {
 }
 
 /**
- * Reads the files and creates credentials from them. After a change, new connections get the new certificate; open ones
- * keep theirs. Rejects, naming the file, when the files are not consistent.
+ * Reads the files and creates credentials from them. After a change, new connections get the new
+ * certificate; open ones keep theirs. Rejects, naming the file, when the files are not consistent.
  */
 export async function watchServerCredentials(
   files: ServerTlsFiles,
@@ -46,7 +46,10 @@ export async function watchServerCredentials(
   return { credentials: followTls(watched, { mutual: clientCaFile !== '' }), close: () => watched.close() };
 }
 
-/** Creates credentials from watched TLS material; when `mutual`, clients must present a certificate of its authorities. */
+/**
+ * Creates credentials from watched TLS material; when `mutual`, clients must present a certificate
+ * of its authorities.
+ */
 export function followTls(watched: WatchedTls, { mutual }: { readonly mutual: boolean }): ServerCredentials {
   const provider = new WatchedCertificates(watched.current());
   watched.onChange((material) => provider.update(material));

@@ -3,8 +3,8 @@ import { type MethodDefinition, setLogger } from '@grpc/grpc-js';
 import type { Logger } from '../logger.ts';
 
 /**
- * Sends the log of @grpc/grpc-js to our logger, instead of raw lines on standard error. The library has one log per
- * process: the last call counts.
+ * Sends the log of @grpc/grpc-js to our logger, instead of raw lines on standard error. The library
+ * has one log per process: the last call counts.
  */
 export function logGrpcLibrary(logger: Logger): void {
   setLogger({

@@ -8,14 +8,18 @@ import type { Logger } from '../logger.ts';
 import { type HandshakeReport, reportHandshakes } from '../tls.ts';
 import { type ConnectionLimits, type ServerConnection, ServerConnections } from './connections.ts';
 
-/** Reports the connections, sessions and calls of an HTTP/2 server to `connections`. Call it before the first connection. */
+/**
+ * Reports the connections, sessions and calls of an HTTP/2 server to `connections`. Call it before
+ * the first connection.
+ */
 function followConnections(server: Http2Server | Http2SecureServer, connections: ServerConnections): void {
   let accepted: ServerConnection | undefined;
   const handshakes =
     server instanceof TlsServer
       ? new PendingHandshakes(server, (socket) => connections.add(socket))
       : undefined;
-  // Before the server's own listener. With TLS, the socket inside the tunnel replaces the accepted one.
+  // Before the server's own listener. With TLS, the socket inside the tunnel replaces the accepted
+  // one.
   const accepting = server instanceof TlsServer ? 'secureConnection' : 'connection';
   server.prependListener(accepting, (socket: Socket) => {
     const handshake = handshakes?.take(socket);
@@ -46,14 +50,20 @@ function followSession(
 }
 
 /**
- * Default limit of connections per port. Envoy opens one per worker thread; an idle one takes about 26 kB.
+ * Default limit of connections per port. Envoy opens one per worker thread; an idle one takes about
+ * 26 kB.
  */
 export const defaultMaxConnections = 10_000;
 
-/** A client sends its preface with its first bytes; a TLS handshake takes a few more round trips. */
+/**
+ * A client sends its preface with its first bytes; a TLS handshake takes a few more round trips.
+ */
 const prefaceTimeoutMs = 10_000;
 
-/** The port of a gRPC server, with limits on its connections and on its stop that grpc-js does not have. */
+/**
+ * The port of a gRPC server, with limits on its connections and on its stop that grpc-js does not
+ * have.
+ */
 export class GrpcListener {
   readonly #server: Server;
   readonly #connections: ServerConnections;
@@ -68,7 +78,8 @@ export class GrpcListener {
   }
 
   /**
-   * Listens on `host:port` or `unix:/path`; resolves with the port (0 on a unix socket). Rejects when the address is taken.
+   * Listens on `host:port` or `unix:/path`; resolves with the port (0 on a unix socket). Rejects
+   * when the address is taken.
    *
    * @param handshakes reports failed TLS handshakes; no effect without TLS.
    */
@@ -92,10 +103,11 @@ export class GrpcListener {
   }
 
   /**
-   * Sends GOAWAY, closes idle connections and waits for the calls in flight; those left when `signal` aborts, or has
-   * already aborted, are cut off.
+   * Sends GOAWAY, closes idle connections and waits for the calls in flight; those left when
+   * `signal` aborts, or has already aborted, are cut off.
    *
-   * @param endStreams ends long-lived streams. Called after the GOAWAY, so that no client reopens one on the same connection.
+   * @param endStreams ends long-lived streams. Called after the GOAWAY, so that no client reopens
+   * one on the same connection.
    */
   async shutDown(signal: AbortSignal, endStreams: () => void): Promise<void> {
     const force = (): void => {

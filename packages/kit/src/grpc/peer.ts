@@ -11,7 +11,8 @@ export type PeerGuard = (call: AnyCall) => string | undefined;
 export const everyPeer: PeerGuard = () => undefined;
 
 /**
- * Accepts peers whose certificate has the DNS name `san`, including by wildcard. The handshake has verified the certificate.
+ * Accepts peers whose certificate has the DNS name `san`, including by wildcard. The handshake has
+ * verified the certificate.
  */
 export function createSanGuard(san: string): PeerGuard {
   return (call) => {
@@ -26,8 +27,8 @@ export function createSanGuard(san: string): PeerGuard {
 }
 
 /**
- * Identity of the peer from its verified client certificate: the first URI of its subject alternative names, else the
- * first DNS name. Empty without such a name.
+ * Identity of the peer from its verified client certificate: the first URI of its subject
+ * alternative names, else the first DNS name. Empty without such a name.
  */
 export function peerIdentity(call: AnyCall): string {
   const names = call.getAuthContext().sslPeerCertificate?.subjectaltname ?? '';

@@ -13,9 +13,9 @@ import { healthSource } from './health.ts';
 import type { PeerGuard } from './peer.ts';
 
 /**
- * Removes a Unix socket that a killed process left behind, and with which every later start would fail. Rejects when the
- * path is in use or is not a socket, and when its folder does not exist. Two processes that start at the same instant may
- * both find the path free.
+ * Removes a Unix socket that a killed process left behind, and with which every later start would
+ * fail. Rejects when the path is in use or is not a socket, and when its folder does not exist. Two
+ * processes that start at the same instant may both find the path free.
  *
  * @param setting The setting of the path; messages begin with it.
  */
@@ -31,7 +31,8 @@ async function removeStaleSocket(path: string, setting: string): Promise<void> {
   if (!found.isSocket()) throw new Error(`${setting}: ${path} exists and is not a socket`);
   const refusal = await tryToConnect(path);
   if (refusal === undefined) throw new Error(`${setting}: another process listens on ${path}`);
-  // Only ECONNREFUSED means that no process listens; a full backlog (EAGAIN) or missing rights (EACCES) do not.
+  // Only ECONNREFUSED means that no process listens; a full backlog (EAGAIN) or missing rights
+  // (EACCES) do not.
   if (refusal.code === 'ECONNREFUSED') await rm(path, { force: true });
   else if (refusal.code !== 'ENOENT') throw new Error(`${setting}: ${path} is in use`, { cause: refusal });
 }
@@ -61,7 +62,10 @@ interface UnaryListenOptions {
   readonly maxConnectionAgeMs: number;
   /** 0 means no limit. */
   readonly maxConnectionAgeGraceMs: number;
-  /** At this number, the connection idle for the longest time is closed for each new one; 0 means no limit. Default 10,000. */
+  /**
+   * At this number, the connection idle for the longest time is closed for each new one; 0 means no
+   * limit. Default 10,000.
+   */
   readonly maxConnections?: number;
 }
 
@@ -72,9 +76,15 @@ export interface UnaryServerOptions extends UnaryListenOptions {
   readonly health: Health;
   /** The service name of health checks. */
   readonly serviceName: string;
-  /** Called at the start of every call with the name of its method; the returned function is called at its end. */
+  /**
+   * Called at the start of every call with the name of its method; the returned function is called
+   * at its end.
+   */
   readonly begin: (method: string) => () => void;
-  /** Plaintext without it. When `mutual`, clients must present a certificate of the files' authorities. */
+  /**
+   * Plaintext without it. When `mutual`, clients must present a certificate of the files'
+   * authorities.
+   */
   readonly tls?: { readonly files: WatchedTls; readonly mutual: boolean } | undefined;
   readonly guard: PeerGuard;
   readonly logger: Logger;
@@ -101,7 +111,10 @@ export class UnaryServer {
     if (tls && handshakes) reportHandshakes(server.listener, handshakes);
   }
 
-  /** Listens; resolves with the port (0 on a Unix socket). Replaces a stale socket file; rejects when the address is taken. */
+  /**
+   * Listens; resolves with the port (0 on a Unix socket). Replaces a stale socket file; rejects
+   * when the address is taken.
+   */
   async start(): Promise<number> {
     const { address, addressSetting } = this.#options;
     if (!address.startsWith(unixScheme)) {

@@ -499,7 +499,10 @@ export const badResources: readonly BadResource[] = [
   },
 ];
 
-/** What the reader refuses and the API server drops, unless it is asked to be strict, as kubectl does. */
+/**
+ * What the reader refuses and the API server drops, unless it is asked to be strict, as kubectl
+ * does.
+ */
 export const droppedResources: readonly BadResource[] = [
   {
     name: 'an unknown field of the spec',
