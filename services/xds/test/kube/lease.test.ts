@@ -139,7 +139,7 @@ for (const callMs of [4_500, 9_000]) {
     t.equal(one.notified.at(-1), one.elector.isLeader(), 'no notification of a term that has ended');
     if (!one.elector.isLeader()) clock.advance(times.retryPeriodMs);
     await leads(one);
-    // What was put while nobody led is written only when listeners are notified that there is a leader.
+    // Statuses put without a leader are written only when listeners are notified of one.
     t.strictSame(one.notified, [true, false, true]);
   });
 }
