@@ -78,18 +78,14 @@ export async function buildApp(
     { registry, pipeline, snapshots, limiters, health, logger, nowMs, sourceName: source },
     { host: settings.adminHost, port: settings.adminPort },
   );
-  const ads = await createAds(context, settings, {
-    snapshots,
-    limiters,
-    health,
-    certificates: environment.certificates,
-  });
+  const { certificates } = environment;
+  const ads = await createAds(context, settings, { snapshots, limiters, health, certificates });
 
   const ports = { grpc: settings.grpcPort, admin: settings.adminPort };
-  const { certificates } = environment;
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
   const lifecycle = new Lifecycle({ logger, drainTimeoutMs });
-  // Components start in this order and stop in reverse. The admin server comes first, to observe a start that waits.
+  // Components start in this order and stop in reverse. The admin server comes first, to observe a
+  // start that waits.
   const components = [
     { name: 'tracing', stop: () => tracing.shutdown() },
     {
@@ -114,7 +110,8 @@ export async function buildApp(
         ads.close();
       },
     },
-    // Stopped before the ADS server, so that limiters which reconnect elsewhere are not reported as gone.
+    // Stopped before the ADS server, so that limiters which reconnect elsewhere are not reported as
+    // gone.
     ...environment.statusComponents,
     createTermination(health, settings.shutdownDelayMs),
     { name: 'announcement', start: () => logger.info({ ...ports, source }, 'listening') },

@@ -165,7 +165,7 @@ function createStatusMetrics(registers: Registry[], electsLeader: boolean) {
   };
 }
 
-/** Registers the number of connected limiters that enforce older rules because they rejected the latest. */
+/** Registers the number of limiters that rejected the latest rules and enforce older ones. */
 export function registerRejectingLimiters(
   limiters: { all(): Iterable<{ readonly rejection: unknown }> },
   registry: Registry,

@@ -12,9 +12,10 @@ export interface PushSpan {
 }
 
 /**
- * Spans of a change from the source to the limiters and back: `reconcile` contains `validate` and `snapshot`; a snapshot
- * is followed by a `push` per limiter, a change by a `status`. Pushes and statuses start after their parent spans have
- * ended, so that parents are stored by snapshot and status.
+ * Spans of a change from the source to the limiters and back: `reconcile` contains `validate` and
+ * `snapshot`; a snapshot is followed by a `push` per limiter, a change by a `status`. Pushes and
+ * statuses start after their parent spans have ended, so that parents are stored by snapshot and
+ * status.
  */
 export class PipelineTrace {
   readonly #tracing: Tracing;

@@ -102,7 +102,8 @@ t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end after the maximum age', async (
     const stream = client.sotw();
     stream.send();
     t.not((await stream.ended).code, 0);
-    // A busy machine may let a connection come of age before its stream is answered: there is another one.
+    // A busy machine may let a connection come of age before its stream is answered: there is
+    // another one.
     return stream.responses.length > 0;
   };
   await awaitUntil(livesAndEnds, { what: 'a stream that is answered' });
@@ -246,7 +247,10 @@ interface TestCluster {
   readonly answerTo?: (request: SeenRequest) => Answer | undefined;
 }
 
-/** A cluster without a holder of the Lease, by default without objects, and the service that follows it. */
+/**
+ * A cluster without a holder of the Lease, by default without objects, and the service that follows
+ * it.
+ */
 async function followCluster(
   t: Test,
   env: Readonly<Record<string, string>> = {},

@@ -8,9 +8,8 @@ import {
   fastify,
 } from 'fastify';
 import { contentSecurityPolicy, paginate, parsePageQuery } from './html.ts';
-import { renderDebugPage } from './page.ts';
+import { type AdminState, notReadyReason, renderDebugPage, toObjectRow } from './page.ts';
 import { describeDomain, describeSnapshot } from './snapshot.ts';
-import { type AdminState, notReadyReason, toObjectRow } from './state.ts';
 
 /** Time for a request to arrive. */
 const requestTimeoutMs = 10_000;
@@ -22,7 +21,7 @@ const maxConnections = 64;
 const defaultObjects = 100;
 const defaultDomains = 20;
 
-/** `/healthz`, `/readyz`, `/metrics`, a debug page, and the same as JSON. Without authentication, and read only. */
+/** `/healthz`, `/readyz`, `/metrics`, a debug page, and JSON. No authentication, read only. */
 export function createAdminServer(state: AdminState, options: HttpServerOptions): HttpServer {
   const app = fastify({ requestTimeout: requestTimeoutMs, forceCloseConnections: true });
   app.server.maxConnections = maxConnections;

@@ -63,8 +63,8 @@ function* describe(resource: SnapshotResource, most: number): Steps<DomainDescri
 }
 
 /**
- * The limits of a resource in the format of a limiter's own debug page, read from the encoded bytes. Rules without a
- * limit are marked, so that they do not look like a limit of 0.
+ * The limits of a resource in the format of a limiter's own debug page, read from the encoded
+ * bytes. Rules without a limit are marked, so that they do not look like a limit of 0.
  */
 function* dumpResource({ any }: SnapshotResource): Steps<readonly string[]> {
   const document = yield* decodeMessage(fromBinary(AnySchema, any).value);

@@ -24,7 +24,7 @@ export class BearerTokens {
     this.#digests = tokens.map((token) => this.#digest(token));
   }
 
-  /** Why a call with this `authorization` is refused; undefined when it is accepted. Never contains the token. */
+  /** Why a call is refused; undefined when it is accepted. Never contains the token. */
   check(authorization: string | undefined): string | undefined {
     const token = bearerHeader.exec(authorization ?? '')?.[1];
     if (token === undefined) return 'metadata "authorization: Bearer <token>" is required';
@@ -40,8 +40,8 @@ export class BearerTokens {
 }
 
 /**
- * Reads the tokens of a file, one per line, and follows its changes. An invalid new file is logged, and the last valid
- * tokens stay. Rejects when the first file is invalid.
+ * Reads the tokens of a file, one per line, and follows its changes. An invalid new file is logged,
+ * and the last valid tokens stay. Rejects when the first file is invalid.
  */
 export async function watchBearerTokens(
   path: string,

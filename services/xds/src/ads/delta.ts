@@ -5,24 +5,22 @@ import {
   type AdsProtocol,
   type AdsRequest,
   type Answer,
-  parseRejection,
-  type RejectedResources,
-} from './exchange.ts';
-import { rejectionMessage } from './limiters.ts';
-import {
   beginSubscription,
   changeSubscription,
   diffResources,
   isEmptySubscription,
   type KnownResources,
+  parseRejection,
   pickNames,
+  type RejectedResources,
   type ResourceDiff,
   type Selection,
   type Subscription,
   select,
   subscribedNames,
   wildcardName,
-} from './subscription.ts';
+} from './exchange.ts';
+import { rejectionMessage } from './limiters.ts';
 
 /** State of an incremental exchange. */
 export interface DeltaExchange {
@@ -30,7 +28,7 @@ export interface DeltaExchange {
   readonly subscription: Subscription | undefined;
   /** What the client has: its initial versions, then what it acknowledged. */
   readonly known: KnownResources;
-  /** Names that the next response must contain, as resource or as removed, even if the client should have them. */
+  /** Names that the next response must contain, even if the client should have them. */
   readonly owed: ReadonlySet<string>;
   /** A response is due even if it is empty: the answer to a new wildcard subscription. */
   readonly responseOwed: boolean;
@@ -68,13 +66,13 @@ interface SentDelta {
 export interface DeltaRequest extends Pick<AdsRequest, 'nonce' | 'rejects' | 'message'> {
   readonly subscribe: readonly string[];
   readonly unsubscribe: readonly string[];
-  /** Versions by name that the client has from an earlier stream; used in the first request only. */
+  /** Versions by name that the client brings from an earlier stream; first request only. */
   readonly initialVersions: ReadonlyMap<string, string>;
 }
 
 /**
- * NACKs in a row after which the whole response counts as rejected, whatever resources the message names: a client that
- * rejects everything would otherwise get one more response for each resource.
+ * NACKs in a row after which the whole response counts as rejected, whatever resources the message
+ * names: a client that rejects everything would otherwise get one more response for each resource.
  */
 const maxNacks = 16;
 
@@ -91,8 +89,8 @@ export const newDeltaExchange: DeltaExchange = {
 };
 
 /**
- * A request answers a response only with the nonce of the unanswered one. Its changes of the subscription apply in any
- * case, because the client does not repeat them.
+ * A request answers a response only with the nonce of the unanswered one. Its changes of the
+ * subscription apply in any case, because the client does not repeat them.
  */
 export function receiveDelta(
   exchange: DeltaExchange,
@@ -115,9 +113,10 @@ export function receiveDelta(
 }
 
 /**
- * What to send now. `diff` is a parameter because many streams need the same difference, so that it can be cached. A
- * rejected version is not sent again and does not hold back others. When it is replaced or withdrawn a response is sent
- * even if it is empty, so that its ACK clears the rejection.
+ * What to send now. `diff` is a parameter because many streams need the same difference, so that it
+ * can be cached. A rejected version is not sent again and does not hold back others. When it is
+ * replaced or withdrawn a response is sent even if it is empty, so that its ACK clears the
+ * rejection.
  */
 export function dueDelta(
   exchange: DeltaExchange,
@@ -194,7 +193,8 @@ function applyResponse(
   { known, rejected }: DeltaExchange,
   { reply: { selection, diff }, known: before }: SentDelta,
 ): KnownResources {
-  // The map of the snapshot, which all up-to-date clients share, so that values derived from it are cached.
+  // The map of the snapshot, which all up-to-date clients share, so that values derived from it are
+  // cached.
   if (known === before && rejected.size === 0) return selection.resources;
   const next = new Map(known);
   for (const name of diff.removed) next.delete(name);
@@ -202,7 +202,7 @@ function applyResponse(
   return next;
 }
 
-/** A NACK rejects a whole response. Resources that its message does not name are due again, without the others. */
+/** A NACK rejects a whole response. Resources that its message does not name are due again. */
 function reject(exchange: DeltaExchange, { reply, owed }: SentDelta, message: string): DeltaExchange {
   const { changed, removed } = reply.diff;
   const sent = new Map<string, string>([
@@ -244,8 +244,9 @@ function resubscribe(
     ...exchange,
     subscription,
     known: retainSubscribed(subscription, exchange.known),
-    // A name subscribed to again is sent again, because the client may have dropped it. So is one unsubscribed from
-    // under a wildcard: the client cannot know whether the wildcard still covers it.
+    // A name subscribed to again is sent again, because the client may have dropped it. So is one
+    // unsubscribed from under a wildcard: the client cannot know whether the wildcard still covers
+    // it.
     owed: new Set([...exchange.owed, ...named].filter(isSubscribed)),
     // A resource requested again is sent again even if it was rejected.
     rejected: new Map([...exchange.rejected].filter(([name]) => !requested.has(name) && isSubscribed(name))),

@@ -1,9 +1,8 @@
 import type { Snapshot } from '../catalog/snapshot.ts';
 import { Listeners, type Schedule, scheduleByTimer } from '../context.ts';
-import type { RejectedResources } from './exchange.ts';
+import type { KnownResources, RejectedResources } from './exchange.ts';
 import { maxRejectionLength } from './limits.ts';
 import type { ResponseCache } from './responses.ts';
-import type { KnownResources } from './subscription.ts';
 
 /** A connected limiter: an ADS stream that has subscribed to RateLimitConfig. */
 export interface Limiter {
@@ -11,13 +10,13 @@ export interface Limiter {
   readonly id: string;
   /** Chosen by the limiter; may be empty. */
   readonly nodeId: string;
-  /** From the client certificate; empty without one. The node id is trusted only within this identity. */
+  /** From the client certificate; may be empty. The node id is trusted only within it. */
   readonly identity: string;
   /** `address:port`. */
   readonly peer: string;
   readonly protocol: 'sotw' | 'delta';
   readonly connectedMs: number;
-  /** Domains that it subscribes to by name, and the only ones it is sent; undefined for a wildcard. */
+  /** Domains subscribed to by name; undefined for a wildcard. Others are not sent. */
   readonly names: ReadonlySet<string> | undefined;
   /** Accepted versions by domain; undefined before its first ACK. */
   readonly accepted: ReadonlyMap<string, string> | undefined;
@@ -43,12 +42,13 @@ export function limiterName({ nodeId, peer, identity }: Pick<Limiter, 'nodeId' |
 }
 
 /**
- * Characters that change how the text around them is displayed: control characters except the line feed, bidirectional
- * marks, line separators. A client could forge lines of a terminal or a log with them.
+ * Characters that change how the text around them is displayed: control characters except the line
+ * feed, bidirectional marks, line separators. A client could forge lines of a terminal or a log
+ * with them.
  */
 const unsafeCharacters = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** Text of a client for logs, statuses and pages: at most `maxLength` UTF-16 units, unsafe characters as `\uXXXX`. */
+/** Escapes and cuts text of a client for logs, statuses and pages. */
 export function escapeClientText(text: string, maxLength: number): string {
   // The first cut bounds the work.
   const escaped = text.slice(0, maxLength).replaceAll(unsafeCharacters, escapeCharacter);
@@ -65,7 +65,7 @@ export function rejectionMessage(message: string | undefined): string {
   return escapeClientText(message || 'rejected without a message', maxRejectionLength);
 }
 
-/** How long a new limiter may take to answer before it counts without an answer. Ours compiles 10,000 domains in less. */
+/** A new limiter counts without an answer after this time. Ours compiles 10,000 domains in less. */
 const firstAnswerMs = 5_000;
 
 /** The connected limiters and what each of them enforces. */
@@ -97,7 +97,7 @@ export class LimiterRegistry {
     return this.#limiters.values();
   }
 
-  /** Without those that connected a moment ago and have not answered: their state will be known in a moment. */
+  /** Without those that connected a moment ago and have not answered. */
   settled(): readonly Limiter[] {
     return [...this.#limiters.values()].filter(({ id }) => !this.#unanswered.has(id));
   }

@@ -1,12 +1,12 @@
 import { status } from '@grpc/grpc-js';
 
 /**
- * Largest request. A client that reconnects with 10,000 resources in `initial_resource_versions` sends about one
- * megabyte. A crafted request of twice that size took 250 ms and 200 MB to decode.
+ * Largest request. A client that reconnects with 10,000 resources in `initial_resource_versions`
+ * sends about one megabyte. A crafted request of twice that size took 250 ms and 200 MB to decode.
  */
 export const maxRequestBytes = 2 * 1024 * 1024;
 
-/** Names in one subscription: more than a cluster has domains. A client that needs more subscribes to `*`. */
+/** Names in one subscription: more than a cluster has domains. */
 export const maxNames = 16_384;
 
 /** Characters of a resource name or type URL; a domain has at most 253. */
@@ -21,7 +21,7 @@ export const maxStreamsPerConnection = 100;
 /** Streams of the whole server. Each costs a few kilobytes and a share of every push. */
 export const maxStreams = 10_000;
 
-/** Token bucket per stream. A limiter sends one request per response; one of the largest size costs as much as 256. */
+/** Token bucket per stream. A limiter sends one request per response. */
 export const requestBudget = { burst: 1_000, perSecond: 100, bytesPerRequest: 8 * 1024 } as const;
 
 /** Bytes of responses, over all streams, that clients have not read yet. */
@@ -30,7 +30,7 @@ export const maxBytesInFlight = 256 * 1024 * 1024;
 /** How long a client may take to read a response while other streams wait for capacity. */
 export const stallMs = 2_000;
 
-/** How long a client may take to read a response otherwise. Pings do not detect this: the library answers them. */
+/** How long a client may take to read a response otherwise. Pings do not detect this. */
 export const sendTimeoutMs = 60_000;
 
 /** Characters kept of texts that clients send. */
@@ -44,7 +44,7 @@ export interface StreamEnd {
   readonly code: number;
   /** Sent to the client. */
   readonly details: string;
-  /** Label of the metric of refused streams, from a fixed set; undefined when the client is not at fault. */
+  /** Label of the metric, from a fixed set; undefined when the client is not at fault. */
   readonly reason?: string;
 }
 

@@ -4,7 +4,7 @@ import type { Schedule } from '../context.ts';
 export interface Sender {
   /** Address of the client: streams of one peer share its part of the capacity. */
   readonly peer: string;
-  /** Whether the client has acknowledged a response: part of the capacity is reserved for such clients. */
+  /** Whether the client has acknowledged a response; part of the capacity is reserved for those. */
   hasAcknowledged(): boolean;
   /** Called once when there may be capacity for the response that was turned away. */
   retry(): void;
@@ -23,9 +23,9 @@ export interface SendGateOptions {
 }
 
 /**
- * Flow control over all streams: bounds the bytes that were written and that clients have not read yet. A peer has a
- * share, half is reserved for clients that have acknowledged a response, and waiting streams are served round-robin by
- * peer.
+ * Flow control over all streams: bounds the bytes that were written and that clients have not read
+ * yet. A peer has a share, half is reserved for clients that have acknowledged a response, and
+ * waiting streams are served round-robin by peer.
  */
 export class SendGate {
   readonly #options: SendGateOptions;
@@ -34,7 +34,7 @@ export class SendGate {
   #cancelCheck: (() => void) | undefined;
   /** The sender being retried: it does not queue behind others. */
   #retrying: Sender | undefined;
-  /** A waiting sender exceeds the total capacity: no other may overtake it, or large responses would starve. */
+  /** A waiting sender exceeds the total capacity: overtaking it would starve large responses. */
   #isFull: boolean = false;
   #isFullForNewClients: boolean = false;
 
@@ -44,8 +44,9 @@ export class SendGate {
   }
 
   /**
-   * Takes capacity for a response and returns the function that releases it. Undefined when there is none: the sender is
-   * queued and `sender.retry` is called later. The response is not kept, so that the retry sends the latest one.
+   * Takes capacity for a response and returns the function that releases it. Undefined when there
+   * is none: the sender is queued and `sender.retry` is called later. The response is not kept, so
+   * that the retry sends the latest one.
    */
   enter(sender: Sender, bytes: number): (() => void) | undefined {
     const mayEnter = this.#retrying === sender || !this.#mustQueue(sender);
@@ -149,7 +150,7 @@ class SendQueue {
     queues.set(sender.peer, queue.set(sender, { sender, bytes }));
   }
 
-  /** The peer of a removed sender takes its next turn after all others. False when the sender was not queued. */
+  /** The peer of a removed sender has its next turn after all others. False if not queued. */
   remove(sender: Sender): boolean {
     return removeFrom(this.#acknowledged, sender) || removeFrom(this.#newClients, sender);
   }
@@ -162,7 +163,7 @@ class SendQueue {
     return first !== sender || (queues === this.#newClients && this.#acknowledged.has(peer));
   }
 
-  /** The first sender of each peer. A peer whose first one is removed meanwhile has another turn after the others. */
+  /** The first sender of each peer, once per turn. */
   *heads(): Generator<WaitingSender> {
     for (const queues of [this.#acknowledged, this.#newClients]) {
       for (const queue of queues.values()) {

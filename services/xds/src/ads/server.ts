@@ -56,15 +56,16 @@ export interface AdsServerOptions extends AdsListenOptions {
   readonly health: Health;
   readonly credentials: ServerCredentials;
   readonly guard: PeerGuard;
-  /** Checks the `authorization` of ADS calls, but not of health checks; without it none is required. */
+  /** Checks the `authorization` of ADS calls, but not of health checks. */
   readonly tokens?: BearerTokens | undefined;
 }
 
 const servicePath = '/envoy.service.discovery.v3.AggregatedDiscoveryService';
 
 /**
- * Serves envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and grpc.health.v1 under the name
- * `xds`. Sends nothing before there is a snapshot: an empty response would remove every limit of a client.
+ * Serves envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and
+ * grpc.health.v1 under the name `xds`. Sends nothing before there is a snapshot: an empty response
+ * would remove every limit of a client.
  */
 export class AdsServer {
   readonly #context: Context;
@@ -128,7 +129,7 @@ export class AdsServer {
     });
   }
 
-  /** Sends GOAWAY and ends all streams, so that clients reconnect elsewhere. Aborting `signal` cuts connections. */
+  /** Sends GOAWAY and ends all streams. Aborting `signal` cuts connections. */
   stop(signal: AbortSignal): Promise<void> {
     this.#stopping = true;
     this.#unsubscribe();
@@ -212,8 +213,8 @@ function toChannelOptions(options: AdsListenOptions): ConstructorParameters<type
 const refusalLogIntervalMs = 1_000;
 
 /**
- * Logs refused streams, at most one line per second with the number of lines withheld: clients with a wrong token retry
- * as long as they run, and there may be hundreds.
+ * Logs refused streams, at most one line per second with the number of lines withheld: clients with
+ * a wrong token retry as long as they run, and there may be hundreds.
  */
 export class RefusalLog {
   readonly #context: Pick<Context, 'logger' | 'nowMs'>;

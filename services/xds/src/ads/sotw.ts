@@ -2,7 +2,6 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { DiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import type { Snapshot } from '../catalog/snapshot.ts';
 import type { AdsProtocol, AdsRequest, Answer } from './exchange.ts';
-import { rejectionMessage } from './limiters.ts';
 import {
   isEmptySubscription,
   isSameSelection,
@@ -12,7 +11,8 @@ import {
   type Subscription,
   select,
   subscribedNames,
-} from './subscription.ts';
+} from './exchange.ts';
+import { rejectionMessage } from './limiters.ts';
 
 /** State of a state-of-the-world exchange. */
 export interface SotwExchange {
@@ -20,7 +20,7 @@ export interface SotwExchange {
   readonly subscription: Subscription | undefined;
   /** Of the last response; undefined before it. */
   readonly nonce: string | undefined;
-  /** Content of the last response, acknowledged or not; undefined when a response is due whatever its content. */
+  /** Content of the last response; undefined when a response is due whatever its content. */
   readonly sent: Selection | undefined;
   /** The last response waits for its ACK or NACK. */
   readonly unanswered: boolean;
@@ -40,9 +40,10 @@ export const newSotwExchange: SotwExchange = {
 };
 
 /**
- * The first request of a stream only subscribes: nonce, version and error in it are those of an earlier stream. A later
- * one without the nonce of the last response is stale and ignored, including its names: the client repeats them when it
- * answers that response. Only the first answer to a response counts; later ones change the subscription.
+ * The first request of a stream only subscribes: nonce, version and error in it are those of an
+ * earlier stream. A later one without the nonce of the last response is stale and ignored,
+ * including its names: the client repeats them when it answers that response. Only the first answer
+ * to a response counts; later ones change the subscription.
  */
 export function receiveSotw(
   exchange: SotwExchange,
@@ -57,7 +58,8 @@ export function receiveSotw(
       ...exchange,
       subscription,
       unanswered: false,
-      // A client that unsubscribes from everything may drop its resources: the next subscription sends them again.
+      // A client that unsubscribes from everything may drop its resources: the next subscription
+      // sends them again.
       sent: isEmptySubscription(subscription) ? undefined : sent,
     },
     answer: unanswered && sent !== undefined ? toAnswer(sent, rejects, message) : { type: 'none' },
@@ -65,8 +67,8 @@ export function receiveSotw(
 }
 
 /**
- * The complete selection, unless it is what was sent last. So a rejected set is sent again only when its content
- * changes.
+ * The complete selection, unless it is what was sent last. So a rejected set is sent again only
+ * when its content changes.
  */
 export function dueSotw(
   { subscription, sent, unanswered }: SotwExchange,

@@ -16,8 +16,8 @@ import {
   type StreamEnd,
   streamEnds,
 } from './limits.ts';
-import { ResponseWriter } from './response-writer.ts';
 import type { ResponseCache } from './responses.ts';
+import { ResponseWriter } from './responses.ts';
 import type { SendGate } from './send-gate.ts';
 
 /** A call of either ADS method, with encoded messages. */
@@ -44,8 +44,8 @@ export function getHost(peer: string): string {
 }
 
 /**
- * One ADS stream: decodes requests, passes them to the exchange, and writes what is due, one response at a time. An error
- * of the client ends only its stream.
+ * One ADS stream: decodes requests, passes them to the exchange, and writes what is due, one
+ * response at a time. An error of the client ends only its stream.
  */
 export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   readonly #call: AdsCall;
@@ -230,7 +230,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
     this.#entry?.reject(snapshot, answer.rejected);
   }
 
-  /** When the snapshot came into force, for limiters that were subscribed then; undefined for those that came later. */
+  /** When the snapshot came into force; undefined for limiters that subscribed later. */
   #changedMs(snapshot: Snapshot): number | undefined {
     const sinceMs = this.#options.inForceSinceMs(snapshot);
     return sinceMs !== undefined && sinceMs >= this.#subscribedMs ? sinceMs : undefined;
@@ -257,7 +257,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
     this.#pushSpan = undefined;
   }
 
-  /** The client has half-closed the call: the server closes its half behind the response in flight. */
+  /** The client has half-closed: the server closes behind the response in flight. */
   #finish(): void {
     this.#close('ended by the limiter');
     this.#call.end();
@@ -278,7 +278,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
 export interface RequestBudgetOptions {
   readonly burst: number;
   readonly perSecond: number;
-  /** A request costs one token per started block of this size, because large requests take long to decode. */
+  /** A request costs one token per started block of this size. */
   readonly bytesPerRequest: number;
 }
 

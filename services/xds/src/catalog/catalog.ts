@@ -14,7 +14,7 @@ export interface CatalogChange {
   readonly deleted: readonly string[];
 }
 
-/** All objects, the result of validating each, and the rules they amount to. Without I/O, clock and logger. */
+/** All objects, their validation results, and the rules. Without I/O, clock and logger. */
 export class Catalog {
   readonly #owners: DomainOwners;
   readonly #objects = new Map<string, CatalogObject>();
@@ -43,14 +43,15 @@ export class Catalog {
     return this.#rules;
   }
 
-  /** When the next reservation of a domain ends, and `apply` has to be called; undefined when none is reserved. */
+  /** When the next reservation of a domain ends and `apply` is due; undefined without any. */
   nextExpiryMs(): number | undefined {
     return this.#owners.nextExpiryMs();
   }
 
   /**
-   * Applies events in order and evaluates only what they affect. Results are published by the last step, all at once.
-   * Runs must not overlap; after a run that threw, the same events may be applied again.
+   * Applies events in order and evaluates only what they affect. Results are published by the last
+   * step, all at once. Runs must not overlap; after a run that threw, the same events may be
+   * applied again.
    */
   *apply(events: readonly SourceEvent[], nowMs: number): Steps<CatalogChange> {
     for (const event of events) yield* this.#applyEvent(event, nowMs);

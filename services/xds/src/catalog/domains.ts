@@ -1,7 +1,7 @@
 import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
 import type { CatalogObject } from './validate.ts';
 
-/** The owner of a domain. While the domain is reserved its owner has no object, and nothing is served for it. */
+/** The owner of a domain. Nothing is served for a reserved domain. */
 export type DomainOwner =
   | { readonly type: 'owned'; readonly namespace: string }
   | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
@@ -14,17 +14,19 @@ interface Ownership {
 }
 
 /**
- * For this time after a namespace got a domain, an older object of another namespace still takes it: objects created in
- * the same second may arrive in either order, and all replicas must agree on the oldest.
+ * For this time after a namespace got a domain, an older object of another namespace still takes
+ * it: objects created in the same second may arrive in either order, and all replicas must agree on
+ * the oldest.
  */
 const settleMs = 10_000;
 
-/** Reserved domains, of about 100 bytes each. The bound matters when a client creates and deletes many domains. */
+/** Reserved domains, of about 100 bytes each: a client may create and delete many. */
 const maxReserved = 100_000;
 
 /**
- * Remembers which namespace owns a domain, so that it does not change hands while its owner replaces objects: the owner
- * keeps it for a grace period after its last object was deleted, and may reclaim it with a younger object.
+ * Remembers which namespace owns a domain, so that it does not change hands while its owner
+ * replaces objects: the owner keeps it for a grace period after its last object was deleted, and
+ * may reclaim it with a younger object.
  */
 export class DomainOwners {
   readonly #graceMs: number;
@@ -43,7 +45,7 @@ export class DomainOwners {
     this.#ownerships.set(domain, { namespace, sinceMs: Number.NEGATIVE_INFINITY, releasedMs: nowMs });
   }
 
-  /** Updates the owner of a domain; `namespaces` are those of its objects, the oldest object first. */
+  /** `namespaces` are those of the objects of the domain, the oldest object first. */
   update(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
     const [oldest] = namespaces;
     if (this.#graceMs === 0) return oldest === undefined ? undefined : { type: 'owned', namespace: oldest };
@@ -139,12 +141,13 @@ export interface MergedDomain {
 }
 
 /**
- * Merges the objects of a domain, which are sorted by age. The result depends only on them and the owner.
+ * Merges the objects of a domain, which are sorted by age. The result depends only on them and the
+ * owner.
  *
- * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of the owner are merged,
- * older ones first, which matters to wildcards. Of a younger object only those top-level rules are left out that an older
- * one has: leaving out the whole object would lift other limits, and keeping its previous version would depend on what
- * this replica has seen.
+ * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of
+ * the owner are merged, older ones first, which matters to wildcards. Of a younger object only
+ * those top-level rules are left out that an older one has: leaving out the whole object would lift
+ * other limits, and keeping its previous version would depend on what this replica has seen.
  */
 export function mergeDomain(
   domain: string,

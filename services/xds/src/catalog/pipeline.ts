@@ -29,11 +29,11 @@ export interface PipelineOptions {
   readonly reports?: Pick<ReplicaReports, 'publish' | 'others' | 'onChange'> | undefined;
   /** Changes are collected for this time before they are applied together. */
   readonly debounceMs: number;
-  /** Whether an empty set is served. Otherwise limiters keep the last one, and a new process serves nothing. */
+  /** Whether an empty set is served. Otherwise limiters keep the last one. */
   readonly allowEmpty: boolean;
-  /** How long a domain is reserved for a namespace whose last object for it was deleted. Default 0. */
+  /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
   readonly domainGraceMs?: number;
-  /** How long a lower number of limiters must last before it is reported. Default 15000 with writers, 0 without. */
+  /** How long a lower number of limiters must last. Default 15000 with writers, 0 without. */
   readonly settleMs?: number;
   /** Longest time without yielding to streams and health checks. Default 5. */
   readonly sliceMs?: number;
@@ -66,8 +66,9 @@ const retryMs = 5_000;
 const defaultSliceMs = 5;
 
 /**
- * A limiter that loses its connection reconnects within five seconds, or after a second attempt, and its replica reports
- * it within a second. A change of the number of limiters writes the status of every object.
+ * A limiter that loses its connection reconnects within five seconds, or after a second attempt,
+ * and its replica reports it within a second. A change of the number of limiters writes the status
+ * of every object.
  */
 const defaultSettleMs = 15_000;
 
@@ -255,7 +256,7 @@ export class Pipeline {
   }
 }
 
-/** Events that were not applied yet. Only the last one per object is kept, so that there are never more than objects. */
+/** Events to be applied. Keeps only the last one per object. */
 export class PendingEvents {
   #list: SourceEvent | undefined;
   /** Events after the list, by id. */

@@ -20,7 +20,7 @@ export interface ValidationResult {
   readonly inForce: number | undefined;
   /** Limits of the object in force. */
   readonly rules: number;
-  /** Namespace that the domain belongs to or is reserved for; undefined when it is that of the object. */
+  /** Namespace that the domain belongs to or is reserved for, if it is another one. */
   readonly domainOwner: string | undefined;
   readonly accepted: Condition & { readonly reason: AcceptedReason };
 }
@@ -37,7 +37,7 @@ export function isSameResult(a: ValidationResult, b: ValidationResult): boolean 
   );
 }
 
-/** `alone`: the object is the only one of its domain. `merge` is undefined for an object without a valid version. */
+/** `alone`: the object is the only one of its domain. `merge` is undefined if it is invalid. */
 export function toValidationResult(
   object: CatalogObject,
   merge: MergeResult | undefined,

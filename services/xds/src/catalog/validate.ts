@@ -36,8 +36,8 @@ export function displayName({ id, label }: Pick<CatalogObject, 'id' | 'label'>):
 }
 
 /**
- * Validates an object on its own, with the loader of the limiters: they accept what passes. An invalid version is
- * replaced by `last`, the last valid version of an object with the same uid.
+ * Validates an object on its own, with the loader of the limiters: they accept what passes. An
+ * invalid version is replaced by `last`, the last valid version of an object with the same uid.
  */
 export function* validateObject(
   { manifest, ...identity }: ConfigObject,
@@ -89,7 +89,7 @@ const maxLength = 4096;
 /** Characters of a line, which may repeat text of the manifest. */
 const maxLineLength = 500;
 
-/** One line per problem, `<field>: <message> (<hint>)`, then `and 7 more`. The text is read in the object's status. */
+/** One line per problem, `<field>: <message> (<hint>)`, then `and 7 more`. */
 function formatProblems(problems: readonly RuleProblem[]): string {
   const lines: string[] = [];
   let length = 0;

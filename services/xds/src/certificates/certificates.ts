@@ -2,12 +2,18 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import { sleepFor } from '@tollgate/kit/time';
 import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls';
 import { type Context, Listeners } from '../context.ts';
-import type { ApiClient } from '../kube/client.ts';
+import { type ApiClient, apiBackoff } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { type ObjectName, secrets } from '../kube/objects.ts';
 import { Reflector } from '../kube/reflector.ts';
-import { type Authorities, renewAuthorities, renewLeaf, type WantedLeaf } from './authorities.ts';
-import { type KeyPair, parseCertificate } from './issue.ts';
+import {
+  type Authorities,
+  type KeyPair,
+  parseCertificate,
+  renewAuthorities,
+  renewLeaf,
+  type WantedLeaf,
+} from './authorities.ts';
 import { getKeyPair, readSecret, type StoredSecret, writeSecret } from './secrets.ts';
 
 export interface SecretCertificatesOptions {
@@ -28,8 +34,6 @@ export interface SecretCertificatesOptions {
 }
 
 const defaultCheckMs = 3_600_000;
-const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
-
 /** Events are handled together: each Secret that is written comes back as an event. */
 const debounceMs = 200;
 
@@ -40,8 +44,9 @@ const maxConflicts = 10;
 export const limiterUri = (namespace: string): string => `spiffe://tollgate/ns/${namespace}/limiter`;
 
 /**
- * Keeps a certificate authority and the certificates that it signs in Secrets, and renews them. All replicas do: writes
- * carry the resourceVersion, so that one of several replicas writes a Secret, and the others read the result.
+ * Keeps a certificate authority and the certificates that it signs in Secrets, and renews them. All
+ * replicas do: writes carry the resourceVersion, so that one of several replicas writes a Secret,
+ * and the others read the result.
  */
 export class SecretCertificates implements WatchedTls {
   readonly #context: Pick<Context, 'logger' | 'nowMs'>;
@@ -92,7 +97,7 @@ export class SecretCertificates implements WatchedTls {
   }
 
   async #run(): Promise<void> {
-    const { checkMs = defaultCheckMs, backoff = defaultBackoff } = this.#options;
+    const { checkMs = defaultCheckMs, backoff = apiBackoff } = this.#options;
     const delayAfter = backoffDelays({ random: Math.random, ...backoff });
     let failures = 0;
     while (!this.#closing.signal.aborted) {
@@ -178,7 +183,7 @@ export class SecretCertificates implements WatchedTls {
     });
   }
 
-  /** Reads a Secret and writes what `make` returns; again when another replica has written it meanwhile. */
+  /** Reads a Secret and writes what `make` returns; again after a conflict. */
   async #updateSecret<Result>(
     secret: ObjectName,
     make: (stored: StoredSecret) => Promise<{ result: Result; data: Record<string, string | undefined> }>,

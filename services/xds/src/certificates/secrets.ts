@@ -8,7 +8,7 @@ import {
   requireRecord,
   secrets,
 } from '../kube/objects.ts';
-import type { KeyPair } from './issue.ts';
+import type { KeyPair } from './authorities.ts';
 
 export interface StoredSecret {
   /** Decoded; empty when the Secret does not exist. */
@@ -42,7 +42,8 @@ export async function readSecret(
 }
 
 /**
- * Writes the keys that differ from what was read; undefined removes a key. Other keys are preserved.
+ * Writes the keys that differ from what was read; undefined removes a key. Other keys are
+ * preserved.
  *
  * @throws ApiError 409 when the Secret has changed or was created since.
  */

@@ -140,7 +140,7 @@ async function findProblems(
 /** `a.yaml#2.items[0]`: file, number of the document, item of a list. */
 const labelForm = /^(?<source>.*)#(?<number>\d+)(?:\.(?<item>items\[\d+\]))?$/s;
 
-/** Positions of fields in manifests. Files are parsed again on demand, instead of keeping all positions. */
+/** Positions of fields in manifests. Files are parsed again on demand. */
 export class ManifestPositions {
   readonly #texts: ReadonlyMap<string, string>;
   readonly #documents = new Map<string, readonly YamlDocument[]>();

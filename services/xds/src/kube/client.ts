@@ -7,6 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
+import type { BackoffOptions } from '@tollgate/kit/backoff';
 import { parseApiError } from './errors.ts';
 
 /** One call of the API server. */
@@ -34,11 +35,14 @@ interface WatchRequest {
 
 type Call = Omit<ApiRequest, 'timeoutMs' | 'signal'> & Partial<Pick<WatchRequest, 'idleTimeoutMs'>>;
 
+/** Delays after failed calls. */
+export const apiBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
+
 const defaultTimeoutMs = 30_000;
 
 /**
- * Bound of one response. A page of 500 objects is normally 1 MB, but 750 MB with objects of the largest size in etcd:
- * then the list is read with smaller pages.
+ * Bound of one response. A page of 500 objects is normally 1 MB, but 750 MB with objects of the
+ * largest size in etcd: then the list is read with smaller pages.
  */
 const defaultMaxBodyBytes = 64 * 1024 * 1024;
 
@@ -54,10 +58,12 @@ const maxIdleSockets = 8;
 /**
  * A client of the current cluster of a kubeconfig.
  *
- * The library loads and refreshes the credentials (token files, exec plugins, OIDC, client certificates, proxies); calls
- * use `node:https`. The library's own calls create a connection pool each (undici 8), which costs a TLS handshake per
- * status write, and its Watch skips lines that it cannot parse and closes watches that are idle for 30 s. Here one agent
- * keeps connections; certificates are part of its pool key, so that connections of a replaced certificate are not reused.
+ * The library loads and refreshes the credentials (token files, exec plugins, OIDC, client
+ * certificates, proxies); calls use `node:https`. The library's own calls create a connection pool
+ * each (undici 8), which costs a TLS handshake per status write, and its Watch skips lines that it
+ * cannot parse and closes watches that are idle for 30 s. Here one agent keeps connections;
+ * certificates are part of its pool key, so that connections of a replaced certificate are not
+ * reused.
  */
 export class ApiClient {
   /** The URL of the server. */
@@ -82,7 +88,7 @@ export class ApiClient {
     this.#agent = this.#isSecure ? new HttpsAgent(options) : new HttpAgent(options);
   }
 
-  /** Resolves with the decoded JSON of a 2xx response. Rejects with an ApiError for others, or a network error. */
+  /** Resolves with the JSON of a 2xx response. Rejects with an ApiError, or a network error. */
   async send({ timeoutMs = defaultTimeoutMs, signal, ...call }: ApiRequest): Promise<unknown> {
     const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
     const signals = [timeout, this.#closing.signal, ...(signal === undefined ? [] : [signal])];
@@ -95,7 +101,7 @@ export class ApiClient {
     }
   }
 
-  /** Resolves with the lines of a watch once the server has accepted it. Both reject as `send` does. */
+  /** Resolves with the lines once the server has accepted the watch. Both reject as `send` does. */
   async watch({ path, query, idleTimeoutMs, signal }: WatchRequest): Promise<AsyncIterable<string>> {
     const call: Call = { method: 'GET', path, idleTimeoutMs, ...(query !== undefined && { query }) };
     const response = await this.#open(call, AbortSignal.any([this.#closing.signal, signal]));
@@ -134,7 +140,8 @@ export class ApiClient {
       // A reader of the response gets the error only from the response.
       request.setTimeout(idleTimeoutMs, () => (response ?? request).destroy(createIdleError(idleTimeoutMs)));
     }
-    // Once there is a response it reports errors; an unhandled error of the request would end the process.
+    // Once there is a response it reports errors; an unhandled error of the request would end the
+    // process.
     request.on('error', () => undefined);
     request.end(body);
     // node:events does not type the arguments of an event.

@@ -4,15 +4,16 @@ import { delimiter } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
 
 export interface KubeConfigOptions {
-  /** Paths of kubeconfigs, separated as in PATH; the first sets the current context. Takes precedence. */
+  /** Paths of kubeconfigs, separated as in PATH. Takes precedence. */
   readonly kubeconfig: string;
   /** Set in a pod, where the service account is used. */
   readonly kubernetesServiceHost: string;
 }
 
 /**
- * Loads the kubeconfig, else the pod's service account, else `~/.kube/config`. The library is loaded only here: it takes
- * half a second and 80 MB, which a service that reads a folder does not need.
+ * Loads the kubeconfig, else the pod's service account, else `~/.kube/config`. The library is
+ * loaded only here: it takes half a second and 80 MB, which a service that reads a folder does not
+ * need.
  *
  * @throws Error that says what is missing when no cluster is configured.
  */

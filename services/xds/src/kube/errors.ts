@@ -5,7 +5,7 @@ export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** The HTTP status, also of an ERROR event. */
   readonly status: number;
-  /** The reason of the `metav1.Status`, such as `Expired`, `Forbidden`, `Conflict`; may be empty. */
+  /** The reason of the `metav1.Status`, such as `Expired` or `Conflict`; may be empty. */
   readonly reason: string;
   /** From `Retry-After`; 0 without. */
   readonly retryAfterMs: number;
@@ -22,7 +22,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Parses a `metav1.Status`; the message of any other body, such as a proxy's page, is its beginning. */
+/** Parses a `metav1.Status`; the message of any other body is its beginning. */
 export function parseApiError(status: number, body: string, retryAfterMs = 0): ApiError {
   const { reason, message } = parseStatus(body);
   return new ApiError(status, { reason, message: message || excerpt(status, body), retryAfterMs });
@@ -70,7 +70,7 @@ export function describeApiError(error: unknown, attempt: Attempt): string {
   return explainApiError(error, attempt) ?? (error instanceof Error ? error.message : String(error));
 }
 
-/** What is wrong and what to do about it, for errors that need action; undefined for temporary ones. */
+/** What is wrong and what to do about it; undefined for temporary errors. */
 export function explainApiError(error: unknown, attempt: Attempt): string | undefined {
   if (!(error instanceof ApiError)) return explainTlsError(error);
   const { resource, namespace, verb } = attempt;

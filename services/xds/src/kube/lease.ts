@@ -83,9 +83,10 @@ interface CallLimits {
 }
 
 /**
- * Elects the replica that writes, by a Lease. Writes carry its resourceVersion, so that one of several candidates wins.
- * Clocks of different machines are never compared: a holder has expired when its record has not changed for its duration,
- * measured by the candidate. The holder steps down earlier, measured by itself.
+ * Elects the replica that writes, by a Lease. Writes carry its resourceVersion, so that one of
+ * several candidates wins. Clocks of different machines are never compared: a holder has expired
+ * when its record has not changed for its duration, measured by the candidate. The holder steps
+ * down earlier, measured by itself.
  */
 export class LeaseElector {
   readonly #options: LeaseElectorOptions;
@@ -157,8 +158,8 @@ export class LeaseElector {
     try {
       const lease = await this.#takeOrRenew({ timeoutMs: this.#leftMs(), signal: this.#closing.signal });
       this.#lastProblem = undefined;
-      // Two calls, each in time, may be late together. This is then a new term, of which listeners are notified: changes
-      // in between were not written.
+      // Two calls, each in time, may be late together. This is then a new term, of which listeners
+      // are notified: changes in between were not written.
       this.#stepDownIfLate();
       if (lease === undefined) this.#stepDown('another replica holds the Lease');
       else if (this.#now() < startedMs + this.#renewDeadlineMs) this.#lead({ lease, renewedMs: startedMs });

@@ -30,8 +30,8 @@ export interface ListOptions {
 const pageTimeoutMs = 60_000;
 
 /**
- * Lists objects page by page, consistent as of the first page. Without a resourceVersion in the request the API server
- * returns the newest state, not that of a lagging replica.
+ * Lists objects page by page, consistent as of the first page. Without a resourceVersion in the
+ * request the API server returns the newest state, not that of a lagging replica.
  *
  * @throws ApiError 410 when the list took so long that its version has expired.
  */

@@ -75,8 +75,8 @@ export interface KubeObject {
 }
 
 /**
- * Parses an object. `managedFields` and kubectl's last-applied annotation, which repeat the spec, are dropped from the
- * manifest: they take more memory than everything else.
+ * Parses an object. `managedFields` and kubectl's last-applied annotation, which repeat the spec,
+ * are dropped from the manifest: they take more memory than everything else.
  *
  * @throws Error without a name, uid or resourceVersion.
  */

@@ -3,7 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
 import type { SourceOutage } from '../sources/source.ts';
-import type { ApiClient } from './client.ts';
+import { type ApiClient, apiBackoff } from './client.ts';
 import { ApiError, describeApiError, hasStatus } from './errors.ts';
 import { listObjects, type ObjectList, parseWatchEvent } from './list-watch.ts';
 import { collectionPath, type KubeObject, type KubeResource } from './objects.ts';
@@ -39,12 +39,10 @@ export type ReflectorEvent =
   | { readonly type: 'deleted'; readonly object: KubeObject };
 
 const defaultPageSize = 500;
-const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
-
-/** The API server sends a bookmark about once a minute: two missing ones in a row mean a dead connection. */
+/** The API server sends a bookmark about once a minute: two missing ones mean a dead connection. */
 const defaultIdleTimeoutMs = 150_000;
 
-/** The API server ends a watch after a random time in this range, so that not all clients reconnect at once. */
+/** Random duration of a watch, so that not all clients reconnect at once. */
 const watchSeconds = { min: 290, max: 590 };
 
 /** A watch that lived this long has worked: its end is a new failure, with a short delay. */
@@ -54,9 +52,9 @@ const healthyMs = 1_000;
 const maxRetryAfterMs = 60_000;
 
 /**
- * Follows the objects of one kind: LIST, then WATCH from there. A broken watch resumes at its version, so that no event is
- * lost; when that version has expired (410), a new list is compared with the known objects. Failures are retried, and
- * known objects stay.
+ * Follows the objects of one kind: LIST, then WATCH from there. A broken watch resumes at its
+ * version, so that no event is lost; when that version has expired (410), a new list is compared
+ * with the known objects. Failures are retried, and known objects stay.
  */
 export class Reflector {
   readonly #options: ReflectorOptions;
@@ -80,7 +78,7 @@ export class Reflector {
   #outage: SourceOutage | undefined;
 
   constructor(options: ReflectorOptions) {
-    const { resource, namespace, backoff = defaultBackoff } = options;
+    const { resource, namespace, backoff = apiBackoff } = options;
     const { now = Date.now, random = Math.random, sleep = sleepFor } = options;
     this.#options = options;
     this.#now = now;
@@ -103,7 +101,7 @@ export class Reflector {
     return this.#outage;
   }
 
-  /** Passes events on in the order of the API server. An error of the handler is logged, and the event skipped. */
+  /** Passes events on in order. An error of the handler is logged, and the event skipped. */
   start(onEvent: (event: ReflectorEvent) => void): void {
     this.#onEvent = onEvent;
     this.#running ??= this.#run();
@@ -220,7 +218,8 @@ export class Reflector {
     if (operation === 'watch' && !canResume(error)) this.#cursor = undefined;
     if (operation === 'watch' && hasStatus(error, 410)) {
       this.#logger.info({ reason: error.message }, 'watch expired, listing again');
-      // The server works, so the list follows at once, unless the version of the last one was unusable, too.
+      // The server works, so the list follows at once, unless the version of the last one was
+      // unusable, too.
       if (!this.#hasWatched) await this.#pause(0);
       return;
     }
@@ -266,7 +265,7 @@ export class Reflector {
   }
 }
 
-/** Whether a failed watch can resume: not after an error response, and not after an invalid line, which would come again. */
+/** Not after an error response or an invalid line, which would come again. */
 function canResume(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
   // Node's network errors have a code; parse errors have none.

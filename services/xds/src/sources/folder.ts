@@ -16,7 +16,7 @@ const sliceMs = 5;
 /** Lines about manifests of other kinds per read. */
 const maxLoggedOthers = 20;
 
-/** Reads manifests from the files of a folder and follows their changes. Each read is one `replaced` event. */
+/** Reads manifests from a folder and follows changes. Each read is one `replaced` event. */
 export class FolderSource implements ResourceSource {
   readonly #context: Pick<Context, 'logger' | 'metrics'>;
   readonly #folder: string;
@@ -131,7 +131,7 @@ interface Version {
 
 const noContents: Omit<FileContents, 'text'> = { objects: [], others: [], problems: [] };
 
-/** The contents of a folder across reads: unchanged files are not parsed again, and invalid ones keep their objects. */
+/** The contents of a folder across reads. Invalid files keep their objects. */
 export class FolderContents {
   readonly #namespaces: readonly string[];
   #files = new Map<string, FileContents>();

@@ -3,13 +3,13 @@ import { Reflector, type ReflectorEvent, type ReflectorOptions } from '../kube/r
 import type { ConfigObject, ResourceSource, SourceEvent, SourceOutage } from './source.ts';
 
 export interface KubernetesSourceOptions extends Omit<ReflectorOptions, 'resource' | 'namespace'> {
-  /** Empty for all namespaces. Each listed one needs a connection and RBAC privileges of its own. */
+  /** Empty for all namespaces. Each listed one needs its own connection and RBAC privileges. */
   readonly namespaces: readonly string[];
 }
 
 /**
- * Follows the RateLimitConfigs of a cluster. With several namespaces, the first event waits until all were listed: a
- * partial set would remove the limits of the other namespaces.
+ * Follows the RateLimitConfigs of a cluster. With several namespaces, the first event waits until
+ * all were listed: a partial set would remove the limits of the other namespaces.
  */
 export class KubernetesSource implements ResourceSource {
   readonly #reflectors: readonly Reflector[];

@@ -23,15 +23,15 @@ export type ParsedFile =
   | { readonly ok: false; readonly problem: SourceProblem };
 
 /**
- * Values of one document, including those repeated by aliases: a few lines of aliases can expand to more than fits into
- * memory. An object of the API server has at most 1.5 MB, which is far less.
+ * Values of one document, including those repeated by aliases: a few lines of aliases can expand to
+ * more than fits into memory. An object of the API server has at most 1.5 MB, which is far less.
  */
 const maxValues = 500_000;
 
 /** The parser's own bound, which aliases evade. */
 const maxDepth = 100;
 
-/** Parses a file of YAML or JSON with any number of documents; lists (`kind: List`) are expanded. */
+/** Parses a file of YAML or JSON documents; lists (`kind: List`) are expanded. */
 export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
   // Many programs truncate a file before they write it; that must not remove its limits.
   if (text.trim() === '') return fail(source, 'is empty: write a manifest, or remove the file');
@@ -108,7 +108,8 @@ function findDocumentProblem(content: unknown): string | undefined {
   let left = maxValues;
   let problem: string | undefined;
   const checkText = (text: string): void => {
-    // On the wire unpaired surrogates are all replaced by the same character, and different names would become equal.
+    // On the wire unpaired surrogates are all replaced by the same character, and different names
+    // would become equal.
     if (!text.isWellFormed()) problem ??= 'contains an unpaired surrogate: correct the \\u escape';
   };
   const visit = (value: unknown, depth: number): void => {
@@ -140,7 +141,7 @@ export interface AmbiguousScalar extends Position {
 /** Reported per document. */
 const maxAmbiguous = 100;
 
-/** Finds scalars that kubectl reads differently: `0100` must not be 100 in a folder and 64 in a cluster. */
+/** Finds scalars that kubectl reads differently: `0100` is 100 in a folder, 64 in a cluster. */
 export function findAmbiguousScalars(document: YamlDocument): readonly AmbiguousScalar[] {
   const found: AmbiguousScalar[] = [];
   document.visitPlainScalars((text, locate) => {

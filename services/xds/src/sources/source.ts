@@ -8,7 +8,7 @@ export interface ConfigObject {
   readonly uid: string;
   /** Grows with each change of the spec, but not of the status. */
   readonly generation: number;
-  /** Unix time in milliseconds: the oldest object wins a conflict. 0 if the source has no creation times. */
+  /** Unix time in milliseconds: the oldest object wins a conflict. 0 if unknown. */
   readonly createdMs: number;
   /** Order of objects of equal age, by code units: the path of the file, or the id. */
   readonly order: string;
@@ -47,8 +47,8 @@ export interface SourceOutage {
 /** Where RateLimitConfig objects come from: a cluster or a folder. */
 export interface ResourceSource {
   /**
-   * Starts to follow the objects and passes every event to `onEvent`, in order. Outages are retried. Rejects when the
-   * source cannot exist, such as a missing folder.
+   * Starts to follow the objects and passes every event to `onEvent`, in order. Outages are
+   * retried. Rejects when the source cannot exist, such as a missing folder.
    */
   start(onEvent: (event: SourceEvent) => void): Promise<void>;
   /** Current outages, each reason once. Absent in sources that have none. */

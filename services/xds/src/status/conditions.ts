@@ -1,6 +1,6 @@
 import type { ValidationResult } from '../catalog/result.ts';
 import type { SnapshotResource } from '../catalog/snapshot.ts';
-import type { LimiterGroup, Subscribers } from './limiter-groups.ts';
+import type { LimiterGroup, Subscribers } from './fleet.ts';
 
 /** The status of one RateLimitConfig. @see crds/ratelimitconfigs.yaml */
 export interface ObjectStatus {
@@ -81,7 +81,8 @@ function toProgrammed(
 }
 
 /**
- * The condition Ready, for tools that know no other: the rules are accepted, and every limiter enforces them.
+ * The condition Ready, for tools that know no other: the rules are accepted, and every limiter
+ * enforces them.
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 export function toReady({ accepted, programmed }: Pick<ObjectStatus, 'accepted' | 'programmed'>): Condition {
@@ -109,8 +110,8 @@ type Resource = Pick<SnapshotResource, 'name' | 'version'>;
 const maxMessage = 1000;
 
 /**
- * Evaluates one version of a domain. Returns `before`, the last status, when all limiters had acknowledged the version
- * and still have, which is nearly always the case.
+ * Evaluates one version of a domain. Returns `before`, the last status, when all limiters had
+ * acknowledged the version and still have, which is nearly always the case.
  */
 export function toDomainStatus(
   { name, version }: Resource,

@@ -21,7 +21,7 @@ export interface ObjectEvent {
   readonly key: string;
 }
 
-/** The event for a status: the object is not accepted, or limiters reject it. Undefined when there is none. */
+/** The event for an object that is not accepted, or that limiters reject. */
 export function toEvent(status: ObjectStatus): ObjectEvent | undefined {
   const { uid, observedGeneration, version, accepted, programmed } = status;
   if (accepted.status === 'False') {
@@ -39,7 +39,7 @@ export interface KubernetesEventsOptions {
   readonly leadership: Leadership;
   /** Name of this replica. */
   readonly instance: string;
-  /** After the burst. Default 5: a broken template causes an event per object, which etcd keeps for an hour. */
+  /** After the burst. Default 5: a broken template causes an event per object. */
   readonly perSecond?: number;
   /** Default 50. */
   readonly burst?: number;
@@ -59,8 +59,9 @@ const maxName = 253;
 const timeoutMs = 5_000;
 
 /**
- * Writes Kubernetes Events for statuses that need action. Only the leader writes. The name of an event is a hash of its
- * content, so that another leader does not write it again. Events are best effort.
+ * Writes Kubernetes Events for statuses that need action. Only the leader writes. The name of an
+ * event is a hash of its content, so that another leader does not write it again. Events are best
+ * effort.
  */
 export class KubernetesEvents implements StatusWriter {
   readonly #context: Context;

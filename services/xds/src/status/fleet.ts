@@ -1,9 +1,75 @@
+import type { Steps } from '@tollgate/kit/steps';
 import { parseRejection } from '../ads/exchange.ts';
-import type { LimiterRegistry } from '../ads/limiters.ts';
+import { type Limiter, type LimiterRegistry, limiterName } from '../ads/limiters.ts';
 import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
-import { groupLimiters, type LimiterGroup } from './limiter-groups.ts';
 import { createReport, type LimiterReport, type ReportedGroup } from './limiter-report.ts';
 import type { ReplicaReport, ReplicaReports } from './replica-reports.ts';
+
+/** Limiters with the same subscription, accepted versions and rejection. */
+export interface LimiterGroup {
+  readonly size: number;
+  /** Display name of one of them. */
+  readonly example: string;
+  /** Domains that they subscribe to by name; undefined for a wildcard. */
+  readonly names: ReadonlySet<string> | undefined;
+  /** Versions by domain; undefined when they have accepted nothing. */
+  readonly accepted: Pick<ReadonlyMap<string, string>, 'get'> | undefined;
+  readonly rejection: GroupRejection | undefined;
+}
+
+type GroupRejection = ReturnType<typeof parseRejection<ReadonlyMap<string, string>>>;
+
+/** Limiters of one snapshot share the maps of their versions, which identify a group. */
+export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGroup[] {
+  const ids = new Map<unknown, number>();
+  const identify = (map: unknown): number => {
+    const id = ids.get(map) ?? ids.size;
+    ids.set(map, id);
+    return id;
+  };
+  const groups = new Map<string, LimiterGroup>();
+  for (const limiter of limiters) {
+    const { names, accepted, rejection } = limiter;
+    const maps = [names, accepted, rejection?.resources].map(identify);
+    const key = `${maps.join(' ')} ${rejection?.message ?? ''}`;
+    const group = groups.get(key) ?? {
+      size: 0,
+      example: limiterName(limiter),
+      names,
+      accepted,
+      rejection: rejection && parseRejection(rejection),
+    };
+    groups.set(key, { ...group, size: group.size + 1 });
+  }
+  return [...groups.values()];
+}
+
+/** Limiters by the domains that they subscribe to. */
+export interface Subscribers {
+  /** Limiters in total. */
+  readonly size: number;
+  of(domain: string): readonly LimiterGroup[];
+}
+
+/**
+ * Indexes groups by domain. Limiters with subscriptions of their own are groups of their own:
+ * checking hundreds of groups for each of thousands of domains would take most of a second.
+ */
+export function* indexSubscribers(groups: readonly LimiterGroup[]): Steps<Subscribers> {
+  const wildcards = groups.filter(({ names }) => names === undefined);
+  const byName = new Map<string, LimiterGroup[]>();
+  let size = 0;
+  for (const group of groups) {
+    size += group.size;
+    for (const name of group.names ?? []) {
+      const others = byName.get(name);
+      if (others === undefined) byName.set(name, [...wildcards, group]);
+      else others.push(group);
+    }
+    yield;
+  }
+  return { size, of: (domain) => byName.get(domain) ?? wildcards };
+}
 
 /** The limiters of all replicas, as far as this one knows. */
 export class LimiterFleet {
@@ -59,10 +125,11 @@ type Versions = Pick<ReadonlyMap<string, string>, 'get'>;
 const maxSnapshots = 16;
 
 /**
- * Turns reports into groups. Reports name snapshots by version, a hash of the content: they are looked up among the last
- * snapshots of this replica. Replicas batch changes at different moments, so that one may serve a snapshot that another
- * has skipped. Its limiters then keep the versions known before: otherwise the status of every object would change twice,
- * while only a few domains differ.
+ * Turns reports into groups. Reports name snapshots by version, a hash of the content: they are
+ * looked up among the last snapshots of this replica. Replicas batch changes at different moments,
+ * so that one may serve a snapshot that another has skipped. Its limiters then keep the versions
+ * known before: otherwise the status of every object would change twice, while only a few domains
+ * differ.
  */
 export class ReportedLimiters {
   /** Versions of the last snapshots, the oldest first. */

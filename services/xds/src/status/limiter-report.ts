@@ -2,7 +2,7 @@ import { compareText } from '@tollgate/kit/text';
 import { type Limiter, limiterName } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
 
-/** What a replica reports to the others about its limiters. Limiters are counted, not listed, so that it stays small. */
+/** What a replica reports to the others: limiters are counted, not listed. */
 export interface LimiterReport {
   /** Version of the snapshot that the replica serves. */
   readonly snapshot?: string | undefined;
@@ -12,7 +12,7 @@ export interface LimiterReport {
 /** Limiters with the same subscription, accepted version and rejection. */
 export interface ReportedGroup {
   readonly count: number;
-  /** Domains subscribed to by name; undefined for a wildcard. Empty when there are too many: no status waits for them. */
+  /** Domains subscribed to by name; undefined for a wildcard, empty when there are too many. */
   readonly names?: readonly string[] | undefined;
   /** Version of the snapshot that they accepted last; undefined before the first. */
   readonly accepted?: string | undefined;
@@ -97,7 +97,7 @@ function toKey({ names, accepted, rejection }: Description): string {
   return JSON.stringify([names, accepted, rejection?.message, rejection?.snapshot]);
 }
 
-/** Domains of the snapshot that the limiter subscribes to and has in another version; undefined when too many. */
+/** Domains that the limiter has in another version than the snapshot; undefined when too many. */
 function findBehind(
   { names, accepted }: Limiter,
   snapshot: Snapshot | undefined,
@@ -118,8 +118,8 @@ export function formatReport(report: LimiterReport, beat: number): string {
 }
 
 /**
- * Parses the report of another replica, perhaps of another release: unknown and malformed fields are ignored, and so are
- * groups without a count. Undefined for a text that is not a report.
+ * Parses the report of another replica, perhaps of another release: unknown and malformed fields
+ * are ignored, and so are groups without a count. Undefined for a text that is not a report.
  */
 export function parseReport(text: string): LimiterReport | undefined {
   try {

@@ -23,8 +23,8 @@ interface ConditionManifest extends Condition {
 const maxMessageChars = 32_000;
 
 /**
- * Converts a status to its manifest. A condition keeps its last transition time from `current`, the present status of the
- * object, unless its status changes.
+ * Converts a status to its manifest. A condition keeps its last transition time from `current`, the
+ * present status of the object, unless its status changes.
  */
 export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: number): StatusManifest {
   const { observedGeneration, rules, version, limiters, domainOwner } = status;

@@ -3,7 +3,7 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { Listeners } from '../context.ts';
-import type { ApiClient } from '../kube/client.ts';
+import { type ApiClient, apiBackoff } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { getReplicaName, type Leadership } from '../kube/lease.ts';
 import { collectionPath, configMaps, getApiVersion, type ObjectName, objectPath } from '../kube/objects.ts';
@@ -44,13 +44,12 @@ const writeTimeoutMs = 5_000;
 /** Removing the own report is best effort and must not delay the shutdown. */
 const removeTimeoutMs = 2_000;
 
-const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
-
 type ConfigMapData = Readonly<Record<string, string | null>>;
 
 /**
- * The reports of all replicas, in one ConfigMap: each replica writes the key that is its identity by a JSON merge patch,
- * which leaves the others alone, and all replicas watch it. Failures are retried and never block the service.
+ * The reports of all replicas, in one ConfigMap: each replica writes the key that is its identity
+ * by a JSON merge patch, which leaves the others alone, and all replicas watch it. Failures are
+ * retried and never block the service.
  */
 export class ReplicaReports {
   readonly #options: ReplicaReportsOptions;
@@ -79,7 +78,7 @@ export class ReplicaReports {
     this.#expiryMs = expiryMs;
     this.#key = toKey(identity);
     this.#logger = options.logger.child({ configMap: `${namespace}/${name}` });
-    this.#delayAfter = backoffDelays({ random: Math.random, ...(options.backoff ?? defaultBackoff) });
+    this.#delayAfter = backoffDelays({ random: Math.random, ...(options.backoff ?? apiBackoff) });
     this.#entries = new ReportEntries({ own: this.#key, expiryMs, now: monotonicNow, logger: this.#logger });
     this.#reflector = new Reflector({
       api,
@@ -254,9 +253,10 @@ export interface ReportEntriesOptions {
 }
 
 /**
- * The keys of the ConfigMap, and which of them have expired. Clocks of different machines are never compared: an entry
- * expires when its text has not changed for the expiry, measured here, and only while events arrive. The heartbeat of
- * this replica comes back as an event; when that is missing, the heartbeats of others may be missing as well.
+ * The keys of the ConfigMap, and which of them have expired. Clocks of different machines are never
+ * compared: an entry expires when its text has not changed for the expiry, measured here, and only
+ * while events arrive. The heartbeat of this replica comes back as an event; when that is missing,
+ * the heartbeats of others may be missing as well.
  */
 export class ReportEntries {
   readonly #options: ReportEntriesOptions;
@@ -308,7 +308,7 @@ export class ReportEntries {
     return this.#lastEventMs - changedMs >= this.#options.expiryMs;
   }
 
-  /** A key of the same replica in the first event belongs to a process that has ended, unless its text changes later. */
+  /** A key in the first event belongs to a process that has ended, unless its text changes. */
   #isFormer(key: string): boolean {
     return this.#entries === undefined && getReplicaName(key) === getReplicaName(this.#options.own);
   }

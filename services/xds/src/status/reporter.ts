@@ -10,7 +10,7 @@ import {
   toObjectStatus,
 } from './conditions.ts';
 import type { LimiterFleet } from './fleet.ts';
-import { indexSubscribers, type LimiterGroup, type Subscribers } from './limiter-groups.ts';
+import { indexSubscribers, type LimiterGroup, type Subscribers } from './fleet.ts';
 
 /** Receives statuses, from all replicas. */
 export interface StatusWriter {
@@ -52,10 +52,10 @@ interface Observation {
 /**
  * Keeps the status of every object up to date and passes changed ones to the writers.
  *
- * The number of limiters is in every status. Connections end at a maximum age, limiters move between replicas, and all
- * are away when a process has just started. While there were more of them a moment ago, a domain that all had
- * acknowledged stays acknowledged, and a process that has seen none reports nothing. A new version and a rejection are
- * reported at once.
+ * The number of limiters is in every status. Connections end at a maximum age, limiters move
+ * between replicas, and all are away when a process has just started. While there were more of them
+ * a moment ago, a domain that all had acknowledged stays acknowledged, and a process that has seen
+ * none reports nothing. A new version and a rejection are reported at once.
  */
 export class StatusReporter {
   readonly #context: Context;
@@ -121,7 +121,7 @@ export class StatusReporter {
     }
   }
 
-  /** Uses objects, rules and limiters as they are at the first step; later changes are for the next report. */
+  /** Uses the state at the first step; later changes are for the next report. */
   *#reportSteps(): Steps<void> {
     this.#isReporting = true;
     try {
@@ -192,7 +192,7 @@ export class StatusReporter {
   }
 }
 
-/** The status to report: `before` when nothing has changed, or only the number of limiters before it has settled. */
+/** Returns `before` when nothing changed, or only the number of limiters, and it may recover. */
 function settle(before: DomainStatus | undefined, now: DomainStatus, isSettled: boolean): DomainStatus {
   if (before === undefined || before === now) return now;
   const isSame =

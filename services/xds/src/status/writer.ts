@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
-import { type ApiClient, TokenBucket } from '../kube/client.ts';
+import { type ApiClient, apiBackoff, TokenBucket } from '../kube/client.ts';
 import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
 import { getApiVersion, objectPath, rateLimitConfigs, requireRecord } from '../kube/objects.ts';
@@ -18,7 +18,7 @@ export interface KubernetesStatusWriterOptions {
   readonly leadership: Leadership;
   /** Changes are collected for this time. */
   readonly debounceMs: number;
-  /** After the burst. Default 50: 10,000 objects take three minutes, and the load on the API server is low. */
+  /** After the burst. Default 50: 10,000 objects take three minutes. */
   readonly writesPerSecond?: number;
   /** Default 100. */
   readonly burst?: number;
@@ -35,7 +35,7 @@ export interface KubernetesStatusWriterOptions {
 /** Owner of the fields in server-side apply. */
 const fieldManager = 'tollgate-xds';
 
-/** Shorter than the time between the renew deadline and the lease duration: writes of two leaders do not overlap. */
+/** Shorter than lease duration minus renew deadline: writes of two leaders do not overlap. */
 const writeTimeoutMs = 5_000;
 
 /** Comparing 10,000 statuses takes 70 ms: other work runs in between. */
@@ -44,10 +44,8 @@ const idsPerTurn = 500;
 /** Shortest time between rounds: an object may wait for the source to deliver its new version. */
 const minRoundMs = 10;
 
-/** Remembered reasons of refusals: one per namespace without the privilege, and a few that name an object. */
+/** Remembered reasons of refusals: about one per namespace without the privilege. */
 const maxReasons = 100;
-
-const defaultBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
 
 /** A status, and the version of the object that has it. */
 interface LiveStatus {
@@ -56,8 +54,9 @@ interface LiveStatus {
 }
 
 /**
- * Writes the status subresource by server-side apply. Only the leader writes, only what differs from the status of the
- * object, and only the latest of several changes. Each write comes back as a MODIFIED event with the same generation.
+ * Writes the status subresource by server-side apply. Only the leader writes, only what differs
+ * from the status of the object, and only the latest of several changes. Each write comes back as a
+ * MODIFIED event with the same generation.
  */
 export class KubernetesStatusWriter implements StatusWriter {
   readonly #context: Context;
@@ -68,7 +67,7 @@ export class KubernetesStatusWriter implements StatusWriter {
   readonly #bucket: TokenBucket;
   readonly #closing = new AbortController();
   readonly #wanted = new Map<string, ObjectStatus>();
-  /** Statuses returned by the API server for objects of which the source has not delivered a newer version. */
+  /** Statuses returned by the API server that the source has not delivered yet. */
   readonly #written = new WeakMap<ConfigObject, LiveStatus>();
   /** Objects of which the API server has a version that the source has not delivered yet. */
   readonly #outdated = new WeakSet<ConfigObject>();
@@ -84,7 +83,7 @@ export class KubernetesStatusWriter implements StatusWriter {
   #outageReason: string | undefined;
 
   constructor(context: Context, options: KubernetesStatusWriterOptions) {
-    const { backoff = defaultBackoff, random = Math.random, sleep = sleepFor } = options;
+    const { backoff = apiBackoff, random = Math.random, sleep = sleepFor } = options;
     const { writesPerSecond: ratePerSecond = 50, burst = 100 } = options;
     this.#context = context;
     this.#options = options;
@@ -161,7 +160,8 @@ export class KubernetesStatusWriter implements StatusWriter {
         if (this.#closing.signal.aborted || !leadership.isLeader()) return;
         count += 1;
         if (count % idsPerTurn === 0) await nextTurn();
-        // Once the API server is unreachable, the rest of the round is retried with what has failed.
+        // Once the API server is unreachable, the rest of the round is retried with what has
+        // failed.
         if (isAway || !(await this.#tryWrite(id))) {
           isAway = true;
           this.#due.add(id);
@@ -232,8 +232,8 @@ export class KubernetesStatusWriter implements StatusWriter {
       body: {
         apiVersion: getApiVersion(rateLimitConfigs),
         kind: rateLimitConfigs.kind,
-        // The version makes the API server refuse (409) when the object has changed or was created again. It ignores
-        // the uid when a status is applied.
+        // The version makes the API server refuse (409) when the object has changed or was created
+        // again. It ignores the uid when a status is applied.
         metadata: { namespace, name, resourceVersion },
         status,
       },
@@ -282,8 +282,9 @@ function readLiveStatus(value: unknown): LiveStatus {
 }
 
 /**
- * Statuses that the API server has refused, to be retried. A missing privilege affects a whole namespace, so that one
- * status per namespace is retried at a time, and the others follow once it is written.
+ * Statuses that the API server has refused, to be retried. A missing privilege affects a whole
+ * namespace, so that one status per namespace is retried at a time, and the others follow once it
+ * is written.
  */
 class RefusedStatuses {
   /** By namespace, in the order of their retries. */

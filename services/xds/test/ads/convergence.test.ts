@@ -1,6 +1,5 @@
 import t from 'tap';
 import { type DeltaReply, dueDelta, newDeltaExchange, receiveDelta, sentDelta } from '../../src/ads/delta.ts';
-import { dueSotw, newSotwExchange, receiveSotw, sentSotw } from '../../src/ads/sotw.ts';
 import {
   beginSubscription,
   changeSubscription,
@@ -9,13 +8,14 @@ import {
   type Selection,
   type Subscription,
   select,
-} from '../../src/ads/subscription.ts';
+} from '../../src/ads/exchange.ts';
+import { dueSotw, newSotwExchange, receiveSotw, sentSotw } from '../../src/ads/sotw.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
-// Clients that do at random what the protocol lets them do. Whenever nothing is on the way, and nothing was rejected that
-// is still the same, a client has what it wants.
+// Clients that do at random what the protocol lets them do. Whenever nothing is on the way, and
+// nothing was rejected that is still the same, a client has what it wants.
 
 /** What a client has, and what it should, as `name → version`. */
 interface Moment {
@@ -115,7 +115,8 @@ function playSotw(random: SeededRandom): Moment[] {
   let rejected = false;
   let onTheWay: Selection | undefined;
   let has: Record<string, string> = {};
-  // Not empty: the server ignores what is stale, so it may not have seen that an empty list means nothing by now.
+  // Not empty: the server ignores what is stale, so it may not have seen that an empty list means
+  // nothing by now.
   let list = ['*', ...randomNames(random)];
   let subscription = replaceSubscription(noSubscription, list);
 

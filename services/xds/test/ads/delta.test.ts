@@ -6,7 +6,7 @@ import {
   receiveDelta,
   sentDelta,
 } from '../../src/ads/delta.ts';
-import { diffResources } from '../../src/ads/subscription.ts';
+import { diffResources } from '../../src/ads/exchange.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
@@ -14,7 +14,10 @@ type Request = Partial<Omit<DeltaRequest, 'initialVersions'>> & {
   readonly has?: Readonly<Record<string, string>>;
 };
 
-/** An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was: `name=version … -removed …`. */
+/**
+ * An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was:
+ * `name=version … -removed …`.
+ */
 function startExchange(first?: Snapshot) {
   let exchange = newDeltaExchange;
   let snapshot = first;

@@ -18,7 +18,10 @@ import { type SotwTestStream, typeUrl } from '../support/ads-client.ts';
 import { type StartedAdsServer, startAdsServer } from '../support/start-ads-server.ts';
 import { combined, largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
 
-/** Starts a server, lets a stream do something that ends it, and looks whether the stream beside it goes on. */
+/**
+ * Starts a server, lets a stream do something that ends it, and looks whether the stream beside it
+ * goes on.
+ */
 async function endsAlone(
   t: Test,
   doWrong: (stream: SotwTestStream) => void,
@@ -87,7 +90,8 @@ t.test('request larger than two megabytes ends its stream', async (t) => {
 });
 
 t.test('deeply nested node ends only its stream', async (t) => {
-  // DiscoveryRequest.node.metadata, a Struct of a Struct of a Struct …, written from the inside out.
+  // DiscoveryRequest.node.metadata, a Struct of a Struct of a Struct …, written from the inside
+  // out.
   const heads: Buffer[] = [];
   let size = 0;
   const wrap = (key: number): void => {
@@ -153,7 +157,8 @@ t.test('client that does not read is cut and delays no other', async (t) => {
   const streams = Array.from({ length: 10 }, () => subscribeUnread(session));
   const resets: (number | undefined)[] = [];
   for (const stream of streams) stream.on('close', () => resets.push(stream.rstCode));
-  // What it asks for is read in a moment: also on a busy machine it is not taken for one that does not read.
+  // What it asks for is read in a moment: also on a busy machine it is not taken for one that does
+  // not read.
   const reader = server.connect().sotw();
   reader.send({ resourceNames: ['shop'] });
   reader.ack(await reader.next(), { resourceNames: ['shop'] });

@@ -5,13 +5,13 @@ import {
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import t from 'tap';
+import { noSubscription, replaceSubscription, select } from '../../src/ads/exchange.ts';
 import {
   encodeDeltaDiscoveryResponse,
   encodeDiscoveryResponse,
   ResponseCache,
   withNonce,
 } from '../../src/ads/responses.ts';
-import { noSubscription, replaceSubscription, select } from '../../src/ads/subscription.ts';
 import { rateLimitConfigType, type SnapshotResource } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
@@ -31,7 +31,10 @@ const all = [0, 1, 60, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152].map((size
 );
 const encoded = all.map((one) => one.encoded);
 
-/** Compares what the library writes of both: megabytes of it take it no time, unlike a comparison of the objects. */
+/**
+ * Compares what the library writes of both: megabytes of it take it no time, unlike a comparison of
+ * the objects.
+ */
 function decodesTo<Schema extends DescMessage>(
   schema: Schema,
   bytes: Uint8Array,

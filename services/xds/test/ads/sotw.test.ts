@@ -3,7 +3,10 @@ import { dueSotw, newSotwExchange, receiveSotw, type SotwRequest, sentSotw } fro
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
-/** An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was: `name=version …`. */
+/**
+ * An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was:
+ * `name=version …`.
+ */
 function startExchange(first?: Snapshot) {
   let exchange = newSotwExchange;
   let snapshot = first;

@@ -7,7 +7,10 @@ import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';
 const ids = ['a/1', 'a/2', 'a/3', 'b/1', 'b/2', 'c/1'] as const;
 const keys = ['k', 'l', 'm'] as const;
 
-/** The life of one object: versions that are good, bad, of another domain, colliding; sometimes its end and another life. */
+/**
+ * The life of one object: versions that are good, bad, of another domain, colliding; sometimes its
+ * end and another life.
+ */
 function historyOf(id: string, random: SeededRandom): SourceEvent[] {
   const events: SourceEvent[] = [];
   for (let generation = 1; generation <= 1 + random.below(4); generation += 1) {
@@ -35,7 +38,10 @@ function versionOf(id: string, { random, generation, uid }: Version): ConfigObje
   return objectOf(id, { domain: random.pick(['shop', 'web']), rules, createdMs, generation, uid });
 }
 
-/** One of the ways in which the events of several objects can come: those of each object stay in order. */
+/**
+ * One of the ways in which the events of several objects can come: those of each object stay in
+ * order.
+ */
 function interleave(histories: readonly (readonly SourceEvent[])[], random: SeededRandom): SourceEvent[] {
   const turns = random.shuffle(histories.flatMap((events, index) => events.map(() => index)));
   const next = histories.map((events) => events.values());

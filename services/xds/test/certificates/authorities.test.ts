@@ -4,13 +4,15 @@ import {
   type Authorities,
   authorityRenewMs,
   authorityValidMs,
+  issueLeaf,
+  type KeyPair,
   leafRenewMs,
   leafValidMs,
   overlapMs,
+  parseBundle,
   renewAuthorities,
   renewLeaf,
 } from '../../src/certificates/authorities.ts';
-import { issueLeaf, type KeyPair, parseBundle } from '../../src/certificates/issue.ts';
 
 const startMs = Date.parse('2030-01-01T00:00:00Z');
 const commonName = 'tollgate/tollgate-xds';

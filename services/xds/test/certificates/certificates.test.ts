@@ -125,7 +125,8 @@ kubeSuite(
           Date.parse(new X509Certificate(first.cert).validTo),
       );
       t.equal(renewed.ca, first.ca);
-      // A pass that was under way when the clock moved may have renewed the client's certificate alone.
+      // A pass that was under way when the clock moved may have renewed the client's certificate
+      // alone.
       await awaitUntil(() => String(replica.current().cert) !== String(before), {
         what: 'the new certificate of the server',
       });

@@ -84,7 +84,10 @@ const never: readonly Right[] = [
   { verb: 'impersonate', resource: 'users' },
 ];
 
-/** Runs source, election, reports and status writer with the rights of the service, until a status has been written. */
+/**
+ * Runs source, election, reports and status writer with the rights of the service, until a status
+ * has been written.
+ */
 async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]): Promise<void> {
   const api = await clientOf(kube, server);
   const following = await startSource(api, { namespaces });

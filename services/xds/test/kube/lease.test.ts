@@ -65,7 +65,10 @@ const timed = (clock: FakeClock): Partial<LeaseElectorOptions> => ({
   sleep: clock.sleep,
 });
 
-/** An API server with one Lease, guarded by its resourceVersion as the real one is; `fault` may answer instead. */
+/**
+ * An API server with one Lease, guarded by its resourceVersion as the real one is; `fault` may
+ * answer instead.
+ */
 async function leaseServer(t: Test, fault: () => Answer | undefined = () => undefined) {
   let lease: Record<string, unknown> | undefined;
   let version = 0;
@@ -310,7 +313,8 @@ kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {
     await awaitUntil(
       async () => {
         if (three.elector.isLeader()) return true;
-        // Longer than the duration. Once the Lease is its own, more of that would make its calls late.
+        // Longer than the duration. Once the Lease is its own, more of that would make its calls
+        // late.
         if ((await spec()).holderIdentity !== 'three') clock.advance(16_000);
         return false;
       },

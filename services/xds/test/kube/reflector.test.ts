@@ -14,7 +14,10 @@ import {
 } from '../support/kube-server.ts';
 import { followWith, type ReflectorUnderTest } from '../support/reflector-under-test.ts';
 
-/** Lists and watches have scripts of their own, so that a test reads as what the API server says to each. */
+/**
+ * Lists and watches have scripts of their own, so that a test reads as what the API server says to
+ * each.
+ */
 async function serve(t: Test, script: { lists: Answer[]; watches: Answer[] }): Promise<ScriptedServer> {
   const list = inTurn(...script.lists);
   const watchAnswer = inTurn(...script.watches);

@@ -11,7 +11,7 @@ import {
   toReady,
 } from '../../src/status/conditions.ts';
 import { toEvent } from '../../src/status/events.ts';
-import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
+import { groupLimiters, indexSubscribers } from '../../src/status/fleet.ts';
 import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
 
 const progress = (clients: readonly Limiter[], domain = 'shop', version = '2') =>

@@ -1,10 +1,9 @@
 import { runSteps } from '@tollgate/kit/steps';
 import t from 'tap';
 import { type DomainStatus, toDomainStatus } from '../../src/status/conditions.ts';
-import { ReportedLimiters } from '../../src/status/fleet.ts';
-import { indexSubscribers } from '../../src/status/limiter-groups.ts';
+import { groupLimiters, indexSubscribers, ReportedLimiters } from '../../src/status/fleet.ts';
 import type { LimiterReport, ReportedGroup } from '../../src/status/limiter-report.ts';
-import { snapshotOf } from '../support/limiters.ts';
+import { limiterOf, snapshotOf } from '../support/limiters.ts';
 
 const one = snapshotOf('one', { shop: '1', web: '1' });
 const two = snapshotOf('two', { shop: '2', web: '1' });
@@ -114,4 +113,22 @@ t.test('the last 16 snapshots are known, including one that was served again', a
   const acknowledged = (version: string) =>
     progress(report('16', { count: 1, accepted: version }), 'shop', version).acknowledged;
   t.strictSame(['0', '1', '2', '16'].map(acknowledged), [1, 0, 1, 1]);
+});
+
+t.test('domain has the limiters that subscribe to it by name or by wildcard', async (t) => {
+  const subscribers = runSteps(
+    indexSubscribers(
+      groupLimiters([
+        limiterOf('shop', { names: new Set(['shop', 'web']) }),
+        limiterOf('all'),
+        limiterOf('web', { names: new Set(['web']) }),
+        limiterOf('nothing', { names: new Set() }),
+      ]),
+    ),
+  );
+  const subscribed = (domain: string) => subscribers.of(domain).map(({ example }) => example);
+  t.strictSame(subscribed('web'), ['limiter-all', 'limiter-shop', 'limiter-web']);
+  t.strictSame(subscribed('shop'), ['limiter-all', 'limiter-shop']);
+  t.strictSame(subscribed('other'), ['limiter-all']);
+  t.equal(subscribers.size, 4);
 });

@@ -77,7 +77,8 @@ export function createEditor(kube: KubeApiserver, api: ApiClient): Editor {
         body: { spec: spec(name, requestsPerUnit) },
       }),
     delete: (namespace, name) => kube.kubectl(['delete', 'rlc', '-n', namespace, name]),
-    // What the API server answers to a GET of one object; the fields that tests read are always there.
+    // What the API server answers to a GET of one object; the fields that tests read are always
+    // there.
     get: async (namespace, name) =>
       (await api.send({
         method: 'GET',

@@ -3,7 +3,10 @@ import { AnySchema, anyPack } from '@bufbuild/protobuf/wkt';
 import { RateLimitConfigSchema, RateLimitUnit } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
-/** A snapshot of domains with one limit each: requests a minute by domain. Versions follow from the content. */
+/**
+ * A snapshot of domains with one limit each: requests a minute by domain. Versions follow from the
+ * content.
+ */
 export function testSnapshot(limits: Readonly<Record<string, number>>): Snapshot {
   const resources = Object.entries(limits).map(([name, limit]) => testResource(name, limit));
   resources.sort((one, other) => (one.name < other.name ? -1 : 1));

@@ -8,7 +8,7 @@ import {
   replaceSubscription,
   type Subscription,
   select,
-} from '../../src/ads/subscription.ts';
+} from '../../src/ads/exchange.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
 /** A subscription in short: `*` for everything, then the names. */
