@@ -1,4 +1,4 @@
-# Every target installs what it lacks first (hack/setup.sh): nothing is installed by hand.
+# Every target first installs what it needs (hack/setup.sh).
 #   make demo ARGS=--once      make test ARGS=packages/kit/test/duration.test.ts
 
 # Node 24 is a development dependency: it comes first, whatever the machine brings along.
@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: setup demo test e2e bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
-setup: ## Node 24 and all packages, and nothing else (the other targets do this by themselves)
+setup: ## Node 24 and npm packages only (other targets run it when necessary)
 	@sh hack/setup.sh
 
 demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: exit after the table)
@@ -16,11 +16,11 @@ demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: ex
 
 test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
 	@sh hack/setup.sh test
-	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # what hack/test-preload.mjs keeps, of files long gone
+	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # compile cache of hack/test-preload.mjs
 	$(if $(ARGS),,@npm run --silent check)
 	@exec node hack/run-tests/main.ts $(ARGS)
 
-e2e: ## the end-to-end suite alone: the whole platform, and what breaks in it (ARGS=<file>: only that one)
+e2e: ## the end-to-end tests: the whole platform and its failures (ARGS=<file>: only that one)
 	@sh hack/setup.sh test
 	@exec node hack/run-tests/main.ts $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
 
@@ -50,11 +50,11 @@ bench-platform: ## external authorization, and what both filters add to a reques
 	@sh hack/setup.sh bench
 	@exec node hack/bench/main.ts platform $(ARGS)
 
-check: ## format, lint, types, dead code, import rule, generated files
+check: ## format, lint, types, dead code, generated files, links
 	@sh hack/setup.sh
 	@npm run --silent check
 
-generate: ## everything that is made from something else: protobuf code, settings and error tables
+generate: ## generated files: protobuf code, tables of settings and errors, CRD, values of charts
 	@sh hack/setup.sh
 	@npm run --silent generate
 
@@ -62,17 +62,17 @@ format: ## format and fix what can be fixed
 	@sh hack/setup.sh
 	@npm run --silent format
 
-images: ## the container images of all services, by Docker (ARGS=--push; NODE_IMAGE, BASE_IMAGE, IMAGE_REGISTRY: ARGS=--help)
+images: ## the container images of all services, by Docker (ARGS=--push; ARGS=--help lists variables)
 	@sh hack/setup.sh
 	@exec node hack/images/build-images.ts $(ARGS)
 
-release: ## charts, CRD, SDK and checksums into dist/, and what would publish them (ARGS=--publish does; ARGS=--set-version=1.2.3)
+release: ## charts, CRD, SDK and checksums into dist/, and the commands that publish them (ARGS=--publish runs them; ARGS=--set-version=1.2.3)
 	@sh hack/setup.sh test
 	@sh hack/setup.sh go-tools
 	@exec node hack/release/main.ts $(ARGS)
 
-clean: ## forget what was installed in this checkout
+clean: ## remove everything that was installed in this checkout
 	rm -rf node_modules .tools .tap coverage dist
 
 help:
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))

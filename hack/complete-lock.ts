@@ -11,7 +11,6 @@ export interface LockFile {
   packages: Record<string, LockedPackage>;
 }
 
-/** One entry of `packages`. */
 export interface LockedPackage {
   version?: string;
   /** Only development dependencies lead here. */

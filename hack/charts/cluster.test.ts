@@ -11,7 +11,7 @@ import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 // work.
 t.setTimeout(240_000);
 
-/** Kinds of others, whose definitions this API server has not. */
+/** Kinds without definitions in this API server. */
 const thirdParty = new Set(['Certificate', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor']);
 
 helmIsMissing();
@@ -53,7 +53,6 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
   await theRightsOfTheManagementServer(t, kube);
 });
 
-/** What every chart makes of each of its values files. */
 async function renderCases() {
   const rendered: { readonly valuesFile: string; readonly objects: readonly ManifestObject[] }[] = [];
   for (const { chart, valuesFile } of await chartCases())
@@ -66,7 +65,7 @@ async function renderCases() {
 
 const xdsAccount = 'system:serviceaccount:default:tg-xds';
 
-/** What it needs works, and nothing more does: asked of the API server, in its name. */
+/** The management server has exactly the rights that it needs. */
 async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Promise<void> {
   const may = (verb: string, resource: string, namespace: string) =>
     mayDo(kube, xdsAccount, [verb, resource, `--namespace=${namespace}`]);
@@ -77,7 +76,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
     secrets: await may('get', 'secrets', namespace),
     configMaps: await may('get', 'configmaps', namespace),
   });
-  /** The API server learns of roles some time after it has taken them. */
+  /** The API server applies new roles with a delay. */
   const soon = async <T>(ask: () => Promise<T>, expected: T): Promise<T | undefined> => {
     let answer: T | undefined;
     const isSo = async () => {

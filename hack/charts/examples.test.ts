@@ -27,7 +27,7 @@ import {
 // An API server, a database and three services are started, on a machine that may have other work.
 t.setTimeout(240_000);
 
-/** Kinds of others, whose definitions this API server has not. */
+/** Kinds without definitions in this API server. */
 const thirdParty = new Set([
   'AuthorizationPolicy',
   'EnvoyFilter',
@@ -42,7 +42,6 @@ const thirdParty = new Set([
 const examples = await readExamples();
 const skip = helmIsMissing();
 
-/** The objects of the release that the examples name. */
 async function renderRelease() {
   const { code, stdout, stderr } = await runHelm([
     ...['template', 'tollgate', 'charts/tollgate', '--namespace=tollgate', ...clusterArguments],
@@ -149,7 +148,7 @@ async function applyAsTheReadmeSays(t: Test, kube: KubeApiserver): Promise<void>
   });
 }
 
-/** Starts what the examples are in front of; answers where the Services are, by `host:port`. */
+/** Starts the services behind the proxies. Returns their ports by `host:port` of the Services. */
 async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<string, number>> {
   const folder = makeTextFolder(t);
   const access = parseConfig(
@@ -179,7 +178,7 @@ async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<
   ]);
 }
 
-/** What the README promises of the proxy at an address. */
+/** The behaviour that the README describes. */
 async function decides(t: Test, url: string, email: string): Promise<void> {
   t.strictSame(await getStatuses(`${url}/`, undefined, 1), [200], 'what is public');
   t.strictSame(await getStatuses(`${url}/orders`, undefined, 1), [401], 'without a token');

@@ -16,7 +16,7 @@ t.setTimeout(300_000);
 
 const namespace = 'shop';
 
-/** Pods come and go some time after helm has said what it wants. */
+/** Pods start and end some time after helm. */
 const until = (what: string, isSo: () => boolean | Promise<boolean>) =>
   awaitUntil(isSo, { what, timeoutMs: 90_000 });
 

@@ -412,7 +412,7 @@ async function getVariables(
   return new Map((container?.env ?? []).map(({ name, value }) => [name, value]));
 }
 
-/** The values of all fields with a name, wherever they are. */
+/** The values of all fields with a name, at any depth. */
 function valuesAt(value: unknown, name: RegExp): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, below]) => [

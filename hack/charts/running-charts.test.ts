@@ -153,7 +153,7 @@ async function findManagementServer(kube: KubeApiserver, namespace: string): Pro
   return `${name}.${namespace}:${await kubectl(kube, ['get', 'service', name, `--namespace=${namespace}`, port])}`;
 }
 
-/** What a rate limit service says of a request: 200, or 429 when it is one too many. */
+/** The status of a request: 200, or 429 above the limit. */
 async function decide(pod: StartedPod): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${pod.port('http')}/json`, {
     method: 'POST',

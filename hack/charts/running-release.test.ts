@@ -105,7 +105,6 @@ const userLimit = JSON.stringify({
   spec: { domain, descriptors: [{ key: 'user_id', rateLimit: { unit: 'Year', requestsPerUnit: 2 } }] },
 });
 
-/** The images of all services, by name. */
 function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
   const folder = temporaryFolder();
   t.teardown(folder.remove);

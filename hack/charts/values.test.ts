@@ -89,12 +89,11 @@ function getLeaves(values: readonly ChartValue[], parents: readonly ChartValue[]
 
 t.setTimeout(240_000);
 
-/** How each service reads its environment. */
 const readers = { auth: readAuthSettings, ratelimit: readRatelimitSettings, xds: readXdsSettings };
 type Service = keyof typeof readers;
 const isService = (name: string): name is Service => Object.hasOwn(readers, name);
 
-/** What the kubelet adds, and what the Secrets hold that operators make. */
+/** Variables that the kubelet adds, and data of Secrets that operators create. */
 const given: Readonly<Record<Service, Readonly<Record<string, string>>>> = {
   auth: {
     DATABASE_URL: 'postgres://auth:secret@db:5432/shop',

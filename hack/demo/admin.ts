@@ -8,19 +8,19 @@ export interface AdminOptions {
   readonly jwtSecret: string;
 }
 
-/** What an administrator does in the demo, with the admin API of auth-js. */
+/** The administrator of the demo, with the admin API of auth-js. */
 export interface Admin {
-  /** Makes a user whose email counts as confirmed, and answers the id. */
+  /** Creates a user with a confirmed email and returns the id. */
   createUser(user: {
     readonly email: string;
     readonly password: string;
     readonly role?: string;
   }): Promise<string>;
-  /** Changes what programs, and not the user, decide about a user: the plan, a limit. */
+  /** Changes data of a user that only administrators may change: the plan, a limit. */
   setAppMetadata(userId: string, metadata: Readonly<Record<string, unknown>>): Promise<void>;
 }
 
-/** Makes an administrator. Every method rejects with the server's error when it refuses. */
+/** Every method rejects with the error of the server. */
 export function createAdmin({ url, jwtSecret }: AdminOptions): Admin {
   const { admin } = new AuthClient({
     url,

@@ -12,7 +12,7 @@ import { clusterRules, folderRules } from './rules.ts';
 import { type Step, scenario } from './scenario.ts';
 import { createPerson, createStory, perform, performAfter, type Story } from './story.ts';
 
-/** What the demo has from the process that runs it. */
+/** The process of the demo, as arguments. */
 export interface DemoDeps {
   /** Writes text that the user sees. */
   readonly write: (text: string) => void;
@@ -21,7 +21,6 @@ export interface DemoDeps {
   readonly signal: AbortSignal;
   /** Milliseconds since the Unix epoch. */
   readonly nowMs: () => number;
-  /** The Node.js to run services with. */
   readonly nodePath: string;
   /** With `KUBECONFIG` in it the rules are kept in that cluster. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -91,7 +90,7 @@ async function openRules(folder: string, { environment, write }: DemoDeps): Prom
   return rules;
 }
 
-/** A cluster may not be there, or refuse. */
+/** A cluster may be unreachable, or reject the request. */
 async function orFailure<T>(step: Promise<T>): Promise<T> {
   try {
     return await step;

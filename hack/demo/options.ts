@@ -3,12 +3,10 @@ import { createServer, type Server } from 'node:net';
 import { parseArgs } from 'node:util';
 import { freePort, isFree } from '@tollgate/testkit/tcp';
 
-/** What the command line asks for. */
 export type DemoArguments =
   | { readonly ok: true; readonly help: boolean; readonly once: boolean }
   | { readonly ok: false; readonly problem: string };
 
-/** What `--help` prints. */
 export const usage = `make demo [ARGS="<flags>"], or: node hack/demo/main.ts [<flags>]
 
 Starts the whole platform on this machine: the auth server with a PostgreSQL of its own, the management server over a
@@ -22,7 +20,6 @@ KUBECONFIG=<file> keeps the RateLimitConfigs in that cluster, in a namespace tha
 NO_COLOR=1 turns colours off.
 `;
 
-/** Reads the arguments after the name of the script. */
 export function parseArguments(args: readonly string[]): DemoArguments {
   try {
     const { values } = parseArgs({
@@ -51,7 +48,6 @@ const portNames = [
   'shop',
 ] as const;
 
-/** What a port of the demo is for. */
 type PortName = (typeof portNames)[number];
 
 /** Preferred ports. envoy.yaml has the same numbers. */

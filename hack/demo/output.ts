@@ -41,7 +41,6 @@ export function createTable(steps: readonly Step[], paint: Paint): Table {
   };
 }
 
-/** What the hints are about. */
 export interface TryItOptions {
   readonly ports: Ports;
   readonly rules: RuleStore;

@@ -6,12 +6,9 @@ import { createAdmin } from './admin.ts';
 import { movePorts, type Ports } from './options.ts';
 import type { RuleStore } from './rules.ts';
 
-/** Options of every part. */
 export interface PartContext {
   readonly ports: Ports;
-  /** The demo's temporary folder. */
   readonly folder: string;
-  /** The Node.js that runs the demo. */
   readonly nodePath: string;
   /** Where the management server finds the RateLimitConfigs. */
   readonly rules: RuleStore;
@@ -19,7 +16,7 @@ export interface PartContext {
   readonly accessFile: string;
   /** Signs every token. */
   readonly jwtSecret: string;
-  /** Aborts when the demo is to stop: a part that still starts gives up waiting, and is stopped. */
+  /** Aborts when the demo stops, also while a part starts. */
   readonly signal: AbortSignal;
 }
 
@@ -31,15 +28,14 @@ export interface RunningPart {
   isRunning(): boolean;
   /** What it has logged so far. */
   logs(): string;
-  /** Resolves when nothing of it is left. Idempotent. */
+  /** Idempotent. */
   stop(): Promise<void>;
 }
 
-/** One program of the demo. */
 export interface Part {
   /** Completes "starting …". */
   readonly name: string;
-  /** What to do when it does not start, or ends by itself. */
+  /** Advice for a part that does not start, or ends by itself. */
   readonly hint: string;
   /** Resolves when it answers. Throws, with its output in the message, when that takes too long. */
   start(context: PartContext): Promise<RunningPart>;
@@ -60,7 +56,6 @@ async function fetchText(url: string): Promise<string> {
   return text;
 }
 
-/** How a service of ours is started. */
 interface StartServiceOptions {
   readonly nodePath: string;
   readonly entryFile: string;
@@ -78,7 +73,6 @@ interface StartServiceOptions {
  */
 const readyTimeoutMs = 60_000;
 
-/** Starts a service of ours as a process of its own. */
 function startService({ nodePath, entryFile, settings, ready }: StartServiceOptions): Promise<ServerProcess> {
   return startServerProcess({ command: nodePath, args: [entryFile], env: settings, ready, readyTimeoutMs });
 }

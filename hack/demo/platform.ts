@@ -7,7 +7,6 @@ import { auth, envoy, limiter, shop, xds } from './parts.ts';
  */
 export const parts: readonly Part[] = [auth, xds, limiter, shop, envoy];
 
-/** The parts while they run. */
 export interface Platform {
   /** The part that has ended by itself, if one has. */
   failure(): PartFailure | undefined;
@@ -17,12 +16,10 @@ export interface Platform {
   stop(): Promise<void>;
 }
 
-/** A part did not start, or ended by itself; or what it needs could not be had. */
+/** A part did not start, or ended by itself. */
 export class PartFailure extends Error {
   override readonly name = 'PartFailure';
-  /** Its last lines, oldest first. */
   readonly lastLines: readonly string[];
-  /** What to do about it. */
   readonly hint: string;
 
   constructor(message: string, { hint }: Pick<Part, 'hint'>, logs: string, options?: ErrorOptions) {
@@ -35,7 +32,7 @@ export class PartFailure extends Error {
 /** Enough for a stack trace or a list of wrong settings, and fits a terminal. */
 const maxLines = 20;
 
-/** How often one looks whether all parts still run, and what they say. */
+/** Interval between checks of the parts and their logs. */
 const watchEveryMs = 250;
 
 /**

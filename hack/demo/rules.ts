@@ -20,13 +20,13 @@ export interface RuleEdit {
 export interface RuleStore {
   /** A notice of what is about to change in the cluster; undefined when nothing does. */
   readonly notice?: string;
-  /** What one edits to change a rule, of a manifest such as `plans.yaml`. */
+  /** Where to edit a manifest such as `plans.yaml`. */
   getLocation(file: string): string;
-  /** What is said of an edit that was made. */
+  /** The message after an edit. */
   readonly edited: string;
   /** The environment in which the management server finds them. */
   readonly xdsEnvironment: Readonly<Record<string, string>>;
-  /** Puts all manifests there as they are in hack/demo/config/limits, whatever edits there were. */
+  /** Writes all manifests of hack/demo/config/limits, and overwrites edits. */
   write(): Promise<void>;
   /**
    * Makes an edit, and resolves when it is saved.
@@ -57,7 +57,6 @@ export function editText(text: string, { file, from, to }: RuleEdit): string {
 /** The RateLimitConfigs of the demo as they are written. */
 const manifestsFolder = resolve(import.meta.dirname, 'config/limits');
 
-/** Reads the text of each manifest by its name. */
 export async function readManifests(): Promise<ReadonlyMap<string, string>> {
   const names = await readdir(manifestsFolder);
   const texts = names.map(
@@ -90,7 +89,6 @@ const apiPath = '/apis/ratelimit.tollgate.dev/v1alpha1';
 /** A new CustomResourceDefinition is served within a second; of a busy cluster a little later. */
 const servedTimeoutMs = 30_000;
 
-/** Environment variables: `process.env`. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
@@ -180,7 +178,7 @@ async function apply(client: ApiClient, path: string, yaml: string): Promise<voi
   });
 }
 
-/** Of what is already gone nothing is left to be removed. */
+/** Objects that are already gone are not an error. */
 async function remove(client: ApiClient, path: string): Promise<void> {
   try {
     await client.send({ method: 'DELETE', path });

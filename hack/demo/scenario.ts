@@ -2,23 +2,22 @@ import type { RuleEdit } from './rules.ts';
 import type { GetOptions, Story } from './story.ts';
 import { counted, limited, stockReader, tampered } from './story.ts';
 
-/** Something that a user does, and what is to come of it. */
+/** An action of a user, with the expected result. */
 export interface Row {
   readonly what: string;
-  /** What `act` is to answer. */
+  /** The expected result of `act`. */
   readonly expect: string;
-  /** Does it, and says in a few words what came. Rejects when there was no answer. */
+  /** Returns the result in a few words. Rejects when there is no response. */
   act(story: Story): Promise<string>;
 }
 
-/** Something that is changed while everything runs. */
+/** A change while everything runs. */
 export interface Change {
   make(story: Story): Promise<unknown>;
   /** Completes "in force 12 ms after …". */
   after(story: Story): string;
 }
 
-/** A few rows that show one thing. */
 export interface Step {
   readonly title: string;
   /** Made before the first row, which is then repeated until it comes out as expected. */
@@ -26,7 +25,7 @@ export interface Step {
   readonly rows: readonly Row[];
 }
 
-/** More for everybody on the plan `free`. */
+/** A higher limit for the plan `free`. */
 export const morePerHour: RuleEdit = {
   file: 'plans.yaml',
   from: 'requestsPerUnit: 5',

@@ -23,7 +23,7 @@ const tokens = new TokenManager({
   acquire: () => client.password.getToken(SHOP_EMAIL, SHOP_PASSWORD),
 });
 
-/** Pages by their path; all others say who asked for what. */
+/** Pages by path; all others show the identity and the path. */
 const pages: Readonly<Record<string, (headers: IncomingHttpHeaders) => Promise<object> | object>> = {
   '/catalogue': async (headers) => {
     const answer = await tokens.fetch(`${GATEWAY_URL}/stock`);

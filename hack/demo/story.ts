@@ -4,7 +4,7 @@ import type { Admin } from './admin.ts';
 import type { RuleStore } from './rules.ts';
 import type { Change, Row } from './scenario.ts';
 
-/** Each part gives up on the next one long before; a password may wait its turn to be hashed. */
+/** Above all timeouts between the parts; password hashes may be queued. */
 const answerTimeoutMs = 20_000;
 
 /** A `fetch` that gives up after 20 seconds, and as soon as the signal aborts. */
@@ -15,7 +15,7 @@ export function timedFetch(signal?: AbortSignal): typeof fetch {
   };
 }
 
-/** A token that claims to be of another role, with the signature that it had. */
+/** A token with another role and the original signature. */
 export function tampered(token: string): string {
   const [header = '', payload = '', signature = ''] = token.split('.');
   const claims: unknown = JSON.parse(Buffer.from(payload, 'base64url').toString());
@@ -23,7 +23,6 @@ export function tampered(token: string): string {
   return [header, Buffer.from(JSON.stringify(changed)).toString('base64url'), signature].join('.');
 }
 
-/** What came back from the shop, or from Envoy in its place. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -58,13 +57,12 @@ export function limited(reply: Reply, names: Names): string {
   return `200 ${caller(body, names)}, limit ${headers.get('ratelimit-limit') ?? 'none'}`;
 }
 
-/** In whose name the shop has read its stock. */
+/** The identity that the shop has read its stock with. */
 export function stockReader(reply: Reply): string {
   if (reply.status !== 200) return refusal(reply);
   return `200 stock read as ${text(reply.body, 'stock', 'caller', 'role') ?? 'anonymous'}`;
 }
 
-/** Names of users by their ids. */
 export type Names = ReadonlyMap<string, string>;
 
 /** Envoy names the rules in its own header: `3, 3;w=3600;name="free-plan"`, the strictest first. */
@@ -82,7 +80,6 @@ function caller(body: unknown, names: Names): string {
   return `${names.get(userId) ?? userId} (${text(body, 'caller', 'plan') ?? 'no plan'})`;
 }
 
-/** The string at the end of a path of keys. */
 function text(value: unknown, ...path: readonly string[]): string | undefined {
   const end = path.reduce<unknown>(
     (at, key) => (typeof at === 'object' && at !== null ? Reflect.get(at, key) : undefined),
@@ -99,10 +96,8 @@ function parsed(body: string): unknown {
   }
 }
 
-/** How a user reaches the platform. */
 export interface PersonOptions {
   readonly name: string;
-  /** The auth server, as users see it. */
   readonly authUrl: string;
   /** The mailbox of development mode. */
   readonly mailboxUrl: string;
@@ -196,33 +191,29 @@ function memoryStorage() {
   };
 }
 
-/** Everybody and everything that the scenario is played with. */
+/** The users and services of the scenario. */
 export interface Story {
   readonly ada: Person;
   readonly bob: Person;
   readonly admin: Admin;
   readonly rules: RuleStore;
-  /** Names of those who have signed up, by their ids. */
+  /** Names of users who have signed up, by id. */
   names(): Names;
-  /** Asks the shop for a page, through Envoy. */
+  /** Gets a page of the shop through Envoy. */
   get(path: string, options?: GetOptions): Promise<Reply>;
 }
 
-/** How a page is asked for. */
 export interface GetOptions {
-  /** Sent as bearer token. */
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a story is made of. */
 export interface StoryOptions extends Pick<Story, 'ada' | 'bob' | 'admin' | 'rules'> {
   /** Of Envoy, without a slash at the end. */
   readonly gatewayUrl: string;
   readonly signal: AbortSignal;
 }
 
-/** Puts a story together. */
 export function createStory({ gatewayUrl, signal, ...cast }: StoryOptions): Story {
   const request = timedFetch(signal);
   return {
@@ -235,10 +226,9 @@ export function createStory({ gatewayUrl, signal, ...cast }: StoryOptions): Stor
   };
 }
 
-/** What became of a row. */
 export interface Outcome {
   readonly asExpected: boolean;
-  /** What came, in a few words. */
+  /** The result in a few words. */
   readonly came: string;
   /** False when there was no answer at all. */
   readonly answered: boolean;
@@ -250,7 +240,7 @@ export interface Outcome {
  */
 const changeTimeoutMs = 15_000;
 
-/** Short against what it measures, long enough to leave the processor to those who work. */
+/** Short against what it measures, long enough not to keep the processor busy. */
 const shortestPauseMs = 5;
 
 /**

@@ -15,7 +15,7 @@ t.setTimeout(240_000);
 
 const listeners = [{ name: 'ingress', failureModeDeny: true }];
 
-/** So few that under load there is always one that begins. */
+/** So few that under load new connections are always opened. */
 const maxRequestsPerConnection = 10;
 
 t.test('no request fails while the certificates between Envoy and a limiter are replaced', async (t) => {

@@ -18,10 +18,10 @@ const defaultPorts = {
   SVC_EXT_AUTHZ_GRPC_PORT: 9001,
   SVC_EXT_AUTHZ_HTTP_PORT: 9003,
 };
-/** Where the tutorial tells them to. */
+/** Ports of the tutorial. */
 const namedPorts = [9000, 9002, 9901, 10_000];
 
-/** A reader has these ports free, a test may not: others take their places. */
+/** These ports may be taken on a test machine, so others replace them. */
 async function movePorts() {
   const moved = new Map<string, string>();
   for (const port of [...Object.values(defaultPorts), ...namedPorts])

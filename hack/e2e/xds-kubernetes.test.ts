@@ -140,7 +140,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
   );
 });
 
-/** One that the API server takes and the loader of the limiter does not. */
+/** Valid for the API server, and invalid for the loader. */
 function badManifest(name: string, domain: string): string {
   const rateLimit = { unit: 'Hour', requestsPerUnit: 1, name: 'self', replaces: [{ name: 'self' }] };
   return JSON.stringify({

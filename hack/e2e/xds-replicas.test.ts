@@ -88,7 +88,7 @@ function limitersSeen({ adminUrl }: XdsProcess, text: string): Promise<unknown> 
   });
 }
 
-/** Another one after each write of the object, its status included. */
+/** Changes with each write of the object, including its status. */
 async function resourceVersion(kube: KubeApiserver): Promise<string> {
   const { stdout } = await kube.kubectl(['get', 'rlc', 'shop', '-o', 'jsonpath={.metadata.resourceVersion}']);
   return stdout;

@@ -2,14 +2,14 @@ import { execFileSync } from 'node:child_process';
 import { findBinary } from '@tollgate/testkit/processes';
 import { type ContainerSpec, getField, type PodSurroundings, type VariableSpec } from './pod-spec.ts';
 
-/** A file or folder of this machine that a container sees at a path of its own. */
+/** A file or folder of this machine that is mounted into a container. */
 export interface ContainerMount {
   readonly source: string;
   readonly target: string;
   readonly readOnly: boolean;
 }
 
-/** A program that sees nothing of this machine but what it is given. */
+/** A program in a file system of its own. */
 export interface ContainerProcess {
   /** An empty folder that becomes `/`. */
   readonly root: string;
@@ -17,7 +17,7 @@ export interface ContainerProcess {
   readonly workingFolder: string;
   /** User and group. Only root can change them; otherwise the program runs as the current user. */
   readonly user: number;
-  /** Its variables, all of them. `PATH` leads to the programs that make its surroundings, too. */
+  /** All of its variables. `PATH` must include the programs that set up the container, too. */
   readonly environment: Readonly<Record<string, string>>;
   /** The program, a path that the container sees, and its arguments. */
   readonly command: readonly string[];

@@ -6,20 +6,18 @@ import { containerEnvironment } from './container.ts';
 import { kubectl, listed, type NamespaceOptions, readPodNamespace } from './node.ts';
 import { type PreparedPod, runPod, type StartedPod, startPod } from './pod.ts';
 
-/** Starts what stands for an image of others, with the variables of its container. */
+/** Starts a substitute for a third-party image, with the variables of its container. */
 type StandIn = (
   variables: Readonly<Record<string, string>>,
 ) => Promise<{ readonly stop: () => Promise<void> }>;
 
-/** What a kubelet runs. */
 export interface KubeletOptions extends NamespaceOptions {
-  /** By the names of images, without tags. Their probes are not asked. */
+  /** By the names of images, without tags. Their probes are not run. */
   readonly standIns?: Readonly<Record<string, StandIn>>;
   /** Number of volumes of one gigabyte. Default 0. */
   readonly volumes?: number;
 }
 
-/** A Pod as the API server has it. */
 interface Pod extends ManifestObject {
   readonly metadata: ManifestObject['metadata'] & { readonly deletionTimestamp?: string };
   readonly spec: { readonly nodeName?: string; readonly restartPolicy?: string };
@@ -27,7 +25,6 @@ interface Pod extends ManifestObject {
 
 const nodeName = 'node-1';
 
-/** Between two looks at the Pods. */
 const everyMs = 300;
 
 /**
@@ -67,7 +64,6 @@ class Kubelet {
     return this.#pods;
   }
 
-  /** Why Pods did not start. */
   get problems(): readonly string[] {
     return this.#problems;
   }
@@ -154,7 +150,7 @@ class Kubelet {
   }
 }
 
-/** What a kubelet says of a Pod whose probes have all succeeded. */
+/** The status of a Pod whose probes have all succeeded. */
 function runningStatus({ spec }: PreparedPod): object {
   const startedAt = new Date().toISOString();
   return {

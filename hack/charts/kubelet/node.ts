@@ -6,7 +6,6 @@ import { type ManifestObject, readObject } from '../support/manifests.ts';
 import { type PodNode, type PreparedPod, runPod, type StartedPod, startPod } from './pod.ts';
 import { getPodSpec, type PodSpec, podSurroundings } from './pod-spec.ts';
 
-/** What a cluster has besides its API server. */
 export interface NamespaceOptions {
   readonly namespace: string;
   readonly findImage: PodNode['findImage'];
@@ -17,14 +16,13 @@ export interface NamespaceOptions {
   readonly hosts?: Readonly<Record<string, string>>;
 }
 
-/** What is there for the Pods of a namespace, at one moment. Every Service is on loopback. */
+/** A snapshot of a namespace. Every Service is on loopback. */
 export interface PodNamespace {
   readonly deployments: readonly ManifestObject[];
-  /** What a Pod that the API server has is run with. */
+  /** Resolves everything that a Pod needs to run. */
   prepare(pod: ManifestObject): Promise<PreparedPod>;
 }
 
-/** Asks the API server for it. */
 export async function readPodNamespace(
   kube: KubeApiserver,
   { namespace, findImage, hosts = {} }: NamespaceOptions,
@@ -78,14 +76,12 @@ function hasKeys({ volumes = [] }: PodSpec, objects: readonly ManifestObject[]):
   });
 }
 
-/** What kubectl prints. @throws Error with its words when it fails. */
 export async function kubectl(kube: KubeApiserver, args: readonly string[], input?: string): Promise<string> {
   const { code, stdout, stderr } = await kube.kubectl(args, input === undefined ? {} : { input });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
   return stdout;
 }
 
-/** The objects of a list of kubectl. */
 export function listed(text: string): readonly ManifestObject[] {
   // Parsed boundary: a list, as kubectl writes it.
   const { items } = JSON.parse(text) as { readonly items: readonly unknown[] };
@@ -108,7 +104,7 @@ function apiServerVariables({ url }: KubeApiserver): Record<string, string> {
   return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port };
 }
 
-/** Which a controller puts into every namespace. */
+/** A controller creates it in every namespace. */
 function rootAuthority({ caFile }: KubeApiserver): ManifestObject {
   return {
     apiVersion: 'v1',
@@ -118,13 +114,12 @@ function rootAuthority({ caFile }: KubeApiserver): ManifestObject {
   };
 }
 
-/** The one node of a cluster, as a namespace of it sees it. */
+/** The single node of a cluster, limited to one namespace. */
 export interface NamespaceNode {
-  /** The names of the Deployments there are. */
   readonly deployments: readonly string[];
-  /** Makes a Pod of a Deployment, and starts it when the API server has taken it. */
+  /** Creates a Pod of a Deployment at the API server and starts it. */
   start(deployment: string): Promise<StartedPod>;
-  /** Makes a Pod that ends by itself, and answers what it printed. @throws Error when it fails. */
+  /** Runs a Pod to completion and returns its output. @throws Error when it fails. */
   run(pod: ManifestObject): Promise<string>;
 }
 

@@ -15,7 +15,6 @@ export interface PodSpec {
   readonly securityContext?: { readonly runAsUser?: number; readonly fsGroup?: number };
 }
 
-/** A container of it. */
 export interface ContainerSpec {
   readonly name: string;
   readonly image: string;
@@ -29,7 +28,7 @@ export interface ContainerSpec {
   readonly livenessProbe?: ProbeSpec;
 }
 
-/** A variable with its value, or where that comes from. */
+/** A variable with its value or its source. */
 export interface VariableSpec {
   readonly name: string;
   readonly value?: string;
@@ -40,27 +39,25 @@ export interface VariableSpec {
   };
 }
 
-/** A Secret or a ConfigMap. */
 interface Reference {
   readonly name: string;
   readonly optional?: boolean;
 }
 
-/** What a probe asks, and how long it waits. */
+/** A probe, with its timeout. */
 export interface ProbeSpec {
   readonly httpGet?: { readonly path: string; readonly port: string | number; readonly scheme?: string };
   readonly grpc?: { readonly port: number; readonly service?: string };
   readonly timeoutSeconds?: number;
 }
 
-/** A volume. Of other kinds than these the node knows nothing. */
+/** A volume of one of the supported kinds. */
 interface VolumeSpec extends FileSource {
   readonly name: string;
   readonly emptyDir?: unknown;
   readonly projected?: { readonly defaultMode?: number; readonly sources: readonly FileSource[] };
 }
 
-/** What files are made of. */
 interface FileSource {
   readonly secret?: FilesOf & { readonly secretName?: string; readonly name?: string };
   readonly configMap?: FilesOf & { readonly name: string };
@@ -70,23 +67,22 @@ interface FileSource {
   };
 }
 
-/** Which keys become files of which name; all, by their own names, when that is not said. */
+/** Keys and their file names; all keys under their own names when missing. */
 interface FilesOf {
   readonly defaultMode?: number;
   readonly optional?: boolean;
   readonly items?: readonly { readonly key: string; readonly path: string }[];
 }
 
-/** What the Pods of a Deployment or a bare Pod are made from. */
+/** The spec of a Pod, or of the Pods of a Deployment. */
 export function getPodSpec({ kind, spec }: ManifestObject): PodSpec {
   // Parsed boundary: the API server has checked it.
   if (kind === 'Pod') return spec as PodSpec;
   return (spec as { readonly template: { readonly spec: PodSpec } }).template.spec;
 }
 
-/** What a Pod finds where it runs. */
+/** The environment of a Pod. */
 export interface PodSurroundings {
-  /** Its `metadata`, by path: `metadata.name`, `metadata.namespace`. */
   readonly fields: Readonly<Record<string, string>>;
   /**
    * What a Secret holds; undefined when there is none and it may be missing.
@@ -94,7 +90,7 @@ export interface PodSurroundings {
    * @throws Error when it may not.
    */
   secret(reference: Reference): KeyValues | undefined;
-  /** What a ConfigMap holds, in the same way. */
+  /** The data of a ConfigMap, in the same way. */
   configMap(reference: Reference): KeyValues | undefined;
   /** A token of its service account, for the API server. */
   readonly token: string;
@@ -124,7 +120,6 @@ export function podSurroundings(
   };
 }
 
-/** The field of a Pod. @throws Error for one that a node is not asked for here. */
 export function getField({ fields }: PodSurroundings, path: string): string {
   const value = fields[path];
   if (value === undefined) throw new Error(`nothing is known of the field ${path} of a Pod`);
@@ -133,10 +128,9 @@ export function getField({ fields }: PodSurroundings, path: string): string {
 
 const decode = (value: string): string => Buffer.from(value, 'base64').toString();
 
-/** Files by their names. */
 type Files = Record<string, string>;
 
-/** Of files when a volume says nothing. */
+/** Default of Kubernetes. */
 const defaultMode = 0o644;
 
 /**

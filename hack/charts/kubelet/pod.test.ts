@@ -24,7 +24,7 @@ const node = {
   environment: { KUBERNETES_SERVICE_HOST: '127.0.0.1' },
 };
 
-/** What a script of Node.js prints as JSON when it runs in a Pod. */
+/** Runs a script of Node.js in a Pod and parses its output. */
 async function inPod(script: string, spec: Partial<PodSpec> = {}): Promise<unknown> {
   const helpers = `
     const fs = await import('node:fs');

@@ -47,7 +47,6 @@ async function askProbe(
   if (answer.status >= 400) throw new Error(`${url} answered ${answer.status}: ${text}`);
 }
 
-/** The number of a port of a container. @throws Error when no port has that name. */
 function findPort(
   { name, ports = [] }: Pick<ContainerSpec, 'name' | 'ports'>,
   port: string | number,
@@ -81,32 +80,30 @@ function askHealth(port: number, service: string): Promise<void> {
     .finally(() => client.close());
 }
 
-/** The container of a Pod that runs. */
 export interface StartedPod extends ServerProcess {
-  /** Asks every probe of the container once. @throws Error when one fails. */
+  /** Runs every probe once. @throws Error when one fails. */
   askProbes(): Promise<void>;
-  /** The number of a port, by its name. Pods listen on loopback, too. */
+  /** A port by its name. Pods listen on loopback, too. */
   port(name: string): number;
 }
 
-/** Where Pods run: what a node and a cluster have for all of them. */
+/** What a node and its cluster provide for all Pods. */
 export interface PodNode {
   /** The images that are there, by the references of containers. */
   readonly findImage: (reference: string) => ServiceImage | undefined;
-  /** Names that stand for addresses, as the DNS server of a cluster has them. */
+  /** Addresses by name, as the DNS server of a cluster has them. */
   readonly hosts: Readonly<Record<string, string>>;
   /** Variables that a kubelet gives every container: where the API server is. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** All that it takes to run a Pod. */
 export interface PreparedPod {
   readonly spec: PodSpec;
   readonly node: PodNode;
   readonly surroundings: PodSurroundings;
 }
 
-/** Migrations take a second; a machine with other work is given more. */
+/** Migrations take a second on an idle machine. */
 const startTimeoutMs = 60_000;
 
 const run = promisify(execFile);

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 
-/** The charts with alerts. */
 export const alertingCharts = ['auth', 'ratelimit', 'xds'] as const;
 
 /** One alert of `charts/<chart>/alerts.yaml`. */
@@ -33,7 +32,6 @@ export interface Series {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Reads the alerts of a chart. */
 export async function readAlerts(chart: string): Promise<readonly AlertRule[]> {
   // Our own file; monitoring.test.ts checks the form of every alert.
   return load(await readFile(`charts/${chart}/alerts.yaml`, 'utf8')) as readonly AlertRule[];
@@ -49,7 +47,6 @@ export function getSelectors(expr: string): Selector[] {
   }));
 }
 
-/** Returns whether a series is one that the selector reads. */
 export function isSelected({ name, matchers }: Selector, series: Series): boolean {
   return (
     series.name === name && matchers.every((matcher) => matches(matcher, series.labels[matcher.label] ?? ''))
@@ -63,7 +60,6 @@ function matches({ operator, value }: Matcher, found: string): boolean {
   return operator === '=~' ? isMatch : !isMatch;
 }
 
-/** Reads the series of an exposition in the text format of Prometheus. */
 export function getSeries(exposition: string): Series[] {
   return exposition
     .split('\n')

@@ -5,15 +5,13 @@ import packageJson from '../../../package.json' with { type: 'json' };
 import { chartNames, listValuesFiles } from '../../generate/charts/charts.ts';
 import { type ManifestObject, readObject } from './manifests.ts';
 
-/** What helm said. */
 export interface HelmResult {
-  /** 0 when all went well. */
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** A cluster that helm talks to, and a folder of its own for what it remembers. */
+/** A cluster for helm, and a folder for its state. */
 export interface HelmOptions {
   readonly kubeconfigFile?: string;
   readonly home?: string;
@@ -59,7 +57,7 @@ export function runHelm(args: readonly string[], options: HelmOptions = {}): Pro
   });
 }
 
-/** Helm tells of every symbolic link in a chart; ours lead to the charts next door. */
+/** Helm reports every symbolic link in a chart; ours lead to sibling charts. */
 function withoutLinks(stderr: string): string {
   return stderr
     .split('\n')
@@ -73,7 +71,7 @@ function withoutLinks(stderr: string): string {
  */
 const kubeVersion = '1.34.4';
 
-/** The API of others that our charts use when it is there. */
+/** Third-party APIs that our charts use when the cluster has them. */
 const otherApis = ['monitoring.coreos.com/v1'];
 
 /** The arguments that stand for a cluster. */
@@ -100,7 +98,6 @@ export async function renderChart(chart: string, args: readonly string[]): Promi
   return stdout;
 }
 
-/** The objects of manifests. */
 export function parseManifests(manifests: string): ManifestObject[] {
   return loadAll(manifests).flatMap((document) =>
     document === null || document === undefined ? [] : [readObject(document)],
@@ -115,7 +112,7 @@ const [, owner] = /github\.com\/([\w-]+)\//.exec(packageJson.repository.url) ?? 
  */
 export const releaseRegistry = `ghcr.io/${owner}`;
 
-/** A chart with one of the values files that it is tried with. */
+/** A chart with one of its values files. */
 export interface ChartCase {
   readonly chart: string;
   readonly valuesFile: string;

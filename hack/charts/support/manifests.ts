@@ -12,7 +12,6 @@ export interface ManifestObject {
   readonly [field: string]: unknown;
 }
 
-/** What a Pod is made from. */
 export interface PodTemplate {
   /** `Deployment tg-auth`, for messages. */
   readonly of: string;
@@ -29,7 +28,7 @@ export function readObject(document: unknown): ManifestObject {
   return document as unknown as ManifestObject;
 }
 
-/** The Pods that objects lead to: those of workloads, and bare ones. */
+/** The Pods of workloads, and bare Pods. */
 export function getPodTemplates(objects: readonly ManifestObject[]): PodTemplate[] {
   return objects.flatMap((object) => {
     const template = getTemplate(object);
@@ -62,21 +61,18 @@ function getTemplate({ kind, spec }: ManifestObject): PodSpec | undefined {
   return { ...template.spec, volumes: [...(template.spec.volumes ?? []), ...claims] };
 }
 
-/** A port of a Service. */
 export interface ServiceReference {
   /** `<service>.<namespace>.svc.cluster.local`. */
   readonly host: string;
   readonly port: number;
 }
 
-/** The whole name of a Service. */
 export const toServiceHost = (name: string, namespace: string): string =>
   `${name}.${namespace}.svc.cluster.local`;
 
 /** `host:port`, to compare. */
 export const toAddress = ({ host, port }: ServiceReference): string => `${host}:${port}`;
 
-/** The ports of Services. */
 export function servicePorts(objects: readonly ManifestObject[]): ServiceReference[] {
   return objects
     .filter(({ kind }) => kind === 'Service')
@@ -126,7 +122,6 @@ export interface ExampleFile {
   readonly objects: readonly ManifestObject[];
 }
 
-/** All YAML files of `examples/`. */
 export async function readExamples(): Promise<readonly ExampleFile[]> {
   const found = await readdir('examples', { recursive: true });
   const paths = found.filter((path) => path.endsWith('.yaml')).map((path) => join('examples', path));
@@ -149,7 +144,6 @@ export function exampleObject(
   return { ...object, spec: object.spec };
 }
 
-/** A file by its path. @throws Error when there is none. */
 export function exampleFile(files: readonly ExampleFile[], path: string): ExampleFile {
   const file = files.find((one) => one.path === path);
   if (file === undefined) throw new Error(`there is no ${path}`);

@@ -15,7 +15,7 @@ const kinds = {
   ServiceMonitor: ['monitoring.coreos.com', 'v1', 'servicemonitors'],
 } as const;
 
-/** Definitions of these kinds that take anything: their owners have better ones. */
+/** Definitions of these kinds that accept anything. */
 export function applyThirdPartyKinds(kube: KubeApiserver): Promise<void> {
   const items = Object.entries(kinds).map(([kind, [group, version, plural]]) => ({
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -72,7 +72,6 @@ export async function issueCertificates(
     await kube.apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: secrets }));
 }
 
-/** What a Secret of a certificate holds. */
 export function tlsFiles(
   { ca }: Certificates,
   { cert, key }: { readonly cert: string; readonly key: string },
@@ -80,7 +79,6 @@ export function tlsFiles(
   return { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca.cert };
 }
 
-/** A Secret. */
 export function secret(
   namespace: string,
   name: string,

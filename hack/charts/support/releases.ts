@@ -13,7 +13,7 @@ import { helmIsMissing, parseManifests, runHelm } from './helm.ts';
 import type { ManifestObject } from './manifests.ts';
 import { applyThirdPartyKinds, issueCertificates, type Operator, startOperator } from './operator.ts';
 
-/** A release in a namespace of its own, which takes no Pods but restricted ones. */
+/** A release in a namespace of its own, which accepts only restricted Pods. */
 export interface InstalledRelease {
   readonly name: string;
   readonly namespace: string;
@@ -21,17 +21,15 @@ export interface InstalledRelease {
   tests(): Promise<readonly ManifestObject[]>;
 }
 
-/** What is installed, and where. */
 export interface InstallOptions {
   readonly chart: string;
   readonly namespace: string;
   /** Default `tg`. */
   readonly name?: string;
-  /** Of helm. */
   readonly args: readonly string[];
 }
 
-/** Makes a namespace which takes no Pods but restricted ones. */
+/** Creates a namespace that accepts only restricted Pods. */
 export function createNamespace(kube: KubeApiserver, name: string): Promise<void> {
   return kube.apply(
     JSON.stringify({
@@ -91,7 +89,7 @@ export async function freePortArguments(chart: string): Promise<string[]> {
 
 const isService = (chart: string): chart is keyof typeof ports => Object.hasOwn(ports, chart);
 
-/** A cluster with all that the values files count on. */
+/** A cluster with everything that the values files require. */
 export interface PreparedCluster {
   readonly kube: KubeApiserver;
   readonly operator: Operator;
@@ -105,12 +103,11 @@ export async function prepareCluster(t: Test, kube: KubeApiserver): Promise<Prep
   return { kube, operator: await startOperator(t) };
 }
 
-/** What is installed. */
 export interface ValuesFileOptions {
   readonly chart: string;
   readonly valuesFile: string;
   readonly namespace: string;
-  /** Arguments of helm for what a file says of a cluster that this one is not. */
+  /** Arguments of helm that adapt a values file to this cluster. */
   readonly args?: readonly string[];
 }
 
@@ -144,7 +141,6 @@ export function findCheckoutImage(reference: string): ServiceImage {
   return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
 }
 
-/** Of one test. */
 const maxFolders = 100;
 
 /**

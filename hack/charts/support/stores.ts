@@ -73,10 +73,9 @@ export async function withCounterStores(t: Test, operator: Operator): Promise<Op
   };
 }
 
-/** Addresses by their names. */
 type Hosts = Readonly<Record<string, string>>;
 
-/** One sentinel answers by three names: that is enough to know of a primary. */
+/** One Sentinel under three names is enough to find the primary. */
 async function startSentinels(t: Test): Promise<Hosts> {
   const redis = await startRedisSentinels({
     password: passwords.redis,

@@ -7,10 +7,9 @@ import type { Edge } from './edge.ts';
 import { tlsTransportSocket } from './envoy-config.ts';
 import { isWelcome, type Load } from './requests.ts';
 
-/** What one side of TLS needs. */
 interface TlsPair {
   readonly own: Certificate;
-  /** The authorities that the other side's certificate may come from. */
+  /** The trusted authorities of the other side. */
   readonly authorities: readonly Certificate[];
 }
 
@@ -19,7 +18,7 @@ interface TlsPair {
  * through a folder that is a link itself.
  */
 export interface RotatingCertificates {
-  /** Where the files lie, and the link that is swapped. */
+  /** The folder of the files, and the link that is swapped. */
   readonly folder: string;
   readonly certFile: string;
   readonly keyFile: string;
@@ -65,7 +64,6 @@ export interface MutualTls {
 /** The name that the certificates of clients carry. */
 export const clientName = 'client.test';
 
-/** Makes all of them. They are removed when the test ends. */
 export function makeMutualTls(t: Test): MutualTls {
   const authority = () => {
     const certificates = makeCertificates();
@@ -78,11 +76,8 @@ export function makeMutualTls(t: Test): MutualTls {
   return { old, next, serverFiles, clientFiles, transportSocket: tlsTransportSocket(t, clientFiles) };
 }
 
-/** What a replacement happens in. */
 export interface Replacement {
-  /** Of the server. */
   readonly port: number;
-  /** Of Envoy. */
   readonly cluster: string;
   readonly edge: Edge;
   readonly load: Load;
@@ -94,7 +89,7 @@ export interface Replacement {
  */
 const someRequests = 150;
 
-/** Files are read again within a fraction of a second; a machine with other work is given more. */
+/** Files are reloaded within a fraction of a second on an idle machine. */
 const patience = { timeoutMs: 20_000, everyMs: 50 };
 
 /**

@@ -3,14 +3,13 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** What a block of commands did. */
 interface StepResult {
   readonly exitCode: number;
   /** Standard output and error of the commands, in order. */
   readonly output: string;
 }
 
-/** A shell that remembers, as the terminal of a reader does. */
+/** A shell that keeps its state, as a terminal does. */
 export interface DocumentShell {
   /**
    * Runs commands until the last of them has ended.
@@ -18,7 +17,6 @@ export interface DocumentShell {
    * @throws Error when that takes longer than three minutes.
    */
   run(script: string): Promise<StepResult>;
-  /** Ends the shell and all that it has started. */
   close(): Promise<void>;
 }
 
@@ -29,15 +27,12 @@ const stepTimeoutMs = 180_000;
 /** Cannot be part of what a command prints. */
 const endMark = '\u001e';
 
-/** Where the reader sits. */
 export interface DocumentShellOptions {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where scripts are kept. */
   readonly folder: string;
 }
 
-/** Starts bash. */
 export function startDocumentShell({ cwd, env, folder }: DocumentShellOptions): DocumentShell {
   // A group of its own, so that what it starts can be ended with it. It ends by itself when this
   // process does.
@@ -91,7 +86,7 @@ export function startDocumentShell({ cwd, env, folder }: DocumentShellOptions): 
   };
 }
 
-/** One block of commands of a document, and what it says comes out. */
+/** A block of commands of a document, with the expected output. */
 export interface DocumentStep {
   /** Of the first command, from 1. */
   readonly line: number;
@@ -131,7 +126,7 @@ function fencedBlocks(markdown: string) {
   return blocks;
 }
 
-/** Is that what the document shows? Blank lines and spaces at the ends do not count. */
+/** Blank lines and trailing spaces are ignored. */
 export function isAsShown(shown: string, output: string): boolean {
   const [first = '', ...rest] = shown.trim().split('…');
   const text = output.trim();

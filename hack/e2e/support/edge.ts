@@ -5,7 +5,6 @@ import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import { type EnvoyConfigOptions, envoyConfig, whoamiPath } from './envoy-config.ts';
 
-/** An application with Envoy in front of it. */
 export interface Edge {
   readonly echo: Echo;
   /** Of one of the listeners, without a slash at the end. */
@@ -15,11 +14,10 @@ export interface Edge {
    * first count.
    */
   stats(filter: string): Promise<Readonly<Record<string, number | undefined>>>;
-  /** How many endpoints of the cluster Envoy takes for healthy. */
+  /** The number of healthy endpoints of a cluster. */
   healthyEndpoints(cluster: string): Promise<number>;
   /** Ends Envoy as a crash would. */
   kill(): Promise<void>;
-  /** Starts it again where it was. */
   restart(): Promise<void>;
 }
 
@@ -76,7 +74,7 @@ export interface Seen {
   readonly limit: unknown;
 }
 
-/** A machine with other work is given time. */
+/** Generous for a busy machine. */
 const answerTimeoutMs = 20_000;
 
 /** The identity that the application receives. The request is not counted. */

@@ -41,7 +41,6 @@ export const identityRateLimits: readonly object[] = [
  */
 export const whoamiPath = '/whoami';
 
-/** The route of that path. */
 function whoamiRoute(cluster: string): object {
   const value = `%DYNAMIC_METADATA(${metadataNamespace}:limit)%`;
   return {
@@ -64,9 +63,9 @@ function metadataKey(key: string): object {
 /** An Envoy in front of an application. */
 export interface EnvoyConfigOptions {
   readonly upstreamPort: number;
-  /** They decide in turn. */
+  /** Used in turn. */
   readonly limiters: ServerCluster;
-  /** Each is one way in; they differ in what they do when no limiter answers. */
+  /** They differ in `failureModeDeny`. */
   readonly listeners: readonly ListenerOptions[];
   /** Auth servers that decide in turn before limits are counted. */
   readonly extAuthz?: ServerCluster;
@@ -77,27 +76,25 @@ export interface EnvoyConfigOptions {
   readonly rateLimits?: readonly object[];
 }
 
-/** gRPC servers of one kind that Envoy asks. */
+/** gRPC servers of one kind. */
 interface ServerCluster {
   readonly ports: readonly number[];
-  /** Whether Envoy finds out which of them serve. Default: not at all, all are asked. */
+  /** Whether Envoy checks their health. Default false. */
   readonly healthChecked?: boolean;
-  /** Connections are given up after so many requests. Default: never. */
+  /** Connections are closed after so many requests. Default: no limit. */
   readonly maxRequestsPerConnection?: number;
   /** Of TLS; plaintext when absent. */
   readonly transportSocket?: object;
 }
 
-/** One way in. */
 interface ListenerOptions {
   readonly name: string;
   /** 0, a free one, when absent. */
   readonly port?: number;
-  /** Without a decision: refuse the request with 500 (true), or let it pass (false). */
+  /** Without a decision: reject the request with 500 (true), or allow it (false). */
   readonly failureModeDeny: boolean;
 }
 
-/** The domain that Envoy asks for. */
 export const domain = 'shop';
 
 /**
@@ -111,7 +108,7 @@ const perTenant = [
   { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
 ] as const;
 
-/** The bootstrap of an Envoy that asks Tollgate before each request. */
+/** The bootstrap of an Envoy that calls Tollgate for each request. */
 export function envoyConfig(options: EnvoyConfigOptions): object {
   const { extAuthz } = options;
   return {
@@ -174,7 +171,7 @@ function rateLimitFilter(failureModeDeny: boolean): object {
   };
 }
 
-/** A cluster by the name under which its servers tell their health. */
+/** A cluster, named for the service of its health checks. */
 function serverCluster(name: string, servers: ServerCluster): object {
   const { ports, healthChecked = false, maxRequestsPerConnection, transportSocket } = servers;
   return {

@@ -7,7 +7,6 @@ import {
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 
-/** What a test wants a RateLimitConfig to say. */
 export interface ManifestOptions {
   readonly name: string;
   readonly namespace?: string;
@@ -40,7 +39,6 @@ export function manifest({
   });
 }
 
-/** A condition of an object, in short. */
 interface ShownCondition {
   readonly status: string;
   readonly reason: string;
@@ -58,7 +56,6 @@ export interface ShownStatus {
   readonly programmed: ShownCondition | undefined;
 }
 
-/** Reads the status of an object with kubectl. */
 async function readStatus(kube: KubeApiserver, name: string, namespace = 'default'): Promise<ShownStatus> {
   const { code, stdout, stderr } = await kube.kubectl(['get', 'rlc', name, '-n', namespace, '-o', 'json']);
   if (code !== 0) throw new Error(stderr);
@@ -85,12 +82,12 @@ async function readStatus(kube: KubeApiserver, name: string, namespace = 'defaul
  */
 const statusTimeoutMs = 40_000;
 
-/** Whether every limiter enforces what the object says. */
+/** Whether every limiter enforces the object. */
 export function programmed(status: ShownStatus): boolean {
   return status.programmed?.status === 'True';
 }
 
-/** The status of an object, once it is what the test waits for. */
+/** Waits for a status. */
 export function statusWhen(
   kube: KubeApiserver,
   name: string,
@@ -107,9 +104,8 @@ export function statusWhen(
   );
 }
 
-/** A limiter that refuses everything it is sent, with the same words. */
+/** A limiter that rejects every response with the same message. */
 export interface NackingClient {
-  /** Responses received so far. */
   readonly received: number;
   close(): void;
 }

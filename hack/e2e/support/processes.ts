@@ -31,7 +31,6 @@ function startService(
   });
 }
 
-/** A program that a test ends and starts again. */
 export interface RestartableProcess extends ServerProcess {
   /** Starts it again where it was, after `stop` or `kill`. */
   restart(): Promise<void>;
@@ -51,7 +50,6 @@ async function startRestartable(start: () => Promise<ServerProcess>): Promise<Re
   };
 }
 
-/** An auth server that a test started. */
 export interface AuthProcess extends RestartableProcess {
   /** Of its API, without a slash at the end. */
   readonly url: string;
@@ -61,11 +59,9 @@ export interface AuthProcess extends RestartableProcess {
   signUp(email: string): Promise<SignedIn>;
   /** Changes a user as an administrator does. */
   change(userId: string, changes: Readonly<Record<string, unknown>>): Promise<void>;
-  /** Ends the session of a token. */
   signOut(accessToken: string): Promise<void>;
 }
 
-/** A user who has signed in. */
 interface SignedIn {
   readonly userId: string;
   readonly accessToken: string;
@@ -73,7 +69,7 @@ interface SignedIn {
 
 const jwtSecret = 'a secret of the end-to-end suite alone';
 
-/** Migrations take a second; a machine with other work is given more. */
+/** Migrations take a second on an idle machine. */
 const answerTimeoutMs = 20_000;
 
 /**
@@ -123,7 +119,7 @@ export async function startAuth(
   );
   t.teardown(server.stop);
 
-  /** Sends a request; anything but success is an error of the test. */
+  /** @throws Error for any response other than 2xx. */
   async function call(
     method: string,
     path: string,
@@ -178,7 +174,6 @@ export interface LimiterProcess extends RestartableProcess {
   rules(): Promise<readonly string[]>;
 }
 
-/** What the limiter said of one descriptor. */
 interface Decision {
   readonly code: 'OK' | 'OVER_LIMIT';
   readonly requestsPerUnit: number | undefined;
@@ -244,7 +239,6 @@ export async function startLimiter(
   };
 }
 
-/** A management server that a test started. */
 export interface XdsProcess extends RestartableProcess {
   /** Of its ADS server, `127.0.0.1:port`. */
   readonly address: string;

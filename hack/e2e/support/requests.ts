@@ -3,19 +3,17 @@ import { connect } from 'node:tls';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Certificate } from '@tollgate/testkit/certificates';
 
-/** Requests that go on beside what a test does. */
+/** Background requests during a test. */
 export interface Load {
-  /** How many have been answered so far. */
   answered(): number;
-  /** How often each answer came: the status, or the words of a connection that failed. */
+  /** Number of each result: the status, or the error of a failed connection. */
   answers(): Readonly<Record<string, number>>;
-  /** Waits until so many more have been answered. */
+  /** Waits for so many more responses. */
   goOn(requests: number): Promise<void>;
-  /** Lets those in flight be answered and sends no more. Idempotent. */
+  /** Waits for requests in flight and sends no more. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** What is sent. */
 export interface LoadOptions {
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -36,10 +34,10 @@ const pauseMs = 10;
 /** A hanging test must not load the machine without end. */
 const maxRequests = 200_000;
 
-/** A request that is not answered by then is one that failed. */
+/** A request without a response by then has failed. */
 const answerTimeoutMs = 20_000;
 
-/** Starts sending. A test stops it in its teardown as well, in case it fails before. */
+/** Starts sending. Tests stop it in their teardown, too, in case they fail before. */
 export function startLoad({ url, headers = {} }: LoadOptions): Load {
   const counts = new Map<string, number>();
   let sent = 0;
@@ -81,7 +79,7 @@ async function ask(url: string, headers: Readonly<Record<string, string>>): Prom
   }
 }
 
-/** Sends as many requests of a tenant, one after the other, and answers what became of each. */
+/** Sends requests of a tenant one after the other and returns their statuses. */
 export function statuses(url: string, tenant: string, times: number): Promise<number[]> {
   return statusesWith({ url, headers: { 'x-tenant': tenant } }, times);
 }
@@ -110,7 +108,7 @@ async function statusesWith(
   return seen;
 }
 
-/** An answer comes within milliseconds; a machine with other work is given more. */
+/** Responses take milliseconds on an idle machine. */
 /**
  * Would a server on this port talk HTTP/2 to a client with this certificate, and does the server's
  * own come from this authority? A server that wants no such client says so after the client's half

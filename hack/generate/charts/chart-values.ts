@@ -3,12 +3,12 @@ import { load } from 'js-yaml';
 /** JSON Schema, as far as it is used here. */
 export type JsonSchema = { readonly [keyword: string]: unknown };
 
-/** One value of a chart, with all that its values.yaml says of it. */
+/** One value of a chart, with everything that values.yaml has about it. */
 export interface ChartValue {
   readonly key: string;
   /** The comment above it, as one line; empty when there is none. */
   readonly doc: string;
-  /** What a comment `# @schema {…}` says besides what the default value tells. */
+  /** The comment `# @schema {…}`, in addition to the type of the default value. */
   readonly schema: JsonSchema;
   readonly value: unknown;
   /**
@@ -92,7 +92,6 @@ function parseAnnotation(line: string, key: string): unknown {
   }
 }
 
-/** Whether a value is a map, in the sense of YAML. */
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -153,7 +152,7 @@ function toSchema(value: ChartValue): JsonSchema {
   return { ...description, ...shape, ...value.schema };
 }
 
-/** What a default value tells. An empty map takes any keys. */
+/** The type of a default value. An empty map accepts any keys. */
 function toShape(value: unknown): JsonSchema {
   if (value === null) return {};
   if (Array.isArray(value)) return { type: 'array' };

@@ -4,7 +4,7 @@ import { renderServiceValues, type ServiceChart, serviceCharts, settingsSchemas 
 
 const mark = '<!-- Below this line: make generate, from values.yaml. -->';
 
-/** The README of a chart: what it has there by hand, then a table of all values. */
+/** The README of a chart: the handwritten part, then a table of all values. */
 function renderChartReadme(current: string, values: readonly ChartValue[]): string {
   const [own = ''] = current.split(mark);
   const rows = values.flatMap((value) => toRows(value, []));
@@ -29,7 +29,7 @@ function toRows(value: ChartValue, parents: readonly ChartValue[]): string[] {
   return [`| ${code(name)} | ${code(JSON.stringify(value.value))} | ${cell(describeValue(path))} |`];
 }
 
-/** The doc of the value; of a switch that says nothing, that of what it switches. */
+/** The comment of a value; for a switch without one, that of what it switches. */
 export function describeValue(path: readonly ChartValue[]): string {
   const value = path.at(-1);
   if (value === undefined || value.doc !== '' || !/^(enabled|create|existingSecret)$/.test(value.key))
@@ -40,10 +40,10 @@ export function describeValue(path: readonly ChartValue[]): string {
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
 const code = (text: string): string => `\`${cell(text)}\``;
 
-/** The charts that are installed; `common` is a part of them. */
+/** The charts that are installed; `common` is a library of them. */
 export const chartNames = ['auth', 'crds', 'ratelimit', 'tollgate', 'xds'] as const;
 
-/** A file of a chart that is made from others. */
+/** A generated file of a chart. */
 export interface ChartFile {
   readonly path: string;
   text(): Promise<string>;
@@ -64,7 +64,7 @@ export const chartFiles: readonly ChartFile[] = [
   ]),
 ];
 
-/** What the values.yaml of a chart says, with its comments. */
+/** The values of a chart, with their comments. */
 const chartValues = async (name: string) => readChartValues(await valuesText(name));
 
 /**
@@ -97,7 +97,7 @@ async function readme(name: string): Promise<string> {
   return renderChartReadme(await readFile(`charts/${name}/README.md`, 'utf8'), await chartValues(name));
 }
 
-/** Paths of the values files with which a chart is tried: `charts/<name>/ci/*-values.yaml`. */
+/** Paths of the values files of the tests: `charts/<name>/ci/*-values.yaml`. */
 export async function listValuesFiles(name: string): Promise<string[]> {
   const files = await readdir(`charts/${name}/ci`);
   return files

@@ -4,9 +4,8 @@ import { settingsSpec as ratelimitSettings } from '../../../services/ratelimit/s
 import { settingsSpec as xdsSettings } from '../../../services/xds/src/config/settings.ts';
 import type { JsonSchema } from './chart-values.ts';
 
-/** What the values of a service's chart are made from. */
+/** Sources of the values of a service's chart. */
 export interface ServiceChart {
-  /** Its folder in `charts/`. */
   readonly name: string;
   readonly settings: SettingsSpec;
   /**
@@ -27,7 +26,6 @@ export interface ServiceChart {
 
 const downwardApi = 'Kubernetes';
 
-/** The charts that run a service of ours. */
 export const serviceCharts: readonly ServiceChart[] = [
   {
     name: 'ratelimit',
@@ -92,10 +90,9 @@ export const serviceCharts: readonly ServiceChart[] = [
   },
 ];
 
-/** Everything from this line on is made here. */
+/** Everything from this line on is generated. */
 const mark = '# --- Below this line: make generate. ---';
 
-/** As wide as the rest of the repository. */
 const lineWidth = 100;
 
 /**
@@ -130,7 +127,7 @@ function withDefaults(shared: string, defaults: Readonly<Record<string, string>>
   }, shared);
 }
 
-/** The settings that are values by themselves: neither secret nor decided by another value. */
+/** Settings that are values under their own names: neither secret nor set by another value. */
 function settingsBlock(chart: ServiceChart): string {
   const settings = ordinarySettings(chart);
   const groups = Map.groupBy(settings, ({ group }) => group);
@@ -220,7 +217,6 @@ function getDefault({ settingDefaults }: ServiceChart, { env }: Setting<unknown>
   return value === undefined ? '' : ` ${JSON.stringify(value)}`;
 }
 
-/** A comment within a map, wrapped. */
 function comment(text: string): string[] {
   const lines: string[] = [];
   for (const word of text.split(/\s+/)) {
