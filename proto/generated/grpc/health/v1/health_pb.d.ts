@@ -18,7 +18,7 @@ export declare const file_grpc_health_v1_health: GenFile;
  */
 export declare type HealthCheckRequest = Message<"grpc.health.v1.HealthCheckRequest"> & {
   /**
-   * Empty asks after the whole server.
+   * Empty for the whole server.
    *
    * @generated from field: string service = 1;
    */
@@ -67,7 +67,7 @@ export enum HealthCheckResponse_ServingStatus {
   NOT_SERVING = 2,
 
   /**
-   * Only Watch answers this; Check fails with NOT_FOUND.
+   * Only in Watch; Check fails with NOT_FOUND.
    *
    * @generated from enum value: SERVICE_UNKNOWN = 3;
    */
@@ -84,7 +84,7 @@ export declare const HealthCheckResponse_ServingStatusSchema: GenEnum<HealthChec
  */
 export declare const Health: GenService<{
   /**
-   * Answers once.
+   * Returns the current status.
    *
    * @generated from rpc grpc.health.v1.Health.Check
    */
@@ -94,7 +94,7 @@ export declare const Health: GenService<{
     output: typeof HealthCheckResponseSchema;
   },
   /**
-   * Answers at once and again at every change.
+   * Sends the current status, and every change.
    *
    * @generated from rpc grpc.health.v1.Health.Watch
    */

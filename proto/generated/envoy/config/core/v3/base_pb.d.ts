@@ -59,7 +59,7 @@ export declare type HeaderMap = Message<"envoy.config.core.v3.HeaderMap"> & {
 export declare const HeaderMapSchema: GenMessage<HeaderMap>;
 
 /**
- * A header, and what becomes of those of its name that are there already.
+ * A header, and what to do with existing ones of the same name.
  *
  * @generated from message envoy.config.core.v3.HeaderValueOption
  */
@@ -112,7 +112,7 @@ export enum HeaderValueOption_HeaderAppendAction {
 export declare const HeaderValueOption_HeaderAppendActionSchema: GenEnum<HeaderValueOption_HeaderAppendAction>;
 
 /**
- * Who asks a management server for resources.
+ * A client of a management server.
  *
  * @generated from message envoy.config.core.v3.Node
  */

@@ -34,7 +34,7 @@ export declare type CheckRequest = Message<"envoy.service.auth.v3.CheckRequest">
 export declare const CheckRequestSchema: GenMessage<CheckRequest>;
 
 /**
- * What the client is answered in place of the upstream.
+ * The response to the client instead of that of the upstream.
  *
  * @generated from message envoy.service.auth.v3.DeniedHttpResponse
  */
@@ -62,7 +62,7 @@ export declare type DeniedHttpResponse = Message<"envoy.service.auth.v3.DeniedHt
 export declare const DeniedHttpResponseSchema: GenMessage<DeniedHttpResponse>;
 
 /**
- * What is changed of the request on its way to the upstream; headers are removed last.
+ * Changes to the request to the upstream; headers are removed last.
  *
  * @generated from message envoy.service.auth.v3.OkHttpResponse
  */
@@ -89,7 +89,7 @@ export declare const OkHttpResponseSchema: GenMessage<OkHttpResponse>;
  */
 export declare type CheckResponse = Message<"envoy.service.auth.v3.CheckResponse"> & {
   /**
-   * Code 0 lets the request pass, every other one does not.
+   * Code 0 allows the request; others deny it.
    *
    * @generated from field: google.rpc.Status status = 1;
    */
@@ -113,7 +113,7 @@ export declare type CheckResponse = Message<"envoy.service.auth.v3.CheckResponse
   } | { case: undefined; value?: undefined };
 
   /**
-   * For the filters behind, in the namespace `envoy.filters.http.ext_authz`.
+   * Dynamic metadata for later filters, in the namespace `envoy.filters.http.ext_authz`.
    *
    * @generated from field: google.protobuf.Struct dynamic_metadata = 4;
    */

@@ -31,7 +31,7 @@ export declare type RateLimitRequest = Message<"envoy.service.ratelimit.v3.RateL
   descriptors: RateLimitDescriptor[];
 
   /**
-   * Hits for every descriptor that brings no number of its own; 0 counts as 1.
+   * Hits of descriptors without their own hits_addend; 0 counts as 1.
    *
    * @generated from field: uint32 hits_addend = 3;
    */
@@ -54,7 +54,7 @@ export declare type RateLimitResponse = Message<"envoy.service.ratelimit.v3.Rate
   overallCode: RateLimitResponse_Code;
 
   /**
-   * One for each descriptor of the request, in its order.
+   * One per descriptor of the request, in the same order.
    *
    * @generated from field: repeated envoy.service.ratelimit.v3.RateLimitResponse.DescriptorStatus statuses = 2;
    */
