@@ -8,7 +8,7 @@ import { publishedManifest, type RepositoryManifest } from './published-manifest
 const root = new URL('..', import.meta.url);
 const file = (name: string) => new URL(name, root);
 
-// A run that was cut short left the published manifest in place of ours.
+// An interrupted run left the published manifest.
 if (existsSync(file('package.repository.json')))
   renameSync(file('package.repository.json'), file('package.json'));
 

@@ -7,9 +7,9 @@ import type { RepositoryManifest } from './published-manifest.ts';
 const root = new URL('..', import.meta.url);
 
 /**
- * Writes Markdown pages out of the docstrings of all that is published: one for every subpath, and one that lists them.
+ * Renders the docstrings of the public API as Markdown: one page for each subpath, and an index.
  *
- * @param folder made anew; what was in it is gone.
+ * @param folder is replaced.
  * @throws Error with typedoc's words when something published has no docstring or a link leads nowhere.
  */
 export async function renderApiDocs(folder: string): Promise<void> {

@@ -72,10 +72,10 @@ export async function prepareAuthorization(
   { pkce = true }: StartAuthorizationOptions = {},
 ): Promise<PreparedAuthorization> {
   assertCombinable(params);
-  const scope = scopeOf(params.scope);
+  const scope = joinScopes(params.scope);
   const codeVerifier = pkce ? generateCodeVerifier() : undefined;
   const nonce = text(params.nonce) ?? (scope?.split(' ').includes('openid') ? randomToken() : undefined);
-  const maxAgeSeconds = maxAgeOf(params.max_age);
+  const maxAgeSeconds = parseMaxAge(params.max_age);
   const sentRedirectUri = text(params.redirect_uri) ?? redirectUri;
   const transaction = {
     state: text(params.state) ?? randomToken(),
@@ -126,14 +126,14 @@ function assertCombinable(params: WireParams): void {
  * @see OpenID Connect Core §3.1.2.1
  * https://openid.net/specs/openid-connect-core-1_0.html#AuthRequest
  */
-function maxAgeOf(maxAge: WireValue): number | undefined {
+function parseMaxAge(maxAge: WireValue): number | undefined {
   if (maxAge === undefined || maxAge === null || maxAge === '') return undefined;
   const seconds = Number(maxAge);
   if (Number.isInteger(seconds) && seconds >= 0) return seconds;
   throw new ConfigurationError('`max_age` must be a whole number of seconds');
 }
 
-function scopeOf(scope: WireValue): string | undefined {
+function joinScopes(scope: WireValue): string | undefined {
   return Array.isArray(scope) ? scope.join(' ') : text(scope);
 }
 

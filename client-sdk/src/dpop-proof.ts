@@ -63,17 +63,17 @@ export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promis
  * @throws {ConfigurationError} if the key is not a private key of a supported type
  */
 export async function importDpopKey(jwk: Jwk): Promise<DpopKey> {
-  const algorithm = algorithmOf(jwk);
+  const algorithm = getAlgorithm(jwk);
   const names = publicMembers[jwk.kty ?? ''];
   if (algorithm === undefined || names === undefined) {
     throw new ConfigurationError('a DPoP key is a private JSON Web Key of type EC, OKP (Ed25519) or RSA');
   }
   const privateKey = await importKey(jwk, algorithm, 'sign');
   const publicJwk = Object.fromEntries(names.map((name) => [name, jwk[name]]));
-  return { algorithm, privateKey, publicJwk, thumbprint: await thumbprintOf(publicJwk) };
+  return { algorithm, privateKey, publicJwk, thumbprint: await calculateThumbprint(publicJwk) };
 }
 
-function algorithmOf(jwk: Jwk): JwsAlgorithm | undefined {
+function getAlgorithm(jwk: Jwk): JwsAlgorithm | undefined {
   const names: readonly unknown[] = [jwk.alg, 'ES256', 'ES384', 'ES512', 'EdDSA', 'PS256'];
   return names.filter(isJwsAlgorithm).find((algorithm) => {
     const { keyType, curve }: AlgorithmParameters = jwsAlgorithms[algorithm];
@@ -82,7 +82,7 @@ function algorithmOf(jwk: Jwk): JwsAlgorithm | undefined {
 }
 
 /** @see RFC 7638 §3 https://www.rfc-editor.org/rfc/rfc7638#section-3 */
-async function thumbprintOf(publicJwk: Jwk): Promise<string> {
+async function calculateThumbprint(publicJwk: Jwk): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(publicJwk)));
   return encodeBase64Url(new Uint8Array(digest));
 }
@@ -188,7 +188,7 @@ export async function signProof(
     htm: method.toUpperCase(),
     htu: withoutQuery(url),
     iat: Math.floor(now),
-    ...(accessToken !== undefined && { ath: await hashOf(accessToken) }),
+    ...(accessToken !== undefined && { ath: await sha256(accessToken) }),
     ...(nonce !== undefined && { nonce }),
   };
   const header = { typ: 'dpop+jwt', jwk: key.publicJwk };
@@ -200,7 +200,7 @@ function withoutQuery(url: string): string {
   return `${origin}${pathname}`;
 }
 
-async function hashOf(token: string): Promise<string> {
+async function sha256(token: string): Promise<string> {
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
   return encodeBase64Url(new Uint8Array(digest));
 }

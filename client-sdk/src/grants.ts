@@ -199,12 +199,12 @@ export async function processTokenResponse(client: GrantClient, response: Respon
     ? tokenTypeProblem(tokenType, {}, isProven(response))
     : 'the token response has no `access_token`';
   if (!isToken || message !== undefined)
-    throw responseError(received, { operation: 'token', nowMs: nowOf(client) * 1000, message });
+    throw responseError(received, { operation: 'token', nowMs: currentTime(client) * 1000, message });
   const { expires_in: expiresIn, expires_at: expiresAt } = fields;
   return {
     accessToken,
     tokenType: optionalText(tokenType) ?? 'Bearer',
-    expiresAt: computeExpiry({ expiresIn, expiresAt }, nowOf(client)).expiresAt,
+    expiresAt: computeExpiry({ expiresIn, expiresAt }, currentTime(client)).expiresAt,
     refreshToken: optionalText(fields.refresh_token),
     scope: optionalText(fields.scope),
     idToken: optionalText(fields.id_token),
@@ -260,7 +260,7 @@ async function post(
     body: toForm(oauthParams(params), 'brackets'),
   };
   const tokenEndpoint = resolveUrl(undefined, client.tokenEndpoint);
-  const context = { clientId, issuer, tokenEndpoint, now: () => nowOf(client) };
+  const context = { clientId, issuer, tokenEndpoint, now: () => currentTime(client) };
   await authenticateRequest(request, client.auth, { client: context, allowInsecure });
   const init = { method: request.method, headers, body: encodeForm(request.body, headers) };
   const deadline = new Deadline(timeoutMs, options.signal);
@@ -297,7 +297,7 @@ async function receive(
     { status, headers, body, url, redirected: false },
     { keyCase: 'preserve' },
   );
-  if (!ok) throw responseError(received, { operation, nowMs: nowOf(client) * 1000 });
+  if (!ok) throw responseError(received, { operation, nowMs: currentTime(client) * 1000 });
   return received;
 }
 
@@ -310,6 +310,6 @@ function optionalText(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function nowOf({ now }: GrantClient): number {
+function currentTime({ now }: GrantClient): number {
   return now === undefined ? Date.now() / 1000 : now();
 }

@@ -133,7 +133,7 @@ export function hookErrorHandler(given: HookErrorHandler | undefined): HookError
   };
 }
 
-function detailOf(error: unknown): string {
+function describeError(error: unknown): string {
   try {
     return error instanceof Error ? (error.stack ?? error.message) : String(error);
   } catch {
@@ -153,7 +153,7 @@ function warn(message: string, error: unknown): void {
   process.emitWarning(text, {
     type: 'OAuthClientWarning',
     code: 'OAUTH_CLIENT_HOOK',
-    detail: detailOf(error),
+    detail: describeError(error),
   });
 }
 

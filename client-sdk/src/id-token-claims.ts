@@ -89,12 +89,12 @@ function checkTimes(
   claims: Readonly<Record<string, unknown>>,
   { now, toleranceSeconds }: ExpectedClaims,
 ): void {
-  const expiresAt = timeOf(claims, 'exp');
+  const expiresAt = parseTime(claims, 'exp');
   if (expiresAt <= now - toleranceSeconds) {
     throw new IdTokenError('exp', `expired ${Math.round(now - expiresAt)} seconds ago; check the clock`);
   }
   for (const claim of claims.nbf === undefined ? (['iat'] as const) : (['iat', 'nbf'] as const)) {
-    const ahead = timeOf(claims, claim) - now;
+    const ahead = parseTime(claims, claim) - now;
     if (ahead > toleranceSeconds) {
       throw new IdTokenError(
         claim,
@@ -117,10 +117,10 @@ function checkNonce({ nonce }: Readonly<Record<string, unknown>>, { nonce: expec
 function checkAuthenticationAge(claims: Readonly<Record<string, unknown>>, expected: ExpectedClaims): void {
   const { maxAgeSeconds, now, toleranceSeconds } = expected;
   if (maxAgeSeconds === undefined) {
-    if (claims.auth_time !== undefined) timeOf(claims, 'auth_time');
+    if (claims.auth_time !== undefined) parseTime(claims, 'auth_time');
     return;
   }
-  const age = now - timeOf(claims, 'auth_time');
+  const age = now - parseTime(claims, 'auth_time');
   if (age > maxAgeSeconds + toleranceSeconds) {
     throw new IdTokenError(
       'auth_time',
@@ -129,7 +129,7 @@ function checkAuthenticationAge(claims: Readonly<Record<string, unknown>>, expec
   }
 }
 
-function timeOf(claims: Readonly<Record<string, unknown>>, claim: string): number {
+function parseTime(claims: Readonly<Record<string, unknown>>, claim: string): number {
   const value = claims[claim];
   if (typeof value === 'number' && Number.isFinite(value) && value >= 0) return value;
   throw new IdTokenError(claim, `\`${claim}\` is missing or not a time in epoch seconds`);
@@ -147,11 +147,11 @@ function unequal(claim: string, actual: unknown, expected: string): IdTokenError
  * https://openid.net/specs/openid-connect-core-1_0.html#CodeIDToken
  */
 export async function tokenHash(token: string, algorithm: JwsAlgorithm): Promise<string> {
-  const digest = await crypto.subtle.digest(hashOf(algorithm), new TextEncoder().encode(token));
+  const digest = await crypto.subtle.digest(getHashName(algorithm), new TextEncoder().encode(token));
   return encodeBase64Url(new Uint8Array(digest, 0, digest.byteLength / 2));
 }
 
 /** Ed25519 uses SHA-512. */
-function hashOf(algorithm: JwsAlgorithm): string {
+function getHashName(algorithm: JwsAlgorithm): string {
   return algorithm === 'EdDSA' || algorithm === 'Ed25519' ? 'SHA-512' : `SHA-${algorithm.slice(2)}`;
 }

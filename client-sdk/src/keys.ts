@@ -58,7 +58,7 @@ function convert(key: string): string {
 export function camelView<T extends object>(parsed: T): Readonly<Record<string, unknown>> & Readonly<T> {
   // The proxy answers to both spellings, which no type of the target can say.
   return new Proxy(parsed, {
-    get: (target, key) => viewOf(Reflect.get(target, spelling(target, key))),
+    get: (target, key) => toView(Reflect.get(target, spelling(target, key))),
     has: (target, key) => Object.hasOwn(target, spelling(target, key)),
     set: () => false,
     defineProperty: () => false,
@@ -70,8 +70,8 @@ function spelling(target: object, key: string | symbol): string | symbol {
   return typeof key === 'symbol' || Object.hasOwn(target, key) ? key : snakeCase(key);
 }
 
-function viewOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(viewOf);
+function toView(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toView);
   return isObject(value) ? camelView(value) : value;
 }
 

@@ -52,7 +52,7 @@ export function checkMetadata(
 ): AuthorizationServerMetadata {
   if (!hasIssuer(document)) throw new DiscoveryError(`the metadata of ${issuer} have no \`issuer\``);
   if (document.issuer !== issuer) throw mismatch(document.issuer, issuer);
-  for (const [name, url] of urlsOf(document)) {
+  for (const [name, url] of listUrls(document)) {
     if (!isUsableUrl(url, allowInsecure)) {
       throw new DiscoveryError(
         `the metadata of ${issuer} has an unusable \`${name}\`: expected an https URL`,
@@ -72,7 +72,7 @@ function hasIssuer(document: unknown): document is AuthorizationServerMetadata {
 }
 
 /** Endpoints, their mutual TLS aliases, and the key set. Nothing is sent to the other URLs. */
-function urlsOf(metadata: AuthorizationServerMetadata): [string, unknown][] {
+function listUrls(metadata: AuthorizationServerMetadata): [string, unknown][] {
   const aliases: unknown = metadata.mtls_endpoint_aliases;
   const all = [
     ...Object.entries(metadata),

@@ -190,10 +190,10 @@ function findProblems(options: ClientOptions): string[] {
   for (const [name, value] of [...functions, ...hooks])
     if (value !== undefined && typeof value !== 'function') problems.push(`\`${name}\` must be a function`);
   problems.push(
-    ...oneOf('tokenMethod', options.tokenMethod, ['post', 'get', 'post_query']),
-    ...oneOf('keyCase', options.keyCase, ['snake', 'preserve']),
-    ...oneOf('arrayFormat', options.arrayFormat, ['brackets', 'repeat']),
-    ...oneOf('basicEncoding', options.basicEncoding, ['rfc6749', 'raw']),
+    ...checkOneOf('tokenMethod', options.tokenMethod, ['post', 'get', 'post_query']),
+    ...checkOneOf('keyCase', options.keyCase, ['snake', 'preserve']),
+    ...checkOneOf('arrayFormat', options.arrayFormat, ['brackets', 'repeat']),
+    ...checkOneOf('basicEncoding', options.basicEncoding, ['rfc6749', 'raw']),
   );
   for (const origin of options.allowedOrigins ?? []) {
     if (origin !== '*' && URL.parse(origin) === null)
@@ -202,7 +202,7 @@ function findProblems(options: ClientOptions): string[] {
   return problems;
 }
 
-function oneOf(name: string, value: string | undefined, known: readonly string[]): string[] {
+function checkOneOf(name: string, value: string | undefined, known: readonly string[]): string[] {
   return value === undefined || known.includes(value)
     ? []
     : [`\`${name}\` must be one of ${known.join(', ')}`];

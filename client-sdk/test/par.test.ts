@@ -62,7 +62,7 @@ t.test('PKCE can be left out', async (t) => {
   t.notOk(sent[0]?.params.has('code_challenge'));
 });
 
-t.test('a refused parameter throws whatever the client is set to', async (t) => {
+t.test("a refused parameter throws, whatever the client's throwOnError", async (t) => {
   const { client } = makeClient(() => Response.json({ error: 'invalid_scope' }, { status: 400 }));
   await t.rejects(pushAuthorizationRequest(client, {}), { name: 'OAuthError', code: 'invalid_scope' });
 });

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { quote } from '../src/text.ts';
 
-t.test('a value that others chose is quoted, escaped and cut', (t) => {
+t.test('an untrusted value is quoted, escaped and cut', (t) => {
   t.equal(quote('a\n"b'), '"a\\n\\"b"');
   t.equal(quote(undefined), 'undefined');
   t.equal(quote(['x', 1]), '["x",1]');

@@ -82,7 +82,7 @@ function transportError(error: unknown, caller: AbortSignal | undefined): OAuthC
   if (caller?.aborted) return new AbortError('the call was aborted by its signal', { cause: caller.reason });
   if (error instanceof OAuthClientError) return error;
   const options: OAuthClientErrorOptions = { cause: error, retryable: !isTlsFailure(error) };
-  const detail = detailOf(error);
+  const detail = describeCause(error);
   return new ConnectionError(
     options.retryable
       ? `the server could not be reached: ${detail}`
@@ -92,7 +92,7 @@ function transportError(error: unknown, caller: AbortSignal | undefined): OAuthC
 }
 
 /** `fetch` throws only `fetch failed`; the reason is its cause. */
-function detailOf(error: unknown): string {
+function describeCause(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown failure';
   const { cause } = error;
   return printable(cause instanceof Error && cause.message !== '' ? cause.message : error.message, 512);

@@ -139,7 +139,7 @@ export class Redactor {
       const [, key, name = ''] = found;
       const start = names.lastIndex;
       if (!(key === undefined ? this.isSecretName(name) : isSecretKey(key))) continue;
-      const end = key === undefined ? endOf(/[^\s&"'<>]*/y, text, start) : endOfJsonValue(text, start);
+      const end = key === undefined ? findEnd(/[^\s&"'<>]*/y, text, start) : endOfJsonValue(text, start);
       if (end === start) continue;
       masked += text.slice(copiedTo, start) + (key === undefined ? this.label : `"${this.label}"`);
       copiedTo = end;
@@ -154,13 +154,13 @@ export class Redactor {
  * its engine.
  */
 function endOfJsonValue(text: string, start: number): number {
-  if (text[start] !== '"') return endOf(/[^\s,\]}]*/y, text, start);
+  if (text[start] !== '"') return findEnd(/[^\s,\]}]*/y, text, start);
   let end = start + 1;
   while (end < text.length && text[end] !== '"') end += text[end] === '\\' ? 2 : 1;
   return Math.min(end + 1, text.length);
 }
 
-function endOf(pattern: RegExp, text: string, start: number): number {
+function findEnd(pattern: RegExp, text: string, start: number): number {
   pattern.lastIndex = start;
   pattern.exec(text);
   return pattern.lastIndex;

@@ -26,16 +26,16 @@ export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
   return {
     get: (key) =>
       guard(folder, async () => {
-        const latest = await readLatest(folder, prefixOf(key));
+        const latest = await readLatest(folder, hashKey(key));
         return latest && { record: latest.record, version: String(latest.version) };
       }),
     set: (key, record, expectedVersion) =>
-      guard(folder, () => compareAndSwap(folder, prefixOf(key), record, expectedVersion)),
+      guard(folder, () => compareAndSwap(folder, hashKey(key), record, expectedVersion)),
   };
 }
 
 /** Keys contain URLs, which are not valid file names. */
-function prefixOf(key: string): string {
+function hashKey(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 32);
 }
 
@@ -47,7 +47,7 @@ async function readLatest(
     const version = (await listVersions(folder, prefix)).at(-1);
     if (version === undefined) return undefined;
     try {
-      const text = await readFile(fileOf(folder, prefix, version), 'utf8');
+      const text = await readFile(filePath(folder, prefix, version), 'utf8');
       // Written atomically by this module.
       return { version, record: JSON.parse(text) as TokenRecord };
     } catch (error) {
@@ -66,12 +66,12 @@ async function compareAndSwap(
   const current = (await listVersions(folder, prefix)).at(-1);
   if (current?.toString() !== expectedVersion) return conflict;
   const next = (current ?? 0) + 1;
-  if (!(await linkInto(folder, fileOf(folder, prefix, next), JSON.stringify(record)))) return conflict;
+  if (!(await linkInto(folder, filePath(folder, prefix, next), JSON.stringify(record)))) return conflict;
   const versions = await listVersions(folder, prefix);
   // Another process was two versions ahead and had removed the version that was just created again.
   const overtaken = (versions.at(-1) ?? next) > next;
   if (overtaken) return conflict;
-  for (const version of versions) if (version < next) await removeIfThere(fileOf(folder, prefix, version));
+  for (const version of versions) if (version < next) await removeIfThere(filePath(folder, prefix, version));
   return { ok: true, version: String(next) };
 }
 
@@ -108,7 +108,7 @@ async function listVersions(folder: string, prefix: string): Promise<number[]> {
   return versions.sort((a, b) => a - b);
 }
 
-function fileOf(folder: string, prefix: string, version: number): string {
+function filePath(folder: string, prefix: string, version: number): string {
   return join(folder, `${prefix}.${version}.json`);
 }
 

@@ -15,7 +15,7 @@ export async function authenticateClient(
   const authorization = headers.get('authorization');
   const basic = authorization?.startsWith('Basic ') ? readBasic(authorization.slice(6)) : undefined;
   const assertion = params.get('client_assertion');
-  const clientId = basic?.clientId ?? params.get('client_id') ?? subjectOf(assertion);
+  const clientId = basic?.clientId ?? params.get('client_id') ?? readSubject(assertion);
   const client = clientId === undefined ? undefined : settings.clients.get(clientId);
   if (client === undefined) throw invalidClient('unknown client', basic !== undefined);
   if (assertion !== null) {
@@ -52,7 +52,7 @@ function decode(half: string): string {
   }
 }
 
-function subjectOf(assertion: string | null): string | undefined {
+function readSubject(assertion: string | null): string | undefined {
   try {
     const payload = (assertion ?? '').split('.')[1] ?? '';
     const { sub } = JSON.parse(atob(payload.replaceAll('-', '+').replaceAll('_', '/')));

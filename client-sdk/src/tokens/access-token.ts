@@ -119,7 +119,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   get tokenType(): string | undefined {
-    return textOf(this.#params.token_type ?? this.#params.tokenType);
+    return asText(this.#params.token_type ?? this.#params.tokenType);
   }
 
   /**
@@ -127,7 +127,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * @see RFC 6749 §3.3
    */
   get scope(): readonly string[] | undefined {
-    return textOf(this.#params.scope)?.split(' ').filter(Boolean);
+    return asText(this.#params.scope)?.split(' ').filter(Boolean);
   }
 
   /**
@@ -136,7 +136,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * `fromForm` are not validated.
    */
   get idToken(): string | undefined {
-    return textOf(this.#params.id_token ?? this.#params.idToken);
+    return asText(this.#params.id_token ?? this.#params.idToken);
   }
 
   /**
@@ -401,6 +401,6 @@ async function decodedClaims(idToken: string | undefined): Promise<Readonly<Reco
   return decodeJwt(idToken)?.claims ?? {};
 }
 
-function textOf(value: JsonValue | undefined): string | undefined {
+function asText(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }

@@ -23,7 +23,7 @@ export function resolvePlace(mode: TokenMode, method: string): TokenPlace {
     typeof mode === 'function'
       ? mode(method.toLowerCase())
       : typeof mode === 'object'
-        ? placeOf(mode, method)
+        ? getPlace(mode, method)
         : mode;
   if (place === 'header' || place === 'query' || place === 'body') return place;
   throw new ConfigurationError(
@@ -32,7 +32,7 @@ export function resolvePlace(mode: TokenMode, method: string): TokenPlace {
 }
 
 /** In either case. */
-function placeOf(mode: Readonly<Record<string, TokenPlace>>, method: string): TokenPlace {
+function getPlace(mode: Readonly<Record<string, TokenPlace>>, method: string): TokenPlace {
   return mode[method.toLowerCase()] ?? mode[method.toUpperCase()] ?? 'header';
 }
 
@@ -110,7 +110,7 @@ export async function fetchWithToken(
   const url =
     place === 'query' ? withQuery(base, { [placed.paramName]: placed.token }, settings.arrayFormat) : base;
   // A body of `fetch` is a RequestBody, except for types of other runtimes.
-  const given = (init.body ?? (request && (await bodyOf(request))) ?? undefined) as RequestBody;
+  const given = (init.body ?? (request && (await getBody(request))) ?? undefined) as RequestBody;
   const body = place === 'body' ? bodyWithToken(given, placed) : given;
   const { redirect = request?.redirect ?? 'follow' } = init;
   return await exchangeRaw(settings, {
@@ -123,7 +123,7 @@ export async function fetchWithToken(
 }
 
 /** In Firefox it is always undefined. */
-async function bodyOf(request: Request) {
+async function getBody(request: Request) {
   if (request.body === null) return null;
   return await readRequestBody(request);
 }

@@ -177,7 +177,7 @@ for (const [what, make] of Object.entries(callbacks)) {
   });
 }
 
-t.test('a POST that is no form, or a very long one, is refused', async (t) => {
+t.test('a POST callback that is not a form, or too long, is rejected', async (t) => {
   const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const { state } = transaction;
@@ -201,7 +201,7 @@ t.test('the query of a form_post callback is not read', async (t) => {
   await t.rejects(flow.completeAuthorization(request, transaction), { name: 'StateMismatchError' });
 });
 
-t.test('anything else is refused with what a callback is', async (t) => {
+t.test('anything but a callback is rejected with the accepted forms', async (t) => {
   const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const incoming = { url: '/cb', method: 'POST', headers: {} };
@@ -220,7 +220,7 @@ t.test('a GET request of Node is read by its URL', async (t) => {
   t.match(sent, [{ body: /&code=c&/ }]);
 });
 
-t.test('a request whose body was read before is refused with what to give instead', async (t) => {
+t.test('a request whose body was consumed is rejected with an alternative', async (t) => {
   const { flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
   const request = form(query(transaction.state));

@@ -52,7 +52,7 @@ t.test('a state that is missing, other, cut or longer is refused, error or not',
   t.end();
 });
 
-t.test('an answer of another issuer is refused before its code or error is looked at', (t) => {
+t.test('a response of another issuer is rejected before its code or error is read', (t) => {
   for (const outcome of ['code=c', 'error=access_denied']) {
     const callback = `${outcome}&state=the-state&iss=https%3A%2F%2Fevil.example`;
     const error = {
@@ -64,7 +64,7 @@ t.test('an answer of another issuer is refused before its code or error is looke
   t.end();
 });
 
-t.test('an issuer that the server promises to send must be there, and must be known', (t) => {
+t.test('a promised issuer must be sent, and must be known', (t) => {
   const options = { issuerRequired: true };
   t.throws(() => checkAuthorizationCallback('code=c&state=the-state', transaction, options), {
     name: 'IssuerMismatchError',
@@ -87,7 +87,7 @@ t.test("the server's error comes with its description and URI", (t) => {
   t.end();
 });
 
-t.test('callbacks that say nothing, or say it twice, are refused', (t) => {
+t.test('callbacks without code and error, or with repeated parameters, are rejected', (t) => {
   for (const callback of [
     'state=the-state',
     'state=the-state&code=',

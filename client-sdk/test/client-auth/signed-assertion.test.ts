@@ -72,7 +72,7 @@ t.test(
   },
 );
 
-t.test('each request and each attempt gets an assertion of its own', async (t) => {
+t.test('each request and each attempt gets a new assertion', async (t) => {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
   const auth = { method: 'private_key_jwt', key: await exportJWK(privateKey), algorithm: 'ES256' } as const;
   const first = makeRequest();
@@ -82,7 +82,7 @@ t.test('each request and each attempt gets an assertion of its own', async (t) =
   t.not(decodeJwt(assertionOf(first)).jti, decodeJwt(assertionOf(second)).jti);
 });
 
-t.test('the audience is the issuer when it is known, and what the settings say before that', async (t) => {
+t.test('the audience is that of the options, else the issuer if known', async (t) => {
   const context = makeContext({ issuer: 'https://as.example' });
   const byIssuer = makeRequest();
   await authenticate(clientSecretJwt(secret), byIssuer, context);
@@ -128,7 +128,7 @@ t.test('client_secret_jwt signs with the secret and does not send it', async (t)
   t.notOk(request.body.has('client_secret'));
 });
 
-t.test('an assertion and a client id that the caller put there are left alone', async (t) => {
+t.test('an assertion and a client id of the caller are not replaced', async (t) => {
   const request = makeRequest({ client_assertion: 'mine', client_id: 'other' });
   await authenticate(clientSecretJwt(secret), request, makeContext());
   await authenticate(clientAssertion({ assertion: () => 'theirs' }), request, makeContext());
@@ -138,7 +138,7 @@ t.test('an assertion and a client id that the caller put there are left alone', 
   t.equal(named.body.get('client_id'), 'other');
 });
 
-t.test('what is missing or cannot sign is named', async (t) => {
+t.test('missing options and unsuitable keys are named in the error', async (t) => {
   const rejects = (promise: Promise<void>, message: RegExp) =>
     t.rejects(promise, { constructor: ConfigurationError, message });
   await rejects(
@@ -156,7 +156,7 @@ t.test('what is missing or cannot sign is named', async (t) => {
   );
 });
 
-t.test('client_assertion sends what its function gives, asked for each time', async (t) => {
+t.test('client_assertion calls its function for each request', async (t) => {
   let count = 0;
   const auth = {
     method: 'client_assertion',

@@ -46,7 +46,7 @@ t.test('endpoints are relative to the site unless absolute', async (t) => {
   t.equal(client.revocationUrl(), 'https://other.test/revoke');
 });
 
-t.test('grants without a browser say that they have no URL, to callers without types', async (t) => {
+t.test('authorizationUrl of grants without a browser fails with a clear error', async (t) => {
   const client = new Client(options);
   for (const grant of [client.password, client.clientCredentials, client.assertion]) {
     const authorizationUrl: unknown = Reflect.get(grant, 'authorizationUrl');
@@ -56,7 +56,7 @@ t.test('grants without a browser say that they have no URL, to callers without t
   }
 });
 
-t.test('every option that cannot be is named, secrets not', async (t) => {
+t.test('every invalid option is named in the error, without secrets', async (t) => {
   const bad = {
     site: 'nowhere',
     timeoutMs: -1,

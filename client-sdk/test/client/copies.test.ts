@@ -9,7 +9,7 @@ import { recordingFetch, tokenAnswer } from '../deviations/recording-fetch.ts';
 
 const site = 'https://as.test';
 
-t.test('what the caller changes in options later changes no client', async (t) => {
+t.test('later changes of options do not affect a client', async (t) => {
   const { fetch, sent } = recordingFetch(tokenAnswer({ ssn: 's3cr3t' }));
   const lines: string[] = [];
   const headers: Record<string, string> = { 'x-tenant': 'a' };
@@ -34,7 +34,7 @@ t.test('what the caller changes in options later changes no client', async (t) =
   await t.rejects(token.get('https://evil.test/'), { name: 'ConfigurationError' });
 });
 
-t.test('nor its way to authenticate', async (t) => {
+t.test('later changes of clientAuth do not affect a client', async (t) => {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true });
   const key = await exportJWK(privateKey);
   const audience = ['https://as.test'];
@@ -55,7 +55,7 @@ t.test('nor its way to authenticate', async (t) => {
   t.match([header, claims], [/"ES256"/, /"aud":\["https:\/\/as\.test"\]/]);
 });
 
-t.test('nor a token', async (t) => {
+t.test('later changes of options do not affect a token', async (t) => {
   const { fetch, sent } = recordingFetch(() => Response.json({}));
   const client = new Client({ clientId: 'id', site, fetch });
   const mode: Record<string, 'header' | 'query'> = { get: 'header' };
@@ -68,37 +68,40 @@ t.test('nor a token', async (t) => {
   t.same(token.param('user'), { name: 'ada' });
 });
 
-t.test('nor a TokenManager, a source of metadata or a validator', async (t) => {
-  const server = createAuthorizationServer();
-  const client = new Client({
-    ...{
-      clientId: 'client',
-      clientSecret: 'secret',
-      site,
-      issuer: site,
-      fetch: server.fetch,
-      now: server.now,
-    },
-  });
-  const refreshParams = { scope: ['a'] };
-  const token = await client.password.getToken('user', 'password', { scope: ['a', 'b'] });
-  await using manager = new TokenManager({ client, token, refreshParams });
-  refreshParams.scope.push('evil');
-  await manager.renew();
-  t.equal(server.requests.at(-1)?.params.get('scope'), 'a');
+t.test(
+  'later changes of options do not affect a TokenManager, a metadata source or a validator',
+  async (t) => {
+    const server = createAuthorizationServer();
+    const client = new Client({
+      ...{
+        clientId: 'client',
+        clientSecret: 'secret',
+        site,
+        issuer: site,
+        fetch: server.fetch,
+        now: server.now,
+      },
+    });
+    const refreshParams = { scope: ['a'] };
+    const token = await client.password.getToken('user', 'password', { scope: ['a', 'b'] });
+    await using manager = new TokenManager({ client, token, refreshParams });
+    refreshParams.scope.push('evil');
+    await manager.renew();
+    t.equal(server.requests.at(-1)?.params.get('scope'), 'a');
 
-  const headers: Record<string, string> = { 'x-tenant': 'a' };
-  const metadata = createMetadataSource(site, { fetch: server.fetch, requestInit: { headers } });
-  headers['x-tenant'] = 'b';
-  await metadata();
-  t.equal(server.requests.at(-1)?.headers.get('x-tenant'), 'a');
+    const headers: Record<string, string> = { 'x-tenant': 'a' };
+    const metadata = createMetadataSource(site, { fetch: server.fetch, requestInit: { headers } });
+    headers['x-tenant'] = 'b';
+    await metadata();
+    t.equal(server.requests.at(-1)?.headers.get('x-tenant'), 'a');
 
-  const algorithms: JwsAlgorithm[] = ['ES256'];
-  const validate = createIdTokenValidator({ client, jwksUri: server.endpoints.jwks, algorithms });
-  algorithms[0] = 'RS256';
-  const { id_token: idToken = '' } = await server.issueTokens({ scope: 'openid' });
-  t.equal((await validate(idToken)).sub, 'user');
-});
+    const algorithms: JwsAlgorithm[] = ['ES256'];
+    const validate = createIdTokenValidator({ client, jwksUri: server.endpoints.jwks, algorithms });
+    algorithms[0] = 'RS256';
+    const { id_token: idToken = '' } = await server.issueTokens({ scope: 'openid' });
+    t.equal((await validate(idToken)).sub, 'user');
+  },
+);
 
 t.test('a key named __proto__ is copied as a key', async (t) => {
   const client = new Client({ clientId: 'id', site });

@@ -50,7 +50,7 @@ t.test('a relative path without a site says what to set', async (t) => {
 });
 
 for (const location of ['javascript:alert(1)', 'file:///etc/passwd', 'data:text/plain,x']) {
-  t.test(`${location} is not a place to send requests to`, async (t) => {
+  t.test(`requests to ${location} are rejected`, async (t) => {
     t.throws(() => resolveUrl('https://a.test', location), ConfigurationError);
   });
 }

@@ -74,7 +74,7 @@ for (const clientAuth of ['tls_client_auth', 'none'] as const) {
   });
 }
 
-t.test('a client without a secret is a public one', async (t) => {
+t.test('a client without a secret is public', async (t) => {
   const { fetch, sent } = recordingFetch(tokenAnswer());
   await new Client({ clientId: 'id', site, fetch }).authCode.getToken('c');
   t.equal(only(sent).headers.get('authorization'), null);
@@ -102,7 +102,7 @@ t.test("a caller's own Authorization header wins", async (t) => {
   t.equal(only(sent).headers.get('authorization'), 'Custom x');
 });
 
-t.test('a client without an id says so before anything is sent', async (t) => {
+t.test('a client without an id fails before anything is sent', async (t) => {
   const { fetch, sent } = recordingFetch(tokenAnswer());
   await t.rejects(new Client({ site, fetch }).clientCredentials.getToken(), {
     name: 'ConfigurationError',
@@ -127,7 +127,7 @@ t.test('the password grant sends username and password', async (t) => {
   t.same(form(only(sent)), { grant_type: 'password', username: 'ada', password: 'pw', scope: 's' });
 });
 
-t.test('the client credentials grant cannot be made another', async (t) => {
+t.test('the grant type of client credentials cannot be overridden', async (t) => {
   const { client, sent } = makeClient({}, tokenAnswer());
   await client.clientCredentials.getToken({ grant_type: 'password' });
   t.equal(form(only(sent)).grant_type, 'client_credentials');
@@ -141,14 +141,14 @@ t.test('an assertion without a key says what to give', async (t) => {
   });
 });
 
-t.test('options of the token win over the response', async (t) => {
+t.test('options of the token take precedence over the response', async (t) => {
   const { client } = makeClient({}, tokenAnswer({ refresh_token: 'theirs' }));
   const token = await client.clientCredentials.getToken({}, { refreshToken: 'guppy', expiresLatency: 10 });
   t.equal(token.refreshToken, 'guppy');
   t.equal(token.expiresLatency, 10);
 });
 
-t.test('a refusal throws what the server said', async (t) => {
+t.test("a refusal throws the server's error", async (t) => {
   const { client } = makeClient({}, () =>
     Response.json(
       { error: 'invalid_scope', error_description: 'no such scope', error_uri: 'https://e.test' },

@@ -33,7 +33,7 @@ function start(options: ClientOptions<true>) {
 }
 
 for (const [what, fail] of Object.entries(failures)) {
-  t.test(`${what} changes no result and is reported`, async (t) => {
+  t.test(`${what} does not affect the call and is reported`, async (t) => {
     const reported = new Set<string>();
     const onHookError = (error: unknown, hook: string) => {
       t.match(error, { message: 'the hook is broken' });
@@ -75,7 +75,7 @@ for (const [what, fail] of Object.entries(failures)) {
   });
 }
 
-t.test('a warning handler or logger that throws changes no result', async (t) => {
+t.test('a warning handler or logger that throws does not affect the call', async (t) => {
   const reported = new Set<string>();
   const fail = () => {
     throw new Error('broken');
@@ -104,7 +104,7 @@ t.test('without onHookError the first failure of each hook is a warning of the p
   t.equal(seen.length, 1);
 });
 
-t.test('an onHookError that throws itself changes no result', async (t) => {
+t.test('an onHookError that throws does not affect the call', async (t) => {
   const warned = once(process, 'warning');
   const fail = () => {
     throw new Error('broken as well');
@@ -140,7 +140,7 @@ t.test('onRequest and clientAuth that throw end the call, and nothing is retried
   t.same([server.count('token'), other.server.count('token')], [0, 0]);
 });
 
-t.test('what a hook throws may be anything', async (t) => {
+t.test('hooks may throw any value', async (t) => {
   const warned = once(process, 'warning');
   const { client } = start({
     hooks: {
@@ -153,7 +153,7 @@ t.test('what a hook throws may be anything', async (t) => {
   t.match((await warned)[0], { detail: 'object' });
 });
 
-t.test('a hook or another function that is none is a mistake in the options', async (t) => {
+t.test('options that must be functions are checked', async (t) => {
   const hooks = { onRequest: 'log' } as never;
   for (const name of ['fetch', 'now', 'retry', 'onWarning', 'onHookError'])
     t.throws(() => start({ [name]: {} }), { name: 'ConfigurationError', message: new RegExp(`\`${name}\``) });

@@ -64,7 +64,7 @@ t.test('device and pushed requests have scopes joined and objects as JSON', asyn
   t.match(form(), written);
 });
 
-t.test('a query has them as well', async (t) => {
+t.test('tokenMethod post_query sends them in the query', async (t) => {
   const { client, sent } = makeClient({ tokenMethod: 'get' });
   await client.clientCredentials.getToken(params);
   t.match(Object.fromEntries(sent[0]?.url.searchParams ?? []), written);
@@ -86,7 +86,7 @@ t.test('no scope is sent for an empty list of them', async (t) => {
   t.notOk('scope' in form());
 });
 
-t.test('URLs and dates are sent as their texts', async (t) => {
+t.test('URLs and dates are sent as strings', async (t) => {
   const { client, form } = makeClient({});
   const given = { resource: new URL('https://api.test/a'), at: new Date(0) };
   await client.clientCredentials.getToken(given as never);
@@ -103,7 +103,7 @@ for (const [what, value] of [
   ['a bigint', { a: 1n }],
   ['itself', circular],
 ] as const) {
-  t.test(`an object with ${what} is refused by name, and nothing is sent`, async (t) => {
+  t.test(`an object with ${what} is rejected by name, and nothing is sent`, async (t) => {
     const { client, sent } = makeClient({});
     const refusal = { name: 'ConfigurationError', message: /`claims/ };
     await t.rejects(client.clientCredentials.getToken({ claims: value } as never), refusal);
@@ -114,7 +114,7 @@ for (const [what, value] of [
   });
 }
 
-t.test('scopes that are no texts are refused', async (t) => {
+t.test('scopes that are not strings are rejected', async (t) => {
   const { client } = makeClient({});
   const refusal = { name: 'ConfigurationError', message: /`scope`/ };
   await t.rejects(client.clientCredentials.getToken({ scope: ['a', null] }), refusal);

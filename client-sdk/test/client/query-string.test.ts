@@ -15,7 +15,7 @@ t.test('arrays are written with brackets, in their order', async (t) => {
   t.equal(withQuery(url, { k: ['b', 'a'] }, 'brackets'), `${url}?k%5B%5D=b&k%5B%5D=a`);
 });
 
-t.test('arrays are repeated where that is asked for', async (t) => {
+t.test('arrays are repeated with arrayFormat repeat', async (t) => {
   t.equal(withQuery(url, { k: ['b', 'a'] }, 'repeat'), `${url}?k=b&k=a`);
 });
 
@@ -34,7 +34,7 @@ t.test('an object is written with its keys', async (t) => {
   t.equal(withQuery(url, { k: { b: 2, a: true } }, 'brackets'), `${url}?k%5Ba%5D=true&k%5Bb%5D=2`);
 });
 
-t.test('a query that is there is kept, and replaced name by name', async (t) => {
+t.test('an existing query is kept, and replaced name by name', async (t) => {
   t.equal(withQuery(`${url}?b=1&a=1#end`, { b: '2' }, 'brackets'), `${url}?a=1&b=2#end`);
 });
 

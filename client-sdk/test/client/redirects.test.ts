@@ -76,7 +76,7 @@ for (const location of ['//evil.test/x', '/\\evil.test/x', '\\\\evil.test/x']) {
   });
 }
 
-t.test('within the origin a token in the header or in the query goes along', async (t) => {
+t.test('within the origin, redirects keep a token in the header or in the query', async (t) => {
   const { client, token, sent } = makeClient(
     {},
     redirectTo('/next?page=2'),
@@ -179,7 +179,7 @@ t.test('a stream is not sent twice', async (t) => {
   await t.rejects(client.request('POST', '/x', { body }), { name: 'RedirectError', message: /stream/ });
 });
 
-t.test('token.fetch follows as fetch does, and leaves the token behind', async (t) => {
+t.test('token.fetch follows redirects like fetch, without the token across origins', async (t) => {
   const { token, sent } = makeClient({}, redirectTo('https://other.test/x', 308), done);
   const response = await token.fetch('/x', { method: 'PUT', body: 'data' });
   t.equal(response.status, 200);

@@ -23,7 +23,7 @@ const silentFetch = (heeds: boolean) => (_url: string, init: RequestInit) =>
     if (heeds) init.signal?.addEventListener('abort', () => reject(init.signal?.reason));
   });
 
-t.test('a plain object is a form, or JSON where the headers say so', async (t) => {
+t.test('a plain object is sent as a form, or as JSON if the headers say so', async (t) => {
   const { client, sent } = makeClient({}, () => Response.json({}));
   const body = Object.freeze({ a: 1, gone: null, list: [1, 2] });
   await client.request('POST', '/x', { body });
@@ -46,7 +46,7 @@ t.test('a query is added to the URL', async (t) => {
   t.equal(sent[0]?.method, 'GET');
 });
 
-t.test('a GET with a body is refused with advice', async (t) => {
+t.test('a GET with a body is rejected with an alternative', async (t) => {
   const { client } = makeClient({});
   await t.rejects(client.request('GET', '/x', { body: { a: '1' } }), {
     name: 'ConfigurationError',
@@ -64,7 +64,7 @@ t.test("the client's requestInit is under what a request says", async (t) => {
   t.equal(sent[0]?.headers.get('x-b'), 'call');
 });
 
-t.test('429 carries how long to wait, as seconds or as a date', async (t) => {
+t.test('the error of a 429 has the Retry-After, from seconds or a date', async (t) => {
   const now = 1_800_000_000;
   const date = new Date((now + 90) * 1000).toUTCString();
   for (const [retryAfter, ms] of [
@@ -81,7 +81,7 @@ t.test('429 carries how long to wait, as seconds or as a date', async (t) => {
   }
 });
 
-t.test('a status that is none is an error even with throwOnError false', async (t) => {
+t.test('a status outside of 200 to 599 is an error even with throwOnError false', async (t) => {
   const odd = Object.defineProperty(new Response('x'), 'status', { value: 600 });
   const { client } = makeClient({}, () => odd);
   await t.rejects(client.request('GET', '/x', { throwOnError: false }), {
@@ -150,7 +150,7 @@ t.test('a body that stops halfway ends in a TimeoutError', async (t) => {
   await t.rejects(client.request('GET', '/x'), { name: 'TimeoutError' });
 });
 
-t.test('an unreachable host is a ConnectionError that says why', async (t) => {
+t.test('an unreachable host is a ConnectionError with the reason', async (t) => {
   const error = await new Client({ site: 'http://127.0.0.1:1' })
     .request('GET', '/x')
     .catch((thrown: unknown) => thrown);
@@ -209,7 +209,7 @@ t.test('hooks see a call from its request to its response, without secrets', asy
   t.notMatch(JSON.stringify(seen), /s3cr3t/);
 });
 
-t.test('a retry policy sees each attempt, and each authenticates anew', async (t) => {
+t.test('a retry policy sees each attempt, and each authenticates again', async (t) => {
   let signed = 0;
   const { client, sent } = makeClient(
     {
@@ -229,7 +229,7 @@ t.test('a retry policy sees each attempt, and each authenticates anew', async (t
   );
 });
 
-t.test('credentials do not travel over plain http but to this machine', async (t) => {
+t.test('credentials are not sent over plain http, except to loopback', async (t) => {
   const { fetch, sent } = recordingFetch(() => Response.json({ access_token: 'at' }));
   const get = (origin: string, allowInsecure: boolean) =>
     new Client({
@@ -258,7 +258,7 @@ t.test('the default fetch is looked up at each call', async (t) => {
   t.match((await client.request('GET', '/x')).parsed, { a: 1 });
 });
 
-t.test('no timer is left behind by a call', async (t) => {
+t.test('a call leaves no timer behind', async (t) => {
   const { client } = makeClient({ timeoutMs: 60_000 }, () => Response.json({}));
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const before = timers();

@@ -76,7 +76,7 @@ function debugged(options: ClientOptions<true>, ...answers: (() => Response)[]) 
   return { client, lines };
 }
 
-t.test('debug output tells requests and responses, secrets masked by structure', async (t) => {
+t.test('debug output contains requests and responses, with secrets masked by structure', async (t) => {
   const { client, lines } = debugged(
     {},
     tokenAnswer({ access_token: 's3cr3t-at', refresh_token: 12345678, nested: { password: 's3cr3t' } }),
@@ -126,7 +126,7 @@ t.test('cookies and tokens in redirects are masked in debug output', async (t) =
   t.notMatch(lines.join('\n'), /s3cr3t/);
 });
 
-t.test('an environment that may not be read is none', async (t) => {
+t.test('an unreadable environment is ignored', async (t) => {
   const before = process.env;
   t.teardown(() => {
     process.env = before;
@@ -157,7 +157,7 @@ t.test('OAUTH_DEBUG=true turns debug output on, in any case, read once per clien
   t.ok(lines.length > 0);
 });
 
-t.test('a token is sent to the site, its maker and the origins allowed, and to no other', async (t) => {
+t.test('a token is sent to the site, the authorization server and the allowed origins only', async (t) => {
   const client = makeClient(
     { tokenEndpoint: 'https://maker.test/token', allowedOrigins: ['https://api.test'] },
     () => Response.json({}),

@@ -31,7 +31,7 @@ t.test('a callback without iss is refused where the metadata say that it is sent
 
 const insecure = { name: 'ConfigurationError', message: /allowInsecure/ };
 
-t.test('metadata, key sets and tokens are not asked for over plain http', async (t) => {
+t.test('metadata, key sets and tokens are not requested over plain http', async (t) => {
   const { client, sent } = makeClient({ site: 'http://as.test' });
   const { fetch, sent: discovered } = recordingFetch();
   await t.rejects(discover('http://as.test', { fetch }), insecure);
@@ -52,7 +52,7 @@ t.test('allowInsecure allows all of it', async (t) => {
 });
 
 for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '[::1]']) {
-  t.test(`${host} is this machine itself`, async (t) => {
+  t.test(`${host} is loopback`, async (t) => {
     const server = createAuthorizationServer({ issuer: `http://${host}:4000` });
     const own = { clientId: 'client', clientSecret: 'secret', fetch: server.fetch };
     t.ok((await (await discoverClient(server.issuer, own)).clientCredentials.getToken()).token);
@@ -67,7 +67,7 @@ for (const host of [
   '10.0.0.1',
   '[::2]',
 ]) {
-  t.test(`${host} is not this machine`, async (t) => {
+  t.test(`${host} is not loopback`, async (t) => {
     const { client, sent } = makeClient({ site: `http://${host}` });
     await t.rejects(client.clientCredentials.getToken(), insecure);
     t.same(sent, []);
@@ -84,7 +84,7 @@ t.test('metadata of this machine do not redirect to plain http elsewhere', async
 });
 
 for (const token_type of ['mac', 'pop', 7, 'bearer token']) {
-  t.test(`a token of type ${token_type} is refused, and used by those who say how`, async (t) => {
+  t.test(`a token of type ${token_type} is rejected, unless the scheme is given`, async (t) => {
     const { client } = makeClient({}, tokenAnswer({ token_type }));
     await t.rejects(client.clientCredentials.getToken(), {
       ...{ name: 'TokenResponseError', message: /token_type .* is unknown/ },

@@ -45,7 +45,7 @@ const cases: readonly (readonly [what: string, certificate: Certificate, fetch: 
 ];
 
 for (const [what, certificate, makeFetch] of cases) {
-  t.test(`${what} is not tried again`, async (t) => {
+  t.test(`${what} is not retried`, async (t) => {
     const { site, connections } = await startServer(t, certificate);
     const retry = createRetryPolicy({ maxAttempts: 3, baseDelayMs: 1 });
     const client = new Client({ clientId: 'id', site, fetch: makeFetch(t), retry });

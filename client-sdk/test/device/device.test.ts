@@ -36,7 +36,7 @@ for (const throwOnError of [true, false]) {
   });
 }
 
-t.test('a device whose user refuses is told so', async (t) => {
+t.test('a device whose user refuses gets access_denied', async (t) => {
   const { server, client, sleep } = makeClient(false);
   const device = await startDeviceAuthorization(client);
   server.decideDevice(device.userCode, { deny: true });

@@ -61,7 +61,7 @@ t.test('polling waits the interval before each poll and ends with the token', as
   t.same(waits, [5, 5, 5]);
 });
 
-t.test('slow_down adds five seconds for good', async (t) => {
+t.test('slow_down adds five seconds permanently', async (t) => {
   const { events, waits } = makePolling([
     refusal('slow_down'),
     refusal('slow_down'),
@@ -84,7 +84,7 @@ t.test('an interval longer than the backoff stays as it is', async (t) => {
   t.same(waits, [90, 90]);
 });
 
-t.test('a busy server is left alone for as long as it asks', async (t) => {
+t.test('a busy server is polled after its Retry-After', async (t) => {
   const { events, waits } = makePolling([
     refusal('temporarily_unavailable', 503, { 'retry-after': '30' }),
     'token',

@@ -23,7 +23,7 @@ t.test('a server that knows only RFC 8414 is found at the second try', async (t)
   t.equal(server.count('metadata'), 2);
 });
 
-t.test('a server without metadata is named with what was tried', async (t) => {
+t.test('a server without metadata is named with the URLs that were tried', async (t) => {
   const { server, options } = makeServer();
   server.inject({ endpoint: 'metadata', times: 2, effect: () => new Response('', { status: 404 }) });
   await t.rejects(discover(server.issuer, options), {
@@ -33,7 +33,7 @@ t.test('a server without metadata is named with what was tried', async (t) => {
   });
 });
 
-t.test('a server in trouble is worth another try, and the second path is not asked', async (t) => {
+t.test('a failure of the server is retryable, and the second path is not tried', async (t) => {
   const { server, options } = makeServer();
   server.inject({ endpoint: 'metadata', effect: () => new Response('', { status: 503 }) });
   await t.rejects(discover(server.issuer, options), {
@@ -69,7 +69,7 @@ t.test('a client made by discovery gets tokens from the endpoints found', async 
   t.ok(server.isActive(token.token));
 });
 
-t.test('options given by hand win over the metadata', async (t) => {
+t.test('given options take precedence over the metadata', async (t) => {
   const { server, options } = makeServer();
   const client = await discoverClient(server.issuer, {
     ...options,
@@ -78,7 +78,7 @@ t.test('options given by hand win over the metadata', async (t) => {
   t.equal(client.tokenUrl(), 'https://other.test/token');
 });
 
-t.test('a client with a certificate gets the endpoints meant for it', (t) => {
+t.test('a client with a certificate uses the mutual TLS endpoints', (t) => {
   const metadata = {
     issuer: 'https://as.test',
     token_endpoint: 'https://as.test/token',
@@ -98,21 +98,24 @@ t.test('a client with a certificate gets the endpoints meant for it', (t) => {
   t.end();
 });
 
-t.test('a source of metadata loads once for all who ask at once, and again when they are old', async (t) => {
-  const { server, options } = makeServer();
-  const metadata = createMetadataSource(server.issuer, options);
-  t.equal(server.count('metadata'), 0, 'the server need not be up when the source is made');
-  await Promise.all(Array.from({ length: 20 }, metadata));
-  t.equal(server.count('metadata'), 1);
-  server.advance(3599);
-  await metadata();
-  t.equal(server.count('metadata'), 1);
-  server.advance(1);
-  await metadata();
-  t.equal(server.count('metadata'), 2);
-});
+t.test(
+  'a metadata source loads once for concurrent calls, and again when the metadata are old',
+  async (t) => {
+    const { server, options } = makeServer();
+    const metadata = createMetadataSource(server.issuer, options);
+    t.equal(server.count('metadata'), 0, 'the server need not be up when the source is made');
+    await Promise.all(Array.from({ length: 20 }, metadata));
+    t.equal(server.count('metadata'), 1);
+    server.advance(3599);
+    await metadata();
+    t.equal(server.count('metadata'), 1);
+    server.advance(1);
+    await metadata();
+    t.equal(server.count('metadata'), 2);
+  },
+);
 
-t.test('a failure is not remembered, and old metadata outlive a failed reload', async (t) => {
+t.test('a failure is not cached, and old metadata are used if a reload fails', async (t) => {
   const { server, options } = makeServer();
   const metadata = createMetadataSource(server.issuer, options);
   server.inject({ endpoint: 'metadata', effect: 'refuse' });

@@ -28,7 +28,7 @@ t.test("another issuer's metadata are refused, with a hint where only the slash 
   t.end();
 });
 
-t.test('documents that are no metadata are refused', (t) => {
+t.test('documents other than metadata are rejected', (t) => {
   for (const document of [null, 'text', [], {}, { issuer: 5 }]) {
     t.throws(() => checkMetadata(document, strict), { name: 'DiscoveryError' });
   }

@@ -140,7 +140,7 @@ t.test(
   },
 );
 
-t.test('a client assertion is never sent twice: the Client makes the request anew', async (t) => {
+t.test('a client assertion is never sent twice: the Client repeats the request with a new one', async (t) => {
   const { dpop, requests, proof } = await makeDpop([
     demand('n1', 400),
     () => Response.json({ access_token: 'bound', token_type: 'DPoP' }),

@@ -37,7 +37,7 @@ t.test("the server's words cannot forge lines or steer terminals", async (t) => 
   t.match(error, { description: hostile }, 'programs get it as it came');
 });
 
-t.test('nor can a page, a callback, a network error or a key', async (t) => {
+t.test('pages, callbacks, network errors and keys cannot forge lines either', async (t) => {
   const { client } = makeClient({}, answer(`<p>${hostile}`, 'text/html', 500));
   const page = await failureOf(client.request('GET', '/x'));
   const { transaction } = await client.authCode.startAuthorization({ redirect_uri: 'https://app.test/cb' });
@@ -87,7 +87,7 @@ t.test('404 names verb and URL, without the query', async (t) => {
 const moved = () =>
   new Response('', { status: 308, headers: { location: 'https://new.test/token?code=s3cr3t' } });
 
-t.test('308 is no answer of an endpoint, and names verb, URL and target', async (t) => {
+t.test('a 308 of an endpoint is an error that names verb, URL and target', async (t) => {
   const { client, sent } = makeClient({}, moved);
   const message =
     /^POST https:\/\/as\.test\/oauth\/token: HTTP status 308, a redirect to https:\/\/new\.test\/token\?code=\[FILTERED\] that is not followed: configure the final URL$/;
@@ -97,7 +97,7 @@ t.test('308 is no answer of an endpoint, and names verb, URL and target', async 
   t.equal(sent.length, 2);
 });
 
-t.test('a revocation that was redirected is none', async (t) => {
+t.test('a redirected revocation is an error', async (t) => {
   const revocations: unknown[] = [];
   const { client } = makeClient({ hooks: { onRevoke: (event) => void revocations.push(event) } }, moved);
   await t.rejects(client.revokeToken('t'), {

@@ -65,7 +65,7 @@ for (const keyCase of ['snake', 'preserve'] as const) {
   });
 }
 
-t.test('of keys that become the same the last one stays, and the collision is told', async (t) => {
+t.test('of keys that collide the last one is kept, and the collision is reported', async (t) => {
   const collisions: string[] = [];
   const from = { userName: 'a', user_name: 'b' };
   const converted = convertKeys(from, { keyCase: 'snake', onCollision: (key) => collisions.push(key) });

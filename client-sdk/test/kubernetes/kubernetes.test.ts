@@ -13,7 +13,7 @@ const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('b
 const jwt = (claims: object) => `${encode({ alg: 'RS256' })}.${encode(claims)}.c2ln`;
 const now = () => 1000;
 
-t.test('the token is read anew as the kubelet swaps the folder behind its link', async (t) => {
+t.test('the token is read again after the kubelet has replaced the folder', async (t) => {
   const folder = t.testdir({});
   const publish = (name: string, content: string) => {
     mkdirSync(join(folder, name));
@@ -47,7 +47,7 @@ t.test('an expired token, an empty and a missing file say what is wrong, without
   await t.rejects(read('missing'), { message: /projected volume/, cause: { code: 'ENOENT' } });
 });
 
-t.test('a token without exp, or of another kind, is left to the server', async (t) => {
+t.test('a token without exp, or of another kind, is sent unchecked', async (t) => {
   const folder = t.testdir({ opaque: 'opaque', eternal: jwt({ sub: 'x' }) });
   t.equal(await readServiceAccountToken({ path: join(folder, 'opaque'), now }), 'opaque');
   t.equal(await readServiceAccountToken({ path: join(folder, 'eternal') }), jwt({ sub: 'x' }));

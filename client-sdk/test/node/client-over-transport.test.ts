@@ -23,8 +23,8 @@ t.test('tls_client_auth shows the certificate at the token endpoint and to the A
 
   const bare = nodeTransport({ ca: ca.cert });
   t.teardown(() => bare.close());
-  const stranger = new Client({ ...options, fetch: bare });
-  await t.rejects(stranger.password.getToken('user', 'password'), { name: 'ConnectionError' });
+  const untrusting = new Client({ ...options, fetch: bare });
+  await t.rejects(untrusting.password.getToken('user', 'password'), { name: 'ConnectionError' });
 });
 
 t.test('an unreachable server, a time-out and an aborted signal are typed errors', async (t) => {

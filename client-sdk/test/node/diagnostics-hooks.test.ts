@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import t from 'tap';
 import { diagnosticsChannels, diagnosticsHooks } from '../../src/node.ts';
 
-t.test('events are published on their channel while somebody listens', (t) => {
+t.test('events are published on their channel while it has subscribers', (t) => {
   const hooks = diagnosticsHooks();
   const heard: unknown[] = [];
   const listener = (event: unknown) => void heard.push(event);

@@ -30,7 +30,7 @@ t.test('a code is spent once: a second exchange is invalid_grant', async (t) => 
   await t.rejects(client.authCode.getToken(code, params), { code: 'invalid_grant' });
 });
 
-t.test('a code without its PKCE verifier is worth nothing', async (t) => {
+t.test('a code without its PKCE verifier is rejected', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, webClient);
@@ -54,7 +54,7 @@ t.test("a callback of someone else's session is refused before its code is sent"
   );
 });
 
-t.test('what the provider refuses comes back with its name', async (t) => {
+t.test('a refusal of the provider has its error code', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, webClient);

@@ -24,7 +24,7 @@ t.test('a secret full of special characters arrives whole, by Basic and by form'
   }
 });
 
-t.test('a wrong secret is a TokenResponseError in the words of the provider', async (t) => {
+t.test("a wrong secret is a TokenResponseError with the provider's description", async (t) => {
   const provider = await startProvider({ clients: [serviceClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, serviceClient, { clientSecret: 'wrong' });
@@ -36,7 +36,7 @@ t.test('a wrong secret is a TokenResponseError in the words of the provider', as
   });
 });
 
-t.test('a service proves itself with private_key_jwt', async (t) => {
+t.test('a service authenticates with private_key_jwt', async (t) => {
   const key = await makeSigningKey('key-1');
   const { d: _secret, ...publicKey } = key;
   const signer = {
@@ -68,7 +68,7 @@ t.test('a private key that is not registered is refused as invalid_client', asyn
   await t.rejects(client.clientCredentials.getToken(), { code: 'invalid_client' });
 });
 
-t.test('a service proves itself with client_secret_jwt', async (t) => {
+t.test('a service authenticates with client_secret_jwt', async (t) => {
   const signer = {
     ...serviceClient,
     client_secret: 'a secret as long as the hash of HS256',

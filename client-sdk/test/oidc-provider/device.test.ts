@@ -23,7 +23,7 @@ t.test('a device gets its token once the user has typed its code elsewhere', asy
   t.same(types, ['waiting', 'waiting', 'token']);
 });
 
-t.test('a device that the provider no longer waits for is told so', async (t) => {
+t.test('a device whose code has expired gets expired_token', async (t) => {
   const provider = await startProvider({ clients: [deviceClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, deviceClient);

@@ -24,7 +24,7 @@ t.test('a token that is bound to a key works with the key, and refreshes with it
   t.match((await refreshed.get('/me')).parsed, { sub: user.sub });
 });
 
-t.test('a stolen token is of no use: neither as Bearer nor with another key', async (t) => {
+t.test('a stolen token is rejected, as Bearer and with another key', async (t) => {
   const provider = await startProvider({ clients: [boundClient] });
   t.teardown(provider.stop);
   const dpop = await createDpop({ key: await generateDpopKey() });

@@ -13,7 +13,7 @@ t.test('a resource server learns whose token it was sent', async (t) => {
   t.match(answer, { active: true, sub: user.sub, client_id: 'web', scope: 'openid email' });
 });
 
-t.test('a revoked token and one that never was are not active, and nothing more is said', async (t) => {
+t.test('a revoked token and an unknown one are inactive, without further members', async (t) => {
   const provider = await startProvider({ clients: [webClient, serviceClient] });
   t.teardown(provider.stop);
   const token = await signIn(clientOf(provider, webClient));
@@ -23,7 +23,7 @@ t.test('a revoked token and one that never was are not active, and nothing more 
   t.same(await introspectToken(resourceServer, 'never issued'), { active: false });
 });
 
-t.test('introspection needs a client that proves itself', async (t) => {
+t.test('introspection needs client authentication', async (t) => {
   const provider = await startProvider({ clients: [serviceClient] });
   t.teardown(provider.stop);
   const impostor = clientOf(provider, serviceClient, { clientSecret: 'wrong' });

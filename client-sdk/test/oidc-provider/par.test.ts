@@ -7,7 +7,7 @@ import { startProvider, user } from './support/start-provider.ts';
 
 const pushingClient = { ...webClient, require_pushed_authorization_requests: true };
 
-t.test('a user signs in through a request that her browser never saw', async (t) => {
+t.test('a user signs in through a pushed request', async (t) => {
   const provider = await startProvider({ clients: [pushingClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, pushingClient);

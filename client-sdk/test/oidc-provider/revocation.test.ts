@@ -5,7 +5,7 @@ import { serviceClient, webClient } from './support/clients.ts';
 import { signIn } from './support/sign-in.ts';
 import { startProvider } from './support/start-provider.ts';
 
-t.test('a revoked access token is accepted no more', async (t) => {
+t.test('a revoked access token is rejected', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const token = await signIn(clientOf(provider, webClient));
@@ -16,7 +16,7 @@ t.test('a revoked access token is accepted no more', async (t) => {
   t.match(response.error, { code: 'invalid_token' });
 });
 
-t.test('a revoked refresh token refreshes no more', async (t) => {
+t.test('a revoked refresh token cannot be refreshed', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const token = await signIn(clientOf(provider, webClient));

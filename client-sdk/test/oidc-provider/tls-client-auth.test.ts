@@ -44,12 +44,12 @@ t.test('a certificate of another name is refused as invalid_client', async (t) =
   await t.rejects(client.clientCredentials.getToken(), { code: 'invalid_client' });
 });
 
-t.test('without a certificate nobody is let in', async (t) => {
+t.test('a client without a certificate is rejected', async (t) => {
   const client = await startWithCertificate(t);
   await t.rejects(client.clientCredentials.getToken(), { code: 'invalid_client' });
 });
 
-t.test('a server of an authority that is not trusted gets no request at all', async (t) => {
+t.test('a server with an untrusted certificate gets no request', async (t) => {
   const { server, ca, client: certificate } = certificates;
   const provider = await startProvider({
     clients: [certifiedClient],

@@ -11,7 +11,7 @@ const binary = (name: string) =>
   fileURLToPath(new URL(`../../../node_modules/.bin/${name}`, import.meta.url));
 const specifiers = Object.keys(manifest.exports).map((subpath) => subpath.replace('.', manifest.name));
 
-t.test('the tarball holds what is built and what is read, and nothing else', async (t) => {
+t.test('the tarball contains the build and the documents, and nothing else', async (t) => {
   const unexpected = packed.files.filter(
     (path) =>
       !/^(?:dist\/.+\.(?:js|d\.ts)|docs\/[^/]+\.md|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/.test(
@@ -24,12 +24,12 @@ t.test('the tarball holds what is built and what is read, and nothing else', asy
   t.ok(packed.files.includes('dist/index.js'));
 });
 
-t.test('packing leaves the package.json of the repository as it was', async (t) => {
+t.test('packing restores the package.json of the repository', async (t) => {
   const after = readFileSync(join(packed.folder, 'package.json'), 'utf8');
   t.equal(after, readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 });
 
-t.test('publint finds nothing to say about the tarball', async (t) => {
+t.test('publint finds no problem in the tarball', async (t) => {
   const { stdout } = await run(binary('publint'), ['run', packed.tarball, '--strict'], packed.workFolder);
   t.match(stdout, /All good!/);
 });
@@ -55,7 +55,7 @@ t.test('in an empty project', async (t) => {
   write('package.json', JSON.stringify({ name: 'empty', private: true, type: 'commonjs' }));
   await run('npm', ['install', '--offline', '--no-audit', '--no-fund', packed.tarball], project);
 
-  await t.test('it brings no other package along', async (t) => {
+  await t.test('it has no dependencies', async (t) => {
     const { stdout } = await run('npm', ['ls', '--all', '--parseable'], project);
     t.equal(stdout.trim().split('\n').length, 2, 'the project and this package');
   });

@@ -84,7 +84,7 @@ t.test('its TokenManager calls the API', async (t) => {
   t.equal(await runReadme(programs, run), 200);
 });
 
-t.test('its error handling says what the API answered', async (t) => {
+t.test("its error handling prints the API's error", async (t) => {
   const { replacements } = await startStandardServer(t);
   const printed: unknown[] = [];
   const scope = { clientSecret, console: { log: (...values: unknown[]) => printed.push(values) } };

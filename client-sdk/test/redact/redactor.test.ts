@@ -52,7 +52,7 @@ t.test('headers that carry credentials are masked whole, in any case', async (t)
   t.equal(redactor.header('accept', 'x'), 'x');
 });
 
-t.test('masking is not fooled by __proto__', async (t) => {
+t.test('__proto__ is masked like any key', async (t) => {
   t.same(redactor.text('{"__proto__":{"token":"x"}}'), '{"__proto__":{"token":"[FILTERED]"}}');
 });
 

@@ -83,7 +83,7 @@ t.test('keyCase preserve keeps the keys', async (t) => {
   });
 });
 
-t.test('parsed is worked out once', async (t) => {
+t.test('parsed is computed once', async (t) => {
   let calls = 0;
   const response = makeResponse('x', 'text/html', { parse: () => ++calls });
   t.equal(response.parsed, response.parsed);

@@ -50,7 +50,7 @@ t.test('network errors and gateway failures are tried again with growing waits',
   ]);
 });
 
-t.test('the last failure is what the caller gets', async (t) => {
+t.test('the caller gets the last failure', async (t) => {
   const { server, client, delays } = setUp();
   server.inject({ endpoint: 'token', times: 3, effect: answer(503) });
   await t.rejects(client.clientCredentials.getToken(), { name: 'TokenResponseError' });
@@ -124,7 +124,7 @@ t.test('a refresh is repeated only when the server cannot have used the token', 
   t.ok((await busy.client.getToken(refresh)).token, '429 says that nothing was done');
 });
 
-t.test('a server that takes repeated refreshes for one may be asked again', async (t) => {
+t.test('a refresh is repeated if the server is idempotent', async (t) => {
   const server = createAuthorizationServer({ rotateRefreshTokens: false });
   const { client, delays } = setUp({ server, retry: { refreshIsIdempotent: true } });
   const token = await client.password.getToken('user', 'password');
@@ -133,7 +133,7 @@ t.test('a server that takes repeated refreshes for one may be asked again', asyn
   t.equal(delays.length, 1);
 });
 
-t.test('API calls are repeated by their verb, or when nothing was done', async (t) => {
+t.test('API calls are repeated if their verb is idempotent, or nothing was processed', async (t) => {
   const { server, client } = setUp();
   const token = await client.clientCredentials.getToken();
   server.inject({ endpoint: 'resource', effect: 'lose' });
@@ -146,7 +146,7 @@ t.test('API calls are repeated by their verb, or when nothing was done', async (
   await t.rejects(token.post('/resource/a', { body: 'x' }), { name: 'ProtectedResourceError' });
 });
 
-t.test('every attempt signs an assertion of its own', async (t) => {
+t.test('every attempt signs a new assertion', async (t) => {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const server = createAuthorizationServer({

@@ -18,7 +18,7 @@ export interface NodeSdk {
   readonly './token-manager': typeof tokenManager;
 }
 
-/** What the program is told. */
+/** The program's input. */
 export interface NodeProgramInput {
   /** An https server that asks for a client certificate, and answers with the name in it. */
   readonly mutualTls: {

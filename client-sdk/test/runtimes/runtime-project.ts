@@ -104,7 +104,7 @@ function page(imports: Record<string, string>): string {
 `;
 }
 
-/** The network of workers leads to public addresses only, unless it is told otherwise. */
+/** The network of workers leads to public addresses only, by default. */
 const workerdConfig = `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [

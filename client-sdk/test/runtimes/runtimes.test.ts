@@ -38,13 +38,13 @@ const web: Report = {
     aborted: 'AbortError',
     unreachable: 'ConnectionError',
   },
-  'a request that certainly reached nobody is sent again': 1,
+  'a request that did not reach a server is repeated': 1,
   'a redirect to another origin is followed without credentials': 'nothing secret arrived',
   'an authorization server runs inside': 'user',
   'nothing secret is printed': 'nothing secret in JSON',
 };
 
-/** What else is there with the modules of Node. */
+/** Further steps with the modules of Node. */
 const node: Report = {
   'a client certificate proves who asks': 'client',
   'a token in files outlives its manager': { statuses: [200, 200], tokenRequests: 1 },
@@ -52,7 +52,7 @@ const node: Report = {
 };
 
 /** Nothing that these say of a failed connection proves that no byte got through. */
-const cannotTell = { 'a request that certainly reached nobody is sent again': 0 };
+const cannotTell = { 'a request that did not reach a server is repeated': 0 };
 
 /** Browsers hide where a redirect leads. */
 const hidesRedirects = {
@@ -153,7 +153,7 @@ function findFirst(names: readonly string[]): string | Error {
   return new Error(`${names[0]} is not installed: run hack/setup.sh test`, { cause: failures[0] });
 }
 
-/** What Deno keeps for itself goes with the project, and nobody is asked anything. */
+/** Deno's cache is in the project, and it does not prompt. */
 function denoCommand(binary: string, command: 'run' | 'check'): string[] {
   const env = [`DENO_DIR=${project.folder}/.deno`, 'DENO_NO_UPDATE_CHECK=1', 'DENO_NO_PROMPT=1'];
   return ['env', ...env, binary, command];

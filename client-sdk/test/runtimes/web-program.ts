@@ -1,6 +1,6 @@
 /**
  * What every runtime must be able to do. The same text runs in all of them, so it knows the web's APIs alone, and gets the
- * package's modules from whoever loaded them: by `import`, `require()` or in a bundle.
+ * package's modules from their loader: by `import`, `require()` or in a bundle.
  *
  * @module
  */
@@ -27,13 +27,13 @@ export interface WebSdk {
   readonly './token-manager': typeof tokenManager;
 }
 
-/** What the program is told. */
+/** The program's input. */
 export interface WebProgramInput {
   /** The authorization server, whose API is at `/resource`. */
   readonly issuer: string;
   /** Another origin: an API that wants DPoP with a nonce of its own. */
   readonly dpopApi: string;
-  /** Nobody listens there. */
+  /** Without a listener. */
   readonly unreachable: string;
   /** Private keys of the client `signer`, as a JSON Web Key and as PEM. */
   readonly signingKey: { readonly jwk: Record<string, unknown>; readonly pem: string };
@@ -76,7 +76,7 @@ export const webSteps: Readonly<Record<string, Step>> = {
       ...sdk['./discovery'].clientOptionsFrom(metadata),
     });
     const { url, transaction } = await client.authCode.startAuthorization({ scope: 'openid email' });
-    // The user's part: the server sends whoever comes back to the callback at once.
+    // The user's part: the server redirects to the callback immediately.
     const callback = await fetch(url);
     await callback.text();
     const token = await client.authCode.completeAuthorization(callback.url, transaction);
@@ -182,7 +182,7 @@ export const webSteps: Readonly<Record<string, Step>> = {
     };
   },
 
-  async 'a request that certainly reached nobody is sent again'(sdk, input) {
+  async 'a request that did not reach a server is repeated'(sdk, input) {
     let retries = 0;
     const client = secretClient(sdk, input, {
       retry: sdk['./retry'].createRetryPolicy({ maxAttempts: 2, baseDelayMs: 1 }),

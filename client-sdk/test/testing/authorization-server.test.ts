@@ -84,7 +84,7 @@ t.test('tokens expire by the clock of the server', async (t) => {
   t.match(response.headers.get('www-authenticate'), /error="invalid_token"/);
 });
 
-t.test('a device polls until its user decides, and is told to slow down', async (t) => {
+t.test('a device polls until its user decides, and gets slow_down', async (t) => {
   const server = createAuthorizationServer({ now: () => 1_800_000_000 });
   const { body: device } = await post(server, server.endpoints.deviceAuthorization, { scope: 'a' });
   const poll = () =>
@@ -131,7 +131,7 @@ t.test(
   },
 );
 
-t.test('clients must show who they are', async (t) => {
+t.test('clients must authenticate', async (t) => {
   const server = createAuthorizationServer({
     clients: [
       { clientId: 'public' },
@@ -159,7 +159,7 @@ t.test('clients must show who they are', async (t) => {
   t.equal(await statusOf({ client_assertion: `x.${subject}.bad` }), 401);
 });
 
-t.test('faults refuse, lose, hang, hold and answer instead, each as often as asked', async (t) => {
+t.test('faults refuse, lose, hang, hold and replace responses, as often as given', async (t) => {
   const server = createAuthorizationServer();
   const { refresh_token: refreshToken = '' } = await server.issueTokens({});
   const refresh = () =>

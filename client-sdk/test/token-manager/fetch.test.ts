@@ -2,7 +2,7 @@ import t from 'tap';
 import { createAuthorizationServer } from '../../src/testing.ts';
 import { makeClient, makeManager, startGrant } from './make-manager.ts';
 
-t.test('a 401 that blames the token has it renewed and the request repeated once', async (t) => {
+t.test('a 401 that rejects the token renews it and repeats the request once', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   server.revoke(token.token);
@@ -24,7 +24,7 @@ t.test('many calls with a revoked token cause one refresh', async (t) => {
   t.equal(server.count('token'), 2);
 });
 
-t.test('a second 401 is the answer', async (t) => {
+t.test('a second 401 is returned', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   server.inject({ endpoint: 'resource', times: 2, effect: () => new Response(null, { status: 401 }) });
@@ -33,7 +33,7 @@ t.test('a second 401 is the answer', async (t) => {
   t.equal(server.count('token'), 2);
 });
 
-t.test('a 401 for another reason is the answer at once', async (t) => {
+t.test('a 401 for another reason is returned immediately', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   const challenge = { 'www-authenticate': 'Bearer error="insufficient_user_authentication"' };
@@ -45,7 +45,7 @@ t.test('a 401 for another reason is the answer at once', async (t) => {
   t.equal(server.count('token'), 1);
 });
 
-t.test('a 401 that nothing can help against is the answer', async (t) => {
+t.test('a 401 is returned if the token cannot be renewed', async (t) => {
   const server = createAuthorizationServer();
   const client = makeClient(server);
   const token = await client.clientCredentials.getToken();
@@ -61,7 +61,7 @@ t.test('a failed renewal after a 401 is thrown', async (t) => {
   await t.rejects(manager.fetch('/resource/a'), { name: 'TokenResponseError', code: 'invalid_grant' });
 });
 
-t.test('a body that is a function is asked for each attempt; a stream cannot be sent twice', async (t) => {
+t.test('a body that is a function is called for each attempt; a stream cannot be sent twice', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   const stream = () => new Blob(['streamed']).stream();

@@ -6,7 +6,7 @@ const held = (version: string, expiresAt = 1030) => ({
   record: { lease: { holder: 'other', seconds: 30, expiresAt } },
 });
 
-t.test('without a lease, or with our own, there is nothing to wait for', (t) => {
+t.test('mustWait is false without a lease, and with its own', (t) => {
   const watch = new LeaseWatch('me');
   t.notOk(watch.mustWait(undefined, 1000, 0));
   t.notOk(watch.mustWait({ version: '1', record: {} }, 1000, 0));
@@ -23,7 +23,7 @@ t.test('a lease is over when it stood unchanged for its length, whatever the clo
   t.end();
 });
 
-t.test('a lease that is taken anew counts from then', (t) => {
+t.test('a renewed lease counts from its renewal', (t) => {
   const watch = new LeaseWatch('me');
   t.ok(watch.mustWait(held('1'), 1000, 0));
   t.ok(watch.mustWait(held('2'), 1000, 29));
@@ -32,7 +32,7 @@ t.test('a lease that is taken anew counts from then', (t) => {
   t.end();
 });
 
-t.test('a lease of a process that died long ago is over at once', (t) => {
+t.test('a lease of a process that died long ago ends immediately', (t) => {
   t.ok(new LeaseWatch('me').mustWait(held('1'), 1090, 0));
   t.notOk(new LeaseWatch('me').mustWait(held('1'), 1091, 0));
   t.end();

@@ -9,13 +9,13 @@ t.test('a token is renewed some time before its end, by chance a little earlier'
   t.end();
 });
 
-t.test('never in the first half of what is left of its life', (t) => {
+t.test('a token is not renewed in the first half of its remaining life', (t) => {
   t.equal(renewalTime(1060, 1000, { ...early, random: 0.9 }), 1030);
   t.equal(renewalTime(900, 1000, { ...early, random: 0 }), 900);
   t.end();
 });
 
-t.test('a token without end is not renewed', (t) => {
+t.test('a token that does not expire is not renewed', (t) => {
   t.equal(renewalTime(undefined, 1000, { ...early, random: 0 }), Number.POSITIVE_INFINITY);
   t.end();
 });

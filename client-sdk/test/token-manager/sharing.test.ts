@@ -17,7 +17,7 @@ t.test('managers on one store refresh once between them', async (t) => {
   t.equal(new Set(tokens.map((each) => each.token)).size, 1);
 });
 
-t.test('what one has renewed the other takes from the store, also after a 401', async (t) => {
+t.test('a manager uses the token that another has stored, also after a 401', async (t) => {
   const { server, client, token } = await startGrant();
   const store = memoryTokenStore();
   await using one = makeManager({ client, token, store });
@@ -30,7 +30,7 @@ t.test('what one has renewed the other takes from the store, also after a 401', 
   t.equal(server.count('token'), 2);
 });
 
-t.test('the token of the store wins over the one a manager begins with', async (t) => {
+t.test('the token of the store takes precedence over that of the options', async (t) => {
   const { server, client, token } = await startGrant();
   const store = memoryTokenStore();
   await using one = makeManager({ client, token, store });
@@ -40,7 +40,7 @@ t.test('the token of the store wins over the one a manager begins with', async (
   t.equal(server.count('token'), 2);
 });
 
-t.test('subjects and clients have tokens of their own', async (t) => {
+t.test('subjects and clients have separate tokens', async (t) => {
   const { client, token } = await startGrant();
   const store = memoryTokenStore();
   await using anna = makeManager({ client, token, store, subject: 'anna' });
@@ -64,7 +64,7 @@ t.test('while another renews early, the valid token is used without waiting', as
   gate.resolve();
 });
 
-t.test('when the one who renews dies, another takes over after the lease', async (t) => {
+t.test('after the holder of a lease died, another manager takes over', async (t) => {
   const { server, client, token } = await startGrant();
   const store = memoryTokenStore();
   const clock = fakeClock();
@@ -82,7 +82,7 @@ t.test('when the one who renews dies, another takes over after the lease', async
     await awaitUntil(() => clock.sleepers() === 1, { what: 'the other to wait' });
     clock.advance(500);
   }
-  t.equal(server.count('token'), 2, 'nobody else asks during the lease');
+  t.equal(server.count('token'), 2, 'no other manager refreshes during the lease');
   await awaitUntil(
     () => {
       if (clock.sleepers() === 1) clock.advance(500);
@@ -96,7 +96,7 @@ t.test('when the one who renews dies, another takes over after the lease', async
   await never;
 });
 
-t.test('who was overtaken while renewing takes what the other has stored', async (t) => {
+t.test('a manager that was overtaken while renewing uses the stored token', async (t) => {
   const { server, client, token } = await startGrant();
   const store = memoryTokenStore();
   await using slow = makeManager({ client, token, store, key: 'k' });
@@ -113,7 +113,7 @@ t.test('who was overtaken while renewing takes what the other has stored', async
   t.equal((await pending).token, newer.token);
 });
 
-t.test('who lost its refresh token to another looks into the store before it fails', async (t) => {
+t.test('a manager whose refresh token was spent by another reads the store before it fails', async (t) => {
   const { server, client, token } = await startGrant();
   const store = memoryTokenStore();
   await using manager = makeManager({ client, token, store, key: 'k' });

@@ -6,7 +6,7 @@ import { createAuthorizationServer } from '../../src/testing.ts';
 import { memoryTokenStore, type TokenStore } from '../../src/token-manager.ts';
 import { makeClient, makeManager, startGrant } from './make-manager.ts';
 
-t.test('a valid token is given out without a request', async (t) => {
+t.test('a valid token is returned without a request', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   const before = server.requests.length;
@@ -37,7 +37,7 @@ t.test('fifty parallel API calls with an expired token cause one refresh', async
   t.equal(server.count('resource'), 50);
 });
 
-t.test('near its end a token is still given out while its successor is fetched', async (t) => {
+t.test('shortly before its expiry a token is returned while it is renewed', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   await manager.getToken();
@@ -85,7 +85,7 @@ t.test('the old refresh token survives failures of every kind', async (t) => {
   t.ok(server.isActive((await manager.getToken()).token), 'the next call succeeds');
 });
 
-t.test('a refresh token that is good no more leads to acquire, or to the error', async (t) => {
+t.test('an invalid refresh token leads to acquire, or to the error', async (t) => {
   const { server, client, token } = await startGrant();
   server.revoke(token.refreshToken ?? '');
   server.advance(3601);
@@ -110,7 +110,7 @@ t.test('a manager with acquire alone gets its token once and again after its end
   t.equal(server.count('token'), 2);
 });
 
-t.test('an acquire of a client that does not throw fails all the same', async (t) => {
+t.test('a failure that acquire returns is thrown', async (t) => {
   const { client } = await startGrant();
   await using manager = makeManager({
     client,
@@ -119,14 +119,14 @@ t.test('an acquire of a client that does not throw fails all the same', async (t
   await t.rejects(manager.getToken(), { name: 'TokenResponseError', code: 'invalid_grant' });
 });
 
-t.test('without token and acquire the error says what to give', async (t) => {
+t.test('without token and acquire the error names the options', async (t) => {
   const { client } = await startGrant();
   await using manager = makeManager({ client });
   await t.rejects(manager.getToken(), { name: 'TokenUnavailableError', message: /acquire/ });
   t.throws(() => makeManager({ client, leaseSeconds: 0 }), { name: 'ConfigurationError' });
 });
 
-t.test('after a failure nobody hammers the server, for as long as it asks', async (t) => {
+t.test('after a failure there is a cooldown of at least the Retry-After', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token, cooldownMs: 1000 });
   server.advance(3601);
@@ -191,11 +191,7 @@ t.test('renew gets a new token at once; setToken and revoke replace and forget i
   t.notOk(server.isActive(other.token));
   await t.rejects(manager.getToken(), { name: 'TokenUnavailableError' });
   await using next = makeManager({ client, token: renewed, store });
-  await t.rejects(
-    next.getToken(),
-    { name: 'TokenUnavailableError' },
-    'a revoked key does not begin anew by itself',
-  );
+  await t.rejects(next.getToken(), { name: 'TokenUnavailableError' }, 'a revoked key is not acquired again');
   await manager.setToken(renewed);
   t.equal((await next.getToken()).token, renewed.token);
 });
@@ -216,7 +212,7 @@ t.test('refreshes are seen by the hooks of the client', async (t) => {
   t.same(seen, [true]);
 });
 
-t.test('a manager shows nothing of its token', async (t) => {
+t.test('inspection of a manager does not show its token', async (t) => {
   const { client, token } = await startGrant();
   await using manager = makeManager({ client, token });
   await manager.getToken();
@@ -269,7 +265,7 @@ t.test('a new token that cannot be stored is used and stored as soon as that is 
   t.equal(server.count('token'), 2, 'no second refresh');
 });
 
-t.test('a token request that outlasts its lease is given up and says so', async (t) => {
+t.test('a token request that outlasts its lease is aborted with an error', async (t) => {
   const { server, client, token } = await startGrant();
   await using manager = makeManager({ client, token, leaseSeconds: 1 });
   server.advance(3601);

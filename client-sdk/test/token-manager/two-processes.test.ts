@@ -38,7 +38,7 @@ t.test('two processes on one file store never lose a rotated token', async (t) =
   t.notOk(last?.lease);
 });
 
-t.test('a process that dies while it renews blocks the others no longer than its lease', async (t) => {
+t.test('a process that dies while renewing blocks others for the length of its lease', async (t) => {
   const { server, folder, client, store } = await setUp(t);
   server.inject({ endpoint: 'token', effect: 'hang' });
   // So long that it is still waiting when it is killed, on a machine that may have other work.

@@ -90,7 +90,7 @@ t.test('neither token is an error without the values in it', async (t) => {
   });
 });
 
-t.test('the object given is not changed and not kept', async (t) => {
+t.test('the given object is copied', async (t) => {
   const fields = Object.freeze({ access_token: 'at', refresh_token: 'rt', extra: 1 });
   const token = AccessToken.fromHash(makeClient().client, fields);
   t.equal(token.param('extra'), 1);
@@ -114,7 +114,7 @@ t.test('further fields are params, with type, scope and ID token by name', async
   t.equal(token.param('constructor'), undefined);
 });
 
-t.test('__proto__ in a token response is a field as any other', async (t) => {
+t.test('__proto__ in a token response is an ordinary field', async (t) => {
   const { client } = makeClient(
     {},
     () =>
@@ -141,14 +141,14 @@ for (const [form, token] of [
   });
 }
 
-t.test('fromForm lets a callback choose neither mode nor name', async (t) => {
+t.test('fromForm ignores mode and token name of a callback', async (t) => {
   const token = AccessToken.fromForm(makeClient().client, 'access_token=at&mode=query&param_name=x&a=1&a=2');
   t.equal(token.mode, 'header');
   t.same(token.param('a'), ['1', '2']);
   t.equal(token.param('mode'), 'query');
 });
 
-t.test('a token response cannot choose where its token travels', async (t) => {
+t.test('a token response cannot decide where its token is sent', async (t) => {
   const { client } = makeClient({}, tokenAnswer({ mode: 'query', param_name: 'x' }));
   const token = await client.clientCredentials.getToken();
   t.equal(token.mode, 'header');
@@ -164,14 +164,14 @@ const stored: StoredToken = {
   param_name: 'key',
 };
 
-t.test('toStored and fromHash are each other turned round', async (t) => {
+t.test('fromHash restores the result of toStored', async (t) => {
   const token = AccessToken.fromHash(makeClient().client, stored);
   t.same(token.toStored(), stored);
   t.same(JSON.parse(JSON.stringify(token.toStored())), stored);
   t.same(token.mode, { get: 'query' });
 });
 
-t.test('a token under a name of its own survives being stored', async (t) => {
+t.test('a token with a tokenName can be stored', async (t) => {
   const { client } = makeClient();
   const token = AccessToken.fromHash(client, { weird: 'at' }, { tokenName: 'weird' });
   t.same(token.toStored(), { weird: 'at', token_name: 'weird' });
@@ -225,7 +225,7 @@ t.test('mode body adds the token to every kind of form', async (t) => {
   });
 });
 
-t.test('a mode that is none is refused at the request', async (t) => {
+t.test('an invalid mode is rejected at the request', async (t) => {
   const token = Reflect.construct(AccessToken, [makeClient().client, 'at', { mode: 'cookie' }]);
   await t.rejects(token.get('/x'), {
     name: 'ConfigurationError',
@@ -233,7 +233,7 @@ t.test('a mode that is none is refused at the request', async (t) => {
   });
 });
 
-t.test('the token wins over an Authorization header, which is not changed', async (t) => {
+t.test('the token takes precedence over an Authorization header, which is not changed', async (t) => {
   const { client, sent } = makeClient({}, () => Response.json({}));
   const headers = Object.freeze({ Authorization: 'mine', 'x-a': '1' });
   await new AccessToken(client, 'at').get('/x', { headers });
@@ -241,7 +241,7 @@ t.test('the token wins over an Authorization header, which is not changed', asyn
   t.equal(sent[0]?.headers.get('x-a'), '1');
 });
 
-t.test('scheme and format of the header are settable; DPoP tokens bring theirs', async (t) => {
+t.test('scheme and format of the header are options; DPoP tokens have their own', async (t) => {
   const { client } = makeClient();
   const authorization = (options: object) => new AccessToken(client, 'at', options).headers().authorization;
   t.same(
@@ -294,7 +294,7 @@ t.test('a failed refresh leaves the old token as it was', async (t) => {
   t.equal(token.refreshToken, 'rt');
 });
 
-t.test('a refresh of a lenient client throws unless told otherwise, as its type says', async (t) => {
+t.test('a refresh throws by default even if the client does not', async (t) => {
   const { fetch } = recordingFetch(() => Response.json({ error: 'invalid_grant' }, { status: 400 }));
   const client = new Client({ clientId: 'id', site, fetch, throwOnError: false });
   await t.rejects(new AccessToken(client, 'old', { refreshToken: 'rt' }).refresh(), {
@@ -302,7 +302,7 @@ t.test('a refresh of a lenient client throws unless told otherwise, as its type 
   });
 });
 
-t.test('refresh without a refresh token says so and sends nothing', async (t) => {
+t.test('refresh without a refresh token fails and sends nothing', async (t) => {
   const { client, sent } = makeClient();
   await t.rejects(new AccessToken(client, 'at').refresh(), {
     name: 'TokenUnavailableError',
@@ -327,7 +327,7 @@ t.test('revoke sends the token and its hint', async (t) => {
   );
 });
 
-t.test('revoke refuses other hints and tokens that are not there', async (t) => {
+t.test('revoke rejects other hints and missing tokens', async (t) => {
   const token = new AccessToken(makeClient().client, 'at');
   await t.rejects(Reflect.apply(token.revoke, token, [{ tokenTypeHint: 'id_token' }]), {
     message: /tokenTypeHint` must be one of/,

@@ -48,7 +48,7 @@ for (const [expires_in, expected] of [
   });
 }
 
-t.test('with throwOnError false, fromHash and fromForm give a token that is empty', async (t) => {
+t.test('with throwOnError false, fromHash and fromForm return an empty token', async (t) => {
   const strict = makeClient({});
   const lenient = makeClient({ throwOnError: false });
   for (const make of [
@@ -63,7 +63,7 @@ t.test('with throwOnError false, fromHash and fromForm give a token that is empt
   }
 });
 
-t.test('a token request never gives an empty token, also with throwOnError false', async (t) => {
+t.test('a token request never returns an empty token, even with throwOnError false', async (t) => {
   for (const fields of [{ access_token: undefined }, { access_token: {} }, { access_token: '' }]) {
     const client = makeClient({ throwOnError: false }, tokenAnswer(fields));
     t.match(await client.clientCredentials.getToken(), { ok: false });

@@ -6,7 +6,7 @@ import { TLSSocket } from 'node:tls';
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
 
-/** The one user of the provider; whoever is asked to sign in does so as her. */
+/** The only user of the provider. */
 export const user = { sub: 'ada', email: 'ada@example.test' };
 
 /** A running OpenID provider. */
@@ -96,7 +96,7 @@ async function baseConfiguration(mutualTls: boolean): Promise<Configuration> {
     interactions: { url: (_context, interaction) => `/interaction/${interaction.uid}` },
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ ...user, sub }) }),
     claims: { openid: ['sub'], email: ['email'] },
-    // Consents to whatever is asked for.
+    // Consents to all requests.
     loadExistingGrant: async ({ oidc }) => {
       const grant = new oidc.provider.Grant({
         clientId: oidc.client?.clientId,
