@@ -54,12 +54,12 @@ interface Attribute {
   readonly value: { readonly stringValue?: string; readonly intValue?: number };
 }
 
-function attributesOf(attributes: readonly Attribute[] = []): Record<string, string | number | undefined> {
+function getAttributes(attributes: readonly Attribute[] = []): Record<string, string | number | undefined> {
   return Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue]));
 }
 
 /** Lines of its metrics. */
-async function metricsOf(app: App): Promise<readonly string[]> {
+async function readMetrics(app: App): Promise<readonly string[]> {
   const answer = await fetch(`http://127.0.0.1:${app.ports.admin}/metrics`);
   return (await answer.text()).split('\n');
 }
@@ -122,7 +122,7 @@ t.test('failed reloads of certificate and token files are counted', async (t) =>
     XDS_GRPC_TLS_KEY: certificates.server.keyFile,
   });
   const untilCounted = (line: string | RegExp) =>
-    awaitUntil(async () => (await metricsOf(app)).some((one) => one.match(line)), { what: String(line) });
+    awaitUntil(async () => (await readMetrics(app)).some((one) => one.match(line)), { what: String(line) });
   await untilCounted('tollgate_xds_token_reloads_total{result="failed"} 0');
   await untilCounted('tollgate_xds_tls_reloads_total{result="succeeded"} 1');
   await untilCounted(/^tollgate_tls_certificate_expiry_timestamp_seconds{certificate="ads_server"} \d{10}$/);
@@ -144,7 +144,9 @@ t.test('limiter that rejects rules is counted until it accepts others', async (t
   folder.write('all.yaml', manifestText('one', 1));
   const app = await startApp(t, { XDS_FOLDER: folder.path });
   const rejecting = async () =>
-    (await metricsOf(app)).find((line) => line.startsWith('tollgate_xds_rejecting_limiters '))?.split(' ')[1];
+    (await readMetrics(app))
+      .find((line) => line.startsWith('tollgate_xds_rejecting_limiters '))
+      ?.split(' ')[1];
   t.equal(await rejecting(), '0');
   const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
   stream.send();
@@ -186,7 +188,7 @@ t.test('change is traced from the source to the answer of a limiter', async (t) 
   folder.write('all.yaml', documents(manifestText('one', 2, 'shop'), 'kind: RateLimitConfig'));
   stream.ack(await stream.next());
   await awaitUntil(
-    async () => (await metricsOf(app)).includes('tollgate_xds_acks_total{protocol="sotw"} 2'),
+    async () => (await readMetrics(app)).includes('tollgate_xds_acks_total{protocol="sotw"} 2'),
     {
       what: 'both acknowledgements',
     },
@@ -197,18 +199,18 @@ t.test('change is traced from the source to the answer of a limiter', async (t) 
 
   const named = (name: string) => spans.filter((span) => span.name === name);
   const push = named('push').at(-1);
-  t.match(attributesOf(push?.attributes), {
+  t.match(getAttributes(push?.attributes), {
     'tollgate.xds.protocol': 'sotw',
     'tollgate.xds.outcome': 'ack',
     'tollgate.xds.version': String,
   });
   const snapshot = named('snapshot').find(({ spanId }) => spanId === push?.parentSpanId);
-  t.match(attributesOf(snapshot?.attributes), { 'tollgate.xds.domains': 1, 'tollgate.xds.rules': 1 });
+  t.match(getAttributes(snapshot?.attributes), { 'tollgate.xds.domains': 1, 'tollgate.xds.rules': 1 });
   const reconcile = named('reconcile').find(({ spanId }) => spanId === snapshot?.parentSpanId);
-  t.match(attributesOf(reconcile?.attributes), { 'tollgate.xds.events': 1 });
+  t.match(getAttributes(reconcile?.attributes), { 'tollgate.xds.events': 1 });
   t.equal(reconcile?.parentSpanId || undefined, undefined);
   const validate = named('validate').find(({ parentSpanId }) => parentSpanId === reconcile?.spanId);
-  t.match(attributesOf(validate?.attributes), {
+  t.match(getAttributes(validate?.attributes), {
     'tollgate.xds.objects': Number,
     'tollgate.xds.rejected': Number,
   });
@@ -268,7 +270,7 @@ async function followCluster(
   });
   t.teardown(() => server.stop());
   const folder = makeTextFolder(t);
-  folder.write('kubeconfig', kubeconfigOf(server.url));
+  folder.write('kubeconfig', makeKubeconfig(server.url));
   const app = await startApp(t, {
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: `${folder.path}/kubeconfig`,
@@ -288,7 +290,7 @@ async function followCluster(
 }
 
 /** Of a server that speaks plain HTTP. */
-function kubeconfigOf(server: string): string {
+function makeKubeconfig(server: string): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -355,7 +357,7 @@ t.test('DRAIN_TIMEOUT: shutdown does not wait longer', async (t) => {
     { DRAIN_TIMEOUT: '150ms', SHUTDOWN_DELAY: '50ms' },
     { answerTo: (request) => (isLease(request) && isSilent ? () => undefined : undefined) },
   );
-  await awaitUntil(async () => (await metricsOf(app)).includes('tollgate_xds_leader 1'), {
+  await awaitUntil(async () => (await readMetrics(app)).includes('tollgate_xds_leader 1'), {
     what: 'the Lease',
   });
   // The release of the Lease gets no answer.

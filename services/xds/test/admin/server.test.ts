@@ -2,8 +2,8 @@ import { Health } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
 import { createAdminServer } from '../../src/admin/server.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
-import { limiterOf, rejectionOf } from '../support/limiters.ts';
-import { badSpec, objectOf } from '../support/manifests.ts';
+import { makeLimiter, makeRejection } from '../support/limiters.ts';
+import { badSpec, makeObject } from '../support/manifests.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
@@ -40,7 +40,7 @@ t.test('healthz succeeds at once, readyz when a snapshot is served', async (t) =
   const { ask, tell, settle } = await startAdmin(t);
   t.match(await ask('/healthz'), { status: 200, text: 'ok\n' });
   t.match(await ask('/readyz'), { status: 503, text: 'the source has not synced yet\n' });
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   t.match(await ask('/readyz'), { status: 200, text: 'ok\n' });
 });
@@ -54,7 +54,7 @@ t.test('readyz and the page show the outage of the source and its start', async 
     text: `the source has not synced yet: ${reason}\n`,
   });
   t.match((await ask('/')).text, 'Not ready: the source has not synced yet: no right to list &lt;');
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   t.match(await ask('/readyz'), { status: 200, text: 'ok\n' }, 'what is known stays in force');
   const page = (await ask('/')).text;
@@ -68,7 +68,7 @@ t.test('readyz and the page show the outage of the source and its start', async 
 
 t.test('readyz names other unhealthy components', async (t) => {
   const { ask, tell, settle, health } = await startAdmin(t);
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   health.component('sigterm', { healthy: true }).set(false);
   t.match(await ask('/readyz'), { status: 503, text: 'not ready: sigterm\n' });
@@ -88,8 +88,8 @@ t.test('/snapshot lists the served limits by domain', async (t) => {
   t.match(await askJson('/snapshot'), { version: null, total: 0, domains: [] });
   tell(
     replaced(
-      objectOf('ns/b', { domain: 'b/ü' }),
-      objectOf('ns/a', { domain: 'a', rules: [{ key: 'k', value: 'x' }] }),
+      makeObject('ns/b', { domain: 'b/ü' }),
+      makeObject('ns/a', { domain: 'a', rules: [{ key: 'k', value: 'x' }] }),
     ),
   );
   await settle();
@@ -115,7 +115,7 @@ t.test('/snapshot compiles at most 100 domains and yields meanwhile', async (t) 
   const rules = Array.from({ length: 100 }, (_, i) => ({ key: `k${i}` }));
   tell(
     replaced(
-      ...Array.from({ length: 150 }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${1000 + i}`, rules })),
+      ...Array.from({ length: 150 }, (_, i) => makeObject(`ns/o${i}`, { domain: `d${1000 + i}`, rules })),
     ),
   );
   await settle();
@@ -142,7 +142,9 @@ t.test('unknown domain is not found', async (t) => {
 
 t.test('/objects lists objects with conditions, page by page', async (t) => {
   const { askJson, tell, settle } = await startAdmin(t);
-  tell(replaced(objectOf('ns/b', { spec: badSpec, label: 'b.yaml#1' }), objectOf('ns/a', { generation: 4 })));
+  tell(
+    replaced(makeObject('ns/b', { spec: badSpec, label: 'b.yaml#1' }), makeObject('ns/a', { generation: 4 })),
+  );
   await settle();
   t.match(await askJson('/objects'), {
     total: 2,
@@ -168,13 +170,13 @@ t.test('page shows domains, objects, limiters and problems', async (t) => {
   const { ask, tell, settle, limiters, store } = await startAdmin(t);
   tell({
     type: 'replaced',
-    objects: [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec, label: 'b.yaml#2' })],
+    objects: [makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { spec: badSpec, label: 'b.yaml#2' })],
     problems: [{ source: 'c.yaml:3:1', message: 'no YAML' }],
   });
   await settle();
   const version = store.current()?.version ?? '';
-  limiters.put(limiterOf('1', { acceptedVersion: version, accepted: new Map() }));
-  limiters.put(limiterOf('2', { rejection: rejectionOf(new Map(), 'a: will not') }));
+  limiters.put(makeLimiter('1', { acceptedVersion: version, accepted: new Map() }));
+  limiters.put(makeLimiter('2', { rejection: makeRejection(new Map(), 'a: will not') }));
   await settle();
   const { status, headers, text } = await ask('/');
   t.equal(status, 200);
@@ -201,7 +203,7 @@ t.test('/snapshot marks a rule without a limit as unlimited', async (t) => {
     { key: 'open', rateLimit: { unlimited: true } },
     { key: 'shut', rateLimit: { unit: 'Second', requestsPerUnit: 0 } },
   ];
-  tell(replaced(objectOf('ns/a', { spec: { domain: 'a', descriptors } })));
+  tell(replaced(makeObject('ns/a', { spec: { domain: 'a', descriptors } })));
   await settle();
   t.match(await askJson('/snapshot?domain=a'), {
     rules: [
@@ -213,7 +215,7 @@ t.test('/snapshot marks a rule without a limit as unlimited', async (t) => {
 
 t.test('page shows the number of limiters at other replicas', async (t) => {
   const { ask, limiters, setOthers } = await startAdmin(t, { hasReplicas: true });
-  limiters.put(limiterOf('1'));
+  limiters.put(makeLimiter('1'));
   t.match((await ask('/')).text, '<dd>1 connected</dd>');
   setOthers([{ identity: 'b_1', replica: 'b', report: { groups: [{ count: 2 }, { count: 3 }] } }]);
   t.match((await ask('/')).text, '<dd>1 connected and 5 at other replicas</dd>');
@@ -225,8 +227,8 @@ t.test('text of objects and limiters is escaped', async (t) => {
   tell({
     type: 'replaced',
     objects: [
-      objectOf('ns/a', { domain: evil, label: evil }),
-      objectOf('ns/b', {
+      makeObject('ns/a', { domain: evil, label: evil }),
+      makeObject('ns/b', {
         spec: { domain: 'd', descriptors: [{ key: evil, rateLimit: { unit: evil, requestsPerUnit: 1 } }] },
       }),
     ],
@@ -234,11 +236,11 @@ t.test('text of objects and limiters is escaped', async (t) => {
   });
   await settle();
   limiters.put(
-    limiterOf('1', {
+    makeLimiter('1', {
       nodeId: evil,
       peer: evil,
       acceptedVersion: evil,
-      rejection: rejectionOf(new Map(), evil),
+      rejection: makeRejection(new Map(), evil),
     }),
   );
   await settle();
@@ -251,7 +253,7 @@ t.test('text of objects and limiters is escaped', async (t) => {
 
 t.test('page filters by name and is bounded with 10,000 objects', async (t) => {
   const { ask, tell, settle, askJson } = await startAdmin(t);
-  tell(replaced(...Array.from({ length: 10_000 }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }))));
+  tell(replaced(...Array.from({ length: 10_000 }, (_, i) => makeObject(`ns/o${i}`, { domain: `d${i}` }))));
   await settle();
   const page = await ask('/');
   t.match(page.text, /Objects \(10000\)/);
@@ -265,7 +267,7 @@ t.test('page filters by name and is bounded with 10,000 objects', async (t) => {
 
 t.test('rows hidden by the filter are counted', async (t) => {
   const { ask, limiters } = await startAdmin(t);
-  limiters.put(limiterOf('1'));
+  limiters.put(makeLimiter('1'));
   const { text } = await ask('/?find=shared');
   t.match(text, '<h2>Limiters (0 of 1)</h2><p class="dim">none with that in its name</p>');
   t.match(text, '<h2>Objects (0)</h2><p class="dim">none</p>');
@@ -278,7 +280,7 @@ t.test('empty set that is held back is shown', async (t) => {
   await settle();
   t.match(await ask('/readyz'), { status: 503, text: /XDS_ALLOW_EMPTY=false/ });
   t.match((await ask('/')).text, /Not ready: there are no limits/);
-  tell(changed(objectOf('ns/a')));
+  tell(changed(makeObject('ns/a')));
   await settle();
   tell(deleted('ns/a'));
   await settle();

@@ -34,7 +34,7 @@ function randomSnapshot(random: SeededRandom): Snapshot {
   return testSnapshot(Object.fromEntries(some.map((name) => [name, random.below(3)])));
 }
 
-function versionsOf({ resources }: Selection): Record<string, string> {
+function getVersions({ resources }: Selection): Record<string, string> {
   return Object.fromEntries([...resources.values()].map(({ name, version }) => [name, version]));
 }
 
@@ -100,7 +100,7 @@ function playDelta(random: SeededRandom): Moment[] {
       request({ subscribe, unsubscribe });
     }
     if (onTheWay === undefined && exchange.rejected.size === 0) {
-      moments.push({ has: Object.fromEntries(has), wants: versionsOf(select(snapshot, subscription)) });
+      moments.push({ has: Object.fromEntries(has), wants: getVersions(select(snapshot, subscription)) });
     }
   }
   return moments;
@@ -139,7 +139,7 @@ function playSotw(random: SeededRandom): Moment[] {
     nonce = String(nonces);
     rejected = rejects;
     // What it does not want any more by now, it does not take.
-    if (!rejects) has = versionsOf(select({ ...selection.snapshot, ...selection }, subscription));
+    if (!rejects) has = getVersions(select({ ...selection.snapshot, ...selection }, subscription));
     request(rejects);
   };
 
@@ -159,7 +159,7 @@ function playSotw(random: SeededRandom): Moment[] {
       request(false);
     }
     if (onTheWay === undefined && !rejected)
-      moments.push({ has, wants: versionsOf(select(snapshot, subscription)) });
+      moments.push({ has, wants: getVersions(select(snapshot, subscription)) });
   }
   return moments;
 }

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { escapeClientText, LimiterRegistry } from '../../src/ads/limiters.ts';
-import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
+import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 import { manualSchedule } from '../support/manual-schedule.ts';
 
 const accepted = versions({ shop: '1' });
@@ -20,11 +20,11 @@ function registry() {
 
 t.test('new limiter counts after its first answer or its timeout', async (t) => {
   const { time, limiters, changes } = registry();
-  for (const id of ['1', '2', '3', '4']) limiters.put(limiterOf(id));
+  for (const id of ['1', '2', '3', '4']) limiters.put(makeLimiter(id));
   t.equal(limiters.size, 4);
   t.strictSame(countedIds(limiters), []);
-  limiters.put(limiterOf('1', { accepted }));
-  limiters.put(limiterOf('2', { rejection: rejectionOf(accepted, 'no') }));
+  limiters.put(makeLimiter('1', { accepted }));
+  limiters.put(makeLimiter('2', { rejection: makeRejection(accepted, 'no') }));
   limiters.remove('3');
   t.strictSame(countedIds(limiters), ['1', '2']);
   const before = changes.count;
@@ -35,8 +35,8 @@ t.test('new limiter counts after its first answer or its timeout', async (t) => 
 
 t.test('disconnected limiter does not count and leaves no timer', async (t) => {
   const { time, limiters, changes } = registry();
-  limiters.put(limiterOf('1', { accepted }));
-  limiters.put(limiterOf('2'));
+  limiters.put(makeLimiter('1', { accepted }));
+  limiters.put(makeLimiter('2'));
   for (const id of ['1', '2', '3']) limiters.remove(id);
   t.equal(limiters.size, 0);
   t.strictSame([...limiters.all()], []);

@@ -80,7 +80,7 @@ t.test('incremental response decodes to its content', async (t) => {
   }
 });
 
-const everythingOf = (snapshot: ReturnType<typeof testSnapshot>) => ({
+const selectAll = (snapshot: ReturnType<typeof testSnapshot>) => ({
   snapshot,
   resources: snapshot.resources,
 });
@@ -88,12 +88,12 @@ const everythingOf = (snapshot: ReturnType<typeof testSnapshot>) => ({
 t.test('response of a whole snapshot is encoded once', async (t) => {
   const cache = new ResponseCache();
   const snapshot = testSnapshot({ a: 1 });
-  t.equal(cache.sotwBody(everythingOf(snapshot)), cache.sotwBody(everythingOf(snapshot)));
+  t.equal(cache.sotwBody(selectAll(snapshot)), cache.sotwBody(selectAll(snapshot)));
   t.equal(cache.versions(snapshot.resources), cache.versions(snapshot.resources));
   const other = testSnapshot({ a: 2 });
-  const body = cache.sotwBody(everythingOf(snapshot));
-  t.not(cache.sotwBody(everythingOf(other)), body);
-  t.not(cache.sotwBody(everythingOf(snapshot)), body, 'that of an older snapshot is kept no more');
+  const body = cache.sotwBody(selectAll(snapshot));
+  t.not(cache.sotwBody(selectAll(other)), body);
+  t.not(cache.sotwBody(selectAll(snapshot)), body, 'that of an older snapshot is kept no more');
 });
 
 t.test('difference of two snapshots and its response are computed once', async (t) => {
@@ -102,8 +102,8 @@ t.test('difference of two snapshots and its response are computed once', async (
   const diff = cache.diff(before.resources, after.resources);
   t.equal(cache.diff(before.resources, after.resources), diff);
   t.equal(
-    cache.deltaBody({ selection: everythingOf(after), diff }),
-    cache.deltaBody({ selection: everythingOf(after), diff }),
+    cache.deltaBody({ selection: selectAll(after), diff }),
+    cache.deltaBody({ selection: selectAll(after), diff }),
   );
   t.not(cache.diff(before.resources, later.resources), diff);
 });

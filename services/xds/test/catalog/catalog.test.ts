@@ -1,14 +1,14 @@
 import t from 'tap';
-import { changed, deleted, limitsOf, makeCatalog, replaced } from '../support/catalogs.ts';
-import { badSpec, objectOf } from '../support/manifests.ts';
+import { changed, deleted, getLimits, makeCatalog, replaced } from '../support/catalogs.ts';
+import { badSpec, makeObject } from '../support/manifests.ts';
 
 t.test('object becomes the resource of its domain', async (t) => {
   const catalog = makeCatalog();
-  const { snapshot, results } = catalog.apply(replaced(objectOf('ns/a', { domain: 'shop/web' })));
+  const { snapshot, results } = catalog.apply(replaced(makeObject('ns/a', { domain: 'shop/web' })));
   t.strictSame([...snapshot.resources.keys()], ['shop/web']);
   t.match(snapshot.resources.get('shop/web'), { name: 'shop/web', version: /^[0-9a-f]{32}$/ });
   t.match(snapshot.version, /^[0-9a-f]{32}$/);
-  t.strictSame(limitsOf(snapshot), ['shop/web.k 10']);
+  t.strictSame(getLimits(snapshot), ['shop/web.k 10']);
   t.strictSame(results, [
     {
       id: 'ns/a',
@@ -28,7 +28,7 @@ t.test('object becomes the resource of its domain', async (t) => {
 t.test('invalid object is not served, its message has the path, and others are not affected', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
-    replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { spec: badSpec })),
+    replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { spec: badSpec })),
   );
   t.strictSame([...snapshot.resources.keys()], ['a']);
   const bad = catalog.results.get('ns/b');
@@ -50,9 +50,9 @@ t.test('object on which the reader throws is the only one with a problem', async
   });
   const { snapshot } = catalog.apply(
     replaced(
-      objectOf('ns/a', { domain: 'a' }),
-      objectOf('ns/b', { spec }),
-      objectOf('ns/c', { domain: 'c' }),
+      makeObject('ns/a', { domain: 'a' }),
+      makeObject('ns/b', { spec }),
+      makeObject('ns/c', { domain: 'c' }),
     ),
   );
   t.strictSame([...snapshot.resources.keys()], ['a', 'c']);
@@ -64,7 +64,7 @@ t.test('object on which the reader throws is the only one with a problem', async
 
 t.test('problem found by the loader of limiters has its path', async (t) => {
   const catalog = makeCatalog();
-  catalog.apply(replaced(objectOf('ns/a', { rules: [{ key: 'k' }, { key: 'k' }] })));
+  catalog.apply(replaced(makeObject('ns/a', { rules: [{ key: 'k' }, { key: 'k' }] })));
   t.match(catalog.results.get('ns/a')?.accepted, {
     reason: 'Invalid',
     message: /\nspec\.descriptors\[1\].*: duplicate descriptor composite key 'shop\.k'/,
@@ -77,7 +77,7 @@ t.test('excess problems of an object are counted', async (t) => {
     key: `k${i}`,
     rateLimit: { unit: 'x'.repeat(900), requestsPerUnit: 1 },
   }));
-  catalog.apply(replaced(objectOf('ns/a', { spec: { domain: 'd', descriptors } })));
+  catalog.apply(replaced(makeObject('ns/a', { spec: { domain: 'd', descriptors } })));
   const message = catalog.results.get('ns/a')?.accepted.message ?? '';
   t.match(message, /\nand \d+ more$/);
   t.ok(message.length < 5000, `${message.length} characters`);
@@ -85,8 +85,8 @@ t.test('excess problems of an object are counted', async (t) => {
 
 t.test('after an invalid edit the last valid version stays in force', async (t) => {
   const catalog = makeCatalog();
-  const before = catalog.apply(replaced(objectOf('ns/a'))).snapshot;
-  const { snapshot, results } = catalog.apply(changed(objectOf('ns/a', { spec: badSpec, generation: 2 })));
+  const before = catalog.apply(replaced(makeObject('ns/a'))).snapshot;
+  const { snapshot, results } = catalog.apply(changed(makeObject('ns/a', { spec: badSpec, generation: 2 })));
   t.equal(snapshot.version, before.version);
   t.match(results, [
     {
@@ -97,23 +97,23 @@ t.test('after an invalid edit the last valid version stays in force', async (t) 
     },
   ]);
   const repaired = catalog.apply(
-    changed(objectOf('ns/a', { rules: [{ key: 'k', requestsPerUnit: 7 }], generation: 3 })),
+    changed(makeObject('ns/a', { rules: [{ key: 'k', requestsPerUnit: 7 }], generation: 3 })),
   );
-  t.strictSame(limitsOf(repaired.snapshot), ['shop.k 7']);
+  t.strictSame(getLimits(repaired.snapshot), ['shop.k 7']);
   t.match(repaired.results, [{ generation: 3, inForce: 3, accepted: { status: 'True' } }]);
 });
 
 t.test('object created again under the same name has no last valid version', async (t) => {
   const catalog = makeCatalog();
-  catalog.apply(replaced(objectOf('ns/a', { uid: '1' })));
-  const { snapshot } = catalog.apply(changed(objectOf('ns/a', { uid: '2', spec: badSpec })));
+  catalog.apply(replaced(makeObject('ns/a', { uid: '1' })));
+  const { snapshot } = catalog.apply(changed(makeObject('ns/a', { uid: '2', spec: badSpec })));
   t.equal(snapshot.resources.size, 0);
   t.equal(catalog.results.get('ns/a')?.inForce, undefined);
 });
 
 t.test('deleted object removes its rules', async (t) => {
   const catalog = makeCatalog();
-  catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
+  catalog.apply(replaced(makeObject('ns/a'), makeObject('ns/b', { domain: 'b' })));
   const change = catalog.apply(deleted('ns/a'));
   t.strictSame([...change.snapshot.resources.keys()], ['b']);
   t.strictSame(change.deleted, ['ns/a']);
@@ -124,8 +124,8 @@ t.test('deleted object removes its rules', async (t) => {
 
 t.test('object missing from a new list is deleted', async (t) => {
   const catalog = makeCatalog();
-  catalog.apply(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b' })));
-  const change = catalog.apply(replaced(objectOf('ns/b', { domain: 'b' })));
+  catalog.apply(replaced(makeObject('ns/a'), makeObject('ns/b', { domain: 'b' })));
+  const change = catalog.apply(replaced(makeObject('ns/b', { domain: 'b' })));
   t.strictSame([...change.snapshot.resources.keys()], ['b']);
   t.strictSame(change.deleted, ['ns/a']);
   t.strictSame(change.results, [], 'the unchanged object has no new result');
@@ -135,13 +135,13 @@ t.test('objects of a namespace are merged, older rules first', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(
-      objectOf('ns/a', { createdMs: 2, rules: [{ key: 'a' }] }),
-      objectOf('ns/b', { createdMs: 1, rules: [{ key: 'b' }] }),
+      makeObject('ns/a', { createdMs: 2, rules: [{ key: 'a' }] }),
+      makeObject('ns/b', { createdMs: 1, rules: [{ key: 'b' }] }),
     ),
   );
-  t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 10']);
+  t.strictSame(getLimits(snapshot), ['shop.a 10', 'shop.b 10']);
   const other = makeCatalog().apply(
-    replaced(objectOf('ns/x', { rules: [{ key: 'b' }, { key: 'a' }] })),
+    replaced(makeObject('ns/x', { rules: [{ key: 'b' }, { key: 'a' }] })),
   ).snapshot;
   t.equal(snapshot.version, other.version, 'the same as one object with the rules in that order');
 });
@@ -150,14 +150,14 @@ t.test('top-level rule of an older object is left out of the younger one, with a
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(
-      objectOf('ns/younger', {
+      makeObject('ns/younger', {
         createdMs: 2,
         rules: [{ key: 'k', value: 'x', requestsPerUnit: 1 }, { key: 'own' }],
       }),
-      objectOf('ns/older', { createdMs: 1, rules: [{ key: 'k', value: 'x' }, { key: 'k' }] }),
+      makeObject('ns/older', { createdMs: 1, rules: [{ key: 'k', value: 'x' }, { key: 'k' }] }),
     ),
   );
-  t.strictSame(limitsOf(snapshot), ['shop.k 10', 'shop.k_x 10', 'shop.own 10']);
+  t.strictSame(getLimits(snapshot), ['shop.k 10', 'shop.k_x 10', 'shop.own 10']);
   t.match(catalog.results.get('ns/older')?.accepted, { status: 'True' });
   t.match(catalog.results.get('ns/younger'), {
     inForce: 1,
@@ -176,11 +176,11 @@ t.test('key with an underscore collides with an equal key and value, as in limit
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(
-      objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a', value: 'b' }] }),
-      objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'a_b', requestsPerUnit: 1 }] }),
+      makeObject('ns/older', { createdMs: 1, rules: [{ key: 'a', value: 'b' }] }),
+      makeObject('ns/younger', { createdMs: 2, rules: [{ key: 'a_b', requestsPerUnit: 1 }] }),
     ),
   );
-  t.strictSame(limitsOf(snapshot), ['shop.a_b 10']);
+  t.strictSame(getLimits(snapshot), ['shop.a_b 10']);
   const younger = catalog.results.get('ns/younger');
   t.match(younger?.accepted, { reason: 'DuplicateKey', message: /nothing of this object is in force/ });
   t.equal(younger?.inForce, undefined);
@@ -190,26 +190,26 @@ t.test('edit of an older object takes from a younger one only the rules that it 
   const catalog = makeCatalog();
   catalog.apply(
     replaced(
-      objectOf('ns/older', { createdMs: 1, rules: [{ key: 'a' }] }),
-      objectOf('ns/younger', { createdMs: 2, rules: [{ key: 'b' }, { key: 'c' }] }),
+      makeObject('ns/older', { createdMs: 1, rules: [{ key: 'a' }] }),
+      makeObject('ns/younger', { createdMs: 2, rules: [{ key: 'b' }, { key: 'c' }] }),
     ),
   );
   const { snapshot, results } = catalog.apply(
     changed(
-      objectOf('ns/older', {
+      makeObject('ns/older', {
         createdMs: 1,
         generation: 2,
         rules: [{ key: 'a' }, { key: 'b', requestsPerUnit: 5 }],
       }),
     ),
   );
-  t.strictSame(limitsOf(snapshot), ['shop.a 10', 'shop.b 5', 'shop.c 10']);
+  t.strictSame(getLimits(snapshot), ['shop.a 10', 'shop.b 5', 'shop.c 10']);
   t.strictSame(
     results.map(({ id, accepted }) => `${id} ${accepted.reason}`),
     ['ns/older Accepted', 'ns/younger DuplicateKey'],
   );
   const freed = catalog.apply(deleted('ns/older'));
-  t.strictSame(limitsOf(freed.snapshot), ['shop.b 10', 'shop.c 10']);
+  t.strictSame(getLimits(freed.snapshot), ['shop.b 10', 'shop.c 10']);
   t.match(freed.results, [{ id: 'ns/younger', accepted: { status: 'True' } }]);
 });
 
@@ -217,17 +217,17 @@ t.test('domain belongs to the namespace of its oldest object, and others get a m
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
     replaced(
-      objectOf('b/late', { createdMs: 2, rules: [{ key: 'late' }] }),
-      objectOf('a/first', { createdMs: 1, rules: [{ key: 'first' }] }),
-      objectOf('a/third', { createdMs: 3, rules: [{ key: 'third' }] }),
+      makeObject('b/late', { createdMs: 2, rules: [{ key: 'late' }] }),
+      makeObject('a/first', { createdMs: 1, rules: [{ key: 'first' }] }),
+      makeObject('a/third', { createdMs: 3, rules: [{ key: 'third' }] }),
     ),
   );
-  t.strictSame(limitsOf(snapshot), ['shop.first 10', 'shop.third 10']);
+  t.strictSame(getLimits(snapshot), ['shop.first 10', 'shop.third 10']);
   const late = catalog.results.get('b/late');
   t.match(late, { rules: 0, accepted: { status: 'False', reason: 'DomainConflict' } });
   t.match(late?.accepted.message, /domain 'shop' belongs to namespace 'a', whose object a\/first is older/);
   const { snapshot: next } = catalog.apply(deleted('a/first'));
-  t.strictSame(limitsOf(next), ['shop.late 10'], 'the next oldest takes over');
+  t.strictSame(getLimits(next), ['shop.late 10'], 'the next oldest takes over');
   t.match(catalog.results.get('b/late')?.accepted, { status: 'True' });
   t.match(catalog.results.get('a/third')?.accepted, {
     reason: 'DomainConflict',
@@ -237,7 +237,7 @@ t.test('domain belongs to the namespace of its oldest object, and others get a m
 
 t.test('equal age is decided by the order of the source', async (t) => {
   const catalog = makeCatalog();
-  catalog.apply(replaced(objectOf('b/x'), objectOf('a/x')));
+  catalog.apply(replaced(makeObject('b/x'), makeObject('a/x')));
   t.equal(catalog.results.get('a/x')?.accepted.reason, 'Accepted');
   t.match(catalog.results.get('b/x')?.accepted, {
     reason: 'DomainConflict',
@@ -247,7 +247,9 @@ t.test('equal age is decided by the order of the source', async (t) => {
 
 t.test('message names the file of an object', async (t) => {
   const catalog = makeCatalog();
-  catalog.apply(replaced(objectOf('ns/a', { label: 'a.yaml#1' }), objectOf('ns/b', { label: 'a.yaml#2' })));
+  catalog.apply(
+    replaced(makeObject('ns/a', { label: 'a.yaml#1' }), makeObject('ns/b', { label: 'a.yaml#2' })),
+  );
   t.match(
     catalog.results.get('ns/b')?.accepted.message,
     /\n'k' is already in ns\/a \(a\.yaml#1\), which comes first$/,
@@ -258,14 +260,14 @@ t.test('invalid edit of an object without rules in force says so', async (t) => 
   const catalog = makeCatalog();
   catalog.apply(
     replaced(
-      objectOf('a/1', { createdMs: 1 }),
-      objectOf('a/2', { createdMs: 2, rules: [{ key: 'k' }, { key: 'l' }] }),
-      objectOf('b/1', { createdMs: 3 }),
+      makeObject('a/1', { createdMs: 1 }),
+      makeObject('a/2', { createdMs: 2, rules: [{ key: 'k' }, { key: 'l' }] }),
+      makeObject('b/1', { createdMs: 3 }),
     ),
   );
   catalog.apply(
-    changed(objectOf('a/2', { createdMs: 2, generation: 2, spec: badSpec })),
-    changed(objectOf('b/1', { createdMs: 3, generation: 2, spec: badSpec })),
+    changed(makeObject('a/2', { createdMs: 2, generation: 2, spec: badSpec })),
+    changed(makeObject('b/1', { createdMs: 3, generation: 2, spec: badSpec })),
   );
   t.match(catalog.results.get('a/2'), {
     inForce: 1,
@@ -287,9 +289,9 @@ t.test('invalid edit of an object without rules in force says so', async (t) => 
 t.test('object that was never valid owns no domain', async (t) => {
   const catalog = makeCatalog();
   const { snapshot } = catalog.apply(
-    replaced(objectOf('a/bad', { createdMs: 1, spec: badSpec }), objectOf('b/good', { createdMs: 2 })),
+    replaced(makeObject('a/bad', { createdMs: 1, spec: badSpec }), makeObject('b/good', { createdMs: 2 })),
   );
-  t.strictSame(limitsOf(snapshot), ['shop.k 10']);
+  t.strictSame(getLimits(snapshot), ['shop.k 10']);
 });
 
 t.test('warnings are reported for an object that is alone in its domain', async (t) => {
@@ -300,26 +302,26 @@ t.test('warnings are reported for an object that is alone in its domain', async 
       { key: 'k', rateLimit: { unit: 'Hour', requestsPerUnit: 1, replaces: [{ name: 'missing' }] } },
     ],
   };
-  catalog.apply(replaced(objectOf('ns/a', { spec })));
+  catalog.apply(replaced(makeObject('ns/a', { spec })));
   t.match(catalog.results.get('ns/a')?.accepted, {
     status: 'True',
     message: /to be checked:\n.*replaces 'missing'/,
   });
-  catalog.apply(changed(objectOf('ns/b', { rules: [{ key: 'other' }] })));
+  catalog.apply(changed(makeObject('ns/b', { rules: [{ key: 'other' }] })));
   t.equal(catalog.results.get('ns/a')?.accepted.message, "1 limit for domain 'shop'");
 });
 
 t.test('published snapshot does not change', async (t) => {
   const catalog = makeCatalog();
-  const { snapshot } = catalog.apply(replaced(objectOf('ns/a', { domain: 'a' })));
-  catalog.apply(changed(objectOf('ns/b', { domain: 'b' })), deleted('ns/a'));
+  const { snapshot } = catalog.apply(replaced(makeObject('ns/a', { domain: 'a' })));
+  catalog.apply(changed(makeObject('ns/b', { domain: 'b' })), deleted('ns/a'));
   t.strictSame([...snapshot.resources.keys()], ['a']);
 });
 
 t.test('status write changes nothing', async (t) => {
   const catalog = makeCatalog();
-  const { snapshot } = catalog.apply(replaced(objectOf('ns/a')));
-  const next = catalog.apply(changed(objectOf('ns/a')));
+  const { snapshot } = catalog.apply(replaced(makeObject('ns/a')));
+  const next = catalog.apply(changed(makeObject('ns/a')));
   t.equal(next.snapshot, snapshot);
   t.strictSame(next.results, []);
 });

@@ -2,15 +2,15 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { PendingEvents } from '../../src/catalog/pipeline.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
-import { limiterOf } from '../support/limiters.ts';
-import { objectOf } from '../support/manifests.ts';
+import { makeLimiter } from '../support/limiters.ts';
+import { makeObject } from '../support/manifests.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
 /** As in production. */
 const inSlices = { sliceMs: 5 };
 
 const many = (count: number) =>
-  Array.from({ length: count }, (_, i) => objectOf(`ns/o${i}`, { domain: `d${i}` }));
+  Array.from({ length: count }, (_, i) => makeObject(`ns/o${i}`, { domain: `d${i}` }));
 
 t.test('event loop is not blocked while 10,000 objects are applied', async (t) => {
   const { tell, settle, store } = await startPipeline(t, inSlices);
@@ -41,7 +41,7 @@ t.test('changes during a long status report are reported right after it', async 
   const { tell, settle, written, limiters, time, pipeline } = await startPipeline(t, inSlices);
   tell(replaced(...many(10_000)));
   await settle();
-  limiters.put(limiterOf('1', { accepted: new Map() }));
+  limiters.put(makeLimiter('1', { accepted: new Map() }));
   time.advance(100);
   await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
   t.ok(
@@ -67,7 +67,7 @@ t.test('edit among many objects computes one domain and reuses the other resourc
   tell(replaced(...many(500)));
   await settle();
   const before = store.current();
-  tell(changed(objectOf('ns/o7', { domain: 'd7', generation: 2, rules: [{ key: 'other' }] })));
+  tell(changed(makeObject('ns/o7', { domain: 'd7', generation: 2, rules: [{ key: 'other' }] })));
   await settle();
   const after = store.current();
   const different = [...(after?.resources ?? [])].filter(
@@ -84,7 +84,7 @@ t.test('events during a batch are not lost', async (t) => {
   const { tell, settle, store, time } = await startPipeline(t, inSlices);
   tell(replaced(...many(3_000)));
   time.advance(5);
-  tell(changed(objectOf('ns/late', { domain: 'late' })));
+  tell(changed(makeObject('ns/late', { domain: 'late' })));
   await settle();
   await settle();
   t.ok(store.current()?.resources.has('late'));
@@ -93,9 +93,9 @@ t.test('events during a batch are not lost', async (t) => {
 
 t.test('only the last event of an object counts, and a list replaces earlier events', async (t) => {
   const pending = new PendingEvents();
-  const list = replaced(objectOf('ns/a'));
-  const last = changed(objectOf('ns/a', { generation: 3 }));
-  for (const event of [deleted('ns/x'), list, changed(objectOf('ns/a', { generation: 2 })), last])
+  const list = replaced(makeObject('ns/a'));
+  const last = changed(makeObject('ns/a', { generation: 3 }));
+  for (const event of [deleted('ns/x'), list, changed(makeObject('ns/a', { generation: 2 })), last])
     pending.add(event);
   t.strictSame(pending.take(), [list, last]);
   t.ok(pending.isEmpty);
@@ -103,8 +103,8 @@ t.test('only the last event of an object counts, and a list replaces earlier eve
 
 t.test('events that are put back are older than those added since', async (t) => {
   const pending = new PendingEvents();
-  pending.add(changed(objectOf('ns/a')));
-  pending.add(changed(objectOf('ns/b')));
+  pending.add(changed(makeObject('ns/a')));
+  pending.add(changed(makeObject('ns/b')));
   const taken = pending.take();
   pending.add(deleted('ns/b'));
   pending.putBack(taken);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { ConfigObject, SourceEvent } from '../../src/sources/source.ts';
-import { changed, deleted, limitsOf, makeCatalog, replaced } from '../support/catalogs.ts';
-import { badSpec, objectOf, type TestRule } from '../support/manifests.ts';
+import { changed, deleted, getLimits, makeCatalog, replaced } from '../support/catalogs.ts';
+import { badSpec, makeObject, type TestRule } from '../support/manifests.ts';
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';
 
 const ids = ['a/1', 'a/2', 'a/3', 'b/1', 'b/2', 'c/1'] as const;
@@ -11,12 +11,12 @@ const keys = ['k', 'l', 'm'] as const;
  * The life of one object: versions that are good, bad, of another domain, colliding; sometimes its
  * end and another life.
  */
-function historyOf(id: string, random: SeededRandom): SourceEvent[] {
+function makeHistory(id: string, random: SeededRandom): SourceEvent[] {
   const events: SourceEvent[] = [];
   for (let generation = 1; generation <= 1 + random.below(4); generation += 1) {
     if (generation > 1 && random.below(5) === 0) events.push(deleted(id));
     const uid = `${id}#${events.filter(({ type }) => type === 'deleted').length}`;
-    events.push(changed(versionOf(id, { random, generation, uid })));
+    events.push(changed(getVersion(id, { random, generation, uid })));
   }
   if (random.below(6) === 0) events.push(deleted(id));
   return events;
@@ -28,14 +28,14 @@ interface Version {
   readonly uid: string;
 }
 
-function versionOf(id: string, { random, generation, uid }: Version): ConfigObject {
+function getVersion(id: string, { random, generation, uid }: Version): ConfigObject {
   const createdMs = id.charCodeAt(0) === 97 ? Number(id.slice(2)) : 2;
-  if (random.below(4) === 0) return objectOf(id, { spec: badSpec, createdMs, generation, uid });
+  if (random.below(4) === 0) return makeObject(id, { spec: badSpec, createdMs, generation, uid });
   const rules: TestRule[] = random
     .shuffle(keys)
     .slice(0, 1 + random.below(keys.length))
     .map((key) => ({ key, requestsPerUnit: 1 + random.below(9) }));
-  return objectOf(id, { domain: random.pick(['shop', 'web']), rules, createdMs, generation, uid });
+  return makeObject(id, { domain: random.pick(['shop', 'web']), rules, createdMs, generation, uid });
 }
 
 /**
@@ -54,7 +54,7 @@ function interleave(histories: readonly (readonly SourceEvent[])[], random: Seed
 t.test('result does not depend on the order of events of different objects', async (t) => {
   for (let seed = 1; seed <= 150; seed += 1) {
     const random = seededRandom(seed);
-    const histories = ids.map((id) => historyOf(id, random));
+    const histories = ids.map((id) => makeHistory(id, random));
     const outcomes = Array.from({ length: 3 }, () => {
       const catalog = makeCatalog();
       let last = catalog.apply(replaced());
@@ -64,7 +64,7 @@ t.test('result does not depend on the order of events of different objects', asy
       const results = [...catalog.results].sort(([a], [b]) => (a < b ? -1 : 1));
       return {
         version: last.snapshot.version,
-        limits: limitsOf(last.snapshot),
+        limits: getLimits(last.snapshot),
         results,
         rules: catalog.rules,
       };
@@ -82,7 +82,7 @@ t.test('result does not depend on the order of events of different objects', asy
 t.test('replica that starts late has the same result when nothing is invalid', async (t) => {
   for (let seed = 1; seed <= 100; seed += 1) {
     const random = seededRandom(seed);
-    const histories = ids.map((id) => historyOf(id, random).filter((event) => !isBad(event)));
+    const histories = ids.map((id) => makeHistory(id, random).filter((event) => !isBad(event)));
     const early = makeCatalog();
     let last = early.apply(replaced());
     for (const event of interleave(histories, random)) last = early.apply(event);

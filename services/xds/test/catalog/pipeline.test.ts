@@ -2,22 +2,22 @@ import { compareText } from '@tollgate/kit/text';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import type { SnapshotStore } from '../../src/catalog/snapshot.ts';
-import { changed, deleted, limitsOf, replaced } from '../support/catalogs.ts';
-import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
-import { badSpec, objectOf } from '../support/manifests.ts';
+import { changed, deleted, getLimits, replaced } from '../support/catalogs.ts';
+import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
+import { badSpec, makeObject } from '../support/manifests.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
 /** Versions of all that is served. */
-const acceptedOf = (store: SnapshotStore): ReadonlyMap<string, string> =>
+const getAccepted = (store: SnapshotStore): ReadonlyMap<string, string> =>
   new Map([...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]));
 
 t.test('nothing is served before the source has synced', async (t) => {
   const { tell, settle, store, pipeline } = await startPipeline(t);
   t.match(pipeline.notReadyReason(), /the source has not synced/);
-  tell(changed(objectOf('ns/a')));
+  tell(changed(makeObject('ns/a')));
   await settle();
   t.equal(store.current(), undefined);
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['shop']);
   t.equal(pipeline.notReadyReason(), undefined);
@@ -31,7 +31,7 @@ t.test('burst of changes becomes one snapshot with the last state', async (t) =>
   for (let i = 1; i <= 1_000; i += 1)
     tell(
       changed(
-        objectOf(`ns/${i % 50}`, {
+        makeObject(`ns/${i % 50}`, {
           domain: `d${i % 50}`,
           generation: i,
           rules: [{ key: 'k', requestsPerUnit: i }],
@@ -42,23 +42,23 @@ t.test('burst of changes becomes one snapshot with the last state', async (t) =>
   t.equal(served.length, 2, 'the empty one and that of the burst');
   const snapshot = store.current();
   t.strictSame(
-    snapshot && limitsOf(snapshot),
+    snapshot && getLimits(snapshot),
     Array.from({ length: 50 }, (_, i) => `d${i}.k ${950 + (i === 0 ? 50 : i)}`).sort(compareText),
   );
 });
 
 t.test('change without effect makes no snapshot', async (t) => {
   const { tell, settle, served } = await startPipeline(t);
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
-  tell(changed(objectOf('ns/b', { spec: badSpec })), changed(objectOf('ns/c')), deleted('ns/c'));
+  tell(changed(makeObject('ns/b', { spec: badSpec })), changed(makeObject('ns/c')), deleted('ns/c'));
   await settle();
   t.equal(served.length, 1);
 });
 
 t.test('status is written only when it changes', async (t) => {
   const { tell, settle, written, limiters, forgotten, store } = await startPipeline(t);
-  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  tell(replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
   t.strictSame(
     written.splice(0).map(({ id, accepted, programmed }) => `${id} ${accepted.reason} ${programmed.reason}`),
@@ -68,13 +68,13 @@ t.test('status is written only when it changes', async (t) => {
   const accepted = new Map(
     [...(snapshot?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
   );
-  limiters.put(limiterOf('1', { accepted }));
+  limiters.put(makeLimiter('1', { accepted }));
   await settle();
   t.match(written.splice(0), [
     { id: 'ns/b', limiters: { connected: 1, acknowledged: 0 } },
     { id: 'ns/a', limiters: { connected: 1, acknowledged: 1 }, programmed: { reason: 'Acknowledged' } },
   ]);
-  limiters.put(limiterOf('1', { accepted, connectedMs: 7 }));
+  limiters.put(makeLimiter('1', { accepted, connectedMs: 7 }));
   await settle();
   t.strictSame(written, [], 'nothing of a limiter that says nothing new');
   tell(deleted('ns/b'));
@@ -85,18 +85,18 @@ t.test('status is written only when it changes', async (t) => {
 
 t.test('limiter that reconnects causes no status write', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   const resources = [...(store.current()?.resources.values() ?? [])];
   const accepted = new Map(resources.map(({ name, version }) => [name, version]));
-  limiters.put(limiterOf('1', { nodeId: 'one', accepted }));
+  limiters.put(makeLimiter('1', { nodeId: 'one', accepted }));
   time.advance(100);
   written.splice(0);
   limiters.remove('1');
   time.advance(100);
   time.advance(5_000);
-  limiters.put(limiterOf('2', { nodeId: 'one' }));
-  limiters.put(limiterOf('2', { nodeId: 'one', accepted }));
+  limiters.put(makeLimiter('2', { nodeId: 'one' }));
+  limiters.put(makeLimiter('2', { nodeId: 'one', accepted }));
   time.advance(100);
   t.strictSame(written, []);
   limiters.remove('2');
@@ -110,12 +110,12 @@ t.test('limiter that reconnects causes no status write', async (t) => {
 
 t.test('rejection is in the status of the object whose domain it names', async (t) => {
   const { tell, settle, limiters, store, pipeline } = await startPipeline(t);
-  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
+  tell(replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b' })));
   await settle();
   const refused = new Map(
     [...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
   );
-  limiters.put(limiterOf('1', { rejection: rejectionOf(refused, 'b: no') }));
+  limiters.put(makeLimiter('1', { rejection: makeRejection(refused, 'b: no') }));
   await settle();
   const { statuses } = pipeline.state();
   t.match(statuses.get('ns/b')?.programmed, {
@@ -127,15 +127,15 @@ t.test('rejection is in the status of the object whose domain it names', async (
 
 t.test('simultaneous acknowledgements cause one report', async (t) => {
   const { tell, settle, limiters, time } = await startPipeline(t);
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
-  for (let i = 0; i < 500; i += 1) limiters.put(limiterOf(`${i}`, { accepted: versions({ shop: '1' }) }));
+  for (let i = 0; i < 500; i += 1) limiters.put(makeLimiter(`${i}`, { accepted: versions({ shop: '1' }) }));
   t.equal(time.waiting, 1);
 });
 
 t.test('empty set is served with a warning when allowed', async (t) => {
   const { tell, settle, store, lines } = await startPipeline(t);
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   tell(deleted('ns/a'));
   await settle();
@@ -152,7 +152,7 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   await settle();
   t.equal(store.current(), undefined, 'limiters of an earlier process receive nothing, either');
   t.match(pipeline.notReadyReason(), /XDS_ALLOW_EMPTY=false/);
-  tell(changed(objectOf('ns/a')));
+  tell(changed(makeObject('ns/a')));
   await settle();
   t.equal(pipeline.notReadyReason(), undefined);
   const before = store.current();
@@ -164,7 +164,7 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
   t.match(await registry.metrics(), /tollgate_xds_empty_set_held_back 1/);
   t.match(await registry.metrics(), /tollgate_xds_rules 1\n/, 'limiters have it still');
   t.equal(pipeline.state().rules, 1);
-  tell(changed(objectOf('ns/b', { domain: 'b' })));
+  tell(changed(makeObject('ns/b', { domain: 'b' })));
   await settle();
   t.strictSame([...(store.current()?.resources.keys() ?? [])], ['b']);
   t.notOk(pipeline.state().emptyHeldBack);
@@ -172,7 +172,7 @@ t.test('with allowEmpty false limiters keep their last set until there is a rule
 
 t.test('failed batch is retried with the changes since', async (t) => {
   const { tell, settle, time, store, lines } = await startPipeline(t);
-  const objects = [objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })];
+  const objects = [makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b' })];
   let failures = 1;
   tell({
     type: 'replaced',
@@ -196,10 +196,10 @@ t.test('metrics count objects by reason, domains, rules and events', async (t) =
   const { tell, settle, registry } = await startPipeline(t);
   tell(
     replaced(
-      objectOf('a/1', { createdMs: 1 }),
-      objectOf('a/2', { createdMs: 2 }),
-      objectOf('b/1', { createdMs: 3 }),
-      objectOf('c/1', { spec: badSpec }),
+      makeObject('a/1', { createdMs: 1 }),
+      makeObject('a/2', { createdMs: 2 }),
+      makeObject('b/1', { createdMs: 3 }),
+      makeObject('c/1', { spec: badSpec }),
     ),
   );
   await settle();
@@ -220,7 +220,7 @@ t.test('metrics count objects by reason, domains, rules and events', async (t) =
 
 t.test('object that is not accepted is logged once with its file until it changes', async (t) => {
   const { tell, settle, lines } = await startPipeline(t);
-  const bad = objectOf('ns/a', { spec: badSpec, label: 'config/api.yaml#2' });
+  const bad = makeObject('ns/a', { spec: badSpec, label: 'config/api.yaml#2' });
   tell(replaced(bad));
   await settle();
   tell(replaced(bad));
@@ -236,7 +236,7 @@ t.test('object that is not accepted is logged once with its file until it change
     },
   ]);
   t.equal(logged.length, 1);
-  tell(changed(objectOf('ns/a', { generation: 2 })));
+  tell(changed(makeObject('ns/a', { generation: 2 })));
   await settle();
   t.match(
     lines.find((line) => line['@message'] === 'object accepted again'),
@@ -260,21 +260,21 @@ t.test('source problem is logged once and shown while it lasts', async (t) => {
 
 t.test('closed pipeline ignores events', async (t) => {
   const { tell, pipeline, limiters, time, store } = await startPipeline(t);
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await pipeline.close();
-  limiters.put(limiterOf('1', { accepted: versions({ shop: '1' }) }));
-  tell(changed(objectOf('ns/b')));
+  limiters.put(makeLimiter('1', { accepted: versions({ shop: '1' }) }));
+  tell(changed(makeObject('ns/b')));
   t.equal(time.waiting, 0);
   t.equal(store.current(), undefined);
 });
 
 t.test('lower number of limiters is reported at once without a settle time', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
-  tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  tell(replaced(makeObject('ns/a'), makeObject('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
   t.strictSame(written, [], 'a process that has just started has seen no limiter');
-  const accepted = acceptedOf(store);
-  for (const id of ['1', '2', '3']) limiters.put(limiterOf(id, { accepted }));
+  const accepted = getAccepted(store);
+  for (const id of ['1', '2', '3']) limiters.put(makeLimiter(id, { accepted }));
   time.advance(100);
   t.match(written.splice(0), [{ limiters: { connected: 3 } }, { programmed: { reason: 'Acknowledged' } }]);
   limiters.remove('1');
@@ -286,14 +286,14 @@ t.test('lower number of limiters is reported at once without a settle time', asy
   time.advance(4_900);
   time.advance(100);
   t.strictSame(written, [], 'there were two a moment ago');
-  limiters.put(limiterOf('4', { accepted }));
+  limiters.put(makeLimiter('4', { accepted }));
   time.advance(100);
   t.match(written.splice(0), [
     { id: 'ns/b', limiters: { connected: 2 } },
     { id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } },
   ]);
   limiters.remove('3');
-  limiters.put(limiterOf('4', { rejection: rejectionOf(accepted, 'no') }));
+  limiters.put(makeLimiter('4', { rejection: makeRejection(accepted, 'no') }));
   time.advance(100);
   t.match(
     written.splice(0),
@@ -304,24 +304,26 @@ t.test('lower number of limiters is reported at once without a settle time', asy
 
 t.test('edit is reported at once while limiters are away', async (t) => {
   const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
-  tell(replaced(objectOf('ns/a', { domain: 'a' }), objectOf('ns/b', { domain: 'b' })));
+  tell(replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b' })));
   await settle();
-  for (const id of ['1', '2', '3']) limiters.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  for (const id of ['1', '2', '3']) limiters.put(makeLimiter(id, { accepted: getAccepted(store) }));
   time.advance(100);
   written.splice(0);
   limiters.remove('3');
   time.advance(100);
-  tell(changed(objectOf('ns/a', { domain: 'a', generation: 2, rules: [{ key: 'k', requestsPerUnit: 9 }] })));
+  tell(
+    changed(makeObject('ns/a', { domain: 'a', generation: 2, rules: [{ key: 'k', requestsPerUnit: 9 }] })),
+  );
   await settle();
   t.match(written.splice(0), [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 0 } }]);
-  for (const id of ['1', '2']) limiters.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  for (const id of ['1', '2']) limiters.put(makeLimiter(id, { accepted: getAccepted(store) }));
   time.advance(100);
   t.match(written, [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } }]);
 });
 
 t.test('absence of limiters is reported after a while', async (t) => {
   const { tell, settle, written, time } = await startPipeline(t, { settleMs: 15_000 });
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   time.advance(15_000);
   time.advance(100);
@@ -334,10 +336,10 @@ t.test('limiters of other replicas count like own ones', async (t) => {
       settleMs: 15_000,
       hasReplicas: true,
     });
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
   const version = store.current()?.version ?? '';
-  limiters.put(limiterOf('1', { accepted: acceptedOf(store), acceptedVersion: version }));
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store), acceptedVersion: version }));
   time.advance(100);
   t.match(published(), { snapshot: version, groups: [{ count: 1, accepted: version }] });
   t.strictSame(written, [], 'the first number is that of all replicas');
@@ -360,7 +362,7 @@ t.test('limiter that moves between replicas causes no status write', async (t) =
     settleMs: 15_000,
     hasReplicas: true,
   });
-  tell(replaced(objectOf('ns/a'), objectOf('ns/b', { domain: 'b', spec: badSpec })));
+  tell(replaced(makeObject('ns/a'), makeObject('ns/b', { domain: 'b', spec: badSpec })));
   await settle();
   const version = store.current()?.version ?? '';
   const elsewhere = (count: number): void =>
@@ -371,7 +373,7 @@ t.test('limiter that moves between replicas causes no status write', async (t) =
         report: { snapshot: version, groups: [{ count, accepted: version }] },
       },
     ]);
-  for (const id of ['1', '2']) limiters.put(limiterOf(id, { accepted: acceptedOf(store) }));
+  for (const id of ['1', '2']) limiters.put(makeLimiter(id, { accepted: getAccepted(store) }));
   elsewhere(1);
   time.advance(100);
   t.equal(written.splice(0).length, 2);
@@ -396,9 +398,9 @@ t.test('without reports of other replicas own limiters are reported after a dela
     settleMs: 15_000,
     hasReplicas: true,
   });
-  tell(replaced(objectOf('ns/a')));
+  tell(replaced(makeObject('ns/a')));
   await settle();
-  limiters.put(limiterOf('1', { accepted: acceptedOf(store) }));
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store) }));
   time.advance(14_900);
   t.strictSame(written, []);
   time.advance(100);
@@ -413,7 +415,7 @@ t.test('domain whose reservation ends is served without another event', async (t
     domainGraceMs: graceMs,
     nowMs: () => now,
   });
-  tell(replaced(objectOf('a/x', { createdMs: 1 }), objectOf('b/x', { createdMs: 2 })));
+  tell(replaced(makeObject('a/x', { createdMs: 1 }), makeObject('b/x', { createdMs: 2 })));
   await settle();
   now = 60_000;
   tell(deleted('a/x'));

@@ -36,15 +36,15 @@ t.test('metadata key __proto__ is an ordinary key', async (t) => {
 });
 
 t.test('version has 32 digits and depends on the content', async (t) => {
-  const versionOf = (document: RuleDocument) => {
+  const getVersion = (document: RuleDocument) => {
     const builder = new SnapshotBuilder();
     builder.put('d', document);
     return builder.build().resources.get('d')?.version;
   };
-  const one = versionOf(withMetadata('{"a":1}'));
+  const one = getVersion(withMetadata('{"a":1}'));
   t.match(one, /^[0-9a-f]{32}$/);
-  t.not(one, versionOf(withMetadata('{"a":2}')));
-  t.equal(one, versionOf(withMetadata('{"a":1}')));
+  t.not(one, getVersion(withMetadata('{"a":2}')));
+  t.equal(one, getVersion(withMetadata('{"a":1}')));
 });
 
 t.test('type URL is that of the message', async (t) => {

@@ -9,7 +9,7 @@ import { limiterUri, SecretCertificates } from '../../src/certificates/certifica
 import { readSecret } from '../../src/certificates/secrets.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { connectAds } from '../support/ads-client.ts';
-import { clientOf, deployFile } from '../support/cluster.ts';
+import { connectApi, deployFile } from '../support/cluster.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
@@ -54,8 +54,8 @@ kubeSuite(
     await kube.kubectl(['create', 'namespace', namespace]);
     await kube.kubectl(['create', 'namespace', 'shop']);
     await kube.apply(deployFile('rbac.yaml'));
-    const api = await clientOf(kube, server);
-    const admin = await clientOf(kube);
+    const api = await connectApi(kube, server);
+    const admin = await connectApi(kube);
     t.teardown(() => {
       api.close();
       admin.close();

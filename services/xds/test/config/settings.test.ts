@@ -2,40 +2,40 @@ import { formatSettingProblems } from '@tollgate/kit/settings';
 import t from 'tap';
 import { getSourceName, readSettings, type Settings, toAdsListenOptions } from '../../src/config/settings.ts';
 
-function settingsOf(env: Record<string, string>): Settings {
+function parseEnv(env: Record<string, string>): Settings {
   const read = readSettings(env);
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
   return read.settings;
 }
 
-function problemsOf(env: Record<string, string>): readonly string[] {
+function getProblems(env: Record<string, string>): readonly string[] {
   const read = readSettings(env);
   return read.ok ? [] : read.problems.map(({ variable, expected }) => `${variable}: ${expected}`);
 }
 
 t.test('source is the cluster in a pod and a folder elsewhere, unless set', async (t) => {
-  t.equal(getSourceName(settingsOf({ XDS_FOLDER: '/m' })), 'folder');
-  t.equal(getSourceName(settingsOf({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })), 'kubernetes');
-  t.equal(getSourceName(settingsOf({ XDS_SOURCE: 'kubernetes' })), 'kubernetes');
+  t.equal(getSourceName(parseEnv({ XDS_FOLDER: '/m' })), 'folder');
+  t.equal(getSourceName(parseEnv({ KUBERNETES_SERVICE_HOST: '10.0.0.1' })), 'kubernetes');
+  t.equal(getSourceName(parseEnv({ XDS_SOURCE: 'kubernetes' })), 'kubernetes');
   const inPod = { XDS_SOURCE: 'folder', XDS_FOLDER: '/m', KUBERNETES_SERVICE_HOST: '10.0.0.1' };
-  t.equal(getSourceName(settingsOf(inPod)), 'folder');
+  t.equal(getSourceName(parseEnv(inPod)), 'folder');
 });
 
 t.test('folder source requires a folder', async (t) => {
-  t.match(problemsOf({}), [/^XDS_FOLDER: a directory of manifests, because XDS_SOURCE is auto/]);
-  t.match(problemsOf({ XDS_SOURCE: 'folder', KUBERNETES_SERVICE_HOST: 'x' }), [
+  t.match(getProblems({}), [/^XDS_FOLDER: a directory of manifests, because XDS_SOURCE is auto/]);
+  t.match(getProblems({ XDS_SOURCE: 'folder', KUBERNETES_SERVICE_HOST: 'x' }), [
     /because XDS_SOURCE is folder/,
   ]);
 });
 
 t.test('TLS files are required together', async (t) => {
   const env = { XDS_FOLDER: '/m' };
-  t.match(problemsOf({ ...env, XDS_GRPC_TLS_CERT: '/c' }), [/^XDS_GRPC_TLS_KEY: a PEM file/]);
-  t.match(problemsOf({ ...env, XDS_GRPC_TLS_KEY: '/k' }), [/^XDS_GRPC_TLS_CERT: a PEM file/]);
-  t.match(problemsOf({ ...env, XDS_GRPC_CLIENT_CACERT: '/ca' }), [
+  t.match(getProblems({ ...env, XDS_GRPC_TLS_CERT: '/c' }), [/^XDS_GRPC_TLS_KEY: a PEM file/]);
+  t.match(getProblems({ ...env, XDS_GRPC_TLS_KEY: '/k' }), [/^XDS_GRPC_TLS_CERT: a PEM file/]);
+  t.match(getProblems({ ...env, XDS_GRPC_CLIENT_CACERT: '/ca' }), [
     /^XDS_GRPC_TLS_CERT: .*XDS_GRPC_CLIENT_CACERT/,
   ]);
-  t.match(problemsOf({ ...env, XDS_GRPC_CLIENT_SAN: 'a.b' }), [
+  t.match(getProblems({ ...env, XDS_GRPC_CLIENT_SAN: 'a.b' }), [
     /^XDS_GRPC_CLIENT_CACERT: .*XDS_GRPC_CLIENT_SAN/,
   ]);
 });
@@ -45,13 +45,13 @@ t.test('Lease times that allow two holders are refused', async (t) => {
   const expected = [
     /^XDS_LEASE_RENEW_DEADLINE: more than XDS_LEASE_RETRY_PERIOD and less than XDS_LEASE_DURATION/,
   ];
-  t.match(problemsOf({ ...env, XDS_LEASE_DURATION: '10s' }), expected);
-  t.match(problemsOf({ ...env, XDS_LEASE_RETRY_PERIOD: '10s' }), expected);
-  t.strictSame(problemsOf({ ...env, XDS_LEASE_DURATION: '11s', XDS_LEASE_RETRY_PERIOD: '9s' }), []);
+  t.match(getProblems({ ...env, XDS_LEASE_DURATION: '10s' }), expected);
+  t.match(getProblems({ ...env, XDS_LEASE_RETRY_PERIOD: '10s' }), expected);
+  t.strictSame(getProblems({ ...env, XDS_LEASE_DURATION: '11s', XDS_LEASE_RETRY_PERIOD: '9s' }), []);
 });
 
 t.test('default ports are those that limiters and probes expect', async (t) => {
-  t.match(settingsOf({ XDS_FOLDER: '/m' }), {
+  t.match(parseEnv({ XDS_FOLDER: '/m' }), {
     grpcPort: 18_000,
     adminPort: 8090,
     debounceMs: 5,
@@ -61,7 +61,7 @@ t.test('default ports are those that limiters and probes expect', async (t) => {
 });
 
 t.test('connection settings apply to the ADS server', async (t) => {
-  const settings = settingsOf({
+  const settings = parseEnv({
     XDS_FOLDER: '/m',
     XDS_GRPC_HOST: '::',
     XDS_GRPC_PLAINTEXT: 'true',
@@ -83,13 +83,13 @@ t.test('connection settings apply to the ADS server', async (t) => {
 });
 
 t.test('without TLS, ADS is served on loopback only unless plaintext is set', async (t) => {
-  const address = (env: Record<string, string>) => toAdsListenOptions(settingsOf(env)).address;
+  const address = (env: Record<string, string>) => toAdsListenOptions(parseEnv(env)).address;
   const folder = { XDS_FOLDER: '/m' };
   t.equal(address(folder), '127.0.0.1:18000');
   t.equal(address({ ...folder, XDS_GRPC_HOST: 'localhost' }), 'localhost:18000');
   t.equal(address({ ...folder, XDS_GRPC_PLAINTEXT: 'true' }), '0.0.0.0:18000');
   t.equal(address({ ...folder, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), '0.0.0.0:18000');
-  t.match(problemsOf({ ...folder, XDS_GRPC_HOST: '0.0.0.0' }), [
+  t.match(getProblems({ ...folder, XDS_GRPC_HOST: '0.0.0.0' }), [
     /XDS_GRPC_HOST: 127\.0\.0\.1, because TLS is off/,
   ]);
 });
@@ -97,14 +97,14 @@ t.test('without TLS, ADS is served on loopback only unless plaintext is set', as
 t.test('own authority requires a cluster and names, and excludes other certificates', async (t) => {
   const cluster = { XDS_SOURCE: 'kubernetes', XDS_GRPC_OWN_CA: 'true' };
   const named = { ...cluster, XDS_GRPC_SERVER_NAMES: 'xds.tollgate.svc' };
-  t.match(settingsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'shop/ads-client' }), {
+  t.match(parseEnv({ ...named, XDS_GRPC_CLIENT_SECRETS: 'shop/ads-client' }), {
     certificateSecret: 'tollgate-xds',
     clientSecrets: ['shop/ads-client'],
   });
-  t.equal(toAdsListenOptions(settingsOf(named)).address, '0.0.0.0:18000');
-  t.match(problemsOf(cluster), [/XDS_GRPC_SERVER_NAMES.*DNS names/]);
-  t.match(problemsOf({ ...named, XDS_SOURCE: 'folder', XDS_FOLDER: '/m' }), [/XDS_GRPC_OWN_CA/]);
-  t.match(problemsOf({ ...named, XDS_GRPC_PLAINTEXT: 'true' }), [/mutually exclusive/]);
-  t.match(problemsOf({ ...named, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), [/mutually exclusive/]);
-  t.match(problemsOf({ ...named, XDS_GRPC_CLIENT_SECRETS: 'ads-client' }), [/namespace\/name/]);
+  t.equal(toAdsListenOptions(parseEnv(named)).address, '0.0.0.0:18000');
+  t.match(getProblems(cluster), [/XDS_GRPC_SERVER_NAMES.*DNS names/]);
+  t.match(getProblems({ ...named, XDS_SOURCE: 'folder', XDS_FOLDER: '/m' }), [/XDS_GRPC_OWN_CA/]);
+  t.match(getProblems({ ...named, XDS_GRPC_PLAINTEXT: 'true' }), [/mutually exclusive/]);
+  t.match(getProblems({ ...named, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' }), [/mutually exclusive/]);
+  t.match(getProblems({ ...named, XDS_GRPC_CLIENT_SECRETS: 'ads-client' }), [/namespace\/name/]);
 });

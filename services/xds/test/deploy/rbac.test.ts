@@ -6,7 +6,7 @@ import type { ApiClient } from '../../src/kube/client.ts';
 import { LeaseElector } from '../../src/kube/lease.ts';
 import { ReplicaReports } from '../../src/status/replica-reports.ts';
 import { KubernetesStatusWriter } from '../../src/status/writer.ts';
-import { clientOf, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
+import { connectApi, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingContext } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
@@ -89,7 +89,7 @@ const never: readonly Right[] = [
  * has been written.
  */
 async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]): Promise<void> {
-  const api = await clientOf(kube, server);
+  const api = await connectApi(kube, server);
   const following = await startSource(api, { namespaces });
   const { context, lines } = recordingContext();
   const { logger, metrics } = context;
@@ -158,8 +158,8 @@ kubeSuite(
   'services/xds/deploy',
   async (t, kube) => {
     await prepareCluster(kube, ['shop', 'bank', 'tollgate']);
-    const admin = await clientOf(kube);
-    const api = await clientOf(kube, server);
+    const admin = await connectApi(kube);
+    const api = await connectApi(kube, server);
     t.teardown(() => [admin, api].map((client) => client.close()));
     await createEditor(kube, admin).create('shop', 'web');
 
@@ -186,7 +186,7 @@ kubeSuite(
           `--user=${role}${role === 'view' ? 'er' : 'or'}`,
         ]);
       }
-      const [viewer, editor] = [await clientOf(kube, 'viewer'), await clientOf(kube, 'editor')];
+      const [viewer, editor] = [await connectApi(kube, 'viewer'), await connectApi(kube, 'editor')];
       t.teardown(() => [viewer, editor].map((client) => client.close()));
       const inShop = (verb: string, what: Right | typeof rules | typeof status) => ({
         ...what,

@@ -170,7 +170,7 @@ t.test('hanging exec plugin does not block a call forever', async (t) => {
 });
 
 /** Yields the chunks, and notes whether the reader has let go of them. */
-function streamOf(...chunks: (string | Uint8Array)[]) {
+function makeStream(...chunks: (string | Uint8Array)[]) {
   const state: { taken: number; ended: boolean } = { taken: 0, ended: false };
   async function* generate(): AsyncGenerator<Uint8Array> {
     try {
@@ -185,31 +185,31 @@ function streamOf(...chunks: (string | Uint8Array)[]) {
   return { chunks: generate(), state };
 }
 
-async function linesOf(...chunks: (string | Uint8Array)[]): Promise<string[]> {
+async function readAllLines(...chunks: (string | Uint8Array)[]): Promise<string[]> {
   const lines: string[] = [];
-  for await (const line of readLines(streamOf(...chunks).chunks, 100)) lines.push(line);
+  for await (const line of readLines(makeStream(...chunks).chunks, 100)) lines.push(line);
   return lines;
 }
 
 t.test('lines do not depend on the chunks', async (t) => {
   const text = 'one\n\nthree\nvier: ä\n';
   const expected = ['one', '', 'three', 'vier: ä'];
-  t.strictSame(await linesOf(text), expected);
-  t.strictSame(await linesOf(...Array.from(Buffer.from(text), (byte) => Buffer.of(byte))), expected);
+  t.strictSame(await readAllLines(text), expected);
+  t.strictSame(await readAllLines(...Array.from(Buffer.from(text), (byte) => Buffer.of(byte))), expected);
 });
 
 t.test('incomplete last line is dropped', async (t) => {
-  t.strictSame(await linesOf('one\ntw'), ['one']);
-  t.strictSame(await linesOf(), []);
+  t.strictSame(await readAllLines('one\ntw'), ['one']);
+  t.strictSame(await readAllLines(), []);
 });
 
 t.test('line of the largest size is read, one byte more is an error', async (t) => {
-  t.strictSame(await linesOf('x'.repeat(100), '\n'), ['x'.repeat(100)]);
-  await t.rejects(linesOf('x'.repeat(60), 'x'.repeat(41)), { message: 'a line exceeds 100 bytes' });
+  t.strictSame(await readAllLines('x'.repeat(100), '\n'), ['x'.repeat(100)]);
+  await t.rejects(readAllLines('x'.repeat(60), 'x'.repeat(41)), { message: 'a line exceeds 100 bytes' });
 });
 
 t.test('reader that stops releases the stream', async (t) => {
-  const { chunks, state } = streamOf('one\ntwo\n', 'three\n', 'four\n');
+  const { chunks, state } = makeStream('one\ntwo\n', 'three\n', 'four\n');
   for await (const line of readLines(chunks, 100)) {
     if (line === 'two') break;
   }

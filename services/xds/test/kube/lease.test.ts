@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { createIdentity, LeaseElector, type LeaseElectorOptions } from '../../src/kube/lease.ts';
 import { createXdsMetrics } from '../../src/metrics.ts';
-import { clientOf } from '../support/cluster.ts';
+import { connectApi } from '../support/cluster.ts';
 import { type Answer, json, refusal, startScriptedServer } from '../support/kube-server.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
@@ -287,7 +287,7 @@ t.test('identity starts with the pod and is unique', async (t) => {
 });
 
 kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {
-  const api = await clientOf(kube);
+  const api = await connectApi(kube);
   t.teardown(() => api.close());
   const spec = async () =>
     JSON.parse((await kube.kubectl(['get', 'lease', 'tollgate-xds', '-o', 'jsonpath={.spec}'])).stdout);
@@ -295,7 +295,7 @@ kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {
   await t.test('have one leader, and the other takes over when it stops or crashes', async (t) => {
     const one = stand(t, api, 'one', { sleep: quick });
     await leads(one);
-    const dying = await clientOf(kube);
+    const dying = await connectApi(kube);
     const two = stand(t, dying, 'two', { sleep: quick });
     await awaitUntil(async () => (await spec()).renewTime !== (await spec()).acquireTime, {
       what: 'a renewal',

@@ -34,8 +34,8 @@ function follow(t: Test, ...args: Parameters<typeof followWith>): ReflectorUnder
   return following;
 }
 
-const watchesOf = ({ requests }: ScriptedServer) => requests.filter(({ query }) => query.has('watch'));
-const listsOf = ({ requests }: ScriptedServer) => requests.filter(({ query }) => !query.has('watch'));
+const getWatches = ({ requests }: ScriptedServer) => requests.filter(({ query }) => query.has('watch'));
+const getLists = ({ requests }: ScriptedServer) => requests.filter(({ query }) => !query.has('watch'));
 const seen = (following: ReflectorUnderTest, ...expected: string[]) =>
   awaitUntil(() => following.events.join() === expected.join(), { what: expected.join() });
 const added = (object: unknown) => ({ type: 'ADDED', object });
@@ -70,14 +70,14 @@ test('list of several pages is one event, and the watch starts at its version', 
   await following.reflector.synced;
   await seen(following, 'replaced a b c', 'changed d');
   t.same(
-    listsOf(server).map(({ query }) => [query.get('limit'), query.get('continue')]),
+    getLists(server).map(({ query }) => [query.get('limit'), query.get('continue')]),
     [
       ['1', null],
       ['1', 'p2'],
       ['1', 'p3'],
     ],
   );
-  const [asked] = watchesOf(server);
+  const [asked] = getWatches(server);
   t.equal(asked?.query.get('resourceVersion'), '10');
   t.equal(asked?.query.get('allowWatchBookmarks'), 'true');
   const seconds = Number(asked?.query.get('timeoutSeconds'));
@@ -126,7 +126,7 @@ test('list whose continue token has expired starts again', async (t) => {
   });
   const following = follow(t, server.api);
   await seen(following, 'replaced b');
-  t.equal(listsOf(server)[2]?.query.has('continue'), false);
+  t.equal(getLists(server)[2]?.query.has('continue'), false);
 });
 
 test('objects have their type and no bookkeeping', async (t) => {
@@ -164,7 +164,7 @@ test('watch that expires by an event is followed by a list, of which only differ
   });
   const following = follow(t, server.api);
   await seen(following, 'replaced edited gone same', 'deleted gone', 'changed edited', 'changed new');
-  await awaitUntil(() => watchesOf(server)[1]?.query.get('resourceVersion') === '20', {
+  await awaitUntil(() => getWatches(server)[1]?.query.get('resourceVersion') === '20', {
     what: 'a watch from the new list',
   });
   t.equal(await following.metric('tollgate_xds_source_relists_total'), 2);
@@ -203,10 +203,10 @@ test('broken connection resumes after the last event or bookmark without a list'
   const following = follow(t, server.api);
   await seen(following, 'replaced', 'changed a', 'changed b');
   t.same(
-    watchesOf(server).map(({ query }) => query.get('resourceVersion')),
+    getWatches(server).map(({ query }) => query.get('resourceVersion')),
     ['10', '11', '15'],
   );
-  t.equal(listsOf(server).length, 1);
+  t.equal(getLists(server).length, 1);
 });
 
 test('duplicate event is passed on once', async (t) => {
@@ -286,7 +286,7 @@ test('idle watch is opened again at its version', async (t) => {
   });
   const following = follow(t, server.api, { idleTimeoutMs: 100 });
   await seen(following, 'replaced', 'changed a');
-  t.ok(watchesOf(server).some(({ query }) => query.get('resourceVersion') === '12'));
+  t.ok(getWatches(server).some(({ query }) => query.get('resourceVersion') === '12'));
   t.equal(following.logs[0]?.reason, 'no data received for 100 ms');
   // What follows is that of the next watch, on which nothing more arrives either.
   t.strictSame(

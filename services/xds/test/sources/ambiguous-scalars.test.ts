@@ -8,21 +8,21 @@ function ambiguousScalars(text: string, linesBefore = 0): readonly AmbiguousScal
   return parsed.documents.flatMap(findAmbiguousScalars);
 }
 
-const messagesOf = (text: string): readonly string[] => ambiguousScalars(text).map(({ message }) => message);
+const getMessages = (text: string): readonly string[] => ambiguousScalars(text).map(({ message }) => message);
 
 t.test('number with leading zeros is decimal here and octal for kubectl', (t) => {
-  t.strictSame(messagesOf('a: 0100'), ['0100 is 100 here and 64 for kubectl: write 100']);
-  t.strictSame(messagesOf('a: -010'), ['-010 is -10 here and -8 for kubectl: write -10']);
+  t.strictSame(getMessages('a: 0100'), ['0100 is 100 here and 64 for kubectl: write 100']);
+  t.strictSame(getMessages('a: -010'), ['-010 is -10 here and -8 for kubectl: write -10']);
   t.end();
 });
 
 t.test('text that kubectl reads as another type must be quoted', (t) => {
   for (const text of ['y', 'Y', 'yes', 'YES', 'on', 'On'])
-    t.strictSame(messagesOf(`a: ${text}`), [
+    t.strictSame(getMessages(`a: ${text}`), [
       `${text} is text here and true for kubectl: put it in quotes, or write true`,
     ]);
   for (const text of ['n', 'N', 'no', 'No', 'off', 'OFF'])
-    t.strictSame(messagesOf(`[${text}]`), [
+    t.strictSame(getMessages(`[${text}]`), [
       `${text} is text here and false for kubectl: put it in quotes, or write false`,
     ]);
   for (const [text, number] of [
@@ -30,7 +30,7 @@ t.test('text that kubectl reads as another type must be quoted', (t) => {
     ['0b11', 3],
     ['-0x1F', -31],
   ])
-    t.strictSame(messagesOf(`a: ${text}`), [
+    t.strictSame(getMessages(`a: ${text}`), [
       `${text} is text here and ${number} for kubectl: put it in quotes, or write ${number}`,
     ]);
   t.end();
@@ -41,9 +41,9 @@ t.test('scalars that both read alike are not reported', (t) => {
     '1 0 -0 +1 08 1e3 .5 1. 0x1F 0o17 .inf .nan true True FALSE null ~ yess yEs nope on-call one 1:30 2026-01-02 1.2.3.4 1a -a ---/ /a'
       .split(' ')
       .filter((text) => !text.startsWith('*'));
-  for (const text of same) t.strictSame(messagesOf(`a: ${text}`), [], text);
+  for (const text of same) t.strictSame(getMessages(`a: ${text}`), [], text);
   for (const text of ['"yes"', "'0100'", '!!str 0100', '|\n  0100', 'yes or no', '0100 0100', ''])
-    t.strictSame(messagesOf(`a: ${text}`), [], text);
+    t.strictSame(getMessages(`a: ${text}`), [], text);
   t.end();
 });
 

@@ -1,7 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
-import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
+import { connectApi, createEditor, prepareCluster } from '../support/cluster.ts';
 import { settles, startSource } from '../support/source-under-test.ts';
 
 /** A sleep that lasts until it is let go: the source does not come back before. */
@@ -26,7 +26,7 @@ kubeSuite(
   'the objects of a cluster whose history is compacted',
   async (t, kube) => {
     await prepareCluster(kube, ['shop']);
-    const api = await clientOf(kube);
+    const api = await connectApi(kube);
     t.teardown(() => api.close());
     const editor = createEditor(kube, api);
     const { sleep, isClosed, let: letGo } = gate();

@@ -3,7 +3,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
-import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
+import { connectApi, createEditor, prepareCluster } from '../support/cluster.ts';
 import { type SourceUnderTest, settles, startSource } from '../support/source-under-test.ts';
 
 const reader = 'system:serviceaccount:shop:reader';
@@ -18,7 +18,7 @@ kubeSuite(
   t,
   'the objects of a cluster',
   async (t, kube) => {
-    const api: ApiClient = await clientOf(kube);
+    const api: ApiClient = await connectApi(kube);
     t.teardown(() => api.close());
     const editor = createEditor(kube, api);
 
@@ -95,7 +95,7 @@ kubeSuite(
     });
 
     await t.test('are not passed on in part while one namespace is forbidden', async (t) => {
-      const asReader = await clientOf(kube, reader);
+      const asReader = await connectApi(kube, reader);
       t.teardown(() => asReader.close());
       const grant = async (namespace: string) => {
         const role = ['--verb=list,watch', '--resource=ratelimitconfigs.ratelimit.tollgate.dev'];

@@ -12,7 +12,7 @@ import {
 } from '../../src/status/conditions.ts';
 import { toEvent } from '../../src/status/events.ts';
 import { groupLimiters, indexSubscribers } from '../../src/status/fleet.ts';
-import { limiterOf, rejectionOf, versions } from '../support/limiters.ts';
+import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 
 const progress = (clients: readonly Limiter[], domain = 'shop', version = '2') =>
   toDomainStatus({ name: domain, version }, runSteps(indexSubscribers(groupLimiters(clients))));
@@ -26,7 +26,7 @@ t.test('without limiters the condition is unknown', async (t) => {
 
 t.test('condition is true when every limiter has accepted the version', async (t) => {
   t.strictSame(
-    progress([limiterOf('a', { accepted: current }), limiterOf('b', { accepted: new Map(current) })]),
+    progress([makeLimiter('a', { accepted: current }), makeLimiter('b', { accepted: new Map(current) })]),
     {
       version: '2',
       connected: 2,
@@ -40,20 +40,24 @@ t.test('unchanged status is the same object while all have acknowledged', async 
   const accepted = versions({ shop: '2', web: '1', other: '1' });
   const subscribers = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));
   const shop = { name: 'shop', version: '2' };
-  const before = toDomainStatus(shop, subscribers(limiterOf('a', { accepted: current })));
-  t.equal(toDomainStatus(shop, subscribers(limiterOf('a', { accepted })), before), before);
-  t.match(toDomainStatus({ ...shop, version: '3' }, subscribers(limiterOf('a', { accepted })), before), {
+  const before = toDomainStatus(shop, subscribers(makeLimiter('a', { accepted: current })));
+  t.equal(toDomainStatus(shop, subscribers(makeLimiter('a', { accepted })), before), before);
+  t.match(toDomainStatus({ ...shop, version: '3' }, subscribers(makeLimiter('a', { accepted })), before), {
     version: '3',
     acknowledged: 0,
   });
-  const two = [limiterOf('a', { accepted }), limiterOf('b', { accepted })];
+  const two = [makeLimiter('a', { accepted }), makeLimiter('b', { accepted })];
   t.match(toDomainStatus(shop, subscribers(...two), before), { connected: 2, acknowledged: 2 });
   t.match(toDomainStatus(shop, subscribers(), before), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('limiter without an answer or with another version is pending', async (t) => {
   t.match(
-    progress([limiterOf('a', { accepted: current }), limiterOf('b'), limiterOf('c', { accepted: old })]),
+    progress([
+      makeLimiter('a', { accepted: current }),
+      makeLimiter('b'),
+      makeLimiter('c', { accepted: old }),
+    ]),
     {
       connected: 3,
       acknowledged: 1,
@@ -63,11 +67,11 @@ t.test('limiter without an answer or with another version is pending', async (t)
 });
 
 t.test('rejection has the message and name of the limiter', async (t) => {
-  const rejection = rejectionOf(current, 'out of memory');
+  const rejection = makeRejection(current, 'out of memory');
   const { programmed } = progress([
-    limiterOf('a', { accepted: current }),
-    limiterOf('b', { accepted: old, rejection }),
-    limiterOf('c', { nodeId: '', accepted: old, rejection }),
+    makeLimiter('a', { accepted: current }),
+    makeLimiter('b', { accepted: old, rejection }),
+    makeLimiter('c', { nodeId: '', accepted: old, rejection }),
   ]);
   t.strictSame(programmed, {
     status: 'False',
@@ -77,23 +81,23 @@ t.test('rejection has the message and name of the limiter', async (t) => {
 });
 
 t.test('limiter without a node id is named by its address', async (t) => {
-  const rejection = rejectionOf(current, 'no');
+  const rejection = makeRejection(current, 'no');
   t.match(
-    progress([limiterOf('a', { nodeId: '', rejection })]).programmed.message,
+    progress([makeLimiter('a', { nodeId: '', rejection })]).programmed.message,
     /; 127\.0\.0\.1:1 says: no$/,
   );
 });
 
 t.test('rejection that names no domain concerns every new domain', async (t) => {
-  const clients = [limiterOf('a', { accepted: old, rejection: rejectionOf(current, 'no') })];
+  const clients = [makeLimiter('a', { accepted: old, rejection: makeRejection(current, 'no') })];
   t.equal(progress(clients).programmed.reason, 'Nacked');
   t.match(progress(clients, 'web', '1'), { acknowledged: 1, programmed: { reason: 'Acknowledged' } });
 });
 
 t.test('rejection that names a domain concerns it, and others are pending with the reason', async (t) => {
   const set = versions({ shop: '2', 'shop:eu': '2', web: '2' });
-  const rejection = rejectionOf(set, 'shop:eu: duplicate key\nshop:eu: invalid unit\nmore of it');
-  const clients = [limiterOf('a', { accepted: old, rejection })];
+  const rejection = makeRejection(set, 'shop:eu: duplicate key\nshop:eu: invalid unit\nmore of it');
+  const clients = [makeLimiter('a', { accepted: old, rejection })];
   t.match(progress(clients, 'shop:eu', '2').programmed, {
     reason: 'Nacked',
     message: 'refused by 1 of 1 limiter; limiter-a says: shop:eu: duplicate key\nshop:eu: invalid unit',
@@ -105,13 +109,13 @@ t.test('rejection that names a domain concerns it, and others are pending with t
 });
 
 t.test('rejection of an earlier version is ignored', async (t) => {
-  const rejection = rejectionOf(old, 'no');
-  t.equal(progress([limiterOf('a', { rejection })]).programmed.reason, 'Pending');
+  const rejection = makeRejection(old, 'no');
+  t.equal(progress([makeLimiter('a', { rejection })]).programmed.reason, 'Pending');
 });
 
 t.test('limiter that subscribes to other domains is not waited for', async (t) => {
-  const elsewhere = limiterOf('b', { names: new Set(['web']), accepted: versions({ web: '1' }) });
-  const clients = [limiterOf('a', { accepted: current }), elsewhere];
+  const elsewhere = makeLimiter('b', { names: new Set(['web']), accepted: versions({ web: '1' }) });
+  const clients = [makeLimiter('a', { accepted: current }), elsewhere];
   t.match(progress(clients), { connected: 1, acknowledged: 1, programmed: { reason: 'Acknowledged' } });
   t.match(progress(clients, 'web', '1'), { connected: 2, acknowledged: 2 });
   t.match(progress([elsewhere]), {
@@ -121,21 +125,21 @@ t.test('limiter that subscribes to other domains is not waited for', async (t) =
 });
 
 t.test('limiter that subscribes to the domain by name is waited for', async (t) => {
-  t.match(progress([limiterOf('a', { names: new Set(['shop']) })]), {
+  t.match(progress([makeLimiter('a', { names: new Set(['shop']) })]), {
     connected: 1,
     programmed: { reason: 'Pending' },
   });
 });
 
 t.test('domain that is not served is acknowledged by no limiter', async (t) => {
-  const { acknowledged, programmed } = progress([limiterOf('a', { accepted: current })], 'gone', '');
+  const { acknowledged, programmed } = progress([makeLimiter('a', { accepted: current })], 'gone', '');
   t.equal(acknowledged, 0);
   t.match(programmed, { reason: 'Pending', message: 'not served yet' });
 });
 
 t.test('limiters with the same accepted versions are one group', async (t) => {
   const clients = Array.from({ length: 500 }, (_, i) =>
-    limiterOf(`${i}`, { accepted: i % 2 === 0 ? current : old }),
+    makeLimiter(`${i}`, { accepted: i % 2 === 0 ? current : old }),
   );
   t.strictSame(
     groupLimiters(clients).map(({ size, example }) => `${size} ${example}`),
@@ -144,9 +148,9 @@ t.test('limiters with the same accepted versions are one group', async (t) => {
 });
 
 t.test('limiter is named by the identity of its certificate, whatever its node id', async (t) => {
-  const rejection = rejectionOf(current, 'no');
+  const rejection = makeRejection(current, 'no');
   const identity = 'spiffe://tollgate/ns/other/limiter';
-  const { message } = progress([limiterOf('a', { nodeId: 'limiter-1', identity, rejection })]).programmed;
+  const { message } = progress([makeLimiter('a', { nodeId: 'limiter-1', identity, rejection })]).programmed;
   t.equal(message, `refused by 1 of 1 limiter; limiter-1 (${identity}) says: no`);
 });
 
@@ -167,7 +171,7 @@ const invalid: ValidationResult = {
 };
 const domainProgress = toDomainStatus(
   { name: 'shop', version: 'v' },
-  runSteps(indexSubscribers(groupLimiters([limiterOf('a', { accepted: versions({ shop: 'v' }) })]))),
+  runSteps(indexSubscribers(groupLimiters([makeLimiter('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
 t.test('accepted object has the progress of its domain', async (t) => {
@@ -268,16 +272,16 @@ t.test('invalid objects, conflicts and rejections are events', async (t) => {
 });
 
 t.test('event is the same until something changes', async (t) => {
-  const keyOf = (status: ObjectStatus) => toEvent(status)?.key;
+  const readKey = (status: ObjectStatus) => toEvent(status)?.key;
   const nacked = statusWith(accepted, condition('False', 'Nacked', 'refused by 1 of 2 limiters'));
   const more = condition('False', 'Nacked', 'refused by 2 of 2 limiters');
   t.equal(
-    keyOf({ ...nacked, programmed: more }),
-    keyOf(nacked),
+    readKey({ ...nacked, programmed: more }),
+    readKey(nacked),
     'whichever limiter rejects the same version',
   );
-  t.not(keyOf({ ...nacked, version: 'v2' }), keyOf(nacked));
+  t.not(readKey({ ...nacked, version: 'v2' }), readKey(nacked));
   const refused = statusWith(invalidCondition, condition('False', 'NotAccepted'));
-  t.not(keyOf({ ...refused, observedGeneration: 3 }), keyOf(refused));
-  t.not(keyOf({ ...refused, uid: 'uid-2' }), keyOf(refused));
+  t.not(readKey({ ...refused, observedGeneration: 3 }), readKey(refused));
+  t.not(readKey({ ...refused, uid: 'uid-2' }), readKey(refused));
 });

@@ -5,7 +5,7 @@ import type { ApiClient } from '../../src/kube/client.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
 import { KubernetesEvents } from '../../src/status/events.ts';
 import type { StatusWriter } from '../../src/status/reporter.ts';
-import { clientOf, deployFile, prepareCluster } from '../support/cluster.ts';
+import { connectApi, deployFile, prepareCluster } from '../support/cluster.ts';
 import { recordingContext } from '../support/recording-logger.ts';
 
 const server = 'system:serviceaccount:tollgate:tollgate-xds';
@@ -64,7 +64,7 @@ kubeSuite(
   async (t, kube) => {
     await prepareCluster(kube, ['tollgate', 'shop']);
     await kube.apply(deployFile('rbac.yaml'));
-    const api = await clientOf(kube, server);
+    const api = await connectApi(kube, server);
     t.teardown(() => api.close());
     const list = async (name: string) => {
       const selector = `--field-selector=regarding.name=${name}`;

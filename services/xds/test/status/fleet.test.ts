@@ -3,15 +3,15 @@ import t from 'tap';
 import { type DomainStatus, toDomainStatus } from '../../src/status/conditions.ts';
 import { groupLimiters, indexSubscribers, ReportedLimiters } from '../../src/status/fleet.ts';
 import type { LimiterReport, ReportedGroup } from '../../src/status/limiter-report.ts';
-import { limiterOf, snapshotOf } from '../support/limiters.ts';
+import { makeLimiter, makeSnapshot } from '../support/limiters.ts';
 
-const one = snapshotOf('one', { shop: '1', web: '1' });
-const two = snapshotOf('two', { shop: '2', web: '1' });
+const one = makeSnapshot('one', { shop: '1', web: '1' });
+const two = makeSnapshot('two', { shop: '2', web: '1' });
 
 /** Reports of another replica, read by one that has served these snapshots. */
-function startReported(...snapshots: Parameters<typeof snapshotOf>[]) {
+function startReported(...snapshots: Parameters<typeof makeSnapshot>[]) {
   const reported = new ReportedLimiters();
-  for (const args of snapshots) reported.remember(snapshotOf(...args));
+  for (const args of snapshots) reported.remember(makeSnapshot(...args));
   return {
     reported,
     progress(report: LimiterReport, domain: string, version: string): DomainStatus {
@@ -106,7 +106,7 @@ t.test('limiters that subscribe by name are waited for with these domains only',
 
 t.test('the last 16 snapshots are known, including one that was served again', async (t) => {
   const { reported, progress } = startReported();
-  const serve = (version: string) => reported.remember(snapshotOf(version, { shop: version }));
+  const serve = (version: string) => reported.remember(makeSnapshot(version, { shop: version }));
   for (let i = 0; i < 16; i += 1) serve(`${i}`);
   serve('0');
   serve('16');
@@ -119,10 +119,10 @@ t.test('domain has the limiters that subscribe to it by name or by wildcard', as
   const subscribers = runSteps(
     indexSubscribers(
       groupLimiters([
-        limiterOf('shop', { names: new Set(['shop', 'web']) }),
-        limiterOf('all'),
-        limiterOf('web', { names: new Set(['web']) }),
-        limiterOf('nothing', { names: new Set() }),
+        makeLimiter('shop', { names: new Set(['shop', 'web']) }),
+        makeLimiter('all'),
+        makeLimiter('web', { names: new Set(['web']) }),
+        makeLimiter('nothing', { names: new Set() }),
       ]),
     ),
   );

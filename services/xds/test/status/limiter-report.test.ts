@@ -1,20 +1,20 @@
 import t from 'tap';
 import type { Limiter } from '../../src/ads/limiters.ts';
 import { createReport, formatReport, parseReport } from '../../src/status/limiter-report.ts';
-import { limiterOf, rejectionOf, snapshotOf, versions } from '../support/limiters.ts';
+import { makeLimiter, makeRejection, makeSnapshot, versions } from '../support/limiters.ts';
 
-const now = snapshotOf('new', { shop: '2', web: '1' });
+const now = makeSnapshot('new', { shop: '2', web: '1' });
 const current = versions({ shop: '2', web: '1' });
 const old = versions({ shop: '1', web: '1' });
 
-const present = (id: string): Limiter => limiterOf(id, { accepted: current, acceptedVersion: 'new' });
+const present = (id: string): Limiter => makeLimiter(id, { accepted: current, acceptedVersion: 'new' });
 
 /** As another replica reads it. */
 const passedOn = (clients: readonly Limiter[], snapshot = now) =>
   parseReport(formatReport(createReport(clients, snapshot), 1));
 
 t.test('limiters in the same state are counted together', async (t) => {
-  const clients = [present('1'), present('2'), limiterOf('3')];
+  const clients = [present('1'), present('2'), makeLimiter('3')];
   t.strictSame(createReport(clients, now), {
     snapshot: 'new',
     groups: [
@@ -30,24 +30,24 @@ t.test('report before the first snapshot is empty', async (t) => {
 });
 
 t.test('limiters with an older version are reported with the domains in which they differ', async (t) => {
-  const stuck = limiterOf('1', { accepted: old, acceptedVersion: 'old' });
+  const stuck = makeLimiter('1', { accepted: old, acceptedVersion: 'old' });
   t.match(passedOn([stuck]), { groups: [{ accepted: 'old', behind: ['shop'] }] });
-  const byName = limiterOf('2', { names: new Set(['web']), accepted: old, acceptedVersion: 'old' });
+  const byName = makeLimiter('2', { names: new Set(['web']), accepted: old, acceptedVersion: 'old' });
   t.match(passedOn([byName]), { groups: [{ names: ['web'], behind: [] }] });
 });
 
 t.test('too many differing domains are omitted', async (t) => {
   const domains = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`d${i}`, '2']));
-  const stuck = limiterOf('1', { accepted: old, acceptedVersion: 'old' });
-  t.strictSame(passedOn([stuck], snapshotOf('new', domains))?.groups, [
+  const stuck = makeLimiter('1', { accepted: old, acceptedVersion: 'old' });
+  t.strictSame(passedOn([stuck], makeSnapshot('new', domains))?.groups, [
     { count: 1, names: undefined, accepted: 'old', behind: undefined, rejection: undefined },
   ]);
 });
 
 t.test('rejection has the name of one limiter, and both are cut', async (t) => {
-  const rejection = rejectionOf(current, 'x'.repeat(1_000));
+  const rejection = makeRejection(current, 'x'.repeat(1_000));
   const clients = ['1', '2'].map((id) =>
-    limiterOf(id, { accepted: old, acceptedVersion: 'old', rejection, nodeId: 'n'.repeat(500) }),
+    makeLimiter(id, { accepted: old, acceptedVersion: 'old', rejection, nodeId: 'n'.repeat(500) }),
   );
   t.match(passedOn(clients)?.groups, [
     { count: 2, rejection: { node: 'n'.repeat(100), message: 'x'.repeat(300), snapshot: 's' } },
@@ -55,9 +55,9 @@ t.test('rejection has the name of one limiter, and both are cut', async (t) => {
 });
 
 t.test('report is bounded and counts every limiter', async (t) => {
-  const words = (i: number) => rejectionOf(current, `${i} ${'\u0001'.repeat(2_000)}`);
+  const words = (i: number) => makeRejection(current, `${i} ${'\u0001'.repeat(2_000)}`);
   const clients = Array.from({ length: 3_000 }, (_, i) =>
-    limiterOf(`${i}`, {
+    makeLimiter(`${i}`, {
       nodeId: `${i}${'n'.repeat(500)}`,
       names:
         i % 3 === 0 ? new Set(Array.from({ length: 50 }, (_, j) => `${j}${'d'.repeat(250)}`)) : undefined,

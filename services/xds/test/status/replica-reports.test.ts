@@ -5,7 +5,7 @@ import type { ApiClient } from '../../src/kube/client.ts';
 import { configMaps, type ObjectName, objectPath } from '../../src/kube/objects.ts';
 import { formatReport } from '../../src/status/limiter-report.ts';
 import { ReplicaReports, type ReplicaReportsOptions } from '../../src/status/replica-reports.ts';
-import { clientOf } from '../support/cluster.ts';
+import { connectApi } from '../support/cluster.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
 interface Replica {
@@ -60,26 +60,29 @@ function hasReceived(replica: Replica, ...expected: readonly string[]): Promise<
   return awaitUntil(() => replica.history.includes(String(expected)), { what: `${expected}, once` });
 }
 
-async function dataOf(api: ApiClient, name: string): Promise<Readonly<Record<string, string>>> {
+async function readData(api: ApiClient, name: string): Promise<Readonly<Record<string, string>>> {
   // A ConfigMap as the API server has it.
-  const { data = {} } = (await api.send({ method: 'GET', path: pathOf({ namespace: 'default', name }) })) as {
+  const { data = {} } = (await api.send({
+    method: 'GET',
+    path: getPath({ namespace: 'default', name }),
+  })) as {
     data?: Record<string, string>;
   };
   return data;
 }
 
-const pathOf = (name: ObjectName): string => objectPath(configMaps, name);
+const getPath = (name: ObjectName): string => objectPath(configMaps, name);
 
 const patch = (api: ApiClient, name: string, data: Record<string, string>): Promise<unknown> =>
   api.send({
     method: 'PATCH',
-    path: pathOf({ namespace: 'default', name }),
+    path: getPath({ namespace: 'default', name }),
     contentType: 'application/merge-patch+json',
     body: { data },
   });
 
 kubeSuite(t, 'reports of limiters', async (t, kube) => {
-  const api = await clientOf(kube);
+  const api = await connectApi(kube);
   t.teardown(() => api.close());
 
   await t.test(
@@ -99,14 +102,14 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       await receives(a, 'b 9', 'c 3');
       await receives(c, 'a 1', 'b 9');
       const before = a.notifications();
-      const text = (await dataOf(api, name)).b_1;
-      await awaitUntil(async () => (await dataOf(api, name)).b_1 !== text, { what: 'a heartbeat' });
+      const text = (await readData(api, name)).b_1;
+      await awaitUntil(async () => (await readData(api, name)).b_1 !== text, { what: 'a heartbeat' });
       await receives(a, 'b 9', 'c 3');
       t.equal(a.notifications(), before, 'heartbeats do not notify');
 
       await b.reports.close();
       await receives(a, 'c 3');
-      t.strictSame(Object.keys(await dataOf(api, name)), ['a_1', 'c_1']);
+      t.strictSame(Object.keys(await readData(api, name)), ['a_1', 'c_1']);
     },
   );
 
@@ -114,16 +117,16 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     const name = 'gone';
     const follower = startReplica(t, api, { identity: 'b_1', name, expiryMs: 400 });
     follower.reports.publish({ groups: [{ count: 1 }] });
-    await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
+    await awaitUntil(async () => (await readData(api, name)).b_1, { what: 'the ConfigMap' });
     await patch(api, name, { killed_1: formatReport({ groups: [{ count: 5 }] }, 1) });
     await hasReceived(follower, 'killed 5');
     await receives(follower);
-    t.ok((await dataOf(api, name)).killed_1, 'who is not the leader leaves it there');
+    t.ok((await readData(api, name)).killed_1, 'who is not the leader leaves it there');
     const leader = startReplica(t, api, { identity: 'a_1', name, expiryMs: 400, leads: true });
     leader.reports.publish({ groups: [{ count: 2 }] });
     await hasReceived(leader, 'b 1', 'killed 5');
     await receives(leader, 'b 1');
-    await awaitUntil(async () => !('killed_1' in (await dataOf(api, name))), {
+    await awaitUntil(async () => !('killed_1' in (await readData(api, name))), {
       what: 'it to be cleared away',
     });
     await receives(follower, 'a 2');
@@ -134,14 +137,14 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     const name = 'restarted';
     const witness = startReplica(t, api, { identity: 'b_1', name });
     witness.reports.publish({ groups: [{ count: 1 }] });
-    await awaitUntil(async () => (await dataOf(api, name)).b_1, { what: 'the ConfigMap' });
+    await awaitUntil(async () => (await readData(api, name)).b_1, { what: 'the ConfigMap' });
     await patch(api, name, { a_1: formatReport({ groups: [{ count: 5 }] }, 1) });
     await receives(witness, 'a 5');
     const restarted = startReplica(t, api, { identity: 'a_2', name });
     restarted.reports.publish({ groups: [{ count: 4 }] });
     await receives(witness, 'a 4');
     await receives(restarted, 'b 1');
-    t.strictSame(Object.keys(await dataOf(api, name)), ['a_2', 'b_1']);
+    t.strictSame(Object.keys(await readData(api, name)), ['a_2', 'b_1']);
   });
 
   await t.test('deleted or invalid report is written again with the next heartbeat', async (t) => {
@@ -153,7 +156,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     await patch(api, name, { b_1: 'nonsense' });
     await receives(a, 'b 1');
     await kube.kubectl(['delete', 'configmap', name]);
-    await awaitUntil(async () => Object.keys(await dataOf(api, name)).length === 2, { what: 'both' });
+    await awaitUntil(async () => Object.keys(await readData(api, name)).length === 2, { what: 'both' });
     await receives(a, 'b 1');
     await receives(b, 'a 1');
   });
@@ -161,9 +164,12 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
   await t.test('identity that is not a valid key is converted', async (t) => {
     const a = startReplica(t, api, { identity: `my pod/${'x'.repeat(300)}_1`, name: 'converted' });
     a.reports.publish({ groups: [] });
-    await awaitUntil(async () => Object.keys(await dataOf(api, 'converted'))[0] === `${'x'.repeat(251)}_1`, {
-      what: 'the key',
-    });
+    await awaitUntil(
+      async () => Object.keys(await readData(api, 'converted'))[0] === `${'x'.repeat(251)}_1`,
+      {
+        what: 'the key',
+      },
+    );
   });
 
   await t.test(

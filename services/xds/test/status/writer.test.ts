@@ -8,7 +8,7 @@ import type { ConfigObject } from '../../src/sources/source.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
 import type { StatusWriter } from '../../src/status/reporter.ts';
 import { KubernetesStatusWriter, type KubernetesStatusWriterOptions } from '../../src/status/writer.ts';
-import { clientOf, createEditor, prepareCluster } from '../support/cluster.ts';
+import { connectApi, createEditor, prepareCluster } from '../support/cluster.ts';
 import {
   type Answer,
   inTurn,
@@ -37,7 +37,7 @@ function toObjectStatus(id: string, rest: Partial<ObjectStatus> = {}): ObjectSta
   };
 }
 
-function objectOf(id: string, status?: unknown): ConfigObject {
+function makeObject(id: string, status?: unknown): ConfigObject {
   const [namespace = '', name = ''] = id.split('/');
   const manifest = {
     metadata: { namespace, name, resourceVersion: '1' },
@@ -114,13 +114,13 @@ const noRequest = { method: '', path: '', query: new URLSearchParams(), headers:
 const paths = ({ requests }: ScriptedServer) => requests.map(({ path }) => path);
 const arrive = (server: ScriptedServer, count: number) =>
   awaitUntil(() => server.requests.length === count, { what: `${count} writes` });
-const bodyOf = (server: ScriptedServer, index: number) => JSON.parse(server.requests[index]?.body ?? '{}');
+const parseBody = (server: ScriptedServer, index: number) => JSON.parse(server.requests[index]?.body ?? '{}');
 
 const base = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/shop/ratelimitconfigs';
 
 t.test('status is applied to the status subresource of its object only', async (t) => {
   const server = await statusServer(t);
-  const objects = new Map([['shop/web', objectOf('shop/web')]]);
+  const objects = new Map([['shop/web', makeObject('shop/web')]]);
   const now = () => Date.parse('2026-01-02T03:04:05.678Z');
   const { writer, results } = await startWriter(t, { api: server.api, objects, nowMs: now });
   writer.put(toObjectStatus('shop/web'));
@@ -133,7 +133,7 @@ t.test('status is applied to the status subresource of its object only', async (
   });
   t.equal(request?.query.toString(), 'fieldManager=tollgate-xds&force=true');
   const times = { observedGeneration: 1, lastTransitionTime: '2026-01-02T03:04:05Z' };
-  t.strictSame(bodyOf(server, 0), {
+  t.strictSame(parseBody(server, 0), {
     apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
     kind: 'RateLimitConfig',
     metadata: { namespace: 'shop', name: 'web', resourceVersion: '1' },
@@ -154,18 +154,18 @@ t.test('status is applied to the status subresource of its object only', async (
 
 t.test('latest of several changes within the debounce time is written once', async (t) => {
   const server = await statusServer(t);
-  const objects = new Map(['shop/web', 'shop/api'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/web', 'shop/api'].map((id) => [id, makeObject(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, debounceMs: 50, concurrency: 1 });
   for (let rules = 1; rules <= 20; rules += 1) writer.put(toObjectStatus('shop/web', { rules }));
   writer.put(toObjectStatus('shop/api'));
   await arrive(server, 2);
   t.strictSame(paths(server), [`${base}/web/status`, `${base}/api/status`]);
-  t.equal(bodyOf(server, 0).status.rules, 20);
+  t.equal(parseBody(server, 0).status.rules, 20);
 });
 
 t.test('status that the object has is not written, whatever fields others added', async (t) => {
   const server = await statusServer(t);
-  const objects = new Map(['shop/same', 'shop/other'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/same', 'shop/other'].map((id) => [id, makeObject(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   writer.put(toObjectStatus('shop/same'));
   await arrive(server, 1);
@@ -174,11 +174,11 @@ t.test('status that the object has is not written, whatever fields others added'
   writer.put(toObjectStatus('shop/other'));
   await arrive(server, 2);
   // Now it has, with fields of another writer.
-  const { status } = bodyOf(server, 0);
+  const { status } = parseBody(server, 0);
   const added = { type: 'Reviewed', status: 'True' };
   objects.set(
     'shop/same',
-    objectOf('shop/same', { ...status, x: 1, conditions: [added, ...status.conditions] }),
+    makeObject('shop/same', { ...status, x: 1, conditions: [added, ...status.conditions] }),
   );
   writer.put(toObjectStatus('shop/same'));
   writer.put(toObjectStatus('shop/other', { rules: 4 }));
@@ -197,12 +197,12 @@ t.test('condition keeps its transition time until its status changes', async (t)
     { type: 'Programmed', ...pending, observedGeneration: 1, lastTransitionTime: old },
     { type: 'Ready', ...pending, observedGeneration: 1, lastTransitionTime: old },
   ];
-  const objects = new Map([['shop/web', objectOf('shop/web', { conditions })]]);
+  const objects = new Map([['shop/web', makeObject('shop/web', { conditions })]]);
   const { writer } = await startWriter(t, { api: server.api, objects });
   const programmed = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
   writer.put(toObjectStatus('shop/web', { programmed, accepted: { ...accepted, message: '4 limits' } }));
   await arrive(server, 1);
-  const [first, second] = bodyOf(server, 0).status.conditions;
+  const [first, second] = parseBody(server, 0).status.conditions;
   t.match(first, { type: 'Accepted', message: '4 limits', lastTransitionTime: old });
   t.match(second, { type: 'Programmed', status: 'True' });
   t.not(second.lastTransitionTime, old);
@@ -210,18 +210,18 @@ t.test('condition keeps its transition time until its status changes', async (t)
 
 t.test('message that exceeds the bound of the CRD is cut', async (t) => {
   const server = await statusServer(t);
-  const objects = new Map([['shop/web', objectOf('shop/web')]]);
+  const objects = new Map([['shop/web', makeObject('shop/web')]]);
   const { writer } = await startWriter(t, { api: server.api, objects });
   writer.put(toObjectStatus('shop/web', { accepted: { ...accepted, message: 'x'.repeat(100_000) } }));
   await arrive(server, 1);
-  const { length } = bodyOf(server, 0).status.conditions[0].message;
+  const { length } = parseBody(server, 0).status.conditions[0].message;
   t.ok(length > 30_000 && length <= 32_768, `${length} characters`);
 });
 
 t.test('only the leader writes, and a new leader writes all differences', async (t) => {
   const server = await statusServer(t);
   const { leadership, set } = makeLeadership(false);
-  const objects = new Map(['shop/a', 'shop/b', 'shop/gone'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b', 'shop/gone'].map((id) => [id, makeObject(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, leadership, concurrency: 1 });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   writer.forget('shop/gone');
@@ -243,7 +243,7 @@ t.test('replica that loses the leadership during a round stops', async (t) => {
     set(false);
     json(JSON.parse(body))(response, noRequest);
   });
-  const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, makeObject(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, leadership, concurrency: 1 });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await arrive(server, 1);
@@ -257,7 +257,7 @@ t.test('replica that loses the leadership during a round stops', async (t) => {
 
 t.test('status of a deleted object with the same name is not written', async (t) => {
   const server = await statusServer(t);
-  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));
   const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   writer.put(toObjectStatus('shop/a', { uid: 'former' }));
   writer.put(toObjectStatus('shop/b'));
@@ -267,7 +267,7 @@ t.test('status of a deleted object with the same name is not written', async (t)
 
 t.test('deleted object is skipped and does not block others', async (t) => {
   const server = await statusServer(t, refusal(404, 'NotFound'));
-  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
@@ -277,7 +277,7 @@ t.test('deleted object is skipped and does not block others', async (t) => {
 
 t.test('changed object is written once the source has delivered the change', async (t) => {
   const server = await statusServer(t, refusal(409, 'Conflict'));
-  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 1, { what: 'the second' });
@@ -289,7 +289,7 @@ t.test('changed object is written once the source has delivered the change', asy
     'not tried in vain',
   );
 
-  objects.set('shop/a', objectOf('shop/a'));
+  objects.set('shop/a', makeObject('shop/a'));
   await arrive(server, 4);
   t.equal(paths(server)[3], `${base}/a/status`);
   await awaitUntil(async () => (await results()).written === 3, { what: 'the answer to the last one' });
@@ -304,7 +304,7 @@ t.test('failed write is retried with the latest status and logged once', async (
     (response) => void response.destroy(),
     refusal(503, 'Unavailable'),
   );
-  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   writer.put(toObjectStatus('shop/a'));
   writer.put(toObjectStatus('shop/b'));
@@ -327,7 +327,7 @@ t.test('failed write is retried with the latest status and logged once', async (
 
 t.test('missing permission is logged once for all refused statuses', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
-  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
@@ -341,7 +341,7 @@ t.test('missing permission is logged once for all refused statuses', async (t) =
 
 t.test('refused status is retried, with a log line', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
-  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));
   const { writer, results, logs } = await startWriter(t, { api: server.api, objects });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 2, { what: 'both' });
@@ -351,7 +351,7 @@ t.test('refused status is retried, with a log line', async (t) => {
 t.test('with a missing permission one object of its namespace is retried at a time', async (t) => {
   const forbidden = refusal(403, 'Forbidden');
   const server = await statusServer(t, ...Array.from({ length: 6 }, () => forbidden));
-  const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, objectOf(id)]));
+  const objects = new Map(['shop/a', 'shop/b', 'shop/c'].map((id) => [id, makeObject(id)]));
   const { writer, results } = await startWriter(t, { api: server.api, objects, concurrency: 1 });
   for (const id of objects.keys()) writer.put(toObjectStatus(id));
   await awaitUntil(async () => (await results()).written === 3, { what: 'all of them' });
@@ -375,7 +375,7 @@ t.test('writes keep to rate and concurrency', async (t) => {
   });
   t.teardown(() => server.stop());
   const objects = new Map(
-    Array.from({ length: 60 }, (_, index) => [`shop/${index}`, objectOf(`shop/${index}`)]),
+    Array.from({ length: 60 }, (_, index) => [`shop/${index}`, makeObject(`shop/${index}`)]),
   );
   const startedMs = performance.now();
   const { writer } = await startWriter(t, {
@@ -394,7 +394,7 @@ t.test('writes keep to rate and concurrency', async (t) => {
 
 kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
   await prepareCluster(kube, ['shop']);
-  const api: ApiClient = await clientOf(kube);
+  const api: ApiClient = await connectApi(kube);
   t.teardown(() => api.close());
   const editor = createEditor(kube, api);
   const following = await startSource(api);
@@ -402,7 +402,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
   const { writer, results, logs } = await startWriter(t, { api, objects: following.source });
   const known = async (id: string): Promise<ConfigObject> => {
     await awaitUntil(() => following.source.get(id), { what: `${id} to be known` });
-    return following.source.get(id) ?? objectOf(id);
+    return following.source.get(id) ?? makeObject(id);
   };
   const written = (count: number) =>
     awaitUntil(async () => (await results()).written === count, { what: `${count} writes` });

@@ -38,7 +38,7 @@ export const replaced = (...objects: readonly ConfigObject[]): SourceEvent => ({
 });
 
 /** The limits that limiters compile from a snapshot: `<domain.path> <requests>`, sorted. */
-export function limitsOf({ resources }: Snapshot): readonly string[] {
+export function getLimits({ resources }: Snapshot): readonly string[] {
   const documents = [...resources.values()].map(({ any }) =>
     fromMessage(fromBinary(RateLimitConfigSchema, fromBinary(AnySchema, any).value)),
   );

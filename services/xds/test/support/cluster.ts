@@ -27,7 +27,7 @@ export async function prepareCluster(kube: KubeApiserver, namespaces: readonly s
 }
 
 /** A client with the permissions of a user, by default the administrator. */
-export async function clientOf(kube: KubeApiserver, user = 'admin'): Promise<ApiClient> {
+export async function connectApi(kube: KubeApiserver, user = 'admin'): Promise<ApiClient> {
   const kubeconfig = kube.kubeconfigFor(user);
   return new ApiClient(await loadKubeConfig({ kubeconfig, kubernetesServiceHost: '' }));
 }

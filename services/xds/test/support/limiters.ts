@@ -2,7 +2,7 @@ import type { Limiter } from '../../src/ads/limiters.ts';
 import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
 /** A limiter that has acknowledged nothing by default. */
-export function limiterOf(id: string, given: Partial<Limiter> = {}): Limiter {
+export function makeLimiter(id: string, given: Partial<Limiter> = {}): Limiter {
   return {
     id,
     nodeId: `limiter-${id}`,
@@ -23,12 +23,12 @@ export const versions = (set: Readonly<Record<string, string>>): ReadonlyMap<str
   new Map(Object.entries(set));
 
 /** A NACK of such a set. */
-export function rejectionOf(resources: ReadonlyMap<string, string>, message: string): Limiter['rejection'] {
+export function makeRejection(resources: ReadonlyMap<string, string>, message: string): Limiter['rejection'] {
   return { resources, snapshotVersion: 's', message, atMs: 0 };
 }
 
 /** A snapshot of that version, in which every domain has this version. */
-export function snapshotOf(version: string, set: Readonly<Record<string, string>>): Snapshot {
+export function makeSnapshot(version: string, set: Readonly<Record<string, string>>): Snapshot {
   const resources = Object.entries(set).map(([name, of]): [string, SnapshotResource] => [
     name,
     { name, version: of, any: new Uint8Array() },

@@ -8,7 +8,7 @@ export interface TestRule {
 }
 
 /** A descriptor of a manifest. */
-function descriptorOf({ key, value, requestsPerUnit = 10 }: TestRule) {
+function makeDescriptor({ key, value, requestsPerUnit = 10 }: TestRule) {
   return {
     key,
     ...(value === undefined ? undefined : { value }),
@@ -17,7 +17,7 @@ function descriptorOf({ key, value, requestsPerUnit = 10 }: TestRule) {
 }
 
 /** A manifest as the API server hands it out. */
-function manifestOf(id: string, spec: unknown): Record<string, unknown> {
+function makeManifest(id: string, spec: unknown): Record<string, unknown> {
   const [namespace = '', name = ''] = id.split('/');
   return {
     apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
@@ -41,7 +41,7 @@ export interface TestObject {
 }
 
 /** An object of the catalog. */
-export function objectOf(id: string, given: TestObject = {}): ConfigObject {
+export function makeObject(id: string, given: TestObject = {}): ConfigObject {
   const [namespace = '', name = ''] = id.split('/');
   const {
     domain = 'shop',
@@ -52,7 +52,7 @@ export function objectOf(id: string, given: TestObject = {}): ConfigObject {
     label,
     status,
   } = given;
-  const spec = given.spec ?? { domain, descriptors: rules.map(descriptorOf) };
+  const spec = given.spec ?? { domain, descriptors: rules.map(makeDescriptor) };
   return {
     id,
     namespace,
@@ -61,7 +61,7 @@ export function objectOf(id: string, given: TestObject = {}): ConfigObject {
     generation,
     createdMs,
     order: id,
-    manifest: { ...manifestOf(id, spec), ...(status === undefined ? undefined : { status }) },
+    manifest: { ...makeManifest(id, spec), ...(status === undefined ? undefined : { status }) },
     ...(label === undefined ? undefined : { label }),
   };
 }

@@ -52,7 +52,7 @@ export async function startSource(
     source,
     types,
     generations: () => each(({ generation }) => generation),
-    limits: () => each(limitOf),
+    limits: () => each(getLimit),
     object: (id) => objects.get(id),
     logs: lines,
     metric,
@@ -66,7 +66,7 @@ export async function settles(source: SourceUnderTest, limits: Record<string, nu
   });
 }
 
-function limitOf({ manifest }: ConfigObject): unknown {
+function getLimit({ manifest }: ConfigObject): unknown {
   // The objects of these tests are made by their own editor.
   const { spec } = manifest as { spec: { descriptors: { rateLimit: { requestsPerUnit: number } }[] } };
   return spec.descriptors[0]?.rateLimit.requestsPerUnit;
