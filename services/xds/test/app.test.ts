@@ -102,8 +102,8 @@ t.test('XDS_GRPC_MAX_CONNECTION_AGE: streams end after the maximum age', async (
     const stream = client.sotw();
     stream.send();
     t.not((await stream.ended).code, 0);
-    // A busy machine may let a connection come of age before its stream is answered: there is
-    // another one.
+    // On a busy machine a connection may reach its age before the first response; another one
+    // follows.
     return stream.responses.length > 0;
   };
   await awaitUntil(livesAndEnds, { what: 'a stream that is answered' });
@@ -242,10 +242,10 @@ t.test('SHUTDOWN_DELAY: streams continue for this time while readiness fails', a
   t.strictSame(order, ['probe', 'stream']);
 });
 
-/** What a cluster does other than the usual. */
+/** Behaviour of a cluster that differs from the default. */
 interface TestCluster {
   readonly objects?: readonly unknown[];
-  /** Undefined: it answers as usual. */
+  /** Undefined for the default response. */
   readonly answerTo?: (request: SeenRequest) => Answer | undefined;
 }
 
@@ -342,7 +342,7 @@ t.test('XDS_STATUS_ENABLED=false: no leader is elected', async (t) => {
 t.test('XDS_STATUS_DEBOUNCE: status changes are collected for this time', async (t) => {
   const { app, until } = await followCluster(t, { XDS_STATUS_DEBOUNCE: '2s' }, { objects: [item('a', '1')] });
   const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
-  // From the first limiter on there is something to say.
+  // The first limiter changes the status.
   const startedMs = monotonicNow();
   stream.send();
   stream.ack(await stream.next());

@@ -7,7 +7,7 @@ import { badSpec, makeObject } from '../support/manifests.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
-/** An admin server before a pipeline that is the test's. */
+/** An admin server with the test's pipeline. */
 async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] = {}) {
   const started = await startPipeline(t, options);
   const { pipeline, store: snapshots, limiters, registry } = started;

@@ -9,7 +9,7 @@ import { BearerTokens, watchBearerTokens } from '../../src/ads/bearer-tokens.ts'
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
-/** A file of tokens that is followed, with the log of it. */
+/** A watched token file with its log. */
 async function followTokens(t: Test, text: string) {
   const folder = temporaryFolder();
   t.teardown(folder.remove);

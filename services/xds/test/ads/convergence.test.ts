@@ -14,10 +14,10 @@ import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
-// Clients that do at random what the protocol lets them do. Whenever nothing is on the way, and
-// nothing was rejected that is still the same, a client has what it wants.
+// Clients that act randomly within the protocol. When nothing is in flight and nothing is rejected,
+// a client has the resources of its subscription.
 
-/** What a client has, and what it should, as `name → version`. */
+/** The actual and the expected resources of a client, as `name → version`. */
 interface Moment {
   readonly has: Readonly<Record<string, string>>;
   readonly wants: Readonly<Record<string, string>>;
@@ -64,7 +64,7 @@ function playDelta(random: SeededRandom): Moment[] {
     exchange = receiveDelta(exchange, { ...empty, ...more }).exchange;
     serve();
   };
-  /** Drops what is not wanted any more, as a client does at once. */
+  /** Drops resources outside the subscription, as a client does at once. */
   const forget = (subscription: Subscription): void => {
     if (subscription.wildcard) return;
     for (const name of has.keys()) if (!subscription.names.has(name)) has.delete(name);
@@ -95,7 +95,7 @@ function playDelta(random: SeededRandom): Moment[] {
       const [subscribe, unsubscribe] = [randomNames(random), randomNames(random)];
       subscription = changeSubscription(subscription, subscribe, unsubscribe);
       forget(subscription);
-      // What it subscribes to, it may have forgotten.
+      // It may have dropped resources that it subscribes to again.
       for (const name of subscribe) if (random.below(100) < 50) has.delete(name);
       request({ subscribe, unsubscribe });
     }
@@ -115,8 +115,8 @@ function playSotw(random: SeededRandom): Moment[] {
   let rejected = false;
   let onTheWay: Selection | undefined;
   let has: Record<string, string> = {};
-  // Not empty: the server ignores what is stale, so it may not have seen that an empty list means
-  // nothing by now.
+  // Not empty: the server ignores stale requests, so that it may not know yet that an empty list
+  // means no resources.
   let list = ['*', ...randomNames(random)];
   let subscription = replaceSubscription(noSubscription, list);
 
@@ -138,7 +138,7 @@ function playSotw(random: SeededRandom): Moment[] {
     onTheWay = undefined;
     nonce = String(nonces);
     rejected = rejects;
-    // What it does not want any more by now, it does not take.
+    // It ignores resources that it has unsubscribed from meanwhile.
     if (!rejects) has = getVersions(select({ ...selection.snapshot, ...selection }, subscription));
     request(rejects);
   };

@@ -15,7 +15,7 @@ type Request = Partial<Omit<DeltaRequest, 'initialVersions'>> & {
 };
 
 /**
- * An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was:
+ * An exchange that sends what is due, with the nonces 1, 2, …, and returns it as
  * `name=version … -removed …`.
  */
 function startExchange(first?: Snapshot) {
@@ -34,7 +34,7 @@ function startExchange(first?: Snapshot) {
     ].join(' ');
   };
   return {
-    /** What a request makes of the response before it, and what is sent thereupon. */
+    /** The answer in a request, and what is sent after it. */
     request({ has = {}, ...request }: Request = {}): [answer: string, sent: string | undefined] {
       const received = receiveDelta(exchange, {
         subscribe: [],

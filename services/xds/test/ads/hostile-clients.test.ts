@@ -19,8 +19,7 @@ import { type StartedAdsServer, startAdsServer } from '../support/start-ads-serv
 import { combined, largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
 
 /**
- * Starts a server, lets a stream do something that ends it, and looks whether the stream beside it
- * goes on.
+ * Starts a server, violates the protocol on one stream, and checks that another one continues.
  */
 async function endsAlone(
   t: Test,
@@ -40,7 +39,7 @@ async function endsAlone(
   return { ...end, reason };
 }
 
-/** A bare HTTP/2 connection whose client does not read: its window stays as small as it is. */
+/** An HTTP/2 connection whose client does not read, with a small window. */
 async function openUnread(t: Test, port: number): Promise<ClientHttp2Session> {
   const session = connectHttp2(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: 1_000 } });
   session.on('error', () => undefined);
@@ -157,8 +156,7 @@ t.test('client that does not read is cut and delays no other', async (t) => {
   const streams = Array.from({ length: 10 }, () => subscribeUnread(session));
   const resets: (number | undefined)[] = [];
   for (const stream of streams) stream.on('close', () => resets.push(stream.rstCode));
-  // What it asks for is read in a moment: also on a busy machine it is not taken for one that does
-  // not read.
+  // The response is read quickly, so that the stream does not stall on a busy machine.
   const reader = server.connect().sotw();
   reader.send({ resourceNames: ['shop'] });
   reader.ack(await reader.next(), { resourceNames: ['shop'] });
@@ -195,7 +193,7 @@ t.test('client that does not read gets no further response, then the latest', as
     snapshot: largeSnapshot(size),
   });
   const stream = subscribeUnread(await openUnread(t, port));
-  // It accepts what it has not read: nonces are easy to guess.
+  // It acknowledges a response that it has not read: nonces are easy to guess.
   stream.write(framed({ typeUrl, responseNonce: '1' }));
   await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
   for (let version = 2; version <= 20; version += 1) snapshots.set(largeSnapshot(size, String(version)));
@@ -230,7 +228,7 @@ t.test('streams that are cancelled, ended or lost are removed', async (t) => {
   await awaitUntil(async () => (await openStreams(server)) === 0, { what: 'the end of the last' });
 });
 
-/** Streams that ask for everything and never read, on as many connections as that takes. */
+/** Streams that subscribe to everything and never read, on several connections. */
 async function subscribeManyUnread(t: Test, port: number, count: number): Promise<ClientHttp2Stream[]> {
   const streams: ClientHttp2Stream[] = [];
   while (streams.length < count) {
@@ -271,7 +269,7 @@ t.test('streams that stop reading after an ACK are cut while others wait', async
     stallMs: 100,
   });
   const hostile = await subscribeManyUnread(t, server.port, 260);
-  // It accepts what it has not read: nonces are easy to guess.
+  // It acknowledges a response that it has not read: nonces are easy to guess.
   for (const stream of hostile) stream.write(framed({ typeUrl, responseNonce: '1' }));
   const limiter = server.connect().sotw();
   limiter.send();

@@ -5,7 +5,7 @@ import { manualSchedule } from '../support/manual-schedule.ts';
 
 const stallMs = 1_000;
 
-/** A gate of so many bytes, and streams that write one response each as soon as they may. */
+/** A gate, and streams that write one response each as soon as there is capacity. */
 function startGate(maxBytes: number) {
   const clock = fakeClock();
   const timers = manualSchedule();
@@ -39,7 +39,7 @@ function startGate(maxBytes: number) {
     sender,
     send: (name: string, options?: Parameters<typeof sender>[1]) => sender(name, options).retry(),
     read: (name: string) => leave.get(name)?.(),
-    /** As long as it takes to look for stalled streams once more. */
+    /** Advances time to the next check for stalled streams. */
     wait(ms: number) {
       clock.advance(ms);
       timers.advance(stallMs / 4);

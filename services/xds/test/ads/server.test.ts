@@ -17,7 +17,7 @@ import { RefusalLog } from '../../src/ads/server.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { largeSnapshot, testSnapshot } from '../support/test-snapshot.ts';
 
-/** Asks grpc.health.v1 for a service. */
+/** Checks the health of a service. */
 function check(t: Test, port: number, service: string): Promise<Serving> {
   const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
   t.teardown(() => client.close());
@@ -61,7 +61,7 @@ t.test('connections left at the end of the grace period are cut', async (t) => {
   const socket = connectTcp(port, '127.0.0.1');
   socket.on('error', () => undefined);
   t.teardown(() => socket.destroy());
-  // Begins to speak HTTP/2, and a request that it does not finish, and says no more.
+  // Starts HTTP/2 and a request that it does not finish.
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   socket.write(Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
   let closed = false;
@@ -83,7 +83,7 @@ t.test('rule 14: a lost client is detected', async (t) => {
     closed = true;
   });
   socket.resume();
-  // Settings, and no answer to any ping.
+  // Settings, but no answers to pings.
   socket.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
   socket.write(Buffer.of(0, 0, 0, 4, 0, 0, 0, 0, 0));
   await awaitUntil(() => closed, { what: 'the connection to be closed' });

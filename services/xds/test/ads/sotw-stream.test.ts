@@ -8,7 +8,7 @@ import { testSnapshot } from '../support/test-snapshot.ts';
 
 const node = { id: 'limiter-1' };
 
-/** Subscribes and acknowledges what comes. */
+/** Subscribes and acknowledges every response. */
 async function subscribe(stream: SotwTestStream): Promise<void> {
   stream.send({ node });
   stream.ack(await stream.next());
@@ -128,7 +128,7 @@ t.test('rules 5 and 6: after a NACK nothing is sent until the content changes', 
   await subscribe(stream);
   snapshots.set(testSnapshot({ shop: 2 }));
   const bad = await stream.next();
-  // As a limiter does that answers each response at once, and says it again and again.
+  // A limiter that answers each response at once and repeats its answer.
   for (let round = 0; round < 50; round += 1) {
     stream.nack(bad, "shop: duplicate descriptor composite key 'user'", { versionInfo: 'old', node });
   }

@@ -4,8 +4,7 @@ import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
 /**
- * An exchange that sends whatever is due, under the nonces 1, 2, …, and says what that was:
- * `name=version …`.
+ * An exchange that sends what is due, with the nonces 1, 2, …, and returns it as `name=version …`.
  */
 function startExchange(first?: Snapshot) {
   let exchange = newSotwExchange;
@@ -19,7 +18,7 @@ function startExchange(first?: Snapshot) {
     return [...selection.resources.values()].map(({ name, version }) => `${name}=${version}`).join(' ');
   };
   return {
-    /** What a request makes of the response before it, and what is sent thereupon. */
+    /** The answer in a request, and what is sent after it. */
     request(request: Partial<SotwRequest> = {}): [answer: string, sent: string | undefined] {
       const received = receiveSotw(exchange, { names: [], nonce: '', rejects: false, ...request });
       exchange = received.exchange;

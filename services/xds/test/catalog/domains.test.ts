@@ -5,16 +5,16 @@ import { badSpec, makeObject, type TestObject } from '../support/manifests.ts';
 const graceMs = 600_000;
 const minuteMs = 60_000;
 
-/** An object for the domain that all want, whose limit tells whose it is. */
+/** An object for the contested domain; its limit identifies the namespace. */
 const wanting = (id: string, requestsPerUnit: number, more: TestObject = {}) =>
   makeObject(id, { rules: [{ key: 'k', requestsPerUnit }], ...more });
 
 const victim = wanting('victim/a', 1, { createdMs: 1_000, uid: 'first' });
 const other = wanting('other/a', 2, { createdMs: 2_000 });
-/** The same object of the owner, deleted and created again: it is the youngest now. */
+/** The object of the owner, deleted and created again: now the youngest. */
 const madeAnew = wanting('victim/a', 3, { createdMs: 3_000, uid: 'second' });
 
-/** One in which the domain has had its owner for a minute, while another namespace wants it. */
+/** The domain has had its owner for a minute, and another namespace waits for it. */
 function startContested(): TestCatalog {
   const catalog = makeCatalog({ graceMs });
   catalog.applyAt(0, replaced(victim, other));

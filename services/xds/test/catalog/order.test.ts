@@ -8,8 +8,8 @@ const ids = ['a/1', 'a/2', 'a/3', 'b/1', 'b/2', 'c/1'] as const;
 const keys = ['k', 'l', 'm'] as const;
 
 /**
- * The life of one object: versions that are good, bad, of another domain, colliding; sometimes its
- * end and another life.
+ * The history of one object: valid, invalid and colliding versions, other domains, and sometimes
+ * deletion and re-creation.
  */
 function makeHistory(id: string, random: SeededRandom): SourceEvent[] {
   const events: SourceEvent[] = [];
@@ -39,8 +39,7 @@ function getVersion(id: string, { random, generation, uid }: Version): ConfigObj
 }
 
 /**
- * One of the ways in which the events of several objects can come: those of each object stay in
- * order.
+ * A random interleaving of the events of several objects; those of each object stay in order.
  */
 function interleave(histories: readonly (readonly SourceEvent[])[], random: SeededRandom): SourceEvent[] {
   const turns = random.shuffle(histories.flatMap((events, index) => events.map(() => index)));
@@ -59,7 +58,7 @@ t.test('result does not depend on the order of events of different objects', asy
       const catalog = makeCatalog();
       let last = catalog.apply(replaced());
       const events = interleave(histories, random);
-      // At once, one by one, or in groups: how events are gathered must not matter either.
+      // At once, one by one, or in groups: batches must not affect the result, either.
       while (events.length > 0) last = catalog.apply(...events.splice(0, 1 + random.below(8)));
       const results = [...catalog.results].sort(([a], [b]) => (a < b ? -1 : 1));
       return {

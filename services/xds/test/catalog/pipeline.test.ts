@@ -7,7 +7,7 @@ import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 import { badSpec, makeObject } from '../support/manifests.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
-/** Versions of all that is served. */
+/** Versions of all resources. */
 const getAccepted = (store: SnapshotStore): ReadonlyMap<string, string> =>
   new Map([...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]));
 

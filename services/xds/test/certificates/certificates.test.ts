@@ -19,7 +19,7 @@ const namespace = 'tollgate';
 const name = 'tollgate-xds';
 const clientSecret = { namespace, name: `${name}-client` };
 
-/** A replica with these rights; it is closed when the test ends. */
+/** A replica with the permissions of the client; closed when the test ends. */
 function startReplica(
   t: Test,
   api: ApiClient,
@@ -116,7 +116,7 @@ kubeSuite(
       const before = replica.current().cert;
       const first = await client();
       offsetMs = leafValidMs - leafRenewMs + 1_000;
-      // Whatever happens to a Secret makes the server look.
+      // Every event of a Secret triggers a check.
       await kube.kubectl(['label', 'secret', `${name}-client`, '-n', namespace, 'seen=true']);
       await awaitUntil(async () => (await client()).cert !== first.cert, { what: 'a new certificate' });
       const renewed = await client();
@@ -125,8 +125,7 @@ kubeSuite(
           Date.parse(new X509Certificate(first.cert).validTo),
       );
       t.equal(renewed.ca, first.ca);
-      // A pass that was under way when the clock moved may have renewed the client's certificate
-      // alone.
+      // A check in progress when the clock moved may have renewed only the client's certificate.
       await awaitUntil(() => String(replica.current().cert) !== String(before), {
         what: 'the new certificate of the server',
       });

@@ -53,7 +53,7 @@ async function granted(api: ApiClient, rights: readonly Right[]): Promise<string
   return allowed;
 }
 
-/** What it must never be able to do, wherever it serves. */
+/** Permissions that it must never have. */
 const never: readonly Right[] = [
   ...['create', 'update', 'patch', 'delete', 'deletecollection'].map((verb) => ({
     verb,
@@ -85,8 +85,8 @@ const never: readonly Right[] = [
 ];
 
 /**
- * Runs source, election, reports and status writer with the rights of the service, until a status
- * has been written.
+ * Runs source, election, reports and status writer with the permissions of the service, until a
+ * status has been written.
  */
 async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]): Promise<void> {
   const api = await connectApi(kube, server);

@@ -169,7 +169,7 @@ t.test('hanging exec plugin does not block a call forever', async (t) => {
   await t.rejects(api.send({ ...get, timeoutMs: 50 }), { message: /did not respond within 50 ms/ });
 });
 
-/** Yields the chunks, and notes whether the reader has let go of them. */
+/** Yields the chunks, and records whether the reader has released the stream. */
 function makeStream(...chunks: (string | Uint8Array)[]) {
   const state: { taken: number; ended: boolean } = { taken: 0, ended: false };
   async function* generate(): AsyncGenerator<Uint8Array> {

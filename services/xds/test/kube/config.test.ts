@@ -15,7 +15,7 @@ interface Written {
   ofUser?: Record<string, string>;
 }
 
-/** Writes a kubeconfig and answers its path. */
+/** Writes a kubeconfig and returns its path. */
 function kubeconfig(t: Test, options: Written = {}): string {
   const { server = 'https://cluster.test:6443', namespace, context = 'shop', current = context } = options;
   const folder = temporaryFolder();

@@ -50,7 +50,7 @@ const times = { leaseDurationMs: 15_000, renewDeadlineMs: 10_000, retryPeriodMs:
 
 const leads = ({ elector }: Candidate) => awaitUntil(() => elector.isLeader(), { what: 'a leader' });
 
-/** Lets `ms` pass in steps, each once all candidates have gone to sleep. */
+/** Advances time in steps, each when all candidates sleep. */
 async function pass(clock: FakeClock, ms: number, candidates = 1, stepMs = 1_000): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await awaitUntil(() => clock.sleepers() === candidates, { what: 'the candidates to sleep' });
@@ -97,7 +97,7 @@ async function leaseServer(t: Test, fault: () => Answer | undefined = () => unde
     api: server.api,
     requests: server.requests,
     spec: (): Record<string, unknown> => (lease?.spec ?? {}) as Record<string, unknown>,
-    /** A renewal arrives whose answer the holder does not see. */
+    /** A renewal arrives, but its response is lost. */
     renewUnseen: (): void => void store(JSON.stringify(lease)),
   };
 }
@@ -153,7 +153,7 @@ t.test('another candidate takes over when the holder has not renewed for the dur
   const { api, spec } = await leaseServer(t);
   const one = stand(t, api, 'one', {
     ...timed(clock),
-    // The holder's process is stopped: it neither renews nor notices.
+    // The holder's process is stopped and does not renew.
     sleep: (ms, options) => clock.sleep(state.silent ? 1e9 : ms, options),
   });
   await leads(one);
@@ -171,7 +171,7 @@ t.test('another candidate takes over when the holder has not renewed for the dur
   t.notOk(one.elector.isLeader(), 'stepped down before anybody else may lead');
   await pass(clock, 4_000, 2);
   t.notOk(two.elector.isLeader());
-  // It has read the last renewal up to a retry period late, and looks again up to one late.
+  // It reads the last renewal up to one retry period late, and checks again up to one late.
   await pass(clock, 6_000, 2);
   t.ok(two.elector.isLeader());
   t.match(spec(), { holderIdentity: 'two', leaseTransitions: 1 });
@@ -313,8 +313,7 @@ kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {
     await awaitUntil(
       async () => {
         if (three.elector.isLeader()) return true;
-        // Longer than the duration. Once the Lease is its own, more of that would make its calls
-        // late.
+        // Longer than the duration. After the takeover, longer calls would be late.
         if ((await spec()).holderIdentity !== 'three') clock.advance(16_000);
         return false;
       },

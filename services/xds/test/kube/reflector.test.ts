@@ -15,8 +15,7 @@ import {
 import { followWith, type ReflectorUnderTest } from '../support/reflector-under-test.ts';
 
 /**
- * Lists and watches have scripts of their own, so that a test reads as what the API server says to
- * each.
+ * Lists and watches are scripted separately.
  */
 async function serve(t: Test, script: { lists: Answer[]; watches: Answer[] }): Promise<ScriptedServer> {
   const list = inTurn(...script.lists);
@@ -229,7 +228,7 @@ test('watch that ends regularly is opened again, with a delay when it was short'
     watches: [raw('', 'end'), raw('', 'end'), raw('', 'end'), watch(added(item('a', '11')))],
   });
   const backoff = { initialMs: 1, maxMs: 20, random };
-  // On a clock that stands still each of them has just begun, however busy the machine is.
+  // With a stopped clock each watch is short, however busy the machine is.
   const following = follow(t, server.api, { backoff, now: () => 0 });
   await seen(following, 'replaced', 'changed a');
   t.equal(waits, 3, 'one waiting time for each watch that ended early');
@@ -276,7 +275,7 @@ test('line without an end is aborted at its bound', async (t) => {
 test('idle watch is opened again at its version', async (t) => {
   const server = await serve(t, {
     lists: [page([], '10')],
-    // A watch from before the bookmark is given up, too, when its bookmark came too late.
+    // A watch whose bookmark arrived too late is also closed.
     watches: [
       (response, request) => {
         const isFirst = request.query.get('resourceVersion') === '10';
@@ -288,7 +287,7 @@ test('idle watch is opened again at its version', async (t) => {
   await seen(following, 'replaced', 'changed a');
   t.ok(getWatches(server).some(({ query }) => query.get('resourceVersion') === '12'));
   t.equal(following.logs[0]?.reason, 'no data received for 100 ms');
-  // What follows is that of the next watch, on which nothing more arrives either.
+  // The next watch is idle, too.
   t.strictSame(
     following.logs
       .map(({ level }) => level)

@@ -4,7 +4,7 @@ import t from 'tap';
 import { connectApi, createEditor, prepareCluster } from '../support/cluster.ts';
 import { settles, startSource } from '../support/source-under-test.ts';
 
-/** A sleep that lasts until it is let go: the source does not come back before. */
+/** A sleep that ends when the test releases it: the source does not reconnect before. */
 function gate() {
   const sleepers = new Set<() => void>();
   return {

@@ -13,13 +13,13 @@ interface Replica {
   readonly logs: readonly Record<string, unknown>[];
   /** Number of notifications of listeners. */
   notifications(): number;
-  /** Names and numbers of limiters of the others, such as `b 2`. */
+  /** Names of the other replicas with their numbers of limiters, such as `b 2`. */
   others(): readonly string[] | undefined;
   /** The other reports at each notification, such as `b 2,c 3`. */
   readonly history: readonly string[];
 }
 
-/** Starts a replica in a hurry. */
+/** Starts a replica with short delays. */
 function startReplica(
   t: Test,
   api: ApiClient,
@@ -55,7 +55,7 @@ function receives(replica: Replica, ...expected: readonly string[]): Promise<unk
   return awaitUntil(isSo, { what: `${expected}` });
 }
 
-/** For what may be over before one looks. */
+/** For states that may have passed already. */
 function hasReceived(replica: Replica, ...expected: readonly string[]): Promise<unknown> {
   return awaitUntil(() => replica.history.includes(String(expected)), { what: `${expected}, once` });
 }

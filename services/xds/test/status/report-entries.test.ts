@@ -10,7 +10,7 @@ function start() {
   const clock = fakeClock();
   const { logger, lines } = recordingLogger();
   const entries = new ReportEntries({ own: 'me_1', expiryMs: 30_000, now: clock.now, logger });
-  /** What the reflector tells when the ConfigMap has this data. */
+  /** Passes on the event for a ConfigMap with this data. */
   const read = (data: Record<string, unknown> | undefined): void => {
     const object = parseKubeObject({
       metadata: { namespace: 'tollgate', name: 'tollgate-xds-limiters', uid: 'u', resourceVersion: '1' },
@@ -41,7 +41,7 @@ t.test('without a ConfigMap there are no reports', async (t) => {
   t.strictSame(entries.active(), []);
   read({ other_1: report(1) });
   t.equal(entries.active()?.length, 1);
-  // The object is not looked at.
+  // The object is not used.
   const deleted = { type: 'deleted', object: {} } as unknown as ReflectorEvent;
   entries.update(deleted);
   t.strictSame(entries.active(), []);

@@ -46,7 +46,7 @@ function makeObject(id: string, status?: unknown): ConfigObject {
   return { id, namespace, name, uid: `uid-${id}`, generation: 1, createdMs: 0, order: id, manifest };
 }
 
-/** A leadership that a test gives and takes. */
+/** A leadership that the test controls. */
 function makeLeadership(leads = true) {
   const listeners = new Set<(leader: boolean) => void>();
   let leader = leads;
@@ -101,7 +101,7 @@ async function startWriter(
   };
 }
 
-/** An API server that takes each status as it is, or answers as the script says. */
+/** An API server that stores each status, or answers as scripted. */
 async function statusServer(t: Test, ...script: Answer[]): Promise<ScriptedServer> {
   const accept: Answer = (response, { body }) => json(JSON.parse(body))(response, noRequest);
   const server = await startScriptedServer(inTurn(...script, accept));
@@ -460,7 +460,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
 
   await t.test('changed by another client is restored at the next check', async (t) => {
     const { uid } = await known('shop/marker');
-    // Else the first write would be no repair.
+    // Otherwise the first write would not be a repair.
     await awaitUntil(
       () => JSON.stringify(following.source.get('shop/marker')?.manifest).includes('"version":"v1"'),
       { what: 'the status to come back' },
