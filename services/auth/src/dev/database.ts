@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
 import { getSecret } from './environment.ts';
 import { type LockingProcess, lockFolder } from './folder.ts';
 
@@ -17,13 +16,14 @@ export interface DevelopmentDatabase {
  * Starts the embedded PostgreSQL with its data in the development folder. Returns undefined if
  * DATABASE_URL is set to another database.
  *
- * @throws Error if another server uses the folder, or PostgreSQL does not start.
+ * @throws Error if PostgreSQL is not installed or does not start, or another server uses the folder.
  */
 export async function startDevelopmentDatabase(
   settings: { readonly databaseUrl: string; readonly developmentFolder: string },
   owner: LockingProcess,
 ): Promise<DevelopmentDatabase | undefined> {
   if (settings.databaseUrl !== embeddedDatabaseUrl) return undefined;
+  const { startEmbeddedPostgres } = await importEmbeddedPostgres();
   const folder = resolve(settings.developmentFolder);
   // Locks first: a PostgreSQL that already runs in the folder is treated as orphaned and stopped.
   const release = await lockFolder(folder, owner);
@@ -48,4 +48,14 @@ export async function startDevelopmentDatabase(
     await release();
     throw error;
   }
+}
+
+/** A development dependency, which production images do not have. */
+function importEmbeddedPostgres(): Promise<typeof import('@tollgate/embedded-postgres/embedded-postgres')> {
+  return import('@tollgate/embedded-postgres/embedded-postgres').catch((cause: unknown) => {
+    throw new Error(
+      'the embedded PostgreSQL is not installed: set DATABASE_URL, or install development dependencies',
+      { cause },
+    );
+  });
 }
