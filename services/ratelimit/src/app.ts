@@ -46,7 +46,6 @@ export interface AppOptions {
   readonly warmUp: boolean;
 }
 
-/** The assembled service, not yet started. */
 export interface App {
   readonly lifecycle: Lifecycle;
   readonly health: Health;
@@ -61,21 +60,13 @@ interface Ports {
   debug: number;
 }
 
-/** Assembles the service. */
 export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
-  const { logger, nowMs, random } = options;
+  const { logger, nowMs } = options;
   // Process-wide, and before the library logs anything.
   logGrpcLibrary(logger);
-  const stats = new StatsRegistry();
+  const context = createContext(options);
+  const { stats } = context;
   countReservedTags(stats, settings.extraTags);
-  const context: Context = {
-    logger,
-    health: new Health(),
-    stats,
-    nowMs,
-    nowSeconds: () => Math.floor(nowMs() / 1000),
-    random,
-  };
   const lifecycle = new Lifecycle({
     logger,
     drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
@@ -125,6 +116,17 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       ),
   });
   return { lifecycle, health: context.health, stats, ports };
+}
+
+function createContext({ logger, nowMs, random }: AppOptions): Context {
+  return {
+    logger,
+    health: new Health(),
+    stats: new StatsRegistry(),
+    nowMs,
+    nowSeconds: () => Math.floor(nowMs() / 1000),
+    random,
+  };
 }
 
 function createRuleStore(settings: Settings, { health, logger, stats }: Context): RuleStore {

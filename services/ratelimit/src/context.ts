@@ -2,7 +2,6 @@ import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import type { StatsRegistry } from './stats/registry.ts';
 
-/** What all parts of the service share. */
 export interface Context {
   readonly logger: Logger;
   readonly health: Health;

@@ -62,7 +62,6 @@ export const errors = defineErrors({
   },
 });
 
-/** The error for a request that cannot be decided. */
 export function invalidRequest(problem: RequestProblem): AppError {
   return errors[problem.code]({ message: problem.message });
 }

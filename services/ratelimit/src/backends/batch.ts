@@ -1,6 +1,5 @@
 import type { Hit } from './counter-backend.ts';
 
-/** The fields of a hit that a batch reads. */
 export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'ttlSeconds'> {
   /** Redirections that the hit followed; absent for none. */
   readonly redirections?: number;
@@ -29,9 +28,7 @@ export interface BatchCounter {
   readonly key: string;
   addend: number;
   ttlSeconds: number;
-  /** The maximum of its hits. */
   redirections: number;
-  /** At least one of the hits follows ASK. */
   asking: boolean;
   readonly shares: Share[];
 }
@@ -41,9 +38,7 @@ export interface BatchCounter {
  * each request gets the count as if it had been sent alone, in order of arrival.
  */
 export class Batch {
-  /** Distinct counters to add to. */
   readonly adds = new Map<string, BatchCounter>();
-  /** Distinct counters to read. */
   readonly reads = new Map<string, BatchCounter>();
   #hitCount = 0;
 

@@ -2,7 +2,6 @@ import type { Unit } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 
-/** Hits for one counter. */
 export interface Hit {
   readonly key: string;
   /** Whole number of hits to add; 0 reads the counter and extends its life. */

@@ -45,7 +45,6 @@ export class MemoryBackend implements CounterBackend {
     this.#nowSeconds = nowSeconds;
   }
 
-  /** Number of stored counters. */
   get size(): number {
     return this.#store.size;
   }

@@ -17,7 +17,6 @@ export interface ClientOptions {
   readonly failOverLimit: boolean;
 }
 
-/** Paths of PEM files; empty for none. */
 export interface ClientTlsFiles {
   readonly caFile: string;
   readonly certFile: string;

@@ -32,7 +32,6 @@ Flags are written with one dash or two. Exits with 0 when the service would load
 the flags are invalid.
 `;
 
-/** Runs `tollgate-ratelimit-check`. */
 export async function runCheck(args: readonly string[]): Promise<Outcome> {
   const parsed = parseFlags(flags, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };

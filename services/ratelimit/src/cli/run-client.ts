@@ -61,7 +61,6 @@ async function tlsCredentials({ caFile, certFile, keyFile }: ClientTlsFiles): Pr
   return ChannelCredentials.createSsl(ca, key, cert);
 }
 
-/** Hints by the status of a failed call. */
 const advice: Readonly<Record<number, string>> = {
   [status.UNAVAILABLE]:
     'Check that the service is running, that this is its gRPC port (GRPC_PORT), and whether it uses TLS (-grpc-use-tls).',
@@ -135,7 +134,6 @@ function getCodeName(code: RateLimitResponse_Code): string {
 const failedExitCode = 1;
 const overLimitExitCode = 3;
 
-/** Runs `tollgate-ratelimit-client`. */
 export async function runClient(args: readonly string[]): Promise<Outcome> {
   const parsed = parseClientOptions(args);
   if (parsed.kind === 'help') return { exitCode: 0, output: clientHelp };

@@ -5,7 +5,6 @@ import type { counterSettings } from './ratelimit.ts';
 const group = 'memcached';
 const named = (name: string) => ({ env: `MCACHE_${name}`, aliases: [`MEMCACHE_${name}`], group });
 
-/** With BACKEND_TYPE=memcache. */
 export const memcacheSettings = {
   memcacheHostPort: list({
     ...named('HOST_PORT'),
@@ -115,7 +114,6 @@ const clientPair: Check = (s, { variableName }) =>
         expected: 'a PEM file: certificate and key belong together',
       };
 
-/** Checks across the settings of memcached. */
 export const memcacheChecks: readonly Check[] = [
   serversAreNamed,
   serversAreNamedOnce,

@@ -1,6 +1,5 @@
 import { bool, duration, int, longestTimer, oneOf, text } from '@tollgate/kit/settings';
 
-/** The settings of the main instance, and of the one for limits per second. */
 function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
   const group = infix === '' ? 'Redis' : 'Redis for limits per second';
   const named = (name: string) => ({

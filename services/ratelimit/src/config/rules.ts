@@ -74,7 +74,6 @@ const xdsGroup = 'Rules from a management server (xDS)';
 /** 100,000 rules are about 10 MB, more than gRPC's default of 4 MiB. */
 export const defaultMaxMessageBytes = 64 * 1024 * 1024;
 
-/** With CONFIG_TYPE=GRPC_XDS_SOTW. */
 export const xdsSettings = {
   xdsServerUrl: text({
     env: 'CONFIG_GRPC_XDS_SERVER_URL',
@@ -232,5 +231,4 @@ const headersAreLegal: Check = (s, { variableName }) => {
       };
 };
 
-/** Checks across the settings of the management server. */
 export const xdsChecks: readonly Check[] = [clientPair, tlsPartsNeedTls, headersAreLegal];

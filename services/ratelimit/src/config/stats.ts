@@ -130,7 +130,6 @@ export const tracingSettings = {
   }),
 };
 
-/** The settings that choose the sink. */
 interface SinkSettings {
   readonly usePushStats: boolean;
   readonly useTagStatsd: boolean;
@@ -138,7 +137,6 @@ interface SinkSettings {
   readonly disableStats: boolean;
 }
 
-/** A setting that selects a sink. */
 type SinkSwitch = Exclude<keyof SinkSettings, 'disableStats'>;
 
 /** The chosen sink, undefined for none; or the setting to turn off, and the reason. */

@@ -2,10 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 
 type DebugHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
 
-/** A page of the debug port. */
 export interface DebugPage {
   readonly path: string;
-  /** Description for the index. */
   readonly help: string;
   readonly get: DebugHandler;
   readonly post?: DebugHandler;

@@ -3,7 +3,6 @@ import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import { counterKey, secondsUntilReset } from '../ratelimit/limit.ts';
 
-/** A limit whose counter is read. */
 export interface CounterLimit {
   readonly domain: string;
   readonly entries: readonly Entry[];
@@ -11,7 +10,6 @@ export interface CounterLimit {
   readonly requestsPerUnit: number;
 }
 
-/** The current state of a counter. */
 export interface CounterState {
   readonly key: string;
   /** Absent, with `error`, when the store does not answer. */

@@ -34,48 +34,55 @@ const profileHelp = `CPU profile of ?seconds=N (1 to ${maxSeconds}, default ${de
 const heapHelp = 'heap snapshot for Chrome DevTools; local callers only, pauses the service';
 const traceHelp = 'not supported: Node has no execution tracer like Go';
 
-/**
- * The pages below `/debug/pprof/`. Only one profile is taken at a time; `stopping` ends the one
- * being taken.
- */
-export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
-  let busy = false;
+/** Takes one profile at a time. */
+class ProcessProfiler {
+  readonly #stopping: AbortSignal;
+  #busy: boolean = false;
 
-  /** Returns the function that releases the lock. */
-  function lock(): () => void {
-    if (busy) {
-      throw errors.profile_in_progress();
-    }
-    busy = true;
-    return () => {
-      busy = false;
-    };
+  /** `stopping` ends a running profile. */
+  constructor(stopping: AbortSignal) {
+    this.#stopping = stopping;
   }
 
-  async function sendProfile(reply: FastifyReply, seconds: number): Promise<FastifyReply> {
-    const release = lock();
+  async sendProfile(reply: FastifyReply, seconds: number): Promise<FastifyReply> {
+    this.#lock();
     try {
-      const signal = AbortSignal.any([stopping, getDisconnectSignal(reply)]);
+      const signal = AbortSignal.any([this.#stopping, getDisconnectSignal(reply)]);
       const profile = await takeCpuProfile(seconds * 1000, signal);
       return attach(reply, 'ratelimit.cpuprofile').send(JSON.stringify(profile));
     } finally {
-      release();
+      this.#unlock();
     }
   }
 
-  function sendHeapSnapshot(reply: FastifyReply): FastifyReply {
-    const release = lock();
+  sendHeapSnapshot(reply: FastifyReply): FastifyReply {
+    this.#lock();
     try {
       // V8 creates it at once; then its memory is released as fast as the caller reads it.
       const snapshot = addAbortSignal(AbortSignal.timeout(heapTransferTimeoutMs), getHeapSnapshot());
-      snapshot.once('close', release);
+      snapshot.once('close', () => this.#unlock());
       return attach(reply, 'ratelimit.heapsnapshot').send(snapshot);
     } catch (error) {
-      release();
+      this.#unlock();
       throw error;
     }
   }
 
+  #lock(): void {
+    if (this.#busy) {
+      throw errors.profile_in_progress();
+    }
+    this.#busy = true;
+  }
+
+  #unlock(): void {
+    this.#busy = false;
+  }
+}
+
+/** The pages below `/debug/pprof/`. */
+export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
+  const profiler = new ProcessProfiler(stopping);
   return [
     {
       path: '/debug/pprof/',
@@ -85,7 +92,7 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
     {
       path: '/debug/pprof/profile',
       help: profileHelp,
-      get: (request, reply) => sendProfile(reply, parseSeconds(request.url)),
+      get: (request, reply) => profiler.sendProfile(reply, parseSeconds(request.url)),
     },
     {
       path: '/debug/pprof/heap',
@@ -94,7 +101,7 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
         if (!isLocalCaller(request)) {
           throw errors.local_callers_only();
         }
-        return sendHeapSnapshot(reply);
+        return profiler.sendHeapSnapshot(reply);
       },
     },
     {

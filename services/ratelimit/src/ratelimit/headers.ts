@@ -1,6 +1,5 @@
 import { Code, type DescriptorStatus, type Header, type ModedStatus } from './response.ts';
 
-/** Names of the headers, from LIMIT_*_HEADER. */
 export interface HeaderNames {
   readonly limit: string;
   readonly remaining: string;

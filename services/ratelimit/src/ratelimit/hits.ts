@@ -3,14 +3,12 @@ import type { RuleStats } from '../stats/registry.ts';
 import type { Limit } from './limit.ts';
 import type { LocalCache } from './local-cache.ts';
 
-/** A descriptor that has a limit, and what it adds to its counter. */
 export interface LimitedDescriptor {
   readonly limit: Limit;
   readonly hit: Hit;
   readonly stats: RuleStats;
 }
 
-/** Result of adding the hits of one descriptor. */
 export interface HitResult {
   /** The counter after the hits were added; meaningless when `fromLocalCache`. */
   readonly count: number;
@@ -19,7 +17,6 @@ export interface HitResult {
   readonly over: boolean;
 }
 
-/** What adding hits needs. */
 export interface HitsContext {
   readonly backend: Pick<CounterBackend, 'add' | 'read'>;
   /** Absent when LOCAL_CACHE_SIZE_IN_BYTES is 0. */

@@ -5,7 +5,6 @@ import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
 
-/** The limit of a descriptor. */
 export interface Limit {
   readonly kind: 'limited';
   readonly unit: Unit;

@@ -19,7 +19,6 @@ export interface RateLimitRequest {
   readonly hitsAddend: number;
 }
 
-/** The entries that are matched with the rules of the domain. */
 export interface Descriptor {
   readonly entries: readonly Entry[];
   /** Overrides the limit of the matching rule. */
@@ -146,7 +145,6 @@ export function getHitsAddend(request: RateLimitRequest, descriptor: Descriptor)
   return Math.max(1, request.hitsAddend);
 }
 
-/** Entries, or what is wrong with the text. */
 type ParsedDescriptor =
   | { readonly ok: true; readonly entries: readonly Entry[] }
   | { readonly ok: false; readonly problem: string };

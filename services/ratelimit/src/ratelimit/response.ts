@@ -34,13 +34,11 @@ export interface DescriptorStatus {
   readonly secondsUntilReset?: number;
 }
 
-/** A header that Envoy adds to the response. */
 export interface Header {
   readonly key: string;
   readonly value: string;
 }
 
-/** The response to a RateLimitRequest. */
 export interface Decision {
   readonly overallCode: Code;
   /** In the order of the request's descriptors. */

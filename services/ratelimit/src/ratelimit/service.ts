@@ -15,7 +15,6 @@ import { type DecisionStats, nearThreshold, recordResult } from './stats.ts';
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 export const shouldRateLimitPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 
-/** The call that a decision answers. */
 export interface Call {
   /** The first value of a request header, by its lower-case name. */
   readonly header: (name: string) => string | undefined;
@@ -23,7 +22,6 @@ export interface Call {
   readonly trace?: DecisionTrace | undefined;
 }
 
-/** Traces a decision. */
 interface DecisionTrace {
   /** Runs the exchange with the counter backend in a span. */
   inBackendSpan<T>(descriptors: number, run: () => Promise<T>): Promise<T>;
@@ -37,7 +35,6 @@ interface DecisionTrace {
  */
 export type Decide = (request: RateLimitRequest, call: Call) => Promise<Decision>;
 
-/** What decisions need. */
 export interface DecisionContext extends HitsContext {
   /** The active rules; undefined until a first set is loaded. */
   readonly rules: () => RuleSet | undefined;
@@ -49,7 +46,6 @@ export interface DecisionContext extends HitsContext {
   readonly options: DecisionOptions;
 }
 
-/** Settings of decisions. */
 export interface DecisionOptions {
   readonly cacheKeyPrefix: string;
   readonly nearLimitRatio: number;
@@ -76,7 +72,6 @@ export function getDecisionOptions(settings: Settings): DecisionOptions {
   };
 }
 
-/** The gRPC handler of ShouldRateLimit. */
 export function shouldRateLimit(decide: Decide): UnaryHandler {
   return async (bytes, call) =>
     toBinary(RateLimitResponseSchema, toMessage(await decide(decodeRequest(bytes), call)));

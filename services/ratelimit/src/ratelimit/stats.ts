@@ -4,12 +4,10 @@ import type { Counter, RuleStats, StatsRegistry } from '../stats/registry.ts';
 import type { HitResult, LimitedDescriptor } from './hits.ts';
 import type { Limit } from './limit.ts';
 
-/** Statistics of decisions. */
 export class DecisionStats {
   readonly serviceError: Counter;
   readonly backendError: Counter;
   readonly globalShadowMode: Counter;
-  /** Decisions by result. */
   readonly decisions: { readonly ok: Counter; readonly nearLimit: Counter; readonly overLimit: Counter };
   readonly #registry: StatsRegistry;
   #byRule = new WeakMap<Rule, RuleStats>();

@@ -8,7 +8,6 @@ import type { Decide } from './service.ts';
 
 type Attributes = NonNullable<SpanOptions['attributes']>;
 
-/** SpanKind of the OpenTelemetry API. */
 const spanKind = { internal: 0, server: 1, client: 2 } as const;
 
 /** Longest name of a rule in a span. */

@@ -5,12 +5,10 @@ import type { RuleSet } from '@tollgate/rules/rule-set';
 import { statsNames } from '../stats/names.ts';
 import type { Counter, Gauge, StatsRegistry } from '../stats/registry.ts';
 
-/** The result of an attempt to load rules. */
 export type RuleLoad =
   | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly RuleProblem[] }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
-/** A source of rules. */
 export interface RuleSource {
   /**
    * Loads the rules now and on every change, and calls `onLoad` with each result, in order.
@@ -33,7 +31,6 @@ interface RuleStoreOptions {
 /** Logged problems of one load; a broken generator can make one for every line. */
 const maxLoggedProblems = 100;
 
-/** The active rules. */
 export class RuleStore {
   readonly #options: RuleStoreOptions;
   readonly #succeeded: Counter;

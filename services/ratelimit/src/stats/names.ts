@@ -40,9 +40,7 @@ export const statsNames = {
    * has responded.
    */
   xdsConnected: 'ratelimit.xds.connected',
-  /** Ours: responses of the management server that were accepted. */
   xdsAccepted: 'ratelimit.xds.accepted',
-  /** Ours: responses of the management server that were rejected. */
   xdsRejected: 'ratelimit.xds.rejected',
   /** Once for each reserved tag in `EXTRA_TAGS`. */
   reservedTag: 'reserved_tag',
@@ -65,7 +63,6 @@ export const domainNotFoundStat = 'domain_not_found';
 /** Hits that the local cache rejected; the last part of the name. */
 export const localCacheStat = 'over_limit_with_local_cache';
 
-/** The statistics of a rule: field of `RuleStats`, last part of the name. */
 export const ruleStats = [
   ['totalHits', 'total_hits'],
   ['overLimit', 'over_limit'],

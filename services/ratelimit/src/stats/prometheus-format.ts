@@ -2,10 +2,8 @@ import { bucketBoundsMs } from './histogram.ts';
 import { sanitiseStatKey } from './names.ts';
 import type { Counter, Gauge, StatsRegistry, StatTags, Timer } from './registry.ts';
 
-/** Labels of a sample, in order. */
 export type MetricLabels = readonly (readonly [name: string, value: string])[];
 
-/** A line of the exposition. */
 export interface MetricSample {
   /** `_bucket`, `_sum` or `_count` of histograms. */
   readonly suffix?: string;
@@ -13,7 +11,6 @@ export interface MetricSample {
   readonly value: number;
 }
 
-/** All samples of a metric. */
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;

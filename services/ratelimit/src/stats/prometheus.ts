@@ -21,15 +21,11 @@ import type { StatsRegistry, StatTags } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
 
 export interface PrometheusExporterOptions {
-  /** PULLMETRICS_ADDR. */
   readonly address: ListenAddress;
-  /** PULLMETRICS_PATH. */
   readonly path: string;
   /** EXTRA_TAGS, as labels of every metric. */
   readonly extraTags: StatTags;
-  /** Whether to export metrics of the process and of Node; default true. */
   readonly processMetrics?: boolean;
-  /** PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS; default false. */
   readonly responseTimeAsMilliseconds?: boolean;
   /** Rules with their own series in `tollgate_ratelimit_hits_total`; default 10,000. */
   readonly maxRules?: number;

@@ -15,7 +15,6 @@ export interface Counter {
   value: number;
 }
 
-/** A number that goes up and down. */
 export interface Gauge {
   readonly name: string;
   readonly tags: StatTags | undefined;
@@ -26,7 +25,6 @@ export interface Gauge {
 export interface RuleStats {
   /** Sanitised `domain.level.level`. */
   readonly key: string;
-  /** The domain as configured. */
   readonly domain: string;
   /** The metric levels as configured, such as `key_value`. */
   readonly levels: readonly string[];
@@ -66,7 +64,6 @@ export interface StatsSnapshot {
   readonly timers: readonly TimerSample[];
 }
 
-/** Bounds of a registry. */
 interface StatsRegistryOptions {
   /** Series whose names hold request values; default 10,000. */
   readonly maxDynamicRules?: number;
@@ -149,7 +146,6 @@ export class StatsRegistry {
     });
   }
 
-  /** The counter of that name and tags, created when missing. */
   counter(name: string, tags?: StatTags): Counter {
     return getOrCreate(this.#counters, getIdentity(name, tags), () => createCounter(name, tags));
   }
@@ -162,7 +158,6 @@ export class StatsRegistry {
     return getOrCreate(this.#gauges, getIdentity(name, tags), () => createGauge(name, read, tags));
   }
 
-  /** The timer of that name and tags, created when missing. */
   timer(name: string, tags?: StatTags): Timer {
     return getOrCreate(this.#timers, getIdentity(name, tags), () => new Timer(name, tags, this.#timings));
   }
@@ -229,7 +224,6 @@ export class StatsRegistry {
     return this.#timers.values();
   }
 
-  /** Statistics of all rules. */
   rules(): Iterable<RuleStats> {
     return this.#rules.all();
   }

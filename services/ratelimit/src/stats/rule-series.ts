@@ -12,10 +12,8 @@ export const otherSeries = '_other';
 
 interface RuleSeriesOptions {
   readonly maxDynamicRules: number;
-  /** Domains with their own overflow series. */
   readonly maxOverflowDomains: number;
   readonly idleMs: number;
-  /** Counts look-ups that returned an overflow series. */
   readonly overflowedLookups: Counter;
   readonly droppedSeries: Counter;
 }

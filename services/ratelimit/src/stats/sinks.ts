@@ -28,7 +28,6 @@ export interface StatsSink {
 
 interface SinkContext {
   readonly registry: StatsRegistry;
-  /** Standard output. */
   readonly output: Writable;
   readonly logger: Logger;
 }
@@ -50,7 +49,6 @@ const sinks = {
     new LogSink({ extraTags, output, onDropped: countDropped(registry) }),
 } as const satisfies Record<string, (settings: Settings, context: SinkContext) => StatsSink>;
 
-/** The kinds of sink. */
 export type StatsSinkKind = keyof typeof sinks;
 
 /** The sink that the settings choose; undefined with DISABLE_STATS. */
@@ -84,7 +82,6 @@ interface StatsFlusherOptions {
    * enforced.
    */
   readonly sink: StatsSink | undefined;
-  /** STATS_FLUSH_INTERVAL. */
   readonly flushIntervalMs: number;
   /** Unix time in milliseconds; default the system clock. */
   readonly nowMs?: () => number;

@@ -17,7 +17,6 @@ export interface LineTransportOptions {
   readonly port: number;
   /** Bound of unsent lines; default 4 MiB, as in envoyproxy/ratelimit. */
   readonly maxBufferBytes?: number;
-  /** Called with the number of bytes that were dropped. */
   readonly onDropped: (bytes: number) => void;
   /** Logs when the server becomes unreachable, and when it recovers. */
   readonly logger: Logger;

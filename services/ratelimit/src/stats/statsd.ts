@@ -12,7 +12,6 @@ import { UdpTransport } from './statsd-udp.ts';
 
 export interface StatsdOptions extends LineTransportOptions {
   readonly protocol: 'tcp' | 'udp';
-  /** EXTRA_TAGS, which are part of every name. */
   readonly extraTags: StatTags;
   /** TCP: delay before reconnecting; default 3 s. */
   readonly reconnectMs?: number;

@@ -9,7 +9,6 @@ import { type App, buildApp } from '../../src/app.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { StatsRegistry } from '../../src/stats/registry.ts';
 
-/** What a test wants to differ from the usual. */
 export interface StartAppOptions {
   /** Rule files by name, all in the one folder that the service reads. */
   readonly rules?: Readonly<Record<string, string>>;
@@ -25,13 +24,12 @@ export interface StartAppOptions {
   readonly start?: boolean;
 }
 
-/** The service of one test. */
 export interface StartedApp {
   readonly app: App;
-  /** As in use: the system chose those that were 0. */
+  /** Ports in use. */
   readonly ports: App['ports'];
   readonly stats: StatsRegistry;
-  /** Where the rule files are; a file changed here is loaded. */
+  /** The directory of the rule files, which is watched. */
   readonly rulesFolder: string;
   /** What was logged so far, at every level. */
   readonly logLines: readonly Readonly<Record<string, unknown>>[];

@@ -4,14 +4,12 @@ import { memcachedStatNames as names } from '../../stats/names.ts';
 import type { Counter, StatsRegistry } from '../../stats/registry.ts';
 import type { BatchCounter } from '../batch.ts';
 
-/** Statistics of exchanges with memcached. */
 export interface MemcachedStats {
   readonly multiGet: { readonly success: Counter; readonly error: Counter };
   readonly increment: { readonly success: Counter; readonly miss: Counter; readonly error: Counter };
   readonly add: { readonly success: Counter; readonly notStored: Counter; readonly error: Counter };
   readonly keysRequested: Counter;
   readonly keysFound: Counter;
-  /** Hits that were allowed without being counted. */
   readonly uncountedHits: Counter;
 }
 
@@ -36,13 +34,11 @@ export function createMemcachedStats(stats: StatsRegistry): MemcachedStats {
   };
 }
 
-/** A counter and its key in memcached. */
 interface StoredCounter {
   readonly key: string;
   readonly counter: BatchCounter;
 }
 
-/** The counters of a batch on one server. */
 export interface ServerBatch {
   readonly reads: StoredCounter[];
   readonly adds: StoredCounter[];

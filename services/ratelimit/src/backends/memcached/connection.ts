@@ -12,7 +12,6 @@ export interface ConnectionHooks {
    */
   readonly reconnectDelayMs: (attempt: number) => number;
   readonly onConnected: () => void;
-  /** An attempt to connect failed. */
   readonly onFailed: (error: Error) => void;
 }
 
@@ -35,7 +34,6 @@ export class Connection {
   #reconnect: NodeJS.Timeout | undefined;
   #closed: boolean = false;
 
-  /** `timeoutMs` limits each exchange. */
   constructor(hooks: ConnectionHooks, timeoutMs: number) {
     this.#hooks = hooks;
     this.#timeoutMs = timeoutMs;
@@ -45,7 +43,6 @@ export class Connection {
     return this.#driver !== undefined;
   }
 
-  /** Number of running exchanges. */
   get load(): number {
     return this.#running.size;
   }

@@ -9,7 +9,6 @@ import { Connection, type Exchange } from './connection.ts';
 export type MemcachedTls = Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'checkServerIdentity'>;
 
 export interface ServerOptions {
-  /** Connections to each server. */
   readonly connections: number;
   /** Limit of each exchange, milliseconds. */
   readonly timeoutMs: number;
@@ -97,10 +96,8 @@ export interface ServerListOptions {
   readonly logger: Logger;
 }
 
-/** The current servers. */
 export class ServerList {
   readonly #options: ServerListOptions;
-  /** All open servers, by name. */
   readonly #open = new Map<string, MemcachedServer>();
   #current: readonly MemcachedServer[] = [];
   #timer: NodeJS.Timeout | undefined;

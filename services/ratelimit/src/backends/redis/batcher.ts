@@ -18,7 +18,6 @@ export interface BatcherOptions {
   readonly windowMs: number;
   /** Limit of one exchange with Redis, milliseconds. */
   readonly timeoutMs: number;
-  /** Name of the server in errors; default `Redis`. */
   readonly server?: string;
 }
 

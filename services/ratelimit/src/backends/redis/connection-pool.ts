@@ -13,11 +13,9 @@ export interface ConnectionPoolOptions {
    * Limit of connecting until the server answers, and of waiting for a connection, milliseconds.
    */
   readonly timeoutMs: number;
-  /** Name of the server in errors; default `Redis`. */
   readonly server?: string;
 }
 
-/** Metrics of connections. */
 export interface PoolMetrics {
   opened(): void;
   closed(): void;
@@ -197,7 +195,6 @@ export class ConnectionPool {
     this.#firstReady.reject(reason);
   }
 
-  /** The error of the last connection that failed. */
   lastError(): Error | undefined {
     return this.#lastError;
   }
@@ -268,7 +265,6 @@ export class ConnectionPool {
     }
   }
 
-  /** Closes a connection, and replaces it if needed. */
   #remove(connection: Redis): void {
     const member = this.#forget(connection);
     connection.disconnect();

@@ -3,7 +3,6 @@ import { type ConnectionOptions, connect as connectTls, type SecureContextOption
 import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import type { RedisAddress, RedisCredentials } from './target.ts';
 
-/** TLS to Redis. */
 export interface RedisTls {
   readonly context: SecureContextOptions;
   /** False skips the check of the host name; the certificate chain is still verified. */
@@ -14,7 +13,6 @@ export interface RedisConnectionOptions {
   readonly address: RedisAddress;
   readonly credentials?: RedisCredentials | undefined;
   readonly tls?: RedisTls | undefined;
-  /** Milliseconds. */
   readonly connectTimeoutMs: number;
 }
 

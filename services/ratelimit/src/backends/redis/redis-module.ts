@@ -36,7 +36,6 @@ import {
  */
 const reconnect = { initialMs: 50, maxMs: 5_000 };
 
-/** Settings of one of the two instances. */
 interface InstanceSettings {
   readonly type: RedisTarget['kind'];
   readonly url: string;
@@ -44,15 +43,12 @@ interface InstanceSettings {
   readonly hint: string | undefined;
   readonly socketType: string;
   readonly auth: string;
-  /** For the sentinels. */
   readonly sentinelAuth: string;
-  /** TLS of new connections. */
   readonly tls: () => RedisTls;
   /** The URL may require TLS as well. */
   readonly useTls: boolean;
   readonly pool: PooledInstanceOptions;
   readonly startBackoff: { readonly initialMs: number; readonly maxMs: number };
-  /** Prefix of the pool's statistics. */
   readonly statsPrefix: string;
   /** Name of the health component; absent when health does not depend on connections. */
   readonly healthName: string | undefined;
@@ -72,7 +68,6 @@ export async function createRedisBackend(settings: Settings, context: Context): 
   });
 }
 
-/** The settings that name certificates of Redis. */
 type RedisTlsSettings = Pick<
   Settings,
   'redisTlsCacert' | 'redisTlsClientCert' | 'redisTlsClientKey' | 'redisTlsSkipHostnameVerification'

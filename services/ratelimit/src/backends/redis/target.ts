@@ -116,7 +116,6 @@ export type RedisTarget =
     }
   | {
       readonly kind: 'cluster';
-      /** Nodes to query for the others. */
       readonly nodes: readonly TcpRedisAddress[];
     };
 

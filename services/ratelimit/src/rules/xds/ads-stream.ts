@@ -108,11 +108,9 @@ interface StreamHandlers {
   readonly onResponse: (response: Uint8Array) => Promise<Uint8Array>;
   /** Called after the first response was handled. */
   readonly onDelivered: () => void;
-  /** Cancels the stream. */
   readonly signal: AbortSignal;
 }
 
-/** How a stream ended. */
 export interface EndedStream {
   readonly connected: boolean;
   /** The server sent a response. */
@@ -161,7 +159,6 @@ export interface ChannelTlsOptions {
   readonly serverName: string;
 }
 
-/** Credentials that follow their files. */
 export interface ChannelTls {
   /** For the next connection. */
   credentials(): ChannelCredentials;

@@ -7,7 +7,6 @@ import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { maxWarnings } from '@tollgate/rules/warnings';
 
-/** The rules of one domain, with the digests of their resources. */
 interface CompiledDomain {
   readonly digests: readonly string[];
   readonly root: RuleNode;

@@ -14,7 +14,6 @@ const rateLimitConfigTypeUrl = `type.googleapis.com/${RateLimitConfigSchema.type
 
 export const streamAggregatedResourcesPath = `/${AggregatedDiscoveryService.typeName}/${AggregatedDiscoveryService.method.streamAggregatedResources.name}`;
 
-/** The identity of the subscriber. */
 export interface DiscoveryNode {
   readonly id: string;
   readonly metadata: Readonly<Record<string, string>>;

@@ -9,13 +9,11 @@ import { type DiscoveredSet, decodeResponse, encodeAck, encodeNack } from './dis
 
 interface SubscriberOptions {
   readonly mergeDomains: boolean;
-  /** Name of the server in logs. */
   readonly server: string;
   readonly onLoad: (load: RuleLoad) => void;
   readonly stats: StatsRegistry;
   readonly logger: Logger;
   readonly sleep: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
-  /** Aborts compiling. */
   readonly signal: AbortSignal;
 }
 

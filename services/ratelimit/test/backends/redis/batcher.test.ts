@@ -4,7 +4,7 @@ import type { ConnectionPool } from '../../../src/backends/redis/connection-pool
 import { backendFailure } from '../../../src/errors.ts';
 import { hitOf } from '../counter-backend-contract.ts';
 
-/** A pool all of whose connections are busy until it is told to give up. */
+/** A pool whose connections are busy until `giveUp`. */
 function busyPool() {
   const { promise, reject } = Promise.withResolvers<never>();
   let asked = 0;

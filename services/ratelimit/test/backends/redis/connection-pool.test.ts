@@ -13,11 +13,11 @@ function startPingServer(t: Test): Promise<InvalidServer> {
 
 interface TestPool {
   readonly pool: ConnectionPool;
-  /** What was reported, in order. */
+  /** Reported events, in order. */
   readonly told: string[];
-  /** Delays asked for, by their attempt. */
+  /** Attempt of each requested delay. */
   readonly attempts: number[];
-  /** Which of the two pauses each of them was. */
+  /** Kind of each delay. */
   readonly delays: string[];
   readonly open: () => number;
 }

@@ -11,7 +11,6 @@ type Method = 'add' | 'read';
 
 export interface ClusterHooks
   extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'startDelayMs' | 'reconnectDelayMs'> {
-  /** Nodes to query for the others. */
   readonly seeds: readonly NodeAddress[];
   /** Called with true for the first connection to any node, with false when all are lost. */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
@@ -211,11 +210,9 @@ export class ClusterInstance implements RedisInstance {
   }
 }
 
-/** The hits of a request for one node. */
 interface NodePart {
   readonly node: NodeAddress;
   readonly hits: BatchHit[];
-  /** Positions of the hits in the request. */
   readonly positions: number[];
 }
 

@@ -11,9 +11,7 @@ export interface ClusterNodesHooks
   readonly open: (node: NodeAddress) => Redis;
   /** Redirects what a node refuses. */
   readonly redirect: (node: NodeAddress) => Redirect;
-  /** @see ConnectionPoolHooks.onAvailable */
   readonly onAvailable: (node: NodeAddress, available: boolean) => void;
-  /** Called for every connection that fails. */
   readonly onError: (node: NodeAddress, error: Error) => void;
 }
 
@@ -63,7 +61,6 @@ export class ClusterNodes {
     return [...this.#members.values()].flatMap(({ node, isConnected }) => (isConnected ? [node] : []));
   }
 
-  /** Idempotent. */
   close(reason: Error = backendFailure('the connections to the Redis Cluster are closed')): void {
     this.#closed ??= reason;
     for (const { instance } of this.#members.values()) {

@@ -1,9 +1,7 @@
 import { hostAndPort } from '@tollgate/kit/text';
 
-/** Slots of every cluster. */
 const slotCount = 16_384;
 
-/** The address of a cluster node. */
 export interface NodeAddress {
   readonly host: string;
   readonly port: number;
@@ -30,7 +28,6 @@ function parseNodeAddress(host: unknown, port: unknown, source: NodeAddress): No
   return typeof host === 'string' ? nodeAddress(host, port) : undefined;
 }
 
-/** A MOVED or ASK error. */
 interface Redirection {
   /**
    * `moved`: the slot is on that node now. `ask`: it is being migrated, and this key is there
@@ -52,9 +49,7 @@ export function parseRedirection(message: string, source: NodeAddress): Redirect
   return node && { kind: kind === 'ASK' ? 'ask' : 'moved', slot: Number(slot), node };
 }
 
-/** Which node serves which slot. */
 export class SlotMap {
-  /** Every node that serves a slot. */
   readonly nodes: readonly NodeAddress[];
   readonly #slots: (NodeAddress | undefined)[];
 

@@ -12,9 +12,7 @@ export interface TopologyHooks {
   readonly query: (node: NodeAddress, signal: AbortSignal) => Promise<SlotMap>;
   /** Backoff before the n-th consecutive attempt while there is no map yet, milliseconds. */
   readonly startDelayMs: (attempt: number) => number;
-  /** Maximum time between two reads, milliseconds. */
   readonly refreshIntervalMs: number;
-  /** Called with every map. */
   readonly onMap: (map: SlotMap) => void;
   /** Called when no node answers: every time before the first map, later once per outage. */
   readonly onError: (error: Error) => void;
@@ -77,7 +75,6 @@ export class Topology {
     }
   }
 
-  /** Idempotent. */
   close(reason: Error): void {
     this.#stopping.abort(reason);
     clearInterval(this.#timer);

@@ -76,7 +76,7 @@ interface Load {
   countsBeforeFailures: number;
 }
 
-/** Adds to counters all the time, ten at once, until it is told to stop. */
+/** Adds hits continuously, ten requests at once, until it is stopped. */
 function startLoad(backend: CounterBackend, ...keys: string[]) {
   const hits = keys.map((key) => hitOf(key));
   const load: Load = { running: true, counts: [], failures: [], countsBeforeFailures: 0 };

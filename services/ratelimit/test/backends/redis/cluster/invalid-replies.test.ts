@@ -11,13 +11,13 @@ type Reply = (words: readonly string[], socket: Socket) => string;
 /** A node that does as it likes. It knows of one owner of all slots, itself at first. */
 interface OddNode {
   readonly address: string;
-  /** What it was asked, without what is asked of every node. */
+  /** Received commands, except those that every node gets. */
   readonly asked: string[];
   owner: string;
   reply: Reply;
   /** All slots but the first, which is its own. */
   keepsFirstSlot: boolean;
-  /** It has gone, and answers nobody. */
+  /** It is stopped. */
   gone: boolean;
 }
 
