@@ -15,7 +15,7 @@ t.setTimeout(240_000);
 const thirdParty = new Set(['Certificate', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor']);
 
 helmIsMissing();
-kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
+kubeSuite(t, 'an API server accepts rendered charts', async (t, kube) => {
   await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
 
   const rendered = await renderCases();
@@ -42,7 +42,7 @@ kubeSuite(t, 'an API server takes what the charts render', async (t, kube) => {
     }
   });
 
-  await t.test('which refuses a Pod that asks for more', async (t) => {
+  await t.test('which rejects a Pod that violates it', async (t) => {
     const objects = parseManifests(await renderChart('xds', ['--set=podSecurityContext.runAsUser=0']));
     const template = getPodTemplates(objects)[0];
     const { code, stderr } = await dryRun(kube, toPod('root', template?.spec));
@@ -89,7 +89,7 @@ async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Pro
   const follower = { follow: true, report: true, edit: false, secrets: false, configMaps: false };
   const unrelated = { ...follower, follow: false, report: false };
 
-  await t.test('without namespaces, the xDS server follows all and changes nothing', async (t) => {
+  await t.test('without namespaces, the xDS server watches all and writes nothing', async (t) => {
     await applyRights(kube, []);
     t.strictSame(await soon(() => rightsIn('default'), follower), follower);
     t.strictSame(await rightsIn('kube-public'), follower);

@@ -125,7 +125,7 @@ t.test(
   },
 );
 
-t.test('what is not scraped has no ServiceMonitor, and no alerts that need one', { skip }, async (t) => {
+t.test('without scraping there are no ServiceMonitor and no alerts', { skip }, async (t) => {
   for (const [chart, value] of [
     ['auth', 'settings.SVC_METRICS_ENABLED=false'],
     ['auth', 'settings.SVC_METRICS_EXPORTER=opentelemetry'],
@@ -208,7 +208,7 @@ t.test(
   },
 );
 
-t.test('more objects, in which templates are filled in', { skip }, async (t) => {
+t.test('extra objects with templates', { skip }, async (t) => {
   t.match(full('ConfigMap', 'tg-more'), { data: { namespace: 'default' } });
   const text = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: "{{ .Release.Name }}-text" }';
   for (const chart of ['ratelimit', 'xds']) {
@@ -218,7 +218,7 @@ t.test('more objects, in which templates are filled in', { skip }, async (t) => 
 });
 
 t.test(
-  'an upgrade restarts no Pods by itself: a version of the chart is not in them',
+  'Pod templates do not contain the version of the chart, so an upgrade restarts no Pods',
   { skip },
   async (t) => {
     const pinned = ['auth', 'ratelimit', 'xds'].map((chart) => `--set=${chart}.image.tag=pinned`);
@@ -248,7 +248,7 @@ t.test(
   },
 );
 
-t.test('the values for Argo CD and Flux in the README are ones that the chart takes', { skip }, async (t) => {
+t.test('the chart accepts the values for Argo CD and Flux in the README', { skip }, async (t) => {
   const page = await readFile('charts/README.md', 'utf8');
   const documents = [...page.matchAll(/```yaml\n(.*?)```/gs)].flatMap(([, text = '']) =>
     parseManifests(text),

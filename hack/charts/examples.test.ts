@@ -57,7 +57,7 @@ t.test('the README has a command for each file, and a file for each command', as
   t.strictSame(new Set(named), new Set(examples.map(({ path }) => path)));
 });
 
-t.test('every Service and port that an example names is one that the charts render', { skip }, async (t) => {
+t.test('the charts render every Service and port that the examples name', { skip }, async (t) => {
   const release = servicePorts(await renderRelease());
   const own = servicePorts(examples.flatMap(({ objects }) => objects));
   const there = new Set([...release, ...own].map(toAddress));
@@ -78,7 +78,7 @@ t.test('every Service and port that an example names is one that the charts rend
   for (const { path, text } of proxies) t.match(text, 'tollgate-', path);
 });
 
-t.test('the release reads who may do what from the ConfigMap of the example', { skip }, async (t) => {
+t.test('the release reads access rules from the ConfigMap of the example', { skip }, async (t) => {
   const { metadata } = exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap');
   const auth = (await renderRelease()).find(
     ({ kind, metadata: { name } }) => kind === 'Deployment' && name === 'tollgate-auth',
@@ -90,7 +90,7 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
   await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
   await applyAsTheReadmeSays(t, kube);
 
-  await t.test('their Pods are restricted ones, as their namespace wants', async (t) => {
+  await t.test('their Pods satisfy the restricted profile of their namespace', async (t) => {
     const pods = getPodTemplates(examples.flatMap(({ objects }) => objects));
     t.strictSame(new Set(pods.map(({ of }) => of)), new Set(['Deployment envoy', 'Deployment shop']));
     for (const { name, spec } of pods) {
@@ -119,7 +119,7 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
  * of this API server.
  */
 async function applyAsTheReadmeSays(t: Test, kube: KubeApiserver): Promise<void> {
-  await t.test('kubectl apply takes what is Kubernetes’ own and ours', async (t) => {
+  await t.test('kubectl apply accepts objects of Kubernetes and Tollgate', async (t) => {
     const kinds = examples.flatMap(({ objects }) => objects.map(({ kind }) => kind));
     t.strictSame(
       new Set(kinds.filter((kind) => thirdParty.has(kind))),

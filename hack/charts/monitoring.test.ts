@@ -49,7 +49,7 @@ t.test('every alert has a section of its own in docs/alerts.md, with its severit
   );
 });
 
-t.test('a dashboard is one that Grafana can read', { skip: helmIsMissing() }, async (t) => {
+t.test('dashboards are valid for Grafana', { skip: helmIsMissing() }, async (t) => {
   for (const service of services) {
     const valuesFile = `charts/${service}/ci/${service === 'ratelimit' ? 'mtls' : 'full'}-values.yaml`;
     const objects = parseManifests(await renderChart(service, [`--values=${valuesFile}`]));

@@ -107,7 +107,7 @@ podSuite(
       t.equal(await authority(), firstAuthority, 'certificates are not lost');
     });
 
-    await t.test('not after an upgrade that cannot work: what ran before runs on', async (t) => {
+    await t.test('after a failing upgrade the previous Pods keep running', async (t) => {
       const before = running();
       const wrong = ['--set=ratelimit.extraEnv[0].name=SHUTDOWN_DELAY,ratelimit.extraEnv[0].value=soon'];
       const args = [...release, ...(await freePortArguments('tollgate')), ...wrong, '--wait', '--timeout=5s'];
@@ -121,14 +121,14 @@ podSuite(
       await t.resolves(kubelet.pods.get(limiter)?.askProbes() ?? Promise.reject(new Error('it is gone')));
     });
 
-    await t.test('after the way back', async (t) => {
+    await t.test('after a rollback', async (t) => {
       const { code, said } = await helm('rollback', 'tg', '1', ...wait);
       t.equal(code, 0, said);
       await until('three Pods', () => running().length === 3);
       for (const pod of kubelet.pods.values()) await t.resolves(pod.askProbes());
     });
 
-    await t.test('and nothing runs when all is removed', async (t) => {
+    await t.test('after an uninstallation nothing runs', async (t) => {
       const { code, said } = await helm('uninstall', 'tg', ...wait);
       t.equal(code, 0, said);
       await until('all Pods to end', () => running().length === 0);

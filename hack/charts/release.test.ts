@@ -53,7 +53,7 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     );
   });
 
-  await t.test('restarts no Pods by an upgrade that changes nothing', async (t) => {
+  await t.test('restarts no Pods in an upgrade without changes', async (t) => {
     // Its Secrets did not exist when it was installed.
     const before = await podTemplates();
     for (const _ of [1, 2]) {
@@ -62,7 +62,7 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     }
   });
 
-  await t.test('restarts Pods when an upgrade finds their Secret changed, and no others', async (t) => {
+  await t.test('restarts only Pods whose Secret has changed', async (t) => {
     const before = await podTemplates();
     const stringData = { SVC_JWT_SECRET: 'another-secret-of-32-characters!' };
     await kube.kubectl(['patch', 'secret/tollgate-auth', '-p', JSON.stringify({ stringData })]);
@@ -115,7 +115,7 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     },
   );
 
-  await t.test('leaves the CRD and every RateLimitConfig behind when it goes, and comes again', async (t) => {
+  await t.test('keeps the CRD and RateLimitConfigs when it is uninstalled and installed again', async (t) => {
     await kube.apply(firstLimit);
     await helm('uninstall', 'tollgate');
     t.equal(
@@ -127,7 +127,7 @@ kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
     t.match(await get('ratelimitconfigs'), 'first');
   });
 
-  await t.test('shares a cluster with another one', async (t) => {
+  await t.test('can be installed twice in a cluster', async (t) => {
     await kube.kubectl(['create', 'namespace', 'other']);
     await helm('install', 'tollgate', chart, ...dev, '--namespace=other', '--set=crds.enabled=false');
     t.match(await get('clusterroles'), /default-tollgate-xds\n(.*\n)*.*other-tollgate-xds/);

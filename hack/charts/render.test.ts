@@ -16,7 +16,7 @@ import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 t.setTimeout(180_000);
 const skip = helmIsMissing();
 
-t.test('helm lint has nothing to say, however strict', { skip }, async (t) => {
+t.test('helm lint --strict finds no problems', { skip }, async (t) => {
   for (const { chart, valuesFile } of await chartCases()) {
     const { code, stdout } = await runHelm([
       'lint',
@@ -29,7 +29,7 @@ t.test('helm lint has nothing to say, however strict', { skip }, async (t) => {
   }
 });
 
-t.test('a name that there is not is an error', { skip }, async (t) => {
+t.test('an unknown name is an error', { skip }, async (t) => {
   for (const [chart, wrong] of [
     ['xds', 'replcas=2'],
     ['xds', 'settings.LOG_LEVLE=info'],
@@ -51,7 +51,7 @@ t.test('a name that there is not is an error', { skip }, async (t) => {
   }
 });
 
-t.test('a value of another kind is an error', { skip }, async (t) => {
+t.test('a value of another type is an error', { skip }, async (t) => {
   for (const [chart, wrong] of [
     ['xds', 'replicas=many'],
     ['xds', 'settings.LOG_LEVEL=loud'],
@@ -74,7 +74,7 @@ t.test('a value of another kind is an error', { skip }, async (t) => {
   }
 });
 
-t.test('durations are taken as the services take them', { skip }, async (t) => {
+t.test('the schema accepts the durations that the services accept', { skip }, async (t) => {
   const durations = ['settings.SVC_EXT_AUTHZ_MAX_STALENESS=0', 'settings.SVC_JWT_EXP=3600'];
   const more = [
     'settings.SVC_JWT_EXP=1h30m',
@@ -114,7 +114,7 @@ t.test('missing required values are named in the error', { skip }, async (t) => 
   t.match(await missing('xds', '--set=certManager.enabled=true'), /certManager\.issuerRef: who signs/);
 });
 
-t.test('all that is missing is in one message, whichever chart needs it', { skip }, async (t) => {
+t.test('all missing values of all charts are in one message', { skip }, async (t) => {
   const values = [
     'auth.httpRoute.enabled=true',
     'auth.settings.SVC_SMTP_HOST=smtp.example.com',
@@ -183,7 +183,7 @@ t.test(
   },
 );
 
-t.test('names of releases and namespaces are text, whatever YAML would make of them', { skip }, async (t) => {
+t.test('names of releases and namespaces are quoted', { skip }, async (t) => {
   const secret = `--set=dev.secret=${'0'.repeat(32)}`;
   const { stdout, stderr } = await runHelm([
     ...['template', 'true', 'charts/tollgate', '--namespace=123', ...clusterArguments],
@@ -197,7 +197,7 @@ t.test('names of releases and namespaces are text, whatever YAML would make of t
   t.strictSame(new Set(found), new Set(['true', '123']));
 });
 
-t.test('a number is written in full, whatever its size', { skip }, async (t) => {
+t.test('large numbers are written in full', { skip }, async (t) => {
   const variables = await getVariables('ratelimit', [
     '--values=charts/ratelimit/ci/files-values.yaml',
     '--set=settings.XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES=67108864',
@@ -207,14 +207,14 @@ t.test('a number is written in full, whatever its size', { skip }, async (t) => 
   t.equal(variables.get('NEAR_LIMIT_RATIO'), '0.75');
 });
 
-t.test('a setting comes before what the chart works out, and text is not filled in', { skip }, async (t) => {
+t.test('a setting overrides what the chart computes, and is not a template', { skip }, async (t) => {
   const xds = await getVariables('xds', ['--set=settings.XDS_LEASE_NAME=reports']);
   t.equal(xds.get('XDS_LEASE_NAME'), 'reports');
   const auth = await getVariables('auth', ['--values=charts/auth/ci/full-values.yaml']);
   t.equal(auth.get('SVC_SMS_TEMPLATE'), 'Your code is {{ .Code }}');
 });
 
-t.test('the Secret with the authority of a store turns TLS to it on', { skip }, async (t) => {
+t.test('a Secret with the authority of a store enables TLS', { skip }, async (t) => {
   const variables = await getVariables('ratelimit', [
     ...['redis.tls.existingSecret=redis-ca', 'redis.tls.clientCertificate=true'].map(
       (value) => `--set=${value}`,
@@ -235,7 +235,7 @@ t.test('the Secret with the authority of a store turns TLS to it on', { skip }, 
   });
 });
 
-t.test('with TLS, probes that know no TLS ask the HTTP port', { skip }, async (t) => {
+t.test('with TLS, probes use the HTTP port', { skip }, async (t) => {
   const probes = async (chart: string, ...args: string[]) => {
     const [container] = await getContainers(chart, args);
     return { readiness: container?.readinessProbe, liveness: container?.livenessProbe };
@@ -315,7 +315,7 @@ t.test('no password is in the templates of an ordinary release', { skip }, async
   }
 });
 
-t.test('ADS wants certificates unless the values say that it does not', { skip }, async (t) => {
+t.test('ADS requires certificates unless disabled', { skip }, async (t) => {
   const tls = async (chart: string, pattern: RegExp, ...args: string[]) =>
     Object.fromEntries([...(await getVariables(chart, args))].filter(([name]) => pattern.test(name)));
   const server = (...args: string[]) => tls('xds', /^XDS_GRPC_(?:OWN_CA|PLAINTEXT|TLS_CERT|CLIENT)/, ...args);
@@ -358,7 +358,7 @@ t.test('limiters mount the Secret that the xDS server of their release fills', {
   t.match((await without(...name)).stderr, /rules\.xds\.tls\.existingSecret=ads-client/);
 });
 
-t.test('only limiters reach ADS, unless the values let others in', { skip }, async (t) => {
+t.test('only limiters reach ADS by default', { skip }, async (t) => {
   const adsFrom = async (...args: string[]) => {
     const objects = parseManifests(await renderChart('xds', args));
     const policy = objects.find(({ kind }) => kind === 'NetworkPolicy');
@@ -382,7 +382,7 @@ t.test('only limiters reach ADS, unless the values let others in', { skip }, asy
   t.match(limiter?.spec, { template: { metadata: { labels: podSelector.matchLabels } } });
 });
 
-t.test('the same values render the same, again and again', { skip }, async (t) => {
+t.test('rendering is deterministic', { skip }, async (t) => {
   const args = ['--values=charts/tollgate/ci/dev-values.yaml'];
   t.equal(await renderChart('tollgate', args), await renderChart('tollgate', args));
 });

@@ -19,7 +19,7 @@ t.setTimeout(240_000);
 
 const namespace = 'shop';
 
-podSuite(t, 'a release for trying out, installed and run from its images', async (t, kube) => {
+podSuite(t, 'a release for evaluation, installed and run from its images', async (t, kube) => {
   await createNamespace(kube, namespace);
   const images = assembleImages(t);
   const release = await installRelease(t, kube, {
@@ -43,7 +43,7 @@ podSuite(t, 'a release for trying out, installed and run from its images', async
     for (const pod of [xds, ratelimit, auth]) await t.resolves(pod.askProbes());
   });
 
-  await t.test('what `helm test` asks for is so', async (t) => {
+  await t.test('`helm test` succeeds', async (t) => {
     const tests = await release.tests();
     t.strictSame(tests.map(({ metadata }) => metadata.name).sort(), [
       'tg-auth-test',

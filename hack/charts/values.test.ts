@@ -30,7 +30,7 @@ t.test('every setting of a service has a value of its own', async (t) => {
   }
 });
 
-t.test('a default of the chart is one that the service takes', async (t) => {
+t.test('the service accepts the defaults of the chart', async (t) => {
   for (const { name, settings, settingDefaults } of serviceCharts) {
     for (const { env, parse } of Object.values(settings)) {
       const value = settingDefaults[env];
@@ -103,7 +103,7 @@ const given: Readonly<Record<Service, Readonly<Record<string, string>>>> = {
   xds: { KUBERNETES_SERVICE_HOST: '10.0.0.1' },
 };
 
-t.test('what a chart sets is what its service takes', { skip: helmIsMissing() }, async (t) => {
+t.test('services accept the settings of their charts', { skip: helmIsMissing() }, async (t) => {
   for (const { chart, valuesFile } of await chartCases()) {
     const objects = parseManifests(await renderChart(chart, [`--values=${valuesFile}`]));
     const containers = getPodTemplates(objects).flatMap(({ spec }) => spec.containers);

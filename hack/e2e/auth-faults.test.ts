@@ -14,7 +14,7 @@ import { getStatuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
 
-t.test('an auth server and what becomes of requests', async (t) => {
+t.test('requests during faults of the auth server', async (t) => {
   const databaseUrl = await startAuthDatabase(t);
   // Users sign in and out here; Envoy asks the other one, which learns of it from the database
   // alone.
@@ -41,7 +41,7 @@ t.test('an auth server and what becomes of requests', async (t) => {
     t.same(await getStatuses(url, undefined, 1), [401]);
   });
 
-  await t.test('a session that was ended at another server is refused', async (t) => {
+  await t.test('a session that ended at another server is rejected', async (t) => {
     const ben = await auth.signUp('ben@example.com');
     t.same(await getStatuses(url, ben.accessToken, 2), [200, 200]);
     await auth.signOut(ben.accessToken);
@@ -49,7 +49,7 @@ t.test('an auth server and what becomes of requests', async (t) => {
     t.same(await getStatuses(url, ben.accessToken, 2), [401, 401]);
   });
 
-  await t.test('a user who was banned at another server is refused, and let in again', async (t) => {
+  await t.test('a user banned at another server is rejected until the ban is lifted', async (t) => {
     const cleo = await auth.signUp('cleo@example.com');
     t.same(await getStatuses(url, cleo.accessToken, 2), [200, 200]);
     await auth.change(cleo.userId, { ban_duration: '24h' });

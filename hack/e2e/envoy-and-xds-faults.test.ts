@@ -24,33 +24,26 @@ t.test('counters survive a crash of Envoy during requests', async (t) => {
   t.equal(limiter.logs(), '', 'a client that is gone is nothing to report');
 });
 
-t.test(
-  'limits stay while the management server is away, and edits are enforced once it is back',
-  async (t) => {
-    const { xds, limiter, edge } = await startPlatform(t);
-    t.same(await statuses(edge.url('ingress'), 'a', 4), [200, 200, 200, 429]);
+t.test('limits survive an outage of the management server, and edits are enforced after it', async (t) => {
+  const { xds, limiter, edge } = await startPlatform(t);
+  t.same(await statuses(edge.url('ingress'), 'a', 4), [200, 200, 200, 429]);
 
-    await xds.kill();
-    t.same(await statuses(edge.url('ingress'), 'b', 4), [200, 200, 200, 429]);
-    // A limiter that restarts without a management server has no limits and does not serve; this
-    // one has.
-    xds.allow(5);
-    t.same(await statuses(edge.url('ingress'), 'c', 4), [200, 200, 200, 429]);
+  await xds.kill();
+  t.same(await statuses(edge.url('ingress'), 'b', 4), [200, 200, 200, 429]);
+  // A limiter that restarts without a management server has no limits and does not serve; this
+  // one has.
+  xds.allow(5);
+  t.same(await statuses(edge.url('ingress'), 'c', 4), [200, 200, 200, 429]);
 
-    await xds.restart();
-    await awaitUntil(async () => (await limiter.rules()).some((rule) => rule.includes('5')), {
-      what: 'the edited rule in the limiter',
-      timeoutMs: 20_000,
-      everyMs: 50,
-    });
-    t.same(await statuses(edge.url('ingress'), 'd', 6), [200, 200, 200, 200, 200, 429]);
-    t.equal(
-      (await statuses(edge.url('ingress'), 'a', 1))[0],
-      200,
-      'what was counted before is the fifth now',
-    );
-  },
-);
+  await xds.restart();
+  await awaitUntil(async () => (await limiter.rules()).some((rule) => rule.includes('5')), {
+    what: 'the edited rule in the limiter',
+    timeoutMs: 20_000,
+    everyMs: 50,
+  });
+  t.same(await statuses(edge.url('ingress'), 'd', 6), [200, 200, 200, 200, 200, 429]);
+  t.equal((await statuses(edge.url('ingress'), 'a', 1))[0], 200, 'what was counted before is the fifth now');
+});
 
 async function startPlatform(t: Test): Promise<{
   xds: FolderXds;

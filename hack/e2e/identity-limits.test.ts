@@ -43,7 +43,7 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
   const url = edge.url('ingress');
   await statusWhen(kube, 'identity', programmed);
 
-  await t.test('a user has the limit of their plan, and with a better plan that of every user', async (t) => {
+  await t.test('a user has the limit of the plan, at most the general one', async (t) => {
     const ada = await auth.signUp('ada@example.com');
     t.same(await getStatuses(url, ada.accessToken, 4), [200, 200, 200, 429], 'three on the free plan');
     await auth.change(ada.userId, { app_metadata: { plan: 'pro' } });
@@ -54,7 +54,7 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
     t.same(await getStatuses(url, ben.accessToken, 1), [200], 'another user is counted apart');
   });
 
-  await t.test('a limit of their own comes before that of the plan', async (t) => {
+  await t.test('a limit of a user overrides that of the plan', async (t) => {
     const cleo = await auth.signUp('cleo@example.com');
     await auth.change(cleo.userId, { app_metadata: { limit: { requests_per_unit: 5, unit: 'year' } } });
     const { plan } = await seenAs(url, cleo.accessToken, ({ limit }) => `${limit}`.includes('5'));
@@ -81,7 +81,7 @@ kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube)
     },
   );
 
-  await t.test('an edit of the object is enforced on who was refused before', async (t) => {
+  await t.test('an edit of the object applies to users over their limit', async (t) => {
     const fred = await auth.signUp('fred@example.com');
     t.same(await getStatuses(url, fred.accessToken, 4), [200, 200, 200, 429]);
     await kube.apply(limits({ free: 5 }));

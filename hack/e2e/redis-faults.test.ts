@@ -36,7 +36,7 @@ t.test('without Redis requests are rejected or allowed as Envoy is configured, w
   t.same(await statuses(edge.url('allowing'), 'c', 5), [200, 200, 200, 429, 429], 'with counters from 0');
 });
 
-t.test('a Redis that hangs is waited for no longer than KVSTORE_TIMEOUT', async (t) => {
+t.test('requests wait for a hanging Redis no longer than KVSTORE_TIMEOUT', async (t) => {
   const { redis, edge } = await startPlatform(t);
   await countsAgain(edge, 'a');
 

@@ -50,7 +50,7 @@ const inPeace = (text: string): string =>
 
 t.setTimeout(400_000);
 
-t.test('what is not as shown is noticed', async (t) => {
+t.test('differences from the shown output are noticed', async (t) => {
   t.ok(isAsShown('a\n{…}\n', 'a\n{"b":1}\n'));
   for (const output of ['a\n{', 'b\n{}', 'a\n{}\nc', '']) t.notOk(isAsShown('a\n{…}', output), output);
   t.notOk(isAsShown('429', '4299'));

@@ -22,7 +22,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
   });
   t.teardown(limiter.stop);
 
-  await t.test('what is applied, edited and deleted is enforced, and kubectl says so', async (t) => {
+  await t.test('applied, edited and deleted objects are enforced, and kubectl shows it', async (t) => {
     await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
     await enforced(limiter, 'shop', 'user', 2);
     await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 5 } }));
@@ -71,7 +71,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     },
   );
 
-  await t.test('of two objects that want the same, the older one has it until it goes', async (t) => {
+  await t.test('of two conflicting objects the older one wins until it is deleted', async (t) => {
     await kube.kubectl(['create', 'namespace', 'other']);
     await kube.apply(manifest({ name: 'first', domain: 'taken', limits: { user: 6 } }));
     await enforced(limiter, 'taken', 'user', 6);
@@ -93,7 +93,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     await kube.kubectl(['delete', 'rlc', 'third', '-n', 'other']);
   });
 
-  await t.test('limits outlive the API server, and follow it when it is back', async (t) => {
+  await t.test('limits survive an outage of the API server, and follow it afterwards', async (t) => {
     await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 10 } }));
     await enforced(limiter, 'lasting', 'user', 10);
     await kube.killApiserver();
@@ -103,7 +103,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     await enforced(limiter, 'lasting', 'user', 11, 40_000);
   });
 
-  await t.test('limits outlive the management server, and follow it when it is back', async (t) => {
+  await t.test('limits survive an outage of the management server, and follow it afterwards', async (t) => {
     await xds.kill();
     await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 12 } }));
     t.equal((await limiter.decide('lasting', { user: 'a' })).requestsPerUnit, 11);

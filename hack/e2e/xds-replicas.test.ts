@@ -24,7 +24,7 @@ kubeSuite(t, 'two replicas of the management server, with a limiter each', async
   await startLimiterFor(t, other, 'limiter-2');
   for (const replica of [leader, other]) await limitersSeen(replica, '1 connected and 1 at other replicas');
 
-  await t.test('what both limiters enforce is acknowledged by two', async (t) => {
+  await t.test('the status counts the acknowledgements of both limiters', async (t) => {
     await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
     const status = await statusWhen(kube, 'shop', (now) => programmed(now) && now.limiters?.connected === 2);
     t.match(status, {
@@ -59,7 +59,7 @@ kubeSuite(t, 'two replicas of the management server, with a limiter each', async
     t.match(status.limiters, { connected: 2, acknowledged: 2 });
   });
 
-  await t.test('a replica that stops takes its report with it', async (t) => {
+  await t.test('a replica that stops deletes its report', async (t) => {
     t.equal((await reporting(kube)).length, 2);
     await leader.stop();
     t.match(await reporting(kube), [/^replica-2_/]);

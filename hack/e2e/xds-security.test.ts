@@ -34,7 +34,7 @@ t.test('limiter and management server know each other by certificate and token',
     CONFIG_GRPC_XDS_CLIENT_TLS_KEY: certificates.client.keyFile,
   };
 
-  await t.test('with both, limits and their edits arrive', async (t) => {
+  await t.test('with certificate and token, limits and edits arrive', async (t) => {
     const limiter = await startLimiter(xds.address, {
       ...tls,
       CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: 'authorization:Bearer new-token',
@@ -70,7 +70,7 @@ t.test('limiter and management server know each other by certificate and token',
     },
   ];
   for (const { what, env, says } of refusals) {
-    await t.test(`${what}, nothing arrives, and the limiter's log says why`, async (t) => {
+    await t.test(`${what}, no limits arrive, and the limiter logs the reason`, async (t) => {
       const limiter = await startLimiter(xds.address, { ...env, FORCE_START_WITHOUT_INITIAL_CONFIG: 'true' });
       t.teardown(limiter.stop);
       await awaitUntil(() => says.test(limiter.logs()), { what: `${says} in: ${limiter.logs()}` });
@@ -143,7 +143,7 @@ kubeSuite(t, 'limiters use the certificates that the management server keeps in 
     t.strictSame(await plaintext.rules(), []);
   });
 
-  await t.test('after the authority was thrown away, limiters come back with the new one', async (t) => {
+  await t.test('limiters reconnect with a new authority after the old one is deleted', async (t) => {
     await kube.kubectl(['patch', 'secret', 'tollgate-xds-ca', '--type=merge', '-p', '{"data":null}']);
     await awaitUntil(async () => (await mount('second')) !== firstAuthority, { what: 'a new authority' });
     await xds.stop();

@@ -44,13 +44,13 @@ t.test('the errors page has a section for each service and a row for each code',
   t.match(page, /\| `too_late` \| 400 \| 2 \| come earlier \|/);
 });
 
-t.test('generated Markdown is formatted as the check wants it', async (t) => {
+t.test('generated Markdown passes the format check', async (t) => {
   const once = await formatWithBiome('docs/a.md', '# A\n|a|b|\n|---|---|\n|1|2|\n');
   t.match(once, /\n\n\| a/);
   t.equal(await formatWithBiome('docs/a.md', once), once);
 });
 
-t.test('a number that no heading has is left out of a link', async (t) => {
+t.test('a number that no heading has is removed from a link', async (t) => {
   t.equal(mendAnchors('[`K`](#kind-1)\n### Kind\n'), '[`K`](#kind)\n### Kind\n');
 });
 

@@ -67,7 +67,7 @@ t.test(
   },
 );
 
-t.test('images come first, what tells people of the release comes last', async (t) => {
+t.test('images are published first, the release last', async (t) => {
   const commands = publishCommands({
     version: '1.2.3',
     revision: 'abc',
@@ -114,7 +114,7 @@ t.test('the notes of a release are its section of the changelog', async (t) => {
   t.equal(releaseNotes(changelog, '1.2.0'), '### Fixed\n\n- old');
 });
 
-t.test('a version that the changelog does not know is not released', async (t) => {
+t.test('a version without a section in the changelog is an error', async (t) => {
   t.throws(() => releaseNotes(changelog, '1.2'), /CHANGELOG\.md has no section "## 1\.2"/);
 });
 
@@ -133,7 +133,7 @@ interface Job {
 const workflow = load(await readFile('.github/workflows/release.yaml', 'utf8')) as Workflow;
 const { steps } = workflow.jobs.release;
 
-t.test('the workflow tests first, and publishes for a tag of a version alone', async (t) => {
+t.test('the workflow publishes only for a version tag, after the tests', async (t) => {
   t.strictSame(workflow.on.push.tags, ['v*']);
   t.ok(workflow.jobs.test.steps.some(({ run }) => run === 'bash .ci/run'));
   t.equal(workflow.jobs.release.needs, 'test');
@@ -142,11 +142,11 @@ t.test('the workflow tests first, and publishes for a tag of a version alone', a
   t.equal(steps.filter(({ run }) => run?.includes('--publish')).length, 1);
 });
 
-t.test('nothing but the job that publishes may write', async (t) => {
+t.test('only the publishing job has write permissions', async (t) => {
   t.strictSame(workflow.permissions, { contents: 'read' });
 });
 
-t.test('what it runs is there', async (t) => {
+t.test('the workflow runs existing commands', async (t) => {
   const makefile = await readFile('Makefile', 'utf8');
   const targets = steps.flatMap(({ run = '' }) => [...run.matchAll(/^make (\w+)/gm)].map(([, name]) => name));
   t.strictSame(new Set(targets), new Set(['release']));

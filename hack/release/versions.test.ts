@@ -8,7 +8,7 @@ t.test('every package and every chart has the version of package.json', async (t
   t.strictSame(await versionDrift('.'), []);
 });
 
-t.test('a new version is written into all places, and nowhere else', async (t) => {
+t.test('a new version is written to all manifests and charts, and nowhere else', async (t) => {
   const root = await copyOfVersions(t);
   await writeVersion(root, '9.8.7-rc.1');
   t.equal(await tollgateVersion(root), '9.8.7-rc.1');
@@ -27,7 +27,7 @@ t.test('a new version is written into all places, and nowhere else', async (t) =
   t.equal(after?.split('\n').length, before?.split('\n').length, 'in the form that npm gives it');
 });
 
-t.test('a place that was forgotten is named', async (t) => {
+t.test('a file with another version is reported', async (t) => {
   const root = await copyOfVersions(t);
   const file = join(root, 'charts/xds/Chart.yaml');
   const version = await tollgateVersion(root);
@@ -35,7 +35,7 @@ t.test('a place that was forgotten is named', async (t) => {
   t.strictSame(await versionDrift(root), [`charts/xds/Chart.yaml: appVersion: 0.0.1, not ${version}`]);
 });
 
-t.test('what is no version is refused', async (t) => {
+t.test('an invalid version is rejected', async (t) => {
   await t.rejects(writeVersion('.', 'v1'), /v1 is no version such as 1\.2\.3/);
 });
 

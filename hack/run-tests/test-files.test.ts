@@ -28,7 +28,7 @@ t.test('a test needs the programs in Go when an import leads to one that starts 
   });
 });
 
-t.test('in this repository about one in ten needs them', async (t) => {
+t.test('about one in ten tests of this repository needs the programs in Go', async (t) => {
   const files = splitByGoTools(root, allTestFiles(root));
   const expected = ['services/xds/test/kube/lease.test.ts', 'hack/charts/render.test.ts'];
   for (const path of expected) t.ok(files.with.includes(path), path);

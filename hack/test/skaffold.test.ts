@@ -73,7 +73,7 @@ t.test('every file that is named exists', async (t) => {
   }
 });
 
-t.test('there are a profile for people, one for kind and one for CI, and they fit', async (t) => {
+t.test('the profiles dev, kind and ci patch existing fields', async (t) => {
   t.strictSame(
     config.profiles.map(({ name }) => name),
     ['dev', 'kind', 'ci'],
@@ -92,7 +92,7 @@ t.test('the images are those of the charts', { skip }, async (t) => {
   );
 });
 
-t.test('what is built is what runs, in every profile', { skip }, async (t) => {
+t.test('every profile deploys the images that it builds', { skip }, async (t) => {
   for (const profile of [undefined, ...config.profiles]) {
     const patched = structuredClone(config);
     for (const { path, value } of profile?.patches ?? []) add(patched, path, value);
@@ -117,7 +117,7 @@ t.test('what is built is what runs, in every profile', { skip }, async (t) => {
   }
 });
 
-t.test('ports that are forwarded are there', { skip }, async (t) => {
+t.test('forwarded ports exist', { skip }, async (t) => {
   const [release] = config.deploy.helm.releases;
   const objects = await objectsOfRelease(release, []);
   for (const { resourceType, resourceName, namespace, port, localPort } of config.portForward) {
@@ -140,7 +140,7 @@ t.test('ports that are forwarded are there', { skip }, async (t) => {
   t.equal(new Set(local).size, local.length, 'no two on the same port');
 });
 
-t.test('files that are copied into containers land where the image has them', async (t) => {
+t.test('synchronised files replace those of the image', async (t) => {
   const dev = structuredClone(config);
   for (const { path, value } of config.profiles[0]?.patches ?? []) add(dev, path, value);
   for (const { image, docker, sync } of dev.build.artifacts) {

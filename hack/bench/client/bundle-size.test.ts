@@ -20,7 +20,7 @@ t.test('the client credentials grant as a function is below 7.2 kB, minified and
   t.notOk(grants.inputs.some((path) => /src\/(?:client|jwt\/\w+|http\/(?:exchange|redact))\.ts$/.test(path)));
 });
 
-t.test('only what runs before a request is sent is loaded later', async (t) => {
+t.test('only code that runs before a request is loaded lazily', async (t) => {
   t.same(
     ours.lazyInputs.filter((path) => /src\/(?:errors\.ts|http\/|tokens\/)/.test(path)),
     [],
@@ -28,7 +28,7 @@ t.test('only what runs before a request is sent is loaded later', async (t) => {
   t.ok(ours.lazyInputs.some((path) => path.endsWith('src/authorization.ts')));
 });
 
-t.test('import { Client } brings nothing of the subpaths along', async (t) => {
+t.test('import { Client } includes no code of the subpaths', async (t) => {
   const subpaths =
     /src\/(?:dpop|par|device|discovery|id-token|introspection|token-exchange|token-manager|retry|node|kubernetes|otel|testing)\b/;
   const own = ours.inputs.filter((path) => path.includes('client-sdk/'));
@@ -44,7 +44,7 @@ t.test('import { Client } brings nothing of the subpaths along', async (t) => {
   );
 });
 
-t.test('the peers are weighed with all that they bring along', async (t) => {
+t.test('bundles of the peers include their dependencies', async (t) => {
   t.same(
     peers.map(({ name }) => name),
     ['openid-client', 'simple-oauth2'],
@@ -55,7 +55,7 @@ t.test('the peers are weighed with all that they bring along', async (t) => {
   }
 });
 
-t.test('what needs Node does not build for browsers', async (t) => {
+t.test('code that needs Node does not build for browsers', async (t) => {
   const source = `import 'node:fs';`;
   await t.rejects(bundleSize({ name: 'fs', source }), /node:fs/);
 });

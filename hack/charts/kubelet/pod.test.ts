@@ -71,7 +71,7 @@ t.test(
   },
 );
 
-t.test('it writes to empty directories alone, and sees no files of the machine', { skip }, async (t) => {
+t.test('it writes only to empty directories, and sees no files of the machine', { skip }, async (t) => {
   const write = (path: string) => `attempt(() => fs.writeFileSync('${path}', ''))`;
   t.strictSame(await inPod(`[${['/x', '/app/x', '/etc/tollgate/rules/x', '/tmp/x'].map(write).join()}]`), [
     'EROFS',
@@ -92,7 +92,7 @@ t.test('it runs as the user of the template', { skip: skip || process.getuid?.()
   ]);
 });
 
-t.test('volumes are where it mounts them, with the files that are chosen', { skip }, async (t) => {
+t.test('volumes are mounted with the selected files', { skip }, async (t) => {
   const read = `fs.readFileSync('/etc/tollgate/rules/first.yaml', 'utf8')`;
   const visible = `fs.readdirSync('/etc/tollgate/rules').filter((name) => !name.startsWith('..'))`;
   t.strictSame(await inPod(`[${read}, ${visible}]`), ['a', ['first.yaml']]);
@@ -104,7 +104,7 @@ t.test('names of Services resolve without a name server', { skip }, async (t) =>
   t.strictSame(await inPod(`[${lookup('tg-xds')}, ${lookup('example.com')}]`), ['127.0.0.9', 'ENOTFOUND']);
 });
 
-t.test('a token is there for Pods that take one, and for no others', { skip }, async (t) => {
+t.test('only Pods that mount a token have one', { skip }, async (t) => {
   const folder = '/var/run/secrets/kubernetes.io/serviceaccount';
   const read = ['token', 'ca.crt', 'namespace'].map(
     (name) => `attempt(() => fs.readFileSync('${folder}/${name}', 'utf8'))`,
@@ -128,7 +128,7 @@ const environmentSurroundings = podSurroundings(
 const toEnvironment = (container: Omit<ContainerSpec, 'name' | 'image'>) =>
   containerEnvironment({ name: 'c', image: 'i', ...container }, environmentSurroundings);
 
-t.test('a later source comes before an earlier one, and `env` before all', async (t) => {
+t.test('later sources override earlier ones, and `env` overrides all', async (t) => {
   const variables = toEnvironment({
     envFrom: [{ secretRef: { name: 'own' } }, { configMapRef: { name: 'own' } }],
     env: [{ name: 'C', value: 'own' }, { name: 'EMPTY' }],
@@ -136,7 +136,7 @@ t.test('a later source comes before an earlier one, and `env` before all', async
   t.strictSame(variables, { A: 'a', B: 'config', C: 'own', EMPTY: '' });
 });
 
-t.test('values name variables that are there already', async (t) => {
+t.test('values refer to earlier variables', async (t) => {
   const { X } = toEnvironment({
     envFrom: [{ secretRef: { name: 'own' } }],
     env: [
@@ -159,7 +159,7 @@ t.test('values come from fields of the Pod and keys of Secrets and ConfigMaps', 
   t.strictSame(variables, { NAME: 'pod-1', SECRET: 'a', CONFIG: 'c' });
 });
 
-t.test('what is missing keeps a Pod from starting, unless it is optional', async (t) => {
+t.test('a missing object is an error unless it is optional', async (t) => {
   const secretKeyRef = { name: 'own', key: 'Z' };
   t.throws(
     () => toEnvironment({ envFrom: [{ secretRef: { name: 'none' } }] }),

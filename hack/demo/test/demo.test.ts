@@ -69,7 +69,7 @@ async function paste(commands: readonly string[]): Promise<string> {
   return text(shell.stdout);
 }
 
-t.test('everything comes out as expected, and the commands that are shown work', async (t) => {
+t.test('every row has the expected result, and the suggested commands work', async (t) => {
   const demo = startDemo(t, []);
   await awaitUntil(() => demo.hasEnded() || demo.output().includes('Ctrl-C stops everything'), {
     what: 'the end of the table',

@@ -25,23 +25,20 @@ t.test('--help and -h ask for help', async (t) => {
   t.match(parseArguments(['-h', '--once']), { ok: true, help: true });
 });
 
-t.test('an unknown flag is answered with the known ones', async (t) => {
+t.test('an unknown flag is an error that lists the known ones', async (t) => {
   t.same(parseArguments(['--twice']), {
     ok: false,
     problem: "Unknown option '--twice'. The flags are --once and --help.",
   });
 });
 
-t.test(
-  'a word that is no flag, and a value for a flag that takes none, are answered with the flags',
-  async (t) => {
-    t.match(parseArguments(['once']), { ok: false, problem: /'once'.* The flags are --once and --help\.$/ });
-    t.match(parseArguments(['--once=no']), {
-      ok: false,
-      problem: /'--once'.* The flags are --once and --help\.$/,
-    });
-  },
-);
+t.test('a positional argument, and a value for a boolean flag, are errors that list the flags', async (t) => {
+  t.match(parseArguments(['once']), { ok: false, problem: /'once'.* The flags are --once and --help\.$/ });
+  t.match(parseArguments(['--once=no']), {
+    ok: false,
+    problem: /'--once'.* The flags are --once and --help\.$/,
+  });
+});
 
 t.test('a port that is taken is replaced, and one that is free is kept', async (t) => {
   const occupant = createServer().listen(0, '127.0.0.1');
@@ -57,7 +54,7 @@ t.test('a port that is taken is replaced, and one that is free is kept', async (
   t.equal(ports.shop, free);
 });
 
-t.test('of two demos that start at once, the second keeps away from the ports of the first', async (t) => {
+t.test('two demos that start at once use different ports', async (t) => {
   const usual = { ...preferredPorts, envoy: await freePort(), shop: await freePort() };
   const claim = await freePort();
 
@@ -79,7 +76,7 @@ t.test('unusual ports are listed in one line', async (t) => {
   );
 });
 
-t.test('the Envoy configuration gets the ports that are used, and keeps all else', async (t) => {
+t.test('only ports change in the Envoy configuration', async (t) => {
   const yaml = 'a: { port_value: 10000 }\nb: { port_value: 9000 }\nc: { port_value: 5 }\nd: 10000\n';
   t.equal(
     movePorts(yaml, { ...preferredPorts, envoy: 9000, shop: 7 }),
@@ -103,7 +100,7 @@ t.test('in the middle of an hour nothing has to be awaited', async (t) => {
   t.equal(waitForWindowMs(500_000 * hourMs - 45_001), 0);
 });
 
-t.test('right before the end of an hour the next one is waited for', async (t) => {
+t.test('right before the end of an hour the demo waits for the next one', async (t) => {
   t.equal(waitForWindowMs(500_000 * hourMs - 45_000), 45_000);
   t.equal(waitForWindowMs(500_000 * hourMs - 1), 1);
 });

@@ -111,7 +111,7 @@ t.test('the wait ends when the demo is stopped', async (t) => {
   await t.resolves(waiting);
 });
 
-t.test('while the demo stays up, it writes what the parts log from then on, line by line', async (t) => {
+t.test('while the demo stays up, it prints new log lines of its parts', async (t) => {
   let logs = 'before\n';
   const { context, stop, text, write } = makeContext();
   const part = makePart('a', [], { logs: () => logs });

@@ -21,7 +21,7 @@ async function kubectl(kube: KubeApiserver, ...args: string[]): Promise<string> 
 }
 
 kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
-  await t.test('are written, edited and removed, and what else was made for them, too', async (t) => {
+  await t.test('are written, edited and removed, with their namespace and definition', async (t) => {
     const rules = await clusterRules({ KUBECONFIG: kube.kubeconfigFile });
     const namespace = String(rules.xdsEnvironment.XDS_NAMESPACES);
     t.match(
@@ -54,7 +54,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
     });
   });
 
-  await t.test('leave a definition that was there, and objects of others, alone', async (t) => {
+  await t.test('keep an existing definition and foreign objects', async (t) => {
     await kube.apply(await readFile(crdFile, 'utf8'));
     const rules = await clusterRules({ KUBECONFIG: kube.kubeconfigFile });
     t.notMatch(rules.notice, /CustomResourceDefinition/);
@@ -64,7 +64,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
     t.match(await kubectl(kube, 'get', 'crd', '-o', 'name'), /ratelimitconfigs\.ratelimit\.tollgate\.dev/);
   });
 
-  await t.test('give the management server what fetches credentials, and none of its settings', async (t) => {
+  await t.test('give the management server variables for credentials, and no settings', async (t) => {
     const rules = await clusterRules({
       KUBECONFIG: kube.kubeconfigFile,
       PATH: '/bin',
@@ -90,7 +90,7 @@ t.test('an edit changes the one line that it names', async (t) => {
   t.equal(editText('x: 1\ny: 10\n', edit), 'x: 2\ny: 10\n');
 });
 
-t.test('an edit of a line that is not there, or there twice, is an error', async (t) => {
+t.test('an edit of a missing or ambiguous line is an error', async (t) => {
   const wrong = { message: 'a.yaml is to have exactly one line that ends in "x: 1"' };
   t.throws(() => editText('x: 1\nx: 1\n', edit), wrong);
   t.throws(() => editText('y: 1\n', edit), wrong);

@@ -38,7 +38,7 @@ function toRow(...texts: string[]): Row {
   };
 }
 
-t.test('a row comes out as expected, or not', async (t) => {
+t.test('a row compares its result with the expected one', async (t) => {
   t.match(await perform(toRow('yes'), story, signal), { asExpected: true, answered: true, came: 'yes' });
   t.match(await perform(toRow('no'), story, signal), { asExpected: false, answered: true, came: 'no' });
 });
@@ -56,7 +56,7 @@ t.test('a row without a response says why', async (t) => {
   });
 });
 
-t.test('a row after a change is repeated until it comes out as expected', async (t) => {
+t.test('a row after a change is repeated until it has the expected result', async (t) => {
   const events: string[] = [];
   const recorded: Change = { ...change, make: async () => events.push('changed') };
   const row = toRow('no', 'no', 'yes');
@@ -86,7 +86,7 @@ function reply(status: number, body: unknown, headers: Record<string, string> = 
   return readReply(new Response(typeof body === 'string' ? body : JSON.stringify(body), { status, headers }));
 }
 
-t.test('an answer of the shop tells who it is for and what is left', async (t) => {
+t.test('a response of the shop shows the user and the remaining requests', async (t) => {
   t.equal(counted(await reply(200, ada, rateLimit), names), '200 ada (free), 4 of 5 left');
   t.equal(counted(await reply(200, ada), names), '200 ada (free), not counted');
   t.equal(counted(await reply(200, { caller: {} }), names), '200 no user, not counted');
@@ -98,7 +98,7 @@ t.test('where other requests may count, too, only the limit is shown', async (t)
   t.equal(limited(await reply(200, ada), names), '200 ada (free), limit none');
 });
 
-t.test('a refusal tells its code, or the rule that it comes from', async (t) => {
+t.test('a rejection shows its error code or its rule', async (t) => {
   t.equal(counted(await reply(401, { error_code: 'bad_jwt' }), names), '401 bad_jwt');
   t.equal(limited(await reply(502, { error: 'no stock' }), names), '502 no stock');
   t.equal(counted(await reply(503, 'no healthy upstream'), names), '503 without a reason');
@@ -110,7 +110,7 @@ t.test('a refusal tells its code, or the rule that it comes from', async (t) => 
   );
 });
 
-t.test('the catalogue tells in whose name the stock was read', async (t) => {
+t.test('the catalogue shows the identity that read the stock', async (t) => {
   t.equal(
     stockReader(await reply(200, { stock: { caller: { role: 'service' } } })),
     '200 stock read as service',
@@ -121,7 +121,7 @@ t.test('the catalogue tells in whose name the stock was read', async (t) => {
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-t.test('a tampered token has another role, and the signature that it had', async (t) => {
+t.test('a tampered token has another role and the original signature', async (t) => {
   const token = `${encode({ alg: 'HS256' })}.${encode({ sub: 'u1', role: 'authenticated' })}.signature`;
   t.equal(tampered(token), `${encode({ alg: 'HS256' })}.${encode({ sub: 'u1', role: 'service' })}.signature`);
 });

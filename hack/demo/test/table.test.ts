@@ -33,7 +33,7 @@ t.test('rows line up under the head', async (t) => {
   );
 });
 
-t.test('colours say ok and wrong, and do not move the columns', async (t) => {
+t.test('colours show success and failure, and do not move columns', async (t) => {
   const table = createTable(steps, (style, text) => `<${style}>${text}</>`);
   t.match(table.row(orders, outcome(orders.expect, true)), /^<green>ok<\/> {5}GET \/orders/);
   t.match(table.row(orders, outcome('something else', false)), /^<red>WRONG {2}GET .*<\/>$/);

@@ -30,7 +30,7 @@ t.test('the CRD is small enough for kubectl apply', async (t) => {
 });
 
 for (const example of examples) {
-  t.test(`the rules of ${example} are sound`, async (t) => {
+  t.test(`the rules of ${example} compile without problems`, async (t) => {
     const result = readResource(load(read(example)), example);
     const compiled = result.ok ? runSteps(compileRules([result.document], { mergeDomains: true })) : result;
     t.same(compiled.ok ? compiled.warnings.map(formatProblem) : compiled.problems.map(formatProblem), []);
@@ -98,7 +98,7 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     await ok(['delete', 'rlc', '--all']);
   });
 
-  t.test('another apply of every example changes nothing, by either way of applying', async (t) => {
+  t.test('applying every example again changes nothing, client-side or server-side', async (t) => {
     for (const flags of [[], ['--server-side']]) {
       const apply = () => ok(['apply', ...flags, ...examples.flatMap((name) => ['-f', `crds/${name}`])]);
       await apply();
@@ -111,7 +111,7 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     }
   });
 
-  t.test('what is stored is what was written: no list has defaults', async (t) => {
+  t.test('objects are stored as written, without defaults in lists', async (t) => {
     for (const { name, spec } of goodResources) {
       const manifest = manifestOf(spec, 'written');
       const { stdout } = await create(manifest, '--dry-run=server', '-o', 'json');
@@ -121,12 +121,12 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     }
   });
 
-  t.test('what the reader reads is stored', async (t) => {
+  t.test('resources that the reader accepts are stored', async (t) => {
     const { stored, errors } = await namesStored(kube, goodResources, 'strict');
     t.same(stored, getNames(goodResources), errors);
   });
 
-  t.test('what the reader refuses is refused for every client', async (t) => {
+  t.test('resources that the reader rejects are rejected for every client', async (t) => {
     t.same((await namesStored(kube, badResources, 'ignore')).stored, []);
   });
 
@@ -135,12 +135,12 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     t.same((await namesStored(kube, droppedResources, 'ignore')).stored, getNames(droppedResources));
   });
 
-  t.test('conflicts that no schema can tell are stored, for the status to tell', async (t) => {
+  t.test('conflicts beyond the schema are stored, and reported in the status', async (t) => {
     const { stored } = await namesStored(kube, conflictingResources, 'strict');
     t.same(stored, getNames(conflictingResources));
   });
 
-  t.test('its errors say what to write instead', async (t) => {
+  t.test('errors of the schema say what to write instead', async (t) => {
     const parseError = async (spec: object) =>
       (await create(manifestOf(spec), '--dry-run=server', '--validate=ignore')).stderr;
     const withDescriptor = (fields: object) => ({ domain: 'd', descriptors: [{ key: 'a', ...fields }] });
@@ -172,7 +172,7 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     await ok(['delete', 'rlc', '--all']);
   });
 
-  t.test('a status shows in the columns and leaves the generation alone', async (t) => {
+  t.test('a status is shown in columns and does not change the generation', async (t) => {
     await create(manifestOf(oneRule));
     const condition = (type: string, reason: string) => ({
       type,
@@ -215,7 +215,7 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     await ok(['delete', 'rlc', 'web']);
   });
 
-  t.test('a status with an unknown kind of answer is refused', async (t) => {
+  t.test('a status with an unknown condition status is rejected', async (t) => {
     await create(manifestOf(oneRule));
     const conditions = [
       {
@@ -240,14 +240,14 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     await ok(['delete', 'rlc', 'web']);
   });
 
-  t.test('it is listed with what belongs to Tollgate, and not with what runs', async (t) => {
+  t.test('objects are in the category tollgate, and not in all', async (t) => {
     await create(manifestOf(oneRule));
     t.match(await ok(['get', 'tollgate']), /web/);
     t.notMatch(await ok(['get', 'all']), /shop\/web/);
     await ok(['delete', 'rlc', 'web']);
   });
 
-  t.test('kubectl explain teaches every field', async (t) => {
+  t.test('kubectl explain describes every field', async (t) => {
     t.match(
       await ok(['explain', 'rlc.spec.descriptors.rateLimit']),
       /requestsPerUnit\s+<integer>\s+Requests allowed in each window/,
@@ -278,7 +278,7 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     await ok(['delete', 'rlc', 'web']);
   });
 
-  t.test('the longest list of descriptors is taken at once', async (t) => {
+  t.test('the longest list of descriptors is accepted in one request', async (t) => {
     const descriptors = Array.from({ length: 4096 }, (_, index) => ({
       key: 'tenant',
       value: `t${index}`,
