@@ -6,7 +6,10 @@ function define(httpStatus: number, status: ErrorDefinition['grpcStatus'], messa
   return { httpStatus, grpcStatus: status, message };
 }
 
-/** Errors of the API by their stable code. Codes and messages are those of GoTrue, on which clients depend. */
+/**
+ * Errors of the API by their stable code. Codes and messages are those of GoTrue, on which clients
+ * depend.
+ */
 export const errors = defineErrors({
   // The request itself.
   unexpected_failure: define(

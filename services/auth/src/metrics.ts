@@ -6,7 +6,10 @@ export interface WorkCounters {
   readonly completed: Counter;
 }
 
-/** Counters of the service that requests and jobs increment. Without a registry they are not exported. */
+/**
+ * Counters of the service that requests and jobs increment. Without a registry they are not
+ * exported.
+ */
 export class Metrics {
   /** Emails beyond the quota of all users together. */
   readonly refusedEmails: Counter;

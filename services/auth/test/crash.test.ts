@@ -25,7 +25,10 @@ async function post(url: string, body: unknown): Promise<Response> {
   });
 }
 
-/** Signs users up and refreshes their sessions until the server is gone; keeps what was acknowledged. */
+/**
+ * Signs users up and refreshes their sessions until the server is gone; keeps what was
+ * acknowledged.
+ */
 async function load(server: ServerCommand, known: Known[], crash: AbortSignal): Promise<void> {
   try {
     for (;;) {
@@ -43,7 +46,8 @@ async function load(server: ServerCommand, known: Known[], crash: AbortSignal): 
       }
     }
   } catch (error) {
-    // The connection is cut when the server is killed, or it says that its database is; before that it is a failure of this test.
+    // The connection is cut when the server is killed, or it says that its database is; before that
+    // it is a failure of this test.
     if (!crash.aborted) throw error;
   }
 }

@@ -5,13 +5,15 @@ import t, { type Test } from 'tap';
 import { startAuthServer } from './helpers/auth-server.ts';
 import { startMailingServer } from './helpers/mail-server.ts';
 
-/** A server with a request in flight: it waits for the mail server, which has yet to take a mail. */
+/**
+ * A server with a request in flight: it waits for the mail server, which has yet to take a mail.
+ */
 async function withRequestInFlight(t: Test, variables: Readonly<Record<string, string>> = {}) {
   const { server, smtp } = await startMailingServer(t, variables);
   smtp.hold(true);
   const body = { email: 'ada@example.com', password: 'correct horse' };
   const answer = server.call('POST', '/signup', { body });
-  // Looked at by who waits for it; until then nobody minds.
+  // Awaited later; prevents an unhandled rejection until then.
   answer.catch(() => undefined);
   const sql = postgres(server.databaseUrl, { max: 1 });
   await awaitUntil(async () => (await sql`select from auth.one_time_tokens`).length > 0, {

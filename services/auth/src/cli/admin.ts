@@ -29,7 +29,8 @@ export const createUserCommand: Command = async ({ environmentFiles, args, flags
   // Other users of the machine can see command lines.
   const password = given ?? (await readPassword());
   await withStore(environmentFiles, async ({ store, settings, logger }) => {
-    // The admin API does not apply the policy; here an empty or short password is most likely a mistake.
+    // The admin API does not apply the policy; here an empty or short password is most likely a
+    // mistake.
     const leakedPasswords = new LeakedPasswords(settings, { logger, nowMs: Date.now });
     await checkPassword({ leakedPasswords, settings }, password);
     const context = { store, settings, random: systemRandomness, passwords: new PasswordHasher(settings) };

@@ -91,7 +91,10 @@ function list(names: readonly string[]): string {
   return names.length === 0 ? 'none' : names.join(', ');
 }
 
-/** `check`: reports on an environment and a database of GoTrue. Exits with 1 if the server would not start. */
+/**
+ * `check`: reports on an environment and a database of GoTrue. Exits with 1 if the server would not
+ * start.
+ */
 export const checkCommand: Command = async ({ environmentFiles, flags }) => {
   const file = flags['env-file'];
   let env: Environment;

@@ -199,7 +199,9 @@ export async function inspectDatabase(options: InspectedDatabase): Promise<Inspe
   }
 }
 
-/** One transaction per statement: works behind a pooler, and a failed statement affects no other. */
+/**
+ * One transaction per statement: works behind a pooler, and a failed statement affects no other.
+ */
 function readOnly(client: Client): ReadRows {
   return async (text, values = []) => {
     await client.query('begin transaction read only');

@@ -12,8 +12,8 @@ export type EnvFile =
   | { readonly ok: false; readonly line: number; readonly problem: string };
 
 /**
- * Parses variables as godotenv does, which GoTrue uses. Node's parseEnv is different: it cuts values
- * at every `#` and does not support `\"`.
+ * Parses variables as godotenv does, which GoTrue uses. Node's parseEnv is different: it cuts
+ * values at every `#` and does not support `\"`.
  *
  * - `NAME=value` or `NAME: value`, optionally after `export`
  * - `#` starts a comment only after white space
@@ -107,7 +107,10 @@ export type Prepare = (env: Environment) => Promise<Environment>;
 const defaultFile = '.env';
 const maxFileBytes = 1024 * 1024;
 
-/** Reads the settings from environment and files. Prints all problems and exits with 1 if they are invalid. */
+/**
+ * Reads the settings from environment and files. Prints all problems and exits with 1 if they are
+ * invalid.
+ */
 export async function loadSettings(files: EnvironmentFiles, prepare?: Prepare): Promise<LoadedSettings> {
   const read = await readSettingsFrom(files, prepare);
   if (read.ok) return read;
@@ -142,11 +145,11 @@ function misspellings(env: Environment): string[] {
  * @throws Error that names an unreadable file.
  */
 export async function readEnvironment(files: EnvironmentFiles): Promise<Environment> {
-  const read = { ...(await readFileOf(files.file)), ...(await readFolder(files.folder)), ...process.env };
+  const read = { ...(await readEnvFile(files.file)), ...(await readFolder(files.folder)), ...process.env };
   return withoutServiceLinks(read);
 }
 
-async function readFileOf(file: string | undefined): Promise<Environment> {
+async function readEnvFile(file: string | undefined): Promise<Environment> {
   try {
     return await readVariables(file ?? defaultFile);
   } catch (error) {
@@ -182,7 +185,10 @@ function isMissing(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'ENOENT';
 }
 
-/** Logs JSON, or text in development mode, to a file or standard error. Exits with 1 if the file cannot be opened. */
+/**
+ * Logs JSON, or text in development mode, to a file or standard error. Exits with 1 if the file
+ * cannot be opened.
+ */
 export function createCommandLogger(settings: Pick<Settings, 'logLevel' | 'logFile' | 'mode'>): Logger {
   const format = settings.mode === 'development' ? 'text' : 'json';
   const destination = settings.logFile === '' ? undefined : openFile(settings.logFile);

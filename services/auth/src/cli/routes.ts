@@ -17,7 +17,9 @@ interface RouteRequest {
   readonly path: string;
 }
 
-/** `routes`: validates a rules file and prints its rules, or those that match the given requests. */
+/**
+ * `routes`: validates a rules file and prints its rules, or those that match the given requests.
+ */
 export const routesCommand: Command = async ({ environmentFiles, args, flags }) => {
   if (args.length % 2 === 1) {
     process.stderr.write(

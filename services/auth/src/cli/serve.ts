@@ -21,14 +21,17 @@ interface SettingsReloadOptions {
   /** The settings at startup. */
   readonly loaded: LoadedSettings;
   readonly read: () => Promise<ReadSettings>;
-  /** JWT_KEYS is the only setting that can change at run time. Returns false if the value is invalid. */
+  /**
+   * JWT_KEYS is the only setting that can change at run time. Returns false if the value is
+   * invalid.
+   */
   readonly replaceKeys: (jwtKeys: string) => boolean;
   readonly logger: Logger;
 }
 
 /**
- * Watches a folder of variables. A new value of JWT_KEYS takes effect immediately; other changes are
- * logged and take effect at the next start. Invalid settings are rejected as a whole.
+ * Watches a folder of variables. A new value of JWT_KEYS takes effect immediately; other changes
+ * are logged and take effect at the next start. Invalid settings are rejected as a whole.
  */
 export class SettingsReload implements LifecycleComponent {
   readonly name = 'settings';

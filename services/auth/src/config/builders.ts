@@ -75,7 +75,11 @@ function phoneDigits(phone: string): string {
   return phone.replace(/^\+/, '').replaceAll(' ', '');
 }
 
-/** A time in RFC 3339 format. @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6 */
+/**
+ * A time in RFC 3339 format.
+ *
+ * @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6
+ */
 export function optionalInstant(
   options: Omit<SettingOptions<string>, 'default' | 'required'>,
 ): Setting<Date | undefined> {
@@ -209,7 +213,9 @@ export function bareNames(env: string, ...others: readonly string[]): VariableNa
   return { env, aliases: names.filter((name) => name !== env) };
 }
 
-/** A name without prefix, with aliases with `SVC_` and `GOTRUE_`, and further aliases with these. */
+/**
+ * A name without prefix, with aliases with `SVC_` and `GOTRUE_`, and further aliases with these.
+ */
 export function bare(name: string, ...others: readonly string[]): VariableNames {
   return {
     env: name,

@@ -116,7 +116,10 @@ type MailTextSettings = {
   readonly [K in LinkedKind as `mailUrlPath:${K}`]: Setting<string>;
 } & { readonly [K in NotificationKind as `mailNotification:${K}`]: Setting<boolean> };
 
-/** Subjects, templates, link paths and notification switches, such as `settings['mailSubject:INVITE']`. */
+/**
+ * Subjects, templates, link paths and notification switches, such as
+ * `settings['mailSubject:INVITE']`.
+ */
 // Object.fromEntries loses the keys, which match the type.
 export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boolean>>([
   ...mailKinds.map((kind) => [`mailSubject:${kind}`, unlessUnsent(kind, subjectSetting(kind))] as const),

@@ -13,8 +13,8 @@ interface NotServedOptions {
 }
 
 /**
- * A switch that must be off. `true` is a startup error, because ignoring it could disable a protection
- * that operators rely on.
+ * A switch that must be off. `true` is a startup error, because ignoring it could disable a
+ * protection that operators rely on.
  */
 function notServed(name: string, { group, feature }: NotServedOptions): NotServed<boolean> {
   const base = bool({ ...svc(name), group, default: false, doc: `Not supported yet: ${feature}.` });

@@ -137,7 +137,9 @@ interface EntryRow {
   readonly ip_address: string | null;
 }
 
-/** The table of audit entries. Statements that change something else write their entry themselves. */
+/**
+ * The table of audit entries. Statements that change something else write their entry themselves.
+ */
 export class AuditLog {
   readonly #sql: Queryable;
 

@@ -7,7 +7,9 @@ type DatabaseTls =
   | { readonly use: 'never' }
   | { readonly use: 'if offered' | 'always'; readonly options: ConnectionOptions };
 
-/** A connection string without TLS parameters, which the two client libraries interpret differently. */
+/**
+ * A connection string without TLS parameters, which the two client libraries interpret differently.
+ */
 export interface ParsedConnectionString {
   /** Also without `search_path`: DB_NAMESPACE sets the schema. */
   readonly url: string;
@@ -21,8 +23,9 @@ const ownParameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'search_pa
 const notOffered = 'The server does not support SSL connections';
 
 /**
- * Parses a connection string as libpq and pgx do. Without `sslmode` connections are encrypted if the
- * server supports it. Up to `require` the certificate is not verified, unless `sslrootcert` is set.
+ * Parses a connection string as libpq and pgx do. Without `sslmode` connections are encrypted if
+ * the server supports it. Up to `require` the certificate is not verified, unless `sslrootcert` is
+ * set.
  *
  * @throws UnreadableCertificate
  * @see https://www.postgresql.org/docs/current/libpq-ssl.html
@@ -82,7 +85,9 @@ function readPem(path: string, parameter: string): string {
 /** A file of a TLS parameter cannot be read. */
 export class UnreadableCertificate extends Error {}
 
-/** Opens a connection. `prepare` is called with each client before it connects; there may be two. */
+/**
+ * Opens a connection. `prepare` is called with each client before it connects; there may be two.
+ */
 export async function openClient(
   databaseUrl: string,
   config: ClientConfig,

@@ -11,8 +11,8 @@ export interface DatabaseOptions {
 }
 
 /**
- * PostgreSQL groups concurrent commits: with 20 connections a refresh takes 25 % less CPU than with 10.
- * Four replicas stay below PostgreSQL's default limit of 100.
+ * PostgreSQL groups concurrent commits: with 20 connections a refresh takes 25 % less CPU than with
+ * 10. Four replicas stay below PostgreSQL's default limit of 100.
  */
 const defaultPoolSize = 20;
 const connectTimeoutSeconds = 10;
@@ -23,7 +23,11 @@ const closeTimeoutSeconds = 1;
 /** By then the client has closed the connection. */
 const statementTimeoutMs = 15_000;
 
-/** Object ids of date, timestamp and timestamptz. @see https://www.postgresql.org/docs/current/catalog-pg-type.html */
+/**
+ * Object ids of date, timestamp and timestamptz.
+ *
+ * @see https://www.postgresql.org/docs/current/catalog-pg-type.html
+ */
 const dateTypes = [1082, 1114, 1184];
 /** JavaScript has no infinite dates: these are the limits of four-digit years. */
 const infiniteDates: Readonly<Record<string, string>> = {

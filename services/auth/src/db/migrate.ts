@@ -172,8 +172,8 @@ async function findProblems(client: Client, { dbNamespace }: MigrationOptions): 
 }
 
 /**
- * Encryption makes hashes 50 % longer. A column that a view uses is not changed; it is long enough for
- * the hashes of this server.
+ * Encryption makes hashes 50 % longer. A column that a view uses is not changed; it is long enough
+ * for the hashes of this server.
  */
 async function widenPasswords(client: Client): Promise<void> {
   await client.query(`do $$ begin

@@ -4,8 +4,8 @@ import type { Sql, TransactionSql } from 'postgres';
 import { Gauge, type Registry } from 'prom-client';
 
 /**
- * Exports the number of statements and transactions in flight, which the library does not report, and
- * the size of the pool. Without a registry, returns `sql`.
+ * Exports the number of statements and transactions in flight, which the library does not report,
+ * and the size of the pool. Without a registry, returns `sql`.
  */
 export function measureDatabase(sql: Sql, registry: Registry | undefined): Sql {
   if (registry === undefined) return sql;
@@ -65,7 +65,9 @@ export function traceDatabase(sql: Sql, tracing: Tracing): Sql {
     return statement;
   }
 
-  /** Statements outside of requests, such as the clean-up, are not traced: each would be a trace. */
+  /**
+   * Statements outside of requests, such as the clean-up, are not traced: each would be a trace.
+   */
   function begin({ name, attributes }: Statement): Span | undefined {
     if (tracing.activeSpan()?.isRecording() !== true) return undefined;
     return tracing.startSpan(name, { kind: SpanKind.CLIENT, attributes: { ...common, ...attributes } });

@@ -10,8 +10,8 @@ export type Row = Readonly<Record<string, unknown>>;
 export type Parameter = unknown;
 
 /**
- * Runs a statement. `text` must be a constant, which is prepared once per connection; values go into
- * `parameters`.
+ * Runs a statement. `text` must be a constant, which is prepared once per connection; values go
+ * into `parameters`.
  */
 export async function query(
   sql: Queryable,

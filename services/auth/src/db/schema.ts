@@ -115,7 +115,10 @@ export interface SchemaProblems {
   readonly unknownColumns: readonly string[];
 }
 
-/** Its parameters are {@link schemaProblemsParameters}, its rows are parsed by {@link toSchemaProblems}. */
+/**
+ * Its parameters are {@link schemaProblemsParameters}, its rows are parsed by {@link
+ * toSchemaProblems}.
+ */
 export const schemaProblemsQuery = `
   with used as (
     select t.key as table_name, c.column_name

@@ -25,7 +25,9 @@ import {
 /** How rows are written, and who is notified of changes. */
 export interface StoreOptions {
   readonly cipher: ColumnCipher;
-  /** Keeps one-time tokens in the columns and the form that GoTrue reads. Default false: as digests. */
+  /**
+   * Keeps one-time tokens in the columns and the form that GoTrue reads. Default false: as digests.
+   */
   readonly dbSharedWithGotrue?: boolean | undefined;
   readonly metrics?: Metrics | undefined;
   /**

@@ -61,8 +61,8 @@ const fileName = 'server.pid';
 export type LockingProcess = Pick<NodeJS.Process, 'pid' | 'kill'>;
 
 /**
- * Locks the development folder for a process, and returns a function that releases it. The lock of a
- * killed server is ignored.
+ * Locks the development folder for a process, and returns a function that releases it. The lock of
+ * a killed server is ignored.
  *
  * @throws Error that names the process which has the lock.
  */

@@ -20,7 +20,9 @@ export interface AuthzRequest {
 
 /** Changes to the request that Envoy makes before it forwards it. */
 export interface HeaderChanges {
-  /** Each replaces all headers of its name. No name is also in `remove`, which Envoy applies last. */
+  /**
+   * Each replaces all headers of its name. No name is also in `remove`, which Envoy applies last.
+   */
   readonly set: Readonly<Record<string, string>>;
   readonly remove: readonly string[];
 }
@@ -41,7 +43,10 @@ export interface AuthzDenied {
   readonly httpStatus: 400 | 401 | 403 | 503;
   readonly errorCode: string;
   readonly message: string;
-  /** In addition to `content-type`: `www-authenticate` (RFC 6750 §3, RFC 9470), `retry-after` with 503. */
+  /**
+   * In addition to `content-type`: `www-authenticate` (RFC 6750 §3, RFC 9470), `retry-after` with
+   * 503.
+   */
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -50,7 +55,9 @@ export interface AuthorizerContext extends AuthzContext {
   readonly rules: () => RouteRules;
 }
 
-/** Decides on requests: path, route, token, state of user and session, requirements of the route. */
+/**
+ * Decides on requests: path, route, token, state of user and session, requirements of the route.
+ */
 export class Authorizer {
   readonly #context: AuthorizerContext;
   readonly #identifier: CallerIdentifier;
@@ -151,7 +158,11 @@ function ambiguousPath(reason: string): AuthzDenied {
   return deny(400, 'path_not_canonical', message);
 }
 
-/** 401 for a request without a token. @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1 */
+/**
+ * 401 for a request without a token.
+ *
+ * @see RFC 6750 §3.1 https://www.rfc-editor.org/rfc/rfc6750#section-3.1
+ */
 export function noToken(): AuthzDenied {
   const { message } = errors.no_authorization.definition;
   return deny(401, 'no_authorization', message, { 'www-authenticate': realm });

@@ -96,7 +96,9 @@ const units: ReadonlySet<string> = new Set<LimitOverride['unit']>([
 /** Envoy's type is uint32. */
 const maxRequestsPerUnit = 2 ** 32 - 1;
 
-/** Parses `app_metadata.limit`, or else `app_metadata.rate_limit`: `{ requests_per_unit, unit }`. */
+/**
+ * Parses `app_metadata.limit`, or else `app_metadata.rate_limit`: `{ requests_per_unit, unit }`.
+ */
 export function parseLimitOverride({ limit, rate_limit: rateLimit }: JsonObject): ParsedLimitOverride {
   const given = limit ?? rateLimit;
   if (given === undefined || given === null) return { ok: true, limit: undefined };

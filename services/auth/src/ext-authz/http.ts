@@ -114,7 +114,9 @@ export function createHttpCheckServer(options: HttpCheckServerOptions): HttpServ
   );
 }
 
-/** CONNECT has no path. By default Node closes the connection, which Envoy treats as a failed check. */
+/**
+ * CONNECT has no path. By default Node closes the connection, which Envoy treats as a failed check.
+ */
 function rejectConnect(_request: IncomingMessage, socket: Duplex): void {
   socket.on('error', () => socket.destroy());
   socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');

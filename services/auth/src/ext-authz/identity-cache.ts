@@ -154,7 +154,10 @@ function isAbout(subject: Subject, userId: string, sessionId: string | undefined
   return subject.userId === userId && subject.sessionId === sessionId;
 }
 
-/** An invalid UUID would fail the statement of the whole batch. Such a user or session does not exist. */
+/**
+ * An invalid UUID would fail the statement of the whole batch. Such a user or session does not
+ * exist.
+ */
 function toKey(userId: string, sessionId: string | undefined): IdentityKey | undefined {
   if (!isUuid(userId)) return undefined;
   const isSession = sessionId !== undefined && isUuid(sessionId);
@@ -166,7 +169,10 @@ interface UserVersion {
   readonly changes: number;
 }
 
-/** The last three digits of a UUID, which are random in all common versions. 1 in 4,096 users share a bucket. */
+/**
+ * The last three digits of a UUID, which are random in all common versions. 1 in 4,096 users share
+ * a bucket.
+ */
 const bucketDigits = 3;
 const bucketCount = 16 ** bucketDigits;
 

@@ -8,7 +8,10 @@ import { openClient } from '../db/connection-string.ts';
 import type { ChangedUsers } from './identity-cache.ts';
 
 export interface IdentityListenerOptions extends Pick<DatabaseOptions, 'databaseUrl' | 'dbNamespace'> {
-  /** Called for each change, and with `all` after each (re)connect, because changes may have been missed. */
+  /**
+   * Called for each change, and with `all` after each (re)connect, because changes may have been
+   * missed.
+   */
   readonly onChange: (changed: ChangedUsers) => void;
   readonly logger: Logger;
 }
@@ -51,7 +54,9 @@ export class IdentityListener implements LifecycleComponent {
     this.#options = options;
   }
 
-  /** Does not wait for the connection: without it, changes take effect when cached states expire. */
+  /**
+   * Does not wait for the connection: without it, changes take effect when cached states expire.
+   */
   start(): void {
     this.#running = this.#run();
   }

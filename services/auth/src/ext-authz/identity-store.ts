@@ -21,7 +21,8 @@ export interface IdentityKey {
 }
 
 // A generic plan that was made when the tables were small would scan them. `offset 0` makes
-// PostgreSQL look up each row by its primary key; for the same reason sessions are not joined by user.
+// PostgreSQL look up each row by its primary key; for the same reason sessions are not joined by
+// user.
 const findStates = `
   select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after
   from unnest($1::uuid[], $2::uuid[]) with ordinality as k(user_id, session_id, position)

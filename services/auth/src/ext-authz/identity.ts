@@ -186,7 +186,10 @@ const scheme = /^bearer(?: |$)/i;
 /** @see RFC 6750 §2.1 https://www.rfc-editor.org/rfc/rfc6750#section-2.1 */
 const tokenForm = /^[\w.~+/-]+=*$/;
 
-/** The token of the `authorization` headers, or undefined. Servers disagree on which of several headers counts. */
+/**
+ * The token of the `authorization` headers, or undefined. Servers disagree on which of several
+ * headers counts.
+ */
 function parseBearer(
   values: readonly string[],
 ): { readonly token: string } | { readonly reason: string } | undefined {

@@ -18,7 +18,10 @@ interface ObserveOptions {
   readonly rules: () => RouteRules;
 }
 
-/** Records decisions in metrics, the debug log and the active span. Without any of them, returns `authorizer`. */
+/**
+ * Records decisions in metrics, the debug log and the active span. Without any of them, returns
+ * `authorizer`.
+ */
 export function observeChecks(
   authorizer: Pick<Authorizer, 'authorize'>,
   { logger, registry, tracing, rules }: ObserveOptions,

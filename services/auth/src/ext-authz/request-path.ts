@@ -23,7 +23,10 @@ const escapedSeparator = /%(?:2f|5c)/i;
 const controlCharacter = /\p{Cc}/u;
 /** An encoded `?` or `#` in a canonical segment. */
 const escapedDelimiter = /%(?:3F|23)/;
-/** Escapes, and characters that RFC 3986 §3.3 (`pchar`) does not allow in a segment, except the slash. */
+/**
+ * Escapes, and characters that RFC 3986 §3.3 (`pchar`) does not allow in a segment, except the
+ * slash.
+ */
 const escapeOrInvalid = /%[0-9a-f]{2}|[^\w.~!$&'()*+,;=:@/%-]/gi;
 const segmentCharacter = /^[\w.~!$&'()*+,;=:@-]$/;
 

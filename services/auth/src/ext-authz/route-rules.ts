@@ -5,7 +5,9 @@ import type { AssuranceLevel } from '../sessions/sessions.ts';
 import { parseRequestPath } from './request-path.ts';
 import { FieldReader, type FileProblem } from './yaml-fields.ts';
 
-/** A path pattern: `/healthz`, `/docs/*` (any one segment), `/api/**` (`/api` and everything below). */
+/**
+ * A path pattern: `/healthz`, `/docs/*` (any one segment), `/api/**` (`/api` and everything below).
+ */
 export interface RoutePath {
   /** As written in the file. */
   readonly source: string;

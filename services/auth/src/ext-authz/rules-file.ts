@@ -44,7 +44,10 @@ interface RulesFileOptions extends Pick<WatchFilesOptions, 'debounceMs' | 'pollM
   readonly onLoad?: ((succeeded: boolean) => void) | undefined;
 }
 
-/** The route rules of a file, which is reloaded when it changes. An invalid change is logged and ignored. */
+/**
+ * The route rules of a file, which is reloaded when it changes. An invalid change is logged and
+ * ignored.
+ */
 export class RulesFile {
   readonly #file: string;
   readonly #options: RulesFileOptions;

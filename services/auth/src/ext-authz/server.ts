@@ -45,8 +45,8 @@ export interface ExtAuthzServers {
 /** Service name of gRPC health checks. */
 const healthName = 'ext_authz';
 /**
- * Age at which connections get a GOAWAY. Envoy keeps its connections otherwise, so that new replicas
- * would get no requests.
+ * Age at which connections get a GOAWAY. Envoy keeps its connections otherwise, so that new
+ * replicas would get no requests.
  */
 const maxConnectionAgeMs = 60 * 60 * 1000;
 /** Grace period for in-flight checks after the maximum connection age. */
@@ -66,7 +66,11 @@ interface ListenerOptions {
   readonly tlsFor: (listener: string) => ListenerTls | undefined;
 }
 
-/** Creates the gRPC and the HTTP server. @throws Error that names the certificate file which cannot be used. */
+/**
+ * Creates the gRPC and the HTTP server.
+ *
+ * @throws Error that names the certificate file which cannot be used.
+ */
 export async function createExtAuthzServers(options: ExtAuthzServerOptions): Promise<ExtAuthzServers> {
   const { settings, logger, registry } = options;
   const { extAuthzTlsCert: certFile, extAuthzTlsKey: keyFile, extAuthzTlsCa: caFile } = settings;

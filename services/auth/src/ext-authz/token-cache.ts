@@ -5,7 +5,10 @@ import type { SigningKeys } from '../keys/signing-keys.ts';
 /** Tokens usually have fewer than 1,000 characters, so this holds about 10,000. */
 const defaultCapacityChars = 8 * 1024 * 1024;
 
-/** Verifies access tokens as {@link verifyJwt} does, and the signature of a repeated token only once. */
+/**
+ * Verifies access tokens as {@link verifyJwt} does, and the signature of a repeated token only
+ * once.
+ */
 export class TokenCache {
   readonly #claims;
   #verifiedBy: SigningKeys['byKid'] | undefined;

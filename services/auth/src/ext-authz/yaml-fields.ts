@@ -10,7 +10,9 @@ export interface FileProblem {
 /** Plain scalars that some version of YAML reads as another type than text. */
 const otherType = /^(?:|~|null|true|false|y|n|yes|no|on|off|[-+.]*\d.*|[-+]?\.(?:inf|nan))$/i;
 
-/** Reads values of the expected types. A value of another type is reported, and read as undefined. */
+/**
+ * Reads values of the expected types. A value of another type is reported, and read as undefined.
+ */
 export class FieldReader {
   readonly #report: (position: Position, message: string) => void;
 

@@ -43,14 +43,21 @@ export function isUuid(text: string): boolean {
   return uuidForm.test(text);
 }
 
-/** A UUID of the path, in lower case. @throws AppError `validation_failed` with 404: the resource does not exist. */
+/**
+ * A UUID of the path, in lower case.
+ *
+ * @throws AppError `validation_failed` with 404: the resource does not exist.
+ */
 export function uuidParameter<K extends string>(parameters: Readonly<Record<K, string>>, name: K): string {
   const value = parameters[name];
   if (!isUuid(value)) throw errors.validation_failed({ message: `${name} must be an UUID`, httpStatus: 404 });
   return value.toLowerCase();
 }
 
-/** The route in the notation of OpenTelemetry and OpenAPI, `/admin/users/{user_id}`. Undefined: no route matched. */
+/**
+ * The route in the notation of OpenTelemetry and OpenAPI, `/admin/users/{user_id}`. Undefined: no
+ * route matched.
+ */
 export function routePattern(request: Pick<FastifyRequest, 'routeOptions'>): string | undefined {
   const { url } = request.routeOptions;
   return url === undefined || url === '*' ? undefined : url.replaceAll(/:(\w+)/g, '{$1}');

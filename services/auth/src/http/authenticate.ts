@@ -18,7 +18,8 @@ export interface Caller {
 /**
  * Verifies the access token and loads its user and session with one statement.
  *
- * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`, `session_expired`, `user_banned`.
+ * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`,
+ * `session_expired`, `user_banned`.
  */
 export async function authenticateUser(request: FastifyRequest, context: Context): Promise<Caller> {
   const claims = verifyBearer(request, context);

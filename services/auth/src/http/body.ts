@@ -27,8 +27,8 @@ const maxItems = 3 * 1024;
 const maxFields = 64;
 
 /**
- * Checks depth and number of members of JSON before it is parsed, without allocations. Syntax errors
- * are left to the parser.
+ * Checks depth and number of members of JSON before it is parsed, without allocations. Syntax
+ * errors are left to the parser.
  *
  * @returns the reason to reject the text, or undefined
  */
@@ -84,9 +84,9 @@ const formType = 'application/x-www-form-urlencoded';
 const suspiciousEscape = /\\u(?:0000|d[89a-f])/i;
 
 /**
- * Parses bodies as JSON, whatever their content type. Forms are parsed as such unless they look like
- * JSON: curl sends the form content type by default. An empty body is `undefined`. Top-level members
- * that are `null` and members named `__proto__` are removed.
+ * Parses bodies as JSON, whatever their content type. Forms are parsed as such unless they look
+ * like JSON: curl sends the form content type by default. An empty body is `undefined`. Top-level
+ * members that are `null` and members named `__proto__` are removed.
  */
 export function addBodyParsers(api: Api): void {
   const defaultParser = api.getDefaultJsonParser('remove', 'remove');

@@ -3,7 +3,8 @@ import { type ClientRequest, get as httpGet, type IncomingMessage } from 'node:h
 import { get as httpsGet } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 
-// Networks that are not the Internet. @see https://www.iana.org/assignments/iana-ipv4-special-registry
+// Networks that are not the Internet. @see
+// https://www.iana.org/assignments/iana-ipv4-special-registry
 const privateNetworks = blockList([
   '10.0.0.0/8',
   '100.64.0.0/10',

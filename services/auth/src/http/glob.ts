@@ -36,12 +36,12 @@ const regions: readonly Region[] = ['scheme', 'authority', 'rest'];
 class InvalidGlob extends Error {}
 
 /**
- * Compiles a glob for URLs: `*` matches any characters except `.` and `/`, `**` any characters, `?` one
- * character except `.` and `/`; `[abc]`, `[!a]`, `[a-z]`, `{a,b}`; `\` escapes a character.
+ * Compiles a glob for URLs: `*` matches any characters except `.` and `/`, `**` any characters, `?`
+ * one character except `.` and `/`; `[abc]`, `[!a]`, `[a-z]`, `{a,b}`; `\` escapes a character.
  *
  * Wildcards in scheme or authority, including `**`, do not match beyond them:
- * `https://**.example.com/**` does not match `https://evil.test/.example.com/`. Only `**` at the end
- * matches everything.
+ * `https://**.example.com/**` does not match `https://evil.test/.example.com/`. Only `**` at the
+ * end matches everything.
  *
  * Returns undefined for an invalid glob, or one longer than {@link maxGlobChars}.
  */

@@ -79,8 +79,8 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
     labelNames: ['code', 'http_route'],
     registers,
   });
-  // For alerts: a counter by route and status would not exist before the first failure, which rate()
-  // would miss.
+  // For alerts: a counter by route and status would not exist before the first failure, which
+  // rate() would miss.
   const responses = new Counter({
     name: 'auth_http_responses_total',
     help: 'Responses by result; `client_error` is 4xx other than 429.',

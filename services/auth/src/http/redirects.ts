@@ -43,8 +43,8 @@ export function createRedirectPolicy(siteUrl: string, allowList: readonly string
 }
 
 /**
- * Checks a URL as it was sent: the text itself is matched, and sent in the response, not a parsed form.
- * URLs that parsers may read differently are rejected.
+ * Checks a URL as it was sent: the text itself is matched, and sent in the response, not a parsed
+ * form. URLs that parsers may read differently are rejected.
  */
 export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy): RedirectCheck {
   if (target.length > maxTargetChars) return reject(`longer than ${maxTargetChars} characters`);
@@ -104,7 +104,11 @@ function findHostProblem({ scheme, host }: UrlParts): string | undefined {
   return isWeb && !hostForm.test(host) ? 'its host is not a name' : undefined;
 }
 
-/** Browsers parse a host as an address if its last label is a number. @see https://url.spec.whatwg.org/#ends-in-a-number-checker */
+/**
+ * Browsers parse a host as an address if its last label is a number.
+ *
+ * @see https://url.spec.whatwg.org/#ends-in-a-number-checker
+ */
 function isAddress(host: string): boolean {
   if (host.startsWith('[')) return true;
   const labels = host.replace(/\.$/, '').split('.');

@@ -82,7 +82,10 @@ function rejectMethod(allowed: readonly string[]) {
   };
 }
 
-/** Rejects unknown paths, and URLs with NUL, which PostgreSQL does not support, before the body is read. */
+/**
+ * Rejects unknown paths, and URLs with NUL, which PostgreSQL does not support, before the body is
+ * read.
+ */
 export function addUrlChecks(api: Api): void {
   api.addHook('onRequest', (request, _reply, done) => {
     if (request.url.includes('%00'))

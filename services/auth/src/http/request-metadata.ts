@@ -66,7 +66,11 @@ export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Co
 /** Size of the column. */
 const maxAudienceChars = 255;
 
-/** The header `X-JWT-AUD`, or the default audience. @throws AppError `validation_failed` if it is too long. */
+/**
+ * The header `X-JWT-AUD`, or the default audience.
+ *
+ * @throws AppError `validation_failed` if it is too long.
+ */
 export function requestedAudience(request: FastifyRequest, { settings }: Context): string {
   const header = request.headers['x-jwt-aud'];
   if (typeof header !== 'string' || header === '') return settings.jwtAud;
@@ -119,8 +123,8 @@ type ClientSettings = Pick<Settings, 'rateLimitHeader' | 'forwardedForEnabled' |
 
 /**
  * The network for guess limits. Behind an untrusted proxy it is that of the last public address in
- * `X-Forwarded-For`. A forged address evades the limit per network, but not the one per account; the
- * address of the proxy would let an attacker lock out all clients.
+ * `X-Forwarded-For`. A forged address evades the limit per network, but not the one per account;
+ * the address of the proxy would let an attacker lock out all clients.
  */
 function getClientNetwork(request: FastifyRequest, settings: Settings): string | undefined {
   const key = rateLimitKey(request, settings);
@@ -150,7 +154,9 @@ function getClientAddress(request: FastifyRequest, forwardedForEnabled: boolean)
 /** Enough for two dozen proxies. Each address is matched against all trusted networks. */
 const maxForwardedForChars = 1024;
 
-/** Truncates `X-Forwarded-For` at the start, which the client controls: proxies append to the end. */
+/**
+ * Truncates `X-Forwarded-For` at the start, which the client controls: proxies append to the end.
+ */
 export function limitForwardedFor(api: Api): void {
   api.addHook('onRequest', ({ raw: { headers } }, _reply, done) => {
     const header = headers['x-forwarded-for'];

@@ -48,7 +48,10 @@ export class ColumnCipher {
     this.#keys = keys;
   }
 
-  /** The form in which a value is stored. Values that are already encrypted, or need not be, stay the same. */
+  /**
+   * The form in which a value is stored. Values that are already encrypted, or need not be, stay
+   * the same.
+   */
   encrypt(rowId: string, value: string): string {
     if (!this.#encrypts || parseEncrypted(value) !== undefined) return value;
     const nonce = randomBytes(nonceBytes);
@@ -63,7 +66,11 @@ export class ColumnCipher {
     return JSON.stringify(encrypted);
   }
 
-  /** The plain value; a value that is not encrypted is returned as it is. @throws Error without its key, or if it was changed. */
+  /**
+   * The plain value; a value that is not encrypted is returned as it is.
+   *
+   * @throws Error without its key, or if it was changed.
+   */
   decrypt(rowId: string, stored: string): string {
     const encrypted = parseEncrypted(stored);
     if (encrypted === undefined) return stored;

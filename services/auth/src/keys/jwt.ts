@@ -9,8 +9,9 @@ interface JwsAlgorithmDefinition {
 }
 
 /**
- * Signature algorithms of access tokens. Synchronous: WebCrypto shares libuv's threads with password
- * hashes, where a verification that takes microseconds would wait for hundreds of milliseconds.
+ * Signature algorithms of access tokens. Synchronous: WebCrypto shares libuv's threads with
+ * password hashes, where a verification that takes microseconds would wait for hundreds of
+ * milliseconds.
  *
  * @see RFC 7518 §3.1 https://www.rfc-editor.org/rfc/rfc7518#section-3.1
  */
@@ -65,7 +66,11 @@ export type VerifiedJwt =
 const maxTokenChars = 16_384;
 const base64url = /^[\w-]+$/;
 
-/** Signs claims with the current key. @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1 */
+/**
+ * Signs claims with the current key.
+ *
+ * @see RFC 7519 §7.1 https://www.rfc-editor.org/rfc/rfc7519#section-7.1
+ */
 export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
   const header = { alg: current.alg, ...(current.kid !== '' && { kid: current.kid }), typ: 'JWT' };
   const input = `${encode(header)}.${encode(claims)}`;
@@ -73,8 +78,8 @@ export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
 }
 
 /**
- * Verifies signature, `exp` and `nbf`. The algorithm is that of the key: a token with another one is
- * rejected, and so is one with `crit`. The caller decides whether `exp` is required.
+ * Verifies signature, `exp` and `nbf`. The algorithm is that of the key: a token with another one
+ * is rejected, and so is one with `crit`. The caller decides whether `exp` is required.
  *
  * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
  */

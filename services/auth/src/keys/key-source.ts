@@ -20,7 +20,10 @@ export interface KeySourceSettings extends KeySettings {
 /** A hundred RSA keys. */
 const maxFileBytes = 256 * 1024;
 
-/** The signing keys, which can be replaced while the service runs. An invalid replacement is logged and ignored. */
+/**
+ * The signing keys, which can be replaced while the service runs. An invalid replacement is logged
+ * and ignored.
+ */
 export class SigningKeySource implements LifecycleComponent {
   readonly name = 'signing keys';
   /** Always returns the current keys, so its members must not be stored. */

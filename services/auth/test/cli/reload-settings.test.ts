@@ -25,7 +25,10 @@ function makeKeys(kid: string): string {
   return JSON.stringify([{ ...jwk, kid, alg: 'EdDSA', key_ops: ['sign', 'verify'] }]);
 }
 
-/** A folder of variables that is followed, and what came of it. `own` are in it at the start, `late` since just before it is followed. */
+/**
+ * A folder of variables that is followed, and what came of it. `own` are in it at the start, `late`
+ * since just before it is followed.
+ */
 async function followedFolder(t: Test, { own = '', late = '' } = {}) {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
@@ -93,7 +96,7 @@ t.test('the source of keys changes at the next start only', async (t) => {
   for (const { keys, logs } of [ofFile, ofFolder]) {
     const told = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
     await awaitUntil(told, { what: 'the warning', ...patience });
-    t.notOk(keys.includes(''), 'nobody signs with JWT_SECRET of a sudden');
+    t.notOk(keys.includes(''), 'JWT_SECRET does not become the signing key');
   }
   t.same(ofFile.keys, []);
 });

@@ -16,7 +16,10 @@ const program = join(import.meta.dirname, '../../src/main.ts');
 const shortSecret = 'a secret of 31 bytes, not of 32';
 const nowhere = 'postgres://127.0.0.1:1/nowhere';
 
-/** What a server logs that is started in production mode and ends, for want of a database or of a port. */
+/**
+ * What a server logs that is started in production mode and ends, for want of a database or of a
+ * port.
+ */
 async function logOf(t: Test, variables: Readonly<Record<string, string>>): Promise<string> {
   const child = spawn(process.execPath, [program, 'serve'], {
     env: {

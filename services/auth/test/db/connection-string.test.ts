@@ -18,7 +18,10 @@ const { url } = await server.createDatabase();
 const admin = postgres(url, { max: 1, onnotice: () => undefined });
 t.teardown(() => admin.end());
 
-/** What a connection string comes to: whether all that connects is encrypted, and its schema, or why it fails. */
+/**
+ * What a connection string comes to: whether all that connects is encrypted, and its schema, or why
+ * it fails.
+ */
 async function connected(parameters: string): Promise<string> {
   const options = {
     databaseUrl: `${url.replace('127.0.0.1', 'localhost')}${parameters}`,

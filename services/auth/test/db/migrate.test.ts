@@ -8,7 +8,7 @@ import { explainMigrationFailure, isUnavailable } from '../../src/db/connection.
 import { migrate } from '../../src/db/migrate.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
-/** A database behind a port where nobody listens yet. */
+/** A database behind a port that is not open yet. */
 async function databaseToCome(t: Test) {
   const { url } = await testDatabase(t);
   const port = await freePort();

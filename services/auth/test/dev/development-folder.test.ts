@@ -9,12 +9,13 @@ import { createDevelopmentFolder } from '../../src/dev/folder.ts';
 
 const program = join(import.meta.dirname, '../../src/main.ts');
 /** Root may write everywhere, so forbidden folders are tried as another user. */
-const nobody: { uid?: number; gid?: number } = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+const unprivileged: { uid?: number; gid?: number } =
+  process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /** What the server says that is started on a folder, and ends at once. */
 async function outputOf(t: Test, folder: string): Promise<string> {
   const child = spawn(process.execPath, [program, 'serve'], {
-    ...nobody,
+    ...unprivileged,
     cwd: '/',
     env: { PATH: process.env.PATH, PORT: '0', SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -40,7 +41,7 @@ t.test('an unusable folder is a one-line error', async (t) => {
   symlinkSync(join(folder.path, 'nothing'), link);
   writeFileSync(file, '');
   mkdirSync(locked);
-  chownSync(locked, nobody.uid ?? statSync(locked).uid, nobody.gid ?? statSync(locked).gid);
+  chownSync(locked, unprivileged.uid ?? statSync(locked).uid, unprivileged.gid ?? statSync(locked).gid);
   chmodSync(locked, 0o500);
   for (const [path, reason] of [
     [file, `${file} is not a folder`],

@@ -95,7 +95,7 @@ for (const variant of ['grpc', 'http'] as const) {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'TRACE']) {
         t.equal((await send(envoy, '/cart', [], method)).status, 401, `${method} without a token`);
         const { status } = await send(envoy, '/secret/plan', bearer(accessToken), method);
-        t.equal(status, 403, `${method} where nobody may`);
+        t.equal(status, 403, `${method} on a denied route`);
       }
       t.equal((await send(envoy, '/cart', bearer(accessToken), 'DELETE')).status, 200);
     });

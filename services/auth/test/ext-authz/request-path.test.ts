@@ -140,7 +140,11 @@ t.test('long paths are parsed in linear time', (t) => {
   t.end();
 });
 
-/** Numbers from 0 to 1 that are the same in each run. @see https://en.wikipedia.org/wiki/Linear_congruential_generator */
+/**
+ * Numbers from 0 to 1 that are the same in each run.
+ *
+ * @see https://en.wikipedia.org/wiki/Linear_congruential_generator
+ */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -211,7 +215,8 @@ t.test('accepted paths are the same for servers that normalize, decode, or decod
 function differenceIn(target: string, segments: readonly string[]): string | undefined {
   const [path = ''] = target.split('?', 1);
   const canonical = `/${segments.join('/')}`;
-  // The parser of browsers resolves dot segments, also encoded ones, drops tabs, and takes \ for a slash.
+  // The parser of browsers resolves dot segments, also encoded ones, drops tabs, and takes \ for a
+  // slash.
   const resolved = new URL(`http://host${target}`).pathname;
   if (resolved.split('/').length !== path.split('/').length) return 'a browser resolves it';
   if (`/${segmentsOf(resolved)?.join('/')}` !== canonical) return 'a browser reads another path';

@@ -4,7 +4,7 @@ import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-/** So long that nothing in these tests is asked for again because time has passed: clocks stand still. */
+/** Cached states do not expire during the tests. */
 const stale = { EXT_AUTHZ_MAX_STALENESS: '1m' };
 
 t.test('a sign-out takes effect on all replicas', async (t) => {

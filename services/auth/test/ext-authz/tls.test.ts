@@ -26,7 +26,10 @@ const mutualTls = (certificates: Certificates) => ({
   EXT_AUTHZ_TLS_CLIENT_SAN: 'client.test',
 });
 
-/** Sends a request without a token over TLS; answers the first line and the serial number of the certificate, or the reason why not. */
+/**
+ * Sends a request without a token over TLS; answers the first line and the serial number of the
+ * certificate, or the reason why not.
+ */
 function ask(
   port: number,
   { ca }: Certificates,
@@ -87,7 +90,7 @@ t.test('new connections use reloaded certificates; a mismatched pair is ignored'
 
 t.test('clients need a certificate of the CA with the configured name', async (t) => {
   const certificates = certificatesFor(t);
-  const stranger = certificatesFor(t);
+  const untrusted = certificatesFor(t);
   const other = certificates.issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
   const { extAuthz, logs } = await startAuthServer(t, {
     ...mutualTls(certificates),
@@ -107,10 +110,10 @@ t.test('clients need a certificate of the CA with the configured name', async (t
     connectAuthz(t, extAuthz.grpc, channel(certificates, client)).health('');
   t.equal(await grpc(certificates.client), Serving.SERVING);
   await t.rejects(grpc(), { code: status.UNAVAILABLE });
-  await t.rejects(grpc(stranger.client), { code: status.UNAVAILABLE });
+  await t.rejects(grpc(untrusted.client), { code: status.UNAVAILABLE });
   await t.rejects(grpc(other), { code: status.UNAUTHENTICATED, details: /client\.test/ });
   t.match(await ask(extAuthz.http, certificates, certificates.client), { line: 'HTTP/1.1 401 Unauthorized' });
-  for (const client of [undefined, stranger.client, other])
+  for (const client of [undefined, untrusted.client, other])
     await t.rejects(ask(extAuthz.http, certificates, client));
   t.match(await metrics(), /^tollgate_tls_handshake_failures_total\{listener="ext_authz_grpc"\} [1-9]/m);
   t.match(await metrics(), /^tollgate_tls_handshake_failures_total\{listener="ext_authz_http"\} [1-9]/m);

@@ -2,7 +2,7 @@ import { signJwt } from '../../src/keys/jwt.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { jwtSecret } from './auth-server.ts';
 
-/** A token of an administrator, as operators make them: it names no session, and does not expire. */
+/** An administrator's token without session and expiry. */
 export function adminToken(claims: Readonly<Record<string, unknown>> = {}): string {
   const parsed = parseSigningKeys({ jwtSecret, jwtKeys: '', jwtKeyId: '' });
   if (!parsed.ok) throw new Error(parsed.expected);

@@ -5,48 +5,50 @@ import { buildApp } from '../../src/app.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { testDatabase } from './test-database.ts';
 
-/** A running server with a database of its own. */
+/** A running server with its own database. */
 export interface AuthServer {
   readonly url: string;
   readonly databaseUrl: string;
-  /** Ports of external authorization. */
+  /** Ports of ext_authz. */
   readonly extAuthz: { readonly grpc: number; readonly http: number };
   readonly clock: FakeClock;
-  /** What it has logged so far. */
+  /** Its log so far. */
   logs(): string;
-  /** Stops it before the end of the test. */
+  /** Stops the server before the end of the test. */
   stop(): Promise<unknown>;
-  /** Sends a request and reads the answer, which is JSON or nothing. */
+  /** Sends a request and reads the response. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
 }
 
-/** What a request carries. */
 interface CallOptions {
   readonly body?: unknown;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What came back. */
+/** A response. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
-  /** Empty when the answer was no object of JSON. */
+  /** Empty if the response is not JSON. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly text: string;
 }
 
-/** Somebody who has signed in. */
+/** A signed-in user. */
 export interface SignedIn {
   readonly accessToken: string;
   readonly refreshToken: string;
   readonly userId: string;
 }
 
-/** The secret that servers of tests sign with. */
+/** The JWT secret of test servers. */
 export const jwtSecret = 'a secret for tests, long enough for HS256';
 
-/** Starts a server on a free port, with users confirmed at once, unless the variables (without `SVC_`) say otherwise. */
+/**
+ * Starts a server on a free port, with users confirmed at once, unless the variables (without
+ * `SVC_`) say otherwise.
+ */
 export async function startAuthServer(
   test: Pick<typeof t, 'teardown'>,
   variables: Readonly<Record<string, string>> = {},
@@ -61,7 +63,7 @@ export async function startAuthServer(
   });
   const app = await buildApp(settingsFor(database.url, variables), { logger, nowMs: clock.nowMs });
   await app.lifecycle.start();
-  // Before the database is dropped: teardowns run last in, first out.
+  // Runs before the database is dropped: teardowns are last in, first out.
   test.teardown(() => app.lifecycle.stop('test is over'));
   const url = `http://127.0.0.1:${app.ports.http}`;
   return {
@@ -70,7 +72,7 @@ export async function startAuthServer(
     extAuthz: { grpc: app.ports.extAuthzGrpc ?? 0, http: app.ports.extAuthzHttp ?? 0 },
     clock,
     logs: () => lines.join(''),
-    stop: () => app.lifecycle.stop('asked to'),
+    stop: () => app.lifecycle.stop('stopped by the test'),
     call: (method, path, options) => call(method, `${url}${path}`, options),
   };
 }
@@ -117,12 +119,12 @@ async function call(
   });
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
-  // An answer to HEAD announces JSON and has no body.
+  // A response to HEAD has the content type of JSON and no body.
   const json = isJson && text !== '' ? JSON.parse(text) : {};
   return { status: response.status, headers: response.headers, body: json, text };
 }
 
-/** Signs somebody up; throws when the server does not sign them in at once. */
+/** Signs up a user. Throws if the response has no session. */
 export async function signUp(
   server: AuthServer,
   user: Readonly<Record<string, unknown>> = {},
@@ -133,7 +135,7 @@ export async function signUp(
   return signedIn(answer);
 }
 
-/** Reads a session; throws when the answer is none. */
+/** Reads the session of a response. Throws if it has none. */
 export function signedIn({ status, text, body }: Answer): SignedIn {
   if (status !== 200 || typeof body.access_token !== 'string')
     throw new Error(`no session: ${status} ${text}`);

@@ -12,14 +12,14 @@ import {
 } from '@tollgate/proto/grpc/health/v1/health';
 import type t from 'tap';
 
-/** Asks as Envoy does, over gRPC. */
+/** A gRPC client that sends checks as Envoy does. */
 export interface AuthzClient {
-  /** Asks about a request of HTTP. */
+  /** Checks an HTTP request. */
   check(http: HttpAttributes): Promise<CheckResponse>;
-  /** Sends any bytes as a check. */
+  /** Sends bytes as a check. */
   send(bytes: Uint8Array): Promise<CheckResponse>;
   health(service: string): Promise<ServingStatus>;
-  /** Calls `onStatus` with every answer of Watch; resolves when the server ends the stream. */
+  /** Calls `onStatus` with each response of Watch. Resolves when the server ends the stream. */
   watch(service: string, onStatus: (status: ServingStatus) => void): Promise<void>;
 }
 
@@ -27,10 +27,10 @@ type HttpAttributes = NonNullable<
   NonNullable<NonNullable<MessageInitShape<typeof CheckRequestSchema>['attributes']>['request']>['http']
 >;
 
-/** Longer than any answer takes on a busy machine. */
+/** Generous, because test machines are busy. */
 const timeoutMs = 30_000;
 
-/** Connects to a port of this machine; closed when the test ends. */
+/** Connects to a local port. The client is closed when the test ends. */
 export function connectAuthz(
   test: Pick<typeof t, 'teardown'>,
   port: number,
@@ -80,7 +80,7 @@ const toBuffer = (message: Uint8Array): Buffer => Buffer.from(message);
 const healthRequest = (service: string): Uint8Array =>
   toBinary(HealthCheckRequestSchema, create(HealthCheckRequestSchema, { service }));
 
-/** What an answer says, by the names that tests compare. */
+/** The parts of a response that tests compare. */
 export function summary(response: CheckResponse) {
   const { status, httpResponse, dynamicMetadata } = response;
   const code = status?.code;
@@ -88,7 +88,7 @@ export function summary(response: CheckResponse) {
     const { headers, headersToRemove } = httpResponse.value;
     return { code, set: named(headers), remove: headersToRemove, metadata: dynamicMetadata };
   }
-  if (httpResponse.case !== 'deniedResponse') throw new Error('the answer is neither yes nor no');
+  if (httpResponse.case !== 'deniedResponse') throw new Error('unexpected response');
   const { status: httpStatus, headers, body } = httpResponse.value;
   return { code, httpStatus: httpStatus?.code, headers: named(headers), body: JSON.parse(body) as unknown };
 }

@@ -2,43 +2,43 @@ import { type Echo, startEcho } from '@tollgate/testkit/echo';
 import { startEnvoy } from '@tollgate/testkit/envoy';
 import type t from 'tap';
 
-/** How Envoy asks, and whom. */
+/** Options of Envoy. */
 export interface AuthzEnvoyOptions {
   readonly variant: 'grpc' | 'http';
-  /** Of the server that it asks. */
+  /** Of the auth server. */
   readonly port: number;
-  /** Filters and clusters in the place of those made from the above. */
+  /** Filters and clusters that replace the generated ones. */
   readonly written?: { readonly http_filters: readonly object[]; readonly clusters: readonly object[] };
-  /** How long it waits for an answer. */
+  /** Timeout of a check. */
   readonly timeout?: string;
-  /** More for the filter. */
+  /** Further options of the filter. */
   readonly filter?: Readonly<Record<string, unknown>>;
-  /** PEM files with which it asks, in the place of plaintext. */
+  /** PEM files of the client. Undefined: plaintext. */
   readonly tls?: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string };
 }
 
-/** A real Envoy in front of an application that answers what it was asked. */
+/** Envoy with an upstream that echoes requests. */
 export interface AuthzEnvoy {
   readonly url: string;
   readonly upstream: Echo;
 }
 
-/** Header in which the upstream is told a value of the dynamic metadata. */
+/** Header with a value of the dynamic metadata. */
 const metadataHeaders = {
   plan: 'x-metadata-plan',
   limit: 'x-metadata-limit',
   httpPlan: 'x-metadata-http-plan',
 };
 
-/** Headers that an upstream could take for an identity. */
+/** Headers that an upstream could mistake for identity headers. */
 const identityPattern = { safe_regex: { regex: '(?i)x[^a-z0-9](auth|user).*' } };
 
-/** Generous: Envoy refuses what it has no answer for in time, and the test machine is busy. */
+/** Generous, because test machines are busy. */
 const patience = '20s';
 
 /**
- * Starts an Envoy that changes nothing of a path and tells the upstream the plan and limit of its dynamic metadata; stopped when
- * the test ends.
+ * Starts an Envoy that changes nothing of a path and tells the upstream the plan and limit of its
+ * dynamic metadata; stopped when the test ends.
  */
 export async function startAuthzEnvoy(
   test: Pick<typeof t, 'teardown'>,
@@ -57,7 +57,7 @@ function bootstrap(options: AuthzEnvoyOptions, upstreamPort: number): object {
   const manager = {
     '@type': typeUrl('filters.network.http_connection_manager.v3.HttpConnectionManager'),
     stat_prefix: 'ingress',
-    // Whatever a client sends is asked about: other proxies in front may do as they like.
+    // All paths are checked as sent; Envoy does not normalize them.
     normalize_path: false,
     merge_slashes: false,
     path_with_escaped_slashes_action: 'KEEP_UNCHANGED',

@@ -2,17 +2,17 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type t from 'tap';
 
-/** An attribute as OTLP has it. */
+/** An OTLP attribute. */
 export interface OtlpAttribute {
   readonly key: string;
   readonly value: { readonly stringValue?: string; readonly intValue?: number; readonly boolValue?: boolean };
 }
 
-/** What a collector was sent. */
+/** A request to the collector. */
 export interface OtlpRequest {
   readonly path: string;
   readonly contentType: string;
-  /** Empty when it was no JSON. */
+  /** Empty if it is not JSON. */
   readonly body: {
     readonly resourceSpans?: readonly {
       readonly resource: { readonly attributes: readonly OtlpAttribute[] };
@@ -25,7 +25,7 @@ export interface OtlpRequest {
   };
 }
 
-/** A span as OTLP has it. */
+/** An OTLP span. */
 interface OtlpSpan {
   readonly name: string;
   readonly traceId: string;
@@ -35,13 +35,13 @@ interface OtlpSpan {
   readonly status: { readonly code?: number };
 }
 
-/** A metric as OTLP has it. */
+/** An OTLP metric. */
 interface OtlpMetric {
   readonly name: string;
   readonly histogram?: { readonly dataPoints: readonly { readonly count: number }[] };
 }
 
-/** Starts a collector of OTLP over HTTP, and points the exporters of this process to it. */
+/** Starts an OTLP/HTTP collector, and configures the exporters of this process. */
 export async function startCollector(test: Pick<typeof t, 'teardown'>): Promise<readonly OtlpRequest[]> {
   const requests: OtlpRequest[] = [];
   const server = createServer(async (request, response) => {
@@ -49,7 +49,7 @@ export async function startCollector(test: Pick<typeof t, 'teardown'>): Promise<
     for await (const chunk of request) chunks.push(chunk as Buffer); // a request of HTTP consists of them
     const contentType = request.headers['content-type'] ?? '';
     const text = Buffer.concat(chunks).toString();
-    // Parsed boundary: the shape is OTLP's.
+    // Parsed boundary: OTLP.
     const body = contentType.includes('json') ? (JSON.parse(text) as OtlpRequest['body']) : {};
     requests.push({ path: request.url ?? '', contentType, body });
     response.writeHead(200).end(contentType.includes('json') ? '{}' : '');

@@ -13,18 +13,18 @@ import { GuessLimiter } from '../../src/sign-in/guess-limiter.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 
-/** What something cost. */
+/** Counted operations. */
 export interface Work {
   hashes: number;
   leaks: number;
   statements: number;
-  /** Talks with the mail server that the answer waits for. */
+  /** SMTP dialogs that the response waits for. */
   mails: number;
 }
 
 const none: Work = { hashes: 0, leaks: 0, statements: 0, mails: 0 };
 
-/** Context over a database of their own that count what they are asked for; variables with `SVC_`. */
+/** A context that counts operations. `variables` are names with `SVC_`. */
 export async function countingServices(
   test: Pick<typeof t, 'teardown'>,
   variables: Readonly<Record<string, string>>,
@@ -103,7 +103,7 @@ export async function countingServices(
   };
   return {
     services,
-    /** The work that something causes, and what it answers or throws. */
+    /** The operations of an action, and its result or error. */
     async during(
       action: () => Promise<unknown>,
     ): Promise<{ readonly work: Work; readonly outcome: unknown }> {

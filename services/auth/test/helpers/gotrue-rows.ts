@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import type { Sql } from 'postgres';
 
-/** What the users of {@link insertGotrueRows} know. */
+/** Credentials of the users of {@link insertGotrueRows}. */
 export const gotrueUsers = {
   /** Confirmed, signed in, with a verified TOTP factor. */
   ada: {
@@ -14,29 +14,29 @@ export const gotrueUsers = {
     factorId: '0a000000-0000-4000-8000-0000000000fa',
     totpSecret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   },
-  /** Has signed up and not yet confirmed. */
+  /** Has not confirmed the sign-up. */
   bob: { id: '0b000000-0000-4000-8000-00000000000b', email: 'bob@example.com', code: '111111' },
-  /** Has forgotten the password. */
+  /** Has requested a password reset. */
   cleo: { id: '0c000000-0000-4000-8000-00000000000c', email: 'cleo@example.com', code: '222222' },
-  /** Has asked for a magic link in a client that uses PKCE. */
+  /** Has requested a magic link with PKCE. */
   dora: {
     id: '0d000000-0000-4000-8000-00000000000d',
     email: 'dora@example.com',
     code: '333333',
     verifier: 'v'.repeat(43),
   },
-  /** Changes the email: the old address has confirmed, the new one has not. */
+  /** Has an email change confirmed at the old address only. */
   emil: {
     id: '0e000000-0000-4000-8000-00000000000e',
     email: 'emil@example.com',
     newEmail: 'emil@example.org',
     code: '444444',
   },
-  /** Signs in by phone, and has asked for a code. */
+  /** Has requested a code by phone. */
   gus: { id: '06000000-0000-4000-8000-000000000006', phone: '15555550100', code: '555555' },
 } as const;
 
-/** The hash that GoTrue keeps, and puts into links. */
+/** The hash that GoTrue stores and puts into links. */
 export function gotrueHash(contact: string, code: string): string {
   return createHash('sha224')
     .update(contact + code)
@@ -111,7 +111,7 @@ export async function insertGotrueRows(sql: Sql): Promise<void> {
       token_type: type,
       token_hash: hash,
       relates_to: relatesTo,
-      // As on a machine that is far behind UTC: the columns have no time zone.
+      // Far behind UTC, because the columns have no time zone.
       created_at: new Date(now.getTime() - 12 * 3_600_000).toISOString(),
       updated_at: now.toISOString(),
     });

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sql } from 'postgres';
 
-/** A schema that GoTrue has made, as the files of `test/gotrue-schema` describe it. */
+/** A schema of GoTrue, in the format of `test/gotrue-schema`. */
 export interface GotrueSchema {
   readonly schema_migrations_versions: readonly string[];
   readonly enums: Readonly<Record<string, readonly string[]>>;
@@ -12,13 +12,13 @@ export interface GotrueSchema {
 interface GotrueTable {
   /** Name, type, nullability and default of each. */
   readonly columns: readonly string[];
-  /** Statements that create those that do not belong to a constraint; null for none. */
+  /** Statements of indexes that do not belong to a constraint; null for none. */
   readonly indexes: readonly string[] | null;
   /** By name. */
   readonly constraints: Readonly<Record<string, string>>;
 }
 
-/** The dates for which there is a file, oldest first. */
+/** Dates of the files, oldest first. */
 export const gotrueSchemaDates = ['2024-03', '2024-10', '2025-10', '2026-06'] as const;
 export type GotrueSchemaDate = (typeof gotrueSchemaDates)[number];
 
@@ -29,12 +29,12 @@ export async function readGotrueSchema(date: GotrueSchemaDate): Promise<GotrueSc
   return JSON.parse(await readFile(join(folder, `${date}.json`), 'utf8')) as GotrueSchema;
 }
 
-/** Creates a schema `auth` as Tollgate made it before it had that of GoTrue. */
+/** Creates a schema `auth` of an early Tollgate version. */
 export async function createEarlierSchema(sql: Sql): Promise<void> {
   await sql.unsafe(await readFile(join(folder, 'earlier-tollgate.sql'), 'utf8'));
 }
 
-/** Creates a schema `auth` as GoTrue leaves it behind. */
+/** Creates a schema `auth` of GoTrue. */
 export async function createGotrueSchema(sql: Sql, schema: GotrueSchema): Promise<void> {
   const tables = Object.entries(schema.tables);
   const constraints = tables.flatMap(([table, { constraints }]) =>
@@ -63,7 +63,7 @@ export async function createGotrueSchema(sql: Sql, schema: GotrueSchema): Promis
   await sql.unsafe(statements.join(';\n'));
 }
 
-/** Reads a schema `auth` from the catalog, in the form of the files. Lists are sorted. */
+/** Reads a schema `auth` from the catalog, in the format of the files, with sorted lists. */
 export async function readCatalog(sql: Sql): Promise<GotrueSchema> {
   // Parsed boundary: made of JSON by the statement.
   const [row] = (await sql.unsafe(catalogQuery)) as unknown as readonly { readonly schema: GotrueSchema }[];
@@ -71,7 +71,7 @@ export async function readCatalog(sql: Sql): Promise<GotrueSchema> {
   return row.schema;
 }
 
-/** The same with its lists sorted, without what has no order in a schema. */
+/** Sorts lists without a defined order. */
 export function sortedSchema(schema: GotrueSchema): GotrueSchema {
   const tables = Object.entries(schema.tables).map(
     ([name, { columns, indexes, constraints }]) =>

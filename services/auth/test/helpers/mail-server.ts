@@ -2,13 +2,13 @@ import { type ReceivedMail, type Smtp, type SmtpOptions, startSmtp } from '@toll
 import type t from 'tap';
 import { type AuthServer, startAuthServer } from './auth-server.ts';
 
-/** A server whose users confirm their email, and the mail server that it sends by. */
+/** A server with email confirmation, and its mail server. */
 export interface MailingServer {
   readonly server: AuthServer;
   readonly smtp: Smtp;
 }
 
-/** Starts both, unless the variables (without `SVC_`) say otherwise. */
+/** `variables` are names without `SVC_`. */
 export async function startMailingServer(
   test: Pick<typeof t, 'teardown'>,
   variables: Readonly<Record<string, string>> = {},
@@ -25,12 +25,12 @@ export async function startMailingServer(
   return { server, smtp };
 }
 
-/** The code in a mail with the built-in text. */
+/** The code in a built-in email. */
 export function codeIn({ html }: Pick<ReceivedMail, 'html'>): string {
   return wanted(/<strong>(\d+)<\/strong>/.exec(html)?.[1], 'code', html);
 }
 
-/** The link in a mail with the built-in text. */
+/** The link in a built-in email. */
 export function linkIn({ html }: Pick<ReceivedMail, 'html'>): URL {
   const href = /<a href="([^"]*)">/.exec(html)?.[1]?.replaceAll('&amp;', '&');
   return new URL(wanted(href, 'link', html));

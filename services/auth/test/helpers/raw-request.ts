@@ -2,8 +2,8 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 /**
- * Sends a request whose path and headers nobody tidies up: `fetch` resolves `..` and joins what comes twice. Headers are names and
- * values in turn.
+ * Sends a request as it is: `fetch` normalizes paths and joins repeated headers. Headers are
+ * alternating names and values.
  */
 export async function rawRequest(
   base: string,

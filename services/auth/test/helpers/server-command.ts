@@ -3,23 +3,23 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 
-/** The server as its users start it, in a process of its own. */
+/** The server in a child process. */
 export interface ServerCommand {
   readonly url: string;
-  /** Asks it to end as an operator would, and answers its exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>;
-  /** Waits until it ends by itself, and answers its exit code. */
+  /** Waits for the exit and returns the exit code. */
   ended(): Promise<number | null>;
-  /** Ends it as a crash would. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>;
-  /** What it wrote. */
+  /** Its output so far. */
   output(): string;
 }
 
 const program = join(import.meta.dirname, '../../src/main.ts');
-/** A cluster is made, or recovers, in the meantime. */
+/** Includes initdb or crash recovery. */
 const startTimeoutMs = 60_000;
-/** In place of the port of a server that is no more. */
+/** The port of a stopped server. */
 const ended = 'ended';
 
 /** Starts `serve` in development mode with its data in a folder, and waits until it listens. */
@@ -58,7 +58,7 @@ export async function startServerCommand(
       timeoutMs: startTimeoutMs,
     });
     if (port === ended) {
-      // Its last words come after its exit code.
+      // The last output may arrive after the exit code.
       await closed;
       throw new Error('it ended');
     }

@@ -6,7 +6,7 @@ import { migrate } from '../../src/db/migrate.ts';
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;
 
-/** A database with the whole schema, of its own for one test and gone with it; the server behind it is started once per file. */
+/** A migrated database, which is dropped when the test ends. The server is started once per file. */
 export async function testDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
   server ??= startServer();
   const database = await (await server).createDatabaseFrom('auth', async (databaseUrl) => {
@@ -16,7 +16,7 @@ export async function testDatabase(test: Pick<typeof t, 'teardown'>): Promise<Te
   return database;
 }
 
-/** An empty database of its own for one test. */
+/** An empty database, which is dropped when the test ends. */
 export async function emptyDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
   server ??= startServer();
   const database = await (await server).createDatabase();

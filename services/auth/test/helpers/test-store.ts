@@ -9,7 +9,7 @@ import { newContactUser } from '../../src/users/user.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 
-/** A request of a test. */
+/** Metadata of a test request. */
 export const metadata: RequestMetadata = {
   nowMs: Date.parse('2026-03-04T05:06:07.089Z'),
   clientAddress: '192.0.2.1',
@@ -17,7 +17,7 @@ export const metadata: RequestMetadata = {
   requestId: 'test',
 };
 
-/** The store over a database of its own. */
+/** A store with its own database. */
 export async function testStore(
   test: Pick<typeof t, 'teardown'>,
   options: Partial<StoreOptions> = {},
@@ -28,7 +28,7 @@ export async function testStore(
   return new Store(sql, { cipher: unencrypted, ...options });
 }
 
-/** A confirmed user who has signed up by email. */
+/** Inserts a confirmed user. */
 export async function insertUser(store: Store, { email }: { readonly email: string }): Promise<User> {
   const user = newContactUser({
     id: randomUUID(),

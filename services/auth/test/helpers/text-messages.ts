@@ -1,15 +1,15 @@
 import { type FakeTwilio, startTwilio } from '@tollgate/testkit/twilio';
 import type t from 'tap';
 
-/** A gateway for one test, with the settings that make a server use it. */
+/** An SMS gateway and the settings to use it. */
 export interface TextMessages extends FakeTwilio {
   /** Variables without `SVC_`. */
   readonly variables: Readonly<Record<string, string>>;
-  /** The code in the last message that arrived; throws when there is none. */
+  /** The code in the last message. Throws if there is none. */
   lastCode(): string;
 }
 
-/** Starts a gateway that stops with the test. */
+/** Starts a gateway, which is stopped when the test ends. */
 export async function textMessages(test: Pick<typeof t, 'teardown'>): Promise<TextMessages> {
   const twilio = await startTwilio();
   test.teardown(() => twilio.stop());

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import type t from 'tap';
 import { startWebServer } from './web-server.ts';
 
-/** A request as it arrived. */
+/** A received request. */
 interface VerifyRequest {
   /** `Verifications` or `VerificationCheck`. */
   readonly resource: string;
@@ -12,18 +12,18 @@ interface VerifyRequest {
   readonly form: Readonly<Record<string, string>>;
 }
 
-/** Twilio Verify for one test, with the settings that make a server use it. */
+/** Twilio Verify and the settings to use it. */
 export interface TwilioVerify {
   /** Variables without `SVC_`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly requests: readonly VerifyRequest[];
-  /** The code that it has sent to a phone; throws when it has sent none. */
+  /** The code sent to a phone. Throws if there is none. */
   codeOf(phone: string): string;
-  /** What it answers from now on; undefined for what it would say by itself. */
+  /** Overrides responses. Undefined restores the default. */
   answer(answer: { readonly status: number; readonly body: unknown } | undefined): void;
 }
 
-/** Starts a service that makes codes and checks them as Twilio does. @see https://www.twilio.com/docs/verify/api */
+/** Starts a fake of Twilio Verify. @see https://www.twilio.com/docs/verify/api */
 export async function twilioVerify(test: Pick<typeof t, 'teardown'>): Promise<TwilioVerify> {
   const requests: VerifyRequest[] = [];
   const codes = new Map<string, string>();

@@ -1,6 +1,6 @@
 import { ColumnCipher } from '../../src/keys/column-encryption.ts';
 
-/** Keeps everything as it is, which is the default. */
+/** Encryption is off by default. */
 export const unencrypted = new ColumnCipher({
   dbEncryptionEncrypt: false,
   dbEncryptionKeyId: '',

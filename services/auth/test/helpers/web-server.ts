@@ -3,14 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type t from 'tap';
 
-/** A web server of a test on loopback. */
+/** A web server on loopback. */
 export interface WebServer {
   readonly port: number;
-  /** Paths that were asked for so far, with their query. */
+  /** Requested paths with their query. */
   readonly requests: readonly string[];
 }
 
-/** Starts a web server that answers as the test says. */
+/** Starts a web server with a handler. */
 export async function startWebServer(
   test: Pick<typeof t, 'teardown'>,
   answer: (request: IncomingMessage, response: ServerResponse) => void,

@@ -5,7 +5,10 @@ import { bodyLimits, findFormProblem, findJsonProblem } from '../../src/http/bod
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
-/** Sends the head of a request that announces a body and never sends it; answers what the server says all the same. */
+/**
+ * Sends the head of a request that announces a body and never sends it; answers what the server
+ * says all the same.
+ */
 async function announce(
   test: Test,
   server: AuthServer,

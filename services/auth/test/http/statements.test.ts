@@ -1,4 +1,5 @@
-// How often a request asks the database: each time is a wait for the client, and work for the part that all replicas share.
+// How often a request asks the database: each time is a wait for the client, and work for the part
+// that all replicas share.
 import { startTracing } from '@tollgate/kit/telemetry';
 import t from 'tap';
 import { ApiServer } from '../../src/http/server.ts';

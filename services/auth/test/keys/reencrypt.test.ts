@@ -181,11 +181,11 @@ t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => 
     dbEncryptionDecryptionKeys: {},
   });
   const [busy] = await sql`select id from users where encrypted_password = 'hash 7'`;
-  const written = await sql.begin(async (somebody) => {
-    await somebody`update users set encrypted_password = 'of another password' where id = ${busy?.id}`;
+  const written = await sql.begin(async (other) => {
+    await other`update users set encrypted_password = 'of another password' where id = ${busy?.id}`;
     const running = reencrypt({ store: new Store(pool, { cipher }) });
     const waiting = async () => {
-      const [row] = await somebody`select count(*)::int as n from pg_locks where not granted`;
+      const [row] = await other`select count(*)::int as n from pg_locks where not granted`;
       return Number(row?.n) > 0;
     };
     await awaitUntil(waiting, { what: 'the update that waits for the row', timeoutMs: 20_000 });
