@@ -2,9 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { findBinaries } from './binaries.ts';
-import { initializeCluster } from './initialize-cluster.ts';
+import { initializeCluster, type ServerAccount, serverAccount } from './initialize-cluster.ts';
 import { clearLeftOverServer } from './left-over-server.ts';
-import { type ServerAccount, serverAccount } from './server-account.ts';
 
 /** Options of a PostgreSQL server. */
 export type EmbeddedPostgresOptions = {

@@ -3,7 +3,19 @@ import { existsSync } from 'node:fs';
 import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { ServerAccount } from './server-account.ts';
+
+/** The account of PostgreSQL; undefined for that of this process. */
+export type ServerAccount = { readonly uid: number; readonly gid: number } | undefined;
+
+/** `nobody` on Linux. */
+const nobodyId = 65534;
+
+/**
+ * PostgreSQL refuses to run as root, so root runs it as `nobody`; other users run it as themselves.
+ */
+export function serverAccount(userId: number | undefined = process.getuid?.()): ServerAccount {
+  return userId === 0 ? { uid: nobodyId, gid: nobodyId } : undefined;
+}
 
 /** Options of a new cluster. */
 export type ClusterOptions = {

@@ -162,7 +162,7 @@ export function writeFrameHeader(
   return at + frameHeaderBytes;
 }
 
-/** A whole frame; for those that are rare. */
+/** A complete frame, for rare ones. */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
   const bytes = Buffer.allocUnsafe(frameHeaderBytes + payload.length);
   bytes.set(payload, writeFrameHeader(bytes, 0, { length: payload.length, type, flags, streamId }));

@@ -178,7 +178,7 @@ export class GrpcServer {
     });
   }
 
-  /** Clients that do not begin their TLS handshake must not push out those that have ended it. */
+  /** Clients with an unfinished TLS handshake must not evict others. */
   #makeRoom(): void {
     const handshake = this.#handshakes?.takeOldest();
     if (handshake === undefined) this.#closeIdlest();

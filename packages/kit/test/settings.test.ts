@@ -217,7 +217,7 @@ t.test('a check of an invalid setting is skipped, others run', (t) => {
   t.throws(
     () => parseSettings(spec, {}, { checks: [() => JSON.parse('{')] }),
     SyntaxError,
-    'a broken check is heard of',
+    'an exception in a check is thrown',
   );
   t.end();
 });

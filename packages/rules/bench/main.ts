@@ -1,5 +1,5 @@
-// node packages/rules/bench/main.ts            all shapes and sizes, each in its own process; JSON lines
-// node packages/rules/bench/main.ts flat 1000  one of them, in this process
+// node packages/rules/bench/main.ts            all shapes and sizes, each in its own process; JSON
+// lines node packages/rules/bench/main.ts flat 1000  one of them, in this process
 import { execFileSync } from 'node:child_process';
 import { measureShape } from './measure-shape.ts';
 import { type RuleShapeName, ruleShapes } from './rule-shapes.ts';

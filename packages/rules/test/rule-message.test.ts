@@ -119,7 +119,7 @@ t.test('a message is named after its domain, a document after its message', asyn
 t.test('an encoded message is decoded in steps to the same document', async (t) => {
   const bytes = toBinary(RateLimitConfigSchema, toMessage(documentOf(everyField)));
   const whole = fromMessage(fromBinary(RateLimitConfigSchema, bytes));
-  // Field 9, which nobody knows, as a varint and as text.
+  // The unknown field 9, as a varint and as text.
   const newer = Buffer.concat([Buffer.from([0x48, 1]), bytes, Buffer.from([0x4a, 1, 0x61])]);
   for (const encoded of [bytes, newer]) t.same(runSteps(decodeMessage(encoded)), whole);
   let steps = 0;

@@ -111,7 +111,7 @@ function makeKubeUsers(users: readonly KubeUser[], folder: string, endpoint: Kub
     tokenFile,
     tokenFor,
     kubeconfigFor(name) {
-      // Names of service accounts have colons: not everybody's idea of a file name.
+      // Names of service accounts have colons, which not every file system accepts.
       const file = join(folder, `kubeconfig-${encodeURIComponent(name)}`);
       writeFileSync(file, kubeconfig(endpoint, tokenFor(name)), { mode: 0o600 });
       return file;
@@ -205,7 +205,7 @@ export interface KubeApiserver {
   /** Path of a kubeconfig of `admin` or one of the users asked for. */
   kubeconfigFor(user: string): string;
   /**
-   * Runs kubectl as the administrator, or as somebody else. An exit code other than 0 does not
+   * Runs kubectl as the administrator, or as another user. An exit code other than 0 does not
    * throw.
    */
   kubectl(args: readonly string[], options?: { input?: string; as?: string }): Promise<KubectlResult>;
@@ -217,7 +217,7 @@ export interface KubeApiserver {
    */
   apply(manifests: string): Promise<void>;
   /**
-   * Forgets the history of all objects. Whoever lists or watches on from before is answered 410, at
+   * Compacts the history of all objects. Lists and watches from before fail with 410, at
    * once with `args: ['--watch-cache=false']`, else after a restart: the API server's cache
    * remembers recent history.
    */
@@ -348,7 +348,7 @@ function apiserverArguments(
     ...[`--service-account-key-file=${certFile}`, `--service-account-signing-key-file=${keyFile}`],
     // It would refuse Pods whose service account no controller has made.
     '--disable-admission-plugins=ServiceAccount',
-    // Nobody reaches the API server through its Service here.
+    // The API server is not reached through its Service here.
     ...['--service-cluster-ip-range=10.0.0.0/24', '--endpoint-reconciler-type=none'],
   ];
 }

@@ -9,8 +9,7 @@ import {
   type EmbeddedPostgresOptions,
   startEmbeddedPostgres,
 } from '@tollgate/embedded-postgres/embedded-postgres';
-import { initializeCluster } from '@tollgate/embedded-postgres/initialize-cluster';
-import { serverAccount } from '@tollgate/embedded-postgres/server-account';
+import { initializeCluster, serverAccount } from '@tollgate/embedded-postgres/initialize-cluster';
 import type { Sql } from 'postgres';
 import postgres from 'postgres';
 import { awaitUntil } from './await-until.ts';

@@ -76,7 +76,7 @@ const slotCount = 16_384;
 const nodeTimeoutMs = 30_000;
 
 /**
- * A failover that is asked for may come to nothing, which Redis notices after 5 s: it is asked
+ * A requested failover may fail, which Redis notices after 5 s: it is requested
  * again before.
  */
 const failoverTimeoutMs = 2_000;
@@ -149,7 +149,7 @@ async function form(
       await command('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1));
     }),
   );
-  // Everybody to everybody: faster than waiting for the word to get round.
+  // All nodes to all nodes: faster than waiting for gossip.
   await Promise.all(nodes.flatMap((node) => nodes.map((other) => meet(node, other))));
   const everywhere = (what: string, holds: (node: RedisClusterNode) => Promise<boolean>): Promise<boolean> =>
     awaitUntil(async () => (await Promise.all(nodes.map(holds))).every(Boolean), {

@@ -79,7 +79,7 @@ const publishPeriodMs = 2_000;
 const meetingPeriodMs = 100;
 
 /**
- * A busy machine takes its time; idle, all is there in a second and a failover takes one or two.
+ * On an idle machine, all is ready in a second and a failover takes one or two.
  */
 const patienceMs = 30_000;
 

@@ -82,7 +82,7 @@ interface Located {
   readonly position: Position;
 }
 
-/** A document. Its text is parsed a second time, for positions, when the first one is asked for. */
+/** A document. Its text is parsed a second time, for positions, on first use. */
 export class YamlDocument {
   readonly value: unknown;
   readonly #findTree: () => YamlTree | undefined;

@@ -75,7 +75,7 @@ t.test('failed TLS handshakes are counted and logged, silent probes are not', as
     const metric = await registry.getSingleMetric('tollgate_tls_handshake_failures_total')?.get();
     return metric?.values[0]?.value;
   };
-  t.equal(await count(), 0, 'the series is there from the start');
+  t.equal(await count(), 0, 'the series exists from the start');
 
   const probe = connect(port, '127.0.0.1');
   await once(probe, 'connect');

@@ -24,7 +24,7 @@ export function createManualSleep(): ManualSleep {
     pending: () => [...sleepers].map(({ ms }) => ms),
     wake(ms) {
       const sleeper = [...sleepers].find((candidate) => candidate.ms === ms);
-      if (!sleeper) throw new Error(`nobody sleeps for ${ms} ms`);
+      if (!sleeper) throw new Error(`no sleeper of ${ms} ms`);
       sleepers.delete(sleeper);
       sleeper.resolve();
     },

@@ -161,7 +161,7 @@ export const goodResources: readonly ResourceCase[] = [
 const descriptorField = 'spec.descriptors[0]';
 const limitField = 'spec.limits[0]';
 
-/** What the API server refuses, whatever it is told to validate, and the reader too. */
+/** Refused by the API server in any mode, and by the reader. */
 export const badResources: readonly BadResource[] = [
   { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
   {
