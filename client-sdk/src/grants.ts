@@ -18,8 +18,7 @@ import { responseError } from './http/response-error.ts';
 import { resolveUrl } from './http/url.ts';
 import type { JsonObject } from './keys.ts';
 import { isObject } from './objects.ts';
-import { computeExpiry } from './tokens/expiry.ts';
-import { tokenTypeProblem } from './tokens/token-type.ts';
+import { computeExpiry, tokenTypeProblem } from './tokens/read-response.ts';
 
 export { clientAssertion, clientSecretJwt, privateKeyJwt } from './client-assertion.ts';
 export type {

@@ -8,8 +8,6 @@ import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token-claims.ts';
 import type { JsonObject, JsonValue } from '../keys.ts';
 import { copyPlain } from '../objects.ts';
-import { computeExpiry, type Expiry } from './expiry.ts';
-import type { IdTokenExpectation } from './id-token-check.ts';
 import type {
   AccessTokenOptions,
   RevokeTokenOptions,
@@ -17,10 +15,11 @@ import type {
   TokenOutcome,
   TokenRequestOptions,
 } from './options.ts';
+import { computeExpiry, type Expiry, tokenTypeProblem } from './read-response.ts';
+import type { IdTokenExpectation } from './request-token.ts';
 import { requestToken } from './request-token.ts';
 import { fetchWithToken, placeToken, resolvePlace } from './send-token.ts';
 import { fromFields, type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
-import { tokenTypeProblem } from './token-type.ts';
 
 /** Options of an AccessToken. */
 export type AccessTokenInit = AccessTokenOptions & {
@@ -284,27 +283,22 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     });
   }
 
-  /** @see {@link AccessToken.request} */
   async get<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
     return await this.request<T>('GET', location, options);
   }
 
-  /** @see {@link AccessToken.request} */
   async post<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
     return await this.request<T>('POST', location, options);
   }
 
-  /** @see {@link AccessToken.request} */
   async put<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
     return await this.request<T>('PUT', location, options);
   }
 
-  /** @see {@link AccessToken.request} */
   async patch<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
     return await this.request<T>('PATCH', location, options);
   }
 
-  /** @see {@link AccessToken.request} */
   async delete<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
     return await this.request<T>('DELETE', location, options);
   }

@@ -3,8 +3,71 @@ import { convertKeys, parseBody } from '../http/body.ts';
 import type { ApiResponse } from '../http/response.ts';
 import { snakeCase } from '../keys.ts';
 import { isObject } from '../objects.ts';
-import { printable } from '../text.ts';
-import { isSeconds } from './expiry.ts';
+import { printable, quote } from '../text.ts';
+import type { AccessTokenOptions } from './options.ts';
+
+/** The fields that determine a token's expiry. */
+export type ExpiryInput = {
+  readonly expiresIn?: unknown;
+  readonly expiresAt?: unknown;
+  readonly expiresLatency?: unknown;
+};
+
+/** A token's expiry in seconds; `expiresAt` since the epoch. */
+export type Expiry = {
+  readonly expiresIn: number | undefined;
+  readonly expiresAt: number | undefined;
+  readonly expiresLatency: number | undefined;
+};
+
+/**
+ * Computes a token's expiry. `expiresAt` takes precedence over `expiresIn`, of which 0 means never.
+ * The latency is subtracted once, here. Numbers may be text; invalid values count as expired, which
+ * is safe.
+ */
+export function computeExpiry(input: ExpiryInput, nowSeconds: number): Expiry {
+  const expiresIn = toSeconds(input.expiresIn);
+  const expiresLatency = numberOrUndefined(toSeconds(input.expiresLatency));
+  const expiresAt = toEpochSeconds(input.expiresAt) ?? expiresAfter(expiresIn, Math.floor(nowSeconds));
+  return {
+    expiresIn: numberOrUndefined(expiresIn),
+    expiresAt: expiresAt === undefined ? undefined : expiresAt - (expiresLatency ?? 0),
+    expiresLatency,
+  };
+}
+
+function numberOrUndefined(seconds: number | undefined): number | undefined {
+  return Number.isNaN(seconds) ? undefined : seconds;
+}
+
+function expiresAfter(expiresIn: number | undefined, now: number): number | undefined {
+  if (expiresIn === undefined || expiresIn === 0) return undefined;
+  return Number.isNaN(expiresIn) ? now : now + expiresIn;
+}
+
+/** NaN for anything but a number. */
+function toSeconds(value: unknown): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  return isSeconds(value) ? Math.trunc(Number(value)) : Number.NaN;
+}
+
+/** Whether a value is a number of seconds, possibly as text. */
+function isSeconds(value: unknown): boolean {
+  const isNumber = typeof value === 'string' ? numeric.test(value) : typeof value === 'number';
+  return isNumber && Number.isFinite(Number(value));
+}
+
+/** Only a decimal number: `3600 seconds` and `1h` are rejected. */
+const numeric = /^\s*[+-]?\d+(?:\.\d+)?\s*$/;
+
+function toEpochSeconds(value: unknown): number | undefined {
+  if (typeof value === 'string' && /^\d{4}-\d\d-\d\d/.test(value)) {
+    const ms = Date.parse(value);
+    return Number.isNaN(ms) ? 0 : Math.floor(ms / 1000);
+  }
+  const seconds = toSeconds(value);
+  return Number.isNaN(seconds) ? 0 : seconds;
+}
 
 /** Fields that may be the access token, in order of precedence. */
 const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
@@ -153,4 +216,29 @@ function reportOddities(
       code: 'expires_in_invalid',
       message: '`expires_in` is not a number; the token counts as expired',
     });
+}
+
+/**
+ * Why a token of this type must not be used; undefined if it may. A missing type means Bearer.
+ * Types other than Bearer and DPoP need `authorizationScheme` or `formatHeader`.
+ * @see RFC 6749 §7.1 https://www.rfc-editor.org/rfc/rfc6749#section-7.1
+ * @see RFC 9449 §5 https://www.rfc-editor.org/rfc/rfc9449#section-5
+ */
+export function tokenTypeProblem(
+  type: unknown,
+  { authorizationScheme, formatHeader }: Pick<AccessTokenOptions, 'authorizationScheme' | 'formatHeader'>,
+  isProven = false,
+): string | undefined {
+  const name = type === undefined || type === null || type === '' ? 'bearer' : type;
+  const known = typeof name === 'string' ? name.toLowerCase() : undefined;
+  if (known === 'dpop') return undefined;
+  if (known === 'bearer') {
+    return isProven
+      ? 'a DPoP token was requested, but a Bearer token received, which is not bound to the key: DPoP is not supported by the server, or not enabled for this client'
+      : undefined;
+  }
+  // Token exchange issued a token that is no access token. @see RFC 8693 §2.2.1
+  if (known === 'n_a') return undefined;
+  if (authorizationScheme !== undefined || formatHeader !== undefined) return undefined;
+  return `the token_type ${quote(type)} is unknown: set \`authorizationScheme\` to the scheme that its tokens are sent with`;
 }
