@@ -17,7 +17,7 @@ const condition: JsonSchema = {
   properties: {
     type: {
       description:
-        'Accepted: the rules are valid and the domain is theirs. Programmed: every connected limiter has acknowledged them. Ready: both, for tools that wait for an object (kstatus).',
+        'Accepted: the rules are valid and the namespace owns the domain. Programmed: every connected limiter has acknowledged them. Ready: both, for tools that wait for an object (kstatus).',
       type: 'string',
       minLength: 1,
       maxLength: 316,
@@ -31,10 +31,14 @@ const condition: JsonSchema = {
       maxLength: 1024,
       pattern: '^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$',
     },
-    message: { description: 'What is wrong and where, for people.', type: 'string', maxLength: 32_768 },
+    message: {
+      description: 'What is wrong and where, in human-readable form.',
+      type: 'string',
+      maxLength: 32_768,
+    },
     lastTransitionTime: { description: 'When status last changed.', type: 'string', format: 'date-time' },
     observedGeneration: {
-      description: 'Generation of the object that the condition is about.',
+      description: 'Generation of the object that the condition applies to.',
       type: 'integer',
       format: 'int64',
       minimum: 0,
@@ -44,31 +48,31 @@ const condition: JsonSchema = {
 
 /** `status` of a RateLimitConfig, which the xDS server writes. */
 const statusSchema: JsonSchema = {
-  description: 'What has become of the rules; written by the xDS server.',
+  description: 'Observed state of the rules; written by the xDS server.',
   type: 'object',
   properties: {
     observedGeneration: {
-      description: 'Generation of the object that was judged last.',
+      description: 'Generation of the object that was validated last.',
       type: 'integer',
       format: 'int64',
       minimum: 0,
     },
-    rules: counter('Limits of this object that are in force.'),
+    rules: counter('Limits of this object in force.'),
     version: {
-      description: 'Version of the rules of the domain, as limiters acknowledge it.',
+      description: 'Version of the rules of the domain, as acknowledged by limiters.',
       type: 'string',
       maxLength: 128,
     },
     limiters: {
-      description: 'The limiters that get their rules from the xDS server.',
+      description: 'Limiters connected to the xDS server.',
       type: 'object',
       properties: {
-        connected: counter('Limiters that are connected.'),
-        acknowledged: counter('Those of them that have the rules of this object in force.'),
+        connected: counter('Connected limiters.'),
+        acknowledged: counter('Connected limiters that enforce the rules of this object.'),
       },
     },
     domainOwner: {
-      description: 'Namespace that the domain belongs to, or is kept for, where that is another one.',
+      description: 'Namespace that the domain belongs to or is reserved for, if it is another one.',
       type: 'string',
       maxLength: 63,
     },
@@ -122,7 +126,7 @@ const definition = {
         schema: {
           openAPIV3Schema: {
             description:
-              'Rate limits of one domain. Applying it changes what the rate limit services enforce; the status says whether they do.',
+              'Rate limits of one domain. The rate limit services enforce them once applied; the status reports whether they do.',
             type: 'object',
             required: ['spec'],
             properties: {

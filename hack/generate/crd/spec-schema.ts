@@ -21,7 +21,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     enum: resourceUnits,
   },
   requestsPerUnit: {
-    description: 'Requests allowed in each window; 0 refuses all.',
+    description: 'Requests allowed in each window; 0 denies all.',
     type: 'integer',
     format: 'int64',
     minimum: 0,
@@ -35,7 +35,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     { type: 'object', required: ['name'], properties: replaced },
     {
       description:
-        'Limits that do not count for a request which this one matches, such as the ordinary limit of a customer who has a special one.',
+        'Limits that do not apply to requests that match this one, such as the general limit of a customer with a specific one.',
       maxItems: resourceLists.replaces,
     },
   ),
@@ -45,7 +45,7 @@ const named: Record<ResourceField<'rateLimit'>, JsonSchema> = {
   ...unnamed,
   name: textSchema(
     resourceTexts.name,
-    'Name by which other limits may replace this one. Envoy tells it to callers in the x-ratelimit-limit header.',
+    'Name by which other limits may replace this one. Envoy returns it in the x-ratelimit-limit header.',
   ),
 };
 
@@ -103,21 +103,21 @@ const level = {
   key,
   value,
   valueToMetric: flagSchema(
-    'Puts the value of the request into the name of the metrics, where value is empty or a pattern.',
+    'The names of metrics contain the value of the request, if value is empty or a pattern.',
   ),
   shareThreshold: flagSchema(
-    'All values that the pattern matches share one counter. Without it each has its own. Needs a value with *.',
+    'All values that match the pattern share one counter. Without it each value has its own. Requires a value with *.',
   ),
 };
 
 /** What goes with a limit, wherever it is written. */
 const behaviour = {
-  shadowMode: flagSchema('Counts and measures, but never refuses: for trying a limit out.'),
-  quotaMode: flagSchema('A request is refused only when all the quotas that it matches are used up.'),
-  detailedMetric: flagSchema('Puts the values of the request into the names of the metrics, on every level.'),
+  shadowMode: flagSchema('Counts requests and reports metrics, but never denies: for testing a limit.'),
+  quotaMode: flagSchema('A request is denied only when all quotas that it matches are exhausted.'),
+  detailedMetric: flagSchema('The names of metrics contain the values of the request, on every level.'),
   metadata: {
     description:
-      'JSON that the limiter adds to the dynamic metadata of its answer, where that is switched on; it has no effect on limits.',
+      'JSON that the limiter adds to the dynamic metadata of its response, if enabled; it has no effect on limits.',
     type: 'object',
     'x-kubernetes-preserve-unknown-fields': true,
   },
@@ -191,10 +191,10 @@ const match: Record<ResourceField<'match'>, JsonSchema> = level;
 const limit: Record<ResourceField<'limit'>, JsonSchema> = {
   name: textSchema(
     resourceTexts.name,
-    'Name of the limit, unique in this object, by which others may replace it. Envoy tells it to callers in the x-ratelimit-limit header.',
+    'Name of the limit, unique in this object, by which others may replace it. Envoy returns it in the x-ratelimit-limit header.',
   ),
   match: {
-    description: 'Entries of the request descriptor that this limit is for: all of them, in their order.',
+    description: 'All entries of the request descriptor that this limit applies to, in order.',
     type: 'array',
     minItems: 1,
     maxItems: resourceLists.match,
@@ -236,7 +236,7 @@ const spec: Record<ResourceField<'spec'>, JsonSchema> = {
   domain: {
     ...textSchema(
       resourceTexts.domain,
-      'Domain that the rules are for, as the rate limit filter of Envoy names it. It cannot be changed.',
+      'Domain of the rules, as in the rate limit filter of Envoy. Immutable.',
     ),
     'x-kubernetes-validations': [
       {

@@ -76,12 +76,12 @@ test('list of several pages is one event, and the watch starts at its version', 
       ['1', 'p3'],
     ],
   );
-  const [asked] = getWatches(server);
-  t.equal(asked?.query.get('resourceVersion'), '10');
-  t.equal(asked?.query.get('allowWatchBookmarks'), 'true');
-  const seconds = Number(asked?.query.get('timeoutSeconds'));
+  const [request] = getWatches(server);
+  t.equal(request?.query.get('resourceVersion'), '10');
+  t.equal(request?.query.get('allowWatchBookmarks'), 'true');
+  const seconds = Number(request?.query.get('timeoutSeconds'));
   t.ok(seconds >= 290 && seconds <= 590, `timeoutSeconds is ${seconds}`);
-  t.equal(asked?.headers.authorization, 'Bearer open');
+  t.equal(request?.headers.authorization, 'Bearer open');
 });
 
 test('list with too large pages is read in smaller ones', async (t) => {

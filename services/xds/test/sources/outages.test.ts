@@ -25,12 +25,12 @@ test('only the forbidden namespace is reported', async (t) => {
 });
 
 test('outage of all namespaces is reported once', async (t) => {
-  const asked = new Set<string>();
+  const listed = new Set<string>();
   const outages = await follow(t, (namespace) => {
-    asked.add(namespace);
+    listed.add(namespace);
     return refusal(503, 'Starting');
   });
-  await awaitUntil(() => asked.size === 3 && outages().length === 1, { what: 'the outage' });
+  await awaitUntil(() => listed.size === 3 && outages().length === 1, { what: 'the outage' });
   t.match(outages(), [{ reason: 'Starting it is' }]);
 });
 
