@@ -18,10 +18,10 @@ import { exportIdentityMetrics, observeChecks, RouteRulesMetrics } from './ext-a
 import { defaultRules } from './ext-authz/route-rules.ts';
 import { RulesFile } from './ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from './ext-authz/server.ts';
-import { TokenCache } from './ext-authz/token-cache.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
 import { ApiServer } from './http/server.ts';
 import { ColumnCipher } from './keys/column-encryption.ts';
+import { TokenCache } from './keys/jwt.ts';
 import { SigningKeySource } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';

@@ -4,7 +4,7 @@ import { inTime } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import type { JwtClaims } from '../keys/jwt.ts';
+import type { JwtClaims, TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/sessions.ts';
 import { isBanned } from '../users/user.ts';
@@ -13,7 +13,6 @@ import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from 
 import { type LimitOverride, parseLimitOverride } from './headers.ts';
 import type { IdentityCache } from './identity-cache.ts';
 import type { IdentityState } from './identity-store.ts';
-import type { TokenCache } from './token-cache.ts';
 
 /** The caller, as upstreams and rate limits see it. */
 export interface CallerIdentity {

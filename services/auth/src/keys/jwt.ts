@@ -1,4 +1,5 @@
 import { createHmac, type KeyObject, sign, timingSafeEqual, verify } from 'node:crypto';
+import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { SigningKeys, TokenKey } from './signing-keys.ts';
 
 interface JwsAlgorithmDefinition {
@@ -110,7 +111,7 @@ export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): Veri
 }
 
 /** Checks `exp` and `nbf`. Undefined: the token is valid. */
-export function checkJwtTimes({ exp, nbf }: JwtClaims, nowMs: number): VerifiedJwt | undefined {
+function checkJwtTimes({ exp, nbf }: JwtClaims, nowMs: number): VerifiedJwt | undefined {
   const nowSeconds = nowMs / 1000;
   if (exp !== undefined && (typeof exp !== 'number' || exp <= nowSeconds)) return reject('token is expired');
   if (nbf !== undefined && (typeof nbf !== 'number' || nbf > nowSeconds))
@@ -140,4 +141,41 @@ function decode(text: string): JwtClaims | undefined {
 
 function reject(reason: string): VerifiedJwt {
   return { ok: false, reason };
+}
+
+/** Tokens usually have fewer than 1,000 characters, so this holds about 10,000. */
+const defaultCapacityChars = 8 * 1024 * 1024;
+
+/**
+ * Verifies access tokens as {@link verifyJwt} does, and the signature of a repeated token only
+ * once.
+ */
+export class TokenCache {
+  readonly #claims;
+  #verifiedBy: SigningKeys['byKid'] | undefined;
+
+  /** `capacityChars` limits the total length of the cached tokens. */
+  constructor({ capacityChars = defaultCapacityChars }: { readonly capacityChars?: number } = {}) {
+    // The key is the whole token: a Map compares it up to the last character.
+    this.#claims = new RecentlyUsed<JwtClaims>({
+      capacity: capacityChars,
+      weigh: (token) => token.length,
+    });
+  }
+
+  verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+    this.#clearAfterRotation(keys);
+    const claims = this.#claims.get(token);
+    if (claims !== undefined) return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
+    const result = verifyJwt(token, keys, nowMs);
+    if (result.ok) this.#claims.set(token, result.claims);
+    return result;
+  }
+
+  /** A key may have been removed because it was compromised. */
+  #clearAfterRotation({ byKid }: SigningKeys): void {
+    if (byKid === this.#verifiedBy) return;
+    this.#verifiedBy = byKid;
+    this.#claims.clear();
+  }
 }

@@ -1,7 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import t from 'tap';
-import { TokenCache } from '../../src/ext-authz/token-cache.ts';
-import { signJwt } from '../../src/keys/jwt.ts';
+import { signJwt, TokenCache } from '../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
 
 const nowMs = Date.parse('2026-03-04T05:06:07Z');
