@@ -1,5 +1,5 @@
-// Many calls share one token: it is acquired at first use, renewed once before it expires, and stored in files for
-// the next run and other processes.
+// Many calls share one token: it is acquired at first use, renewed once before it expires, and
+// stored in files for the next run and other processes.
 //   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… API=https://as.example/api/me STORE=./tokens node keep-tokens-fresh.ts
 import { discoverClient } from '@tollgate/oauth2-client/discovery';
 import { fileTokenStore } from '@tollgate/oauth2-client/node';

@@ -1,4 +1,5 @@
-// A pod without a secret: the token that the kubelet mounts and rotates is the client's assertion (RFC 7523 §2.2).
+// A pod without a secret: the token that the kubelet mounts and rotates is the client's assertion
+// (RFC 7523 §2.2).
 //   ISSUER=https://as.example CLIENT_ID=… API=https://as.example/api/me node kubernetes.ts
 import { discoverClient } from '@tollgate/oauth2-client/discovery';
 import { defaultServiceAccountTokenPath, kubernetesServiceAccount } from '@tollgate/oauth2-client/kubernetes';

@@ -1,4 +1,5 @@
-// A web application that signs its users in: authorization code with PKCE; state, nonce, issuer and ID token are checked.
+// A web application that signs its users in: authorization code with PKCE; state, nonce, issuer and
+// ID token are checked.
 //   ISSUER=https://as.example CLIENT_ID=… CLIENT_SECRET=… PORT=3000 node sign-in.ts
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -10,7 +11,10 @@ const { ISSUER = '', CLIENT_ID = '', CLIENT_SECRET = '', PORT = '3000' } = proce
 
 const client = await discoverClient(ISSUER, { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
 type Transaction = Awaited<ReturnType<typeof client.authCode.startAuthorization>>['transaction'];
-/** What belongs to a browser until it comes back, by the value of its cookie. Use your sessions instead. */
+/**
+ * What belongs to a browser until it comes back, by the value of its cookie. Use your sessions
+ * instead.
+ */
 const transactions = new Map<string, Transaction>();
 
 async function signIn(_request: IncomingMessage, response: ServerResponse, origin: string) {

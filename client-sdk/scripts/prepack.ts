@@ -1,5 +1,5 @@
-// npm runs this before it packs: dist/ is made from src/, and package.json becomes the one that is published.
-// postpack.ts brings the repository's package.json back.
+// npm runs this before it packs: dist/ is made from src/, and package.json becomes the one that is
+// published. postpack.ts brings the repository's package.json back.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

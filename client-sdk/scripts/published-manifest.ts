@@ -11,11 +11,12 @@ export interface RepositoryManifest {
 }
 
 /**
- * Makes the package.json that is published out of the repository's, in which `exports` point at the sources. Types come
- * first in every export, as TypeScript wants; nothing has side effects, so that bundlers drop what is not imported.
+ * Makes the package.json that is published out of the repository's, in which `exports` point at the
+ * sources. Types come first in every export, as TypeScript wants; nothing has side effects, so that
+ * bundlers drop what is not imported.
  *
- * The package is ESM only: from Node 22.12 on `require()` loads ES modules, so that a second, CommonJS build (and with
- * it two copies of every error class in one process) is not needed.
+ * The package is ESM only: from Node 22.12 on `require()` loads ES modules, so that a second,
+ * CommonJS build (and with it two copies of every error class in one process) is not needed.
  *
  * @throws Error when an export does not point into `./src/`.
  */

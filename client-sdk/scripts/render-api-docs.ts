@@ -10,7 +10,8 @@ const root = new URL('..', import.meta.url);
  * Renders the docstrings of the public API as Markdown: one page for each subpath, and an index.
  *
  * @param folder is replaced.
- * @throws Error with typedoc's words when something published has no docstring or a link leads nowhere.
+ * @throws Error with typedoc's words when something published has no docstring or a link leads
+ *   nowhere.
  */
 export async function renderApiDocs(folder: string): Promise<void> {
   // Our own file, in the form that publishedManifest checks where it matters.
@@ -40,7 +41,10 @@ export async function renderApiDocs(folder: string): Promise<void> {
 /** The kinds of declarations that may not go without a docstring. */
 const documentedKinds = ['Class', 'Function', 'Interface', 'TypeAlias', 'Variable'];
 
-/** All that typedoc says, but for members without a docstring: `otel.SpanLike.end` says enough by its name. */
+/**
+ * All that typedoc says, but for members without a docstring: `otel.SpanLike.end` says enough by
+ * its name.
+ */
 function isProblem(line: string): boolean {
   if (line.trim() === '' || /Found 0 errors and \d+ warnings/.test(line)) return false;
   return !/ [\w-]+\.\S+\.\S+ \(\w+\), .* does not have any documentation/.test(line);

@@ -135,9 +135,9 @@ const longestCooldownMs = 60_000;
  * store. A valid token is returned immediately, and renewed in the background before it expires.
  * The old refresh token is kept until its successor is stored.
  *
- * @example
- * await using manager = new TokenManager({ client, acquire: () => client.clientCredentials.getToken() });
- * const response = await manager.fetch('https://api.example.com/me');
+ * @example await using manager = new TokenManager({ client, acquire: () =>
+ *   client.clientCredentials.getToken() }); const response = await
+ *   manager.fetch('https://api.example.com/me');
  */
 export class TokenManager {
   readonly #context: RenewalContext;

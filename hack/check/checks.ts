@@ -14,6 +14,7 @@ export const checks: readonly Check[] = [
   { name: 'lock file complete (npm ci)', run: checkLockFile },
   { name: 'links in Markdown', run: checkLinks },
   { name: 'forbidden texts', run: checkTexts },
+  { name: 'spelling (cspell)', run: checkSpelling },
   { name: 'numbers of decisions', run: async () => toFinding(findNumberGaps(await repositoryFiles())) },
   { name: 'sizes', run: checkSizes },
 ];
@@ -40,6 +41,12 @@ async function checkLinks(): Promise<Finding> {
 async function checkTexts(): Promise<Finding> {
   const texts = await readAll(await repositoryFiles());
   return toFinding([...texts].flatMap(([path, text]) => findForbiddenTexts(path, text)));
+}
+
+/** Unknown words are mistakes, or belong into hack/check/words.txt. */
+async function checkSpelling(): Promise<Finding> {
+  const files = (await repositoryFiles()).join('\n');
+  return runTool('cspell', ['lint', '--no-progress', '--no-summary', '--file-list', 'stdin'], files);
 }
 
 /** Warns only: a table or a state machine may be long. */

@@ -13,7 +13,7 @@ import { type Step, scenario } from './scenario.ts';
 import { createPerson, createStory, perform, performAfter, type Story } from './story.ts';
 
 /** The process of the demo, as arguments. */
-export interface DemoDeps {
+export interface DemoProcess {
   /** Writes text that the user sees. */
   readonly write: (text: string) => void;
   readonly paint: Paint;
@@ -35,8 +35,8 @@ const accessSource = resolve(import.meta.dirname, 'config/access.yaml');
  * @returns the exit code: 0; 1 when a part failed, or with `once` when a row did not come out as
  * expected or none was seen.
  */
-export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDeps): Promise<number> {
-  const { write, paint, signal, nodePath } = deps;
+export async function runDemo({ once }: { readonly once: boolean }, demo: DemoProcess): Promise<number> {
+  const { write, paint, signal, nodePath } = demo;
   const folder = temporaryFolder();
   let rules: RuleStore | undefined;
   let platform: Platform | undefined;
@@ -44,7 +44,7 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
     const ports = await choosePorts();
     const moved = describeMoved(ports);
     if (moved !== undefined) write(`${moved}\n`);
-    rules = await openRules(folder.path, deps);
+    rules = await openRules(folder.path, demo);
     await orFailure(rules.write());
     const accessFile = join(folder.path, 'access.yaml');
     await cp(accessSource, accessFile);
@@ -53,7 +53,7 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
     platform = await startPlatform(parts, context, write);
 
     const story = makeStory(ports, { jwtSecret, rules, signal });
-    const allAsExpected = await showScenario(story, deps);
+    const allAsExpected = await showScenario(story, demo);
     const failure = platform.failure();
     if (failure !== undefined) throw failure;
     if (once) return allAsExpected ? 0 : 1;
@@ -79,7 +79,7 @@ export async function runDemo({ once }: { readonly once: boolean }, deps: DemoDe
   }
 }
 
-async function openRules(folder: string, { environment, write }: DemoDeps): Promise<RuleStore> {
+async function openRules(folder: string, { environment, write }: DemoProcess): Promise<RuleStore> {
   if ((environment.KUBECONFIG ?? '') === '') {
     const rulesFolder = join(folder, 'limits');
     await mkdir(rulesFolder);
@@ -123,7 +123,7 @@ function makeStory(
 }
 
 /** Answers whether every row came out as expected. */
-async function showScenario(story: Story, { write, paint, signal, nowMs }: DemoDeps): Promise<boolean> {
+async function showScenario(story: Story, { write, paint, signal, nowMs }: DemoProcess): Promise<boolean> {
   const waitMs = waitForWindowMs(nowMs());
   if (waitMs > 0) {
     write(

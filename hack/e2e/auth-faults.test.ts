@@ -61,7 +61,7 @@ t.test('requests during faults of the auth server', async (t) => {
   await t.test('identity comes from the token, whatever headers a client sends', async (t) => {
     const dora = await auth.signUp('dora@example.com');
     const { userId, role, plan } = await whoami(url, dora.accessToken, {
-      'x-auth-user-id': 'somebody-else',
+      'x-auth-user-id': 'another-user',
       'x-auth-role': 'admin',
       'x-auth-plan': 'pro',
     });

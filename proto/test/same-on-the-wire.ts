@@ -2,7 +2,10 @@ import { fromBinary, fromJson, type JsonValue, type Message, toBinary, toJson } 
 import type { GenMessage } from '@bufbuild/protobuf/codegenv2';
 import type { Test } from 'tap';
 
-/** The same message twice: in proto3's JSON mapping for ours, as the plain object that proto-loader takes for Envoy's. */
+/**
+ * The same message twice: in proto3's JSON mapping for ours, as the plain object that proto-loader
+ * takes for Envoy's.
+ */
 export interface Twins {
   ours: JsonValue;
   envoys: object;

@@ -20,7 +20,10 @@ function brokenHooks(fail: () => unknown): ClientHooks {
   return Object.fromEntries(names.map((name) => [name, fail]));
 }
 
-/** A server that revokes the grant of a refresh token that comes a second time, and a client that retries. */
+/**
+ * A server that revokes the grant of a refresh token that comes a second time, and a client that
+ * retries.
+ */
 function start(options: ClientOptions<true>) {
   const server = createAuthorizationServer();
   const client = new Client({

@@ -1,4 +1,5 @@
-// Table C1-C15 of docs/coming-from-the-gem.md: one test or more for each, whose names the page quotes.
+// Table C1-C15 of docs/coming-from-the-gem.md: one test or more for each, whose names the page
+// quotes.
 import { exportPKCS8, generateKeyPair } from 'jose';
 import t from 'tap';
 import { AccessToken, Client, type ClientOptions, OAuthError } from '../../src/index.ts';

@@ -1,6 +1,6 @@
 import type { Fetch } from '../../src/index.ts';
 
-/** A request as `fetch` was asked to send it. */
+/** A request as passed to `fetch`. */
 export interface SentRequest {
   readonly method: string;
   readonly url: URL;
@@ -8,7 +8,9 @@ export interface SentRequest {
   readonly body: string;
 }
 
-/** A `fetch` that answers in order with what it is given, the last again and again, and remembers what it was asked. */
+/**
+ * A `fetch` that returns the given responses in order, repeats the last one, and records requests.
+ */
 export function recordingFetch(...answers: readonly (() => Response)[]): {
   readonly fetch: Fetch;
   readonly sent: SentRequest[];

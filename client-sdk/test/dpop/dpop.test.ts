@@ -8,7 +8,10 @@ const currentDate = new Date(now * 1000);
 
 type Answer = (request: { url: string; init: RequestInit; headers: Headers }) => Response;
 
-/** A DPoP fetch before a server that answers as told, and the proofs that reached it, verified by another implementation. */
+/**
+ * A DPoP fetch before a server that answers as told, and the proofs that reached it, verified by
+ * another implementation.
+ */
 async function makeDpop(answers: Answer[], key?: Jwk) {
   const requests: { url: string; init: RequestInit; headers: Headers }[] = [];
   const dpop = await createDpop({

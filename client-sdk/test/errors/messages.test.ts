@@ -21,7 +21,10 @@ const failureOf = async (work: Promise<unknown>): Promise<Error> =>
     (error: Error) => error,
   );
 
-/** A forged log line, a terminal's escape, a bell, C1, DEL, right-to-left, a line separator, half a pair. */
+/**
+ * A forged log line, a terminal's escape, a bell, C1, DEL, right-to-left, a line separator, half a
+ * pair.
+ */
 const hostile = 'ok\r\nERROR forged\u001b[2J\u0007\u009b\u007f\u202e\u2028\ud800';
 const unprintable = /[\p{Cc}\p{Cs}\u2028\u202e]/u;
 

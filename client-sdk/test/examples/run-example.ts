@@ -17,7 +17,10 @@ export interface ExampleOutcome {
   readonly exitCode: number;
 }
 
-/** Starts `examples/<name>.ts` in a process of its own, with these variables and as little else as it needs. */
+/**
+ * Starts `examples/<name>.ts` in a process of its own, with these variables and as little else as
+ * it needs.
+ */
 export function startExample(
   name: string,
   env: Readonly<Record<string, string>>,

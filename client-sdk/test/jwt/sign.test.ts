@@ -41,7 +41,8 @@ t.test('the example of RFC 7515 A.1 is reproduced from its key', async (t) => {
     k: 'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow',
   };
   const imported = await importKey(key, 'HS256', 'sign');
-  // The example's JSON holds CR LF and spaces, so the signing input is the RFC's own text rather than ours.
+  // The example's JSON holds CR LF and spaces, so the signing input is the RFC's own text rather
+  // than ours.
   const input =
     'eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ';
   const signature = await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(input));
@@ -70,7 +71,7 @@ t.test('a JSON Web Key signs, whatever its alg, use and key_ops say', async (t) 
   t.same((await jwtVerify(jwt, pair.publicKey)).payload, claims);
 });
 
-t.test('further header members are carried, but alg and kid stay those that sign', async (t) => {
+t.test('additional header members are kept, but alg and kid are those of the key', async (t) => {
   const jwt = await signJwt(claims, {
     algorithm: 'HS256',
     key: 'secret',

@@ -52,7 +52,7 @@ async function startHttps(t: Test, options: ServerOptions = {}) {
   return `https://127.0.0.1:${await listen(t, server)}`;
 }
 
-/** A proxy that notes what it was asked; tunnels, and answers absolute-form requests itself. */
+/** A proxy that records requests, tunnels, and answers absolute-form requests itself. */
 async function startProxy(t: Test, { wants, isSecure = false }: { wants?: string; isSecure?: boolean } = {}) {
   const asked: string[] = [];
   const { cert, key } = certificates.issue({ name: 'proxy', subjectAltNames: ['IP:127.0.0.1'] });

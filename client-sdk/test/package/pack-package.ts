@@ -21,8 +21,9 @@ export interface PackedPackage {
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
 /**
- * Runs `npm pack` on a copy of this package, lifecycle scripts and all. A copy, because packing puts another package.json
- * in place for a moment, by which tests that run beside this one would resolve their imports.
+ * Runs `npm pack` on a copy of this package, lifecycle scripts and all. A copy, because packing
+ * puts another package.json in place for a moment, by which tests that run beside this one would
+ * resolve their imports.
  */
 export async function packPackage(): Promise<PackedPackage> {
   const temporary = temporaryFolder();
@@ -62,7 +63,8 @@ export async function run(
   cwd: string,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   try {
-    // tap gives every process NODE_OPTIONS of its own, whatever `env` says; they have no place in what users run.
+    // tap gives every process NODE_OPTIONS of its own, whatever `env` says; they have no place in
+    // what users run.
     const bare = ['-u', 'NODE_OPTIONS', command, ...args];
     return await promisify(execFile)('env', bare, { cwd, timeout: 150_000, env: quietEnvironment() });
   } catch (error) {
@@ -71,7 +73,10 @@ export async function run(
   }
 }
 
-/** Without what the package manager that runs these tests set for itself, which would reach into the one they start. */
+/**
+ * Without what the package manager that runs these tests set for itself, which would reach into the
+ * one they start.
+ */
 function quietEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(?:npm_|TAP_|_TAP)/i.test(name));
   return { ...Object.fromEntries(kept), NO_COLOR: '1' };

@@ -35,7 +35,8 @@ t.test('publint finds no problem in the tarball', async (t) => {
 });
 
 t.test('types resolve for every subpath under node16, from ESM and CJS, and under bundlers', async (t) => {
-  // node10 knows no `exports`. CJS reaches the ES modules by require(), which Node does from 22.12 on.
+  // node10 knows no `exports`. CJS reaches the ES modules by require(), which Node does from 22.12
+  // on.
   const rules = ['--profile', 'node16', '--ignore-rules', 'cjs-resolves-to-esm', '--no-definitely-typed'];
   const entries = ['--exclude-entrypoints', 'package.json'];
   const { stdout } = await run(

@@ -9,7 +9,9 @@ export interface ReadmeProgram {
 
 const page = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
-/** The blocks of one section, by its heading; of what comes before the first heading without one. */
+/**
+ * The blocks of one section, by its heading; of what comes before the first heading without one.
+ */
 export function readmeSection(heading?: string): ReadmeProgram {
   const sections = page.split(/^## /m);
   const section =
@@ -32,8 +34,8 @@ export function readmeSection(heading?: string): ReadmeProgram {
 export type Replacements = Readonly<Record<string, string>>;
 
 /**
- * Runs the blocks of sections one after the other, as one program. `scope` are the names that the page speaks of in prose; `result` is
- * an expression.
+ * Runs the blocks of sections one after the other, as one program. `scope` are the names that the
+ * page speaks of in prose; `result` is an expression.
  */
 export async function runReadme(
   programs: readonly ReadmeProgram[],

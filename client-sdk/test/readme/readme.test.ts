@@ -16,7 +16,10 @@ const scopes = ['openid', 'email', 'offline_access', 'orders:read'];
 const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
 const clientKey = { ...(await exportJWK(publicKey)), kid: 'key-1', alg: 'ES256', use: 'sig' };
 
-/** A certified provider as it comes: discovery, RS256, endpoints under paths of its own. And an API that asks it about tokens. */
+/**
+ * A certified provider as it comes: discovery, RS256, endpoints under paths of its own. And an API
+ * that asks it about tokens.
+ */
 async function startStandardServer(t: Test, client: Record<string, unknown> = {}) {
   const signing = await generateKeyPair('RS256', { extractable: true });
   const provider = await startProvider({

@@ -79,7 +79,10 @@ t.test('a name behind a dot is a name', async (t) => {
   t.equal(redactor.text('set user.password=x and x.y=z'), 'set user.password=[FILTERED] and x.y=z');
 });
 
-/** Texts that made expressions with nested choices look at every rest of the text from every place in it. */
+/**
+ * Texts that made expressions with nested choices look at every rest of the text from every place
+ * in it.
+ */
 const hostile: Readonly<Record<string, (length: number) => string>> = {
   'words and dots': (length) => 'a.'.repeat(length / 2),
   'words and dashes': (length) => 'a-'.repeat(length / 2),

@@ -11,7 +11,10 @@ interface Setup {
   server?: AuthorizationServer;
 }
 
-/** A client whose waits pass at once and are noted; without chance, every wait is the longest possible. */
+/**
+ * A client whose waits pass at once and are noted; without chance, every wait is the longest
+ * possible.
+ */
 function setUp({ retry = {}, client: options = {}, server = createAuthorizationServer() }: Setup = {}) {
   const delays: { delayMs: number; reason: string }[] = [];
   const clock = fakeClock();

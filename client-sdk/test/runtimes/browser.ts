@@ -18,7 +18,10 @@ export interface BrowserOutcome {
 /** A cold Chromium on a machine with more to do than it has cores. */
 const readyTimeoutMs = 60_000;
 
-/** Opens the project's `page.html` in Chromium without a window, until page and worker have posted their reports. */
+/**
+ * Opens the project's `page.html` in Chromium without a window, until page and worker have posted
+ * their reports.
+ */
 export async function runInBrowser(chromium: string, folder: string): Promise<BrowserOutcome> {
   const reports = new Map<string, Report>();
   const server = serveProject(folder, (who, report) => reports.set(who, report));

@@ -1,5 +1,6 @@
 /**
- * What the subpaths for Node must be able to do, in Node and in those runtimes that have its modules too.
+ * What the subpaths for Node must be able to do, in Node and in those runtimes that have its
+ * modules too.
  *
  * @module
  */

@@ -1,7 +1,10 @@
 /** What each step gave, by its name: something to compare, or the error that ended it. */
 export type Report = Readonly<Record<string, unknown>>;
 
-/** Runs all steps one after the other, each whatever became of those before, and tells what they gave. */
+/**
+ * Runs all steps one after the other, each whatever became of those before, and tells what they
+ * gave.
+ */
 export async function runSteps<Sdk, Input>(
   steps: Readonly<Record<string, (sdk: Sdk, input: Input) => Promise<unknown>>>,
   sdk: Sdk,

@@ -12,7 +12,7 @@ export interface RuntimeProject {
   remove(): void;
 }
 
-/** What the programs are told. */
+/** Input of the programs. */
 export interface ProgramInputs {
   readonly web: Parameters<typeof runWeb>[1];
   readonly node: Parameters<typeof runNode>[1];
@@ -29,10 +29,11 @@ const webSubpaths = subpaths.filter((subpath) => !nodeOnly.includes(subpath));
 const specifierOf = (subpath: string) => subpath.replace('.', manifest.name);
 
 /**
- * Makes the project in a temporary folder, the package unpacked as npm does it:
- * `main.mjs` and `main.cjs` run all steps (with the argument `web` those of the web) and print the report; `page.html` with
- * `page.mjs`, and `page-worker.js`, run the web's and post it to `/report/<who>`; `workerd.capnp` has a test that prints
- * it. What ends in `.js` is a bundle. `typed.ts` has right types, and one that is expected to be wrong.
+ * Makes the project in a temporary folder, the package unpacked as npm does it: `main.mjs` and
+ * `main.cjs` run all steps (with the argument `web` those of the web) and print the report;
+ * `page.html` with `page.mjs`, and `page-worker.js`, run the web's and post it to `/report/<who>`;
+ * `workerd.capnp` has a test that prints it. What ends in `.js` is a bundle. `typed.ts` has right
+ * types, and one that is expected to be wrong.
  */
 export async function makeRuntimeProject(inputs: ProgramInputs): Promise<RuntimeProject> {
   const packed = await packPackage();

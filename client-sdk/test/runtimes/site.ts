@@ -23,8 +23,8 @@ import type { NodeProgramInput } from './node-program.ts';
 import type { WebProgramInput } from './web-program.ts';
 
 /**
- * What the programs talk to: an authorization server and an API on another origin, both open to pages of any origin, and
- * a server that wants a client certificate.
+ * What the programs talk to: an authorization server and an API on another origin, both open to
+ * pages of any origin, and a server that wants a client certificate.
  */
 export interface Site {
   readonly inputs: { readonly web: WebProgramInput; readonly node: NodeProgramInput };

@@ -1,6 +1,7 @@
 /**
- * What every runtime must be able to do. The same text runs in all of them, so it knows the web's APIs alone, and gets the
- * package's modules from their loader: by `import`, `require()` or in a bundle.
+ * What every runtime must be able to do. The same text runs in all of them, so it knows the web's
+ * APIs alone, and gets the package's modules from their loader: by `import`, `require()` or in a
+ * bundle.
  *
  * @module
  */

@@ -10,7 +10,10 @@ export function makeClient(server: AuthorizationServer): Client {
   });
 }
 
-/** A server whose clock stands still unless it is advanced, its client, and a token of it with a refresh token. Tokens live an hour. */
+/**
+ * A server whose clock stands still unless it is advanced, its client, and a token of it with a
+ * refresh token. Tokens live an hour.
+ */
 export async function startGrant(server = createAuthorizationServer({ now: () => 1_800_000_000 })) {
   const client = makeClient(server);
   return { server, client, token: await client.password.getToken('user', 'password', { scope: 'a' }) };

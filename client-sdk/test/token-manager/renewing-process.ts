@@ -2,7 +2,10 @@ import { Client } from '../../src/index.ts';
 import { fileTokenStore } from '../../src/node.ts';
 import { TokenManager } from '../../src/token-manager.ts';
 
-/** A process of the test beside it: renews the shared token again and again, and calls the API with each. */
+/**
+ * A process of the test beside it: renews the shared token again and again, and calls the API with
+ * each.
+ */
 const [issuer = '', folder = '', rounds = '0', leaseSeconds = '30'] = process.argv.slice(2);
 const client = new Client({ site: issuer, clientId: 'client', clientSecret: 'secret' });
 await using manager = new TokenManager({

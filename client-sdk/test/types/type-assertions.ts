@@ -1,4 +1,5 @@
-// What the types promise. Nothing here runs: it is checked by tsc, here and against the packed declarations.
+// What the types promise. Nothing here runs: it is checked by tsc, here and against the packed
+// declarations.
 import {
   type AccessToken,
   Client,

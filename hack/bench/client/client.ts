@@ -6,15 +6,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type BenchOptions, percentile, type Report, type Table } from '../report.ts';
 import { bundleRequests, bundleSize } from './bundle-size.ts';
-import { type ContestantList, contestantLists, type Measurement } from './contestants.ts';
+import { type CandidateList, candidateLists, type Measurement } from './candidates.ts';
 
-const program = fileURLToPath(new URL('./contestants.ts', import.meta.url));
+const program = fileURLToPath(new URL('./candidates.ts', import.meta.url));
 
 /** client-sdk beside bare fetch and its peers, each in a process of its own. */
 export async function benchClient(options: BenchOptions): Promise<Report> {
   const server = await startTokenServer();
   try {
-    const run = (list: ContestantList, concurrency: number) =>
+    const run = (list: CandidateList, concurrency: number) =>
       compare(list, { concurrency, origin: server.origin, ...options });
     const tokens = await run('tokens', 16);
     const requests = await run('requests', 1);
@@ -38,12 +38,12 @@ export async function benchClient(options: BenchOptions): Promise<Report> {
   }
 }
 
-/** Every round has all contestants, so that a busy moment of the machine affects all of them. */
+/** Every round has all candidates, so that a busy moment of the machine affects all of them. */
 async function compare(
-  list: ContestantList,
+  list: CandidateList,
   { concurrency, origin, quick, progress }: BenchOptions & { concurrency: number; origin: string },
 ): Promise<Measurement[][]> {
-  const results = contestantLists[list](origin).map((): Measurement[] => []);
+  const results = candidateLists[list](origin).map((): Measurement[] => []);
   const rounds = quick ? 1 : 7;
   for (let round = 1; round <= rounds; round++) {
     progress(`${list}: round ${round} of ${rounds}`);

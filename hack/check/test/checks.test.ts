@@ -79,3 +79,15 @@ t.test('decisions are numbered without gaps or duplicates', async (t) => {
   t.match(findNumberGaps(decisions('0001', '0003')), [/look at 0003/]);
   t.match(findNumberGaps(decisions('0001', '0002', '0002')), [/look at 0002/]);
 });
+
+t.test('banned words, names and long comments are reported in code and prose', async (t) => {
+  const word = ['some', 'body'].join('');
+  t.match(findForbiddenTexts('docs/a.md', `${word} calls`), [/^docs\/a.md:1: not plain English/]);
+  t.match(findForbiddenTexts('a.ts', `t.test('${word} calls')`), [/not plain English/]);
+  t.same(findForbiddenTexts('a.json', word), [], 'data is exempt');
+  t.match(findForbiddenTexts('a.ts', ['type List', 'Deps = {};'].join('')), [/not a standard term/]);
+  const long = `// ${'x'.repeat(100)}`;
+  t.match(findForbiddenTexts('a.ts', long), [/more than 100 columns/]);
+  t.same(findForbiddenTexts('a.ts', `// https://example.org/${'x'.repeat(100)}`), []);
+  t.same(findForbiddenTexts('a.ts', `const a = '${'x'.repeat(100)}';`), []);
+});

@@ -77,7 +77,7 @@ async function readStatus(kube: KubeApiserver, name: string, namespace = 'defaul
 }
 
 /**
- * A status is collected for a while before it is written, that there are fewer limiters is told
+ * A status is collected for a while before it is written, a smaller number of limiters is reported
  * after a quarter of a minute, and other suites run beside this one.
  */
 const statusTimeoutMs = 40_000;

@@ -151,7 +151,7 @@ function settingsBlock(chart: ServiceChart): string {
 function secretSettingsBlock(chart: ServiceChart): string {
   const settings = secretSettings(chart);
   return [
-    '# The secret settings, each by a key of a Secret: `{name: …, key: …}`. Those that are null may be in `existingSecret`.',
+    '# Secret settings, each from a key of a Secret: `{name: …, key: …}`. Null: from `existingSecret`.',
     settings.length === 0 ? 'secretSettings: {}' : 'secretSettings:',
     ...settings.flatMap((setting) => [...comment(settingDoc(setting)), `  ${setting.env}:`]),
     '',

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 
 /**
- * Room for the replies of one turn of the event loop on a busy connection; it grows when it is not
+ * Space for the replies of one turn of the event loop on a busy connection; it grows when it is not
  * enough.
  */
 const initialBytes = 16 * 1024;

@@ -76,24 +76,21 @@ function writeVolume(folder: string, version: number, files: Record<string, stri
 }
 
 for (const [way, options] of Object.entries({ events, polling })) {
-  t.test(
-    `by ${way}: files of a folder made, edited, replaced, renamed and removed are told once each`,
-    async (t) => {
-      const folder = makeFolder(t);
-      const file = join(folder, 'a.yaml');
-      const watched = await startWatch(t, { ...options, paths: [folder] });
-      await watched.tells('made', () => writeFileSync(file, 'one'));
-      await watched.tells('edited in place', () => writeFileSync(file, 'two'));
-      await watched.tells('replaced by renaming', () => {
-        writeFileSync(join(folder, '.a.yaml.swp'), 'six');
-        renameSync(join(folder, '.a.yaml.swp'), file);
-      });
-      await watched.tells('renamed', () => renameSync(file, join(folder, 'b.yaml')));
-      await watched.tells('mode changed', () => chmodSync(join(folder, 'b.yaml'), 0o600));
-      await watched.tells('removed', () => rmSync(join(folder, 'b.yaml')));
-      t.equal(watched.count(), 6);
-    },
-  );
+  t.test(`by ${way}: created, edited, replaced, renamed and removed files notify once each`, async (t) => {
+    const folder = makeFolder(t);
+    const file = join(folder, 'a.yaml');
+    const watched = await startWatch(t, { ...options, paths: [folder] });
+    await watched.tells('made', () => writeFileSync(file, 'one'));
+    await watched.tells('edited in place', () => writeFileSync(file, 'two'));
+    await watched.tells('replaced by renaming', () => {
+      writeFileSync(join(folder, '.a.yaml.swp'), 'six');
+      renameSync(join(folder, '.a.yaml.swp'), file);
+    });
+    await watched.tells('renamed', () => renameSync(file, join(folder, 'b.yaml')));
+    await watched.tells('mode changed', () => chmodSync(join(folder, 'b.yaml'), 0o600));
+    await watched.tells('removed', () => rmSync(join(folder, 'b.yaml')));
+    t.equal(watched.count(), 6);
+  });
 
   t.test(`by ${way}: nested folders are watched, including new ones`, async (t) => {
     const folder = makeFolder(t);
@@ -140,7 +137,7 @@ for (const [way, options] of Object.entries({ events, polling })) {
       symlinkSync('two', join(folder, 'next'));
       renameSync(join(folder, 'next'), current);
     });
-    await awaitUntil(() => config.count() === 1, { what: 'the folder below to be told' });
+    await awaitUntil(() => config.count() === 1, { what: 'a notification for the subfolder' });
     await watched.tells('removed', () => rmSync(current));
     await watched.tells('made again', () => symlinkSync('two', current));
     t.equal(watched.count(), 3);

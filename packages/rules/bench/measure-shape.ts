@@ -42,7 +42,7 @@ export function measureShape(shape: RuleShapeName, rules: number): ShapeCost {
   const startedAt = performance.now();
   const loaded = loadRuleFiles([{ source: `${shape}.yaml`, text }], { mergeDomains: false });
   const loadMs = performance.now() - startedAt;
-  // Before the collection below, which makes room of its own.
+  // Before the collection below, which allocates as well.
   const peakRssBytes = process.resourceUsage().maxRSS * 1024;
   if (!loaded.ok) throw new Error(`the rules do not load: ${loaded.problems[0]?.message}`);
   const heapBytes = liveHeapBytes() - heapBefore;

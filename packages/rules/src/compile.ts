@@ -218,7 +218,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RulePa
 }
 
 /**
- * Of exact size: growing an array keeps room for more, which would be the biggest part of a rule.
+ * Of exact size: growing an array over-allocates, which would be the biggest part of a rule.
  */
 function staticMetricPath(leaf: RuleNode): string[] {
   let depth = 0;

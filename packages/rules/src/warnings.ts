@@ -51,9 +51,9 @@ interface Finding {
 }
 
 /**
- * Rules that are valid but probably not as intended: those that an earlier wildcard always hides,
- * those that a request with another key reaches, because levels are found by `key_value` without a
- * delimiter, and those that replace a limit that the domain does not have.
+ * Rules that are valid but probably not as intended: rules that an earlier wildcard always hides,
+ * rules that a request with another key reaches, because levels are found by `key_value` without a
+ * delimiter, and rules that replace a limit that the domain does not have.
  */
 export function* findWarnings(
   rules: RuleSet,

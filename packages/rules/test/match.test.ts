@@ -178,7 +178,7 @@ descriptors:
   - { key: base, rate_limit: { unit: minute, requests_per_unit: 1, name: base } }
   - { key: nameless, rate_limit: { unit: minute, requests_per_unit: 1 } }
   - { key: vip, rate_limit: { unit: minute, requests_per_unit: 9, name: vip, replaces: [{ name: base }] } }
-  - { key: staff, rate_limit: { unlimited: true, replaces: [{ name: vip }, { name: nobody }] } }
+  - { key: staff, rate_limit: { unlimited: true, replaces: [{ name: vip }, { name: nothing }] } }
 `);
 const match = (key: string) => matchOf(root, [key, '']);
 

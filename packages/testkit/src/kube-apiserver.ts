@@ -156,7 +156,7 @@ interface KubectlOptions {
 /** Far more than any command takes, less than the deadline of a test. */
 const timeoutMs = 60_000;
 
-/** Room for a list of 10,000 objects. */
+/** Enough for a list of 10,000 objects. */
 const maxOutputBytes = 100_000_000;
 
 /** Runs kubectl to its end. An answer other than 0 is not an error here. */

@@ -42,9 +42,9 @@ const stopTimeoutMs = 30_000;
  * Runs the program and ends it when standard input closes, or with the signal that is named there.
  * Node closes that pipe in stop(); the kernel closes it when the test process dies, however it
  * dies. An exit handler in Node would not survive SIGKILL, so servers would be left over. The shell
- * ends once it has waited for the program: its ports are free by then, and whoever starts it again
- * where it was finds them so. That its output is closed would say less: the kernel closes that
- * before its sockets.
+ * ends once it has waited for the program: its ports are free by then, and a caller that starts it
+ * again where it was finds them so. That its output is closed would say less: the kernel closes
+ * that before its sockets.
  */
 const watchdogScript = `
 exec 3<&0 </dev/null

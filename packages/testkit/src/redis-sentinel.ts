@@ -39,7 +39,7 @@ export interface RedisSentinels {
   /** The name by which the sentinels know the primary. */
   readonly master: string;
   readonly sentinels: readonly Sentinel[];
-  /** The name and all sentinels, as clients are told: `mymaster,host:port,host:port`. */
+  /** The name and all sentinels, as in `KVSTORE_URL`: `mymaster,host:port,host:port`. */
   readonly address: string;
   /** The server that the first sentinel names. */
   primary(): Promise<SentinelServer>;

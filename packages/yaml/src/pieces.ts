@@ -92,7 +92,7 @@ function nextItem(source: string, { item }: List, from: number): number {
 }
 
 /**
- * Events of the first piece without those that end its list and the collections around it;
+ * Events of the first piece without the end of its list and the collections around it;
  * undefined for another shape.
  */
 function openList(events: readonly Event[], first: number): readonly Event[] | undefined {

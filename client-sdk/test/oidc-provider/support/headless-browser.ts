@@ -1,8 +1,12 @@
-/** What a person with a browser does, without the browser: keeps cookies, follows redirects, submits forms. */
+/**
+ * What a person with a browser does, without the browser: keeps cookies, follows redirects, submits
+ * forms.
+ */
 export interface HeadlessBrowser {
   /**
-   * Opens an address and goes on, through redirects and forms without a visible field, until it is sent to an address
-   * that starts with `until`, which is returned and not opened; or until a page asks nothing more, whose address is returned.
+   * Opens an address and goes on, through redirects and forms without a visible field, until it is
+   * sent to an address that starts with `until`, which is returned and not opened; or until a page
+   * asks nothing more, whose address is returned.
    */
   visit(url: string | URL, until?: string): Promise<URL>;
 }

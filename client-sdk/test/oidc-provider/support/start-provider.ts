@@ -29,8 +29,8 @@ export interface ProviderRequest {
 const ttlSeconds = 600;
 
 /**
- * Starts the certified `oidc-provider` on a free port of the loopback interface. Users sign in and consent without being
- * asked; every grant of ours is switched on; refresh tokens rotate.
+ * Starts the certified `oidc-provider` on a free port of the loopback interface. Users sign in and
+ * consent without being asked; every grant of ours is switched on; refresh tokens rotate.
  */
 export async function startProvider({
   clients,
@@ -56,7 +56,8 @@ export async function startProvider({
     ...base,
     clients: [...clients],
     ...configuration,
-    // Features are unions over what may be on together; a test names those that go with the ones here.
+    // Features are unions over what may be on together; a test names the ones that go with those
+    // here.
     features: { ...base.features, ...configuration?.features } as Configuration['features'],
   } as Configuration);
   const serve = provider.callback();

@@ -500,7 +500,7 @@ export const badResources: readonly BadResource[] = [
 ];
 
 /**
- * What the reader refuses and the API server drops, unless it is asked to be strict, as kubectl
+ * What the reader refuses and the API server drops, unless it validates strictly, as kubectl
  * does.
  */
 export const droppedResources: readonly BadResource[] = [

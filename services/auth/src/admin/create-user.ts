@@ -31,8 +31,8 @@ interface Contacts {
 const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Creates a user without sending anything. The order of the checks is GoTrue's, which its clients rely
- * on. The password policy does not apply to administrators.
+ * Creates a user without sending anything. The order of the checks is GoTrue's, which its clients
+ * rely on. The password policy does not apply to administrators.
  */
 export async function createUser(
   context: Pick<Context, 'store' | 'settings' | 'random' | 'passwords'>,

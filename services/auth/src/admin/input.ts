@@ -69,7 +69,10 @@ export function readName(member: 'role' | 'aud', text = ''): string {
   return text;
 }
 
-/** @throws AppError `validation_failed` for both a password and a hash, and for a hash that cannot be verified. */
+/**
+ * @throws AppError `validation_failed` for both a password and a hash, and for a hash that cannot
+ *   be verified.
+ */
 export function checkSecret({ password = '', passwordHash = '' }: AdminUserInput): void {
   if (password !== '' && passwordHash !== '')
     throw errors.validation_failed({ message: 'Only a password or a password hash should be provided' });

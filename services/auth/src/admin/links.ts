@@ -126,7 +126,8 @@ async function prepareEmailChange(
     });
   const newEmail = readEmail(link.newEmail);
   if ((await store.users.findByEmail(newEmail, link.aud)) !== undefined) throw errors.email_exists();
-  // The link for the other address belongs to the same change, which one side may have confirmed already.
+  // The link for the other address belongs to the same change, which one side may have confirmed
+  // already.
   if (user.newEmail === newEmail) return { user, kind: link.type, newEmail };
   const options = {
     at: new Date(request.metadata.nowMs),

@@ -87,7 +87,9 @@ function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {
 
 const auditScopes: readonly AuditScope[] = ['author', 'action', 'type'];
 
-/** Newest first. `query` is empty, or a text to search for after `author:`, `action:` or `type:`. */
+/**
+ * Newest first. `query` is empty, or a text to search for after `author:`, `action:` or `type:`.
+ */
 export function listAuditEntries(
   store: Store,
   { query, ...page }: PageRequest & { readonly query: string },

@@ -18,7 +18,8 @@ interface RouteRequest {
 }
 
 /**
- * `routes`: validates a rules file and prints its rules, or those that match the given requests.
+ * `routes`: validates a rules file and prints its rules, or the rules that match the given
+ * requests.
  */
 export const routesCommand: Command = async ({ environmentFiles, args, flags }) => {
   if (args.length % 2 === 1) {

@@ -16,7 +16,8 @@ export interface DevelopmentDatabase {
  * Starts the embedded PostgreSQL with its data in the development folder. Returns undefined if
  * DATABASE_URL is set to another database.
  *
- * @throws Error if PostgreSQL is not installed or does not start, or another server uses the folder.
+ * @throws Error if PostgreSQL is not installed or does not start, or another server uses the
+ *   folder.
  */
 export async function startDevelopmentDatabase(
   settings: { readonly databaseUrl: string; readonly developmentFolder: string },

@@ -33,9 +33,9 @@ interface MailTemplatesOptions {
 }
 
 /**
- * Bodies of mails. Configured templates are fetched at start and cached; while a stale one is used, it is
- * refreshed in the background. A template that is unavailable or invalid is replaced by its last good
- * version, or by the built-in text, and the failure is logged and counted.
+ * Bodies of mails. Configured templates are fetched at start and cached; while a stale one is used,
+ * it is refreshed in the background. A template that is unavailable or invalid is replaced by its
+ * last good version, or by the built-in text, and the failure is logged and counted.
  */
 export class MailTemplates implements LifecycleComponent {
   readonly name = 'mail templates';

@@ -85,14 +85,17 @@ export class Mailer {
   }
 
   /**
-   * Takes as long as `send` and fails when it would, so that response times do not disclose whether an
-   * account exists.
+   * Takes as long as `send` and fails when it would, so that response times do not disclose whether
+   * an account exists.
    */
   sendNothing(): Promise<void> {
     return this.#options.transport.deliverNothing();
   }
 
-  /** Undefined for a template that cannot be rendered with these values, such as a string in a `range`. */
+  /**
+   * Undefined for a template that cannot be rendered with these values, such as a string in a
+   * `range`.
+   */
   #render(template: Template | undefined, kind: MailKind, variables: JsonObject): string | undefined {
     try {
       return template?.render(variables);
@@ -119,7 +122,9 @@ const noTransport: MailTransport = {
   deliverNothing: () => Promise.resolve(),
 };
 
-/** Creates the mailer with SMTP; without SMTP_HOST, with the mailbox of development mode or a no-op. */
+/**
+ * Creates the mailer with SMTP; without SMTP_HOST, with the mailbox of development mode or a no-op.
+ */
 export function createMailer(
   settings: Settings,
   options: { readonly metrics: Metrics; readonly logger: Logger; readonly nowMs: () => number },

@@ -17,11 +17,14 @@ export interface CodeMessage {
 }
 
 export interface SmsGateway {
-  /** Resolves with the gateway's message id once the message is accepted. Rejects on refusal and timeout. */
+  /**
+   * Resolves with the gateway's message id once the message is accepted. Rejects on refusal and
+   * timeout.
+   */
   send(message: CodeMessage): Promise<{ readonly messageId: string }>;
   /**
-   * Only on gateways that generate codes: verifies a code, which is then spent. Rejects when the gateway
-   * fails to answer.
+   * Only on gateways that generate codes: verifies a code, which is then spent. Rejects when the
+   * gateway fails to answer.
    */
   check?(submitted: { readonly to: string; readonly code: string }): Promise<boolean>;
 }

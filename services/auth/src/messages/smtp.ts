@@ -26,7 +26,10 @@ export interface SmtpTransportOptions {
   readonly ca?: string;
 }
 
-/** SMTP with implicit TLS on port 465, otherwise with STARTTLS if offered. Certificates are verified. */
+/**
+ * SMTP with implicit TLS on port 465, otherwise with STARTTLS if offered. Certificates are
+ * verified.
+ */
 export class SmtpTransport implements MailTransport {
   readonly #smtp: Transporter;
   readonly #queue = new WorkQueue({ concurrency, maxWaiting });

@@ -76,7 +76,10 @@ export function twilioAuthorization({ account, token }: { account: string; token
 /** The message will not arrive. */
 const failedStatuses = ['failed', 'undelivered'];
 
-/** Twilio's Programmable Messaging, SMS and WhatsApp. @see https://www.twilio.com/docs/messaging/api/message-resource */
+/**
+ * Twilio's Programmable Messaging, SMS and WhatsApp.
+ * @see https://www.twilio.com/docs/messaging/api/message-resource
+ */
 export const twilioGateway: SmsGatewayModule = {
   requiredSettings: ['smsTwilioAccountSid', 'smsTwilioAuthToken', 'smsTwilioMessageServiceSid'],
   create(settings) {

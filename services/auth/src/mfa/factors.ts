@@ -64,7 +64,10 @@ export async function challengeFactor(
   return { id, type: factor.type, expiresAt: Math.floor(expiresAtMs / 1000) };
 }
 
-/** Removes a factor of the caller and returns it. Sessions that it raised to `aal2` fall back to `aal1`. */
+/**
+ * Removes a factor of the caller and returns it. Sessions that it raised to `aal2` fall back to
+ * `aal1`.
+ */
 export async function unenrollFactor(
   context: Context,
   options: { readonly user: User; readonly session: Session; readonly factorId: string },

@@ -16,7 +16,9 @@ const enrollBody = body({ factor_type: optionalText, friendly_name: optionalText
 const verifyBody = body({ challenge_id: optionalText, code: optionalText });
 const params = Type.Object({ factor_id: Type.String() });
 
-/** `/factors`: second factors of the caller. Not for anonymous users, as recovery needs an email. */
+/**
+ * `/factors`: second factors of the caller. Not for anonymous users, as recovery needs an email.
+ */
 export const addFactorRoutes: AddRoutes = (api, context) => {
   api.post('/factors', { schema: { body: enrollBody } }, async (request, reply) => {
     const caller = await authenticatePermanentUser(request, context);

@@ -119,11 +119,11 @@ export class FactorStore {
   }
 
   /**
-   * Spends the challenge, verifies its factor and raises the session to `aal2` with a new refresh token.
-   * The user's sessions below `aal2` and other unverified TOTP factors are deleted. Returns false when
-   * the challenge or the code has been spent concurrently, or the session has ended. The refresh counter
-   * is that of a session that does not store its tokens: it rises by two, so that no earlier token
-   * counts as the previous one.
+   * Spends the challenge, verifies its factor and raises the session to `aal2` with a new refresh
+   * token. The user's sessions below `aal2` and other unverified TOTP factors are deleted. Returns
+   * false when the challenge or the code has been spent concurrently, or the session has ended. The
+   * refresh counter is that of a session that does not store its tokens: it rises by two, so that
+   * no earlier token counts as the previous one.
    */
   async verify(
     verified: VerifiedChallenge,
@@ -147,7 +147,10 @@ export class FactorStore {
     );
   }
 
-  /** Sessions that the factor raised to `aal2` fall back to `aal1`. Returns false when there is no such factor. */
+  /**
+   * Sessions that the factor raised to `aal2` fall back to `aal1`. Returns false when there is no
+   * such factor.
+   */
   async remove({ id, userId }: FactorKey, { at, audit }: WriteOptions): Promise<boolean> {
     const parameters = [id, userId, at, ...auditParameters(audit)];
     return (await query(this.#sql, removeSql, parameters)).length > 0;
@@ -185,7 +188,8 @@ function address(parameter: string): string {
   return `coalesce(nullif(${parameter}, ''), '0.0.0.0')::inet`;
 }
 
-// GoTrue's schema forbids two factors with the same challenge time: random microseconds keep them apart.
+// GoTrue's schema forbids two factors with the same challenge time: random microseconds keep them
+// apart.
 const challengeSql = `
   with challenge as (
     insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, '')
@@ -232,9 +236,9 @@ const updateSql = `
   ), audit as (${auditInsert(6, 'updated')})
   select id from updated`;
 
-// Concurrent answers wait for the row locks, and all but one then find the code or the challenge spent.
-// The user row is locked first: two sessions would otherwise deadlock on each other's factor and session.
-// Locking the factor fails when it has been deleted concurrently.
+// Concurrent answers wait for the row locks, and all but one then find the code or the challenge
+// spent. The user row is locked first: two sessions would otherwise deadlock on each other's factor
+// and session. Locking the factor fails when it has been deleted concurrently.
 const verifySql = `
   with owner as (${lockOwner('$3')}), factor as (
     select id from mfa_factors where id = $2 and user_id = (select id from owner) for no key update

@@ -31,7 +31,9 @@ export interface OwnUpdateRequest {
   readonly channel?: string | undefined;
 }
 
-/** A change of contact takes effect at once, or when the code sent to the new contact is verified. */
+/**
+ * A change of contact takes effect at once, or when the code sent to the new contact is verified.
+ */
 type ContactChange = 'now' | 'confirmed' | undefined;
 
 /** A validated update. */

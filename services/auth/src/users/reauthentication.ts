@@ -9,7 +9,10 @@ import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 import type { User } from './user.ts';
 
-/** A nonce has six digits and lasts up to a day in a mail, which is too short to be guessed at this rate. */
+/**
+ * A nonce has six digits and lasts up to a day in a mail, which is too short to be guessed at this
+ * rate.
+ */
 const attemptQuota = bucketQuota(10, 10 * 60_000);
 
 /**

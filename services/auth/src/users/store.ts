@@ -73,7 +73,10 @@ export class UserStore {
     return (row as { readonly taken: 'email' | 'phone' | 'id' } | undefined)?.taken;
   }
 
-  /** Returns false when another user has the email, phone or identity, also one inserted concurrently. */
+  /**
+   * Returns false when another user has the email, phone or identity, also one inserted
+   * concurrently.
+   */
   async insert(user: NewUser, audit: AuditEntry): Promise<boolean> {
     const rows = await query(this.#sql, insertSql, [
       user.id,
@@ -127,7 +130,9 @@ export class UserStore {
     }
   }
 
-  /** Deletes a user and everything that belongs to them. Returns false when there is no such user. */
+  /**
+   * Deletes a user and everything that belongs to them. Returns false when there is no such user.
+   */
   async delete(id: string, audit: AuditEntry): Promise<boolean> {
     const rows = await query(this.#sql, deleteSql, [id, ...auditParameters(audit)]);
     this.#onChange?.(id);
@@ -135,8 +140,8 @@ export class UserStore {
   }
 
   /**
-   * Keeps the row for references only: contacts and identities are hashed; metadata, sessions, factors
-   * and tokens are deleted. Returns false when there is no such user.
+   * Keeps the row for references only: contacts and identities are hashed; metadata, sessions,
+   * factors and tokens are deleted. Returns false when there is no such user.
    */
   async softDelete(
     id: string,
@@ -152,13 +157,17 @@ export class UserStore {
     await query(this.#sql, discardUnconfirmedSql, [id]);
   }
 
-  /** Counts one of the two addresses that confirm an email change. Returns how many have confirmed. */
+  /**
+   * Counts one of the two addresses that confirm an email change. Returns how many have confirmed.
+   */
   async countEmailConfirmation(id: string, at: Date): Promise<number> {
     const [row] = await query(this.#sql, countEmailConfirmationSql, [id, at]);
     return Number(row?.confirmed ?? 0);
   }
 
-  /** No-op unless the stored hash is still `from`: a stale rehash must not undo a password change. */
+  /**
+   * No-op unless the stored hash is still `from`: a stale rehash must not undo a password change.
+   */
   async rehashPassword(
     id: string,
     { from, to }: { readonly from: string; readonly to: string },

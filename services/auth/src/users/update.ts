@@ -82,8 +82,8 @@ interface OwnUpdateInput extends OwnUpdateRequest {
 }
 
 /**
- * Changes the calling user. A new email or phone is confirmed first unless confirmation is off. Codes
- * are sent before anything is written, so the user stays as they are when sending fails.
+ * Changes the calling user. A new email or phone is confirmed first unless confirmation is off.
+ * Codes are sent before anything is written, so the user stays as they are when sending fails.
  */
 export async function updateOwnUser(
   context: Context,

@@ -74,8 +74,9 @@ function time(key: string, value: Date | undefined): Readonly<Record<string, Jso
 type MetadataKind = 'user_metadata' | 'app_metadata';
 
 /**
- * Maximum size of metadata as JSON. Access tokens carry both kinds: with these limits a token has at
- * most 10 KiB and fits, with other headers, into the 16 KiB that Node.js servers accept (Envoy: 60 KiB).
+ * Maximum size of metadata as JSON. Access tokens carry both kinds: with these limits a token has
+ * at most 10 KiB and fits, with other headers, into the 16 KiB that Node.js servers accept (Envoy:
+ * 60 KiB).
  */
 export const maxMetadataBytes: Readonly<Record<MetadataKind, number>> = {
   user_metadata: 4096,
@@ -93,8 +94,8 @@ export function mergeMetadata(before: JsonObject, changes: JsonObject): JsonObje
 }
 
 /**
- * Describes why changed metadata would be too large, or returns undefined. Metadata that already exceed
- * the limit (imported, for example) may shrink in steps.
+ * Describes why changed metadata would be too large, or returns undefined. Metadata that already
+ * exceed the limit (imported, for example) may shrink in steps.
  */
 export function metadataSizeProblem(
   kind: MetadataKind,

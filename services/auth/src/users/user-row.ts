@@ -142,7 +142,8 @@ function toDate(text: string | null): Date | undefined {
 /**
  * Part of a statement that deletes rows (sessions, factors, tokens) of the user whose id is
  * `parameter`. The other parts read the id from it, so they start once the user row is locked:
- * otherwise two such statements could deadlock. Sign-ins and refreshes delete nothing and do not wait.
+ * otherwise two such statements could deadlock. Sign-ins and refreshes delete nothing and do not
+ * wait.
  */
 export function lockOwner(parameter: `$${number}`): string {
   return `select id from users where id = ${parameter} for no key update`;

@@ -246,7 +246,7 @@ t.test('the number of entries is limited', async (t) => {
   t.ok(entries > 0 && entries <= 100, `${entries} entries`);
 });
 
-/** States over a store that answers how often it was asked, or as the test says. */
+/** A cache over a store that counts its queries or responds as the test defines. */
 function makeStates(options: {
   readonly maxStalenessMs: number;
   readonly capacity?: number;

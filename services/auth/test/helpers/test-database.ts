@@ -6,7 +6,9 @@ import { migrate } from '../../src/db/migrate.ts';
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;
 
-/** A migrated database, which is dropped when the test ends. The server is started once per file. */
+/**
+ * A migrated database, which is dropped when the test ends. The server is started once per file.
+ */
 export async function testDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
   server ??= startServer();
   const database = await (await server).createDatabaseFrom('auth', async (databaseUrl) => {

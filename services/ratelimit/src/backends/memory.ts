@@ -108,9 +108,9 @@ type Generation = KeyQueue[];
 /**
  * At most `maxCounters` counters.
  *
- * Expired counters are evicted first, then those that expire soonest, because their loss is over
- * soonest. Of those that expire together, the smallest are evicted, oldest first: a flood of new
- * keys, all small, evicts itself and spares the counters that are close to a limit.
+ * Expired counters are evicted first, then the counters that expire soonest, because their loss is
+ * over soonest. Of counters that expire together, the smallest are evicted, oldest first: a flood
+ * of new keys, all small, evicts itself and spares the counters that are close to a limit.
  */
 class CounterStore {
   readonly #maxCounters: number;

@@ -71,7 +71,7 @@ export const counterSettings = {
     group: cacheGroup,
     default: 1_000_000,
     min: 1,
-    doc: 'Maximum number of counters in the memory backend (about 250 bytes each). When full, those that expire soonest are evicted.',
+    doc: 'Maximum number of counters in the memory backend (about 250 bytes each). When full, counters that expire soonest are evicted.',
   }),
   cacheKeyPrefix: text({
     env: 'CACHE_KEY_PREFIX',

@@ -17,7 +17,7 @@ t.test('a counter expires with its window', async (t) => {
   now = 1_040;
   t.same(await backend.read([hitOf('a')]), [0]);
   t.same(await backend.add([hitOf('b')]), [1]);
-  t.equal(backend.size, 1, 'the old counter made room');
+  t.equal(backend.size, 1, 'the old counter was evicted');
   t.equal(backend.evicted, 0);
 });
 
@@ -58,7 +58,7 @@ t.test('expired counters of a large window are removed gradually and never read'
   const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
   await backend.add(Array.from({ length: 5_000 }, (_, i) => hitOf(`old-${i}`, 7)));
   now = 1_040;
-  t.same(await backend.add([hitOf('old-4999')]), [1], 'the same name starts anew');
+  t.same(await backend.add([hitOf('old-4999')]), [1], 'the same name starts at 0');
   t.ok(backend.size > 4_900, 'one hit removes only a few');
   for (let i = 0; i < 2_000; i += 1) {
     await backend.add([hitOf('new')]);

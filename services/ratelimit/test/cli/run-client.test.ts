@@ -98,9 +98,9 @@ t.test('the client supports TLS with a client certificate', async (t) => {
     own.keyFile,
   );
   t.strictSame([welcome.exitCode, welcome.errors], [0, '']);
-  const stranger = await client(...flags, ...tls, '-timeout', '2s');
-  t.equal(stranger.exitCode, 1);
-  t.match(stranger.errors, `the call to localhost:${ports.grpc} failed: `);
+  const untrusted = await client(...flags, ...tls, '-timeout', '2s');
+  t.equal(untrusted.exitCode, 1);
+  t.match(untrusted.errors, `the call to localhost:${ports.grpc} failed: `);
 });
 
 t.test('a PEM file that cannot be read is named', async (t) => {

@@ -102,7 +102,7 @@ t.test('a renewed certificate is used for new connections, an invalid pair is no
 
 t.test('mutual TLS: clients need a certificate of the authority', async (t) => {
   const certificates = certificatesFor(t);
-  const stranger = certificatesFor(t);
+  const otherCa = certificatesFor(t);
   const { ports, stats } = await startApp(t, {
     env: { ...tlsEnv(certificates), GRPC_CLIENT_TLS_CACERT: certificates.ca.certFile },
   });
@@ -115,7 +115,7 @@ t.test('mutual TLS: clients need a certificate of the authority', async (t) => {
   const address = `localhost:${ports.grpc}`;
   t.equal(await connect(t, address, channel(certificates, certificates.client)).check(''), Serving.SERVING);
   await t.rejects(connect(t, address, channel(certificates)).check(''), { code: status.UNAVAILABLE });
-  await t.rejects(connect(t, address, channel(certificates, stranger.client)).check(''), {
+  await t.rejects(connect(t, address, channel(certificates, otherCa.client)).check(''), {
     code: status.UNAVAILABLE,
   });
   t.match(metrics(), /^tollgate_tls_handshake_failures_total\{listener="grpc"\} [1-9]/m);

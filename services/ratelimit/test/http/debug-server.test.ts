@@ -108,7 +108,7 @@ t.test('/explain without a query shows its usage with an example that matches a 
   const { status, text: usage } = await ask('/explain');
   t.equal(status, 200);
   const [, url = ''] = /curl '(http[^']+\?[^']+)'/.exec(usage) ?? [];
-  t.ok(url.startsWith(base), 'the command asks the server that was asked');
+  t.ok(url.startsWith(base), 'the command has the address of this server');
   t.match(await (await fetch(url)).text(), 'limited to 5 per minute');
 });
 

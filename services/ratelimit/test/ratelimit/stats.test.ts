@@ -13,7 +13,7 @@ t.test('an unchanged rule keeps its series across a reload', async (t) => {
     root === undefined ? [] : findLimits(root, [{ entries: [{ key: 'k', value: '' }], limit: undefined }]);
   if (limit?.kind !== 'limited') throw new Error('the rules of the test limit k');
 
-  // With no room for series of the past, those are dropped as soon as they are idle.
+  // Without a reserve for old series, they are dropped as soon as they are idle.
   const registry = new StatsRegistry({ maxDynamicRules: 0, idleMs: 0 });
   const stats = new DecisionStats(registry);
   const counters = stats.getRule('d', limit);

@@ -244,9 +244,9 @@ t.test('a failing load handler does not prevent the next load', async (t) => {
   let handled = 0;
   const fail = (): void => {
     handled += 1;
-    throw new Error('no room');
+    throw new Error('out of memory');
   };
-  await t.rejects(source.start(fail), { message: 'no room' });
+  await t.rejects(source.start(fail), { message: 'out of memory' });
   folder.write('config/a.yaml', rulesText('a', 2));
   await awaitUntil(() => handled === 2, { what: 'a second attempt' });
   t.equal(handled, 2);

@@ -157,7 +157,7 @@ t.test('rules that were removed by reloads do not accumulate', async (t) => {
   t.strictSame([...registry.rules()], [kept]);
 });
 
-t.test('released rules leave the room of dynamic ones alone', async (t) => {
+t.test('released rules do not reduce the bound of dynamic ones', async (t) => {
   const registry = new StatsRegistry({ maxDynamicRules: 2 });
   for (let i = 0; i < 5; i++) registry.rule('domain', [`old_${i}`]);
   registry.releaseRules();

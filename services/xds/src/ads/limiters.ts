@@ -97,7 +97,7 @@ export class LimiterRegistry {
     return this.#limiters.values();
   }
 
-  /** Without those that connected a moment ago and have not answered. */
+  /** Excludes limiters that have just connected and not responded yet. */
   settled(): readonly Limiter[] {
     return [...this.#limiters.values()].filter(({ id }) => !this.#unanswered.has(id));
   }

@@ -19,7 +19,7 @@ and then, in another terminal:
   -help
         Print this.
 
-http://localhost:8090/ shows what is served and to whom. tollgate-xds-check checks manifests without serving them.
+http://localhost:8090/ shows the limits and the connected limiters. tollgate-xds-check checks manifests without serving them.
 `;
 
 /** Handles command line arguments; undefined when there are none and the service should start. */

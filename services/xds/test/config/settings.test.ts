@@ -50,7 +50,7 @@ t.test('Lease times that allow two holders are refused', async (t) => {
   t.strictSame(getProblems({ ...env, XDS_LEASE_DURATION: '11s', XDS_LEASE_RETRY_PERIOD: '9s' }), []);
 });
 
-t.test('default ports are those that limiters and probes expect', async (t) => {
+t.test('default ports are the ports that limiters and probes expect', async (t) => {
   t.match(parseEnv({ XDS_FOLDER: '/m' }), {
     grpcPort: 18_000,
     adminPort: 8090,

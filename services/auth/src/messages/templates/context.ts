@@ -90,7 +90,10 @@ export const valueStates: Readonly<Record<AttributeKind, State>> = {
   metaContent: 'metaContent',
 };
 
-/** Context of an action at this position: after `=` its value is an attribute value, in a tag a name. */
+/**
+ * Context of an action at this position: after `=` its value is an attribute value, in a tag a
+ * name.
+ */
 export function toValueContext(context: EscapeContext): EscapeContext {
   switch (context.state) {
     case 'tag':
@@ -109,7 +112,9 @@ export function toValueContext(context: EscapeContext): EscapeContext {
   }
 }
 
-/** Attribute names by the kind of their values. `unsafe` attributes change the meaning of others. */
+/**
+ * Attribute names by the kind of their values. `unsafe` attributes change the meaning of others.
+ */
 const names = {
   url: 'action archive background cite classid codebase data formaction href icon longdesc manifest poster profile src usemap xmlns',
   srcset: 'srcset',

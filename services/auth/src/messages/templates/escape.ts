@@ -213,8 +213,8 @@ class HtmlEscaper {
 }
 
 /**
- * Whether the escapers of the first iteration are correct for a later one. The filter for the start of
- * a URL is correct everywhere in it.
+ * Whether the escapers of the first iteration are correct for a later one. The filter for the start
+ * of a URL is correct everywhere in it.
  */
 function covers(first: readonly EscapedNode[], later: readonly EscapedNode[]): boolean {
   return (

@@ -220,7 +220,9 @@ function exponential(value: number, fraction?: number): string {
   return value.toExponential(fraction).replace(/e([+-])(\d)$/, 'e$10$2');
 }
 
-/** `%g`: shortest exact digits, or `precision` digits; with an exponent for large and small numbers. */
+/**
+ * `%g`: shortest exact digits, or `precision` digits; with an exponent for large and small numbers.
+ */
 function general(value: number, precision: number | undefined): string {
   const wanted = precision === undefined ? undefined : Math.min(Math.max(precision, 1), 100);
   const [mantissa = '', exponentText = '0'] = (

@@ -214,7 +214,9 @@ const escapes: Readonly<Record<string, string>> = {
 const escapeSequence =
   /\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3})|([abfnrtv\\'"]))|\\[\s\S]?/g;
 
-/** Decodes the escapes of a Go literal. Rejects bytes above 0x7f, which may not form valid UTF-8. */
+/**
+ * Decodes the escapes of a Go literal. Rejects bytes above 0x7f, which may not form valid UTF-8.
+ */
 function unquote(text: string, quote: string, line: number): string {
   return text.replaceAll(escapeSequence, (all, ...groups: (string | undefined)[]) => {
     const [byte, short, long, octal, letter] = groups;

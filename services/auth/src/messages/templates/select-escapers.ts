@@ -79,7 +79,9 @@ function checkPredefinedEscapers({ commands }: Pipeline, { state, delimiter }: E
   }
 }
 
-/** Replaces an escaper by the equivalent function of the template, so that nothing is escaped twice. */
+/**
+ * Replaces an escaper by the equivalent function of the template, so that nothing is escaped twice.
+ */
 function mergeEscapers(
   commands: readonly Command[],
   escapers: readonly EscaperName[],

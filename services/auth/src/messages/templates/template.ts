@@ -30,8 +30,8 @@ const maxIterations = 10_000;
 const maxCalls = 100;
 
 /**
- * Parses a template of Go's html/template, which GoTrue uses. Values are escaped for text, attributes,
- * URLs, scripts and styles. Missing values are empty, also in plain text.
+ * Parses a template of Go's html/template, which GoTrue uses. Values are escaped for text,
+ * attributes, URLs, scripts and styles. Missing values are empty, also in plain text.
  *
  * @throws TemplateError
  */

@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '../../users/user-json.ts';
 
 /**
- * A value in a template: JSON (numbers are float64 in Go), bigint for int, undefined for a missing map
- * key, null for nil.
+ * A value in a template: JSON (numbers are float64 in Go), bigint for int, undefined for a missing
+ * map key, null for nil.
  */
 export type Value = Json | bigint | undefined;
 

@@ -1,4 +1,5 @@
-// testdata/go-templates.json has templates and their output in Go. Run new cases through html/template.
+// testdata/go-templates.json has templates and their output in Go. Run new cases through
+// html/template.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { TemplateError } from '../../../src/messages/templates/syntax.ts';

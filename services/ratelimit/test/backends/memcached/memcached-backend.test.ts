@@ -187,7 +187,7 @@ t.test('an unreachable server fails open, is logged once, and counts again once 
   await awaitUntil(
     () => told('memcached reachable again').length === 1 && gaugeOf(stats, 'unreachable_servers') === 0,
     {
-      what: 'the return to be told',
+      what: 'a log entry for the recovery',
     },
   );
   t.equal(lost().length, 1, 'once for each outage');

@@ -77,7 +77,7 @@ t.test('servers follow the SRV record; when resolving fails they are kept', asyn
 
   dns.answer = undefined;
   await awaitUntil(() => says(logLines, /could not resolve the memcached servers again/), {
-    what: 'the failure to be told',
+    what: 'a log entry for the failure',
   });
   t.same(await backend.add([hitOf('key-0')]), [2]);
   t.equal(uncounted(), 0);
@@ -117,7 +117,7 @@ t.test('TLS: chain and host name are verified, and the client certificate is sen
   );
   t.equal(await counts(misnamed, trusting), false, 'another name');
   t.equal(await counts(misnamed, { ...trusting, MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true' }), true);
-  t.equal(await counts(named, { MCACHE_TLS: 'true', ...own }), false, 'an authority nobody knows');
+  t.equal(await counts(named, { MCACHE_TLS: 'true', ...own }), false, 'an unknown CA');
   const skipping = { MCACHE_TLS: 'true', MCACHE_TLS_SKIP_HOSTNAME_VERIFICATION: 'true', ...own };
   t.equal(await counts(named, skipping), false, 'the chain is verified all the same');
   t.equal(await counts(first, trusting), false, 'a server without TLS');

@@ -37,7 +37,7 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
       await nextTick();
     }
   }
-  t.equal(asked(), 1, 'one connection was asked for, however many ticks went by');
+  t.equal(asked(), 1, 'one connection was requested over many ticks');
   await t.rejects(batcher.add([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
   await t.rejects(batcher.read([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
   giveUp();

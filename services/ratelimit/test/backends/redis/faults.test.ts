@@ -28,7 +28,7 @@ async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void
 }
 
 /**
- * What a counter that nobody has counted on comes to; another one with each attempt, for one that
+ * The count of an unused counter; another one with each attempt, for one that
  * failed may have counted.
  */
 async function firstCount(backend: CounterBackend): Promise<number | undefined> {
@@ -152,7 +152,7 @@ t.test(
     t.notOk(counted.includes(true));
     await admin.call('CLIENT', 'UNPAUSE');
     await countsAgain(backend);
-    t.equal(await firstCount(backend), 1, 'a late reply is nobody else’s');
+    t.equal(await firstCount(backend), 1, 'a late reply is not assigned to another request');
   },
 );
 

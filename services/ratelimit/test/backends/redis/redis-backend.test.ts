@@ -148,8 +148,8 @@ t.test('with all connections busy, `wait` waits and `create` opens one more', as
 });
 
 t.test('a start without a server times out', async (t) => {
-  const nobody = instance('127.0.0.1:1');
-  const backend = new RedisBackend({ main: nobody, startTimeoutMs: 50 });
+  const unreachable = instance('127.0.0.1:1');
+  const backend = new RedisBackend({ main: unreachable, startTimeoutMs: 50 });
   t.teardown(() => backend.close());
   await t.rejects(backend.start(), { message: /KVSTORE_STARTUP_MAX_ELAPSED_TIME/ });
 });

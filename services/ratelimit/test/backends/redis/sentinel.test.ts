@@ -322,7 +322,7 @@ t.test('while no sentinel answers, the last primary is used, which is logged onc
   await instance.start();
   one.reply = 'hang up';
   const asked = other.accepted();
-  await awaitUntil(() => other.accepted() > asked, { what: 'the other to be asked', ...patience });
+  await awaitUntil(() => other.accepted() > asked, { what: 'a query to the other sentinel', ...patience });
   t.same(told, [`primary ${first.address}`], 'one is enough');
   other.reply = 'hang up';
   const attempts = one.accepted() + 10;

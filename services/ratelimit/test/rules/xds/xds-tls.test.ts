@@ -37,11 +37,11 @@ t.test('TLS: the authority and the name of the server are verified', async (t) =
   const { url } = await startTlsServer(t, certificates);
   await followServer(t, url, { tls: tlsOf(certificates) }).inForce('a', 1);
 
-  const stranger = followServer(t, url, { tls: tlsOf(certificatesFor(t)) });
-  t.match(await stranger.logged(/server unreachable/), { reason: /certificate/ });
+  const untrusted = followServer(t, url, { tls: tlsOf(certificatesFor(t)) });
+  t.match(await untrusted.logged(/server unreachable/), { reason: /certificate/ });
   const plain = followServer(t, url);
   await plain.logged(/server unreachable/);
-  t.same([...stranger.loads, ...plain.loads], []);
+  t.same([...untrusted.loads, ...plain.loads], []);
 });
 
 t.test('SERVER_TLS_SAN: the certificate must have this name instead of the host', async (t) => {

@@ -11,7 +11,7 @@ type Reply = (words: readonly string[], socket: Socket) => string;
 /** A node that does as it likes. It knows of one owner of all slots, itself at first. */
 interface OddNode {
   readonly address: string;
-  /** Received commands, except those that every node gets. */
+  /** Received commands, without those common to every node. */
   readonly asked: string[];
   owner: string;
   reply: Reply;

@@ -5,12 +5,12 @@ import { measure } from 'mitata';
 import * as openid from 'openid-client';
 
 /** Throws when the result is not what it has to be. */
-interface Contestant {
+interface Candidate {
   readonly name: string;
   run(): Promise<void>;
 }
 
-/** Printed by the process of one contestant. */
+/** Printed by the process of one candidate. */
 export interface Measurement {
   readonly name: string;
   readonly callsPerSecond: number;
@@ -19,7 +19,7 @@ export interface Measurement {
 }
 
 /** An authorized request with its body read: by `fetch` alone, and in each way of ours. */
-function requestContestants(origin: string, send: Fetch = fetch): Contestant[] {
+function requestCandidates(origin: string, send: Fetch = fetch): Candidate[] {
   const url = `${origin}/resource`;
   const client = new Client({ clientId: 'bench', clientSecret: 'secret', site: origin, fetch: send });
   const token = AccessToken.fromHash(client, {
@@ -59,11 +59,11 @@ const clientSecret = 'a-secret-of-usual-length';
 const scope = 'read write';
 
 /** A client credentials token: by `fetch` alone, and by each library. */
-function tokenContestants(origin: string): Contestant[] {
+function tokenCandidates(origin: string): Candidate[] {
   return [bareFetch(origin), ours(origin), openidClient(origin), simpleOauth2(origin)];
 }
 
-function bareFetch(origin: string): Contestant {
+function bareFetch(origin: string): Candidate {
   const authorization = `Basic ${btoa(`${clientId}:${clientSecret}`)}`;
   return {
     name: 'fetch',
@@ -80,7 +80,7 @@ function bareFetch(origin: string): Contestant {
   };
 }
 
-function ours(origin: string): Contestant {
+function ours(origin: string): Candidate {
   const client = new Client({ clientId, clientSecret, site: origin });
   return {
     name: '@tollgate/oauth2-client',
@@ -88,7 +88,7 @@ function ours(origin: string): Contestant {
   };
 }
 
-function openidClient(origin: string): Contestant {
+function openidClient(origin: string): Candidate {
   const config = new openid.Configuration(
     { issuer: origin, token_endpoint: `${origin}/oauth/token` },
     clientId,
@@ -102,7 +102,7 @@ function openidClient(origin: string): Contestant {
   };
 }
 
-function simpleOauth2(origin: string): Contestant {
+function simpleOauth2(origin: string): Candidate {
   // The package has no types: SimpleOauth2 above is what its documentation says.
   const { ClientCredentials } = createRequire(import.meta.url)('simple-oauth2') as SimpleOauth2;
   const client = new ClientCredentials({
@@ -120,13 +120,13 @@ function demandToken(token: unknown) {
 }
 
 /** Bare `fetch` comes first: the others are compared with it. */
-export const contestantLists = {
-  tokens: tokenContestants,
-  requests: (origin: string) => requestContestants(origin),
-  requestsWithoutNetwork: (origin: string) => requestContestants(origin, answerAtOnce),
-} as const satisfies Record<string, (origin: string) => readonly Contestant[]>;
+export const candidateLists = {
+  tokens: tokenCandidates,
+  requests: (origin: string) => requestCandidates(origin),
+  requestsWithoutNetwork: (origin: string) => requestCandidates(origin, answerAtOnce),
+} as const satisfies Record<string, (origin: string) => readonly Candidate[]>;
 
-export type ContestantList = keyof typeof contestantLists;
+export type CandidateList = keyof typeof candidateLists;
 
 function answerAtOnce(): Promise<Response> {
   return Promise.resolve(
@@ -134,9 +134,9 @@ function answerAtOnce(): Promise<Response> {
   );
 }
 
-/** Runs one contestant alone in this process, as a library is in an application. */
-async function measureContestant(
-  { name, run }: Contestant,
+/** Runs one candidate alone in this process, as a library is in an application. */
+async function measureCandidate(
+  { name, run }: Candidate,
   { concurrency, ms }: { readonly concurrency: number; readonly ms: number },
 ): Promise<Measurement> {
   let calls = 0;
@@ -154,13 +154,13 @@ async function measureContestant(
   return { name, callsPerSecond: calls / seconds, cpuMicros: (user + system) / calls };
 }
 
-// node contestants.ts <list> <index> <origin of the server> <calls in flight> <milliseconds>
+// node candidates.ts <list> <index> <origin of the server> <calls in flight> <milliseconds>
 if (import.meta.main) {
   // The arguments come from client.ts.
-  const [list, index, origin = '', concurrency, ms] = process.argv.slice(2) as [ContestantList, ...string[]];
-  const contestant = contestantLists[list](origin)[Number(index)];
-  if (contestant === undefined) throw new Error(`${list} has no contestant ${index}`);
+  const [list, index, origin = '', concurrency, ms] = process.argv.slice(2) as [CandidateList, ...string[]];
+  const candidate = candidateLists[list](origin)[Number(index)];
+  if (candidate === undefined) throw new Error(`${list} has no candidate ${index}`);
   const options = { concurrency: Number(concurrency), ms: Number(ms) };
-  process.stdout.write(JSON.stringify(await measureContestant(contestant, options)));
+  process.stdout.write(JSON.stringify(await measureCandidate(candidate, options)));
   process.exit();
 }
