@@ -65,7 +65,7 @@ async function renderCases() {
 
 const xdsAccount = 'system:serviceaccount:default:tg-xds';
 
-/** The management server has exactly the rights that it needs. */
+/** The xDS server has exactly the rights that it needs. */
 async function theRightsOfTheManagementServer(t: Test, kube: KubeApiserver): Promise<void> {
   const may = (verb: string, resource: string, namespace: string) =>
     mayDo(kube, xdsAccount, [verb, resource, `--namespace=${namespace}`]);

@@ -9,7 +9,7 @@ export type DemoArguments =
 
 export const usage = `make demo [ARGS="<flags>"], or: node hack/demo/main.ts [<flags>]
 
-Starts the whole platform on this machine: the auth server with a PostgreSQL of its own, the management server over a
+Starts the whole platform on this machine: the auth server with a PostgreSQL of its own, the xDS server over a
 folder of RateLimitConfig manifests, the rate limit service that follows it, an application, and a real Envoy in front.
 Then it does what a user would, shows in a table what came of it, and stays up to be played with until Ctrl-C.
 

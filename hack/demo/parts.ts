@@ -10,7 +10,7 @@ export interface PartContext {
   readonly ports: Ports;
   readonly folder: string;
   readonly nodePath: string;
-  /** Where the management server finds the RateLimitConfigs. */
+  /** Where the xDS server finds the RateLimitConfigs. */
   readonly rules: RuleStore;
   /** The rules of routes: who may do what. */
   readonly accessFile: string;
@@ -174,7 +174,7 @@ function versionIn(serverInfo: string): string {
 
 const limiterEntryFile = resolve(import.meta.dirname, '../../services/ratelimit/src/main.ts');
 
-/** services/ratelimit with counters in memory, and its rules from the management server. */
+/** services/ratelimit with counters in memory, and its rules from the xDS server. */
 export const limiter: Part = {
   name: 'the rate limit service',
   hint: 'Its last lines are above. They name the setting, port or server where one is at fault.',
@@ -242,7 +242,7 @@ const xdsEntryFile = resolve(import.meta.dirname, '../../services/xds/src/main.t
 
 /** services/xds over the manifests of the demo. */
 export const xds: Part = {
-  name: 'the management server',
+  name: 'the xDS server',
   hint: 'Its last lines are above. They name the setting, port or manifest where one is at fault.',
   async start({ ports, rules, nodePath, signal }) {
     const server = await startService({

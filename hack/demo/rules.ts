@@ -24,7 +24,7 @@ export interface RuleStore {
   getLocation(file: string): string;
   /** The message after an edit. */
   readonly edited: string;
-  /** The environment in which the management server finds them. */
+  /** The environment in which the xDS server finds them. */
   readonly xdsEnvironment: Readonly<Record<string, string>>;
   /** Writes all manifests of hack/demo/config/limits, and overwrites edits. */
   write(): Promise<void>;
@@ -209,7 +209,7 @@ async function isUnused(client: ApiClient): Promise<boolean> {
 
 /**
  * What programs that fetch credentials for a kubeconfig may need: all but the variables that would
- * configure the management server itself.
+ * configure the xDS server itself.
  */
 function forCredentials(environment: Environment): Record<string, string> {
   const settings = Object.values(settingsSpec).flatMap(({ env, aliases }) => [env, ...aliases]);

@@ -24,13 +24,13 @@ t.test('counters survive a crash of Envoy during requests', async (t) => {
   t.equal(limiter.logs(), '', 'a client that is gone is nothing to report');
 });
 
-t.test('limits survive an outage of the management server, and edits are enforced after it', async (t) => {
+t.test('limits survive an outage of the xDS server, and edits are enforced after it', async (t) => {
   const { xds, limiter, edge } = await startPlatform(t);
   t.same(await statuses(edge.url('ingress'), 'a', 4), [200, 200, 200, 429]);
 
   await xds.kill();
   t.same(await statuses(edge.url('ingress'), 'b', 4), [200, 200, 200, 429]);
-  // A limiter that restarts without a management server has no limits and does not serve; this
+  // A limiter that restarts without an xDS server has no limits and does not serve; this
   // one has.
   xds.allow(5);
   t.same(await statuses(edge.url('ingress'), 'c', 4), [200, 200, 200, 429]);

@@ -103,7 +103,7 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     await enforced(limiter, 'lasting', 'user', 11, 40_000);
   });
 
-  await t.test('limits survive an outage of the management server, and follow it afterwards', async (t) => {
+  await t.test('limits survive an outage of the xDS server, and follow it afterwards', async (t) => {
     await xds.kill();
     await kube.apply(manifest({ name: 'lasting', domain: 'lasting', limits: { user: 12 } }));
     t.equal((await limiter.decide('lasting', { user: 'a' })).requestsPerUnit, 11);

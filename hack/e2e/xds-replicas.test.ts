@@ -13,7 +13,7 @@ const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml')
 // An API server and several services are started, on a machine that may have other work.
 t.setTimeout(240_000);
 
-kubeSuite(t, 'two replicas of the management server, with a limiter each', async (t, kube) => {
+kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
   const leader = await startReplica(t, kube, 'replica-1');
   await awaitUntil(async () => (await kube.kubectl(['get', 'lease', 'tollgate-xds'])).code === 0, {

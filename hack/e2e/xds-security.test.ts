@@ -11,7 +11,7 @@ import { startLimiter, startXds } from './support/processes.ts';
 // An API server and several services are started, on a machine that may have other work.
 t.setTimeout(240_000);
 
-t.test('limiter and management server know each other by certificate and token', async (t) => {
+t.test('limiter and xDS server know each other by certificate and token', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const folder = makeTextFolder(t);
@@ -80,7 +80,7 @@ t.test('limiter and management server know each other by certificate and token',
   }
 });
 
-kubeSuite(t, 'limiters use the certificates that the management server keeps in Secrets', async (t, kube) => {
+kubeSuite(t, 'limiters use the certificates that the xDS server keeps in Secrets', async (t, kube) => {
   await kube.apply(await readFile(resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml'), 'utf8'));
   await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
   const xds = await startXds({

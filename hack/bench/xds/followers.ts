@@ -79,7 +79,7 @@ function follow({ address, nodeId, onResponse, onEnd }: FollowOptions): void {
     onResponse(version, response);
   });
   call.on('error', onEnd);
-  call.on('end', () => onEnd(new Error('the management server ended a stream')));
+  call.on('end', () => onEnd(new Error('the xDS server ended a stream')));
   send({ node: { id: nodeId } });
 }
 

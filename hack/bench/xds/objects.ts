@@ -67,7 +67,7 @@ export function createLimits(): { readonly initial: number; next(): number } {
   };
 }
 
-/** Objects that a management server reads and the bench edits. */
+/** Objects that an xDS server reads and the bench edits. */
 export interface ObjectSource {
   /** As the tables call it. */
   readonly label: string;

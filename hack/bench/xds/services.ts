@@ -83,7 +83,7 @@ export function startXdsLimiter(
     CONFIG_TYPE: 'GRPC_XDS_SOTW',
     CONFIG_GRPC_XDS_SERVER_URL: xdsAddress,
     CONFIG_GRPC_XDS_NODE_ID: nodeId,
-    // Limiters that start before their management server must not add their backoff to what is
+    // Limiters that start before their xDS server must not add their backoff to what is
     // measured.
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '50ms',
     XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '50ms',

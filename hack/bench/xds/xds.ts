@@ -65,7 +65,7 @@ export async function benchXds({ quick, nodeFlags, progress }: BenchOptions): Pr
   const manyObjects = await manyObjectsTable([folder, kube], sizes, nodeFlags);
   return {
     page: 'benchmarks-xds.md',
-    title: 'Benchmarks of the management server',
+    title: 'Benchmarks of the xDS server',
     intro:
       'Written by `make bench-xds ARGS=--write` (hack/bench); do not edit by hand. All settings are the defaults (limiters receive an edit 5 ms after its\nfirst event), except for the backoff of limiters that connect.',
     sharedBy: 'etcd, kube-apiserver, services/xds, the limiters and the clients',

@@ -64,7 +64,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
     t.match(await kubectl(kube, 'get', 'crd', '-o', 'name'), /ratelimitconfigs\.ratelimit\.tollgate\.dev/);
   });
 
-  await t.test('give the management server variables for credentials, and no settings', async (t) => {
+  await t.test('give the xDS server variables for credentials, and no settings', async (t) => {
     const rules = await clusterRules({
       KUBECONFIG: kube.kubeconfigFile,
       PATH: '/bin',

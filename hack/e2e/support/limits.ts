@@ -113,7 +113,7 @@ export interface NackingClient {
 const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
 const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
 
-/** Connects to a management server and rejects all of its responses. */
+/** Connects to an xDS server and rejects all of its responses. */
 export function connectNackingClient(address: string, nodeId: string, message: string): NackingClient {
   const client = new Client(address, credentials.createInsecure());
   let received = 0;

@@ -161,7 +161,7 @@ export async function startAuth(
   };
 }
 
-/** A rate limit service that a test started; it follows a management server. */
+/** A rate limit service that a test started; it follows an xDS server. */
 export interface LimiterProcess extends RestartableProcess {
   /** `host:port` of its gRPC server. */
   readonly address: string;
@@ -276,7 +276,7 @@ export async function startRedisLimiter(
     BACKEND_TYPE: 'redis',
     KVSTORE_SOCKET_TYPE: 'tcp',
     KVSTORE_URL: redis.address,
-    // A management server that is away is looked for often.
+    // An xDS server that is away is looked for often.
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
     XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
     XDS_CLIENT_BACKOFF_MAX_INTERVAL: '500ms',
@@ -305,14 +305,14 @@ export async function silence({ host, port }: Redis, durationMs: number): Promis
   if (answer !== '+OK\r\n') throw new Error(`Redis answered ${answer}`);
 }
 
-/** A management server whose rules a test writes. */
+/** An xDS server whose rules a test writes. */
 export interface FolderXds extends XdsProcess {
   /** Sets the requests a year that each tenant has. */
   allow(requestsPerYear: number): void;
 }
 
 /**
- * Starts a management server of a folder in which each tenant has so many requests a year. It is
+ * Starts an xDS server of a folder in which each tenant has so many requests a year. It is
  * stopped when the test ends.
  */
 export async function startFolderXds(t: Test, requestsPerYear: number): Promise<FolderXds> {
@@ -326,7 +326,7 @@ export async function startFolderXds(t: Test, requestsPerYear: number): Promise<
 }
 
 /**
- * Starts a management server of a cluster, with an election that is quick. It is stopped when the
+ * Starts an xDS server of a cluster, with an election that is quick. It is stopped when the
  * test ends.
  */
 export function startReplica(t: Test, kube: KubeApiserver, name: string): Promise<XdsProcess> {

@@ -26,7 +26,7 @@ for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
   'CONFIG_GRPC_XDS_',
   'XDS_CLIENT_',
 ])) {
-  logger.warn({ variable, meant }, 'unknown setting, perhaps misspelled');
+  logger.warn({ variable, meant }, 'unknown setting, possibly misspelled');
 }
 for (const { variable, value, used } of findReplaced(settingsSpec, process.env)) {
   logger.warn({ variable, value, used }, 'setting out of range, using the nearest value');

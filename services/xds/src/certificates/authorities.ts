@@ -117,7 +117,7 @@ async function importKey(pem: string): Promise<webcrypto.CryptoKey> {
   return await crypto.subtle.importKey('pkcs8', der, algorithm, false, ['sign']);
 }
 
-/** The certificate authorities of a management server, as stored in its Secret. */
+/** The certificate authorities of an xDS server, as stored in its Secret. */
 export interface Authorities {
   /** Signs certificates. */
   readonly signer: KeyPair;

@@ -3,7 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 
 const help = `tollgate-xds
 
-The management server of rate limits: reads RateLimitConfig resources (ratelimit.tollgate.dev/v1alpha1) from a Kubernetes
+The xDS server of rate limits: reads RateLimitConfig resources (ratelimit.tollgate.dev/v1alpha1) from a Kubernetes
 cluster or a folder of manifests, serves them to rate limit services over ADS, and writes their status.
 
 It is configured by environment variables, listed in docs/settings-xds.md. To try it:

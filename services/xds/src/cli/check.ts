@@ -22,7 +22,7 @@ const flags = {
 
 const help = `${command} -folder <folder> [flags]
 
-Reads all RateLimitConfig manifests of a folder as the management server does, and prints every problem on a line of its
+Reads all RateLimitConfig manifests of a folder as the xDS server does, and prints every problem on a line of its
 own, as <file>:<line>:<column>: <field>: <message>. Problems are files and manifests that are not valid objects, and
 objects that would not be accepted, including conflicts. Ignored files, such as links to directories, are warnings.
 

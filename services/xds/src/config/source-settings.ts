@@ -25,7 +25,7 @@ export const sourceSettings = {
     env: 'XDS_ALLOW_EMPTY',
     group,
     default: true,
-    doc: 'Serve an empty set, which lifts every limit. With `false`, limiters keep their limits until there is a new one, and a management server that starts without limits is not ready.',
+    doc: 'Serve an empty set, which lifts every limit. With `false`, limiters keep their limits until there is a new one, and an xDS server that starts without limits is not ready.',
   }),
   debounceMs: duration({
     env: 'XDS_DEBOUNCE',

@@ -53,7 +53,7 @@ export type SotwTestStream = AdsTestStream<SotwRequest, DiscoveryResponse>;
 /** An incremental stream. */
 type DeltaTestStream = AdsTestStream<DeltaRequest, DeltaDiscoveryResponse>;
 
-/** One connection to a management server. */
+/** One connection to an xDS server. */
 export interface AdsTestClient {
   sotw(metadata?: Readonly<Record<string, string>>): SotwTestStream;
   delta(metadata?: Readonly<Record<string, string>>): DeltaTestStream;
