@@ -114,19 +114,19 @@ export async function replaceCertificates(t: Test, tls: MutualTls, where: Replac
     serverFiles.replace({ own: old.server, authorities: [old.ca, next.ca] });
     await serverHas(old, next);
     await envoyReads(where, () => clientFiles.replace({ own: old.client, authorities: [old.ca, next.ca] }));
-    await nobodyFails(t, load);
+    await assertNoFailures(t, load);
   });
   await t.test('both show certificates of the next authority', async (t) => {
     serverFiles.replace({ own: next.server, authorities: [old.ca, next.ca] });
     await serverHas(next, next);
     await envoyReads(where, () => clientFiles.replace({ own: next.client, authorities: [old.ca, next.ca] }));
-    await nobodyFails(t, load);
+    await assertNoFailures(t, load);
   });
   await t.test('both forget the old authority', async (t) => {
     serverFiles.replace({ own: next.server, authorities: [next.ca] });
     await serverHas(next, old, false);
     await envoyReads(where, () => clientFiles.replace({ own: next.client, authorities: [next.ca] }));
-    await nobodyFails(t, load);
+    await assertNoFailures(t, load);
   });
 }
 
@@ -141,7 +141,7 @@ async function envoyReads({ edge, cluster }: Replacement, replace: () => void): 
   await awaitUntil(async () => (await updates()) > before, { what: 'Envoy to read its files', ...patience });
 }
 
-async function nobodyFails(t: Test, load: Load): Promise<void> {
+async function assertNoFailures(t: Test, load: Load): Promise<void> {
   await load.goOn(someRequests);
   t.same(Object.keys(load.answers()), ['200']);
 }

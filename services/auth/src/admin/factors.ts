@@ -1,10 +1,8 @@
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
-import { errors } from '../errors.ts';
-import { notify } from '../messages/send.ts';
 import { nameConflict } from '../mfa/enroll.ts';
-import { type Factor, getFactor } from '../mfa/factors.ts';
+import { type Factor, getFactor, removeFactor } from '../mfa/factors.ts';
 import { getUser } from '../users/update.ts';
 import { type AdminRequest, readOptionalPhone } from './input.ts';
 
@@ -38,20 +36,10 @@ export async function removeUserFactor(
   { userId, factorId }: FactorKey,
   request: AdminRequest,
 ): Promise<Factor> {
-  const { store } = context;
-  const user = await getUser(store, userId);
+  const user = await getUser(context.store, userId);
   const factor = getFactor(user, factorId);
-  const isRemoved = await store.factors.remove(
-    { id: factor.id, userId },
-    toWriteOptions('factor_deleted', { userId, factor }, request),
-  );
-  if (!isRemoved) throw errors.mfa_factor_not_found();
-  if (factor.status === 'verified')
-    notify(context, {
-      user,
-      kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
-      variables: { FactorType: factor.type },
-    });
+  const options = toWriteOptions('factor_deleted', { userId, factor }, request);
+  await removeFactor(context, { user, factor }, options);
   return factor;
 }
 

@@ -5,6 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import type { Session } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
+import type { WriteOptions } from './store.ts';
 
 /** A second factor without its secret. */
 export interface Factor {
@@ -82,8 +83,17 @@ export async function unenrollFactor(
     });
   const traits = { factor_id: factor.id, factor_status: factor.status, session_id: session.id };
   const audit = auditEntry(user, 'factor_unenrolled', { metadata, traits });
-  const key = { id: factor.id, userId: user.id };
-  if (!(await context.store.factors.remove(key, { at: new Date(metadata.nowMs), audit })))
+  await removeFactor(context, { user, factor }, { at: new Date(metadata.nowMs), audit });
+  return factor;
+}
+
+/** Removes the factor of the user, and notifies the user if it was verified. */
+export async function removeFactor(
+  context: Context,
+  { user, factor }: { readonly user: User; readonly factor: Factor },
+  options: WriteOptions,
+): Promise<void> {
+  if (!(await context.store.factors.remove({ id: factor.id, userId: user.id }, options)))
     throw errors.mfa_factor_not_found();
   if (factor.status === 'verified')
     notify(context, {
@@ -91,5 +101,4 @@ export async function unenrollFactor(
       kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
       variables: { FactorType: factor.type },
     });
-  return factor;
 }

@@ -55,7 +55,7 @@ interface FactorKey {
   readonly userId: string;
 }
 
-interface WriteOptions {
+export interface WriteOptions {
   readonly at: Date;
   readonly audit: AuditEntry;
 }

@@ -148,9 +148,9 @@ for (const variant of ['grpc', 'http'] as const) {
       const asUser = await send(envoy, '/cart', [...spoofed, ...bearer(accessToken)]);
       t.equal(asUser.status, 200);
       t.match(asUser.seen?.headers, { 'x-auth-user-id': userId, 'x-auth-role': 'authenticated' });
-      const asNobody = await send(envoy, '/open/page', spoofed);
-      t.equal(asNobody.status, 200);
-      for (const { headers } of [asUser, asNobody].flatMap(({ seen }) => seen ?? []))
+      const asAnonymous = await send(envoy, '/open/page', spoofed);
+      t.equal(asAnonymous.status, 200);
+      for (const { headers } of [asUser, asAnonymous].flatMap(({ seen }) => seen ?? []))
         t.notMatch(JSON.stringify(headers), /root|service_role|enterprise/);
     });
 
