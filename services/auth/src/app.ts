@@ -25,7 +25,6 @@ import { TokenCache } from './keys/jwt.ts';
 import { SigningKeySource } from './keys/key-source.ts';
 import { systemRandomness } from './keys/random.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
-import { Background } from './messages/background.ts';
 import { createMailer } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
@@ -33,6 +32,7 @@ import { PasswordHasher } from './passwords/hasher.ts';
 import { LeakedPasswords } from './passwords/leaked.ts';
 import { GuessLimiter } from './sign-in/guess-limiter.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
+import { Background } from './work-queue.ts';
 
 export interface AppOptions {
   readonly logger: Logger;

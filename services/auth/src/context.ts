@@ -3,7 +3,6 @@ import type { Settings } from './config/settings.ts';
 import type { Store } from './db/store.ts';
 import type { Randomness } from './keys/random.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
-import type { Background } from './messages/background.ts';
 import type { Mailbox } from './messages/mailbox.ts';
 import type { Mailer } from './messages/mailer.ts';
 import type { SmsGateway } from './messages/sms.ts';
@@ -11,6 +10,7 @@ import type { Metrics } from './metrics.ts';
 import type { PasswordHasher } from './passwords/hasher.ts';
 import type { LeakedPasswords } from './passwords/leaked.ts';
 import type { GuessLimiter } from './sign-in/guess-limiter.ts';
+import type { Background } from './work-queue.ts';
 
 /** What the functions of the service share: settings, storage, adapters and the clock. */
 export interface Context {

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
+import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import { type ActionLink, type ActionLinkKind, makeLink } from '../messages/links.ts';
-import { sendLink } from '../messages/send-link.ts';
+import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { readEmail } from '../users/contact.ts';
 import { getUser, saveUser } from '../users/update.ts';
@@ -56,11 +56,64 @@ export async function generateLink(
   const email = readEmail(link.email);
   const known = await store.users.findByEmail(email, link.aud);
   const target = await prepareTarget(context, { ...link, email, known }, request);
-  const { user, kind, newEmail } = target;
-  const { redirectTo } = link;
-  const { actor, metadata } = request;
-  const actionLink = await makeLink(context, { user, kind, redirectTo, newEmail, actor }, metadata);
-  return { user: (await store.users.findById(user.id)) ?? user, link: actionLink };
+  const actionLink = await makeLink(context, target, { redirectTo: link.redirectTo, request });
+  return { user: (await store.users.findById(target.user.id)) ?? target.user, link: actionLink };
+}
+
+/** Links that administrators request and send themselves. */
+type ActionLinkKind =
+  | Exclude<LinkKind, 'email_change' | 'reauthentication'>
+  | 'email_change_current'
+  | 'email_change_new';
+
+interface ActionLink {
+  readonly actionLink: string;
+  readonly emailOtp: string;
+  readonly hashedToken: string;
+  /** `signup`, `recovery`, …, `email_change_current`, `email_change_new`. */
+  readonly verificationType: string;
+  readonly redirectTo: string;
+}
+
+/** Makes a link, which replaces the user's last one of its kind. Sends nothing; no limits apply. */
+async function makeLink(
+  context: Context,
+  { user, kind, newEmail = user.newEmail }: LinkTarget,
+  { redirectTo, request }: { readonly redirectTo: string; readonly request: AdminRequest },
+): Promise<ActionLink> {
+  const { definition, type, verificationType } = getDefinition(kind);
+  const contact = kind === 'email_change_new' ? newEmail : user.email;
+  const at = new Date(request.metadata.nowMs);
+  const { code, token } = newLinkToken(context, { userId: user.id, type, contact, flow: 'implicit', at });
+  const audit = auditEntry(request.actor, definition.action, {
+    metadata: request.metadata,
+    traits: { user_id: user.id, user_email: user.email },
+  });
+  await context.store.oneTimeTokens.replace([token], audit);
+  return {
+    actionLink: linkUrl(context.settings, definition, { hash: token.hash, redirectTo }),
+    emailOtp: code,
+    hashedToken: token.hash,
+    verificationType,
+    redirectTo,
+  };
+}
+
+function getDefinition(kind: ActionLinkKind) {
+  if (kind === 'email_change_new')
+    return {
+      definition: linkDefinitions.email_change,
+      type: 'email_change_token_new',
+      verificationType: kind,
+    } as const;
+  if (kind === 'email_change_current')
+    return {
+      definition: linkDefinitions.email_change,
+      type: 'email_change_token_current',
+      verificationType: kind,
+    } as const;
+  const definition = linkDefinitions[kind];
+  return { definition, type: definition.token, verificationType: definition.type };
 }
 
 /** A request with the normalized email and its user. */

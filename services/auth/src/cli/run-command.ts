@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
 import packageJson from '../../package.json' with { type: 'json' };
 import { migrate } from '../db/migrate.ts';
-import { withDefaultsOfMode } from '../dev/environment.ts';
 import { signJwt } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin.ts';
 import { checkCommand } from './check.ts';
+import { withDefaultsOfMode } from './development.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import { routesCommand } from './routes.ts';
 import { serveCommand } from './serve.ts';

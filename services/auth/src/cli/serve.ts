@@ -6,8 +6,7 @@ import type { Environment } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { type SettingWarning, settingWarnings } from '../config/warnings.ts';
-import { startDevelopmentDatabase } from '../dev/database.ts';
-import { developmentHints, withDefaultsOfMode } from '../dev/environment.ts';
+import { developmentHints, startDevelopmentDatabase, withDefaultsOfMode } from './development.ts';
 import {
   createCommandLogger,
   type LoadedSettings,

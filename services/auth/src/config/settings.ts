@@ -11,6 +11,7 @@ import { sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
+import { unservedSettings } from './gotrue.ts';
 import {
   type MailCheck,
   type MailKind,
@@ -23,7 +24,6 @@ import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
 import { limitSettings, mfaSettings, passwordSettings, providerSettings } from './sign-in.ts';
 import { smsSettings } from './sms.ts';
 import { jwtSettings, sessionSettings } from './tokens.ts';
-import { unservedSettings } from './unserved.ts';
 
 /** All settings, in the order of docs/settings-auth.md. */
 export const settingsSpec = defineSettings({

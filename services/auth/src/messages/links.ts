@@ -2,11 +2,14 @@ import type { MailKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditAction, type AuditActor, auditEntry } from '../db/audit-log.ts';
+import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/one-time-tokens.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
+import type { OutgoingMail } from './mailer.ts';
+import { enforceMailQuota, secondsUntilNext, spacingMessage } from './quotas.ts';
 
 /** Mails with a link; `reauthentication` has a code only. */
 export type LinkKind =
@@ -142,68 +145,138 @@ export function linkUrl(
   return `${origin}${pathname}?token=${hash}&type=${type}&redirect_to=${target}`;
 }
 
-/** Links that administrators request and send themselves. */
-export type ActionLinkKind =
-  | Exclude<LinkKind, 'email_change' | 'reauthentication'>
-  | 'email_change_current'
-  | 'email_change_new';
-
-export interface ActionLink {
-  readonly actionLink: string;
-  readonly emailOtp: string;
-  readonly hashedToken: string;
-  /** `signup`, `recovery`, …, `email_change_current`, `email_change_new`. */
-  readonly verificationType: string;
+interface LinkRequest {
+  readonly kind: LinkKind;
+  /** Result of `redirectTarget`. */
   readonly redirectTo: string;
+  readonly flow: FlowType;
+  /** For a change of email. */
+  readonly newEmail?: string | undefined;
+  /** Who the audit log names; the user if absent. */
+  readonly actor?: AuditActor | undefined;
+  /** Whether the mail already counts against the quota of mails. */
+  readonly quotaTaken?: boolean | undefined;
 }
 
-/** Makes a link, which replaces the user's last one of its kind. Sends nothing; no limits apply. */
-export async function makeLink(
+/** A link token and the address that it is sent to. */
+interface AddressedToken extends LinkToken {
+  readonly to: string;
+}
+
+/**
+ * Mails a link and a code, which replace the user's last ones of their kind. A secure change of
+ * email sends one to each address.
+ *
+ * @throws AppError `over_email_send_rate_limit`; `unexpected_failure` if the mail server does not
+ * accept the mail, in which case the user may request another one immediately.
+ */
+export async function sendLink(
   context: Context,
+  user: User,
+  link: LinkRequest,
+  metadata: RequestMetadata,
+): Promise<void> {
+  const { store, background, settings } = context;
+  const { action, name, sentAt, spacingMs: defaultSpacingMs } = linkDefinitions[link.kind];
+  const spacingMs = settings.smtpMaxFrequencyMs ?? defaultSpacingMs;
+  const waitSeconds = secondsUntilNext(sentAt?.(user), spacingMs, metadata.nowMs);
+  if (waitSeconds > 0) throw tooSoon(waitSeconds);
+  if (!link.quotaTaken) await enforceMailQuota(context, metadata.nowMs);
+
+  const addressed = newTokens(context, { user, link, at: new Date(metadata.nowMs) });
+  const [first, ...rest] = addressed;
+  const tokens: [OneTimeToken, ...OneTimeToken[]] = [first.token, ...rest.map(({ token }) => token)];
+  const audit = auditEntry(link.actor ?? user, action, {
+    metadata,
+    ...(link.actor && { traits: { user_id: user.id, user_email: user.email } }),
+  });
+  // Repeats the check of the spacing, for concurrent requests.
+  const notSince = sentAt && new Date(metadata.nowMs - spacingMs);
+  if (!(await store.oneTimeTokens.replace(tokens, audit, { notSince })))
+    throw tooSoon(Math.ceil(spacingMs / 1000));
+
+  const deliver = () => sendMails(context, { user, link, addressed }, tokens);
+  // The response must not depend on the mail server: its latency and errors disclose that there is
+  // a user.
+  if (settings.uniformAnswers) return background.run(`${name} mail`, deliver);
+  try {
+    await deliver();
+  } catch (cause) {
+    throw errors.unexpected_failure({ message: `Error sending ${name} email`, cause });
+  }
+}
+
+function tooSoon(seconds: number): RetryLaterError {
+  const message = spacingMessage(seconds);
+  return new RetryLaterError(errors.over_email_send_rate_limit({ message }), seconds);
+}
+
+function newTokens(
+  context: Context,
+  { user, link, at }: { readonly user: User; readonly link: LinkRequest; readonly at: Date },
+): [AddressedToken, ...AddressedToken[]] {
+  const common = { userId: user.id, flow: link.flow, at };
+  const { token: type } = linkDefinitions[link.kind];
+  if (link.kind !== 'email_change')
+    return [{ ...newLinkToken(context, { ...common, type, contact: user.email }), to: user.email }];
+  const to = link.newEmail ?? user.newEmail;
+  const toNew = { ...newLinkToken(context, { ...common, type, contact: to }), to };
+  const { mailerSecureEmailChangeEnabled, mailerAutoconfirm } = context.settings;
+  if (!mailerSecureEmailChangeEnabled || mailerAutoconfirm || user.email === '') return [toNew];
+  const current = { ...common, type: 'email_change_token_current', contact: user.email } as const;
+  return [toNew, { ...newLinkToken(context, current), to: user.email }];
+}
+
+function toMail(
+  { settings }: Context,
   {
     user,
-    kind,
-    redirectTo,
-    newEmail = user.newEmail,
-    actor,
+    link,
+    token: { code, token, to },
   }: {
     readonly user: User;
-    readonly kind: ActionLinkKind;
-    readonly redirectTo: string;
-    /** For a change of email. */
-    readonly newEmail?: string | undefined;
-    readonly actor: AuditActor;
+    readonly link: LinkRequest;
+    readonly token: AddressedToken;
   },
-  metadata: RequestMetadata,
-): Promise<ActionLink> {
-  const { store, settings } = context;
-  const { definition, type, verificationType } = getActionKind(kind);
-  const contact = kind === 'email_change_new' ? newEmail : user.email;
-  const at = new Date(metadata.nowMs);
-  const { code, token } = newLinkToken(context, { userId: user.id, type, contact, flow: 'implicit', at });
-  const audit = auditEntry(actor, definition.action, {
-    metadata,
-    traits: { user_id: user.id, user_email: user.email },
-  });
-  await store.oneTimeTokens.replace([token], audit);
+): OutgoingMail {
+  const definition = linkDefinitions[link.kind];
   return {
-    actionLink: linkUrl(settings, definition, { hash: token.hash, redirectTo }),
-    emailOtp: code,
-    hashedToken: token.hash,
-    verificationType,
-    redirectTo,
+    kind: definition.mail,
+    to,
+    variables: {
+      SiteURL: settings.siteUrl,
+      Email: user.email,
+      NewEmail: link.newEmail ?? user.newEmail,
+      SendingTo: to,
+      Token: code,
+      Data: user.userMetadata,
+      RedirectTo: link.redirectTo,
+      ...(link.kind !== 'reauthentication' && {
+        TokenHash: token.hash,
+        ConfirmationURL: linkUrl(settings, definition, { hash: token.hash, redirectTo: link.redirectTo }),
+      }),
+    },
   };
 }
 
-function getActionKind(kind: ActionLinkKind): {
-  readonly definition: LinkDefinition;
-  readonly type: OneTimeTokenType;
-  readonly verificationType: string;
-} {
-  if (kind === 'email_change_current' || kind === 'email_change_new') {
-    const type = kind === 'email_change_new' ? 'email_change_token_new' : 'email_change_token_current';
-    return { definition: linkDefinitions.email_change, type, verificationType: kind };
+/** Withdraws the tokens if a mail cannot be sent. */
+async function sendMails(
+  context: Context,
+  {
+    user,
+    link,
+    addressed,
+  }: {
+    readonly user: User;
+    readonly link: LinkRequest;
+    readonly addressed: readonly AddressedToken[];
+  },
+  tokens: readonly [OneTimeToken, ...OneTimeToken[]],
+): Promise<void> {
+  try {
+    for (const token of addressed) await context.mailer.send(toMail(context, { user, link, token }));
+  } catch (error) {
+    await context.store.oneTimeTokens.withdraw(tokens);
+    throw error;
   }
-  const definition = linkDefinitions[kind];
-  return { definition, type: definition.token, verificationType: definition.type };
 }

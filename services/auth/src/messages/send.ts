@@ -7,10 +7,9 @@ import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sig
 import type { Contact } from '../users/contact.ts';
 import type { User } from '../users/user.ts';
 import type { JsonObject } from '../users/user-json.ts';
-import { type LinkKind, linkDefinitions } from './links.ts';
+import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import { enforceContactSpacing, type SendingPurpose, secondsUntilNext } from './quotas.ts';
-import { sendLink } from './send-link.ts';
 import type { SmsChannel } from './sms.ts';
 
 /** What a user gets; the code for a change of phone counts as `change`. */

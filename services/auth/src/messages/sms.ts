@@ -3,8 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { parseTemplate } from './templates/template.ts';
-import { twilioGateway } from './twilio.ts';
-import { twilioVerifyGateway } from './twilio-verify.ts';
+import { twilioGateway, twilioVerifyGateway } from './twilio.ts';
 
 export type SmsChannel = 'sms' | 'whatsapp';
 

@@ -5,14 +5,14 @@ const timeoutMs = 10_000;
 /** Responses have a few hundred bytes. */
 const maxResponseBytes = 64 * 1024;
 
-export interface FormResponse {
+interface FormResponse {
   readonly status: number;
   /** Unvalidated JSON; undefined for another content. */
   readonly body: unknown;
 }
 
 /** Posts a form. Redirects are errors, as the form contains secrets. */
-export async function postForm(
+async function postForm(
   url: string,
   options: {
     readonly form: Readonly<Record<string, string>>;
@@ -58,23 +58,32 @@ interface TwilioBody {
   readonly message?: unknown;
 }
 
-export function readTwilioBody({ body }: FormResponse): TwilioBody {
+function readBody({ body }: FormResponse): TwilioBody {
   // Parsed boundary: all members are unknown.
   return (typeof body === 'object' && body !== null ? body : {}) as TwilioBody;
 }
 
-export function twilioError(response: FormResponse): Error {
-  const { message, code } = readTwilioBody(response);
+function toError(response: FormResponse): Error {
+  const { message, code } = readBody(response);
   return new Error(`Twilio answered ${response.status}: ${String(message ?? '')} (${String(code ?? '')})`);
 }
 
-/** Value of the header `Authorization`. */
-export function twilioAuthorization({ account, token }: { account: string; token: string }): string {
+function basicAuthorization(account: string, token: string): string {
   return `Basic ${Buffer.from(`${account}:${token}`).toString('base64')}`;
 }
 
-/** The message will not arrive. */
-const failedStatuses = ['failed', 'undelivered'];
+function isSuccess({ status }: FormResponse): boolean {
+  return status === 200 || status === 201;
+}
+
+/** `failed`: statuses of a resource whose message does not arrive. */
+function readMessageId(response: FormResponse, failed: readonly string[]): string {
+  if (!isSuccess(response)) throw toError(response);
+  const { sid, status } = readBody(response);
+  if (typeof status === 'string' && failed.includes(status))
+    throw new Error(`Twilio answered that the message is ${status}`);
+  return typeof sid === 'string' ? sid : '';
+}
 
 /**
  * Twilio's Programmable Messaging, SMS and WhatsApp.
@@ -85,11 +94,11 @@ export const twilioGateway: SmsGatewayModule = {
   create(settings) {
     const { smsTwilioAccountSid: account, smsTwilioAuthToken: token, smsTwilioUrl } = settings;
     const url = `${smsTwilioUrl.replace(/\/$/, '')}/2010-04-01/Accounts/${encodeURIComponent(account)}/Messages.json`;
-    const authorization = twilioAuthorization({ account, token });
+    const headers = { authorization: basicAuthorization(account, token) };
     return {
       async send(message) {
-        const form = toForm(message, settings);
-        return { messageId: readMessageId(await postForm(url, { form, headers: { authorization } })) };
+        const response = await postForm(url, { form: toForm(message, settings), headers });
+        return { messageId: readMessageId(response, ['failed', 'undelivered']) };
       },
     };
   },
@@ -110,10 +119,49 @@ function whatsappSender(sender: string): string {
   return sender.startsWith('+') ? `whatsapp:${sender}` : sender;
 }
 
-function readMessageId(response: FormResponse): string {
-  if (response.status !== 200 && response.status !== 201) throw twilioError(response);
-  const { sid, status } = readTwilioBody(response);
-  if (typeof status === 'string' && failedStatuses.includes(status))
-    throw new Error(`Twilio answered that the message is ${status}`);
-  return typeof sid === 'string' ? sid : '';
+/** The verification has ended; a running one is `pending`. */
+const failedVerifications = ['canceled', 'deleted', 'expired', 'failed', 'max_attempts_reached'];
+
+/** Other values are rejected without a request. */
+const codePattern = /^\d{4,10}$/;
+
+/** Error code of a 429: no attempts are left. */
+const maxAttemptsReached = 60_202;
+
+/**
+ * Twilio Verify, for SMS and WhatsApp: it generates the codes and texts, and verifies the codes.
+ *
+ * @see https://www.twilio.com/docs/verify/api
+ */
+export const twilioVerifyGateway: SmsGatewayModule = {
+  requiredSettings: [
+    'smsTwilioVerifyAccountSid',
+    'smsTwilioVerifyAuthToken',
+    'smsTwilioVerifyMessageServiceSid',
+  ],
+  create(settings) {
+    const { smsTwilioVerifyAccountSid: account, smsTwilioVerifyAuthToken: token } = settings;
+    const service = encodeURIComponent(settings.smsTwilioVerifyMessageServiceSid);
+    const url = `${settings.smsTwilioVerifyUrl.replace(/\/$/, '')}/v2/Context/${service}`;
+    const headers = { authorization: basicAuthorization(account, token) };
+    return {
+      async send({ to, channel }) {
+        const form = { To: `+${to}`, Channel: channel };
+        const response = await postForm(`${url}/Verifications`, { form, headers });
+        return { messageId: readMessageId(response, failedVerifications) };
+      },
+      async check({ to, code }) {
+        if (!codePattern.test(code)) return false;
+        const form = { To: `+${to}`, Code: code };
+        return isApproved(await postForm(`${url}/VerificationCheck`, { form, headers }));
+      },
+    };
+  },
+};
+
+function isApproved(response: FormResponse): boolean {
+  const { status, valid, code } = readBody(response);
+  if (response.status === 404 || (response.status === 429 && code === maxAttemptsReached)) return false;
+  if (!isSuccess(response)) throw toError(response);
+  return status === 'approved' && valid === true;
 }

@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { sendLink } from '../messages/links.ts';
 import { sendPhoneCode } from '../messages/phone-codes.ts';
 import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
-import { sendLink } from '../messages/send-link.ts';
 import { findPhoneToken } from '../verification/find-token.ts';
 import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';

@@ -1,7 +1,7 @@
 import { createContext, runInContext } from 'node:vm';
 import { decodeHTML } from 'entities';
 import t from 'tap';
-import { builtInTemplates } from '../../../src/messages/mail-texts.ts';
+import { builtInTemplates } from '../../../src/messages/mail-templates.ts';
 import { TemplateError } from '../../../src/messages/templates/syntax.ts';
 import { parseTemplate } from '../../../src/messages/templates/template.ts';
 import type { JsonObject } from '../../../src/users/user-json.ts';
