@@ -142,7 +142,7 @@ export const twilioVerifyGateway: SmsGatewayModule = {
   create(settings) {
     const { smsTwilioVerifyAccountSid: account, smsTwilioVerifyAuthToken: token } = settings;
     const service = encodeURIComponent(settings.smsTwilioVerifyMessageServiceSid);
-    const url = `${settings.smsTwilioVerifyUrl.replace(/\/$/, '')}/v2/Context/${service}`;
+    const url = `${settings.smsTwilioVerifyUrl.replace(/\/$/, '')}/v2/Services/${service}`;
     const headers = { authorization: basicAuthorization(account, token) };
     return {
       async send({ to, channel }) {
