@@ -267,7 +267,7 @@ const differences: readonly Difference[] = [
 const ignoredByGotrue = ['API_EXTERNAL_URL', 'DB_NAMESPACE', 'REQUEST_ID_HEADER', 'PORT', 'DATABASE_URL'];
 
 /** What an environment of GoTrue makes the server do differently, by the names that are set. */
-export function settingDifferences(env: Environment): Finding[] {
+function settingDifferences(env: Environment): Finding[] {
   const known = differences
     .filter(({ setting, applies }) => applies(givenValue(setting, env), env))
     .map(({ setting, text, isOurs }) => ({

@@ -6,7 +6,7 @@ import { givenValue } from '../config/builders.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 
 /** A random secret, created at the first start in a file that only its owner can read. */
-export async function getSecret(folder: string, name: string): Promise<string> {
+async function getSecret(folder: string, name: string): Promise<string> {
   const file = join(folder, name);
   const stored = await readFile(file, 'utf8').catch(() => '');
   if (stored !== '') return stored.trim();
@@ -139,7 +139,7 @@ export type LockingProcess = Pick<NodeJS.Process, 'pid' | 'kill'>;
  *
  * @throws Error that names the process which has the lock.
  */
-export async function lockFolder(folder: string, self: LockingProcess): Promise<() => Promise<void>> {
+async function lockFolder(folder: string, self: LockingProcess): Promise<() => Promise<void>> {
   const file = join(folder, fileName);
   const owner = await readOwner(file);
   // The same id is that of a predecessor: in containers every server is process 1.
@@ -177,7 +177,7 @@ function isAlive(pid: number, self: LockingProcess): boolean {
 }
 
 /** The DATABASE_URL of the embedded PostgreSQL. */
-export const embeddedDatabaseUrl = 'postgres://embedded';
+const embeddedDatabaseUrl = 'postgres://embedded';
 
 export interface DevelopmentDatabase {
   readonly url: string;
