@@ -1,36 +1,24 @@
-import { contextKey, type EscapeContext, isSameContext, textContext, toValueContext } from './context.ts';
-import type { EscaperName } from './escapers.ts';
+import {
+  contextKey,
+  type EscapeContext,
+  isComment,
+  isSameContext,
+  type State,
+  textContext,
+  toValueContext,
+} from './context.ts';
+import { htmlEscapers } from './escapers.ts';
 import { scanText } from './html-scanner.ts';
-import { escapeOutput } from './select-escapers.ts';
 import {
   type BranchNode,
+  type Command,
   ContextError,
+  type EscaperName,
   type Node,
   type Pipeline,
   TemplateError,
   type TemplateSet,
 } from './syntax.ts';
-
-/** A node with the escapers of its values. */
-export type EscapedNode =
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'output'; readonly pipeline: Pipeline; readonly escapers: readonly EscaperName[] }
-  | EscapedBranch
-  | {
-      readonly kind: 'template';
-      readonly key: string;
-      readonly pipeline: Pipeline | undefined;
-      readonly line: number;
-    }
-  | { readonly kind: 'break' | 'continue'; readonly line: number };
-
-export interface EscapedBranch extends Omit<BranchNode, 'body' | 'otherwise'> {
-  readonly body: readonly EscapedNode[];
-  readonly otherwise: readonly EscapedNode[] | undefined;
-}
-
-/** Bodies by the key of template nodes; the main template has the key ''. */
-export type EscapedSet = ReadonlyMap<string, readonly EscapedNode[]>;
 
 /** Bounds the analysis, which visits nested loops repeatedly: characters, plus 100 per node. */
 const maxWork = 20_000_000;
@@ -45,38 +33,12 @@ const maxBodies = 1_000;
  * @throws TemplateError if a context depends on the branch taken, or is ambiguous between browsers.
  * @see https://pkg.go.dev/html/template
  */
-export function escapeHtml(templates: TemplateSet): EscapedSet {
+export function escapeHtml(templates: TemplateSet): TemplateSet {
   return new HtmlEscaper(templates).escape();
 }
 
-/** For plain text: values are not escaped. */
-export function escapeNothing(templates: TemplateSet): EscapedSet {
-  const convert = (nodes: readonly Node[]): readonly EscapedNode[] =>
-    nodes.map((node) => {
-      switch (node.kind) {
-        case 'output':
-          return { ...node, escapers: [] };
-        case 'template':
-          if (!templates.has(node.name))
-            throw new TemplateError(`template ${JSON.stringify(node.name)} not defined`, node.line);
-          return { kind: 'template', key: node.name, pipeline: node.pipeline, line: node.line };
-        case 'if':
-        case 'with':
-        case 'range':
-          return {
-            ...node,
-            body: convert(node.body),
-            otherwise: node.otherwise && convert(node.otherwise),
-          };
-        default:
-          return node;
-      }
-    });
-  return new Map([...templates].map(([name, nodes]) => [name, convert(nodes)]));
-}
-
 interface Escaped {
-  readonly nodes: readonly EscapedNode[];
+  readonly nodes: readonly Node[];
   /** Undefined in unreachable positions, after `break` and `continue`. */
   readonly context: EscapeContext | undefined;
 }
@@ -88,7 +50,7 @@ interface Loop {
 
 class HtmlEscaper {
   readonly #templates: TemplateSet;
-  readonly #bodies = new Map<string, readonly EscapedNode[]>();
+  readonly #bodies = new Map<string, readonly Node[]>();
   /** End contexts of called templates by key; the assumed one while a template is being escaped. */
   readonly #ends = new Map<string, EscapeContext>();
   readonly #used = new Set<string>();
@@ -98,7 +60,7 @@ class HtmlEscaper {
     this.#templates = templates;
   }
 
-  escape(): EscapedSet {
+  escape(): TemplateSet {
     const { nodes, context } = this.#list(this.#templates.get('') ?? [], textContext, undefined);
     if (context !== undefined && context.state !== 'text')
       throw new TemplateError(`ends in a non-text context: ${context.state}`);
@@ -107,7 +69,7 @@ class HtmlEscaper {
   }
 
   #list(nodes: readonly Node[], from: EscapeContext, loop: Loop | undefined): Escaped {
-    const escaped: EscapedNode[] = [];
+    const escaped: Node[] = [];
     let context: EscapeContext | undefined = from;
     for (const node of nodes) {
       if (context === undefined) break;
@@ -133,11 +95,11 @@ class HtmlEscaper {
     switch (node.kind) {
       case 'text': {
         const { output, context: next } = scanText(node.text, context);
-        return { nodes: output === '' ? [] : [{ kind: 'text', text: output }], context: next };
+        return { nodes: output === '' ? [] : [{ ...node, text: output }], context: next };
       }
       case 'output': {
         const { context: after, ...escaped } = escapeOutput(node.pipeline, context);
-        return { nodes: [{ kind: 'output', ...escaped }], context: after };
+        return { nodes: [{ ...node, ...escaped }], context: after };
       }
       case 'template':
         return this.#call(node, context);
@@ -185,7 +147,8 @@ class HtmlEscaper {
     return { nodes, context: loop.jumps.reduce((end, jump) => join(node, end, jump), context) };
   }
 
-  #call({ name, pipeline, line }: Extract<Node, { kind: 'template' }>, from: EscapeContext): Escaped {
+  #call(node: Extract<Node, { kind: 'template' }>, from: EscapeContext): Escaped {
+    const { name } = node;
     const context = toValueContext(from);
     const nodes = this.#templates.get(name);
     if (nodes === undefined || name === '')
@@ -194,7 +157,7 @@ class HtmlEscaper {
     this.#used.add(key);
     const known = this.#ends.get(key);
     const end = known ?? this.#derive(nodes, context, key, name);
-    return { nodes: [{ kind: 'template', key, pipeline, line }], context: end };
+    return { nodes: [{ ...node, name: key }], context: end };
   }
 
   #derive(nodes: readonly Node[], context: EscapeContext, key: string, name: string): EscapeContext {
@@ -216,17 +179,17 @@ class HtmlEscaper {
  * Whether the escapers of the first iteration are correct for a later one. The filter for the start
  * of a URL is correct everywhere in it.
  */
-function covers(first: readonly EscapedNode[], later: readonly EscapedNode[]): boolean {
+function covers(first: readonly Node[], later: readonly Node[]): boolean {
   return (
     first.length === later.length &&
     first.every((node, index) => {
       const other = later[index];
       if (node.kind !== other?.kind) return false;
       if (node.kind === 'text') return other.kind === 'text' && node.text === other.text;
-      if (node.kind === 'template') return other.kind === 'template' && node.key === other.key;
+      if (node.kind === 'template') return other.kind === 'template' && node.name === other.name;
       if (node.kind === 'output') {
-        const wanted = other.kind === 'output' ? other.escapers.join() : '';
-        const used = node.escapers.join();
+        const wanted = other.kind === 'output' ? other.escapers?.join() : '';
+        const used = node.escapers?.join();
         return used === wanted || used === `urlFilter,${wanted}`;
       }
       if (!('body' in node) || !('body' in other)) return true;
@@ -263,4 +226,102 @@ function merge(one: EscapeContext, other: EscapeContext): EscapeContext | undefi
   if (isSameContext(sameUrl, other)) return { ...one, url: 'unknown' };
   if (isSameContext({ ...one, slash: other.slash }, other)) return { ...one, slash: 'unknown' };
   return undefined;
+}
+
+const escapersByState: Readonly<Partial<Record<State, EscaperName>>> = {
+  text: 'htmlText',
+  rcdata: 'htmlText',
+  srcset: 'srcset',
+  metaContentUrl: 'urlFilter',
+  js: 'jsValue',
+  jsDoubleQuoted: 'jsString',
+  jsSingleQuoted: 'jsString',
+  jsTemplate: 'jsTemplate',
+  jsRegExp: 'jsRegExp',
+  css: 'cssValue',
+  attributeName: 'htmlName',
+  tag: 'htmlName',
+};
+
+const urlStates: ReadonlySet<State> = new Set<State>([
+  'url',
+  'cssDoubleQuoted',
+  'cssSingleQuoted',
+  'cssDoubleQuotedUrl',
+  'cssSingleQuotedUrl',
+  'cssUrl',
+]);
+
+/** Selects the escapers of a value; returns the context after it. @throws ContextError */
+export function escapeOutput(
+  pipeline: Pipeline,
+  from: EscapeContext,
+): {
+  readonly pipeline: Pipeline;
+  readonly escapers: readonly EscaperName[];
+  readonly context: EscapeContext;
+} {
+  // A declaration has no output.
+  if (pipeline.variables.length > 0) return { pipeline, escapers: [], context: from };
+  const context = toValueContext(from);
+  checkPredefinedEscapers(pipeline, context);
+  const { commands, escapers } = mergeEscapers(pipeline.commands, selectEscapers(context));
+  const after: EscapeContext = context.state === 'js' ? { ...context, slash: 'division' } : context;
+  return { pipeline: { ...pipeline, commands }, escapers, context: after };
+}
+
+function selectEscapers({ state, url, delimiter }: EscapeContext): readonly EscaperName[] {
+  const escapers: EscaperName[] = [];
+  if (isComment(state)) escapers.push('nothing');
+  else if (urlStates.has(state)) escapers.push(...urlEscapers(state, url));
+  else if (escapersByState[state] !== undefined) escapers.push(escapersByState[state]);
+  if (delimiter === 'space') escapers.push('htmlUnquoted');
+  else if (delimiter !== 'none') escapers.push('htmlText');
+  return escapers;
+}
+
+function urlEscapers(state: State, url: EscapeContext['url']): readonly EscaperName[] {
+  if (url === 'unknown') throw new ContextError('appears in an ambiguous context within a URL');
+  if (url === 'query') return ['urlPart'];
+  const isString = state === 'cssDoubleQuoted' || state === 'cssSingleQuoted';
+  const whole: EscaperName = isString ? 'cssString' : 'urlWhole';
+  return url === 'start' ? ['urlFilter', whole] : [whole];
+}
+
+/** Template functions that escape; only allowed at the end of a pipeline. */
+const predefinedEscapers: ReadonlySet<string> = new Set(['html', 'urlquery']);
+
+function getFunctionName(command: Command | undefined): string | undefined {
+  return command?.operand.kind === 'function' ? command.operand.name : undefined;
+}
+
+function checkPredefinedEscapers({ commands }: Pipeline, { state, delimiter }: EscapeContext): void {
+  for (const [index, command] of commands.entries()) {
+    const name = getFunctionName(command);
+    if (name === undefined || !predefinedEscapers.has(name)) continue;
+    const isUnquoted = name === 'html' && state === 'attribute' && delimiter === 'space';
+    if (index < commands.length - 1 || isUnquoted)
+      throw new ContextError(`predefined escaper ${JSON.stringify(name)} disallowed in template`);
+  }
+}
+
+/**
+ * Replaces an escaper by the equivalent function of the template, so that nothing is escaped twice.
+ */
+function mergeEscapers(
+  commands: readonly Command[],
+  escapers: readonly EscaperName[],
+): { readonly commands: readonly Command[]; readonly escapers: readonly EscaperName[] } {
+  const last = commands.at(-1);
+  const own = getFunctionName(last);
+  if (last === undefined || own === undefined || !predefinedEscapers.has(own)) return { commands, escapers };
+  const replaced = escapers.map((name) => (htmlEscapers[name].sameAs === own ? (own as EscaperName) : name));
+  if (!replaced.includes(own as EscaperName)) return { commands, escapers };
+  const before = commands.slice(0, -1);
+  // `{{ html .A .B }}` escapes the output of `print .A .B`.
+  const operands: Command = { ...last, operand: { kind: 'function', name: 'print' } };
+  return {
+    commands: commands.length === 1 ? [operands] : before,
+    escapers: replaced.filter((name, index) => replaced.indexOf(name) === index),
+  };
 }

@@ -1,6 +1,6 @@
 import { isSafeName } from './context.ts';
 import { printAll } from './format.ts';
-import type { Value } from './values.ts';
+import type { EscaperName, Value } from './syntax.ts';
 
 const htmlEntities: Readonly<Record<string, string>> = {
   '\0': '\uFFFD',
@@ -201,24 +201,6 @@ const onText =
   (escapeText: (text: string) => string): Escaper['escape'] =>
   (value) =>
     escapeText(toText(value));
-
-export type EscaperName =
-  | 'htmlText'
-  | 'htmlUnquoted'
-  | 'htmlName'
-  | 'urlFilter'
-  | 'urlWhole'
-  | 'urlPart'
-  | 'srcset'
-  | 'jsValue'
-  | 'jsString'
-  | 'jsTemplate'
-  | 'jsRegExp'
-  | 'cssValue'
-  | 'cssString'
-  | 'nothing'
-  | 'html'
-  | 'urlquery';
 
 export const htmlEscapers: Readonly<Record<EscaperName, Escaper>> = {
   htmlText: { escape: onText(escapeHtmlValue), sameAs: 'html' },

@@ -1,5 +1,4 @@
-import { ExecutionError } from './syntax.ts';
-import { getMember, isList, isMap, sortedKeys, typeName, type Value } from './values.ts';
+import { ExecutionError, getMember, isList, isMap, sortedKeys, typeName, type Value } from './syntax.ts';
 
 interface Flags {
   readonly minus: boolean;

@@ -1,7 +1,6 @@
 import { escapeHtmlText, escapeJsText, escapeUrlQuery, toOperandText } from './escapers.ts';
 import { printAll, printf } from './format.ts';
-import { ExecutionError } from './syntax.ts';
-import { getMember, isList, isMap, isTrue, typeName, type Value } from './values.ts';
+import { ExecutionError, getMember, isList, isMap, isTrue, typeName, type Value } from './syntax.ts';
 
 interface BuiltIn {
   readonly minArgs: number;

@@ -28,7 +28,7 @@ export function splitTemplate(source: string): readonly Segment[] {
   let actions = 0;
   const addText = (end: number, trimsEnd: boolean): void => {
     let text = source.slice(at, end);
-    if (trimsNext) text = trimStart(text);
+    if (trimsNext) text = text.replace(/^[ \t\r\n]+/, '');
     if (trimsEnd) text = trimEnd(text);
     if (text !== '') segments.push({ kind: 'text', text, line: lines(at) });
   };
@@ -66,17 +66,10 @@ function lineCounter(source: string): (position: number) => number {
   };
 }
 
-const isSpace = (char: string): boolean => char === ' ' || char === '\t' || char === '\r' || char === '\n';
-
-function trimStart(text: string): string {
-  let start = 0;
-  while (start < text.length && isSpace(text.charAt(start))) start += 1;
-  return text.slice(start);
-}
-
+/** Without a pattern, which would backtrack over long runs of white space. */
 function trimEnd(text: string): string {
   let end = text.length;
-  while (end > 0 && isSpace(text.charAt(end - 1))) end -= 1;
+  while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end -= 1;
   return text.slice(0, end);
 }
 
@@ -101,79 +94,85 @@ function readActionEnd(source: string, at: number): Pick<Action, 'end' | 'trimsN
   return match === null ? undefined : { end: actionEnd.lastIndex, trimsNext: match[0].length > 2 };
 }
 
-const spaces = /[ \t\r\n]+/y;
-const plain = /:=|[=|,()]/y;
-const number = /[+-]?(?:0[xXbBoO][\da-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)/y;
-const word = /[\p{L}_][\p{L}\p{Nd}_]*/uy;
-const field = /\.[\p{L}\p{Nd}_]+/uy;
-const variable = /\$[\p{L}\p{Nd}_]*/uy;
-const quoted = /"(?:[^"\\\n]|\\[^\n])*"/y;
-const raw = /`[^`]*`/y;
-const char = /'(?:[^'\\\n]|\\[^\n][^'\n]*)'/uy;
+/** The first group that matches is the kind of the token. */
+const token = new RegExp(
+  [
+    /(?<space>[ \t\r\n]+)/,
+    /(?<mark>:=|[=|,()])/,
+    /(?<number>[+-]?(?:0[xXbBoO][\da-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?))/,
+    /(?<word>[\p{L}_][\p{L}\p{Nd}_]*)/u,
+    /(?<field>\.[\p{L}\p{Nd}_]+)/u,
+    /(?<dot>\.)/,
+    /(?<variable>\$[\p{L}\p{Nd}_]*)/u,
+    /(?<quoted>"(?:[^"\\\n]|\\[^\n])*")/,
+    /(?<raw>`[^`]*`)/,
+    /(?<char>'(?:[^'\\\n]|\\[^\n][^'\n]*)')/u,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'uy',
+);
 /** Allowed after a name. */
 const terminator = /[ \t\r\n.,|:)(=]|\}\}/y;
 
 function readAction(source: string, start: number, line: number): Action {
   const tokens: Token[] = [];
   let at = start;
-  const take = (pattern: RegExp): string | undefined => {
-    pattern.lastIndex = at;
-    return pattern.exec(source)?.[0];
-  };
   for (;;) {
     const end = readActionEnd(source, at);
     if (end !== undefined) return { tokens, ...end };
     if (at >= source.length) throw new TemplateError('unclosed action', line);
-    const token = readToken(take, line, source.charAt(at));
-    tokens.push(token);
-    at += token.text.length;
-    const mustEnd = token.kind === 'field' || token.kind === 'variable' || token.kind === 'word';
-    if (mustEnd && at < source.length && take(terminator) === undefined)
-      throw new TemplateError(`bad character ${JSON.stringify(charAt(source, at))}`, line);
+    const next = readToken(source, at, line);
+    tokens.push(next);
+    at += next.text.length;
+    const mustEnd = next.kind === 'field' || next.kind === 'variable' || next.kind === 'word';
+    terminator.lastIndex = at;
+    if (mustEnd && at < source.length && !terminator.test(source)) {
+      const bad = String.fromCodePoint(source.codePointAt(at) ?? 0);
+      throw new TemplateError(`bad character ${JSON.stringify(bad)}`, line);
+    }
   }
 }
 
-function charAt(source: string, at: number): string {
-  return String.fromCodePoint(source.codePointAt(at) ?? 0);
+function readToken(source: string, at: number, line: number): Token {
+  token.lastIndex = at;
+  const match = token.exec(source);
+  const text = match?.[0] ?? '';
+  const kind = Object.entries(match?.groups ?? {}).find(([, group]) => group !== undefined)?.[0];
+  switch (kind) {
+    case 'space':
+    case 'word':
+    case 'field':
+    case 'variable':
+      return { kind, text, line };
+    case 'mark':
+    case 'dot':
+      return { kind: text as TokenKind, text, line }; // a match of the pattern
+    case 'number':
+      return readNumber(text, line);
+    case 'quoted':
+      return { kind: 'string', text, value: unquote(text.slice(1, -1), '"', line), line };
+    case 'raw':
+      return { kind: 'string', text, value: text.slice(1, -1).replaceAll('\r', ''), line };
+    case 'char':
+      return readCharacter(text, line);
+    default:
+      throw new TemplateError(toProblem(source.charAt(at)), line);
+  }
 }
 
-function readToken(take: (pattern: RegExp) => string | undefined, line: number, first: string): Token {
-  const space = take(spaces);
-  if (space !== undefined) return { kind: 'space', text: space, line };
-  const mark = take(plain);
-  if (mark !== undefined) return { kind: mark as TokenKind, text: mark, line }; // a match of the pattern
-  const digits = take(number);
-  if (digits !== undefined) return readNumber(digits, line);
-  const name = take(word);
-  if (name !== undefined) return { kind: 'word', text: name, line };
-  const member = take(field);
-  if (member !== undefined) return { kind: 'field', text: member, line };
-  if (first === '.') return { kind: '.', text: '.', line };
-  const own = take(variable);
-  if (own !== undefined) return { kind: 'variable', text: own, line };
-  const string = take(quoted);
-  if (string !== undefined)
-    return { kind: 'string', text: string, value: unquote(string.slice(1, -1), '"', line), line };
-  const rawString = take(raw);
-  if (rawString !== undefined)
-    return {
-      kind: 'string',
-      text: rawString,
-      value: rawString.slice(1, -1).replaceAll('\r', ''),
-      line,
-    };
-  const character = take(char);
-  if (character !== undefined) {
-    const value = unquote(character.slice(1, -1), "'", line);
-    const code = value.codePointAt(0);
-    if (code === undefined || value.length !== String.fromCodePoint(code).length)
-      throw new TemplateError(`malformed character constant: ${character}`, line);
-    return { kind: 'int', text: character, value: BigInt(code), line };
-  }
-  if (first === '"') throw new TemplateError('unterminated quoted string', line);
-  if (first === '`') throw new TemplateError('unterminated raw quoted string', line);
-  if (first === "'") throw new TemplateError('unterminated character constant', line);
-  throw new TemplateError(`unrecognized character in action: ${JSON.stringify(first)}`, line);
+function readCharacter(text: string, line: number): Token {
+  const [char = '', ...others] = unquote(text.slice(1, -1), "'", line);
+  if (char === '' || others.length > 0)
+    throw new TemplateError(`malformed character constant: ${text}`, line);
+  return { kind: 'int', text, value: BigInt(char.codePointAt(0) ?? 0), line };
+}
+
+function toProblem(char: string): string {
+  if (char === '"') return 'unterminated quoted string';
+  if (char === '`') return 'unterminated raw quoted string';
+  if (char === "'") return 'unterminated character constant';
+  return `unrecognized character in action: ${JSON.stringify(char)}`;
 }
 
 const maxInt = 2n ** 63n - 1n;

@@ -1,16 +1,25 @@
 import type { JsonObject } from '../../users/user-json.ts';
-import {
-  type EscapedBranch,
-  type EscapedNode,
-  type EscapedSet,
-  escapeHtml,
-  escapeNothing,
-} from './escape.ts';
+import { escapeHtml } from './escape.ts';
 import { htmlEscapers, toText } from './escapers.ts';
-import { evaluate, pipelineValue, Scope } from './evaluate.ts';
+import { callFunction } from './functions.ts';
 import { parse } from './parser.ts';
-import { ExecutionError, type Pipeline, TemplateError } from './syntax.ts';
-import { isList, isMap, isTrue, sortedKeys, typeName, type Value } from './values.ts';
+import {
+  type BranchNode,
+  type Command,
+  ExecutionError,
+  getMember,
+  isList,
+  isMap,
+  isTrue,
+  type Node,
+  type Operand,
+  type Pipeline,
+  sortedKeys,
+  TemplateError,
+  type TemplateSet,
+  typeName,
+  type Value,
+} from './syntax.ts';
 
 export interface Template {
   /** @throws TemplateError if the template does not fit the data, or the output is too long. */
@@ -38,9 +47,9 @@ const maxCalls = 100;
 export function parseTemplate(source: string, form: TemplateForm): Template {
   if (source.length > maxSourceChars) throw new TemplateError(`longer than ${maxSourceChars} characters`);
   return withStackLimit(() => {
-    const templates = parse(source);
-    const escaped = form === 'html' ? escapeHtml(templates) : escapeNothing(templates);
-    return { render: (data) => withStackLimit(() => new Rendering(escaped).render(data)) };
+    const parsed = parse(source);
+    const templates = form === 'html' ? escapeHtml(parsed) : parsed;
+    return { render: (data) => withStackLimit(() => new Rendering(templates, form).render(data)) };
   });
 }
 
@@ -57,14 +66,16 @@ type Jump = 'break' | 'continue' | undefined;
 
 /** One execution of a template. */
 class Rendering {
-  readonly #templates: EscapedSet;
+  readonly #templates: TemplateSet;
+  readonly #form: TemplateForm;
   readonly #parts: string[] = [];
   #chars = 0;
   #iterations = 0;
   #calls = 0;
 
-  constructor(templates: EscapedSet) {
+  constructor(templates: TemplateSet, form: TemplateForm) {
     this.#templates = templates;
+    this.#form = form;
   }
 
   render(data: JsonObject): string {
@@ -79,7 +90,7 @@ class Rendering {
     this.#parts.push(text);
   }
 
-  #list(nodes: readonly EscapedNode[], scope: Scope): Jump {
+  #list(nodes: readonly Node[], scope: Scope): Jump {
     for (const node of nodes) {
       if (node.kind === 'text') {
         this.#write(node.text);
@@ -91,13 +102,13 @@ class Rendering {
     return undefined;
   }
 
-  #node(node: Exclude<EscapedNode, { kind: 'text' }>, scope: Scope): Jump {
+  #node(node: Exclude<Node, { kind: 'text' }>, scope: Scope): Jump {
     switch (node.kind) {
       case 'output':
         this.#output(node, scope);
         return undefined;
       case 'template':
-        this.#call(node.key, node.pipeline === undefined ? undefined : evaluate(node.pipeline, scope));
+        this.#call(node.name, node.pipeline === undefined ? undefined : evaluate(node.pipeline, scope));
         return undefined;
       case 'range':
         return this.#range(node, scope);
@@ -113,22 +124,25 @@ class Rendering {
     }
   }
 
-  #output({ pipeline, escapers }: Extract<EscapedNode, { kind: 'output' }>, scope: Scope): void {
+  #output({ pipeline, escapers }: Extract<Node, { kind: 'output' }>, scope: Scope): void {
     let value = evaluate(pipeline, scope);
     if (pipeline.variables.length > 0) return;
-    for (const name of escapers) value = htmlEscapers[name].escape(value);
+    if (this.#form === 'html') {
+      if (escapers === undefined) throw new TemplateError('output without escapers');
+      for (const name of escapers) value = htmlEscapers[name].escape(value);
+    }
     this.#write(toText(value));
   }
 
-  #call(key: string, data: Value): void {
+  #call(name: string, data: Value): void {
     this.#calls += 1;
     if (this.#calls > maxCalls)
       throw new TemplateError(`templates call each other more than ${maxCalls} times deep`);
-    this.#list(this.#templates.get(key) ?? [], new Scope(data));
+    this.#list(this.#templates.get(name) ?? [], new Scope(data));
     this.#calls -= 1;
   }
 
-  #range(node: EscapedBranch, scope: Scope): Jump {
+  #range(node: BranchNode, scope: Scope): Jump {
     const outer = new Scope(scope.dot, scope);
     const value = pipelineValue(node.pipeline, outer);
     let isEmpty = true;
@@ -146,13 +160,12 @@ class Rendering {
 }
 
 /** Adds the line to execution errors. */
-function located<T>(node: EscapedNode, run: () => T): T {
+function located<T>(node: Node, run: () => T): T {
   try {
     return run();
   } catch (error) {
     if (!(error instanceof ExecutionError)) throw error;
-    const line = node.kind === 'output' ? node.pipeline.line : 'line' in node ? node.line : undefined;
-    throw new TemplateError(error.message, line);
+    throw new TemplateError(error.message, node.line);
   }
 }
 
@@ -175,4 +188,119 @@ function* listElements(value: Value): Generator<readonly [key: Value, element: V
   } else if (value !== undefined && value !== null) {
     throw new ExecutionError(`range can't iterate over ${typeName(value)}`);
   }
+}
+
+/** Bounds texts that functions build from their own output. */
+const maxTextLength = 2 * 1024 * 1024;
+
+/** Variables, and the value of `.`. */
+export class Scope {
+  readonly dot: Value;
+  readonly #variables = new Map<string, Value>();
+  readonly #outer: Scope | undefined;
+
+  constructor(dot: Value, outer?: Scope) {
+    this.dot = dot;
+    this.#outer = outer;
+    if (outer === undefined) this.#variables.set('$', dot);
+  }
+
+  declare(name: string, value: Value): void {
+    this.#variables.set(name, value);
+  }
+
+  assign(name: string, value: Value): void {
+    const owner = this.#findOwner(name);
+    if (owner === undefined) throw new ExecutionError(`undefined variable: ${name}`);
+    owner.#variables.set(name, value);
+  }
+
+  get(name: string): Value {
+    const owner = this.#findOwner(name);
+    if (owner === undefined) throw new ExecutionError(`undefined variable: ${name}`);
+    return owner.#variables.get(name);
+  }
+
+  #findOwner(name: string): Scope | undefined {
+    if (this.#variables.has(name)) return this;
+    return this.#outer === undefined ? undefined : this.#outer.#findOwner(name);
+  }
+}
+
+/** Evaluates a pipeline, and sets its variables. @throws ExecutionError */
+export function evaluate(pipeline: Pipeline, scope: Scope): Value {
+  const value = pipelineValue(pipeline, scope);
+  for (const name of pipeline.variables) {
+    if (pipeline.assigns) scope.assign(name, value);
+    else scope.declare(name, value);
+  }
+  return value;
+}
+
+/** Evaluates a pipeline without setting its variables. @throws ExecutionError */
+export function pipelineValue({ commands }: Pipeline, scope: Scope): Value {
+  let value: Value;
+  for (const [index, command] of commands.entries()) value = run(command, scope, index === 0 ? [] : [value]);
+  return value;
+}
+
+function run({ operand, args }: Command, scope: Scope, piped: readonly Value[]): Value {
+  if (operand.kind !== 'function') {
+    if (args.length > 0 || piped.length > 0) throw new ExecutionError("can't give argument to non-function");
+    if (operand.kind === 'nil') throw new ExecutionError('nil is not a command');
+    return operandValue(operand, scope);
+  }
+  const { name } = operand;
+  const values =
+    name === 'and' || name === 'or'
+      ? evaluateUntilDecided(name, args, scope, piped)
+      : [...args.map((arg) => operandValue(arg, scope)), ...piped];
+  const result = callFunction(name, values);
+  if (typeof result === 'string' && result.length > maxTextLength)
+    throw new ExecutionError(`${name} makes more than ${maxTextLength} characters`);
+  return result;
+}
+
+/** `and` and `or` stop at the operand that decides. */
+function evaluateUntilDecided(
+  name: 'and' | 'or',
+  args: readonly Operand[],
+  scope: Scope,
+  piped: readonly Value[],
+): readonly Value[] {
+  const values: Value[] = [];
+  for (const arg of args) {
+    const value = operandValue(arg, scope);
+    values.push(value);
+    if (isTrue(value) === (name === 'or')) return values.slice(-1);
+  }
+  return [...values, ...piped].slice(-1);
+}
+
+function operandValue(operand: Operand, scope: Scope): Value {
+  switch (operand.kind) {
+    case 'dot':
+      return scope.dot;
+    case 'nil':
+      return null;
+    case 'constant':
+      return operand.value;
+    case 'field':
+      return getFields(scope.dot, operand.names);
+    case 'variable':
+      return getFields(scope.get(operand.name), operand.names);
+    case 'pipeline':
+      return getFields(evaluate(operand.pipeline, scope), operand.names);
+    case 'function':
+      return callFunction(operand.name, []);
+  }
+}
+
+function getFields(value: Value, names: readonly string[]): Value {
+  return names.reduce<Value>((of, name) => {
+    if (of === undefined) return undefined;
+    if (isMap(of)) return getMember(of, name);
+    if (of === null) throw new ExecutionError(`nil pointer evaluating interface {}.${name}`);
+    throw new ExecutionError(`can't evaluate field ${name} in type ${typeName(of)}`);
+  }, value);
 }
