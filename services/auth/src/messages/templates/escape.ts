@@ -253,7 +253,7 @@ const urlStates: ReadonlySet<State> = new Set<State>([
 ]);
 
 /** Selects the escapers of a value; returns the context after it. @throws ContextError */
-export function escapeOutput(
+function escapeOutput(
   pipeline: Pipeline,
   from: EscapeContext,
 ): {

@@ -180,7 +180,7 @@ function isBlank(nodes: readonly Node[]): boolean {
 const keywords = new Set('if else end range with define template block break continue'.split(' '));
 
 /** Parses the tokens of one action. */
-export class ActionReader {
+class ActionReader {
   readonly line: number;
   /** First word of the action, which is consumed; undefined for an output. */
   readonly keyword: string | undefined;

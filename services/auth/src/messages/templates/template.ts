@@ -194,7 +194,7 @@ function* listElements(value: Value): Generator<readonly [key: Value, element: V
 const maxTextLength = 2 * 1024 * 1024;
 
 /** Variables, and the value of `.`. */
-export class Scope {
+class Scope {
   readonly dot: Value;
   readonly #variables = new Map<string, Value>();
   readonly #outer: Scope | undefined;
@@ -228,7 +228,7 @@ export class Scope {
 }
 
 /** Evaluates a pipeline, and sets its variables. @throws ExecutionError */
-export function evaluate(pipeline: Pipeline, scope: Scope): Value {
+function evaluate(pipeline: Pipeline, scope: Scope): Value {
   const value = pipelineValue(pipeline, scope);
   for (const name of pipeline.variables) {
     if (pipeline.assigns) scope.assign(name, value);
@@ -238,7 +238,7 @@ export function evaluate(pipeline: Pipeline, scope: Scope): Value {
 }
 
 /** Evaluates a pipeline without setting its variables. @throws ExecutionError */
-export function pipelineValue({ commands }: Pipeline, scope: Scope): Value {
+function pipelineValue({ commands }: Pipeline, scope: Scope): Value {
   let value: Value;
   for (const [index, command] of commands.entries()) value = run(command, scope, index === 0 ? [] : [value]);
   return value;
