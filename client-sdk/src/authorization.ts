@@ -12,8 +12,8 @@ import type { WireParams, WireValue } from './http/options.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from './pkce.ts';
 import type { ClientSettings } from './settings.ts';
 import { quote } from './text.ts';
+import type { IdTokenCheck, IdTokenExpectation } from './tokens/id-token-check.ts';
 import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
-import type { IdTokenCheck, IdTokenExpectation } from './tokens/request-token.ts';
 
 /**
  * The state of an authorization between redirect and callback, as plain JSON with secrets. Keep it

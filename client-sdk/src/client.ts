@@ -1,14 +1,13 @@
 import type { ClientAuthContext, ClientAuthFunction } from './client-auth.ts';
-import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth-option.ts';
+import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth.ts';
 import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';
 import { exchange } from './http/exchange.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
-import { oauthParams, withQuery } from './http/params.ts';
 import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
-import { assertSecure, resolveUrl } from './http/url.ts';
+import { assertSecure, oauthParams, resolveUrl, withQuery } from './http/url.ts';
 import type { IdTokenValidator } from './id-token.ts';
 import { copyPlain } from './objects.ts';
 import { type ClientSettings, resolveSettings } from './settings.ts';

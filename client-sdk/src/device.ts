@@ -15,8 +15,8 @@ import { ConfigurationError, TokenUnavailableError } from './errors.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 import { sleep as machineSleep, type Sleep } from './timers.ts';
 import type { AccessToken } from './tokens/access-token.ts';
+import { asksForIdToken } from './tokens/id-token-check.ts';
 import type { TokenRequestOptions } from './tokens/options.ts';
-import { asksForIdToken } from './tokens/request-token.ts';
 
 export type { DeviceAuthorization, DevicePollEvent } from './device-flow.ts';
 export type { Sleep } from './timers.ts';

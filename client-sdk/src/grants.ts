@@ -9,15 +9,14 @@
 import type { ClientAuthFunction } from './client-auth.ts';
 import type { Fetch } from './client-options.ts';
 import { readBody } from './http/body.ts';
-import { Deadline } from './http/deadline.ts';
 import type { HeadersInput, WireParams } from './http/options.ts';
-import { oauthParams, toForm } from './http/params.ts';
 import { authenticateRequest, encodeForm, safeHeaders } from './http/request.ts';
 import { ApiResponse, isProven } from './http/response.ts';
 import { responseError } from './http/response-error.ts';
-import { resolveUrl } from './http/url.ts';
+import { oauthParams, resolveUrl, toForm } from './http/url.ts';
 import type { JsonObject } from './keys.ts';
 import { isObject } from './objects.ts';
+import { Deadline } from './timers.ts';
 import { computeExpiry, tokenTypeProblem } from './tokens/read-response.ts';
 
 export { clientAssertion, clientSecretJwt, privateKeyJwt } from './client-assertion.ts';

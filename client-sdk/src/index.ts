@@ -95,6 +95,7 @@ export type {
   PasswordStrategy,
 } from './strategies.ts';
 export { AccessToken, type AccessTokenInit } from './tokens/access-token.ts';
+export type { IdTokenCheck } from './tokens/id-token-check.ts';
 export type {
   AccessTokenOptions,
   RevokeOptions,
@@ -107,5 +108,4 @@ export type {
   TokenResponse,
   TokenTypeHint,
 } from './tokens/options.ts';
-export type { IdTokenCheck } from './tokens/request-token.ts';
 export type { StoredToken } from './tokens/stored-token.ts';

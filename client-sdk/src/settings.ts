@@ -14,12 +14,12 @@ import {
 import type { Parsers } from './http/body.ts';
 import type { ParsedFactory, RetryPolicy } from './http/options.ts';
 import type { RedactOptions } from './http/redact.ts';
-import { safeHeaders } from './http/request.ts';
+import { globalFetch, safeHeaders } from './http/request.ts';
 import { resolveUrl } from './http/url.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './keys.ts';
 import { copyPlain } from './objects.ts';
-import { timerProblem } from './timers.ts';
+import { epochSeconds, timerProblem } from './timers.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 
@@ -110,9 +110,7 @@ const defaults = Object.freeze({
   redirectUri: undefined,
   basicEncoding: 'rfc6749',
   tokenMethod: 'post',
-  // Looked up for each call: instrumentation and tests replace the global one after a client was
-  // made.
-  fetch: (url: string, init: RequestInit) => globalThis.fetch(url, init),
+  fetch: globalFetch,
   timeoutMs: DEFAULT_TIMEOUT_MS,
   maxBodyBytes: DEFAULT_MAX_BODY_BYTES,
   maxRedirects: DEFAULT_MAX_REDIRECTS,
@@ -131,10 +129,6 @@ const defaults = Object.freeze({
 function withoutUndefined<T extends object>(given: T): T {
   // Options that are undefined are optional.
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
-}
-
-function epochSeconds(): number {
-  return Date.now() / 1000;
 }
 
 /** Browsers have no environment, and Deno throws if it may not be read. */

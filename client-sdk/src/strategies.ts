@@ -5,8 +5,8 @@ import type { WireParams } from './http/options.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyInput } from './jwt/import-key.ts';
 import { isObject } from './objects.ts';
+import type { IdTokenExpectation } from './tokens/id-token-check.ts';
 import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
-import type { IdTokenExpectation } from './tokens/request-token.ts';
 import { requestToken } from './tokens/request-token.ts';
 
 /** The authorization code grant. */

@@ -12,7 +12,7 @@ function makeClient(changes: { clientSecret?: string; throwOnError?: boolean } =
   return { server, client };
 }
 
-t.test('an active token is described, and a revoked one is not active', async (t) => {
+t.test('introspection describes an active token and reports a revoked one as inactive', async (t) => {
   const { server, client } = makeClient();
   const { access_token: token } = await server.issueTokens({ scope: 'read', subject: 'u1' });
   const active = await introspectToken(client, token, { hint: 'access_token' });
@@ -22,13 +22,13 @@ t.test('an active token is described, and a revoked one is not active', async (t
   t.same(await introspectToken(client, token), { active: false });
 });
 
-t.test('of an inactive token nothing else is taken over', async (t) => {
+t.test('other members of an inactive token are dropped', async (t) => {
   const { server, client } = makeClient();
   server.inject({ effect: () => Response.json({ active: false, sub: 'root' }) });
   t.same(await introspectToken(client, 't'), { active: false });
 });
 
-t.test('names and values of members stay as the server wrote them', async (t) => {
+t.test('member names and values are not converted', async (t) => {
   const { server, client } = makeClient();
   server.inject({ effect: () => Response.json({ active: true, tenantId: 5, 'x-Y': [1] }) });
   t.same(await introspectToken(client, 't', { params: { custom: '1' } }), {
@@ -39,7 +39,7 @@ t.test('names and values of members stay as the server wrote them', async (t) =>
   t.equal(server.requests.at(-1)?.params.get('custom'), '1');
 });
 
-t.test('an answer that does not say whether the token is active is an error', async (t) => {
+t.test('a response without active is an error', async (t) => {
   for (const body of ['{}', '{"active":"true"}', '[]', 'null', '{']) {
     const { server, client } = makeClient();
     const headers = { 'content-type': 'application/json' };
@@ -48,7 +48,7 @@ t.test('an answer that does not say whether the token is active is an error', as
   }
 });
 
-t.test('a refusal throws whatever the client is set to, for it is no answer', async (t) => {
+t.test('an error response throws regardless of throwOnError', async (t) => {
   const { client } = makeClient({ clientSecret: 'wrong', throwOnError: false });
   await t.rejects(introspectToken(client, 't'), { name: 'OAuthError', code: 'invalid_client' });
 });

@@ -41,7 +41,7 @@ t.test(
   },
 );
 
-t.test('a pushed authorization has state, PKCE and nonce where only the server sees them', async (t) => {
+t.test('a pushed authorization sends state, PKCE and nonce to the server only', async (t) => {
   const { client, sent } = makeClient();
   const { url, transaction } = await startPushedAuthorization(client, { scope: 'openid' });
   t.match(Object.fromEntries(sent[0]?.params ?? []), {
@@ -56,7 +56,7 @@ t.test('a pushed authorization has state, PKCE and nonce where only the server s
   t.same([...new URL(url).searchParams.keys()], ['client_id', 'request_uri']);
 });
 
-t.test('PKCE can be left out', async (t) => {
+t.test('PKCE can be disabled', async (t) => {
   const { client, sent } = makeClient();
   await startPushedAuthorization(client, {}, { pkce: false });
   t.notOk(sent[0]?.params.has('code_challenge'));
@@ -67,7 +67,7 @@ t.test("a refused parameter throws, whatever the client's throwOnError", async (
   await t.rejects(pushAuthorizationRequest(client, {}), { name: 'OAuthError', code: 'invalid_scope' });
 });
 
-t.test('an answer that cannot be used is an error', async (t) => {
+t.test('an unusable response is an error', async (t) => {
   for (const body of [
     {},
     { request_uri: '', expires_in: 60 },

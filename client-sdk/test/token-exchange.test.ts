@@ -14,7 +14,7 @@ function makeClient() {
   return { server, client };
 }
 
-t.test('a token is exchanged for one of less scope', async (t) => {
+t.test('a token is exchanged for one with a narrower scope', async (t) => {
   const { server, client } = makeClient();
   const { access_token: subjectToken } = await server.issueTokens({ scope: 'read write' });
   const token = await exchangeToken(client, { subjectToken, scope: ['read'] });
@@ -23,7 +23,7 @@ t.test('a token is exchanged for one of less scope', async (t) => {
   t.equal(token.param('issued_token_type'), tokenTypes.accessToken);
 });
 
-t.test('everything that RFC 8693 names goes under its name, lists as repeated keys', async (t) => {
+t.test('parameters of RFC 8693 have their wire names, lists are repeated', async (t) => {
   const { server, client } = makeClient();
   const exchange = {
     subjectToken: 's',
@@ -53,7 +53,7 @@ t.test('everything that RFC 8693 names goes under its name, lists as repeated ke
   ]);
 });
 
-t.test('what is not given is not sent, and a failure can be a value', async (t) => {
+t.test('absent parameters are not sent, and throwOnError false returns the failure', async (t) => {
   const { server, client } = makeClient();
   const outcome = await exchangeToken<boolean>(client, { subjectToken: 'unknown' }, { throwOnError: false });
   t.match(outcome, { ok: false, error: { code: 'invalid_request' } });

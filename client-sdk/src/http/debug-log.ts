@@ -1,7 +1,7 @@
 import type { Logger } from '../client-options.ts';
 import { printable } from '../text.ts';
 import { type RedactOptions, Redactor } from './redact.ts';
-import type { ReadyRequest } from './redirects.ts';
+import type { ReadyRequest } from './request.ts';
 import type { ApiResponse } from './response.ts';
 
 /** Characters of a body that are logged. */

@@ -1,12 +1,12 @@
 import { ConfigurationError, OAuthClientError, type OAuthError } from '../errors.ts';
 import type { RequestContext } from '../hooks.ts';
 import type { ClientSettings } from '../settings.ts';
+import { Deadline } from '../timers.ts';
 import { readBody } from './body.ts';
-import { Deadline } from './deadline.ts';
 import { logRequest, logResponse } from './debug-log.ts';
 import type { OutgoingRequest, RequestOptions } from './options.ts';
-import { type ReadyRequest, type RedirectPolicy, type Reply, sendFollowing } from './redirects.ts';
-import { encodeBody } from './request.ts';
+import { followRedirects, type RedirectPolicy } from './redirects.ts';
+import { encodeBody, isRedirect, type ReadyRequest, type Reply, sendOnce } from './request.ts';
 import { ApiResponse, isProven, markProven } from './response.ts';
 import { type CallFailure, callError } from './response-error.ts';
 
@@ -107,17 +107,24 @@ async function send(
   const sent = await makeReady(settings, call);
   settings.hooks.onRequest?.({ context, attempt: attempt.number });
   if (settings.debugLogger !== undefined) logRequest(settings.debugLogger, settings.redact, sent);
-  const reply = await sendFollowing(sent, {
-    fetch: settings.fetch,
-    init: { ...settings.requestInit, ...call.init, signal: attempt.deadline.signal },
-    redirect: options.redirect ?? 'follow',
+  const { fetch, requestInit } = settings;
+  const { redirect = 'follow' } = options;
+  const init = { ...requestInit, ...call.init, signal: attempt.deadline.signal };
+  const response = await sendOnce(sent, { fetch, init });
+  if (!isRedirect(response) || redirect === 'manual') {
+    return { reply: { response, method: sent.method, url: sent.url, redirected: false }, sent };
+  }
+  const reply = await followRedirects(sent, response, {
+    fetch,
+    init,
+    redirect,
     maxRedirects: options.maxRedirects ?? settings.maxRedirects,
     rules: attempt.rules,
     isBoundToOrigin,
     isSecureOnly: context.operation === 'discovery' && !settings.allowInsecure,
     redact: settings.redact,
-    read: (response, { method, url }) =>
-      readReply(settings, call, { response, method, url, redirected: false }, sent),
+    read: (refused, { method, url }) =>
+      readReply(settings, call, { response: refused, method, url, redirected: false }, sent),
   });
   return { reply, sent };
 }

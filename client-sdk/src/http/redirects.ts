@@ -1,23 +1,18 @@
-import type { Fetch } from '../client-options.ts';
 import { RedirectError } from '../errors.ts';
 import { type RedactOptions, Redactor } from './redact.ts';
-import type { EncodedBody } from './request.ts';
+import {
+  type EncodedBody,
+  isRedirect,
+  type ReadyRequest,
+  type Reply,
+  type SendOptions,
+  sendOnce,
+} from './request.ts';
 import type { ApiResponse } from './response.ts';
 import { hasScheme, isSecure } from './url.ts';
 
-/** A request ready for `fetch`. */
-export type ReadyRequest = {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Headers;
-  readonly body: EncodedBody;
-};
-
 /** How redirects are treated. */
-export type RedirectPolicy = {
-  readonly fetch: Fetch;
-  /** Passed to every `fetch`; the request takes precedence. */
-  readonly init: RequestInit;
+export type RedirectPolicy = SendOptions & {
   readonly redirect: 'follow' | 'manual' | 'error';
   readonly maxRedirects: number;
   /**
@@ -36,41 +31,6 @@ export type RedirectPolicy = {
   /** Reads a refused response for the error. */
   readonly read: (response: Response, request: ReadyRequest) => Promise<ApiResponse>;
 };
-
-/** The response to a request after its redirects, the body unread. */
-export type Reply = {
-  readonly response: Response;
-  readonly method: string;
-  readonly url: string;
-  readonly redirected: boolean;
-};
-
-/**
- * Sends a request and follows its redirects.
- * @throws {RedirectError} for redirects that must not be followed.
- */
-export async function sendFollowing(request: ReadyRequest, policy: RedirectPolicy): Promise<Reply> {
-  const response = await sendOnce(request, policy);
-  if (!isRedirect(response) || policy.redirect === 'manual')
-    return { response, method: request.method, url: request.url, redirected: false };
-  return await followRedirects(request, response, policy);
-}
-
-/** Whether a response is a redirect, as far as the runtime shows it. */
-function isRedirect({ status, type }: Response): boolean {
-  return (status >= 300 && status < 400) || type === 'opaqueredirect';
-}
-
-/** Sends a request without following redirects. */
-function sendOnce(
-  { url, method, headers, body }: ReadyRequest,
-  { fetch, init }: RedirectPolicy,
-): Promise<Response> {
-  const isStream = body instanceof ReadableStream;
-  // `fetch` requires half duplex for streams.
-  const streaming = isStream ? { duplex: 'half' as const } : undefined;
-  return fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
-}
 
 /** The verb of the next request; undefined if the response is returned instead. */
 type RedirectRules = (status: number, method: string) => string | undefined;
@@ -98,7 +58,7 @@ const rulesByName = { request: requestRules, fetch: fetchRules } as const;
  * sent to another origin.
  * @throws {RedirectError} if a redirect would send them in the body, or leave https.
  */
-async function followRedirects(
+export async function followRedirects(
   first: ReadyRequest,
   redirect: Response,
   policy: RedirectPolicy,

@@ -1,5 +1,5 @@
 import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from '../client-auth.ts';
-import type { ArrayFormat, TokenMethod } from '../client-options.ts';
+import type { ArrayFormat, Fetch, TokenMethod } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Operation, RequestContext } from '../hooks.ts';
 import { isPlainObject, strictJson } from '../objects.ts';
@@ -7,9 +7,8 @@ import type { ClientSettings } from '../settings.ts';
 import { isJsonType } from './body.ts';
 import { exchange } from './exchange.ts';
 import type { HeadersInput, OutgoingRequest, RequestBody, RequestOptions, WireParams } from './options.ts';
-import { jsonParams, oauthParams, queryString, toForm, withQuery } from './params.ts';
 import type { ApiResponse } from './response.ts';
-import { assertSecure, resolveUrl } from './url.ts';
+import { assertSecure, jsonParams, oauthParams, queryString, resolveUrl, toForm, withQuery } from './url.ts';
 
 /** A request to an endpoint of the authorization server. */
 export type EndpointRequest = {
@@ -178,3 +177,45 @@ export function setHeader(headers: Headers, name: string, value: string): void {
     throw new ConfigurationError(`the header \`${name}\` has an invalid value; check it for line breaks`);
   }
 }
+
+/** A request ready for `fetch`. */
+export type ReadyRequest = {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: EncodedBody;
+};
+
+/** The response to a request, the body unread. */
+export type Reply = {
+  readonly response: Response;
+  readonly method: string;
+  readonly url: string;
+  readonly redirected: boolean;
+};
+
+/** How a request is passed to `fetch`. */
+export type SendOptions = {
+  readonly fetch: Fetch;
+  /** Passed to every `fetch`; the request takes precedence. */
+  readonly init: RequestInit;
+};
+
+/** Sends a request without following redirects. */
+export function sendOnce(
+  { url, method, headers, body }: ReadyRequest,
+  { fetch, init }: SendOptions,
+): Promise<Response> {
+  const isStream = body instanceof ReadableStream;
+  // `fetch` requires half duplex for streams.
+  const streaming = isStream ? { duplex: 'half' as const } : undefined;
+  return fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
+}
+
+/** Whether a response is a redirect, as far as the runtime shows it. */
+export function isRedirect({ status, type }: Response): boolean {
+  return (status >= 300 && status < 400) || type === 'opaqueredirect';
+}
+
+/** The global `fetch`, looked up for each call: instrumentation and tests may replace it. */
+export const globalFetch: Fetch = (url, init) => globalThis.fetch(url, init);

@@ -12,7 +12,7 @@ import type { ClientSettings } from '../settings.ts';
 import { printable } from '../text.ts';
 import { convertKeys, parseBody } from './body.ts';
 import { Redactor } from './redact.ts';
-import type { ReadyRequest } from './redirects.ts';
+import type { ReadyRequest } from './request.ts';
 import type { ApiResponse } from './response.ts';
 
 /** Characters of a body that an error message quotes. */

@@ -8,6 +8,7 @@ import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token-claims.ts';
 import type { JsonObject, JsonValue } from '../keys.ts';
 import { copyPlain } from '../objects.ts';
+import type { IdTokenExpectation } from './id-token-check.ts';
 import type {
   AccessTokenOptions,
   RevokeTokenOptions,
@@ -16,10 +17,9 @@ import type {
   TokenRequestOptions,
 } from './options.ts';
 import { computeExpiry, type Expiry, tokenTypeProblem } from './read-response.ts';
-import type { IdTokenExpectation } from './request-token.ts';
-import { requestToken } from './request-token.ts';
+import { fromFields, requestToken } from './request-token.ts';
 import { fetchWithToken, placeToken, resolvePlace } from './send-token.ts';
-import { fromFields, type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
+import { type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
 
 /** Options of an AccessToken. */
 export type AccessTokenInit = AccessTokenOptions & {

@@ -1,44 +1,26 @@
 import type { Client } from '../client.ts';
-import { IdTokenError, OAuthError } from '../errors.ts';
-import type { WarningEvent } from '../hooks.ts';
-import type { WireParams, WireValue } from '../http/options.ts';
+import { OAuthError } from '../errors.ts';
+import type { WireParams } from '../http/options.ts';
 import { type ApiResponse, isProven } from '../http/response.ts';
 import { callError } from '../http/response-error.ts';
-import type { ExpectedIdToken } from '../id-token.ts';
 import type { IdTokenClaims } from '../id-token-claims.ts';
 import type { JsonObject } from '../keys.ts';
-import { isObject } from '../objects.ts';
 import type { ClientSettings } from '../settings.ts';
-import { type AccessToken, setIdTokenClaims } from './access-token.ts';
+import { AccessToken, setIdTokenClaims } from './access-token.ts';
+import {
+  type CheckedFields,
+  type FieldsCheck,
+  type IdTokenExpectation,
+  prepareIdTokenCheck,
+} from './id-token-check.ts';
 import type { AccessTokenOptions, TokenOutcome, TokenRequestOptions } from './options.ts';
-import { chooseToken, readTokenFields, type TokenFields, tokenTypeProblem } from './read-response.ts';
-import { fromFields } from './stored-token.ts';
-
-/**
- * Validates an ID token against its session; rejects if it is not the expected one. May resolve
- * with the claims.
- */
-export type IdTokenCheck = (idToken: string, expected: ExpectedIdToken) => Promise<unknown>;
-
-/** What is known about the ID token before the token request. */
-export type IdTokenExpectation = Omit<ExpectedIdToken, 'accessToken'> & {
-  /** Whether a token response without one is rejected. */
-  readonly isRequired?: boolean;
-  /** Default: the client's own. */
-  readonly validate?: IdTokenCheck | undefined;
-};
-
-/** The fields of a token response after the check, and the claims of its ID token. */
-type CheckedFields = {
-  readonly fields: Readonly<Record<string, unknown>>;
-  readonly claims?: IdTokenClaims | undefined;
-};
-
-/** Validates the ID token among the fields of a token response. */
-type FieldsCheck = (
-  fields: Readonly<Record<string, unknown>>,
-  tokenName: string | undefined,
-) => Promise<CheckedFields>;
+import {
+  chooseToken,
+  readTokenFields,
+  type TokenFields,
+  tokenText,
+  tokenTypeProblem,
+} from './read-response.ts';
 
 /**
  * Grants whose ID token has this client as its audience. For assertions and exchanges the audience
@@ -51,94 +33,6 @@ const idTokenGrants: ReadonlySet<unknown> = new Set([
   'urn:ietf:params:oauth:grant-type:device_code',
   'urn:openid:params:grant-type:ciba',
 ]);
-
-/**
- * Prepares the validation of the ID token that a token request may return; undefined if it is not
- * for this client, or was not requested and the client has no keys. Called before the request is
- * sent, so that a misconfiguration does not spend a code.
- * @throws {ConfigurationError} if an ID token was requested and the client cannot validate it.
- */
-async function prepareIdTokenCheck(
-  client: Client<boolean>,
-  params: WireParams,
-  expectation: IdTokenExpectation = { nonce: false },
-): Promise<FieldsCheck | undefined> {
-  if (!idTokenGrants.has(params.grant_type)) return undefined;
-  const isRefresh = params.grant_type === 'refresh_token';
-  const { validate: given, isRequired = false, ...expected } = expectation;
-  const isAskedFor = isRequired || (!isRefresh && asksForIdToken(params.scope));
-  const { onWarning } = client.settings;
-  if (given === undefined && !isAskedFor && !client.canValidateIdTokens)
-    return onWarning && (async (fields) => notValidated(fields, onWarning));
-  // A refresh without a validator drops the ID token; other grants fail before they are sent.
-  const loaded = given ?? (isRefresh ? undefined : await client.idTokenValidator());
-
-  return async (fields, tokenName) => {
-    const idToken = fields.id_token ?? fields.idToken;
-    if (typeof idToken !== 'string' || idToken === '') {
-      if (isRequired) throw noIdToken();
-      return { fields };
-    }
-    const token = fields[chooseToken(fields, tokenName, undefined) ?? ''];
-    const accessToken = typeof token === 'string' && token !== idToken ? { accessToken: token } : {};
-    try {
-      const validate = loaded ?? (await client.idTokenValidator());
-      const claims = await validate(idToken, { ...expected, ...accessToken });
-      // The claims of our validator; a check of the caller may resolve with anything.
-      return { fields, claims: isObject(claims) ? (claims as IdTokenClaims) : undefined };
-    } catch (error) {
-      if (!isRefresh || isAnothers(error)) throw error;
-      return withoutIdToken(fields, onWarning);
-    }
-  };
-}
-
-/** Whether a scope requests an ID token. @see OpenID Connect Core §3.1.2.1 */
-export function asksForIdToken(scope: WireValue): boolean {
-  const scopes = Array.isArray(scope) ? scope : typeof scope === 'string' ? scope.split(' ') : [];
-  return scopes.includes('openid');
-}
-
-/**
- * Whether a validated ID token shows that the tokens beside it belong to another user, client or
- * server.
- */
-function isAnothers(error: unknown): boolean {
-  return error instanceof IdTokenError && ['iss', 'sub', 'aud', 'azp'].includes(error.claim);
-}
-
-/**
- * Drops an ID token of a refresh that cannot be validated, for example because the keys could not
- * be loaded. The refresh token is spent, so its successor must not be lost.
- */
-function withoutIdToken(
-  fields: Readonly<Record<string, unknown>>,
-  onWarning: ((event: WarningEvent) => void) | undefined,
-): CheckedFields {
-  const { id_token: _dropped, idToken: _camel, ...rest } = fields;
-  onWarning?.({
-    code: 'id_token_dropped',
-    message: 'the ID token of a refresh was dropped: it could not be validated',
-  });
-  return { fields: rest };
-}
-
-function notValidated(
-  fields: Readonly<Record<string, unknown>>,
-  onWarning: (event: WarningEvent) => void,
-): CheckedFields {
-  if (fields.id_token !== undefined || fields.idToken !== undefined) {
-    onWarning({
-      code: 'id_token_not_validated',
-      message: "the ID token was not validated: set the client's `issuer` and `jwksUri`, as discovery does",
-    });
-  }
-  return { fields };
-}
-
-function noIdToken(): IdTokenError {
-  return new IdTokenError('id_token', 'the token response has none; is `openid` in the scope?');
-}
 
 /** What a token request inherits from the token that it refreshes, and expects of the ID token. */
 type TokenRequestContext = {
@@ -161,7 +55,9 @@ export async function requestToken<T extends boolean>(
   context: TokenRequestContext = {},
 ): Promise<TokenOutcome<T>> {
   const { settings } = client;
-  const check = await prepareIdTokenCheck(client, params, context.idToken);
+  const check = idTokenGrants.has(params.grant_type)
+    ? await prepareIdTokenCheck(client, params, context.idToken)
+    : undefined;
   const response = await client.send({
     operation: 'token',
     endpoint: settings.tokenEndpoint,
@@ -249,4 +145,49 @@ function tokenOptions(options: AccessTokenOptions): AccessTokenOptions {
   for (const name of tokenOptionNames) if (options[name] !== undefined) found[name] = options[name];
   // The names are those of the type.
   return found as AccessTokenOptions;
+}
+
+/**
+ * Makes a token from the fields of a token response; options take precedence.
+ * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
+ * client's `throwOnError` is false.
+ */
+export function fromFields(
+  client: Client<boolean>,
+  fields: Readonly<Record<string, unknown>>,
+  options: AccessTokenOptions,
+  response?: ApiResponse,
+): AccessToken {
+  const name = chooseToken(fields, options.tokenName, client.settings.onWarning);
+  const params: Record<string, unknown> = Object.create(null);
+  const found: FoundOptions = {};
+  for (const key of Object.keys(fields)) {
+    const value = fields[key];
+    if (key === name) continue;
+    const option = fieldOptions.get(key);
+    if (option === undefined) params[key] = value;
+    else if (found[option] === undefined && isFieldValue(option, value)) found[option] = value;
+  }
+  const token = name === undefined ? '' : tokenText(fields[name]);
+  // JSON values, because they were parsed from JSON or a form; made here, so that no copy is
+  // needed.
+  return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
+}
+
+/** `computeExpiry` handles values that are not numbers. */
+type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
+
+/** Fields that are options of the token; the first of several takes precedence. */
+const fieldOptions = new Map<string, keyof FoundOptions>([
+  ['refresh_token', 'refreshToken'],
+  ['refreshToken', 'refreshToken'],
+  ['expires_in', 'expiresIn'],
+  ['expiresIn', 'expiresIn'],
+  ['expires', 'expiresIn'],
+  ['expires_at', 'expiresAt'],
+  ['expiresAt', 'expiresAt'],
+]);
+
+function isFieldValue(option: keyof FoundOptions, value: unknown): value is string {
+  return option === 'refreshToken' ? typeof value === 'string' : value !== null && value !== undefined;
 }

@@ -1,9 +1,8 @@
 import { ConfigurationError } from '../errors.ts';
 import { exchangeRaw } from '../http/exchange.ts';
 import type { RequestBody, RequestOptions, WireParams } from '../http/options.ts';
-import { withQuery } from '../http/params.ts';
 import { isParams, requestContext, safeHeaders, setHeader } from '../http/request.ts';
-import { assertAllowed, resolveUrl } from '../http/url.ts';
+import { assertAllowed, resolveUrl, withQuery } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { TokenMode, TokenPlace } from './options.ts';
 

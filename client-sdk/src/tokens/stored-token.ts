@@ -1,9 +1,6 @@
-import type { Client } from '../client.ts';
-import type { ApiResponse } from '../http/response.ts';
 import type { JsonObject, JsonValue } from '../keys.ts';
-import { AccessToken } from './access-token.ts';
+import type { AccessToken } from './access-token.ts';
 import type { AccessTokenOptions } from './options.ts';
-import { chooseToken, tokenText } from './read-response.ts';
 
 /** A token as plain data under wire names, secrets included. */
 export type StoredToken = JsonObject;
@@ -53,51 +50,6 @@ export function splitStored(hash: object): {
   }
   // The names are those of the table, the values are checked.
   return { fields, stored: stored as AccessTokenOptions };
-}
-
-/**
- * Makes a token from the fields of a token response; options take precedence.
- * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
- * client's `throwOnError` is false.
- */
-export function fromFields(
-  client: Client<boolean>,
-  fields: Readonly<Record<string, unknown>>,
-  options: AccessTokenOptions,
-  response?: ApiResponse,
-): AccessToken {
-  const name = chooseToken(fields, options.tokenName, client.settings.onWarning);
-  const params: Record<string, unknown> = Object.create(null);
-  const found: FoundOptions = {};
-  for (const key of Object.keys(fields)) {
-    const value = fields[key];
-    if (key === name) continue;
-    const option = fieldOptions.get(key);
-    if (option === undefined) params[key] = value;
-    else if (found[option] === undefined && isFieldValue(option, value)) found[option] = value;
-  }
-  const token = name === undefined ? '' : tokenText(fields[name]);
-  // JSON values, because they were parsed from JSON or a form; made here, so that no copy is
-  // needed.
-  return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
-}
-
-/** `computeExpiry` handles values that are not numbers. */
-type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
-
-/** Fields that are options of the token; the first of several takes precedence. */
-const fieldOptions = new Map<string, keyof FoundOptions>([
-  ['refresh_token', 'refreshToken'],
-  ['refreshToken', 'refreshToken'],
-  ['expires_in', 'expiresIn'],
-  ['expiresIn', 'expiresIn'],
-  ['expires', 'expiresIn'],
-  ['expires_at', 'expiresAt'],
-  ['expiresAt', 'expiresAt'],
-]);
-
-function isFieldValue(option: keyof FoundOptions, value: unknown): value is string {
-  return option === 'refreshToken' ? typeof value === 'string' : value !== null && value !== undefined;
 }
 
 function isOption(name: (typeof storedOptions)[number][0], value: unknown): boolean {

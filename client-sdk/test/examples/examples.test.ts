@@ -53,7 +53,7 @@ t.test('private-key-jwt signs with the key of its file', async (t) => {
   t.same(lines, ['200']);
 });
 
-t.test('kubernetes shows the token of its file', async (t) => {
+t.test('kubernetes example sends the token of its file', async (t) => {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwt = new SignJWT({ sub: 'system:serviceaccount:shop:orders' }).setProtectedHeader({ alg: 'ES256' });
   const folder = temporaryFolder();
@@ -67,7 +67,7 @@ t.test('kubernetes shows the token of its file', async (t) => {
   t.same(lines, ['orders']);
 });
 
-t.test('mutual-tls shows its certificate to the provider', async (t) => {
+t.test('mutual-tls example authenticates with its certificate', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { ca, server, client } = certificates;
@@ -86,7 +86,7 @@ t.test('mutual-tls shows its certificate to the provider', async (t) => {
   t.same(lines, ['200']);
 });
 
-t.test('sign-in signs a user in, once for every start', async (t) => {
+t.test('sign-in example signs a user in once per start', async (t) => {
   const { server, env } = await startServer(t);
   const example = startExample('sign-in', { ...env, PORT: '0' });
   t.teardown(example.stop);
@@ -109,7 +109,7 @@ t.test('sign-in-on-a-device waits for the user', async (t) => {
   t.same(await example.ended(), { lines: ['read'], exitCode: 0 });
 });
 
-t.test('test-your-code is a test that passes', async (t) => {
+t.test('test-your-code example passes', async (t) => {
   const { exitCode } = await runExample('test-your-code', {});
   t.equal(exitCode, 0);
 });

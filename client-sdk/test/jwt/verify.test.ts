@@ -30,7 +30,7 @@ for (const algorithm of ['RS256', 'PS384', 'ES256', 'ES512', 'EdDSA', 'Ed25519']
   });
 }
 
-t.test('of several keys without kid each that fits is tried', async (t) => {
+t.test('without kid every suitable key is tried', async (t) => {
   const issuers = await Promise.all([
     makeIssuer('ES256'),
     makeIssuer('ES256'),
@@ -42,7 +42,7 @@ t.test('of several keys without kid each that fits is tried', async (t) => {
   t.same((await verifyJwt(jwt, { keys, algorithms: ['ES256', 'RS256'] })).claims, claims);
 });
 
-t.test('a malformed key of the set does not stand in the way of the good ones', async (t) => {
+t.test('a malformed key of the set does not affect the others', async (t) => {
   const issuer = await makeIssuer('ES256', 'k1');
   const broken = [
     { kty: 'EC', crv: 'P-256', x: '!', y: '!', kid: 'k1' },
@@ -66,7 +66,7 @@ t.test('keys meant for encryption, for another algorithm or another operation ar
   }
 });
 
-t.test('claims changed after signing, or signed by another key, are refused', async (t) => {
+t.test('claims changed after signing, or signed by another key, are rejected', async (t) => {
   const issuer = await makeIssuer('ES256', 'k1');
   const other = await makeIssuer('ES256', 'k1');
   const keys = new LocalKeySource({ keys: [issuer.jwk] });
@@ -98,7 +98,7 @@ t.test(
   },
 );
 
-t.test('texts that are no JWT are refused, saying what they are', async (t) => {
+t.test('texts that are no JWT are rejected with their kind', async (t) => {
   const issuer = await makeIssuer('RS256');
   const keys = new LocalKeySource({ keys: [issuer.jwk] });
   const encrypted = await new CompactEncrypt(new Uint8Array(3))
@@ -117,7 +117,7 @@ t.test('texts that are no JWT are refused, saying what they are', async (t) => {
   });
 });
 
-t.test('a claim called __proto__ is a claim', async (t) => {
+t.test('a claim named __proto__ is an ordinary claim', async (t) => {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true });
   const keys = new LocalKeySource({ keys: [await exportJWK(publicKey)] });
   const payload: Record<string, unknown> = JSON.parse('{"__proto__":{"admin":true}}');

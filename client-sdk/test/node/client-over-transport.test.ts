@@ -4,7 +4,7 @@ import { Client } from '../../src/index.ts';
 import { nodeTransport } from '../../src/node.ts';
 import { startAuthorizationServer } from '../../src/testing.ts';
 
-t.test('tls_client_auth shows the certificate at the token endpoint and to the API', async (t) => {
+t.test('tls_client_auth uses the certificate at the token endpoint and the API', async (t) => {
   const certificates = makeCertificates();
   t.teardown(() => certificates.remove());
   const { server: own, client: mine, ca } = certificates;

@@ -18,7 +18,7 @@ for (const registered of [webClient, publicClient]) {
   });
 }
 
-t.test('a code is spent once: a second exchange is invalid_grant', async (t) => {
+t.test('exchanging a code twice is invalid_grant', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, webClient);
@@ -40,7 +40,7 @@ t.test('a code without its PKCE verifier is rejected', async (t) => {
   await t.rejects(client.authCode.getToken(code), TokenResponseError);
 });
 
-t.test("a callback of someone else's session is refused before its code is sent", async (t) => {
+t.test('a callback with the state of another session is rejected before its code is sent', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, webClient);

@@ -14,7 +14,7 @@ t.test('a service gets a token with its secret in a Basic header', async (t) => 
   t.notOk(token.expired());
 });
 
-t.test('a secret full of special characters arrives whole, by Basic and by form', async (t) => {
+t.test('a secret of special characters is transmitted unchanged, by Basic and by form', async (t) => {
   const special = { ...serviceClient, client_secret: 'a&b=c+d e%f:g"h' };
   const provider = await startProvider({ clients: [special] });
   t.teardown(provider.stop);
@@ -52,7 +52,7 @@ t.test('a service authenticates with private_key_jwt', async (t) => {
   t.ok((await client.clientCredentials.getToken()).token, 'and again: every assertion has its own jti');
 });
 
-t.test('a private key that is not registered is refused as invalid_client', async (t) => {
+t.test('a private key that is not registered is rejected as invalid_client', async (t) => {
   const { d: _secret, ...publicKey } = await makeSigningKey('key-1');
   const signer = {
     ...{ client_id: 'signer', token_endpoint_auth_method: 'private_key_jwt' as const },

@@ -8,7 +8,7 @@ import { startProvider, user } from './support/start-provider.ts';
 /** The provider answers at once, so there is nothing to wait for. */
 const sleep = async () => {};
 
-t.test('a device gets its token once the user has typed its code elsewhere', async (t) => {
+t.test('a device gets its token after the user has entered its code', async (t) => {
   const provider = await startProvider({ clients: [deviceClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, deviceClient);

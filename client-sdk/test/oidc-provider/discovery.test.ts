@@ -4,7 +4,7 @@ import { Client, IssuerMismatchError } from '../../src/index.ts';
 import { serviceClient } from './support/clients.ts';
 import { startProvider } from './support/start-provider.ts';
 
-t.test('the metadata of the provider make a client that works', async (t) => {
+t.test("a client made from the provider's metadata gets tokens", async (t) => {
   const provider = await startProvider({ clients: [serviceClient] });
   t.teardown(provider.stop);
   const metadata = await discover(provider.issuer);
@@ -14,7 +14,7 @@ t.test('the metadata of the provider make a client that works', async (t) => {
   t.ok((await client.clientCredentials.getToken()).token);
 });
 
-t.test('discoverClient does it at once', async (t) => {
+t.test('discoverClient returns a client with the endpoints found', async (t) => {
   const provider = await startProvider({ clients: [serviceClient] });
   t.teardown(provider.stop);
   const { client_id: clientId, client_secret: clientSecret } = serviceClient;

@@ -19,7 +19,7 @@ t.test('an id_token of the provider is validated: signature, claims, nonce and a
   t.match(claims, { iss: provider.issuer, aud: webClient.client_id, sub: user.sub, nonce });
 });
 
-t.test('an id_token of another sign-in is refused by its nonce', async (t) => {
+t.test('an id_token of another sign-in is rejected by its nonce', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, webClient);
@@ -31,7 +31,7 @@ t.test('an id_token of another sign-in is refused by its nonce', async (t) => {
   await t.rejects(completion, IdTokenError);
 });
 
-t.test('an id_token that came with a refresh is of the same subject', async (t) => {
+t.test('the ID token of a refresh must have the same subject', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const client = clientOf(provider, webClient);

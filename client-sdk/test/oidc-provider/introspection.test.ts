@@ -5,7 +5,7 @@ import { serviceClient, webClient } from './support/clients.ts';
 import { signIn } from './support/sign-in.ts';
 import { startProvider, user } from './support/start-provider.ts';
 
-t.test('a resource server learns whose token it was sent', async (t) => {
+t.test('introspection returns the subject of a token', async (t) => {
   const provider = await startProvider({ clients: [webClient, serviceClient] });
   t.teardown(provider.stop);
   const { token } = await signIn(clientOf(provider, webClient));

@@ -20,7 +20,7 @@ for (const registered of [webClient, publicClient]) {
   );
 }
 
-t.test('a refresh token that was spent is refused, and takes all tokens of its grant with it', async (t) => {
+t.test('a refresh token that was spent is rejected, and takes all tokens of its grant with it', async (t) => {
   const provider = await startProvider({ clients: [webClient] });
   t.teardown(provider.stop);
   const token = await signIn(clientOf(provider, webClient));

@@ -38,7 +38,7 @@ t.test('a client certificate is the credential, and the token is bound to it', a
   t.ok(token.token);
 });
 
-t.test('a certificate of another name is refused as invalid_client', async (t) => {
+t.test('a certificate of another name is rejected as invalid_client', async (t) => {
   const other = certificates.issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
   const client = await startWithCertificate(t, other);
   await t.rejects(client.clientCredentials.getToken(), { code: 'invalid_client' });

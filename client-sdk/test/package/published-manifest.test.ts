@@ -10,7 +10,7 @@ const manifest = {
   homepage: 'https://git.example/a',
 };
 
-t.test('exports of sources become exports of what is built, types first', async (t) => {
+t.test('source exports become build exports, types first', async (t) => {
   const { exports } = publishedManifest({
     ...manifest,
     exports: { '.': './src/index.ts', './x': './src/y/x.ts' },
@@ -23,7 +23,7 @@ t.test('exports of sources become exports of what is built, types first', async 
   t.match(JSON.stringify(exports), /^\{"\.":\{"types":/);
 });
 
-t.test('nothing of the repository alone is published', async (t) => {
+t.test('repository-only fields are not published', async (t) => {
   const repository = {
     ...manifest,
     exports: {},
@@ -37,7 +37,7 @@ t.test('nothing of the repository alone is published', async (t) => {
   t.equal(published.bugs, 'https://git.example/a/issues');
 });
 
-t.test('an export outside of src/ is refused by name', async (t) => {
+t.test('an export outside of src/ is rejected by name', async (t) => {
   t.throws(
     () => publishedManifest({ ...manifest, exports: { './x': './lib/x.ts' } }),
     /\.\/x points at \.\/lib\/x\.ts/,

@@ -87,7 +87,7 @@ t.test('its TokenManager calls the API', async (t) => {
   t.equal(await runReadme(programs, run), 200);
 });
 
-t.test("its error handling prints the API's error", async (t) => {
+t.test("error handling example prints the API's error", async (t) => {
   const { replacements } = await startStandardServer(t);
   const printed: unknown[] = [];
   const scope = { clientSecret, console: { log: (...values: unknown[]) => printed.push(values) } };

@@ -50,7 +50,7 @@ t.test(
   },
 );
 
-t.test('a wrong verifier is refused', async (t) => {
+t.test('a wrong verifier is rejected', async (t) => {
   const server = createAuthorizationServer();
   const url = `${server.endpoints.authorization}?response_type=code&client_id=client&redirect_uri=https://app.test/&code_challenge=abc`;
   const code = new URL(await server.authorize(url)).searchParams.get('code') ?? '';
@@ -84,7 +84,7 @@ t.test('tokens expire by the clock of the server', async (t) => {
   t.match(response.headers.get('www-authenticate'), /error="invalid_token"/);
 });
 
-t.test('a device polls until its user decides, and gets slow_down', async (t) => {
+t.test('a device polls until the user decides, and slow_down is handled', async (t) => {
   const server = createAuthorizationServer({ now: () => 1_800_000_000 });
   const { body: device } = await post(server, server.endpoints.deviceAuthorization, { scope: 'a' });
   const poll = () =>
