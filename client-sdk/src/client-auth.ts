@@ -158,7 +158,7 @@ function basicCredentials(id: string, secret: string, encoding: BasicEncoding): 
  * Whether Basic credentials depend on the encoding, because id or secret have characters outside
  * `[A-Za-z0-9*._-]`.
  */
-export function dependsOnEncoding(id: string, secret: string): boolean {
+function dependsOnEncoding(id: string, secret: string): boolean {
   return formEncode(id) !== id || formEncode(secret) !== secret;
 }
 
