@@ -190,7 +190,7 @@ async function createExtAuthz(
           logger,
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
         });
-  const rules = () => rulesFile?.current ?? defaultRules;
+  const rules = rulesFile ?? { current: defaultRules };
   const tokens = new TokenCache();
   const authorizer = observeChecks(
     new Authorizer({ rules, tokens, keys, identities, tracing, nowMs, logger, settings }),

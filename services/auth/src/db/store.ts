@@ -1,5 +1,5 @@
 import type { Sql } from 'postgres';
-import { IdentityStateStore } from '../ext-authz/identity-store.ts';
+import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
 import { EncryptedColumnStore } from '../keys/reencrypt.ts';
 import { QuotaStore } from '../messages/quotas.ts';

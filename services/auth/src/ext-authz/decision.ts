@@ -1,7 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/sessions.ts';
-import { identityHeaders } from './headers.ts';
 import { type AuthzContext, type Caller, CallerIdentifier, type CallerIdentity } from './identity.ts';
 import { parseRequestPath } from './request-path.ts';
 import { findRoute, type RouteRequirement, type RouteRule, type RouteRules } from './route-rules.ts';
@@ -52,7 +51,7 @@ export interface AuthzDenied {
 
 export interface AuthorizerContext extends AuthzContext {
   /** The rules in force, read for each request. */
-  readonly rules: () => RouteRules;
+  readonly rules: { readonly current: RouteRules };
 }
 
 /**
@@ -75,7 +74,7 @@ export class Authorizer {
   authorize(request: AuthzRequest, timeoutMs?: number): AuthzDecision | Promise<AuthzDecision> {
     const { rules, logger } = this.#context;
     try {
-      const match = matchRoute(rules(), request.method, request.path);
+      const match = matchRoute(rules.current, request.method, request.path);
       if (!match.ok) return ambiguousPath(match.reason);
       const { requirement } = match;
       if (requirement.access === 'deny') return forbidden('route_denied');
@@ -215,4 +214,56 @@ export function denialBody({ errorCode, message }: AuthzDenied, httpStatus: numb
 
 export function denialHeaders({ headers }: AuthzDenied): Readonly<Record<string, string>> {
   return { 'content-type': 'application/json', ...headers };
+}
+
+/** Headers that carry the identity of the caller to upstreams. */
+export const identityHeaderNames = [
+  'x-auth-user-id',
+  'x-auth-session-id',
+  'x-auth-role',
+  'x-auth-plan',
+  'x-auth-aal',
+  'x-auth-anonymous',
+] as const;
+
+type IdentityHeaderName = (typeof identityHeaderNames)[number];
+
+/**
+ * Names that upstreams may mistake for ours, or for those of another authentication proxy. CGI and
+ * its successors do not distinguish `-` from `_`, and some of them no punctuation at all.
+ */
+const spoofableName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
+
+/** Everything except visible ASCII, and the escape character itself. */
+const notPlain = /[^!-$&-~]/gu;
+
+/** Sets the identity headers, and removes what the client sent under their names. */
+export function identityHeaders(
+  identity: CallerIdentity | undefined,
+  incomingNames: readonly string[],
+): HeaderChanges {
+  const set = identity === undefined ? {} : toHeaders(identity);
+  const spoofed = incomingNames.filter((name) => spoofableName.test(name));
+  const remove = new Set<string>([...identityHeaderNames, ...spoofed]);
+  for (const name of Object.keys(set)) remove.delete(name);
+  return { set, remove: [...remove] };
+}
+
+function toHeaders(identity: CallerIdentity): Readonly<Record<string, string>> {
+  const values: Readonly<Record<IdentityHeaderName, string | undefined>> = {
+    'x-auth-user-id': identity.userId,
+    'x-auth-session-id': identity.sessionId,
+    'x-auth-role': identity.role,
+    'x-auth-plan': identity.plan,
+    'x-auth-aal': identity.aal,
+    'x-auth-anonymous': String(identity.isAnonymous),
+  };
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value = '']) => (value === '' ? [] : [[name, encode(value)]])),
+  );
+}
+
+/** Encodes a value so that it cannot split a header; `decodeURIComponent` restores it. */
+function encode(value: string): string {
+  return value.toWellFormed().replace(notPlain, encodeURIComponent);
 }

@@ -17,7 +17,7 @@ import {
   denialBody,
   denialHeaders,
 } from './decision.ts';
-import { identityMetadata } from './headers.ts';
+import type { CallerIdentity } from './identity.ts';
 
 /** @see envoy.service.auth.v3.Authorization.Check */
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
@@ -107,8 +107,7 @@ function okResponse({ identity, headers }: AuthzAllowed): Response {
       case: 'okResponse',
       value: { headers: overwrite(headers.set), headersToRemove: [...headers.remove] },
     },
-    // Strings, numbers and booleans; the library's JSON type is only stricter than ours.
-    dynamicMetadata: identityMetadata(identity) as JsonObject,
+    dynamicMetadata: identityMetadata(identity),
   };
 }
 
@@ -140,4 +139,22 @@ function overwrite(
     header: { key, value },
     appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
   }));
+}
+
+/**
+ * Dynamic metadata for rate limits, in Envoy's namespace `envoy.filters.http.ext_authz`. Empty
+ * without an identity, so that the `default_value` of a descriptor applies.
+ */
+export function identityMetadata(identity: CallerIdentity | undefined): JsonObject {
+  if (identity === undefined) return {};
+  const { userId, sessionId, role, plan, aal, isAnonymous, limit } = identity;
+  return {
+    ...(userId !== undefined && { user_id: userId }),
+    ...(sessionId !== undefined && { session_id: sessionId }),
+    ...(role !== '' && { role }),
+    plan,
+    aal,
+    anonymous: isAnonymous,
+    ...(limit && { limit: { requests_per_unit: limit.requestsPerUnit, unit: limit.unit } }),
+  };
 }

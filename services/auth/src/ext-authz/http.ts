@@ -11,10 +11,8 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
-import type { Logger } from '@tollgate/kit/logger';
-import { FailureLog } from '@tollgate/kit/logger';
-import type { WatchedTls } from '@tollgate/kit/tls';
-import { type HandshakeReport, reportHandshakes } from '@tollgate/kit/tls';
+import { FailureLog, type Logger } from '@tollgate/kit/logger';
+import { type HandshakeReport, reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
 import {
   type Authorizer,
   type AuthzDecision,

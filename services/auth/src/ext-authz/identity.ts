@@ -8,11 +8,9 @@ import type { JwtClaims, TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/sessions.ts';
 import { isBanned } from '../users/user.ts';
-import type { JsonObject } from '../users/user-json.ts';
+import type { Json, JsonObject } from '../users/user-json.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
-import { type LimitOverride, parseLimitOverride } from './headers.ts';
-import type { IdentityCache } from './identity-cache.ts';
-import type { IdentityState } from './identity-store.ts';
+import type { IdentityCache, IdentityState } from './identity-cache.ts';
 
 /** The caller, as upstreams and rate limits see it. */
 export interface CallerIdentity {
@@ -261,4 +259,43 @@ function timedOut(timeoutMs: number): Error {
 
 function badJwt(reason: string): { readonly ok: false; readonly denial: AuthzDenied } {
   return { ok: false, denial: invalidToken('bad_jwt', `${errors.bad_jwt.definition.message}, ${reason}`) };
+}
+
+/** Values of envoy.type.v3.RateLimitUnit. */
+const units = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
+
+/** The rate limit of a single user, which Envoy reads from dynamic metadata. */
+export interface LimitOverride {
+  readonly requestsPerUnit: number;
+  readonly unit: (typeof units)[number];
+}
+
+type ParsedLimitOverride =
+  | { readonly ok: true; readonly limit: LimitOverride | undefined }
+  | { readonly ok: false; readonly reason: string };
+
+/** Envoy's type is uint32. */
+const maxRequestsPerUnit = 2 ** 32 - 1;
+
+/**
+ * Parses `app_metadata.limit`, or else `app_metadata.rate_limit`: `{ requests_per_unit, unit }`.
+ */
+export function parseLimitOverride({ limit, rate_limit: rateLimit }: JsonObject): ParsedLimitOverride {
+  const given = limit ?? rateLimit;
+  if (given === undefined || given === null) return { ok: true, limit: undefined };
+  if (!isJsonObject(given)) return reject('expected an object with requests_per_unit and unit');
+  const { requests_per_unit: requestsPerUnit, unit } = given;
+  if (!isRequestCount(requestsPerUnit))
+    return reject(`requests_per_unit must be a whole number from 1 to ${maxRequestsPerUnit}`);
+  const known = units.find((name) => typeof unit === 'string' && name === unit.toUpperCase());
+  if (known === undefined) return reject(`unit must be one of ${units.join(', ').toLowerCase()}`);
+  return { ok: true, limit: { requestsPerUnit, unit: known } };
+}
+
+function isRequestCount(value: Json | undefined): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= maxRequestsPerUnit;
+}
+
+function reject(reason: string): ParsedLimitOverride {
+  return { ok: false, reason };
 }

@@ -1,11 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Span, SpanKind } from '@opentelemetry/api';
-import type { Call } from '@tollgate/grpc-server/call';
+import type { Span } from '@opentelemetry/api';
 import type { Logger } from '@tollgate/kit/logger';
-import { type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
+import type { Tracing } from '@tollgate/kit/telemetry';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRoute } from './decision.ts';
-import { checkPath } from './grpc.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
 import type { RouteRule, RouteRules } from './route-rules.ts';
 
@@ -15,7 +12,7 @@ interface ObserveOptions {
   /** Undefined if metrics are off. */
   readonly registry: Registry | undefined;
   readonly tracing: Tracing;
-  readonly rules: () => RouteRules;
+  readonly rules: { readonly current: RouteRules };
 }
 
 /**
@@ -34,7 +31,7 @@ export function observeChecks(
       const startedMs = performance.now();
       const span = tracing.activeSpan();
       const recording = span?.isRecording() === true ? span : undefined;
-      recording?.setAttribute('tollgate.authz.route_rule', describeRule(rules(), request));
+      recording?.setAttribute('tollgate.authz.route_rule', describeRule(rules.current, request));
       const record = (decision: AuthzDecision): AuthzDecision => {
         const seconds = (performance.now() - startedMs) / 1000;
         metrics?.record(decision, seconds);
@@ -122,35 +119,6 @@ function describeRule(rules: RouteRules, { method, path }: AuthzRequest): string
 
 function toText({ methods, path }: RouteRule): string {
   return methods === undefined ? path.source : `${[...methods].join(',')} ${path.source}`;
-}
-
-/** Runs a gRPC check in a span of Envoy's trace. */
-export function traceGrpcCheck<T>(tracing: Tracing, call: Call, check: () => T | Promise<T>): T | Promise<T> {
-  if (!tracing.enabled) return check();
-  const options = {
-    kind: SpanKind.SERVER,
-    parent: tracing.extract(traceCarrier((name) => call.header(name))),
-  };
-  return tracing.inSpan(checkPath.slice(1), options, check);
-}
-
-/** Runs an HTTP check in a span of Envoy's trace. */
-export function traceHttpCheck(
-  tracing: Tracing,
-  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  check: () => void,
-): void {
-  if (!tracing.enabled) {
-    check();
-    return;
-  }
-  // Not named after the path, which is that of the authorized request and unbounded.
-  const span = tracing.startSpan('ext_authz', {
-    kind: SpanKind.SERVER,
-    parent: tracing.extract(request.headers),
-  });
-  response.once('close', () => span.end());
-  tracing.withSpan(span, check);
 }
 
 /** Exports the statistics of the identity cache and the state of its listener. */

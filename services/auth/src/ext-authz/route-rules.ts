@@ -1,9 +1,6 @@
-import { parseNode } from '@tollgate/yaml/documents';
 import type { Position } from '@tollgate/yaml/position';
-import type { YamlNode } from '@tollgate/yaml/tree';
 import type { AssuranceLevel } from '../sessions/sessions.ts';
 import { parseRequestPath } from './request-path.ts';
-import { FieldReader, type FileProblem } from './yaml-fields.ts';
 
 /**
  * A path pattern: `/healthz`, `/docs/*` (any one segment), `/api/**` (`/api` and everything below).
@@ -26,7 +23,7 @@ type ParsedRoutePath =
 const notAscii = /[^\0-\x7f]+/g;
 
 /** Parses the pattern of a rule. Its segments are in the canonical form of `parseRequestPath`. */
-function parseRoutePath(source: string, { ignoreCase = false } = {}): ParsedRoutePath {
+export function parseRoutePath(source: string, { ignoreCase = false } = {}): ParsedRoutePath {
   if (!source.startsWith('/')) return reject('a path starts with a slash');
   if (source.includes('?')) return reject('remove the query, which is not matched');
   const parts = source === '/' ? [] : source.slice(1).split('/');
@@ -76,7 +73,7 @@ function foldCase(segment: string): string {
 }
 
 /** Whether `outer` matches every path that `inner` matches. */
-function coversPath(outer: RoutePath, inner: RoutePath): boolean {
+export function coversPath(outer: RoutePath, inner: RoutePath): boolean {
   const [outerLength, innerLength] = [outer.segments.length, inner.segments.length];
   if (outer.isPrefix ? innerLength < outerLength : innerLength !== outerLength || inner.isPrefix)
     return false;
@@ -124,7 +121,7 @@ export type RouteRequirement =
     };
 
 /** Any user who is not anonymous. */
-const signedIn: RouteRequirement = {
+export const signedIn: RouteRequirement = {
   access: 'authenticated',
   roles: undefined,
   aal: 'aal1',
@@ -156,129 +153,4 @@ export function routeRuleWarnings({ routes, fallback }: RouteRules): string[] {
     `default is public, so access: deny (line ${lines.join(', ')}) protects only these paths: the upstream may serve the same ` +
       'resource under another path, such as in another case. Use default: deny or authenticated, with public routes',
   ];
-}
-
-/** The rules, or all problems. */
-export type ParsedRouteRules =
-  | { readonly ok: true; readonly rules: RouteRules }
-  | { readonly ok: false; readonly problems: readonly FileProblem[] };
-
-/** Routes are matched in order: 1000 take some microseconds. */
-const maxRoutes = 1000;
-/** Rules have four levels. */
-const maxDepth = 16;
-
-const accesses = ['public', 'authenticated', 'deny'] as const satisfies readonly RouteRequirement['access'][];
-const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const satisfies readonly AssuranceLevel[];
-
-/** Registered methods. A misspelled method would never match. */
-const knownMethods = [
-  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
-  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH'],
-];
-
-/** Parses the file: `routes`, of which the first match applies, and `default`. */
-export function parseRouteRules(text: string): ParsedRouteRules {
-  const yaml = parseNode(text, { maxDepth });
-  if (!yaml.ok)
-    return { ok: false, problems: [{ position: yaml.error.position, message: yaml.error.reason }] };
-  const problems: FileProblem[] = [];
-  const report = (position: Position | undefined, message: string): void =>
-    void problems.push({ position, message });
-  const reader = new FieldReader(report);
-  const rules = readRules(yaml.root, reader, report);
-  if (problems.length === 0) return { ok: true, rules };
-  return { ok: false, problems: problems.sort(byPosition) };
-}
-
-type Report = (position: Position | undefined, message: string) => void;
-
-function readRules(root: YamlNode | undefined, reader: FieldReader, report: Report): RouteRules {
-  // An empty file is most likely still being written.
-  if (root === undefined) report(undefined, 'the file is empty: write routes: [] for no rules');
-  const fields = root === undefined ? {} : reader.fields(root, ['routes', 'default']);
-  const items = fields.routes === undefined ? [] : reader.items(fields.routes);
-  if (items.length > maxRoutes)
-    report(fields.routes?.position, `too many routes: ${items.length}, the limit is ${maxRoutes}`);
-  const routes = items.slice(0, maxRoutes).flatMap((item) => readRoute(item, reader, report) ?? []);
-  reportUnreachable(routes, report);
-  const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
-  return { routes, fallback: access === undefined || access === 'authenticated' ? signedIn : { access } };
-}
-
-function readRoute(item: YamlNode, reader: FieldReader, report: Report): RouteRule | undefined {
-  const fields = reader.fields(item, [
-    'path',
-    'methods',
-    'access',
-    'roles',
-    'aal',
-    'anonymous',
-    'ignore_case',
-  ]);
-  const methods = fields.methods && readMethods(fields.methods, reader);
-  const requirement = readRequirement(fields, reader, report);
-  if (fields.path === undefined) {
-    if (item.kind === 'mapping') report(item.position, 'a route requires a path');
-    return undefined;
-  }
-  const { position } = fields.path;
-  const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
-  const path = readPath(fields.path, { ignoreCase, reader, report });
-  return path && { path, methods, requirement, position };
-}
-
-function readPath(
-  value: YamlNode,
-  options: { readonly ignoreCase: boolean; readonly reader: FieldReader; readonly report: Report },
-): RoutePath | undefined {
-  const { ignoreCase, reader, report } = options;
-  const source = reader.text(value);
-  if (source === undefined) return undefined;
-  const parsed = parseRoutePath(source, { ignoreCase });
-  if (parsed.ok) return parsed.path;
-  report(value.position, parsed.reason);
-  return undefined;
-}
-
-function readMethods(value: YamlNode, reader: FieldReader): ReadonlySet<string> {
-  const methods = new Set(reader.list(value, (item) => reader.oneOf(item, knownMethods)));
-  // HEAD must not bypass a rule for GET.
-  if (methods.has('GET')) methods.add('HEAD');
-  return methods;
-}
-
-function readRequirement(
-  fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous', YamlNode>>,
-  reader: FieldReader,
-  report: Report,
-): RouteRequirement {
-  const access = (fields.access && reader.oneOf(fields.access, accesses)) ?? 'authenticated';
-  const roles = fields.roles && reader.list(fields.roles, (item) => reader.text(item));
-  const aal = (fields.aal && reader.oneOf(fields.aal, assuranceLevels)) ?? 'aal1';
-  const anonymous = (fields.anonymous && reader.flag(fields.anonymous)) ?? false;
-  if (access === 'authenticated') return { access, roles, aal, anonymous };
-  for (const name of ['roles', 'aal', 'anonymous'] as const)
-    if (fields[name] !== undefined)
-      report(fields[name].position, `${name} has no effect with access: ${access}; remove one of them`);
-  return { access };
-}
-
-/** A rule that never matches is a mistake. */
-function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
-  for (const [index, { path, methods, position }] of routes.entries()) {
-    // Its methods are invalid, which has been reported.
-    if (methods?.size === 0) continue;
-    const earlierRules = routes.slice(0, index).filter((earlier) => coversPath(earlier.path, path));
-    const all = earlierRules.find((earlier) => earlier.methods === undefined);
-    const taken = new Set(earlierRules.flatMap((earlier) => [...(earlier.methods ?? [])]));
-    if (all === undefined && (methods === undefined || ![...methods].every((method) => taken.has(method))))
-      continue;
-    const lines = [...new Set((all ? [all] : earlierRules).map((rule) => rule.position.line))].join(', ');
-    report(position, `${path.source} never matches: line ${lines} already matches all of its requests`);
-  }
-}
-
-function byPosition({ position: a }: FileProblem, { position: b }: FileProblem): number {
-  return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
 }

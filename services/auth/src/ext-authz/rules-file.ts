@@ -1,8 +1,21 @@
 import { type FileWatch, type WatchFilesOptions, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
-import { defaultRules, parseRouteRules, type RouteRules, routeRuleWarnings } from './route-rules.ts';
-import type { FileProblem } from './yaml-fields.ts';
+import { parseNode } from '@tollgate/yaml/documents';
+import type { Position } from '@tollgate/yaml/position';
+import type { YamlNode } from '@tollgate/yaml/tree';
+import type { AssuranceLevel } from '../sessions/sessions.ts';
+import {
+  coversPath,
+  defaultRules,
+  parseRoutePath,
+  type RoutePath,
+  type RouteRequirement,
+  type RouteRule,
+  type RouteRules,
+  routeRuleWarnings,
+  signedIn,
+} from './route-rules.ts';
 
 /** The rules, or all problems of the file as `<file>:<line>:<column>: <message>`. */
 export type LoadedRouteRules =
@@ -116,4 +129,210 @@ export class RulesFile {
       logger.warn({ file: this.#file, warning }, 'route rules may protect less than intended');
     return loaded;
   }
+}
+
+/** The rules, or all problems. */
+export type ParsedRouteRules =
+  | { readonly ok: true; readonly rules: RouteRules }
+  | { readonly ok: false; readonly problems: readonly FileProblem[] };
+
+/** Routes are matched in order: 1000 take some microseconds. */
+const maxRoutes = 1000;
+
+/** Rules have four levels. */
+const maxDepth = 16;
+
+const accesses = ['public', 'authenticated', 'deny'] as const satisfies readonly RouteRequirement['access'][];
+
+const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const satisfies readonly AssuranceLevel[];
+
+/** Registered methods. A misspelled method would never match. */
+const knownMethods = [
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
+  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH'],
+];
+
+/** Parses the file: `routes`, of which the first match applies, and `default`. */
+export function parseRouteRules(text: string): ParsedRouteRules {
+  const yaml = parseNode(text, { maxDepth });
+  if (!yaml.ok)
+    return { ok: false, problems: [{ position: yaml.error.position, message: yaml.error.reason }] };
+  const problems: FileProblem[] = [];
+  const report = (position: Position | undefined, message: string): void =>
+    void problems.push({ position, message });
+  const reader = new FieldReader(report);
+  const rules = readRules(yaml.root, reader, report);
+  if (problems.length === 0) return { ok: true, rules };
+  return { ok: false, problems: problems.sort(byPosition) };
+}
+
+type Report = (position: Position | undefined, message: string) => void;
+
+function readRules(root: YamlNode | undefined, reader: FieldReader, report: Report): RouteRules {
+  // An empty file is most likely still being written.
+  if (root === undefined) report(undefined, 'the file is empty: write routes: [] for no rules');
+  const fields = root === undefined ? {} : reader.fields(root, ['routes', 'default']);
+  const items = fields.routes === undefined ? [] : reader.items(fields.routes);
+  if (items.length > maxRoutes)
+    report(fields.routes?.position, `too many routes: ${items.length}, the limit is ${maxRoutes}`);
+  const routes = items.slice(0, maxRoutes).flatMap((item) => readRoute(item, reader, report) ?? []);
+  reportUnreachable(routes, report);
+  const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
+  return { routes, fallback: access === undefined || access === 'authenticated' ? signedIn : { access } };
+}
+
+function readRoute(item: YamlNode, reader: FieldReader, report: Report): RouteRule | undefined {
+  const fields = reader.fields(item, [
+    'path',
+    'methods',
+    'access',
+    'roles',
+    'aal',
+    'anonymous',
+    'ignore_case',
+  ]);
+  const methods = fields.methods && readMethods(fields.methods, reader);
+  const requirement = readRequirement(fields, reader, report);
+  if (fields.path === undefined) {
+    if (item.kind === 'mapping') report(item.position, 'a route requires a path');
+    return undefined;
+  }
+  const { position } = fields.path;
+  const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
+  const path = readPath(fields.path, { ignoreCase, reader, report });
+  return path && { path, methods, requirement, position };
+}
+
+function readPath(
+  value: YamlNode,
+  options: { readonly ignoreCase: boolean; readonly reader: FieldReader; readonly report: Report },
+): RoutePath | undefined {
+  const { ignoreCase, reader, report } = options;
+  const source = reader.text(value);
+  if (source === undefined) return undefined;
+  const parsed = parseRoutePath(source, { ignoreCase });
+  if (parsed.ok) return parsed.path;
+  report(value.position, parsed.reason);
+  return undefined;
+}
+
+function readMethods(value: YamlNode, reader: FieldReader): ReadonlySet<string> {
+  const methods = new Set(reader.list(value, (item) => reader.oneOf(item, knownMethods)));
+  // HEAD must not bypass a rule for GET.
+  if (methods.has('GET')) methods.add('HEAD');
+  return methods;
+}
+
+function readRequirement(
+  fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous', YamlNode>>,
+  reader: FieldReader,
+  report: Report,
+): RouteRequirement {
+  const access = (fields.access && reader.oneOf(fields.access, accesses)) ?? 'authenticated';
+  const roles = fields.roles && reader.list(fields.roles, (item) => reader.text(item));
+  const aal = (fields.aal && reader.oneOf(fields.aal, assuranceLevels)) ?? 'aal1';
+  const anonymous = (fields.anonymous && reader.flag(fields.anonymous)) ?? false;
+  if (access === 'authenticated') return { access, roles, aal, anonymous };
+  for (const name of ['roles', 'aal', 'anonymous'] as const)
+    if (fields[name] !== undefined)
+      report(fields[name].position, `${name} has no effect with access: ${access}; remove one of them`);
+  return { access };
+}
+
+/** A rule that never matches is a mistake. */
+function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
+  for (const [index, { path, methods, position }] of routes.entries()) {
+    // Its methods are invalid, which has been reported.
+    if (methods?.size === 0) continue;
+    const earlierRules = routes.slice(0, index).filter((earlier) => coversPath(earlier.path, path));
+    const all = earlierRules.find((earlier) => earlier.methods === undefined);
+    const taken = new Set(earlierRules.flatMap((earlier) => [...(earlier.methods ?? [])]));
+    if (all === undefined && (methods === undefined || ![...methods].every((method) => taken.has(method))))
+      continue;
+    const lines = [...new Set((all ? [all] : earlierRules).map((rule) => rule.position.line))].join(', ');
+    report(position, `${path.source} never matches: line ${lines} already matches all of its requests`);
+  }
+}
+
+function byPosition({ position: a }: FileProblem, { position: b }: FileProblem): number {
+  return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
+}
+
+/** A problem at a position; without one, of the file as a whole. */
+interface FileProblem {
+  readonly position: Position | undefined;
+  readonly message: string;
+}
+
+/** Plain scalars that some version of YAML reads as another type than text. */
+const otherType = /^(?:|~|null|true|false|y|n|yes|no|on|off|[-+.]*\d.*|[-+]?\.(?:inf|nan))$/i;
+
+/**
+ * Reads values of the expected types. A value of another type is reported, and read as undefined.
+ */
+class FieldReader {
+  readonly #report: (position: Position, message: string) => void;
+
+  constructor(report: (position: Position, message: string) => void) {
+    this.#report = report;
+  }
+
+  /** The values of a mapping by key. Unknown and duplicate keys are reported. */
+  fields<const K extends string>(node: YamlNode, keys: readonly K[]): Partial<Record<K, YamlNode>> {
+    const found: Partial<Record<K, YamlNode>> = {};
+    if (node.kind !== 'mapping')
+      this.#report(node.position, `expected keys and values (${keys.join(', ')}), found ${describe(node)}`);
+    for (const { key, value } of node.entries()) {
+      const name = key.kind === 'scalar' ? key.text : '';
+      const known = keys.find((candidate) => candidate === name);
+      if (name === '') this.#report(key.position, 'a key must be text');
+      else if (known === undefined)
+        this.#report(key.position, `unknown key ${name}: expected one of ${keys.join(', ')}`);
+      else if (found[known] !== undefined) this.#report(key.position, `duplicate key ${name}`);
+      else found[known] = value;
+    }
+    return found;
+  }
+
+  items(node: YamlNode): readonly YamlNode[] {
+    if (node.kind !== 'list') this.#report(node.position, `expected a list, found ${describe(node)}`);
+    return node.items();
+  }
+
+  /** The readable items of a list, which must not be empty. */
+  list<T>(node: YamlNode, readItem: (item: YamlNode) => T | undefined): T[] {
+    const items = this.items(node);
+    if (node.kind === 'list' && items.length === 0)
+      this.#report(node.position, 'the list is empty: leave it out');
+    return items.flatMap((item) => readItem(item) ?? []);
+  }
+
+  /** A text that is not empty. */
+  text(node: YamlNode): string | undefined {
+    const { text, isPlain, position } = node;
+    if (text === '') this.#report(position, `expected a text, found ${describe(node)}`);
+    else if (isPlain && otherType.test(text))
+      this.#report(position, `put ${text} in quotes, as it is meant as text`);
+    else return text;
+    return undefined;
+  }
+
+  oneOf<const T extends string>(node: YamlNode, allowed: readonly T[]): T | undefined {
+    const known = allowed.find((candidate) => candidate === node.text);
+    if (known === undefined)
+      this.#report(node.position, `expected one of ${allowed.join(', ')}, found ${describe(node)}`);
+    return known;
+  }
+
+  flag(node: YamlNode): boolean | undefined {
+    if (node.isPlain && (node.text === 'true' || node.text === 'false')) return node.text === 'true';
+    this.#report(node.position, `expected true or false, found ${describe(node)}`);
+    return undefined;
+  }
+}
+
+function describe({ kind, text }: YamlNode): string {
+  if (kind === 'list') return 'a list';
+  if (kind === 'mapping') return 'keys and values';
+  return text === '' ? 'nothing' : text;
 }

@@ -1,9 +1,12 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { SpanKind } from '@opentelemetry/api';
+import type { Call } from '@tollgate/grpc-server/call';
 import { createSanGuard, everyPeer, type PeerGuard } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
-import type { Tracing } from '@tollgate/kit/telemetry';
+import { type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
 import { type HandshakeReport, TlsMetrics, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Registry } from 'prom-client';
@@ -12,7 +15,6 @@ import type { Settings } from '../config/settings.ts';
 import type { Authorizer } from './decision.ts';
 import { checkPath, handleGrpcCheck } from './grpc.ts';
 import { createHttpCheckServer, handleHttpCheck } from './http.ts';
-import { traceGrpcCheck, traceHttpCheck } from './observability.ts';
 
 export interface ExtAuthzServerOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
@@ -137,4 +139,33 @@ function createHttpServer(
     guard,
     logger,
   });
+}
+
+/** Runs a gRPC check in a span of Envoy's trace. */
+function traceGrpcCheck<T>(tracing: Tracing, call: Call, check: () => T | Promise<T>): T | Promise<T> {
+  if (!tracing.enabled) return check();
+  const options = {
+    kind: SpanKind.SERVER,
+    parent: tracing.extract(traceCarrier((name) => call.header(name))),
+  };
+  return tracing.inSpan(checkPath.slice(1), options, check);
+}
+
+/** Runs an HTTP check in a span of Envoy's trace. */
+function traceHttpCheck(
+  tracing: Tracing,
+  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
+  check: () => void,
+): void {
+  if (!tracing.enabled) {
+    check();
+    return;
+  }
+  // Not named after the path, which is that of the authorized request and unbounded.
+  const span = tracing.startSpan('ext_authz', {
+    kind: SpanKind.SERVER,
+    parent: tracing.extract(request.headers),
+  });
+  response.once('close', () => span.end());
+  tracing.withSpan(span, check);
 }

@@ -26,12 +26,11 @@ const maxFileBytes = 256 * 1024;
  */
 export class SigningKeySource implements LifecycleComponent {
   readonly name = 'signing keys';
-  /** Always returns the current keys, so its members must not be stored. */
+  /** The current keys. A replacement changes the members of this object. */
   readonly keys: SigningKeys;
   readonly #settings: KeySourceSettings;
   readonly #logger: Logger;
   #text: string;
-  #current: SigningKeys;
   #reads = 0;
   #watch: FileWatch | undefined;
 
@@ -39,22 +38,7 @@ export class SigningKeySource implements LifecycleComponent {
     this.#settings = settings;
     this.#logger = logger;
     this.#text = text;
-    this.#current = this.#parse(text);
-    const getCurrent = () => this.#current;
-    this.keys = {
-      get current() {
-        return getCurrent().current;
-      },
-      get byKid() {
-        return getCurrent().byKid;
-      },
-      get fallback() {
-        return getCurrent().fallback;
-      },
-      get algorithms() {
-        return getCurrent().algorithms;
-      },
-    };
+    this.keys = this.#parse(text);
     this.#warnOfShortSecrets();
   }
 
@@ -87,9 +71,9 @@ export class SigningKeySource implements LifecycleComponent {
   /** Replaces JWT_KEYS. Logs an error and returns false if the new value is invalid. */
   replace(jwtKeys: string): boolean {
     if (jwtKeys === this.#text) return true;
-    const previous = this.#current.current;
+    const previous = this.keys.current;
     try {
-      this.#current = this.#parse(jwtKeys);
+      Object.assign(this.keys, this.#parse(jwtKeys));
     } catch (error) {
       this.#logger.error(
         { problem: getMessage(error) },
@@ -98,7 +82,7 @@ export class SigningKeySource implements LifecycleComponent {
       return false;
     }
     this.#text = jwtKeys;
-    const { current, byKid } = this.#current;
+    const { current, byKid } = this.keys;
     this.#logger.info({ signs: current.kid, verify: [...byKid.keys()] }, 'replaced signing keys');
     if (!byKid.has(previous.kid))
       this.#logger.warn({ kid: previous.kid }, 'removed the previous signing key, its tokens are rejected');
@@ -132,10 +116,11 @@ export class SigningKeySource implements LifecycleComponent {
 
   #warnOfShortSecrets(): void {
     if (this.#settings.mode !== 'production') return;
-    const keys = this.#current;
-    for (const key of shortSecrets(keys)) {
+    for (const key of shortSecrets(this.keys)) {
       const source =
-        key === keys.fallback ? { variable: 'SVC_JWT_SECRET' } : { variable: this.#variable(), kid: key.kid };
+        key === this.keys.fallback
+          ? { variable: 'SVC_JWT_SECRET' }
+          : { variable: this.#variable(), kid: key.kid };
       this.#logger.warn(
         { ...source, leastBytes: leastSecretBytes },
         'secret is too short, tokens can be forged by brute force',

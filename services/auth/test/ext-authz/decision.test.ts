@@ -2,12 +2,10 @@ import { createHmac, generateKeyPairSync } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import type { AuthzDecision, AuthzRequest } from '../../src/ext-authz/decision.ts';
-import { Authorizer } from '../../src/ext-authz/decision.ts';
-import type { IdentityCache } from '../../src/ext-authz/identity-cache.ts';
-import type { IdentityState } from '../../src/ext-authz/identity-store.ts';
+import { Authorizer, type AuthzDecision, type AuthzRequest } from '../../src/ext-authz/decision.ts';
+import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-cache.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
-import { parseRouteRules } from '../../src/ext-authz/route-rules.ts';
+import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signJwt, verifyJwt } from '../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
 
@@ -66,7 +64,7 @@ interface Options {
   /** Undefined: no session check. */
   readonly find?: IdentityCache['find'];
   readonly sessionInactivityTimeoutMs?: number;
-  readonly rules?: () => RouteRules;
+  readonly rules?: { readonly current: RouteRules };
 }
 
 /** An authorizer and its log. */
@@ -78,7 +76,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     destination: { write: (line) => void log.push(JSON.parse(line)) },
   });
   const authorizer = new Authorizer({
-    rules: more.rules ?? (() => rules),
+    rules: more.rules ?? { current: rules },
     tokens: { verify: verifyJwt },
     keys,
     identities: find && { find },
@@ -429,8 +427,10 @@ t.test('a slow database is treated as an outage before the proxy times out', asy
 
 t.test('an internal error denies the request', (t) => {
   const { ask, log } = startAuthorizer({
-    rules: () => {
-      throw new TypeError('a fault');
+    rules: {
+      get current(): RouteRules {
+        throw new TypeError('a fault');
+      },
     },
   });
   t.equal(outcome(ask('/public', [])), '503 authorization_unavailable');

@@ -1,11 +1,7 @@
 import t from 'tap';
-import {
-  identityHeaderNames,
-  identityHeaders,
-  identityMetadata,
-  parseLimitOverride,
-} from '../../src/ext-authz/headers.ts';
-import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/decision.ts';
+import { identityMetadata } from '../../src/ext-authz/grpc.ts';
+import { type CallerIdentity, parseLimitOverride } from '../../src/ext-authz/identity.ts';
 import type { Json } from '../../src/users/user-json.ts';
 
 const ada: CallerIdentity = {

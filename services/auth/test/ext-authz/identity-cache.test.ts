@@ -3,8 +3,12 @@ import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import type { Store } from '../../src/db/store.ts';
-import { IdentityCache } from '../../src/ext-authz/identity-cache.ts';
-import type { IdentityKey, IdentityState, IdentityStateStore } from '../../src/ext-authz/identity-store.ts';
+import {
+  IdentityCache,
+  type IdentityKey,
+  type IdentityState,
+  type IdentityStateStore,
+} from '../../src/ext-authz/identity-cache.ts';
 import { changeUser, startSession } from '../helpers/replica.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 

@@ -2,8 +2,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { startTracing } from '@tollgate/kit/telemetry';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import type { AuthzDecision } from '../../src/ext-authz/decision.ts';
-import { forbidden, noToken, unavailable } from '../../src/ext-authz/decision.ts';
+import { type AuthzDecision, forbidden, noToken, unavailable } from '../../src/ext-authz/decision.ts';
 import { observeChecks } from '../../src/ext-authz/observability.ts';
 import { defaultRules } from '../../src/ext-authz/route-rules.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -16,7 +15,7 @@ const allowed: AuthzDecision = { allowed: true, identity: undefined, headers: { 
 const options = {
   registry: undefined,
   tracing: await startTracing({ serviceName: 'auth', enabled: false, protocol: 'http', samplingRate: 1 }),
-  rules: () => defaultRules,
+  rules: { current: defaultRules },
 };
 
 function log(level: 'info' | 'debug') {

@@ -4,7 +4,7 @@ import { startPostgres } from '@tollgate/testkit/postgres';
 import t from 'tap';
 import { auditEntry } from '../../src/db/audit-log.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import type { IdentityState } from '../../src/ext-authz/identity-store.ts';
+import type { IdentityState } from '../../src/ext-authz/identity-cache.ts';
 import { isBanned } from '../../src/users/user.ts';
 import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';
 import { testDatabase } from '../helpers/test-database.ts';

@@ -6,7 +6,7 @@ import {
   BatchedReader,
   type IdentityKey,
   type IdentityStateStore,
-} from '../../src/ext-authz/identity-store.ts';
+} from '../../src/ext-authz/identity-cache.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
