@@ -1,8 +1,16 @@
 import { Type } from 'typebox';
-import { type AddRoutes, body, optionalObject, optionalText, uuidParameter } from '../http/api.ts';
+import {
+  type AddRoutes,
+  body,
+  optionalObject,
+  optionalText,
+  pageQuery,
+  parsePage,
+  setPageHeaders,
+  uuidParameter,
+} from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
-import { pageQuery, parsePage, setPageHeaders } from '../http/pagination.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { toSessionJson } from '../sessions/sessions.ts';

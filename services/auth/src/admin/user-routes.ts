@@ -7,11 +7,13 @@ import {
   optionalFlag,
   optionalObject,
   optionalText,
+  pageQuery,
+  parsePage,
+  setPageHeaders,
   uuidParameter,
 } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
-import { pageQuery, parsePage, setPageHeaders } from '../http/pagination.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toUserJson } from '../users/user-json.ts';

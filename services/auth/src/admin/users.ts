@@ -2,7 +2,7 @@ import type { Context } from '../context.ts';
 import { type AuditQuery, type AuditScope, auditEntry, type StoredAuditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
-import type { Page, PageRequest } from '../http/pagination.ts';
+import type { Page, PageRequest } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { listSessions, type Session } from '../sessions/sessions.ts';
 import { getUser } from '../users/update.ts';

@@ -1,7 +1,12 @@
 import { type Client, escapeIdentifier } from 'pg';
-import { describeDatabase, explainMigrationFailure } from '../db/connection.ts';
 import { openClient, UnreadableCertificate } from '../db/connection-string.ts';
-import { findPendingMigrations, migrationsTable, type ReadRows } from '../db/migrate.ts';
+import {
+  describeDatabase,
+  explainMigrationFailure,
+  findPendingMigrations,
+  migrationsTable,
+  type ReadRows,
+} from '../db/migrate.ts';
 import {
   describeTooOld,
   isGotrueColumn,

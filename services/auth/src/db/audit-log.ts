@@ -1,7 +1,7 @@
-import type { Page, PageRequest } from '../http/pagination.ts';
+import type { Page, PageRequest } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user-json.ts';
-import { containing, noInstance, type Parameter, type Queryable, query } from './query.ts';
+import { containing, noInstance, type Parameter, type Queryable, query } from './connection.ts';
 
 /** Values of `log_type` by action. */
 const auditActions = {

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import type { Quota } from '../messages/quotas.ts';
 import { knownNetworkMs, rememberMs } from '../sign-in/guess-limiter.ts';
 import { flowLifeMs } from '../sign-in/pkce.ts';
-import { type Queryable, query } from './query.ts';
+import { type Queryable, query } from './connection.ts';
 
 export const expiringKinds = [
   'revoked_refresh_tokens',

@@ -1,4 +1,4 @@
-import type { Sql } from 'postgres';
+import type { ParameterOrJSON, Sql, TransactionSql } from 'postgres';
 import postgres from 'postgres';
 import { parseConnectionString } from './connection-string.ts';
 
@@ -70,94 +70,56 @@ function getBackoffSeconds(retries: number): number {
   return Math.min(2 ** retries / 100, maxBackoffSeconds);
 }
 
-export interface DatabaseTarget {
-  readonly databaseUrl: string;
-  readonly dbNamespace: string;
-}
+/** A pool, or the connection of a transaction. */
+export type Queryable = Sql | TransactionSql;
 
-/** Node's codes for hosts that are unreachable or not (yet) known. */
-const networkCodes: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
+/** A row, not validated. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Text, number, boolean, date, `null`, a list of them, or an object for JSON. */
+export type Parameter = unknown;
 
 /**
- * Transient SQLSTATEs: connection failures, too many connections, startup or shutdown in progress.
- *
- * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
+ * Runs a statement. `text` must be a constant, which is prepared once per connection; values go
+ * into `parameters`.
  */
-const transientStates = /^(?:08...|53300|57P0[123])$/;
-
-/** Messages of the library that have no code. */
-const transientMessages = /timeout expired|Connection terminated/;
-
-/** Whether the database is temporarily unavailable. */
-export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = getCode(error);
-  if (code === undefined) return transientMessages.test(error.message);
-  return networkCodes.has(code) || transientStates.test(code);
+export async function query(
+  sql: Queryable,
+  text: string,
+  parameters: readonly Parameter[],
+): Promise<readonly Row[]> {
+  // Parsed boundary: the server, not the library's type, determines the types of parameters.
+  return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: true });
 }
 
-/** Explains a failed migration to operators. The error itself is the cause. */
-export function explainMigrationFailure(error: unknown, target: DatabaseTarget): Error {
-  const because = error instanceof Error ? getMessage(error) : String(error);
-  return new Error(`${getAdvice(error, target)}: ${because}`, { cause: error });
+/** @see https://www.postgresql.org/docs/18/errcodes-appendix.html */
+const uniqueViolation = '23505';
+
+export function isUniqueViolation(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === uniqueViolation;
 }
 
-function getAdvice(error: unknown, { databaseUrl, dbNamespace }: DatabaseTarget): string {
-  const { where, user, database } = parseTarget(databaseUrl);
-  if (isUnavailable(error))
-    return `PostgreSQL is not reachable ${where}: check that it is running and that DATABASE_URL is correct`;
-  switch (getCode(error)) {
-    case '28P01':
-    case '28000':
-      return `PostgreSQL ${where} rejected the user ${user} or the password of DATABASE_URL`;
-    case '3D000':
-      return `PostgreSQL ${where} has no database ${database}: create it, or change DATABASE_URL`;
-    case '42501':
-      return `the user ${user} is not allowed to change the schema ${dbNamespace} of database ${database}: make it the owner, or run tollgate-auth migrate as another user`;
-    default:
-      return `failed to migrate the schema ${dbNamespace} of database ${database} ${where}`;
-  }
+/** A `like` pattern for a substring. */
+export function containing(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
-/** Without the password. */
-export function describeDatabase({ databaseUrl }: Pick<DatabaseTarget, 'databaseUrl'>): string {
-  const { where, database } = parseTarget(databaseUrl);
-  return `database ${database} ${where}`;
-}
+// GoTrue cannot read rows with null in one of these columns.
 
-function parseTarget(databaseUrl: string): { where: string; user: string; database: string } {
-  // URLs with several hosts cannot be parsed.
-  const url = URL.parse(databaseUrl);
-  if (url === null) return { where: 'at DATABASE_URL', user: '', database: '' };
-  const database = decode(url.pathname.slice(1)) || decode(url.username);
-  return { where: `at ${url.host || 'the local socket'}`, user: decode(url.username), database };
-}
+/** Value of `instance_id` columns. */
+export const noInstance = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
+/** Columns of a new user that are empty strings. */
+export const emptyUserColumns = [
+  'confirmation_token',
+  'recovery_token',
+  'email_change_token_new',
+  'email_change_token_current',
+  'email_change',
+  'phone_change',
+  'phone_change_token',
+  'reauthentication_token',
+] as const;
 
-/** An AggregateError (several addresses of a host) has no message itself. */
-function getMessage(error: Error): string {
-  if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
-  return error.errors.map((part) => (part instanceof Error ? part.message : String(part))).join('; ');
-}
-
-function getCode(error: unknown): string | undefined {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : undefined;
-}
+/** The id of a new row of `refresh_tokens`. */
+export const nextRefreshTokenId = `nextval('refresh_tokens_id_seq')`;

@@ -5,7 +5,6 @@ import type { Logger } from '@tollgate/kit/logger';
 import { compareText } from '@tollgate/kit/text';
 import { runner } from 'node-pg-migrate';
 import { type Client, escapeIdentifier } from 'pg';
-import { describeDatabase, explainMigrationFailure, isUnavailable } from './connection.ts';
 import { openClient, UnreadableCertificate } from './connection-string.ts';
 import {
   describeProblems,
@@ -183,4 +182,96 @@ async function widenPasswords(client: Client): Promise<void> {
   exception when feature_not_supported then
     raise notice 'users.encrypted_password stays as it is: a view uses it';
   end $$`);
+}
+
+export interface DatabaseTarget {
+  readonly databaseUrl: string;
+  readonly dbNamespace: string;
+}
+
+/** Node's codes for hosts that are unreachable or not (yet) known. */
+const networkCodes: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/**
+ * Transient SQLSTATEs: connection failures, too many connections, startup or shutdown in progress.
+ *
+ * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
+const transientStates = /^(?:08...|53300|57P0[123])$/;
+
+/** Messages of the library that have no code. */
+const transientMessages = /timeout expired|Connection terminated/;
+
+/** Whether the database is temporarily unavailable. */
+export function isUnavailable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = getCode(error);
+  if (code === undefined) return transientMessages.test(error.message);
+  return networkCodes.has(code) || transientStates.test(code);
+}
+
+/** Explains a failed migration to operators. The error itself is the cause. */
+export function explainMigrationFailure(error: unknown, target: DatabaseTarget): Error {
+  const because = error instanceof Error ? getMessage(error) : String(error);
+  return new Error(`${getAdvice(error, target)}: ${because}`, { cause: error });
+}
+
+function getAdvice(error: unknown, { databaseUrl, dbNamespace }: DatabaseTarget): string {
+  const { where, user, database } = parseTarget(databaseUrl);
+  if (isUnavailable(error))
+    return `PostgreSQL is not reachable ${where}: check that it is running and that DATABASE_URL is correct`;
+  switch (getCode(error)) {
+    case '28P01':
+    case '28000':
+      return `PostgreSQL ${where} rejected the user ${user} or the password of DATABASE_URL`;
+    case '3D000':
+      return `PostgreSQL ${where} has no database ${database}: create it, or change DATABASE_URL`;
+    case '42501':
+      return `the user ${user} is not allowed to change the schema ${dbNamespace} of database ${database}: make it the owner, or run tollgate-auth migrate as another user`;
+    default:
+      return `failed to migrate the schema ${dbNamespace} of database ${database} ${where}`;
+  }
+}
+
+/** Without the password. */
+export function describeDatabase({ databaseUrl }: Pick<DatabaseTarget, 'databaseUrl'>): string {
+  const { where, database } = parseTarget(databaseUrl);
+  return `database ${database} ${where}`;
+}
+
+function parseTarget(databaseUrl: string): { where: string; user: string; database: string } {
+  // URLs with several hosts cannot be parsed.
+  const url = URL.parse(databaseUrl);
+  if (url === null) return { where: 'at DATABASE_URL', user: '', database: '' };
+  const database = decode(url.pathname.slice(1)) || decode(url.username);
+  return { where: `at ${url.host || 'the local socket'}`, user: decode(url.username), database };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** An AggregateError (several addresses of a host) has no message itself. */
+function getMessage(error: Error): string {
+  if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
+  return error.errors.map((part) => (part instanceof Error ? part.message : String(part))).join('; ');
+}
+
+function getCode(error: unknown): string | undefined {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
 }

@@ -13,7 +13,7 @@ import { UserStore } from '../users/store.ts';
 import { OneTimeTokenStore } from '../verification/store.ts';
 import { AuditLog } from './audit-log.ts';
 import { CleanupStore } from './cleanup.ts';
-import { type Queryable, query } from './query.ts';
+import { type Queryable, query } from './connection.ts';
 import {
   describeProblems,
   schemaProblemsParameters,

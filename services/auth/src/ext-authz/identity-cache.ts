@@ -1,6 +1,6 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import { inTime } from '@tollgate/kit/time';
-import { type Queryable, query, type Row } from '../db/query.ts';
+import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import type { JsonObject } from '../users/user-json.ts';

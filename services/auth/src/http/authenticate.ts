@@ -5,7 +5,7 @@ import { errors } from '../errors.ts';
 import { type JwtClaims, verifyJwt } from '../keys/jwt.ts';
 import { type Session, sessionExpiry } from '../sessions/sessions.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { type Api, isUuid } from './api.ts';
+import { isUuid } from './api.ts';
 
 /** The user who owns the access token. */
 export interface Caller {
@@ -69,7 +69,7 @@ export async function authenticateAdmin(request: FastifyRequest, context: Contex
 }
 
 /** Does not check the session. @throws AppError `not_admin` and others. */
-function verifyAdmin(request: FastifyRequest, context: Context): JwtClaims {
+export function verifyAdmin(request: FastifyRequest, context: Context): JwtClaims {
   const claims = verifyBearer(request, context);
   if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
   return claims;
@@ -98,16 +98,4 @@ function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: Contex
 
 function badJwt(reason: string) {
   return errors.bad_jwt({ message: `${errors.bad_jwt.definition.message}, ${reason}` });
-}
-
-/** Rejects other callers of admin routes before the body is read. The routes check the session. */
-export function guardAdminRoutes(api: Api, context: Context): void {
-  api.addHook('onRequest', (request, _reply, done) => {
-    if (isAdminRoute(request.routeOptions.url ?? '')) verifyAdmin(request, context);
-    done();
-  });
-}
-
-function isAdminRoute(pattern: string): boolean {
-  return pattern === '/invite' || pattern.startsWith('/admin/');
 }

@@ -2,7 +2,6 @@ import { AppError } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errors, OAuthError, RetryLaterError, WeakPasswordError } from '../errors.ts';
-import { echoApiVersion, wantsNewErrors } from './request-guards.ts';
 
 /** Codes with a different status in the legacy format. */
 const statusWithoutVersion: Readonly<Record<string, number>> = { user_already_exists: 400 };
@@ -75,4 +74,28 @@ function logError(
   const fields = { request_id: request.id, code: error.code, detail: error.detail };
   if (error.httpStatus >= 500) logger.error({ ...fields, err: thrown }, 'request failed');
   else logger.debug(fields, 'request rejected');
+}
+
+/** Request headers with the API version, in order of precedence. */
+const versionHeaders = ['x-supabase-api-version', 'x-svc-api-version'] as const;
+
+/** Versions since this one have the new error format. */
+const newErrorsSince = '2024-01-01';
+
+/** Whether the caller expects the new error format. A version that is not a date is ignored. */
+function wantsNewErrors(request: Pick<FastifyRequest, 'headers'>): boolean {
+  const version = versionHeaders.map((name) => request.headers[name]).find((value) => value !== undefined);
+  return typeof version === 'string' && isDate(version) && version >= newErrorsSince;
+}
+
+/** Clients detect the error format by the version in the response. */
+function echoApiVersion(request: FastifyRequest, reply: FastifyReply): void {
+  if (!wantsNewErrors(request)) return;
+  for (const name of versionHeaders) {
+    if (request.headers[name] !== undefined) reply.header(name, newErrorsSince);
+  }
+}
+
+function isDate(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
 }

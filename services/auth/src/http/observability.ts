@@ -41,7 +41,7 @@ export function addAccessLog(api: Api, logger: Logger): void {
 
 /** Without query and fragment, which may hold tokens. */
 function toLoggedReferer(referer: string | undefined): string | undefined {
-  const url = URL.parse(referer ?? '');
+  const url = referer === undefined ? null : URL.parse(referer);
   if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
   return `${url.origin}${url.pathname}`.slice(0, maxRefererChars);
 }

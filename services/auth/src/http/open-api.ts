@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger';
+import { type TSchema, Type } from 'typebox';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from './api.ts';
-import { type ComponentName, components } from './open-api-components.ts';
 
 /** What the document has in addition to the schemas of a route. */
 export interface Operation {
@@ -15,8 +15,8 @@ export interface Operation {
   readonly status?: 200 | 204 | 303;
 }
 
-const user = { caller: 'user' } as const;
-const admin = { caller: 'admin' } as const;
+const forUser = { caller: 'user' } as const;
+const forAdmin = { caller: 'admin' } as const;
 
 /** By `METHOD /path`, with parameters in braces. */
 export const operations: Readonly<Record<string, Operation>> = {
@@ -43,62 +43,66 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /verify': { summary: 'Follow a link: signs in and redirects', status: 303 },
   'POST /verify': { summary: 'Verify a code or the token of a link', response: 'Session' },
 
-  'GET /user': { ...user, summary: 'Get the user', response: 'User' },
+  'GET /user': { ...forUser, summary: 'Get the user', response: 'User' },
   'PUT /user': {
-    ...user,
+    ...forUser,
     summary: 'Change email, phone, password or metadata of the user',
     response: 'User',
   },
-  'GET /reauthenticate': { ...user, summary: 'Send a nonce for a password change' },
-  'POST /logout': { ...user, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
-  'GET /user/sessions': { ...user, summary: 'List the sessions of the user' },
-  'DELETE /user/sessions': { ...user, summary: 'End sessions of the user, as /logout' },
-  'DELETE /user/sessions/{session_id}': { ...user, summary: 'End a session of the user' },
+  'GET /reauthenticate': { ...forUser, summary: 'Send a nonce for a password change' },
+  'POST /logout': { ...forUser, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
+  'GET /user/sessions': { ...forUser, summary: 'List the sessions of the user' },
+  'DELETE /user/sessions': { ...forUser, summary: 'End sessions of the user, as /logout' },
+  'DELETE /user/sessions/{session_id}': { ...forUser, summary: 'End a session of the user' },
 
-  'POST /factors': { ...user, summary: 'Enroll a second factor' },
-  'POST /factors/{factor_id}/challenge': { ...user, summary: 'Create a challenge for a factor' },
+  'POST /factors': { ...forUser, summary: 'Enroll a second factor' },
+  'POST /factors/{factor_id}/challenge': { ...forUser, summary: 'Create a challenge for a factor' },
   'POST /factors/{factor_id}/verify': {
-    ...user,
+    ...forUser,
     summary: 'Verify a factor. Returns a session with aal2',
     response: 'Session',
   },
-  'DELETE /factors/{factor_id}': { ...user, summary: 'Remove a factor' },
+  'DELETE /factors/{factor_id}': { ...forUser, summary: 'Remove a factor' },
 
-  'POST /invite': { ...admin, summary: 'Invite a user by email', response: 'User' },
+  'POST /invite': { ...forAdmin, summary: 'Invite a user by email', response: 'User' },
   'GET /admin/users': {
-    ...admin,
+    ...forAdmin,
     summary: 'List users, paginated (`X-Total-Count`, `Link`)',
     response: 'UserList',
   },
-  'POST /admin/users': { ...admin, summary: 'Create a user', response: 'User' },
-  'GET /admin/users/{user_id}': { ...admin, summary: 'Get a user', response: 'User' },
-  'POST /admin/users/{user_id}': { ...admin, summary: 'Create a user with this id', response: 'User' },
-  'PUT /admin/users/{user_id}': { ...admin, summary: 'Change a user; `ban_duration` bans', response: 'User' },
-  'DELETE /admin/users/{user_id}': { ...admin, summary: 'Delete a user' },
-  'GET /admin/users/{user_id}/sessions': { ...admin, summary: 'List the sessions of a user' },
-  'DELETE /admin/users/{user_id}/sessions': { ...admin, summary: 'End all sessions of a user' },
-  'DELETE /admin/users/{user_id}/sessions/{session_id}': { ...admin, summary: 'End a session of a user' },
+  'POST /admin/users': { ...forAdmin, summary: 'Create a user', response: 'User' },
+  'GET /admin/users/{user_id}': { ...forAdmin, summary: 'Get a user', response: 'User' },
+  'POST /admin/users/{user_id}': { ...forAdmin, summary: 'Create a user with this id', response: 'User' },
+  'PUT /admin/users/{user_id}': {
+    ...forAdmin,
+    summary: 'Change a user; `ban_duration` bans',
+    response: 'User',
+  },
+  'DELETE /admin/users/{user_id}': { ...forAdmin, summary: 'Delete a user' },
+  'GET /admin/users/{user_id}/sessions': { ...forAdmin, summary: 'List the sessions of a user' },
+  'DELETE /admin/users/{user_id}/sessions': { ...forAdmin, summary: 'End all sessions of a user' },
+  'DELETE /admin/users/{user_id}/sessions/{session_id}': { ...forAdmin, summary: 'End a session of a user' },
   'GET /admin/users/{user_id}/factors': {
-    ...admin,
+    ...forAdmin,
     summary: 'List the second factors of a user',
     response: ['Factor'],
   },
   'PUT /admin/users/{user_id}/factors/{factor_id}': {
-    ...admin,
+    ...forAdmin,
     summary: 'Change a factor',
     response: 'Factor',
   },
   'DELETE /admin/users/{user_id}/factors/{factor_id}': {
-    ...admin,
+    ...forAdmin,
     summary: 'Remove a factor',
     response: 'Factor',
   },
   'POST /admin/generate_link': {
-    ...admin,
+    ...forAdmin,
     summary: 'Generate a link without sending it',
     response: 'ActionLink',
   },
-  'GET /admin/audit': { ...admin, summary: 'List the audit log, newest first' },
+  'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first' },
 };
 
 /** An OpenAPI document as JSON. */
@@ -207,3 +211,133 @@ export const addOpenApiRoutes: AddRoutes = (api) => {
       .send(json);
   });
 };
+
+const text = Type.String();
+const flag = Type.Boolean();
+const uuid = Type.String({ format: 'uuid' });
+const time = Type.String({ format: 'date-time' });
+const object = Type.Record(Type.String(), Type.Unknown());
+const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
+
+const identity = Type.Object({
+  identity_id: uuid,
+  id: Type.String({ description: 'Id of the user at the provider.' }),
+  user_id: uuid,
+  identity_data: object,
+  provider: text,
+  email: maybe(text),
+  last_sign_in_at: maybe(time),
+  created_at: time,
+  updated_at: time,
+});
+
+const factor = Type.Object({
+  id: uuid,
+  status: Type.Enum(['unverified', 'verified']),
+  factor_type: Type.Enum(['totp', 'phone', 'webauthn']),
+  friendly_name: maybe(text),
+  phone: maybe(text),
+  last_challenged_at: maybe(time),
+  created_at: time,
+  updated_at: time,
+});
+
+const user = Type.Object({
+  id: uuid,
+  aud: text,
+  role: text,
+  email: text,
+  email_confirmed_at: maybe(time),
+  invited_at: maybe(time),
+  phone: Type.String({ description: 'E.164 without +.' }),
+  phone_confirmed_at: maybe(time),
+  confirmation_sent_at: maybe(time),
+  confirmed_at: maybe(time),
+  recovery_sent_at: maybe(time),
+  new_email: maybe(text),
+  email_change_sent_at: maybe(time),
+  new_phone: maybe(text),
+  phone_change_sent_at: maybe(time),
+  reauthentication_sent_at: maybe(time),
+  last_sign_in_at: maybe(time),
+  app_metadata: object,
+  user_metadata: object,
+  factors: maybe(Type.Array(factor)),
+  identities: Type.Array(identity),
+  created_at: time,
+  updated_at: time,
+  banned_until: maybe(time),
+  deleted_at: maybe(time),
+  is_anonymous: flag,
+});
+
+const userList = Type.Object({ users: Type.Array(user), aud: text });
+
+const session = Type.Object({
+  access_token: Type.String({ description: 'A JWT.' }),
+  token_type: Type.Literal('bearer'),
+  expires_in: Type.Integer({ description: 'Seconds.' }),
+  expires_at: Type.Integer({ description: 'Unix time in seconds.' }),
+  refresh_token: text,
+  type: maybe(Type.String({ description: 'After an email verification: what was verified.' })),
+  user,
+});
+
+const settings = Type.Object({
+  external: Type.Record(Type.String(), flag),
+  disable_signup: flag,
+  autoconfirm: flag,
+  mailer_autoconfirm: flag,
+  phone_autoconfirm: flag,
+  sms_provider: text,
+});
+
+const actionLink = Type.Intersect([
+  user,
+  Type.Object({
+    action_link: Type.String({ format: 'uri' }),
+    email_otp: text,
+    hashed_token: text,
+    verification_type: text,
+    redirect_to: text,
+  }),
+]);
+
+const reasons = maybe(Type.Object({ reasons: Type.Array(Type.Enum(['length', 'characters', 'pwned'])) }));
+
+const error = Type.Object(
+  {
+    code: Type.Integer({ description: 'The HTTP status.' }),
+    error_code: Type.String({ description: 'Stable; docs/errors.md lists them.' }),
+    msg: text,
+    error_id: maybe(Type.String({ description: 'Id of the request in the server log.' })),
+    weak_password: reasons,
+  },
+  { description: 'Without an API version.' },
+);
+
+const versionedError = Type.Object(
+  {
+    code: Type.String({ description: 'Stable; docs/errors.md lists them.' }),
+    message: text,
+    weak_password: reasons,
+  },
+  { description: 'With `X-Svc-Api-Version: 2024-01-01` or later.' },
+);
+
+const oauthError = Type.Object({ error: text, error_description: text }, { description: 'RFC 6749 §5.2.' });
+
+/** Schemas by their name in the document. */
+export const components = {
+  User: user,
+  UserList: userList,
+  Session: session,
+  Factor: factor,
+  Settings: settings,
+  ActionLink: actionLink,
+  Error: error,
+  VersionedError: versionedError,
+  OAuthError: oauthError,
+} as const satisfies Record<string, TSchema>;
+
+type ComponentName = keyof typeof components;

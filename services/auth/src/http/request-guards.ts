@@ -1,9 +1,13 @@
 import cors from '@fastify/cors';
 import { compareText } from '@tollgate/kit/text';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Settings } from '../config/settings.ts';
+import { type Settings, settingsSpec } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import { bucketQuota, enforceQuota, type Quota } from '../messages/quotas.ts';
 import type { Api } from './api.ts';
+import { verifyAdmin } from './authenticate.ts';
+import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } from './request-metadata.ts';
 
 const allowedHeaders = [
   'Accept',
@@ -95,26 +99,74 @@ export function addUrlChecks(api: Api): void {
   });
 }
 
-/** Request headers with the API version, in order of precedence. */
-const versionHeaders = ['x-supabase-api-version', 'x-svc-api-version'] as const;
+/** Rate limits per client address. */
+export type Limiter = 'otp' | 'verify' | 'token' | 'anonymous' | 'factor';
 
-/** Versions since this one have the new error format. */
-const newErrorsSince = '2024-01-01';
-
-/** Whether the caller expects the new error format. A version that is not a date is ignored. */
-export function wantsNewErrors(request: Pick<FastifyRequest, 'headers'>): boolean {
-  const version = versionHeaders.map((name) => request.headers[name]).find((value) => value !== undefined);
-  return typeof version === 'string' && isDate(version) && version >= newErrorsSince;
-}
-
-/** Clients detect the error format by the version in the response. */
-export function echoApiVersion(request: FastifyRequest, reply: FastifyReply): void {
-  if (!wantsNewErrors(request)) return;
-  for (const name of versionHeaders) {
-    if (request.headers[name] !== undefined) reply.header(name, newErrorsSince);
+declare module 'fastify' {
+  // The library's way to type `config` of a route.
+  interface FastifyContextConfig {
+    /** The limit of the route, or a function that selects one per request. */
+    limiter?: Limiter | ((request: FastifyRequest) => Limiter);
   }
 }
 
-function isDate(text: string): boolean {
-  return /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));
+const minuteMs = 60_000;
+
+type RequestHook = (request: FastifyRequest) => Promise<void>;
+
+/**
+ * Adds rate limits to routes with `config.limiter`, and the check of the token to admin routes.
+ * Other routes have no hook that they would pass.
+ */
+export function guardRoutes(api: Api, context: Context): void {
+  const limit = canIdentifyClients(context.settings)
+    ? requestLimits(context)
+    : untrustedProxyWarning(context);
+  api.addHook('onRoute', (route) => {
+    const limiter = route.config?.limiter;
+    const onRequest: RequestHook[] = [];
+    // Before the body is read, unless the limit depends on it.
+    if (typeof limiter === 'string') onRequest.push((request) => limit(request, limiter));
+    if (typeof limiter === 'function')
+      route.preHandler = [(request) => limit(request, limiter(request)), ...[route.preHandler ?? []].flat()];
+    // The route checks the session.
+    if (isAdminRoute(route.url)) onRequest.push(async (request) => void verifyAdmin(request, context));
+    if (onRequest.length > 0) route.onRequest = [...onRequest, ...[route.onRequest ?? []].flat()];
+  });
+}
+
+function isAdminRoute(pattern: string): boolean {
+  return pattern === '/invite' || pattern.startsWith('/admin/');
+}
+
+type Limit = (request: FastifyRequest, limiter: Limiter) => Promise<void>;
+
+function requestLimits(context: Context): Limit {
+  const { settings } = context;
+  const quotas: Readonly<Record<Limiter, Quota>> = {
+    otp: bucketQuota(settings.rateLimitOtp, 5 * minuteMs),
+    verify: bucketQuota(settings.rateLimitVerify, 5 * minuteMs),
+    token: bucketQuota(settings.rateLimitTokenRefresh, 5 * minuteMs),
+    anonymous: bucketQuota(settings.rateLimitAnonymousUsers, 60 * minuteMs),
+    factor: bucketQuota(settings.rateLimitFactorVerify, minuteMs),
+  };
+  return async (request, limiter) => {
+    const { nowMs, clientAddress } = requestMetadata(request, context);
+    const key = rateLimitKey(request, settings) ?? clientAddress;
+    const error = errors.over_request_rate_limit;
+    await enforceQuota(context, { limiter, key, quota: quotas[limiter], nowMs, error });
+  };
+}
+
+/** Without a trusted proxy, all clients would share the limits of the proxy's address. */
+function untrustedProxyWarning({ settings, logger }: Context): Limit {
+  let warned = false;
+  return async (request) => {
+    if (warned || !hasUntrustedProxy(request, settings)) return;
+    warned = true;
+    logger.warn(
+      { proxy: request.socket.remoteAddress, setting: settingsSpec.trustedProxies.env },
+      'untrusted proxy, rate limits by client address are disabled',
+    );
+  };
 }

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
@@ -166,4 +168,16 @@ export function limitForwardedFor(api: Api): void {
       );
     done();
   });
+}
+
+/** Request ids of callers are logged, so they must have this form. */
+const requestIdForm = /^[\w.:-]{1,128}$/;
+
+/** Generates ids of requests; the id that a caller sends in the configured header is kept. */
+export function requestIds({ requestIdHeader }: Pick<Settings, 'requestIdHeader'>) {
+  const name = requestIdHeader.toLowerCase();
+  return ({ headers }: Pick<IncomingMessage, 'headers'>): string => {
+    const inherited = headers[name];
+    return typeof inherited === 'string' && requestIdForm.test(inherited) ? inherited : randomUUID();
+  };
 }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { HttpServer } from '@tollgate/kit/http-server';
 import type { Tracing } from '@tollgate/kit/telemetry';
@@ -24,14 +23,12 @@ import { addSignUpRoutes } from '../sign-up/routes.ts';
 import { addUserRoutes } from '../users/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
 import type { AddRoutes, Api } from './api.ts';
-import { guardAdminRoutes } from './authenticate.ts';
 import { addBodyParsers, bodyLimits } from './body.ts';
 import { sendError } from './error-response.ts';
 import { addAccessLog, addRequestMetrics, addTracing } from './observability.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
-import { addRequestLimits } from './rate-limits.ts';
-import { addCors, addUrlChecks, trackRoutes } from './request-guards.ts';
-import { limitForwardedFor } from './request-metadata.ts';
+import { addCors, addUrlChecks, guardRoutes, trackRoutes } from './request-guards.ts';
+import { limitForwardedFor, requestIds } from './request-metadata.ts';
 import { addStatusRoutes } from './status.ts';
 
 const allRoutes: readonly AddRoutes[] = [
@@ -54,9 +51,6 @@ const allRoutes: readonly AddRoutes[] = [
   addAdminSessionRoutes,
   addDisabledRoutes,
 ];
-
-/** Request ids of callers are logged, so they must have this form. */
-const requestIdForm = /^[\w.:-]{1,128}$/;
 
 /** All headers together: an access token of up to 15 KiB, cookies and others. */
 const maxHeaderBytes = 32 * 1024;
@@ -93,7 +87,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     handlerTimeout: settings.maxRequestDurationMs,
     forceCloseConnections: 'idle',
     trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
-    genReqId: ({ headers }) => inheritedId(headers[settings.requestIdHeader.toLowerCase()]) ?? randomUUID(),
+    genReqId: requestIds(settings),
     routerOptions: { ignoreTrailingSlash: true },
     // No type coercion; unknown members are ignored.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
@@ -109,8 +103,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
   // After the CORS plugin has added its hooks: browsers hide a response without CORS headers.
   api.after(() => {
     addUrlChecks(api);
-    addRequestLimits(api, context);
-    guardAdminRoutes(api, context);
+    guardRoutes(api, context);
   });
   api.setErrorHandler((thrown, request, reply) => sendError(thrown, { request, reply, logger }));
   api.setNotFoundHandler(() => {
@@ -125,8 +118,4 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     done();
   });
   return api;
-}
-
-function inheritedId(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' && requestIdForm.test(header) ? header : undefined;
 }

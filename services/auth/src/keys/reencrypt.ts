@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts';
-import { type Queryable, query } from '../db/query.ts';
+import { type Queryable, query } from '../db/connection.ts';
 import type { ColumnCipher } from './column-encryption.ts';
 
 const encryptedColumns = ['password hashes', 'factor secrets', 'refresh token keys'] as const;

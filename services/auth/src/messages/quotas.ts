@@ -2,7 +2,7 @@ import type { AppError } from '@tollgate/kit/errors';
 import { type Millis, parseDuration } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { type Queryable, query } from '../db/query.ts';
+import { type Queryable, query } from '../db/connection.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Metrics } from '../metrics.ts';

@@ -1,5 +1,11 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { isUniqueViolation, nextRefreshTokenId, noInstance, type Queryable, query } from '../db/query.ts';
+import {
+  isUniqueViolation,
+  nextRefreshTokenId,
+  noInstance,
+  type Queryable,
+  query,
+} from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
 import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
 import { lockOwner } from '../users/user-row.ts';

@@ -1,5 +1,5 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/query.ts';
+import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
 import type { User } from '../users/user.ts';
 import { lockOwner, toUser, userColumns } from '../users/user-row.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
-import { type Queryable, query } from '../db/query.ts';
+import { type Queryable, query } from '../db/connection.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Metrics } from '../metrics.ts';

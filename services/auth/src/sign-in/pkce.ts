@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Context } from '../context.ts';
-import { type Queryable, query, type Row } from '../db/query.ts';
+import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';

@@ -1,15 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import type { Type } from 'typebox';
-import type { AddRoutes } from '../http/api.ts';
-import { body, optionalObject, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, optionalObject, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
-import type { Limiter } from '../http/rate-limits.ts';
 import { redirectTarget } from '../http/redirects.ts';
+import type { Limiter } from '../http/request-guards.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
-import type { JsonObject } from '../users/user-json.ts';
-import { toUserJson } from '../users/user-json.ts';
+import { type JsonObject, toUserJson } from '../users/user-json.ts';
 import { signUp, signUpAnonymously } from './sign-up.ts';
 
 const signUpBody = body({

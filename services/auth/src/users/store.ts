@@ -6,8 +6,8 @@ import {
   noInstance,
   type Queryable,
   query,
-} from '../db/query.ts';
-import type { Page, PageRequest } from '../http/pagination.ts';
+} from '../db/connection.ts';
+import type { Page, PageRequest } from '../http/api.ts';
 import type { ColumnCipher } from '../keys/column-encryption.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
 import type { NewIdentity, NewUser, User, UserChanges } from './user.ts';

@@ -1,4 +1,4 @@
-import type { Row } from '../db/query.ts';
+import type { Row } from '../db/connection.ts';
 import type { Factor } from '../mfa/factors.ts';
 import type { Identity, User } from './user.ts';
 import type { JsonObject } from './user-json.ts';

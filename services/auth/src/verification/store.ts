@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { type Queryable, query, type Row } from '../db/query.ts';
+import { type Queryable, query, type Row } from '../db/connection.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import { lockOwner, toUser, userColumns } from '../users/user-row.ts';

@@ -3,9 +3,9 @@ import { connect, createServer } from 'node:net';
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/tcp';
-import t, { type Test } from 'tap';
-import { explainMigrationFailure, isUnavailable } from '../../src/db/connection.ts';
-import { migrate } from '../../src/db/migrate.ts';
+import type { Test } from 'tap';
+import t from 'tap';
+import { explainMigrationFailure, isUnavailable, migrate } from '../../src/db/migrate.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
 /** A database behind a port that is not open yet. */
