@@ -1,7 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from './config/settings.ts';
 import type { Store } from './db/store.ts';
-import type { Randomness } from './keys/random.ts';
+import type { Randomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { Mailbox } from './messages/mailbox.ts';
 import type { Mailer } from './messages/mailer.ts';

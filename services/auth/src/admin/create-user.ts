@@ -2,9 +2,10 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { checkPasswordLength } from '../passwords/policy.ts';
+import { newContactIdentity } from '../users/contact.ts';
+import { checkMetadata } from '../users/metadata.ts';
 import { getUser } from '../users/update.ts';
-import { type NewUser, newContactIdentity, type User } from '../users/user.ts';
-import { checkMetadata, type JsonObject } from '../users/user-json.ts';
+import type { JsonObject, NewUser, User } from '../users/user.ts';
 import {
   type AdminRequest,
   type AdminUserInput,

@@ -1,3 +1,4 @@
+import { parseDuration } from '@tollgate/kit/time';
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { type AuditActor, auditEntry } from '../db/audit-log.ts';
@@ -7,8 +8,7 @@ import { type RequestMetadata, requestMetadata } from '../http/request-metadata.
 import type { PasswordHasher } from '../passwords/hasher.ts';
 import { isImportableHash } from '../passwords/imported-hashes.ts';
 import { readEmail, readPhone } from '../users/contact.ts';
-import { parseBan } from '../users/user.ts';
-import type { JsonObject } from '../users/user-json.ts';
+import type { JsonObject } from '../users/user.ts';
 
 /** The administrator who calls, and their request. */
 export interface AdminRequest {
@@ -102,4 +102,18 @@ export function userAuditEntry(
     metadata,
     traits: { user_id: id, user_email: email, user_phone: phone, ...traits },
   });
+}
+
+/** A date this far ahead is still valid in JavaScript and PostgreSQL. */
+const maxBanMs = 100 * 366 * 24 * 3_600_000;
+
+/**
+ * Converts a ban duration in Go's syntax to the end of the ban. `none` and durations that are not
+ * positive lift the ban (`null`). Undefined for an invalid duration.
+ */
+function parseBan(text: string, nowMs: number): Date | null | undefined {
+  if (text === 'none') return null;
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined) return undefined;
+  return durationMs > 0 ? new Date(nowMs + Math.min(durationMs, maxBanMs)) : null;
 }

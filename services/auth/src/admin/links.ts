@@ -3,10 +3,10 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
 import { checkPassword } from '../passwords/policy.ts';
-import { readEmail } from '../users/contact.ts';
+import { newContactUser, readEmail } from '../users/contact.ts';
+import { checkMetadata } from '../users/metadata.ts';
 import { getUser, saveUser } from '../users/update.ts';
-import { newContactUser, type User } from '../users/user.ts';
-import { checkMetadata, type JsonObject } from '../users/user-json.ts';
+import type { JsonObject, User } from '../users/user.ts';
 import { type AdminRequest, userAuditEntry } from './input.ts';
 
 /** Invites a user by mail, also while sign-up is disabled. */

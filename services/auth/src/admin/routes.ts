@@ -15,7 +15,7 @@ import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { toSessionJson } from '../sessions/sessions.ts';
 import { getUser } from '../users/update.ts';
-import { type JsonObject, toFactorJson, toUserJson } from '../users/user-json.ts';
+import { type JsonObject, toFactorJson, toUserJson } from '../users/user.ts';
 import { removeUserFactor, updateUserFactor } from './factors.ts';
 import { readAdminRequest } from './input.ts';
 import { generateLink, inviteUser } from './links.ts';

@@ -1,9 +1,10 @@
 import type { Context } from '../context.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
+import { newContactIdentity } from '../users/contact.ts';
+import { checkMetadata } from '../users/metadata.ts';
 import { getUser, saveUser } from '../users/update.ts';
-import { type NewIdentity, newContactIdentity, type User, type UserChanges } from '../users/user.ts';
-import { checkMetadata } from '../users/user-json.ts';
+import type { NewIdentity, User, UserChanges } from '../users/user.ts';
 import {
   type AdminRequest,
   type AdminUserInput,

@@ -16,7 +16,7 @@ import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
-import { type JsonObject, toUserJson } from '../users/user-json.ts';
+import { type JsonObject, toUserJson } from '../users/user.ts';
 import { createUser } from './create-user.ts';
 import { type AdminUserInput, readAdminRequest } from './input.ts';
 import { updateUser } from './update-user.ts';

@@ -1,5 +1,5 @@
 import { bool, duration, int, oneOf, pairs, type SettingsCheck, text } from '@tollgate/kit/settings';
-import { isEncryptionKey } from '../keys/column-encryption.ts';
+import { isEncryptionKey } from '../keys/secrets.ts';
 import { bare, svc, svcOrBare } from './builders.ts';
 
 const group = 'Database';

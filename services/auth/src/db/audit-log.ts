@@ -1,6 +1,6 @@
 import type { Page, PageRequest } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { JsonObject } from '../users/user-json.ts';
+import type { JsonObject } from '../users/user.ts';
 import { containing, noInstance, type Parameter, type Queryable, query } from './connection.ts';
 
 /** Values of `log_type` by action. */

@@ -123,3 +123,13 @@ export const emptyUserColumns = [
 
 /** The id of a new row of `refresh_tokens`. */
 export const nextRefreshTokenId = `nextval('refresh_tokens_id_seq')`;
+
+/**
+ * Part of a statement that deletes rows (sessions, factors, tokens) of the user whose id is
+ * `parameter`. The other parts read the id from it, so they start once the user row is locked:
+ * otherwise two such statements could deadlock. Sign-ins and refreshes delete nothing and do not
+ * wait.
+ */
+export function lockOwner(parameter: `$${number}`): string {
+  return `select id from users where id = ${parameter} for no key update`;
+}

@@ -1,7 +1,6 @@
 import type { Sql } from 'postgres';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
-import type { ColumnCipher } from '../keys/column-encryption.ts';
-import { EncryptedColumnStore } from '../keys/reencrypt.ts';
+import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
 import { QuotaStore } from '../messages/quotas.ts';
 import { Metrics } from '../metrics.ts';
 import { FactorStore } from '../mfa/store.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { errors } from '../errors.ts';
-import type { AssuranceLevel } from '../sessions/sessions.ts';
+import type { AssuranceLevel } from '../sessions/store.ts';
 import { type AuthzContext, type Caller, CallerIdentifier, type CallerIdentity } from './identity.ts';
 import { parseRequestPath } from './request-path.ts';
 import { findRoute, type RouteRequirement, type RouteRule, type RouteRules } from './route-rules.ts';

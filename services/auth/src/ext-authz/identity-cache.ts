@@ -3,7 +3,7 @@ import { inTime } from '@tollgate/kit/time';
 import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import type { JsonObject } from '../users/user-json.ts';
+import type { JsonObject } from '../users/user.ts';
 
 /** Ids of users (UUIDs in lower case) that may have changed, or all users. */
 export type ChangedUsers = readonly string[] | 'all';

@@ -6,9 +6,8 @@ import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import type { JwtClaims, TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
-import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/sessions.ts';
-import { isBanned } from '../users/user.ts';
-import type { Json, JsonObject } from '../users/user-json.ts';
+import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/store.ts';
+import { isBanned, type Json, type JsonObject } from '../users/user.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 

@@ -1,5 +1,5 @@
 import type { Position } from '@tollgate/yaml/position';
-import type { AssuranceLevel } from '../sessions/sessions.ts';
+import type { AssuranceLevel } from '../sessions/store.ts';
 import { parseRequestPath } from './request-path.ts';
 
 /**

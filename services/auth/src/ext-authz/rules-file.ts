@@ -4,7 +4,7 @@ import { readTextFile } from '@tollgate/kit/text-files';
 import { parseNode } from '@tollgate/yaml/documents';
 import type { Position } from '@tollgate/yaml/position';
 import type { YamlNode } from '@tollgate/yaml/tree';
-import type { AssuranceLevel } from '../sessions/sessions.ts';
+import type { AssuranceLevel } from '../sessions/store.ts';
 import {
   coversPath,
   defaultRules,

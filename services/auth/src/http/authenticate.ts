@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import type { AuditActor } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { type JwtClaims, verifyJwt } from '../keys/jwt.ts';
-import { type Session, sessionExpiry } from '../sessions/sessions.ts';
+import { type Session, sessionExpiry } from '../sessions/store.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isUuid } from './api.ts';
 

@@ -2,7 +2,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { defaultSubjects, type MailKind, mailKinds } from '../config/mail.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import type { Metrics } from '../metrics.ts';
-import type { JsonObject } from '../users/user-json.ts';
+import type { JsonObject } from '../users/user.ts';
 import { MailTemplates } from './mail-templates.ts';
 import { Mailbox } from './mailbox.ts';
 import { parseExtraHeaders, SmtpTransport, toHeaders, toMailType } from './smtp.ts';

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { Session } from '../sessions/sessions.ts';
+import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { type Factor, getLastExpiredMs } from './factors.ts';
 

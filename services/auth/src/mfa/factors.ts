@@ -3,7 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import type { Session } from '../sessions/sessions.ts';
+import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import type { WriteOptions } from './store.ts';
 

@@ -6,7 +6,7 @@ import { type AddRoutes, body, isUuid, optionalText, uuidParameter } from '../ht
 import { authenticateUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
-import type { Session } from '../sessions/sessions.ts';
+import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { type EnrolledTotp, enrollTotp } from './enroll.ts';
 import { challengeFactor, unenrollFactor } from './factors.ts';

@@ -1,14 +1,14 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import {
   isUniqueViolation,
+  lockOwner,
   nextRefreshTokenId,
   noInstance,
   type Queryable,
   query,
 } from '../db/connection.ts';
-import type { ColumnCipher } from '../keys/column-encryption.ts';
+import type { ColumnCipher } from '../keys/secrets.ts';
 import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
-import { lockOwner } from '../users/user-row.ts';
 
 interface NewTotpFactor {
   readonly id: string;

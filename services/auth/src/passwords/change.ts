@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { Session } from '../sessions/sessions.ts';
+import type { Session } from '../sessions/store.ts';
 import { checkNonce } from '../users/reauthentication.ts';
 import type { User } from '../users/user.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt';
 import { errors, RetryLaterError } from '../errors.ts';
-import type { ColumnCipher } from '../keys/column-encryption.ts';
+import type { ColumnCipher } from '../keys/secrets.ts';
 import { Metrics, type WorkCounters } from '../metrics.ts';
 import { QueueFull, WorkQueue } from '../work-queue.ts';
 import { verifyFirebaseHash } from './imported-hashes.ts';

@@ -1,10 +1,8 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
 import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/connection.ts';
-import type { ColumnCipher } from '../keys/column-encryption.ts';
-import type { User } from '../users/user.ts';
-import { toUser, userColumns } from '../users/user-row.ts';
-import type { Session } from './sessions.ts';
-import { sessionColumns, toSession } from './store.ts';
+import type { ColumnCipher } from '../keys/secrets.ts';
+import { toUser, type User, userColumns } from '../users/user.ts';
+import { type Session, sessionColumns, toSession } from './store.ts';
 
 /** State of a session with refresh tokens of version 2, which are signed and not stored. */
 export interface RefreshCounter {

@@ -1,22 +1,19 @@
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isBanned } from '../users/user.ts';
-import { type IssuedSession, issueTokens, type RefreshOutcome } from './issue.ts';
-import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
 import {
   type CounterToken,
-  decideRefresh,
-  isRefreshToken,
-  isSampled,
+  type IssuedSession,
+  issueTokens,
   makeCounterToken,
   parseCounterToken,
-  type RefreshDecision,
-  type RefreshToken,
-  type Successor,
-} from './refresh-token.ts';
-import { isLowAssurance, sessionExpiry } from './sessions.ts';
+  type RefreshOutcome,
+} from './issue.ts';
+import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
+import { isLowAssurance, sessionExpiry } from './store.ts';
 
 /** A presented refresh token with its session. */
 interface PresentedToken extends RefreshableSession {
@@ -199,4 +196,77 @@ async function rotate(
   const successor = random.refreshToken();
   const rotated = await store.refreshTokens.rotate({ ...refresh, token: text, successor }, audit);
   return rotated ? successor : undefined;
+}
+
+/** State of a presented refresh token. */
+interface RefreshToken {
+  readonly revoked: boolean;
+  /** When it was revoked, if it is; otherwise when it was issued. */
+  readonly updatedAt: Date;
+  /** The current token of the session; absent if it is unknown. */
+  readonly successor: Successor | undefined;
+}
+
+interface Successor {
+  readonly token: string;
+  /** Whether it directly follows the presented token. */
+  readonly isNext: boolean;
+}
+
+/**
+ * Why a token may be used again: concurrent refreshes, a lost response, a setting. Values of a
+ * header.
+ */
+export type ReuseCause = 'concurrent-refresh' | 'fail-to-save' | 'always-allow';
+
+type RefreshDecision =
+  /** Revoke it and issue a successor. */
+  | { readonly action: 'rotate' }
+  /** Rotation is disabled: record the refresh and return the same token. */
+  | { readonly action: 'keep' }
+  /** Return this token, the current one. */
+  | { readonly action: 'answer'; readonly token: string; readonly causes: readonly ReuseCause[] }
+  /** Reject it. Without rotation, reuse of a replaced token does not indicate theft. */
+  | { readonly action: 'refuse' }
+  /** Token reuse, which indicates theft: end the session. */
+  | { readonly action: 'end-session' };
+
+type RotationSettings = Pick<
+  Settings,
+  'refreshTokenRotationEnabled' | 'refreshTokenReuseIntervalMs' | 'refreshTokenAllowReuse'
+>;
+
+function decideRefresh(token: RefreshToken, settings: RotationSettings, nowMs: number): RefreshDecision {
+  if (!token.revoked) return { action: settings.refreshTokenRotationEnabled ? 'rotate' : 'keep' };
+  const { successor } = token;
+  const causes = reuseCauses(token, settings, nowMs);
+  if (successor !== undefined && causes.length > 0)
+    return { action: 'answer', token: successor.token, causes };
+  return { action: settings.refreshTokenRotationEnabled ? 'end-session' : 'refuse' };
+}
+
+/**
+ * Why a second use is legitimate. A lost response alone is no reason unless the settings allow
+ * reuse.
+ */
+function reuseCauses(token: RefreshToken, settings: RotationSettings, nowMs: number): readonly ReuseCause[] {
+  const isRecent = nowMs - token.updatedAt.getTime() < settings.refreshTokenReuseIntervalMs;
+  const isNext = token.successor?.isNext === true;
+  const isAllowed = isNext && settings.refreshTokenAllowReuse;
+  if (!isRecent && !isAllowed) return [];
+  return [
+    ...(isRecent ? (['concurrent-refresh'] as const) : []),
+    ...(isNext ? (['fail-to-save'] as const) : []),
+    ...(isAllowed ? (['always-allow'] as const) : []),
+  ];
+}
+
+/** Whether the text has the form of a refresh token of version 1. Saves a query for other texts. */
+function isRefreshToken(text: string): boolean {
+  return /^[a-z0-9_-]{12,64}$/i.test(text);
+}
+
+/** Whether a session is among `percentage` percent of all sessions; deterministic. */
+function isSampled(sessionId: string, percentage: number): boolean {
+  return Number.parseInt(sessionId.slice(0, 8), 16) % 100 < percentage;
 }

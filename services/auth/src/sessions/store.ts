@@ -1,9 +1,15 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/connection.ts';
-import type { ColumnCipher } from '../keys/column-encryption.ts';
-import type { User } from '../users/user.ts';
-import { lockOwner, toUser, userColumns } from '../users/user-row.ts';
-import type { Session } from './sessions.ts';
+import {
+  lockOwner,
+  nextRefreshTokenId,
+  noInstance,
+  type Queryable,
+  query,
+  type Row,
+} from '../db/connection.ts';
+import type { ColumnCipher } from '../keys/secrets.ts';
+import type { Factor } from '../mfa/factors.ts';
+import { toUser, type User, userColumns } from '../users/user.ts';
 
 interface NewSession {
   readonly id: string;
@@ -182,4 +188,65 @@ export class SessionStore {
     await query(this.#sql, end[scope], [userId, sessionId ?? null, ...auditParameters(audit)]);
     this.#onChange?.(userId);
   }
+}
+
+/** Number of factors that a session has verified: `aal1` one, `aal2` two. */
+export type AssuranceLevel = 'aal1' | 'aal2' | 'aal3';
+
+/** `method` is a value of the claim `amr`. */
+interface AuthenticationMethod {
+  readonly method: string;
+  readonly at: Date;
+}
+
+export interface Session {
+  readonly id: string;
+  readonly userId: string;
+  readonly aal: AssuranceLevel;
+  readonly factorId: string | undefined;
+  readonly createdAt: Date;
+  /** Of the last refresh; absent before the first. */
+  readonly refreshedAt: Date | undefined;
+  readonly notAfter: Date | undefined;
+  readonly userAgent: string;
+  readonly ip: string;
+  /** Kind of session, as named by the client; empty for none. */
+  readonly tag: string;
+  /** Newest first. */
+  readonly methods: readonly AuthenticationMethod[];
+}
+
+/** How long sessions last; 0 means no limit. */
+export interface SessionLimits {
+  readonly sessionTimeboxMs: number;
+  readonly sessionInactivityTimeoutMs: number;
+}
+
+/** Why a session has expired; undefined if it has not. */
+export function sessionExpiry(
+  session: Pick<Session, 'createdAt' | 'refreshedAt' | 'notAfter'>,
+  limits: SessionLimits,
+  nowMs: number,
+): 'timebox' | 'inactivity' | undefined {
+  const { createdAt, refreshedAt = createdAt, notAfter } = session;
+  if (notAfter !== undefined && notAfter.getTime() <= nowMs) return 'timebox';
+  if (isElapsed(createdAt, limits.sessionTimeboxMs, nowMs)) return 'timebox';
+  return isElapsed(refreshedAt, limits.sessionInactivityTimeoutMs, nowMs) ? 'inactivity' : undefined;
+}
+
+/**
+ * Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no
+ * limit.
+ */
+export function isLowAssurance(
+  session: Pick<Session, 'aal' | 'createdAt'>,
+  user: { readonly factors: readonly Pick<Factor, 'status'>[] },
+  { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
+): boolean {
+  if (session.aal !== 'aal1' || !user.factors.some(({ status }) => status === 'verified')) return false;
+  return isElapsed(session.createdAt, limitMs, nowMs);
+}
+
+function isElapsed(since: Date, limitMs: number, nowMs: number): boolean {
+  return limitMs > 0 && since.getTime() + limitMs <= nowMs;
 }

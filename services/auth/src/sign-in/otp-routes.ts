@@ -1,12 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
-import type { AddRoutes } from '../http/api.ts';
-import { body, optionalObject, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, optionalObject, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
-import type { JsonObject } from '../users/user-json.ts';
+import type { JsonObject } from '../users/user.ts';
 import { recover, sendOtp } from './otp.ts';
 import { parseCodeChallenge } from './pkce.ts';
 import { resend } from './resend.ts';

@@ -12,11 +12,12 @@ import {
   confirmsAutomatically,
   findByContact,
   hasConfirmed,
+  newContactUser,
   readContact,
   readEmail,
 } from '../users/contact.ts';
-import { newContactUser, type User } from '../users/user.ts';
-import { checkMetadata, type JsonObject } from '../users/user-json.ts';
+import { checkMetadata } from '../users/metadata.ts';
+import type { JsonObject, User } from '../users/user.ts';
 import type { CodeChallenge } from './pkce.ts';
 
 interface OtpInput {

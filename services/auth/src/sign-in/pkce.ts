@@ -4,8 +4,7 @@ import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { isBanned, type User } from '../users/user.ts';
-import { toUser, userColumns } from '../users/user-row.ts';
+import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
 
 /** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
 type ChallengeMethod = 's256' | 'plain';

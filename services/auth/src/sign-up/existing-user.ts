@@ -2,9 +2,9 @@ import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type Contact, findByContact } from '../users/contact.ts';
-import { type NewUser, newContactIdentity, type User } from '../users/user.ts';
-import { type JsonObject, metadataSizeProblem } from '../users/user-json.ts';
+import { type Contact, findByContact, newContactIdentity } from '../users/contact.ts';
+import { metadataSizeProblem } from '../users/metadata.ts';
+import type { JsonObject, NewUser, User } from '../users/user.ts';
 
 export interface FoundOrCreated {
   /** Absent if a user of another audience has the contact. */

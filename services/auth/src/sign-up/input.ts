@@ -6,7 +6,8 @@ import type { SmsChannel } from '../messages/sms.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
 import { type Contact, readContact } from '../users/contact.ts';
-import { checkMetadata, type JsonObject } from '../users/user-json.ts';
+import { checkMetadata } from '../users/metadata.ts';
+import type { JsonObject } from '../users/user.ts';
 
 /** A sign-up as it was sent. */
 export interface SignUpInput {

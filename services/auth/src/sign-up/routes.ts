@@ -7,7 +7,7 @@ import type { Limiter } from '../http/request-guards.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
-import { type JsonObject, toUserJson } from '../users/user-json.ts';
+import { type JsonObject, toUserJson } from '../users/user.ts';
 import { signUp, signUpAnonymously } from './sign-up.ts';
 
 const signUpBody = body({

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { User } from './user.ts';
+import type { JsonObject, NewIdentity, NewUser, User } from './user.ts';
 
 /** A normalized email address or phone number. */
 export type Contact =
@@ -79,4 +79,58 @@ export function hasConfirmed(user: User, { kind }: Contact): boolean {
 /** Whether new users need not confirm this kind of contact. */
 export function confirmsAutomatically({ kind }: Contact, settings: Settings): boolean {
   return kind === 'email' ? settings.mailerAutoconfirm : settings.smsAutoconfirm;
+}
+
+/** Creates an email or phone identity. */
+export function newContactIdentity(
+  userId: string,
+  contact: Contact,
+  options: {
+    readonly verified: boolean;
+    /** User metadata of the sign-up. */
+    readonly data?: JsonObject;
+  },
+): NewIdentity {
+  const { verified, data = {} } = options;
+  return {
+    provider: contact.kind,
+    providerId: userId,
+    data: {
+      ...data,
+      sub: userId,
+      ...(contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone }),
+      email_verified: verified && contact.kind === 'email',
+      phone_verified: verified && contact.kind === 'phone',
+    },
+  };
+}
+
+/** Creates a user with a single email or phone identity. */
+export function newContactUser(options: {
+  readonly id: string;
+  readonly aud: string;
+  readonly role: string;
+  readonly contact: Contact;
+  readonly passwordHash: string | undefined;
+  readonly confirmed: boolean;
+  readonly userMetadata: JsonObject;
+  readonly at: Date;
+}): NewUser {
+  const { id, aud, role, contact, passwordHash, confirmed, userMetadata, at } = options;
+  const identity = newContactIdentity(id, contact, { verified: confirmed, data: userMetadata });
+  return {
+    id,
+    aud,
+    role,
+    email: contact.kind === 'email' ? contact.email : '',
+    phone: contact.kind === 'phone' ? contact.phone : '',
+    passwordHash,
+    emailConfirmedAt: confirmed && contact.kind === 'email' ? at : undefined,
+    phoneConfirmedAt: confirmed && contact.kind === 'phone' ? at : undefined,
+    appMetadata: { provider: contact.kind, providers: [contact.kind] },
+    userMetadata: identity.data,
+    isAnonymous: false,
+    createdAt: at,
+    identities: [identity],
+  };
 }

@@ -9,7 +9,7 @@ import { requestMetadata } from '../http/request-metadata.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import { sendNonce } from './reauthentication.ts';
 import { updateOwnUser } from './update.ts';
-import { type JsonObject, toUserJson } from './user-json.ts';
+import { type JsonObject, toUserJson } from './user.ts';
 
 const updateBody = body({
   email: optionalText,

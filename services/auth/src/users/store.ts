@@ -8,10 +8,9 @@ import {
   query,
 } from '../db/connection.ts';
 import type { Page, PageRequest } from '../http/api.ts';
-import type { ColumnCipher } from '../keys/column-encryption.ts';
+import type { ColumnCipher } from '../keys/secrets.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
-import type { NewIdentity, NewUser, User, UserChanges } from './user.ts';
-import { toUser, userColumns } from './user-row.ts';
+import { type NewIdentity, type NewUser, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =
   | { readonly ok: true; readonly user: User }

@@ -1,10 +1,8 @@
-import { parseDuration } from '@tollgate/kit/time';
+import type { Row } from '../db/connection.ts';
 import type { Factor } from '../mfa/factors.ts';
-import type { Contact } from './contact.ts';
-import type { JsonObject } from './user-json.ts';
 
 /** A way to sign in: email, phone, or an account at an external provider. */
-export interface Identity {
+interface Identity {
   readonly id: string;
   readonly userId: string;
   readonly provider: string;
@@ -103,74 +101,211 @@ export interface UserChanges {
   readonly userMetadata?: JsonObject;
 }
 
-/** Creates an email or phone identity. */
-export function newContactIdentity(
-  userId: string,
-  contact: Contact,
-  options: {
-    readonly verified: boolean;
-    /** User metadata of the sign-up. */
-    readonly data?: JsonObject;
-  },
-): NewIdentity {
-  const { verified, data = {} } = options;
-  return {
-    provider: contact.kind,
-    providerId: userId,
-    data: {
-      ...data,
-      sub: userId,
-      ...(contact.kind === 'email' ? { email: contact.email } : { phone: contact.phone }),
-      email_verified: verified && contact.kind === 'email',
-      phone_verified: verified && contact.kind === 'phone',
-    },
-  };
-}
-
 export function isBanned(user: Pick<User, 'bannedUntil'>, nowMs: number): boolean {
   return user.bannedUntil !== undefined && user.bannedUntil.getTime() > nowMs;
 }
 
-/** A date this far ahead is still valid in JavaScript and PostgreSQL. */
-const maxBanMs = 100 * 366 * 24 * 3_600_000;
+/** Columns of a user with identities and factors, for `select … from users u`. */
+export const userColumns = `
+  u.id, u.aud, u.role, u.email, u.phone, u.encrypted_password, u.email_confirmed_at, u.phone_confirmed_at, u.confirmed_at,
+  u.invited_at, u.confirmation_sent_at, u.recovery_sent_at, u.email_change, u.email_change_sent_at,
+  u.email_change_confirm_status, u.phone_change, u.phone_change_sent_at, u.reauthentication_sent_at, u.last_sign_in_at,
+  u.raw_app_meta_data, u.raw_user_meta_data, u.is_anonymous, u.is_sso_user, u.banned_until, u.deleted_at, u.created_at,
+  u.updated_at,
+  (select json_agg(i order by i.created_at, i.provider, i.id) from identities i where i.user_id = u.id) as identities,
+  (select json_agg(f order by f.created_at, f.id) from (
+    select id, status, factor_type, friendly_name, phone, last_challenged_at, created_at, updated_at
+    from mfa_factors where user_id = u.id) f) as factors`;
 
-/**
- * Converts a ban duration in Go's syntax to the end of the ban. `none` and durations that are not
- * positive lift the ban (`null`). Undefined for an invalid duration.
- */
-export function parseBan(text: string, nowMs: number): Date | null | undefined {
-  if (text === 'none') return null;
-  const durationMs = parseDuration(text);
-  if (durationMs === undefined) return undefined;
-  return durationMs > 0 ? new Date(nowMs + Math.min(durationMs, maxBanMs)) : null;
+/** Converts a row of {@link userColumns}. */
+export function toUser(row: Row): User {
+  // Parsed boundary: these are the columns selected above, with the types of the schema.
+  const r = row as unknown as UserRow;
+  return {
+    id: r.id,
+    aud: r.aud ?? '',
+    role: r.role ?? '',
+    email: r.email ?? '',
+    phone: r.phone ?? '',
+    passwordHash: r.encrypted_password || undefined,
+    emailConfirmedAt: r.email_confirmed_at ?? undefined,
+    phoneConfirmedAt: r.phone_confirmed_at ?? undefined,
+    confirmedAt: r.confirmed_at ?? undefined,
+    invitedAt: r.invited_at ?? undefined,
+    confirmationSentAt: r.confirmation_sent_at ?? undefined,
+    recoverySentAt: r.recovery_sent_at ?? undefined,
+    newEmail: r.email_change ?? '',
+    emailChangeSentAt: r.email_change_sent_at ?? undefined,
+    emailChangeConfirmStatus: r.email_change_confirm_status ?? 0,
+    newPhone: r.phone_change ?? '',
+    phoneChangeSentAt: r.phone_change_sent_at ?? undefined,
+    reauthenticationSentAt: r.reauthentication_sent_at ?? undefined,
+    lastSignInAt: r.last_sign_in_at ?? undefined,
+    appMetadata: r.raw_app_meta_data ?? {},
+    userMetadata: r.raw_user_meta_data ?? {},
+    isAnonymous: r.is_anonymous,
+    isSsoUser: r.is_sso_user,
+    bannedUntil: r.banned_until ?? undefined,
+    deletedAt: r.deleted_at ?? undefined,
+    createdAt: r.created_at ?? new Date(0),
+    updatedAt: r.updated_at ?? new Date(0),
+    identities: r.identities?.map(toIdentity) ?? [],
+    factors: r.factors?.map(toFactor) ?? [],
+  };
 }
 
-/** Creates a user with a single email or phone identity. */
-export function newContactUser(options: {
+interface UserRow {
   readonly id: string;
-  readonly aud: string;
-  readonly role: string;
-  readonly contact: Contact;
-  readonly passwordHash: string | undefined;
-  readonly confirmed: boolean;
-  readonly userMetadata: JsonObject;
-  readonly at: Date;
-}): NewUser {
-  const { id, aud, role, contact, passwordHash, confirmed, userMetadata, at } = options;
-  const identity = newContactIdentity(id, contact, { verified: confirmed, data: userMetadata });
+  readonly aud: string | null;
+  readonly role: string | null;
+  readonly email: string | null;
+  readonly phone: string | null;
+  readonly encrypted_password: string | null;
+  readonly email_confirmed_at: Date | null;
+  readonly phone_confirmed_at: Date | null;
+  readonly confirmed_at: Date | null;
+  readonly invited_at: Date | null;
+  readonly confirmation_sent_at: Date | null;
+  readonly recovery_sent_at: Date | null;
+  readonly email_change: string | null;
+  readonly email_change_sent_at: Date | null;
+  readonly email_change_confirm_status: number | null;
+  readonly phone_change: string | null;
+  readonly phone_change_sent_at: Date | null;
+  readonly reauthentication_sent_at: Date | null;
+  readonly last_sign_in_at: Date | null;
+  readonly raw_app_meta_data: JsonObject | null;
+  readonly raw_user_meta_data: JsonObject | null;
+  readonly is_anonymous: boolean;
+  readonly is_sso_user: boolean;
+  readonly banned_until: Date | null;
+  readonly deleted_at: Date | null;
+  readonly created_at: Date | null;
+  readonly updated_at: Date | null;
+  readonly identities: readonly IdentityRow[] | null;
+  readonly factors: readonly FactorRow[] | null;
+}
+
+/** Aggregated as JSON, so times are text. */
+interface IdentityRow {
+  readonly id: string;
+  readonly user_id: string;
+  readonly provider: string;
+  readonly provider_id: string;
+  readonly identity_data: JsonObject;
+  readonly email: string | null;
+  readonly last_sign_in_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+interface FactorRow {
+  readonly id: string;
+  readonly status: Factor['status'];
+  readonly factor_type: Factor['type'];
+  readonly friendly_name: string | null;
+  readonly phone: string | null;
+  readonly last_challenged_at: string | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+}
+
+function toIdentity(row: IdentityRow): Identity {
   return {
-    id,
-    aud,
-    role,
-    email: contact.kind === 'email' ? contact.email : '',
-    phone: contact.kind === 'phone' ? contact.phone : '',
-    passwordHash,
-    emailConfirmedAt: confirmed && contact.kind === 'email' ? at : undefined,
-    phoneConfirmedAt: confirmed && contact.kind === 'phone' ? at : undefined,
-    appMetadata: { provider: contact.kind, providers: [contact.kind] },
-    userMetadata: identity.data,
-    isAnonymous: false,
-    createdAt: at,
-    identities: [identity],
+    id: row.id,
+    userId: row.user_id,
+    provider: row.provider,
+    providerId: row.provider_id,
+    data: row.identity_data,
+    email: row.email ?? '',
+    lastSignInAt: toDate(row.last_sign_in_at),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
   };
+}
+
+function toFactor(row: FactorRow): Factor {
+  return {
+    id: row.id,
+    status: row.status,
+    type: row.factor_type,
+    friendlyName: row.friendly_name ?? '',
+    phone: row.phone ?? '',
+    lastChallengedAt: toDate(row.last_challenged_at),
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  };
+}
+
+function toDate(text: string | null): Date | undefined {
+  return text === null ? undefined : new Date(text);
+}
+
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+/** Absent values are omitted, except email and phone, which are empty. */
+export function toUserJson(user: User): JsonObject {
+  return {
+    id: user.id,
+    aud: user.aud,
+    role: user.role,
+    email: user.email,
+    ...time('email_confirmed_at', user.emailConfirmedAt),
+    ...time('invited_at', user.invitedAt),
+    phone: user.phone,
+    ...time('phone_confirmed_at', user.phoneConfirmedAt),
+    ...time('confirmation_sent_at', user.confirmationSentAt),
+    ...time('confirmed_at', user.confirmedAt),
+    ...time('recovery_sent_at', user.recoverySentAt),
+    ...(user.newEmail !== '' && { new_email: user.newEmail }),
+    ...time('email_change_sent_at', user.emailChangeSentAt),
+    ...(user.newPhone !== '' && { new_phone: user.newPhone }),
+    ...time('phone_change_sent_at', user.phoneChangeSentAt),
+    ...time('reauthentication_sent_at', user.reauthenticationSentAt),
+    ...time('last_sign_in_at', user.lastSignInAt),
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    ...(user.factors.length > 0 && { factors: user.factors.map(toFactorJson) }),
+    identities: user.identities.map(toIdentityJson),
+    created_at: user.createdAt.toISOString(),
+    updated_at: user.updatedAt.toISOString(),
+    ...time('banned_until', user.bannedUntil),
+    ...time('deleted_at', user.deletedAt),
+    is_anonymous: user.isAnonymous,
+  };
+}
+
+export function toFactorJson(factor: Factor): JsonObject {
+  return {
+    id: factor.id,
+    created_at: factor.createdAt.toISOString(),
+    updated_at: factor.updatedAt.toISOString(),
+    status: factor.status,
+    ...(factor.friendlyName !== '' && { friendly_name: factor.friendlyName }),
+    factor_type: factor.type,
+    ...(factor.phone !== '' && { phone: factor.phone }),
+    ...time('last_challenged_at', factor.lastChallengedAt),
+  };
+}
+
+function toIdentityJson(identity: Identity): JsonObject {
+  return {
+    identity_id: identity.id,
+    id: identity.providerId,
+    user_id: identity.userId,
+    identity_data: identity.data,
+    provider: identity.provider,
+    ...time('last_sign_in_at', identity.lastSignInAt),
+    created_at: identity.createdAt.toISOString(),
+    updated_at: identity.updatedAt.toISOString(),
+    ...(identity.email !== '' && { email: identity.email }),
+  };
+}
+
+function time(key: string, value: Date | undefined): Readonly<Record<string, Json>> {
+  return value === undefined ? {} : { [key]: value.toISOString() };
 }

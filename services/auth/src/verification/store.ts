@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { type Queryable, query, type Row } from '../db/connection.ts';
+import { lockOwner, type Queryable, query, type Row } from '../db/connection.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
-import type { User } from '../users/user.ts';
-import { lockOwner, toUser, userColumns } from '../users/user-row.ts';
+import { toUser, type User, userColumns } from '../users/user.ts';
 
 /** Each user has at most one token of each type. */
 export type OneTimeTokenType =

@@ -6,8 +6,9 @@ import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
+import { newContactIdentity } from '../users/contact.ts';
 import { changeContact } from '../users/update.ts';
-import { newContactIdentity, type User, type UserChanges } from '../users/user.ts';
+import type { User, UserChanges } from '../users/user.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';
 
 /**

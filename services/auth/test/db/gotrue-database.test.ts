@@ -1,8 +1,10 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
-import postgres, { type Sql } from 'postgres';
-import t, { type Test } from 'tap';
-import { makeCounterToken } from '../../src/sessions/refresh-token.ts';
+import type { Sql } from 'postgres';
+import postgres from 'postgres';
+import type { Test } from 'tap';
+import t from 'tap';
+import { makeCounterToken } from '../../src/sessions/issue.ts';
 import { hashOneTimeToken } from '../../src/verification/one-time-tokens.ts';
 import { toStoredHash } from '../../src/verification/store.ts';
 import { adminToken } from '../helpers/admin.ts';

@@ -4,7 +4,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import type { Context } from '../../src/context.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
-import { systemRandomness } from '../../src/keys/random.ts';
+import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { PasswordHasher } from '../../src/passwords/hasher.ts';

@@ -1,4 +1,4 @@
-import { ColumnCipher } from '../../src/keys/column-encryption.ts';
+import { ColumnCipher } from '../../src/keys/secrets.ts';
 
 /** Encryption is off by default. */
 export const unencrypted = new ColumnCipher({

@@ -1,7 +1,8 @@
 import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
-import t, { type Test } from 'tap';
-import { makeCounterToken, parseCounterToken } from '../../src/sessions/refresh-token.ts';
+import type { Test } from 'tap';
+import t from 'tap';
+import { makeCounterToken, parseCounterToken } from '../../src/sessions/issue.ts';
 import {
   type Answer,
   type AuthServer,

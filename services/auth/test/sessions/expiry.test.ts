@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isLowAssurance, sessionExpiry } from '../../src/sessions/sessions.ts';
+import { isLowAssurance, sessionExpiry } from '../../src/sessions/store.ts';
 
 const began = new Date(1_000);
 const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t from 'tap';
-import { maxMetadataBytes, mergeMetadata } from '../../src/users/user-json.ts';
+import { maxMetadataBytes, mergeMetadata } from '../../src/users/metadata.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 

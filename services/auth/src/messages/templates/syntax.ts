@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../users/user-json.ts';
+import type { Json, JsonObject } from '../../users/user.ts';
 
 export type Operand =
   | { readonly kind: 'dot' }

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../users/user-json.ts';
+import type { JsonObject } from '../../users/user.ts';
 import { escapeHtml } from './escape.ts';
 import { htmlEscapers, toText } from './escapers.ts';
 import { callFunction } from './functions.ts';

@@ -1,10 +1,11 @@
-// testdata/go-templates.json has templates and their output in Go. Run new cases through
-// html/template.
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { TemplateError } from '../../../src/messages/templates/syntax.ts';
 import { parseTemplate, type TemplateForm } from '../../../src/messages/templates/template.ts';
-import type { JsonObject } from '../../../src/users/user-json.ts';
+import type { JsonObject } from '../../../src/users/user.ts';
+
+// testdata/go-templates.json has templates and their output in Go. Run new cases through
+// html/template.
 
 interface GoTemplates {
   readonly data: JsonObject;

@@ -4,7 +4,7 @@ import t from 'tap';
 import { builtInTemplates } from '../../../src/messages/mail-templates.ts';
 import { TemplateError } from '../../../src/messages/templates/syntax.ts';
 import { parseTemplate } from '../../../src/messages/templates/template.ts';
-import type { JsonObject } from '../../../src/users/user-json.ts';
+import type { JsonObject } from '../../../src/users/user.ts';
 
 function html(source: string, variables: JsonObject = {}): string {
   return parseTemplate(source, 'html').render(variables);

@@ -1,6 +1,6 @@
 import { randomBytes, webcrypto } from 'node:crypto';
 import t from 'tap';
-import { ColumnCipher, type EncryptionSettings } from '../../src/keys/column-encryption.ts';
+import { ColumnCipher, type EncryptionSettings } from '../../src/keys/secrets.ts';
 
 const newKey = (): string => randomBytes(32).toString('base64url');
 const row = '11111111-1111-4111-8111-111111111111';

@@ -1,0 +1,253 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto';
+import type { Context } from '../context.ts';
+import { type Queryable, query } from '../db/connection.ts';
+
+/** Settings of the cipher. */
+export interface EncryptionSettings {
+  readonly dbEncryptionEncrypt: boolean;
+  readonly dbEncryptionKeyId: string;
+  /** Base64url of 32 bytes. */
+  readonly dbEncryptionKey: string;
+  /** By id. */
+  readonly dbEncryptionDecryptionKeys: Readonly<Record<string, string>>;
+}
+
+/** GoTrue's format: both servers can read each other's values. `data` ends with the tag. */
+interface EncryptedValue {
+  readonly key_id: string;
+  readonly alg: typeof algorithm;
+  /** Base64. */
+  readonly data: string;
+  /** Base64. */
+  readonly nonce: string;
+}
+
+const algorithm = 'aes-gcm-hkdf';
+const keyBytes = 32;
+const nonceBytes = 12;
+const tagBytes = 16;
+
+/** Whether the text is 32 bytes in base64url. */
+export function isEncryptionKey(text: string): boolean {
+  return /^[\w-]{43}=?$/.test(text);
+}
+
+/**
+ * Encrypts column values. Each value is bound to its row: it cannot be decrypted in another one.
+ * Decryption keys read values from before a key rotation, or from before encryption was turned off.
+ */
+export class ColumnCipher {
+  readonly #encrypts: boolean;
+  readonly #currentId: string;
+  readonly #keys: ReadonlyMap<string, string>;
+
+  constructor(settings: EncryptionSettings) {
+    this.#encrypts = settings.dbEncryptionEncrypt;
+    this.#currentId = settings.dbEncryptionKeyId;
+    const keys = new Map(Object.entries(settings.dbEncryptionDecryptionKeys));
+    if (this.#currentId !== '' && settings.dbEncryptionKey !== '')
+      keys.set(this.#currentId, settings.dbEncryptionKey);
+    this.#keys = keys;
+  }
+
+  /**
+   * The form in which a value is stored. Values that are already encrypted, or need not be, stay
+   * the same.
+   */
+  encrypt(rowId: string, value: string): string {
+    if (!this.#encrypts || parseEncrypted(value) !== undefined) return value;
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv('aes-256-gcm', this.#key(this.#currentId, rowId), nonce);
+    const data = Buffer.concat([cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    const encrypted: EncryptedValue = {
+      key_id: this.#currentId,
+      alg: algorithm,
+      data: data.toString('base64'),
+      nonce: nonce.toString('base64'),
+    };
+    return JSON.stringify(encrypted);
+  }
+
+  /**
+   * The plain value; a value that is not encrypted is returned as it is.
+   *
+   * @throws Error without its key, or if it was changed.
+   */
+  decrypt(rowId: string, stored: string): string {
+    const encrypted = parseEncrypted(stored);
+    if (encrypted === undefined) return stored;
+    const data = Buffer.from(encrypted.data, 'base64');
+    const key = this.#key(encrypted.key_id, rowId);
+    const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(encrypted.nonce, 'base64'), {
+      authTagLength: tagBytes,
+    });
+    decipher.setAuthTag(data.subarray(-tagBytes));
+    const plain = [decipher.update(data.subarray(0, -tagBytes)), decipher.final()];
+    return Buffer.concat(plain).toString('utf8');
+  }
+
+  /** Whether `encrypt` would store the value like this: with the current key, or plain. */
+  isCurrent(stored: string): boolean {
+    const encrypted = parseEncrypted(stored);
+    return this.#encrypts ? encrypted?.key_id === this.#currentId : encrypted === undefined;
+  }
+
+  #key(keyId: string, rowId: string): Buffer {
+    const key = this.#keys.get(keyId);
+    if (key === undefined)
+      throw new Error(
+        `a column is encrypted with key ${keyId}, which is missing from SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS`,
+      );
+    return deriveKey(Buffer.from(key, 'base64url'), rowId);
+  }
+}
+
+/**
+ * Derives a key per row: AES-GCM allows 2^32 random nonces per key, too few for all users of a
+ * large site together.
+ *
+ * @see RFC 5869 https://www.rfc-editor.org/rfc/rfc5869
+ */
+function deriveKey(key: Buffer, rowId: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), rowId, keyBytes));
+}
+
+function parseEncrypted(stored: string): EncryptedValue | undefined {
+  // No hash and no secret starts with a brace.
+  if (!stored.startsWith('{')) return undefined;
+  try {
+    // Parsed boundary: the members are checked below.
+    const { key_id, alg, data, nonce } = JSON.parse(stored) as Readonly<Record<string, unknown>>;
+    if (typeof key_id !== 'string' || typeof data !== 'string' || typeof nonce !== 'string') return undefined;
+    return alg === algorithm ? { key_id, alg: algorithm, data, nonce } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Cryptographically secure random values. */
+export interface Randomness {
+  uuid(): string;
+  /** 12 letters and digits: 60 bits. */
+  refreshToken(): string;
+  /** A key of HMAC-SHA256, 256 bits in base64url. */
+  hmacKey(): string;
+  /** 32 letters and digits of base32: 160 bits. */
+  totpSecret(): string;
+  /** A code of decimal digits. */
+  otp(digits: number): string;
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+/** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
+const refreshTokenChars = 12;
+/** The length of the hash, as RFC 2104 §3 recommends. */
+const hmacKeyBytes = 32;
+/** 160 bits, the length of the hash, as RFC 4226 §4 recommends. */
+const totpSecretChars = 32;
+
+export const systemRandomness: Randomness = {
+  uuid: () => randomUUID(),
+  refreshToken: () => letters(refreshTokenChars),
+  hmacKey: () => randomBytes(hmacKeyBytes).toString('base64url'),
+  totpSecret: () => letters(totpSecretChars).toUpperCase(),
+  otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
+};
+
+function letters(count: number): string {
+  return Array.from(randomBytes(count), (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+}
+
+const encryptedColumns = ['password hashes', 'factor secrets', 'refresh token keys'] as const;
+
+type EncryptedColumn = (typeof encryptedColumns)[number];
+
+interface ReencryptedBatch {
+  readonly reencrypted: number;
+  /** Id after which the next batch starts. Undefined after the last one. */
+  readonly next: string | undefined;
+}
+
+interface ColumnQueries {
+  readonly find: string;
+  readonly update: string;
+}
+
+function columnQueries(table: string, column: string): ColumnQueries {
+  return {
+    find: `select id, ${column} as stored from ${table} where id > $1::uuid and ${column} <> '' order by id limit $2`,
+    update: `with updated as (
+        update ${table} t set ${column} = n.encrypted
+        from unnest($1::uuid[], $2::text[], $3::text[]) as n(id, stored, encrypted)
+        where t.id = n.id and t.${column} = n.stored
+        returning 1
+      )
+      select count(*)::int as reencrypted from updated`,
+  };
+}
+
+const queries: Readonly<Record<EncryptedColumn, ColumnQueries>> = {
+  'password hashes': columnQueries('users', 'encrypted_password'),
+  'factor secrets': columnQueries('mfa_factors', 'secret'),
+  'refresh token keys': columnQueries('sessions', 'refresh_token_hmac_key'),
+};
+
+interface StoredValue {
+  readonly id: string;
+  readonly stored: string;
+}
+
+export class EncryptedColumnStore {
+  readonly #sql: Queryable;
+  readonly #cipher: ColumnCipher;
+
+  constructor(sql: Queryable, cipher: ColumnCipher) {
+    this.#sql = sql;
+    this.#cipher = cipher;
+  }
+
+  /**
+   * Encrypts up to `limit` values of rows whose ids come after `after` as the current settings
+   * require. Values that change concurrently keep the concurrent change.
+   */
+  async reencrypt(column: EncryptedColumn, after: string, limit: number): Promise<ReencryptedBatch> {
+    const { find, update } = queries[column];
+    // Parsed boundary: the two columns selected above.
+    const rows = (await query(this.#sql, find, [
+      after,
+      limit,
+    ])) as readonly unknown[] as readonly StoredValue[];
+    const next = rows.length < limit ? undefined : rows.at(-1)?.id;
+    const old = rows.filter(({ stored }) => !this.#cipher.isCurrent(stored));
+    if (old.length === 0) return { reencrypted: 0, next };
+    const [row] = await query(this.#sql, update, [
+      old.map(({ id }) => id),
+      old.map(({ stored }) => stored),
+      old.map(({ id, stored }) => this.#cipher.encrypt(id, this.#cipher.decrypt(id, stored))),
+    ]);
+    return { reencrypted: Number(row?.reencrypted ?? 0), next };
+  }
+}
+
+const nilUuid = '00000000-0000-0000-0000-000000000000';
+/** Rows that one statement reads and writes. */
+const batchSize = 500;
+
+/**
+ * Encrypts all stored values with the current key, or decrypts them if encryption is off, and
+ * returns the number of changed values. It may be interrupted and repeated while the service runs.
+ */
+export async function reencrypt({
+  store,
+}: Pick<Context, 'store'>): Promise<Readonly<Record<EncryptedColumn, number>>> {
+  const counts = { 'password hashes': 0, 'factor secrets': 0, 'refresh token keys': 0 };
+  for (const column of encryptedColumns) {
+    let after: string | undefined = nilUuid;
+    while (after !== undefined) {
+      const batch = await store.encryptedColumns.reencrypt(column, after, batchSize);
+      counts[column] += batch.reencrypted;
+      after = batch.next;
+    }
+  }
+  return counts;
+}
