@@ -41,7 +41,14 @@ export interface ServerOptions {
 }
 
 /** Where a server listens. */
-export type ListenAddress = { readonly host: string; readonly port: number } | { readonly path: string };
+export type ListenAddress =
+  | {
+      readonly host: string;
+      readonly port: number;
+      /** Several processes listen, and the kernel spreads connections over them (SO_REUSEPORT). */
+      readonly reusePort?: boolean;
+    }
+  | { readonly path: string };
 
 /** How often deadlines, ages and stalls are looked at. */
 const sweepMs = 100;

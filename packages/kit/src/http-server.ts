@@ -8,11 +8,15 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
+  /** Shares the port with other processes. Default false. */
+  readonly reusePort?: boolean;
 }
 
 /** The part of a Fastify application that a server needs. */
 export interface HttpApplication {
   readonly server: Server;
+  /** Called before connections that it did not accept itself. */
+  ready?(): PromiseLike<unknown>;
   listen(options: HttpServerOptions): PromiseLike<unknown>;
   close(): PromiseLike<unknown>;
 }
@@ -31,10 +35,16 @@ export class HttpServer {
 
   /** Listens; resolves with the port. Rejects when the address is taken. */
   async start(): Promise<number> {
-    const { host, port } = this.#options;
-    await this.#app.listen({ host, port });
+    const { port } = this.#options;
+    await this.#app.listen({ ...this.#options });
     const address = this.#app.server.address();
     return typeof address === 'object' && address !== null ? address.port : port;
+  }
+
+  /** Serves a connection that another process accepted; it need not listen for that. */
+  async accept(socket: Socket): Promise<void> {
+    await this.#app.ready?.();
+    this.#app.server.emit('connection', socket);
   }
 
   /**

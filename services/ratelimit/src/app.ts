@@ -3,7 +3,7 @@ import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { Health } from '@tollgate/kit/health';
-import { nameListenSettings } from '@tollgate/kit/http-server';
+import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing, type Tracing } from '@tollgate/kit/telemetry';
@@ -31,9 +31,12 @@ import { warmUp } from './ratelimit/warm-up.ts';
 import { ruleSources } from './rules/rule-sources.ts';
 import { RuleStore } from './rules/rule-store.ts';
 import { countReservedTags } from './stats/names.ts';
+import type { ProcessMetrics } from './stats/process-metrics.ts';
 import { StatsRegistry } from './stats/registry.ts';
 import { createCallTimer, createLoadCounter, createTlsStats } from './stats/server-stats.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
+import { formatStats } from './stats/text.ts';
+import type { SupervisorLink } from './workers/supervisor-link.ts';
 
 export interface AppOptions {
   readonly logger: Logger;
@@ -44,6 +47,8 @@ export interface AppOptions {
   readonly output: Writable;
   /** Makes the first decisions as fast as later ones; delays the start by about 0.2 s. */
   readonly warmUp: boolean;
+  /** In a worker: ports are shared, and the supervisor has the debug port and all sinks. */
+  readonly supervisor?: SupervisorLink;
 }
 
 export interface App {
@@ -61,7 +66,7 @@ interface Ports {
 }
 
 export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
-  const { logger, nowMs } = options;
+  const { logger, nowMs, supervisor } = options;
   // Process-wide, and before the library logs anything.
   logGrpcLibrary(logger);
   const context = createContext(options);
@@ -72,7 +77,9 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
   });
   const ports: Ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
-  const sink = createSink(settings, { registry: stats, output: options.output, logger });
+  const sink = supervisor
+    ? undefined
+    : await createSink(settings, { registry: stats, output: options.output, logger });
   const flusher = new StatsFlusher({
     registry: stats,
     sink,
@@ -87,7 +94,19 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   lifecycle.add({ name: 'statistics', start: () => flusher.start(), stop: () => flusher.close() });
   lifecycle.add({ name: 'tracing', stop: () => tracing.shutdown() });
   // Before everything that may have to wait, so that a slow start can be inspected.
-  addDebugServer(lifecycle, settings, context, { rules, backend, ports });
+  const debug = createDebugServer(
+    {
+      rules: () => rules.current(),
+      backend,
+      nowSeconds: context.nowSeconds,
+      cacheKeyPrefix: settings.cacheKeyPrefix,
+      formatStats: () => supervisor?.getStatistics() ?? formatStats(stats),
+      logger,
+    },
+    { host: settings.debugHost, port: settings.debugPort },
+  );
+  if (supervisor === undefined) addDebugServer(lifecycle, settings, { debug, logger, ports });
+  else await connectToSupervisor(supervisor, settings, { lifecycle, debug, stats });
   lifecycle.add({
     name: 'counter backend',
     start: (startOptions) => backend.start(startOptions),
@@ -104,16 +123,24 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const decideCall: Decide = (request, call) => decide(decisions, request, call);
   const trace = (callName: string): Decide =>
     traceDecisions(decideCall, tracing, { callName, backendType: settings.backendType });
-  addApiServer(lifecycle, settings, context, { decide: trace('POST /json'), ports });
-  await addGrpcServer(lifecycle, settings, context, { decide: trace(shouldRateLimitPath.slice(1)), ports });
+  if (supervisor !== undefined) {
+    lifecycle.add({ name: 'permission to listen', start: ({ signal }) => supervisor.waitForListen(signal) });
+  }
+  const reusePort = supervisor !== undefined;
+  addApiServer(lifecycle, settings, context, { decide: trace('POST /json'), ports, reusePort });
+  await addGrpcServer(lifecycle, settings, context, {
+    decide: trace(shouldRateLimitPath.slice(1)),
+    ports,
+    reusePort,
+  });
   lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({
     name: 'announcement',
-    start: () =>
-      logger.info(
-        { ...ports, backend: settings.backendType, rules: rules.current()?.ruleCount ?? 0 },
-        'listening',
-      ),
+    async start() {
+      const rulesLoaded = rules.current()?.ruleCount ?? 0;
+      logger.info({ ...ports, backend: settings.backendType, rules: rulesLoaded }, 'listening');
+      await supervisor?.announceListening();
+    },
   });
   return { lifecycle, health: context.health, stats, ports };
 }
@@ -162,14 +189,9 @@ function createDecisionContext(
 /** The service works without the debug server: a port that is in use does not prevent the start. */
 function addDebugServer(
   lifecycle: Lifecycle,
-  { debugHost: host, debugPort: port, cacheKeyPrefix }: Settings,
-  { logger, nowSeconds, stats }: Context,
-  { rules, backend, ports }: { readonly rules: RuleStore; readonly backend: CounterBackend; ports: Ports },
+  { debugHost: host, debugPort: port }: Settings,
+  { debug, logger, ports }: { readonly debug: HttpServer; readonly logger: Logger; ports: Ports },
 ): void {
-  const debug = createDebugServer(
-    { rules: () => rules.current(), backend, nowSeconds, cacheKeyPrefix, stats, logger },
-    { host, port },
-  );
   lifecycle.add({
     name: 'debug server',
     async start() {
@@ -181,6 +203,34 @@ function addDebugServer(
     },
     stop: ({ signal }) => debug.stop(signal),
   });
+}
+
+/** Lets the supervisor stop this worker, read its statistics and pass debug connections. */
+async function connectToSupervisor(
+  supervisor: SupervisorLink,
+  settings: Settings,
+  {
+    lifecycle,
+    debug,
+    stats,
+  }: { readonly lifecycle: Lifecycle; readonly debug: HttpServer; readonly stats: StatsRegistry },
+): Promise<void> {
+  const processMetrics = settings.usePullMetrics ? await startProcessMetrics() : undefined;
+  lifecycle.add({ name: 'last report', stop: () => supervisor.reportFinally() });
+  lifecycle.add({ name: 'debug connections', stop: ({ signal }) => debug.stop(signal) });
+  supervisor.connect({
+    stats,
+    onStop: (reason) => void lifecycle.stop(reason),
+    onDebugConnection: (socket) => void debug.accept(socket),
+    getProcessMetrics: async () => processMetrics?.read(),
+  });
+}
+
+async function startProcessMetrics(): Promise<ProcessMetrics> {
+  const { ProcessMetrics } = await import('./stats/process-metrics.ts');
+  const metrics = new ProcessMetrics();
+  metrics.start();
+  return metrics;
 }
 
 function addRuleSource(lifecycle: Lifecycle, settings: Settings, context: Context, rules: RuleStore): void {
@@ -200,13 +250,19 @@ function addRuleSource(lifecycle: Lifecycle, settings: Settings, context: Contex
   });
 }
 
+interface ServerParts {
+  readonly decide: Decide;
+  readonly reusePort: boolean;
+  ports: Ports;
+}
+
 function addApiServer(
   lifecycle: Lifecycle,
   { host, port }: Settings,
   { health, logger }: Context,
-  { decide, ports }: { readonly decide: Decide; ports: Ports },
+  { decide, ports, reusePort }: ServerParts,
 ): void {
-  const api = createApiServer({ decide, health, logger }, { host, port });
+  const api = createApiServer({ decide, health, logger }, { host, port, reusePort });
   lifecycle.add({
     name: 'HTTP server',
     async start() {
@@ -220,12 +276,12 @@ async function addGrpcServer(
   lifecycle: Lifecycle,
   settings: Settings,
   context: Context,
-  { decide, ports }: { readonly decide: Decide; ports: Ports },
+  { decide, ports, reusePort }: ServerParts,
 ): Promise<void> {
   // Created without TLS, too, so that the series exist from the start.
   const countLoad = createLoadCounter(context.stats);
   const tls = settings.grpcServerUseTls ? await watchServerTls(settings, context, countLoad) : undefined;
-  const grpc = createGrpcServer(settings, context, { decide, tls });
+  const grpc = createGrpcServer(settings, context, { decide, tls, reusePort });
   lifecycle.add({
     name: 'gRPC server',
     async start() {
@@ -265,7 +321,11 @@ async function watchServerTls(
 function createGrpcServer(
   settings: Settings,
   { health, logger, stats }: Context,
-  { decide, tls }: { readonly decide: Decide; readonly tls: WatchedTls | undefined },
+  {
+    decide,
+    tls,
+    reusePort,
+  }: { readonly decide: Decide; readonly tls: WatchedTls | undefined; readonly reusePort: boolean },
 ): UnaryServer {
   return new UnaryServer({
     handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
@@ -283,6 +343,7 @@ function createGrpcServer(
         ? hostAndPort(settings.grpcHost, settings.grpcPort)
         : `unix:${settings.grpcUds}`,
     addressSetting: 'GRPC_UDS',
+    reusePort,
     maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
     maxConnections: settings.grpcMaxConnections,

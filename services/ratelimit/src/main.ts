@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { finish } from '@tollgate/kit/cli';
-import { runUntilSignal } from '@tollgate/kit/lifecycle';
+import { type Lifecycle, runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { findMisspelled, findReplaced, formatSettingProblems } from '@tollgate/kit/settings';
-import { buildApp } from './app.ts';
 import { handleArguments } from './cli/service-arguments.ts';
 import { readSettings, settingsSpec } from './config/settings.ts';
 
@@ -31,17 +30,25 @@ for (const { variable, meant } of findMisspelled(settingsSpec, process.env, [
 for (const { variable, value, used } of findReplaced(settingsSpec, process.env)) {
   logger.warn({ variable, value, used }, 'setting out of range, using the nearest value');
 }
+const nowMs = Date.now;
+const output = process.stdout;
+
+/** Loads only what this process needs: the supervisor of workers serves no requests. */
+async function build(): Promise<Lifecycle> {
+  if (settings.workers > 1) {
+    const { buildSupervisorApp } = await import('./workers/supervisor-app.ts');
+    return buildSupervisorApp(settings, { logger, nowMs, output });
+  }
+  const { buildApp } = await import('./app.ts');
+  const app = await buildApp(settings, { logger, nowMs, random: Math.random, output, warmUp: true });
+  return app.lifecycle;
+}
+
 try {
-  const app = await buildApp(settings, {
-    logger,
-    nowMs: Date.now,
-    random: Math.random,
-    output: process.stdout,
-    warmUp: true,
-  });
-  await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+  const lifecycle = await build();
+  await runUntilSignal(lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
 } catch (error) {
   // Usually a file that a setting names.
-  logger.fatal({ err: error }, 'not started');
+  logger.fatal({ err: error }, 'failed to start');
   process.exit(1);
 }

@@ -58,6 +58,8 @@ interface UnaryListenOptions {
   readonly address: string;
   /** The setting of the address, for messages about a path that cannot be used. */
   readonly addressSetting: string;
+  /** Shares the port with other processes; not for Unix sockets. Default false. */
+  readonly reusePort?: boolean;
   /** 0 means no limit. */
   readonly maxConnectionAgeMs: number;
   /** 0 means no limit. */
@@ -116,10 +118,11 @@ export class UnaryServer {
    * when the address is taken.
    */
   async start(): Promise<number> {
-    const { address, addressSetting } = this.#options;
+    const { address, addressSetting, reusePort = false } = this.#options;
     if (!address.startsWith(unixScheme)) {
       const { hostname, port } = new URL(`tcp://${address}`);
-      return this.#server.listen({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
+      const host = hostname.replace(/^\[|\]$/g, '');
+      return this.#server.listen({ host, port: Number(port), reusePort });
     }
     const path = address.slice(unixScheme.length);
     await removeStaleSocket(path, addressSetting);

@@ -48,6 +48,14 @@ export const serverSettings = {
     min: 0,
     doc: 'Maximum number of connections of the gRPC server. When it is reached, each new connection closes another: one without calls first, then the one that was idle longest. An idle connection uses about 26 kB. 0 sets no limit.',
   }),
+  workers: int({
+    env: 'WORKERS',
+    group,
+    default: 1,
+    min: 1,
+    max: 64,
+    doc: 'Number of processes that share the HTTP and the gRPC port, for more than one CPU core. Above 1, another process supervises them and serves their summed statistics. Requires a counter store and fixed ports. Connections to the store, GRPC_MAX_CONNECTIONS and the local cache are per process.',
+  }),
   debugHost: text({
     env: 'DEBUG_HOST',
     group,

@@ -60,6 +60,36 @@ const sanNeedsAuthority: Check = (s, { variableName }) =>
       }
     : undefined;
 
+/** Memory counters would be per process, so that n workers would allow n times the limit. */
+const workersNeedStore: Check = (s, { variableName }) =>
+  s.workers > 1 && s.backendType === 'memory'
+    ? {
+        variable: variableName('backendType'),
+        value: 'memory',
+        expected: `redis or memcache, because ${variableName('workers')} is above 1 and each worker would count by itself`,
+      }
+    : undefined;
+
+const workersNeedPort =
+  (port: 'port' | 'grpcPort'): Check =>
+  (s, { variableName }) =>
+    s.workers > 1 && s[port] === 0
+      ? {
+          variable: variableName(port),
+          value: '0',
+          expected: `a port from 1 to 65535, because ${variableName('workers')} is above 1`,
+        }
+      : undefined;
+
+const workersNeedTcp: Check = (s, { variableName, shownValue }) =>
+  s.workers > 1 && s.grpcUds !== ''
+    ? {
+        variable: variableName('grpcUds'),
+        value: shownValue('grpcUds') ?? '',
+        expected: `nothing, because processes cannot share a unix socket and ${variableName('workers')} is above 1`,
+      }
+    : undefined;
+
 const redisAddress: Check = (s, context) =>
   s.backendType === 'redis' ? addressProblem('redis', s, context) : undefined;
 
@@ -110,6 +140,10 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       tlsNeeds('grpcServerTlsKey'),
       clientTlsNeedsServerTls,
       sanNeedsAuthority,
+      workersNeedStore,
+      workersNeedPort('port'),
+      workersNeedPort('grpcPort'),
+      workersNeedTcp,
       ...xdsChecks,
       redisAddress,
       redisPerSecondAddress,

@@ -3,8 +3,6 @@ import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
 import { type FastifyError, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import type { StatsRegistry } from '../stats/registry.ts';
-import { formatStats } from '../stats/text.ts';
 import { type DebugPage, sendText, wantsJson } from './debug-page.ts';
 import type { CounterContext } from './explain-counters.ts';
 import { explainPage } from './explain-page.ts';
@@ -13,7 +11,8 @@ import { profilingPages } from './profiling-pages.ts';
 interface DebugServerContext extends CounterContext {
   /** The active rules; undefined until a first set is loaded. */
   readonly rules: () => RuleSet | undefined;
-  readonly stats: StatsRegistry;
+  /** The text of `/stats`. */
+  readonly formatStats: () => string | Promise<string>;
   readonly logger: Logger;
 }
 
@@ -61,7 +60,7 @@ export function createDebugServer(context: DebugServerContext, options: HttpServ
 }
 
 function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {
-  const { rules, stats } = context;
+  const { rules, formatStats } = context;
   return [
     {
       path: '/rlconfig',
@@ -71,7 +70,7 @@ function createPages(context: DebugServerContext, stopping: AbortSignal): readon
     {
       path: '/stats',
       help: 'statistics since the start',
-      get: (_request, reply) => sendText(reply, formatStats(stats)),
+      get: async (_request, reply) => sendText(reply, await formatStats()),
     },
     explainPage(rules, context),
     ...profilingPages(stopping),

@@ -1,4 +1,5 @@
 import { compareText } from '@tollgate/kit/text';
+import { tlsMetricNames } from '@tollgate/kit/tls';
 import type { StatsRegistry, StatTags } from './registry.ts';
 
 /**
@@ -42,6 +43,10 @@ export const statsNames = {
   xdsConnected: 'ratelimit.xds.connected',
   xdsAccepted: 'ratelimit.xds.accepted',
   xdsRejected: 'ratelimit.xds.rejected',
+  /** Ours (gauge), with WORKERS above 1: workers that accept connections. */
+  workersListening: 'ratelimit.workers.listening',
+  /** Ours, with WORKERS above 1: workers that ended unexpectedly and were replaced. */
+  workerRestarts: 'ratelimit.workers.restarts',
   /** Once for each reserved tag in `EXTRA_TAGS`. */
   reservedTag: 'reserved_tag',
   /** Ours: series that were dropped because they were idle while the registry was full. */
@@ -107,6 +112,21 @@ export const memcachedStatNames = {
   /** Ours (gauge): servers without a connection. */
   unreachableServers: 'ratelimit.memcache.unreachable_servers',
 } as const;
+
+/** With WORKERS above 1: how the gauges of workers are combined. All others are summed. */
+export const combinedGauges: Readonly<Record<string, 'min' | 'max'>> = {
+  // One worker that lags behind or has lost its stream must raise the alert.
+  [statsNames.configCurrent]: 'min',
+  [statsNames.xdsConnected]: 'min',
+  // Every worker has the same rules, certificates and servers.
+  [statsNames.runtimeNumValues]: 'max',
+  [statsNames.certsNumValues]: 'max',
+  [tlsMetricNames.certificateExpiry]: 'min',
+  [tlsMetricNames.certificateNotBefore]: 'max',
+  [memcachedStatNames.servers]: 'max',
+  [memcachedStatNames.unreachableServers]: 'max',
+  [`${statsNames.localCachePrefix}averageAccessTime`]: 'max',
+};
 
 /** Names the counter of calls of one gRPC method, for example `ShouldRateLimit`. */
 export function totalRequestsName(method: string): string {

@@ -7,8 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { Registry } from 'prom-client';
 import type { ListenAddress } from '../config/stats.ts';
+import { ProcessMetrics, type ProcessMetricValues } from './process-metrics.ts';
 import {
   formatFamily,
   type MetricFamily,
@@ -26,6 +27,8 @@ export interface PrometheusExporterOptions {
   /** EXTRA_TAGS, as labels of every metric. */
   readonly extraTags: StatTags;
   readonly processMetrics?: boolean;
+  /** Called before each scrape: updates the registry, returns the metrics of other processes. */
+  readonly collect?: (() => Promise<readonly ProcessMetricValues[]>) | undefined;
   readonly responseTimeAsMilliseconds?: boolean;
   /** Rules with their own series in `tollgate_ratelimit_hits_total`; default 10,000. */
   readonly maxRules?: number;
@@ -43,7 +46,7 @@ export class PrometheusExporter implements StatsSink {
   readonly #registry: StatsRegistry;
   readonly #options: PrometheusExporterOptions;
   readonly #extraLabels: MetricLabels;
-  readonly #processRegistry = new Registry();
+  readonly #processMetrics: ProcessMetrics;
   readonly #server: Server;
 
   constructor(registry: StatsRegistry, options: PrometheusExporterOptions) {
@@ -52,7 +55,7 @@ export class PrometheusExporter implements StatsSink {
     this.#extraLabels = Object.entries(options.extraTags).map(
       ([key, value]) => [toMetricName(key), value] as const,
     );
-    this.#processRegistry.setDefaultLabels(Object.fromEntries(this.#extraLabels));
+    this.#processMetrics = new ProcessMetrics(Object.fromEntries(this.#extraLabels));
     this.#server = createServer({ requestTimeout: requestTimeoutMs }, (request, response) => {
       void this.#respond(request, response);
     });
@@ -61,7 +64,7 @@ export class PrometheusExporter implements StatsSink {
 
   async start(): Promise<void> {
     const { address, processMetrics = true } = this.#options;
-    if (processMetrics) collectDefaultMetrics({ register: this.#processRegistry });
+    if (processMetrics) this.#processMetrics.start();
     this.#server.listen({ port: address.port, host: address.host });
     try {
       await once(this.#server, 'listening');
@@ -112,6 +115,7 @@ export class PrometheusExporter implements StatsSink {
   }
 
   async *#format(): AsyncGenerator<string> {
+    const others = await this.#options.collect?.();
     let piece = '';
     for await (const family of this.#families()) {
       for (const line of formatFamily(family, this.#extraLabels)) {
@@ -122,7 +126,7 @@ export class PrometheusExporter implements StatsSink {
         await nextTurn();
       }
     }
-    yield `${piece}${await this.#processRegistry.metrics()}`;
+    yield `${piece}${await this.#processMetrics.format(others)}`;
   }
 
   async *#families(): AsyncGenerator<MetricFamily> {

@@ -1,7 +1,7 @@
 import { compareText } from '@tollgate/kit/text';
-import { TimingHistogram } from './histogram.ts';
+import { type HistogramChanges, TimingHistogram } from './histogram.ts';
 import { domainNotFoundStat, ruleStatPrefix, sanitiseStatKey, statsNames } from './names.ts';
-import { maxDynamicKeyLength, otherSeries, RuleSeriesTable } from './rule-series.ts';
+import { maxDynamicKeyLength, otherSeries, type RuleSeriesOrigin, RuleSeriesTable } from './rule-series.ts';
 
 /**
  * Tags of a statistic, for example `{ code: 'success' }`. Each sink has its own format for them.
@@ -28,6 +28,7 @@ export interface RuleStats {
   readonly domain: string;
   /** The metric levels as configured, such as `key_value`. */
   readonly levels: readonly string[];
+  readonly origin: RuleSeriesOrigin;
   totalHits: number;
   overLimit: number;
   nearLimit: number;
@@ -104,6 +105,14 @@ export class Timer {
     if (max === 0) return;
     if (this.#timingsMs.length < max) this.#timingsMs.push(ms);
     else dropped.value += 1;
+  }
+
+  /** Adds what a timer of another process recorded. */
+  add(recorded: HistogramChanges, timingsMs: readonly number[]): void {
+    this.histogram.add(recorded);
+    const kept = timingsMs.slice(0, Math.max(0, this.#limit.max - this.#timingsMs.length));
+    this.#timingsMs.push(...kept);
+    this.#limit.dropped.value += timingsMs.length - kept.length;
   }
 
   /** Returns the single timings and forgets them. */

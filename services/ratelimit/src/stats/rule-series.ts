@@ -25,10 +25,10 @@ type RuleValues = Record<RuleStatField, number>;
  * Why a series is kept: an active rule, a rule of an earlier configuration, request values, or the
  * overflow.
  */
-type Origin = 'configured' | 'released' | 'dynamic' | 'overflow';
+export type RuleSeriesOrigin = 'configured' | 'released' | 'dynamic' | 'overflow';
 
 interface RuleSeries extends RuleStats {
-  origin: Origin;
+  origin: RuleSeriesOrigin;
   /**
    * Values at the last flush; undefined until the first hit, because most rules of a large file are
    * never hit.
@@ -45,7 +45,12 @@ export class RuleSeriesTable {
   readonly #series = new Map<string, RuleSeries>();
   // Separate, because a client could create a series of this name.
   readonly #overflow = new Map<string, RuleSeries>();
-  readonly #counts: Record<Origin, number> = { configured: 0, released: 0, dynamic: 0, overflow: 0 };
+  readonly #counts: Record<RuleSeriesOrigin, number> = {
+    configured: 0,
+    released: 0,
+    dynamic: 0,
+    overflow: 0,
+  };
 
   constructor(options: RuleSeriesOptions) {
     this.#options = options;
@@ -113,7 +118,7 @@ export class RuleSeriesTable {
     return series;
   }
 
-  #move(series: RuleSeries, origin: Origin): void {
+  #move(series: RuleSeries, origin: RuleSeriesOrigin): void {
     this.#counts[series.origin] -= 1;
     this.#counts[origin] += 1;
     series.origin = origin;
@@ -141,7 +146,7 @@ const noHits: RuleValues = {
   shadowMode: 0,
 };
 
-function createSeries(domain: string, levels: readonly string[], origin: Origin): RuleSeries {
+function createSeries(domain: string, levels: readonly string[], origin: RuleSeriesOrigin): RuleSeries {
   return {
     key: sanitiseStatKey(joinStatKey(domain, levels)),
     domain,

@@ -3,9 +3,8 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
 import { chooseSink, parseListenAddress } from '../config/stats.ts';
 import { statsNames } from './names.ts';
-import { PrometheusExporter } from './prometheus.ts';
+import type { ProcessMetricValues } from './process-metrics.ts';
 import type { StatsRegistry, StatsSnapshot } from './registry.ts';
-import { createStatsdSink } from './statsd.ts';
 import { LogSink } from './text.ts';
 
 /**
@@ -30,29 +29,39 @@ interface SinkContext {
   readonly registry: StatsRegistry;
   readonly output: Writable;
   readonly logger: Logger;
+  /** Updates the registry from the workers; returns their process metrics. */
+  readonly collect?: () => Promise<readonly ProcessMetricValues[]>;
 }
 
-/** Sinks by the kind that `chooseSink` returns. A new one is a file and a line here. */
+/**
+ * Sinks by the kind that `chooseSink` returns. A new one is a file and a line here. Only the chosen
+ * one is loaded.
+ */
 const sinks = {
-  statsd: (
-    { extraTags, statsdProtocol: protocol, statsdHost: host, statsdPort: port },
-    { registry, logger },
-  ) => createStatsdSink({ protocol, host, port, extraTags, onDropped: countDropped(registry), logger }),
-  pull: (settings, { registry }) =>
-    new PrometheusExporter(registry, {
+  async statsd({ extraTags, statsdProtocol: protocol, statsdHost: host, statsdPort: port }, context) {
+    const { createStatsdSink } = await import('./statsd.ts');
+    const { registry, logger } = context;
+    return createStatsdSink({ protocol, host, port, extraTags, onDropped: countDropped(registry), logger });
+  },
+  async pull(settings, { registry, collect }) {
+    const { PrometheusExporter } = await import('./prometheus.ts');
+    return new PrometheusExporter(registry, {
       address: requireListenAddress(settings.pullMetricsAddr),
       path: settings.pullMetricsPath,
       extraTags: settings.extraTags,
       responseTimeAsMilliseconds: settings.pullMetricsResponseTimeAsMilliseconds,
-    }),
-  log: ({ extraTags }, { registry, output }) =>
-    new LogSink({ extraTags, output, onDropped: countDropped(registry) }),
-} as const satisfies Record<string, (settings: Settings, context: SinkContext) => StatsSink>;
+      collect,
+    });
+  },
+  async log({ extraTags }, { registry, output }) {
+    return new LogSink({ extraTags, output, onDropped: countDropped(registry) });
+  },
+} as const satisfies Record<string, (settings: Settings, context: SinkContext) => Promise<StatsSink>>;
 
 export type StatsSinkKind = keyof typeof sinks;
 
 /** The sink that the settings choose; undefined with DISABLE_STATS. */
-export function createSink(settings: Settings, context: SinkContext): StatsSink | undefined {
+export async function createSink(settings: Settings, context: SinkContext): Promise<StatsSink | undefined> {
   const choice = chooseSink(settings);
   if (!choice.ok) {
     throw new TypeError('the choice of a sink was checked with the settings');

@@ -32,6 +32,7 @@ const table: Readonly<
   grpcMaxConnections: ['GRPC_MAX_CONNECTIONS', 10_000, '0', 0, '-1', 'many'],
   debugHost: ['DEBUG_HOST', '0.0.0.0', 'localhost', 'localhost'],
   debugPort: ['DEBUG_PORT', 6070, '6071', 6071, '1.5'],
+  workers: ['WORKERS', 1, '4', 4, '0', '65', 'auto'],
   shutdownDelayMs: ['SHUTDOWN_DELAY', 0, '500ms', 500, '5'],
   drainTimeoutMs: ['DRAIN_TIMEOUT', 20_000, '1m', 60_000, 'soon'],
   logLevel: ['LOG_LEVEL', 'warn', 'WARNING', 'warn', 'loud', ''],

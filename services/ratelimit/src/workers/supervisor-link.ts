@@ -1,0 +1,111 @@
+import { Socket } from 'node:net';
+import type { ProcessMetricValues } from '../stats/process-metrics.ts';
+import type { StatsRegistry } from '../stats/registry.ts';
+import type { WorkerMessage, WorkerRequest } from './messages.ts';
+import { StatsReporter } from './stats-report.ts';
+
+/** The part of `process` that a worker uses to talk to its supervisor. */
+export interface ParentProcess {
+  send?(message: WorkerMessage, callback: (error: Error | null) => void): boolean;
+  on(event: 'message', listener: (message: WorkerRequest, handle: unknown) => void): unknown;
+  on(event: 'disconnect', listener: () => void): unknown;
+}
+
+/** What the supervisor asks of a worker. */
+export interface WorkerHandlers {
+  readonly stats: StatsRegistry;
+  onStop(reason: string): void;
+  onDebugConnection(socket: Socket): void;
+  getProcessMetrics(): Promise<ProcessMetricValues | undefined>;
+}
+
+/** The supervisor, seen from a worker. */
+export class SupervisorLink {
+  readonly #parent: ParentProcess;
+  readonly #listen = Promise.withResolvers<void>();
+  readonly #pages = new Map<number, (text: string) => void>();
+  #reporter: StatsReporter | undefined;
+  #handlers: WorkerHandlers | undefined;
+  #nextPage = 1;
+
+  constructor(parent: ParentProcess) {
+    this.#parent = parent;
+  }
+
+  /** Handles requests from now on; earlier ones are handled, too. */
+  connect(handlers: WorkerHandlers): void {
+    this.#handlers = handlers;
+    this.#reporter = new StatsReporter(handlers.stats);
+    // Node keeps messages until there is a listener.
+    this.#parent.on('message', (request, handle) => void this.#handle(request, handle));
+    this.#parent.on('disconnect', () => handlers.onStop('the supervisor has ended'));
+  }
+
+  /** Resolves when the supervisor wants the ports to be opened, or when `signal` aborts. */
+  async waitForListen(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#listen.resolve(), { once: true });
+    await this.#send({ kind: 'ready' });
+    if (!signal.aborted) await this.#listen.promise;
+  }
+
+  announceListening(): Promise<void> {
+    return this.#send({ kind: 'listening' });
+  }
+
+  /** The text of `/stats` over all workers. */
+  getStatistics(): Promise<string> {
+    return new Promise((resolve) => {
+      const id = this.#nextPage;
+      this.#nextPage += 1;
+      this.#pages.set(id, resolve);
+      void this.#send({ kind: 'statistics', id });
+    });
+  }
+
+  /** Sends the last report. Resolves when the system has it, or when the supervisor has ended. */
+  async reportFinally(): Promise<void> {
+    const report = this.#reporter?.take();
+    if (report !== undefined) await this.#send({ kind: 'report', report });
+  }
+
+  async #handle(request: WorkerRequest, handle: unknown): Promise<void> {
+    const handlers = this.#handlers;
+    if (handlers === undefined) return;
+    switch (request.kind) {
+      case 'listen':
+        this.#listen.resolve();
+        break;
+      case 'report':
+        await this.#report(request, handlers);
+        break;
+      case 'statistics':
+        this.#pages.get(request.id)?.(request.text);
+        this.#pages.delete(request.id);
+        break;
+      case 'debug connection':
+        // Undefined when the client has closed the connection meanwhile.
+        if (handle instanceof Socket) handlers.onDebugConnection(handle);
+        break;
+      case 'stop':
+        handlers.onStop(request.reason);
+    }
+  }
+
+  async #report(
+    { id, maxTimings, processMetrics: wanted }: Extract<WorkerRequest, { kind: 'report' }>,
+    { stats, getProcessMetrics }: WorkerHandlers,
+  ): Promise<void> {
+    stats.keepTimings(maxTimings);
+    const processMetrics = wanted ? await getProcessMetrics() : undefined;
+    const report = this.#reporter?.take();
+    if (report !== undefined) await this.#send({ kind: 'report', id, report: { ...report, processMetrics } });
+  }
+
+  #send(message: WorkerMessage): Promise<void> {
+    return new Promise((resolve) => {
+      // Without a channel, the message is lost: 'disconnect' stops this worker.
+      if (this.#parent.send === undefined) resolve();
+      else this.#parent.send(message, () => resolve());
+    });
+  }
+}
