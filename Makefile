@@ -29,7 +29,7 @@ bench: ## all benchmarks (ARGS=--quick, --write; --help lists more)
 	@sh hack/setup.sh go-tools
 	@exec node hack/bench/main.ts $(ARGS)
 
-bench-limiter: ## rate limit decisions: calls/s, latency, CPU, loading rules (ARGS=--quick, --write)
+bench-limiter: ## rate limit decisions: calls/s, latency, CPU, loading rules (ARGS=--quick, --write; PEER_RATELIMIT=path of the Go limiter)
 	@sh hack/setup.sh bench
 	@exec node hack/bench/main.ts limiter $(ARGS)
 

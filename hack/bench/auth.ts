@@ -3,64 +3,31 @@ import { randomUUID } from 'node:crypto';
 import { findBinaries } from '@tollgate/embedded-postgres/binaries';
 import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { freePort } from '@tollgate/testkit/tcp';
+import { type AuthServer, type ServiceSettings, startAuthServer } from '@tollgate/testkit/services';
 import autocannon from 'autocannon';
-import { readProcessUsage, type ServiceProcess, startService } from './processes.ts';
+import { readProcessUsage } from './processes.ts';
 import { type BenchOptions, formatMegabytes, type Report } from './report.ts';
 
-export interface AuthProcess extends ServiceProcess {
-  readonly url: string;
-  /** Of the gRPC server that Envoy calls, `host:port`. */
-  readonly extAuthzAddress: string;
-}
-
-const loopback = '127.0.0.1';
 const password = 'correct horse battery';
 
-/**
- * Starts services/auth with a durable PostgreSQL of its own. Users are confirmed at once, so that
- * no mail is sent.
- */
+/** Starts services/auth with a durable PostgreSQL of its own. */
 export async function startAuth(
-  settings: Readonly<Record<string, string>>,
+  settings: ServiceSettings,
   nodeFlags: readonly string[],
-): Promise<AuthProcess> {
+): Promise<AuthServer & AsyncDisposable> {
+  await using cleanup = new AsyncDisposableStack();
   const folder = temporaryFolder();
+  cleanup.defer(folder.remove);
   const database = await startEmbeddedPostgres({ folder: folder.path });
-  const [port, extAuthzPort] = [await freePort(), await freePort()];
-  const url = `http://${loopback}:${port}`;
-  const cleanUp = async () => {
-    await database.stop();
-    folder.remove();
-  };
-  const env = {
-    PORT: String(port),
-    SVC_EXT_AUTHZ_GRPC_PORT: String(extAuthzPort),
-    SVC_EXT_AUTHZ_HTTP_PORT: '0',
-    DATABASE_URL: database.url('postgres'),
-    SVC_API_HOST: loopback,
-    SVC_SITE_URL: 'http://localhost:3000',
-    SVC_API_EXTERNAL_URL: 'http://localhost:8081',
-    SVC_DB_DRIVER: 'postgres',
-    SVC_JWT_SECRET: 'a secret for a benchmark, long enough for HS256',
-    SVC_MAILER_AUTOCONFIRM: 'true',
-    SVC_SMTP_ADMIN_EMAIL: 'auth@localhost',
-    SVC_SMTP_HOST: loopback,
-    SVC_SMTP_PORT: '25',
-    ...settings,
-  };
-  try {
-    const options = { env, nodeFlags, args: ['serve'], readyUrl: `${url}/ready` };
-    const started = await startService('auth', options);
-    const stop = async () => {
-      await started.stop();
-      await cleanUp();
-    };
-    return { ...started, url, extAuthzAddress: `${loopback}:${extAuthzPort}`, stop };
-  } catch (error) {
-    await cleanUp();
-    throw error;
-  }
+  cleanup.defer(database.stop);
+  const auth = await startAuthServer(
+    database.url('postgres'),
+    { LOG_LEVEL: 'info', ...settings },
+    { nodeFlags },
+  );
+  cleanup.defer(auth.stop);
+  const stop = cleanup.move();
+  return Object.assign(auth, { [Symbol.asyncDispose]: () => stop.disposeAsync() });
 }
 
 export async function postgresVersion(): Promise<string> {
@@ -103,49 +70,45 @@ interface Scenario {
  * are verified.
  */
 export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): Promise<Report> {
-  const auth = await startAuth({}, nodeFlags);
-  try {
-    const seconds = { warmUp: quick ? 1 : 3, measured: quick ? 1 : 6 };
-    const rows: string[][] = [];
-    const scenarios = await prepareScenarios(auth.url);
-    for (const scenario of Object.values(scenarios)) {
-      progress(scenario.name);
-      rows.push(await measure(scenario, auth, seconds));
-    }
-    progress('GET /user during sign-ins');
-    const during = await Promise.all([
-      run({ ...scenarios.user, connections: 4 }, auth.url, seconds.measured),
-      // Far more than cores, fewer than the queue of password hashes takes.
-      run({ ...scenarios.signIn, connections: 12 }, auth.url, seconds.measured),
-    ]);
-    const head = ['request', 'requests/s', 'p50 ms', 'p99 ms'];
-    return {
-      page: 'benchmarks-auth.md',
-      title: 'Benchmarks of the user authentication server',
-      intro:
-        'Written by `make bench-auth ARGS=--write` (hack/bench); do not edit by hand. The server, a durable PostgreSQL and autocannon\nran on one machine; tokens are signed with HS256 and passwords hashed with argon2id.',
-      sharedBy: 'the service, PostgreSQL and the load',
-      programs: [await postgresVersion()],
-      tables: [
-        {
-          title: 'One kind of request at a time',
-          head: [...head, 'server CPU ms each', 'connections', 'memory MB'],
-          rows,
-          notes: ['server CPU: without PostgreSQL; memory: resident memory of the server at the end'],
-        },
-        {
-          title: 'GET /user while passwords are verified',
-          head,
-          rows: [
-            [scenarios.user.name, ...formatLoad(during[0])],
-            [scenarios.signIn.name, ...formatLoad(during[1])],
-          ],
-        },
-      ],
-    };
-  } finally {
-    await auth.stop();
+  await using auth = await startAuth({}, nodeFlags);
+  const seconds = { warmUp: quick ? 1 : 3, measured: quick ? 1 : 6 };
+  const rows: string[][] = [];
+  const scenarios = await prepareScenarios(auth.url);
+  for (const scenario of Object.values(scenarios)) {
+    progress(scenario.name);
+    rows.push(await measure(scenario, auth, seconds));
   }
+  progress('GET /user during sign-ins');
+  const during = await Promise.all([
+    run({ ...scenarios.user, connections: 4 }, auth.url, seconds.measured),
+    // Far more than cores, fewer than the queue of password hashes takes.
+    run({ ...scenarios.signIn, connections: 12 }, auth.url, seconds.measured),
+  ]);
+  const head = ['request', 'requests/s', 'p50 ms', 'p99 ms'];
+  return {
+    page: 'benchmarks-auth.md',
+    title: 'Benchmarks of the user authentication server',
+    intro:
+      'Written by `make bench-auth ARGS=--write` (hack/bench); do not edit by hand. The server, a durable PostgreSQL and autocannon\nran on one machine; tokens are signed with HS256 and passwords hashed with argon2id.',
+    sharedBy: 'the service, PostgreSQL and the load',
+    programs: [await postgresVersion()],
+    tables: [
+      {
+        title: 'One kind of request at a time',
+        head: [...head, 'server CPU ms each', 'connections', 'memory MB'],
+        rows,
+        notes: ['server CPU: without PostgreSQL; memory: resident memory of the server at the end'],
+      },
+      {
+        title: 'GET /user while passwords are verified',
+        head,
+        rows: [
+          [scenarios.user.name, ...formatLoad(during[0])],
+          [scenarios.signIn.name, ...formatLoad(during[1])],
+        ],
+      },
+    ],
+  };
 }
 
 async function prepareScenarios(url: string) {
@@ -201,7 +164,7 @@ async function prepareScenarios(url: string) {
 
 async function measure(
   scenario: Scenario,
-  { url, pid }: AuthProcess,
+  { url, pid }: AuthServer,
   seconds: { readonly warmUp: number; readonly measured: number },
 ): Promise<string[]> {
   await run(scenario, url, seconds.warmUp);

@@ -1,153 +1,197 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import {
   RateLimitRequestSchema,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { redisCommand, startRedis } from '@tollgate/testkit/redis';
-import { runH2load } from './h2load.ts';
-import {
-  type LimiterProcess,
-  openCalls,
-  programVersion,
-  readProcessUsage,
-  startLimiter,
-} from './processes.ts';
+import { startRedis } from '@tollgate/testkit/redis';
+import { startRateLimitService } from '@tollgate/testkit/services';
+import { runGrpcLoad } from './grpc-load.ts';
+import { measureRuleLoading } from './limiter-rules.ts';
+import { openCalls, programVersion, readProcessUsage } from './processes.ts';
 import {
   type BenchOptions,
   formatCount,
   formatMegabytes,
-  percentile,
+  type LoadResult,
+  median,
   type Report,
   type Table,
 } from './report.ts';
-import { benchDomain, tenantCount, tenantName, writeRules } from './rules-file.ts';
+import { benchDomain, replaceRules, tenantCount, tenantName, writeRules } from './rules-file.ts';
+import { findPeer, formatRatio, goModule, takeTurns } from './turns.ts';
 
 export const shouldRateLimitPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
 
-const rate = 2000;
 const connections = 8;
 const streams = 16;
-const manyKeys = 64;
+const manyKeys = 10_000;
 const fewRules = 10;
 const manyRules = 100_000;
+/** Calls per second when there is no peer that gives another number. */
+const defaultRate = 2000;
 
 interface Scenario {
   readonly name: string;
-  readonly backend: 'memory' | 'redis';
-  /** Different requests; 1 is a hot key. */
+  /** Different requests. */
   readonly keys: number;
   readonly rules: number;
 }
 
-const scenarios: readonly Scenario[] = (['memory', 'redis'] as const).flatMap((backend) => [
-  { name: `${backend}-1-key`, backend, keys: 1, rules: fewRules },
-  { name: `${backend}-${manyKeys}-keys`, backend, keys: manyKeys, rules: fewRules },
-  { name: `${backend}-100k-rules`, backend, keys: manyKeys, rules: manyRules },
-]);
+const scenarios: readonly Scenario[] = [
+  { name: 'one hot key', keys: 1, rules: fewRules },
+  { name: '10,000 keys', keys: manyKeys, rules: fewRules },
+  { name: '10,000 keys, 100,000 rules', keys: manyKeys, rules: manyRules },
+];
 
-/**
- * services/ratelimit: decisions per second and their cost, and the time that rules take to load.
- */
+/** Decisions per second and their cost, beside a peer if there is one, and loading of rules. */
 export async function benchLimiter(options: BenchOptions): Promise<Report> {
-  const decisions: string[][] = [];
-  for (const scenario of scenarios) {
-    options.progress(scenario.name);
-    decisions.push(await measureDecisions(scenario, options));
-  }
-  const rules: string[][] = [];
-  for (const count of [fewRules, manyRules]) {
-    options.progress(`loading ${count} rules`);
-    rules.push(await measureRules(count, options));
-  }
-  options.progress('rules without the service');
+  const peer = findPeer('PEER_RATELIMIT');
+  if (options.write && peer === undefined)
+    throw new Error('set PEER_RATELIMIT to the Go limiter: docs/benchmarks.md begins with the ratios to it');
+  const results: ScenarioResult[] = [];
+  for (const scenario of scenarios.slice(0, 2)) results.push(await measureScenario(scenario, peer, options));
+  const loading = await measureRuleLoading([fewRules, manyRules], options);
   return {
     page: 'benchmarks.md',
-    title: 'Benchmarks',
-    intro: 'Written by `make bench-limiter ARGS=--write` (hack/bench); do not edit by hand.',
-    sharedBy: 'the service, Redis and the load',
-    programs: [programVersion('Redis', 'redis-server'), programVersion('h2load', 'h2load')],
-    tables: [decisionTable(decisions), rulesTable(rules), await measureStandAlone()],
-  };
-}
-
-function decisionTable(rows: readonly string[][]): Table {
-  return {
-    title: 'Decisions',
-    head: [
-      ...['scenario', 'keys', 'rules', 'decisions/s', 'CPU µs', 'Redis µs', 'p50 ms', 'p99 ms'],
-      ...['RSS MB', 'peak MB'],
-    ],
-    rows,
-    notes: [
-      `decisions/s: ${connections} connections with ${streams} calls in flight each; with several keys one connection for each key and as many calls in flight in total. Each call has two descriptors, each with a counter of its own`,
-      'CPU µs: user and system time of the service for each of these decisions; Redis µs: that of Redis',
-      `p50, p99: response time at ${formatCount(rate)} calls per second`,
-      'RSS, peak: resident memory of the service, 1 MB = 10⁶ bytes',
-      'The service, Redis and the load share the cores above. CPU µs hardly depends on that.',
+    title: 'Benchmarks of the rate limit service',
+    intro:
+      'Written by `PEER_RATELIMIT=… make bench-limiter ARGS=--write` (hack/bench); do not edit by hand.\nThe peer is the Go service that Tollgate replaces. Both ran side by side, in turns, with the same settings and load; compare ratios, because machines differ.',
+    sharedBy: 'the services, Redis and the load',
+    programs: [programVersion('Redis', 'redis-server'), ...(peer === undefined ? [] : [goModule(peer)])],
+    tables: [
+      ...(peer === undefined ? [] : [ratioTable(results), latencyRatioTable(results)]),
+      decisionTable(results),
+      ...loading,
     ],
   };
 }
 
-async function measureDecisions(
-  { name, backend, keys, rules }: Scenario,
-  { quick, nodeFlags }: BenchOptions,
-): Promise<string[]> {
+type Backend = 'memory' | 'Redis';
+
+interface Limiter {
+  readonly name: string;
+  readonly isPeer: boolean;
+  readonly backend: Backend;
+  readonly address: string;
+  readonly pid: number;
+  readonly redisPid: number | undefined;
+}
+
+interface Maximum extends LoadResult {
+  readonly cpuMicros: number;
+  readonly redisMicros: number | undefined;
+  readonly rssBytes: number;
+}
+
+interface LimiterResult {
+  readonly limiter: Limiter;
+  readonly maximum: readonly Maximum[];
+  readonly fixed: readonly LoadResult[];
+}
+
+interface ScenarioResult {
+  readonly scenario: Scenario;
+  /** Calls per second where latency was measured. */
+  readonly rate: number;
+  readonly limiters: readonly LimiterResult[];
+}
+
+async function measureScenario(
+  scenario: Scenario,
+  peer: string | undefined,
+  { quick, nodeFlags, progress }: BenchOptions,
+): Promise<ScenarioResult> {
   await using cleanup = new AsyncDisposableStack();
   const folder = temporaryFolder();
   cleanup.defer(folder.remove);
-  replaceRules(folder.path, writeRules(rules));
-  const { settings, pid: redisPid } = await startBackend(backend, cleanup);
-  const limiter = await startLimiter({ RUNTIME_ROOT: folder.path, ...settings }, nodeFlags);
-  cleanup.defer(limiter.stop);
-  const load = {
-    url: `http://${limiter.address}${shouldRateLimitPath}`,
-    messages: writeRequests(keys),
-    connections,
-    streams,
+  replaceRules(folder.path, writeRules(scenario.rules));
+  const start = (backend: Backend, program?: string) =>
+    startLimiter(backend, { program, nodeFlags, runtimeRoot: folder.path, cleanup });
+  const limiters = [await start('memory'), await start('Redis')];
+  if (peer !== undefined) limiters.push(await start('Redis', peer));
+  const messages = writeRequests(scenario.keys);
+  const seconds = (count: number) => count * (quick ? 100 : 1000);
+  const load = { path: shouldRateLimitPath, messages, connections, streams };
+  const rounds = quick ? 2 : 5;
+
+  for (const { name, address } of limiters) {
+    progress(`${scenario.name}: ${name}, warming up`);
+    await checkDecision(address);
+    await runGrpcLoad({ ...load, address, durationMs: seconds(2) });
+  }
+  progress(`${scenario.name}: maximum, ${rounds} rounds`);
+  const maximum = await takeTurns(limiters, rounds, (limiter) =>
+    measureMaximum(limiter, { ...load, durationMs: seconds(1.5) }),
+  );
+  const ofPeer = limiters.flatMap((limiter) => (limiter.isPeer ? (maximum.get(limiter) ?? []) : []));
+  const rate = ofPeer.length === 0 ? defaultRate : Math.round(perSecond(ofPeer) / 2);
+  progress(`${scenario.name}: latency at ${rate} calls/s, ${rounds} rounds`);
+  const fixed = await takeTurns(limiters, rounds, ({ address }) =>
+    runGrpcLoad({ ...load, address, rate, durationMs: seconds(1.5) }),
+  );
+  for (const { address } of limiters) await checkDecision(address);
+  return {
+    scenario,
+    rate,
+    limiters: limiters.map((limiter) => ({
+      limiter,
+      maximum: maximum.get(limiter) ?? [],
+      fixed: fixed.get(limiter) ?? [],
+    })),
   };
-  const factor = quick ? 0.1 : 1;
-  await checkDecision(limiter);
-  await runH2load({ ...load, durationMs: 3000 * factor });
-  const before = readProcessUsage(limiter.pid);
-  const redisBefore = redisPid === undefined ? 0 : readProcessUsage(redisPid).cpuMs;
-  const maximum = await runH2load({ ...load, durationMs: 8000 * factor });
-  const after = readProcessUsage(limiter.pid);
-  const redisMs = redisPid === undefined ? undefined : readProcessUsage(redisPid).cpuMs - redisBefore;
-  const fixed = await runH2load({ ...load, rate, durationMs: 10_000 * factor });
-  await checkDecision(limiter);
-  const usage = readProcessUsage(limiter.pid);
-  const micros = (cpuMs: number) => ((cpuMs * 1000) / maximum.requests).toFixed(1);
-  return [
-    ...[name, formatCount(keys), formatCount(rules), formatCount(maximum.perSecond)],
-    ...[micros(after.cpuMs - before.cpuMs), redisMs === undefined ? '–' : micros(redisMs)],
-    ...[fixed.p50Ms.toFixed(2), fixed.p99Ms.toFixed(2)],
-    ...[formatMegabytes(usage.rssBytes), formatMegabytes(usage.peakRssBytes)],
-  ];
 }
 
-async function startBackend(
-  backend: Scenario['backend'],
-  cleanup: AsyncDisposableStack,
-): Promise<{ settings: Readonly<Record<string, string>>; pid?: number }> {
-  if (backend === 'memory') return { settings: {} };
-  const redis = await startRedis();
-  cleanup.defer(redis.stop);
-  const pid = Number(/process_id:(\d+)/.exec(String(await redisCommand(redis, 'INFO', 'server')))?.[1]);
-  const settings = { BACKEND_TYPE: 'redis', KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_URL: redis.address };
-  return { settings, pid };
+async function startLimiter(
+  backend: Backend,
+  options: {
+    /** Of the peer. */
+    readonly program: string | undefined;
+    readonly nodeFlags: readonly string[];
+    readonly runtimeRoot: string;
+    readonly cleanup: AsyncDisposableStack;
+  },
+): Promise<Limiter> {
+  const { program, nodeFlags, runtimeRoot, cleanup } = options;
+  const settings = {
+    RUNTIME_ROOT: runtimeRoot,
+    RUNTIME_WATCH_ROOT: 'false',
+    // Statistics are counted, and sent nowhere.
+    DISABLE_STATS: 'false',
+    USE_STATSD: 'false',
+    LOG_LEVEL: 'error',
+  };
+  const redis = backend === 'memory' ? undefined : await startRedis();
+  if (redis !== undefined) cleanup.defer(redis.stop);
+  const counters =
+    redis === undefined
+      ? { BACKEND_TYPE: 'memory' }
+      : { BACKEND_TYPE: 'redis', REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: redis.address };
+  const { address, pid, stop } = await startRateLimitService(
+    { ...settings, ...counters },
+    { program, nodeFlags },
+  );
+  cleanup.defer(stop);
+  const isPeer = program !== undefined;
+  return { name: isPeer ? 'peer' : backend, isPeer, backend, address, pid, redisPid: redis?.pid };
 }
 
-/** Puts a rule file in place, at once as an editor does. */
-function replaceRules(folder: string, text: string): void {
-  mkdirSync(join(folder, 'config'), { recursive: true });
-  writeFileSync(join(folder, 'aside.yaml'), text);
-  renameSync(join(folder, 'aside.yaml'), join(folder, 'config/bench.yaml'));
+async function measureMaximum(
+  { address, pid, redisPid }: Limiter,
+  load: Omit<Parameters<typeof runGrpcLoad>[0], 'address'>,
+): Promise<Maximum> {
+  const redisCpuMs = () => (redisPid === undefined ? undefined : readProcessUsage(redisPid).cpuMs);
+  const before = { cpuMs: readProcessUsage(pid).cpuMs, redisMs: redisCpuMs() };
+  const result = await runGrpcLoad({ ...load, address });
+  const { cpuMs, rssBytes } = readProcessUsage(pid);
+  const redisMs = redisCpuMs();
+  const micros = (ms: number) => (ms * 1000) / result.requests;
+  return {
+    ...result,
+    cpuMicros: micros(cpuMs - before.cpuMs),
+    redisMicros: redisMs === undefined ? undefined : micros(redisMs - (before.redisMs ?? 0)),
+    rssBytes,
+  };
 }
 
 /** Different requests of two descriptors each: a user, and the user within a tenant. */
@@ -168,8 +212,8 @@ function writeRequests(count: number): Uint8Array[] {
  *
  * @throws Error when a descriptor has no limit.
  */
-async function checkDecision(limiter: LimiterProcess): Promise<void> {
-  const calls = openCalls(limiter.address);
+async function checkDecision(address: string): Promise<void> {
+  const calls = openCalls(address);
   try {
     const [request = new Uint8Array()] = writeRequests(1);
     const reply = await calls.call(shouldRateLimitPath, request);
@@ -181,97 +225,74 @@ async function checkDecision(limiter: LimiterProcess): Promise<void> {
   }
 }
 
-const reloads = 3;
-const reloadTimeoutMs = 30_000;
+function perSecond(results: readonly LoadResult[]): number {
+  return median(results.map((result) => result.perSecond));
+}
 
-function rulesTable(rows: readonly string[][]): Table {
+/** Each limiter of ours with the peer in the same scenario. */
+function withPeer(results: readonly ScenarioResult[]) {
+  return results.flatMap(({ scenario, rate, limiters }) => {
+    const peer = limiters.find(({ limiter }) => limiter.isPeer);
+    const ours = limiters.filter(({ limiter }) => !limiter.isPeer);
+    return peer === undefined ? [] : ours.map((our) => ({ scenario, rate, our, peer }));
+  });
+}
+
+function ratioTable(results: readonly ScenarioResult[]): Table {
   return {
-    title: 'Rules in the running service',
-    head: ['rules', 'start ms', 'reload ms', 'pause ms', 'RSS MB', 'after reloads MB', 'peak MB'],
-    rows,
+    title: 'Decisions per second beside the peer',
+    head: ['requests', 'our backend', 'ratio', 'ours/s', 'peer/s', 'CPU µs ours', 'peer', 'MB ours', 'peer'],
+    rows: withPeer(results).map(({ scenario, our, peer }) => {
+      const each = <K extends keyof Maximum>(key: K, of: LimiterResult) => of.maximum.map((run) => run[key]);
+      const pair = (read: (of: LimiterResult) => string) => [read(our), read(peer)];
+      return [
+        ...[scenario.name, our.limiter.backend],
+        formatRatio(each('perSecond', our), each('perSecond', peer)),
+        ...pair((of) => formatCount(median(each('perSecond', of)))),
+        ...pair((of) => median(each('cpuMicros', of)).toFixed(1)),
+        ...pair((of) => formatMegabytes(Math.max(...each('rssBytes', of)))),
+      ];
+    }),
     notes: [
-      'start: from the start of the process until it is healthy; reload: from the changed file until a decision follows it',
-      'pause: the longest that a decision took during the reload',
+      'ratio: decisions per second of ours to those of the peer, which has a Redis of its own: median of the rounds, least and most in parentheses',
+      `${connections} connections with ${streams} calls in flight each; each call has two descriptors, each with a counter of its own`,
+      'CPU µs: user and system time of the service for each decision; MB: its resident memory under this load',
     ],
   };
 }
 
-async function measureRules(count: number, { nodeFlags }: BenchOptions): Promise<string[]> {
-  await using cleanup = new AsyncDisposableStack();
-  const folder = temporaryFolder();
-  cleanup.defer(folder.remove);
-  replaceRules(folder.path, writeRules(count));
-  const limiter = await startLimiter({ RUNTIME_ROOT: folder.path }, nodeFlags);
-  cleanup.defer(limiter.stop);
-  const before = readProcessUsage(limiter.pid);
-  const changes: { reloadMs: number; longestPauseMs: number }[] = [];
-  for (let generation = 2; generation < 2 + reloads; generation++) {
-    replaceRules(folder.path, writeRules(count, generation));
-    changes.push(await waitForGeneration(`${limiter.httpUrl}/json`, generation));
-  }
-  const after = readProcessUsage(limiter.pid);
-  const median = (key: 'reloadMs' | 'longestPauseMs') =>
-    formatCount(
-      percentile(
-        changes.map((change) => change[key]),
-        50,
-      ),
-    );
-  return [
-    ...[formatCount(count), formatCount(limiter.startMs), median('reloadMs'), median('longestPauseMs')],
-    ...[before.rssBytes, after.rssBytes, after.peakRssBytes].map(formatMegabytes),
-  ];
-}
-
-/** Asks for decisions one after the other until one follows the rules of `generation`. */
-async function waitForGeneration(
-  url: string,
-  generation: number,
-): Promise<{ reloadMs: number; longestPauseMs: number }> {
-  const descriptors = [{ entries: [{ key: 'generation', value: 'any' }] }];
-  const body = JSON.stringify({ domain: benchDomain, descriptors });
-  const startedAt = performance.now();
-  for (let longestPauseMs = 0; ; ) {
-    const sentAt = performance.now();
-    const response = await fetch(url, { method: 'POST', body, signal: AbortSignal.timeout(reloadTimeoutMs) });
-    // The service's JSON form of RateLimitResponse.
-    const { statuses } = (await response.json()) as {
-      statuses?: { currentLimit?: { requestsPerUnit?: number } }[];
-    };
-    const now = performance.now();
-    longestPauseMs = Math.max(longestPauseMs, now - sentAt);
-    if (statuses?.[0]?.currentLimit?.requestsPerUnit === generation)
-      return { reloadMs: now - startedAt, longestPauseMs };
-    if (now - startedAt > reloadTimeoutMs) throw new Error('a changed rule file did not take effect');
-    await delay(5);
-  }
-}
-
-/** Runs the benchmark of packages/rules, which prints a result per line. */
-async function measureStandAlone(): Promise<Table> {
-  const program = join(import.meta.dirname, '../../packages/rules/bench/main.ts');
-  const { stdout } = await promisify(execFile)(process.execPath, [program], { timeout: 300_000 });
-  const rows = stdout
-    .trim()
-    .split('\n')
-    .map((line) => {
-      // Our own program.
-      const result = JSON.parse(line) as Record<
-        'rules' | 'fileBytes' | 'loadMs' | 'heapBytes' | 'peakRssBytes' | 'matchNanos',
-        number
-      > & { shape: string };
-      return [
-        ...[result.shape, formatCount(result.rules), (result.fileBytes / 1e6).toFixed(1)],
-        ...[formatCount(result.loadMs), (result.heapBytes / 1e6).toFixed(1)],
-        ...[formatMegabytes(result.peakRssBytes), formatCount(result.matchNanos)],
-      ];
-    });
+function latencyRatioTable(results: readonly ScenarioResult[]): Table {
   return {
-    title: 'Rules without the service',
-    head: ['rule file', 'rules', 'file MB', 'load ms', 'heap MB', 'peak MB', 'match ns'],
+    title: 'Latency at half of the peer’s maximum rate',
+    head: ['requests', 'our backend', 'calls/s', 'p50 ms ours', 'peer', 'p99 ms ours', 'peer'],
+    rows: withPeer(results).map(({ scenario, rate, our, peer }) => [
+      ...[scenario.name, our.limiter.backend, formatCount(rate)],
+      ...[our, peer].map((of) => median(of.fixed.map(({ p50Ms }) => p50Ms)).toFixed(2)),
+      ...[our, peer].map((of) => median(of.fixed.map(({ p99Ms }) => p99Ms)).toFixed(2)),
+    ]),
+    notes: ['medians of the rounds'],
+  };
+}
+
+function decisionTable(results: readonly ScenarioResult[]): Table {
+  const rows = results.flatMap(({ scenario, rate, limiters }) =>
+    limiters
+      .filter(({ limiter }) => !limiter.isPeer)
+      .map(({ limiter, maximum, fixed }) => {
+        const redis = maximum.map(({ redisMicros }) => redisMicros ?? Number.NaN);
+        return [
+          ...[scenario.name, limiter.backend, formatCount(perSecond(maximum))],
+          median(maximum.map(({ cpuMicros }) => cpuMicros)).toFixed(1),
+          limiter.redisPid === undefined ? '–' : median(redis).toFixed(1),
+          ...[formatCount(rate), median(fixed.map(({ p50Ms }) => p50Ms)).toFixed(2)],
+          median(fixed.map(({ p99Ms }) => p99Ms)).toFixed(2),
+        ];
+      }),
+  );
+  return {
+    title: 'Decisions',
+    head: ['requests', 'backend', 'decisions/s', 'CPU µs', 'Redis µs', 'at calls/s', 'p50 ms', 'p99 ms'],
     rows,
-    notes: [
-      '`node packages/rules/bench/main.ts`: time of the first load in a fresh process, what the rules occupy, time to find the rule of a descriptor',
-    ],
+    notes: ['CPU µs and Redis µs: user and system time of the service and of Redis for each decision'],
   };
 }

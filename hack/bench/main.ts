@@ -3,15 +3,9 @@ import { parseArgs } from 'node:util';
 import { benchAuth } from './auth.ts';
 import { benchClient } from './client/client.ts';
 import { benchLimiter } from './limiter.ts';
+import { formatMachine, isBusy, watchOtherUse } from './machine.ts';
 import { benchPlatform } from './platform.ts';
-import {
-  type BenchOptions,
-  formatMachine,
-  formatReport,
-  machineLoad,
-  type Report,
-  writePage,
-} from './report.ts';
+import { type BenchOptions, formatReport, omitTails, type Report, writePage } from './report.ts';
 import { benchXds } from './xds/xds.ts';
 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<Report>>> = {
@@ -23,7 +17,8 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<Report
 };
 
 const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [options]
-  limiter    services/ratelimit: decisions per second and their cost, time to load rules
+  limiter    services/ratelimit: decisions per second and their cost, time to load rules;
+             PEER_RATELIMIT=<path> measures the Go limiter in turns with ours and prints ratios
   client     client-sdk beside bare fetch, openid-client and simple-oauth2
   xds        services/xds: from an edit until it is enforced, many objects, many streams
   auth       services/auth: sign-in, GET /user, refresh
@@ -62,12 +57,16 @@ function parseArguments(args: readonly string[]): Arguments {
 
 async function run({ names, quick, write, nodeFlags }: Arguments): Promise<void> {
   for (const [name, bench] of Object.entries(benches).filter(([name]) => names.includes(name))) {
-    const load = machineLoad();
+    const otherUse = watchOtherUse();
+    const startedAt = performance.now();
     const progress = (what: string) => process.stderr.write(`bench: ${name}: ${what}\n`);
-    const report = await bench({ quick, nodeFlags, progress });
-    const machine = formatMachine(report, load);
+    const report = await bench({ quick, write, nodeFlags, progress });
+    const use = otherUse();
+    const machine = formatMachine(report, use);
     process.stdout.write(`\n${formatReport(report, machine)}\n`);
-    if (write) process.stderr.write(`bench: wrote ${writePage(report, machine)}\n`);
+    const page = isBusy(use) ? omitTails(report) : report;
+    if (write) process.stderr.write(`bench: wrote ${writePage(page, machine)}\n`);
+    progress(`done in ${Math.round((performance.now() - startedAt) / 1000)} s`);
   }
 }
 

@@ -4,14 +4,16 @@ import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { temporaryFolder } from '@tollgate/testkit/folders';
+import { startRateLimitService } from '@tollgate/testkit/services';
 import { postgresVersion, signUp, startAuth } from './auth.ts';
 import { type ChainName, chainDomain, chains, startChainEnvoy } from './chain-envoy.ts';
-import { type LoadResult, runH2load } from './h2load.ts';
-import { openCalls, programVersion, readProcessUsage, startLimiter } from './processes.ts';
-import { type BenchOptions, formatMegabytes, type Report } from './report.ts';
+import { runGrpcLoad } from './grpc-load.ts';
+import { runH2load } from './h2load.ts';
+import { openCalls, programVersion, readProcessUsage } from './processes.ts';
+import { type BenchOptions, formatMegabytes, type LoadResult, type Report } from './report.ts';
 
 const checkPath = '/envoy.service.auth.v3.Authorization/Check';
-const manyUsers = 64;
+const manyUsers = 1000;
 
 /** Users without a password take no time to sign up. */
 const anonymousUsers = { SVC_EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true' };
@@ -34,7 +36,7 @@ export async function benchPlatform(options: BenchOptions): Promise<Report> {
         title: 'External authorization: Check calls over gRPC',
         head: ['tokens', 'checks/s', 'server CPU µs each', 'memory MB'],
         rows: checks,
-        notes: [`8 connections × 16 calls in flight; ${manyUsers} connections × 2 with ${manyUsers} users`],
+        notes: ['8 connections with 16 calls in flight each'],
       },
       {
         title: 'Requests through Envoy, one at a time',
@@ -80,12 +82,16 @@ async function measureChecks(
     SVC_EXT_AUTHZ_ROUTES_FILE: writeRoutes(folder.path, routes),
     ...(alg === 'ES256' && { SVC_JWT_KEYS: es256Keys() }),
   };
-  const auth = await startAuth(settings, nodeFlags);
-  cleanup.defer(auth.stop);
+  const auth = cleanup.use(await startAuth(settings, nodeFlags));
   const calls = openCalls(auth.extAuthzAddress);
   cleanup.defer(calls.close);
   const tokens: string[] = [];
-  while (tokens.length < manyUsers) tokens.push((await signUp(auth.url, {})).access_token);
+  while (tokens.length < manyUsers)
+    tokens.push(
+      ...(await Promise.all(Array.from({ length: 10 }, () => signUp(auth.url, {})))).map(
+        (session) => session.access_token,
+      ),
+    );
   const scenarios: CheckScenario[] = [
     { name: `${alg}, one user`, tokens: tokens.slice(0, 1), code: 0 },
     { name: `${alg}, ${manyUsers} users`, tokens, code: 0 },
@@ -101,15 +107,16 @@ async function measureChecks(
       if (found !== code) throw new Error(`${name}: the check has code ${found} instead of ${code}`);
     };
     const load = {
-      url: `http://${auth.extAuthzAddress}${checkPath}`,
+      address: auth.extAuthzAddress,
+      path: checkPath,
       messages,
       connections: 8,
       streams: 16,
     };
     await checkOne();
-    await runH2load({ ...load, durationMs: quick ? 300 : 3000 });
+    await runGrpcLoad({ ...load, durationMs: quick ? 300 : 2000 });
     const before = readProcessUsage(auth.pid);
-    const { requests, perSecond } = await runH2load({ ...load, durationMs: quick ? 600 : 6000 });
+    const { requests, perSecond } = await runGrpcLoad({ ...load, durationMs: quick ? 600 : 4000 });
     const after = readProcessUsage(auth.pid);
     await checkOne();
     const cpuMicros = ((after.cpuMs - before.cpuMs) * 1000) / requests;
@@ -191,13 +198,14 @@ async function measureChains({ quick, nodeFlags, progress }: BenchOptions): Prom
   ];
   writeFileSync(join(folder.path, 'config/chain.yaml'), rules.join('\n'));
   const routes = writeRoutes(folder.path, ['{ path: /**, anonymous: true }']);
-  const auth = await startAuth({ ...anonymousUsers, SVC_EXT_AUTHZ_ROUTES_FILE: routes }, nodeFlags);
-  cleanup.defer(auth.stop);
-  const limiter = await startLimiter({ RUNTIME_ROOT: folder.path }, nodeFlags);
+  const settings = { ...anonymousUsers, SVC_EXT_AUTHZ_ROUTES_FILE: routes };
+  const auth = cleanup.use(await startAuth(settings, nodeFlags));
+  const limiter = await startRateLimitService(
+    { RUNTIME_ROOT: folder.path, RUNTIME_WATCH_ROOT: 'false' },
+    { nodeFlags },
+  );
   cleanup.defer(limiter.stop);
-  const findPort = (address: string) => Number(address.split(':')[1]);
-  const ports = { extAuthz: findPort(auth.extAuthzAddress), ratelimit: findPort(limiter.address) };
-  const envoy = await startChainEnvoy(ports);
+  const envoy = await startChainEnvoy({ extAuthz: auth.extAuthzPort, ratelimit: limiter.grpcPort });
   cleanup.defer(envoy.stop);
   const { access_token } = await signUp(auth.url, {});
 
@@ -208,8 +216,6 @@ async function measureChains({ quick, nodeFlags, progress }: BenchOptions): Prom
     const load = {
       url: `http://127.0.0.1:${envoy.ports[chain]}/orders/7`,
       headers: { authorization: `Bearer ${access_token}` },
-      http1: true,
-      streams: 1,
     };
     await runH2load({ ...load, connections: 16, durationMs: quick ? 300 : 3000 });
     const before = { auth: readProcessUsage(auth.pid).cpuMs, limiter: readProcessUsage(limiter.pid).cpuMs };

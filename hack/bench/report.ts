@@ -1,9 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-
-/** Other work that takes more of a core than this shows in the numbers. */
-const busyLoad = 0.5;
 
 const repository = join(import.meta.dirname, '../..');
 
@@ -32,28 +28,12 @@ export interface Report {
 export interface BenchOptions {
   /** A tenth of the time. */
   readonly quick: boolean;
+  /** Whether the page in `docs` is written. */
+  readonly write: boolean;
   /** Flags of Node for the services. */
   readonly nodeFlags: readonly string[];
   /** Called before each measurement. */
   readonly progress: (what: string) => void;
-}
-
-/** The load average before a benchmark starts anything. */
-export function machineLoad(): number {
-  return loadavg()[0] ?? 0;
-}
-
-/** One line about the machine and the programs, without names of hosts or users. */
-export function formatMachine({ sharedBy, programs }: Report, load: number): string {
-  return [
-    `${availableParallelism()} cores of ${cpus()[0]?.model.trim() ?? 'unknown'} (shared by ${sharedBy})`,
-    `${Math.round(totalmem() / 1e9)} GB`,
-    `Linux ${release()}`,
-    `Node ${process.versions.node}`,
-    ...programs,
-    ...(load > busyLoad ? [`busy with other work before the run (load ${load.toFixed(1)})`] : []),
-    new Date().toISOString().slice(0, 10),
-  ].join(', ');
 }
 
 /** For a terminal. */
@@ -63,6 +43,22 @@ export function formatReport(report: Report, machine: string): string {
     return [title, ...lines, ...notes.map((note) => `  ${note}`), ''].join('\n');
   });
   return `${report.title}\n${machine}\n\n${tables.join('\n')}`;
+}
+
+/** Without the columns that a busy machine distorts most. */
+export function omitTails(report: Report): Report {
+  const tables = report.tables.map((table): Table => {
+    let follows = false;
+    // Columns such as `peer` belong to the one before.
+    const kept = table.head.map((name) => {
+      follows = /\b(?:p99|max|pause)\b/.test(name) || (follows && !name.includes(' '));
+      return !follows;
+    });
+    const keep = (cells: readonly string[]) => cells.filter((_, column) => kept[column]);
+    return { ...table, head: keep(table.head), rows: table.rows.map(keep) };
+  });
+  const note = 'The machine was busy: p99 and maximum are left out, and only ratios are comparable.';
+  return { ...report, intro: `${report.intro}\n\n${note}`, tables };
 }
 
 /** Writes the page in `docs` and returns its path in the repository. */
@@ -102,7 +98,7 @@ function padCells({ head, rows }: Cells): string[][] {
 }
 
 function isNumeric({ rows }: Cells, column: number): boolean {
-  return rows.every((cells) => /^(?:-?[\d,.]+|–)$/.test(cells[column] ?? ''));
+  return rows.every((cells) => /^(?:-?[\d,.]+(?: \([\d.–]+\))?|–)$/.test(cells[column] ?? ''));
 }
 
 /** `12,345`. */
@@ -121,4 +117,28 @@ export function formatMegabytes(bytes: number): string {
 export function percentile(samples: readonly number[], percent: number): number {
   const sorted = Float64Array.from(samples).sort();
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN;
+}
+
+/** What a load generator measured. */
+export interface LoadResult {
+  readonly requests: number;
+  readonly perSecond: number;
+  /** From the request until the end of its response. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** The result of a load with one latency for each request. */
+export function summarize(latenciesMs: readonly number[], durationMs: number): LoadResult {
+  return {
+    requests: latenciesMs.length,
+    perSecond: (latenciesMs.length * 1000) / durationMs,
+    p50Ms: percentile(latenciesMs, 50),
+    p99Ms: percentile(latenciesMs, 99),
+  };
+}
+
+/** The middle value; the lower one of two. */
+export function median(values: readonly number[]): number {
+  return percentile(values, 50);
 }

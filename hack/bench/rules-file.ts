@@ -1,3 +1,6 @@
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** Domain of all requests and rules of the bench. */
 export const benchDomain = 'bench';
 
@@ -50,4 +53,11 @@ function limitLines(indent: string, requestsPerUnit: number): string[] {
     `${indent}  unit: hour`,
     `${indent}  requests_per_unit: ${requestsPerUnit}`,
   ];
+}
+
+/** Puts a rule file in place atomically, as an editor does. */
+export function replaceRules(folder: string, text: string): void {
+  mkdirSync(join(folder, 'config'), { recursive: true });
+  writeFileSync(join(folder, 'aside.yaml'), text);
+  renameSync(join(folder, 'aside.yaml'), join(folder, 'config/bench.yaml'));
 }

@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { findBinary, type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
+import { findBinary, startServerProcess } from '@tollgate/testkit/processes';
+import { fetchText, startHttpServer, startService } from '@tollgate/testkit/services';
 import { createAdmin } from './admin.ts';
 import { movePorts, type Ports } from './options.ts';
 import type { RuleStore } from './rules.ts';
@@ -41,44 +42,6 @@ export interface Part {
   start(context: PartContext): Promise<RunningPart>;
 }
 
-/** A server that is up answers its own health page far sooner. */
-const answerTimeoutMs = 1000;
-
-/**
- * The body of a page.
- *
- * @throws Error when there is no answer within a second, or another status than 2xx.
- */
-async function fetchText(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(answerTimeoutMs) });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return text;
-}
-
-interface StartServiceOptions {
-  readonly nodePath: string;
-  readonly entryFile: string;
-  /**
-   * Its environment, all of it: what happens to be set in the caller's must not configure the demo.
-   */
-  readonly settings: Readonly<Record<string, string>>;
-  /** Does not throw once the service answers. */
-  readonly ready: () => Promise<void>;
-}
-
-/**
- * One takes a second, the auth server with its PostgreSQL three; on a machine that is busy many
- * times as long.
- */
-const readyTimeoutMs = 60_000;
-
-function startService({ nodePath, entryFile, settings, ready }: StartServiceOptions): Promise<ServerProcess> {
-  return startServerProcess({ command: nodePath, args: [entryFile], env: settings, ready, readyTimeoutMs });
-}
-
-const authEntryFile = resolve(import.meta.dirname, '../../services/auth/src/main.ts');
-
 /** Their paths are resolved against the external URL, which would lose its own path. */
 const linksInMails = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'];
 
@@ -94,13 +57,11 @@ export const auth: Part = {
     // files.
     const folder = temporaryFolder();
     try {
-      const server = await startService({
+      const server = await startService('auth', {
         nodePath,
-        entryFile: authEntryFile,
+        signal,
         settings: authSettings(context, folder.path),
-        ready: async () => {
-          if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.authHttp}/ready`);
-        },
+        readyUrl: `http://127.0.0.1:${ports.authHttp}/ready`,
       });
       return {
         ...server,
@@ -172,20 +133,16 @@ function versionIn(serverInfo: string): string {
   return serverInfo.match(/"version": ?"[^/"]*\/([^/"]+)\//)?.[1] ?? 'unknown version';
 }
 
-const limiterEntryFile = resolve(import.meta.dirname, '../../services/ratelimit/src/main.ts');
-
 /** services/ratelimit with counters in memory, and its rules from the xDS server. */
 export const limiter: Part = {
   name: 'the rate limit service',
   hint: 'Its last lines are above. They name the setting, port or server where one is at fault.',
   async start({ ports, nodePath, signal }) {
-    const server = await startService({
+    const server = await startService('ratelimit', {
       nodePath,
-      entryFile: limiterEntryFile,
+      signal,
       settings: limiterSettings(ports),
-      ready: async () => {
-        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.limiterHttp}/healthcheck`);
-      },
+      readyUrl: `http://127.0.0.1:${ports.limiterHttp}/healthcheck`,
     });
     const detail = `HTTP ${ports.limiterHttp}, gRPC ${ports.limiterGrpc}, debug ${ports.limiterDebug}`;
     return { ...server, detail };
@@ -221,33 +178,28 @@ export const shop: Part = {
     const account = { email: 'shop@example.com', password: crypto.randomUUID() };
     const admin = createAdmin({ url: `http://127.0.0.1:${ports.authHttp}`, jwtSecret });
     await admin.createUser({ ...account, role: 'service' });
-    const server = await startService({
-      nodePath,
-      entryFile: shopEntryFile,
+    const server = await startHttpServer([nodePath, shopEntryFile], {
+      signal,
       settings: {
         PORT: String(ports.shop),
         GATEWAY_URL: `http://127.0.0.1:${ports.envoy}`,
         SHOP_EMAIL: account.email,
         SHOP_PASSWORD: account.password,
       },
-      ready: async () => {
-        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.shop}/health`);
-      },
+      readyUrl: `http://127.0.0.1:${ports.shop}/health`,
     });
     return { ...server, detail: `http://127.0.0.1:${ports.shop}, account ${account.email}` };
   },
 };
-
-const xdsEntryFile = resolve(import.meta.dirname, '../../services/xds/src/main.ts');
 
 /** services/xds over the manifests of the demo. */
 export const xds: Part = {
   name: 'the xDS server',
   hint: 'Its last lines are above. They name the setting, port or manifest where one is at fault.',
   async start({ ports, rules, nodePath, signal }) {
-    const server = await startService({
+    const server = await startService('xds', {
       nodePath,
-      entryFile: xdsEntryFile,
+      signal,
       settings: {
         ...rules.xdsEnvironment,
         XDS_GRPC_HOST: '127.0.0.1',
@@ -257,9 +209,7 @@ export const xds: Part = {
         // Shown in the terminal: edits that are served, and errors in them.
         LOG_LEVEL: 'info',
       },
-      ready: async () => {
-        if (!signal.aborted) await fetchText(`http://127.0.0.1:${ports.xdsAdmin}/readyz`);
-      },
+      readyUrl: `http://127.0.0.1:${ports.xdsAdmin}/readyz`,
     });
     return { ...server, detail: `ADS ${ports.xdsGrpc}, debug page http://127.0.0.1:${ports.xdsAdmin}/` };
   },

@@ -1,8 +1,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
+import type { ServiceProcess } from '@tollgate/testkit/services';
 import t from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
-import type { RestartableProcess } from './support/processes.ts';
 import {
   countedHits,
   startAuth,
@@ -79,7 +79,7 @@ t.test('two auth servers are restarted one after the other, and no request fails
 
 /** Restarts one after the other under load; the next one once Envoy uses both again. */
 async function restartInTurn(
-  servers: readonly RestartableProcess[],
+  servers: readonly ServiceProcess[],
   { edge, load, cluster }: { readonly edge: Edge; readonly load: Load; readonly cluster: string },
 ): Promise<void> {
   await bothServe(edge, cluster);

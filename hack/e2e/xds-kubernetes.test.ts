@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import type { XdsServer } from '@tollgate/testkit/services';
 import t from 'tap';
 import { connectNackingClient, manifest, programmed, statusWhen } from './support/limits.ts';
-import type { XdsProcess } from './support/processes.ts';
 import { type LimiterProcess, startLimiter, startReplica } from './support/processes.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
@@ -164,13 +164,13 @@ async function enforced(
   );
 }
 
-async function servedVersion({ adminUrl }: XdsProcess): Promise<string> {
+async function servedVersion({ adminUrl }: XdsServer): Promise<string> {
   // Parsed boundary: one field of the service's own JSON.
   const snapshot = (await (await fetch(`${adminUrl}/snapshot`)).json()) as { version: string };
   return snapshot.version;
 }
 
-async function leaderGauge({ adminUrl }: XdsProcess): Promise<number> {
+async function leaderGauge({ adminUrl }: XdsServer): Promise<number> {
   const text = await (await fetch(`${adminUrl}/metrics`)).text();
   return Number(/^tollgate_xds_leader (\d)$/m.exec(text)?.[1]);
 }

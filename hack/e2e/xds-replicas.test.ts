@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import type { XdsServer } from '@tollgate/testkit/services';
 import t, { type Test } from 'tap';
 import { connectNackingClient, manifest, programmed, statusWhen } from './support/limits.ts';
-import type { XdsProcess } from './support/processes.ts';
 import { type LimiterProcess, startLimiter, startReplica } from './support/processes.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
@@ -66,7 +66,7 @@ kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, ku
   });
 });
 
-async function startLimiterFor(t: Test, xds: XdsProcess, name: string): Promise<LimiterProcess> {
+async function startLimiterFor(t: Test, xds: XdsServer, name: string): Promise<LimiterProcess> {
   const limiter = await startLimiter(xds.address, {
     CONFIG_GRPC_XDS_NODE_ID: name,
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
@@ -76,12 +76,12 @@ async function startLimiterFor(t: Test, xds: XdsProcess, name: string): Promise<
   return limiter;
 }
 
-async function isLeader({ adminUrl }: XdsProcess): Promise<boolean> {
+async function isLeader({ adminUrl }: XdsServer): Promise<boolean> {
   const text = await (await fetch(`${adminUrl}/metrics`)).text();
   return /^tollgate_xds_leader 1$/m.test(text);
 }
 
-function limitersSeen({ adminUrl }: XdsProcess, text: string): Promise<unknown> {
+function limitersSeen({ adminUrl }: XdsServer, text: string): Promise<unknown> {
   return awaitUntil(async () => (await (await fetch(adminUrl)).text()).includes(text), {
     what: `'${text}' on ${adminUrl}`,
     timeoutMs: 20_000,

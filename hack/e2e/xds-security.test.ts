@@ -4,9 +4,10 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { startXdsServer } from '@tollgate/testkit/services';
 import t from 'tap';
 import { manifest } from './support/limits.ts';
-import { startLimiter, startXds } from './support/processes.ts';
+import { startLimiter } from './support/processes.ts';
 
 // An API server and several services are started, on a machine that may have other work.
 t.setTimeout(240_000);
@@ -17,7 +18,7 @@ t.test('limiter and xDS server know each other by certificate and token', async 
   const folder = makeTextFolder(t);
   folder.write('manifests/shop.yaml', manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
   folder.write('tokens', 'old-token\nnew-token\n');
-  const xds = await startXds({
+  const xds = await startXdsServer({
     XDS_FOLDER: `${folder.path}/manifests`,
     XDS_GRPC_TLS_CERT: certificates.server.certFile,
     XDS_GRPC_TLS_KEY: certificates.server.keyFile,
@@ -83,7 +84,7 @@ t.test('limiter and xDS server know each other by certificate and token', async 
 kubeSuite(t, 'limiters use the certificates that the xDS server keeps in Secrets', async (t, kube) => {
   await kube.apply(await readFile(resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml'), 'utf8'));
   await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
-  const xds = await startXds({
+  const xds = await startXdsServer({
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: kube.kubeconfigFile,
     POD_NAMESPACE: 'default',

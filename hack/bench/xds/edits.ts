@@ -18,7 +18,7 @@ export async function editsTable(
   const { objects } = sizes;
   const limits = createLimits();
   await kube.fill(objects, limits.initial);
-  const xds = await startXds(kube.settings, nodeFlags);
+  const xds = await startXds(kube.settings, { nodeFlags });
   cleanup.defer(xds.stop);
   const limiter = await startXdsLimiter(xds.address, 'limiter-1', nodeFlags);
   cleanup.defer(limiter.stop);
@@ -55,24 +55,37 @@ export async function editsTable(
   };
 }
 
+/** Starts services/xds with objects and connects clients, which have all objects then. */
+async function followObjects(
+  kube: KubeObjects,
+  { objects, streams }: { readonly objects: number; readonly streams: number },
+  nodeFlags: readonly string[],
+) {
+  await using cleanup = new AsyncDisposableStack();
+  const limits = createLimits();
+  await kube.fill(objects, limits.initial);
+  const xds = await startXds(kube.settings, { nodeFlags });
+  cleanup.defer(xds.stop);
+  const followers = await startFollowers();
+  cleanup.defer(followers.close);
+  const startCpuMs = readProcessUsage(xds.pid).cpuMs;
+  const startedAt = monotonicMs();
+  const settled = followers.nextSettled();
+  followers.follow(xds.address, streams);
+  const settledMs = (await settled).atMs - startedAt;
+  const stack = cleanup.move();
+  const dispose = () => stack.disposeAsync();
+  return { limits, xds, followers, startCpuMs, settledMs, [Symbol.asyncDispose]: dispose };
+}
+
 /** Connects many ADS clients at once and edits objects. */
 export async function streamsTable(
   kube: KubeObjects,
   { objects, streams, streamsEdits }: Sizes,
   nodeFlags: readonly string[],
 ): Promise<Table> {
-  await using cleanup = new AsyncDisposableStack();
-  const limits = createLimits();
-  await kube.fill(objects, limits.initial);
-  const xds = await startXds(kube.settings, nodeFlags);
-  cleanup.defer(xds.stop);
-  const followers = await startFollowers();
-  cleanup.defer(followers.close);
-  const before = readProcessUsage(xds.pid);
-  const startedAt = monotonicMs();
-  const settled = followers.nextSettled();
-  followers.follow(xds.address, streams);
-  const settledMs = (await settled).atMs - startedAt;
+  await using bed = await followObjects(kube, { objects, streams }, nodeFlags);
+  const { limits, xds, followers } = bed;
   const connected = readProcessUsage(xds.pid);
   const samples: number[] = [];
   for (let i = 0; i < streamsEdits; i++) {
@@ -89,7 +102,7 @@ export async function streamsTable(
     ],
     rows: [
       [
-        ...[streams, objects, settledMs, connected.cpuMs - before.cpuMs].map(formatCount),
+        ...[streams, objects, bed.settledMs, connected.cpuMs - bed.startCpuMs].map(formatCount),
         ...formatTimes(samples),
         formatCount((after.cpuMs - connected.cpuMs) / streamsEdits),
         ...[after.rssBytes, after.peakRssBytes].map(formatMegabytes),
@@ -113,16 +126,8 @@ export async function burstTable(
   { objects, burstEdits: edits, burstStreams: streams }: Sizes,
   nodeFlags: readonly string[],
 ): Promise<Table> {
-  await using cleanup = new AsyncDisposableStack();
-  const limits = createLimits();
-  await kube.fill(objects, limits.initial);
-  const xds = await startXds(kube.settings, nodeFlags);
-  cleanup.defer(xds.stop);
-  const followers = await startFollowers();
-  cleanup.defer(followers.close);
-  const settled = followers.nextSettled();
-  followers.follow(xds.address, streams);
-  await settled;
+  await using bed = await followObjects(kube, { objects, streams }, nodeFlags);
+  const { limits, followers } = bed;
   const before = await followers.report();
   const wanted = new Map<string, number>();
   const startedAt = monotonicMs();

@@ -8,7 +8,7 @@ import {
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import { monotonicMs, stopper } from '../processes.ts';
+import { monotonicMs } from '../processes.ts';
 
 /** The part of a DiscoveryResponse that an ACK needs. */
 interface ResponseHead {
@@ -197,7 +197,6 @@ const answerTimeoutMs = 60_000;
 export async function startFollowers(): Promise<Followers> {
   const child = fork(program);
   await once(child, 'spawn');
-  const stop = stopper(child);
 
   /** The next event of that kind. */
   async function next<Kind extends FollowersEvent['kind']>(
@@ -221,7 +220,10 @@ export async function startFollowers(): Promise<Followers> {
       child.send({ kind: 'report' } satisfies FollowersCommand);
       return (await answer).report;
     },
-    close: stop,
+    async close() {
+      child.disconnect();
+      if (child.exitCode === null) await once(child, 'exit');
+    },
   };
 }
 

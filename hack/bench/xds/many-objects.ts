@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { RateLimitService, XdsServer } from '@tollgate/testkit/services';
 import { freePort } from '@tollgate/testkit/tcp';
-import { type LimiterProcess, monotonicMs, readProcessUsage } from '../processes.ts';
+import { monotonicMs, readProcessUsage } from '../processes.ts';
 import { formatCount, formatMegabytes, type Table } from '../report.ts';
 import { formatTimes } from './edits.ts';
 import { createLimits, type ObjectSource, objectName, rulesPerObject } from './objects.ts';
-import { type LimitProbe, openLimitProbe, startXdsLimiter, startXdsOn, type XdsProcess } from './services.ts';
+import { type LimitProbe, openLimitProbe, readMetric, startXds, startXdsLimiter } from './services.ts';
 import type { Sizes } from './xds.ts';
 
 /** Time between two looks at the count of acknowledgements. */
@@ -16,8 +17,8 @@ const restMs = 3000;
 
 interface Bed {
   readonly source: ObjectSource;
-  readonly xds: XdsProcess;
-  readonly limiters: readonly { readonly process: LimiterProcess; readonly probe: LimitProbe }[];
+  readonly xds: XdsServer;
+  readonly limiters: readonly { readonly process: RateLimitService; readonly probe: LimitProbe }[];
 }
 
 /** Two limiters and services/xds, with as many objects of each source. */
@@ -62,8 +63,9 @@ async function measure(
   // Their start is not what is measured.
   await delay(restMs);
   const startedAt = monotonicMs();
-  const xds = await startXdsOn(port, source.settings, nodeFlags);
+  const xds = await startXds(source.settings, { nodeFlags, grpcPort: port });
   cleanup.defer(xds.stop);
+  const servedMs = monotonicMs() - startedAt;
   await waitForAcks(xds, 2);
   const acknowledgedMs = monotonicMs() - startedAt;
   const limiters: Bed['limiters'][number][] = [];
@@ -83,7 +85,7 @@ async function measure(
   const usage = [after.xds, after.limiters.toSorted((a, b) => b.peakRssBytes - a.peakRssBytes)[0]];
   const limiterCpuMs = (at: typeof after) => at.limiters.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
   return [
-    ...[source.label, formatCount(objects), formatCount(xds.startMs), formatCount(acknowledgedMs)],
+    ...[source.label, formatCount(objects), formatCount(servedMs), formatCount(acknowledgedMs)],
     ...usage.flatMap((one) => [one?.rssBytes ?? 0, one?.peakRssBytes ?? 0]).map(formatMegabytes),
     ...formatTimes(samples),
     formatCount((after.xds.cpuMs - before.xds.cpuMs) / manyObjectsEdits),
@@ -106,11 +108,11 @@ function readUsage({ xds, limiters }: Bed) {
   };
 }
 
-function countAcks(xds: XdsProcess): Promise<number> {
-  return xds.metric('tollgate_xds_acks_total');
+function countAcks(xds: XdsServer): Promise<number> {
+  return readMetric(xds, 'tollgate_xds_acks_total');
 }
 
-async function waitForAcks(xds: XdsProcess, acks: number): Promise<void> {
+async function waitForAcks(xds: XdsServer, acks: number): Promise<void> {
   await awaitUntil(async () => (await countAcks(xds)) >= acks, {
     what: `${acks} acknowledgements`,
     timeoutMs: acknowledgedTimeoutMs,

@@ -4,68 +4,37 @@ import {
   RateLimitRequestSchema,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import { freePort, withFreePort } from '@tollgate/testkit/tcp';
-import { shouldRateLimitPath } from '../limiter.ts';
 import {
-  type LimiterProcess,
-  monotonicMs,
-  openCalls,
-  type ServiceProcess,
-  startLimiter,
-  startService,
-} from '../processes.ts';
+  type RateLimitService,
+  type ServiceSettings,
+  startRateLimitService,
+  startXdsServer,
+  type XdsServer,
+} from '@tollgate/testkit/services';
+import { shouldRateLimitPath } from '../limiter.ts';
+import { monotonicMs, openCalls } from '../processes.ts';
 
-/** services/xds. */
-export interface XdsProcess extends ServiceProcess {
-  /** Of its ADS server, `host:port`. */
-  readonly address: string;
-  /** The sum of a metric over its labels. */
-  metric(name: string): Promise<number>;
-}
-
-const loopback = '127.0.0.1';
 const requestTimeoutMs = 5000;
 const enforcedTimeoutMs = 30_000;
 
 /** Time between a response and the next call of a probe. */
 export const probeEveryMs = 1;
 
-/** Starts services/xds with the source that `settings` name. */
+/** Starts services/xds; limiters may already have its `grpcPort`. */
 export function startXds(
-  settings: Readonly<Record<string, string>>,
-  nodeFlags: readonly string[],
-): Promise<XdsProcess> {
-  return withFreePort(async (grpcPort) => startXdsOn(grpcPort, settings, nodeFlags));
+  settings: ServiceSettings,
+  options: { readonly nodeFlags: readonly string[]; readonly grpcPort?: number },
+): Promise<XdsServer> {
+  // All limiters of the benchmark have one address.
+  return startXdsServer({ XDS_GRPC_MAX_STREAMS_PER_PEER: '0', LOG_FORMAT: 'json', ...settings }, options);
 }
 
-/** Starts services/xds with its ADS server on a port that limiters already know. */
-export async function startXdsOn(
-  grpcPort: number,
-  settings: Readonly<Record<string, string>>,
-  nodeFlags: readonly string[],
-): Promise<XdsProcess> {
-  const adminUrl = `http://${loopback}:${await freePort()}`;
-  const env = {
-    XDS_GRPC_HOST: loopback,
-    XDS_GRPC_PORT: String(grpcPort),
-    // All limiters of the benchmark have one address.
-    XDS_GRPC_MAX_STREAMS_PER_PEER: '0',
-    XDS_ADMIN_HOST: loopback,
-    XDS_ADMIN_PORT: new URL(adminUrl).port,
-    LOG_FORMAT: 'json',
-    ...settings,
-  };
-  const started = await startService('xds', { env, nodeFlags, readyUrl: `${adminUrl}/readyz` });
-  return {
-    ...started,
-    address: `${loopback}:${grpcPort}`,
-    async metric(name) {
-      const response = await fetch(`${adminUrl}/metrics`, { signal: AbortSignal.timeout(requestTimeoutMs) });
-      const sample = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm');
-      const lines = [...(await response.text()).matchAll(sample)];
-      return lines.reduce((sum, [, value]) => sum + Number(value), 0);
-    },
-  };
+/** The sum of a metric over its labels. */
+export async function readMetric({ adminUrl }: XdsServer, name: string): Promise<number> {
+  const response = await fetch(`${adminUrl}/metrics`, { signal: AbortSignal.timeout(requestTimeoutMs) });
+  const sample = new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm');
+  const lines = [...(await response.text()).matchAll(sample)];
+  return lines.reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
 /**
@@ -76,7 +45,7 @@ export function startXdsLimiter(
   xdsAddress: string,
   nodeId: string,
   nodeFlags: readonly string[],
-): Promise<LimiterProcess> {
+): Promise<RateLimitService> {
   const settings = {
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'info',
@@ -89,7 +58,7 @@ export function startXdsLimiter(
     XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '50ms',
     XDS_CLIENT_BACKOFF_MAX_INTERVAL: '50ms',
   };
-  return startLimiter(settings, nodeFlags);
+  return startRateLimitService(settings, { nodeFlags });
 }
 
 /** Calls a limiter, as Envoy does, to see which limit it enforces. */
@@ -99,7 +68,7 @@ export interface LimitProbe {
   close(): void;
 }
 
-export function openLimitProbe({ address }: LimiterProcess): LimitProbe {
+export function openLimitProbe({ address }: RateLimitService): LimitProbe {
   const calls = openCalls(address);
   return {
     close: calls.close,

@@ -2,11 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A program started by a test. */
 export interface ServerProcess {
+  readonly pid: number;
   /** Its output so far (stdout and stderr), truncated. */
   logs(): string;
   /** False once it has ended. */
@@ -44,15 +46,17 @@ const stopTimeoutMs = 30_000;
  * dies. An exit handler in Node would not survive SIGKILL, so servers would be left over. The shell
  * ends once it has waited for the program: its ports are free by then, and a caller that starts it
  * again where it was finds them so. That its output is closed would say less: the kernel closes
- * that before its sockets.
+ * that before its sockets. The process ID of the program is written to file descriptor 3.
  */
 const watchdogScript = `
-exec 3<&0 </dev/null
-"$@" 3<&- &
+exec 4<&0 </dev/null
+"$@" 3>&- 4<&- &
 server=$!
-{ read -r signal <&3; kill -"\${signal:-TERM}" $server; } >/dev/null 2>&1 &
+echo $server >&3
+exec 3>&-
+{ read -r signal <&4; kill -"\${signal:-TERM}" $server; } >/dev/null 2>&1 &
 watchdog=$!
-exec 3<&-
+exec 4<&-
 wait $server
 status=$?
 kill $watchdog 2>/dev/null
@@ -71,7 +75,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   // the server.
   const child = spawn('/bin/sh', ['-c', watchdogScript, 'sh', command, ...args], {
     detached: true,
-    stdio: ['pipe', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     ...(env !== undefined && { env }),
   });
   let output = '';
@@ -85,8 +89,11 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const exited = once(child, 'exit');
   const closed = once(child, 'close');
   const isRunning = () => child.exitCode === null && child.signalCode === null;
+  // Typed for three pipes only.
+  const pid = Number(await text(child.stdio[3] as Readable));
 
   const server: ServerProcess = {
+    pid,
     logs: () => output,
     isRunning,
     async stop() {

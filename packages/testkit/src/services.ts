@@ -1,0 +1,211 @@
+import { resolve } from 'node:path';
+import { type ServerProcess, startServerProcess } from './processes.ts';
+import { freePort, withFreePort } from './tcp.ts';
+
+const services = resolve(import.meta.dirname, '../../../services');
+const loopback = '127.0.0.1';
+const requestTimeoutMs = 10_000;
+
+/** Environment variables of a service: nothing of this process's environment configures it. */
+export type ServiceSettings = Readonly<Record<string, string>>;
+
+/** How to run a service. */
+interface ServiceOptions {
+  readonly settings: ServiceSettings;
+  /** Responds 2xx when the service is ready. */
+  readonly readyUrl: string;
+  /** Flags of Node. */
+  readonly nodeFlags?: readonly string[] | undefined;
+  /** Default: the Node that runs this. */
+  readonly nodePath?: string | undefined;
+  /** Ends the wait for `readyUrl`. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Starts a service of this repository as in production: a process configured by its environment
+ * alone.
+ *
+ * @throws Error with its output when it does not start.
+ */
+export function startService(
+  name: 'auth' | 'ratelimit' | 'xds',
+  options: ServiceOptions,
+): Promise<ServerProcess> {
+  const { nodePath = process.execPath, nodeFlags = [] } = options;
+  const program = resolve(services, name, 'src/main.ts');
+  return startHttpServer([nodePath, ...nodeFlags, program], options);
+}
+
+/** Starts any program that has a URL for its readiness. */
+export function startHttpServer(
+  [command = '', ...args]: readonly string[],
+  { settings, readyUrl, signal }: Pick<ServiceOptions, 'settings' | 'readyUrl' | 'signal'>,
+): Promise<ServerProcess> {
+  return startServerProcess({
+    command,
+    args,
+    env: settings,
+    ready: async () => {
+      if (signal?.aborted !== true) await fetchText(readyUrl);
+    },
+  });
+}
+
+/** The body of a page. @throws Error when the status is not 2xx. */
+export async function fetchText(url: string): Promise<string> {
+  const response = await fetch(url, { signal: AbortSignal.timeout(requestTimeoutMs) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  return text;
+}
+
+/** A service that can be started again on the same ports; all properties follow the process. */
+export interface ServiceProcess extends ServerProcess {
+  /** Starts it again after `stop` or `kill`. */
+  restart(): Promise<void>;
+}
+
+async function startRestartable(start: () => Promise<ServerProcess>): Promise<ServiceProcess> {
+  let server = await start();
+  return {
+    get pid() {
+      return server.pid;
+    },
+    logs: () => server.logs(),
+    isRunning: () => server.isRunning(),
+    stop: () => server.stop(),
+    kill: () => server.kill(),
+    async restart() {
+      server = await start();
+    },
+  };
+}
+
+type RunOptions = Pick<ServiceOptions, 'nodeFlags'> & {
+  /** Another executable with the settings of services/ratelimit. */
+  readonly program?: string | undefined;
+};
+
+/** services/ratelimit. */
+export interface RateLimitService extends ServiceProcess {
+  /** Of its gRPC server, `host:port`. */
+  readonly address: string;
+  readonly grpcPort: number;
+  readonly httpUrl: string;
+  readonly debugUrl: string;
+}
+
+/** Starts services/ratelimit on free ports, with counters in memory and without statistics. */
+export function startRateLimitService(
+  settings: ServiceSettings,
+  { program, nodeFlags }: RunOptions = {},
+): Promise<RateLimitService> {
+  return withFreePort(async (grpcPort) => {
+    const [httpPort, debugPort] = [await freePort(), await freePort()];
+    const httpUrl = `http://${loopback}:${httpPort}`;
+    const options = {
+      nodeFlags,
+      readyUrl: `${httpUrl}/healthcheck`,
+      settings: {
+        HOST: loopback,
+        PORT: String(httpPort),
+        GRPC_HOST: loopback,
+        GRPC_PORT: String(grpcPort),
+        DEBUG_HOST: loopback,
+        DEBUG_PORT: String(debugPort),
+        BACKEND_TYPE: 'memory',
+        DISABLE_STATS: 'true',
+        ...settings,
+      },
+    };
+    const start = () =>
+      program === undefined ? startService('ratelimit', options) : startHttpServer([program], options);
+    const debugUrl = `http://${loopback}:${debugPort}`;
+    const service = await startRestartable(start);
+    return Object.assign(service, { address: `${loopback}:${grpcPort}`, grpcPort, httpUrl, debugUrl });
+  });
+}
+
+/** services/auth. */
+export interface AuthServer extends ServiceProcess {
+  /** Of its API, without a slash at the end. */
+  readonly url: string;
+  /** Of its gRPC server for Envoy, `host:port`. */
+  readonly extAuthzAddress: string;
+  readonly extAuthzPort: number;
+}
+
+/** Secret of the tokens of `startAuthServer`. */
+export const authServerSecret = 'a secret for tests and benchmarks, long enough for HS256';
+
+/**
+ * Starts services/auth on free ports; it migrates its database. Users are confirmed at once, so
+ * that no mail is sent.
+ */
+export function startAuthServer(
+  databaseUrl: string,
+  settings: ServiceSettings = {},
+  { nodeFlags }: RunOptions = {},
+): Promise<AuthServer> {
+  return withFreePort(async (port) => {
+    const extAuthzPort = await freePort();
+    const url = `http://${loopback}:${port}`;
+    const options = {
+      nodeFlags,
+      readyUrl: `${url}/ready`,
+      settings: {
+        PORT: String(port),
+        SVC_API_HOST: loopback,
+        SVC_API_EXTERNAL_URL: url,
+        SVC_SITE_URL: 'https://example.com',
+        SVC_DB_DRIVER: 'postgres',
+        SVC_DB_DATABASE_URL: databaseUrl,
+        SVC_JWT_SECRET: authServerSecret,
+        SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+        SVC_SMTP_HOST: loopback,
+        SVC_SMTP_PORT: '2525',
+        SVC_MAILER_AUTOCONFIRM: 'true',
+        SVC_EXT_AUTHZ_GRPC_PORT: String(extAuthzPort),
+        // Envoy calls it over gRPC.
+        SVC_EXT_AUTHZ_HTTP_PORT: '0',
+        LOG_LEVEL: 'warn',
+        ...settings,
+      },
+    };
+    const service = await startRestartable(() => startService('auth', options));
+    return Object.assign(service, { url, extAuthzAddress: `${loopback}:${extAuthzPort}`, extAuthzPort });
+  });
+}
+
+/** services/xds. */
+export interface XdsServer extends ServiceProcess {
+  /** Of its ADS server, `host:port`. */
+  readonly address: string;
+  readonly adminUrl: string;
+}
+
+/** Starts services/xds on free ports, or with its ADS server on one that limiters already have. */
+export function startXdsServer(
+  settings: ServiceSettings,
+  { nodeFlags, grpcPort }: RunOptions & { readonly grpcPort?: number } = {},
+): Promise<XdsServer> {
+  const start = async (grpcPort: number) => {
+    const adminPort = await freePort();
+    const adminUrl = `http://${loopback}:${adminPort}`;
+    const options = {
+      nodeFlags,
+      readyUrl: `${adminUrl}/readyz`,
+      settings: {
+        XDS_GRPC_HOST: loopback,
+        XDS_GRPC_PORT: String(grpcPort),
+        XDS_ADMIN_HOST: loopback,
+        XDS_ADMIN_PORT: String(adminPort),
+        ...settings,
+      },
+    };
+    const service = await startRestartable(() => startService('xds', options));
+    return Object.assign(service, { address: `${loopback}:${grpcPort}`, adminUrl });
+  };
+  return grpcPort === undefined ? withFreePort(start) : start(grpcPort);
+}
