@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import { formatProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, open, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { fingerprintFiles } from './file-fingerprint.ts';
+import { fingerprintFiles } from './file-watch.ts';
 import { compareText } from './text.ts';
 
 /** Which files of a directory to read. */

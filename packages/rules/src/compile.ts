@@ -1,10 +1,22 @@
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import type { Match } from './match.ts';
 import { findLocations, formatLocation, type RuleProblem } from './problem.ts';
-import type { DescriptorSpec, LimitSpec, RuleDocument } from './rule-document.ts';
-import { descriptorsPerStep } from './rule-document.ts';
-import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
-import { isRuntimeLevel, parseUnit, staticMetricText, type Unit, unitSeconds } from './rule-set.ts';
+import {
+  type DescriptorSpec,
+  descriptorsPerStep,
+  type LimitSpec,
+  type RuleDocument,
+} from './rule-document.ts';
+import {
+  isRuntimeLevel,
+  parseUnit,
+  type Rule,
+  type RuleNode,
+  type RuleSet,
+  staticMetricText,
+  type Unit,
+  unitSeconds,
+} from './rule-set.ts';
 import { findWarnings } from './warnings.ts';
 import { WildcardIndex } from './wildcard-index.ts';
 

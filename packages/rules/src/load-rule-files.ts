@@ -1,4 +1,4 @@
-import { runSteps, type Steps } from '@tollgate/kit/steps';
+import { runSteps, type Steps } from '@tollgate/kit/time';
 import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import { checkRuleFile, type ReportNode } from './check-rule-file.ts';

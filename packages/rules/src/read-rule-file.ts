@@ -1,12 +1,17 @@
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import { maxDepth } from '@tollgate/yaml/first-document';
 import { yamlKind } from '@tollgate/yaml/node-table';
 import { isNullText, parseBoolean, parseInteger, scalarType } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import { type ReportNode, refusedTypes } from './check-rule-file.ts';
 import type { Location } from './problem.ts';
-import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import { descriptorsPerStep } from './rule-document.ts';
+import {
+  type DescriptorSpec,
+  descriptorsPerStep,
+  type JsonObject,
+  type LimitSpec,
+  type RuleDocument,
+} from './rule-document.ts';
 import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
 
 /**

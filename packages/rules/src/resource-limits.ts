@@ -1,4 +1,4 @@
-import { metadataField, rateLimitField, shareThresholdField } from './resource-descriptors.ts';
+import { metadataField, rateLimitField, shareThresholdField } from './read-resource.ts';
 import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
 import type { ResourceLocations } from './resource-value.ts';
 import {

@@ -1,6 +1,6 @@
 import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import {
   type RateLimitConfig,
   RateLimitConfigSchema,

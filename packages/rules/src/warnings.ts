@@ -1,7 +1,6 @@
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import { findLocations, type RuleProblem } from './problem.ts';
-import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
-import { descriptorsPerStep } from './rule-document.ts';
+import { type DescriptorSpec, descriptorsPerStep, type RuleDocument } from './rule-document.ts';
 import type { Rule, RuleNode, RuleSet } from './rule-set.ts';
 
 /** A rule and a name in its `replaces` that no limit has. */

@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';

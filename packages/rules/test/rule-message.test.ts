@@ -1,5 +1,5 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import {
   RateLimitConfigSchema,
   RateLimitDescriptorSchema,

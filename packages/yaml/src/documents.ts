@@ -42,12 +42,11 @@ const schema = CORE_SCHEMA.withTags(mergeTag);
 
 /** Parses all documents as plain values: the core schema of YAML 1.2, with merge keys. */
 export function parse({ text, linesBefore }: YamlPart): ParsedYaml {
-  const lines = new LineIndex(text, linesBefore);
   try {
     const values: readonly unknown[] = loadAll(text, { schema });
     let trees: readonly YamlTree[] | undefined;
     const findTree = (index: number) => {
-      trees ??= parseTreesOrNone(text, lines);
+      trees ??= parseTreesOrNone(text, new LineIndex(text, linesBefore));
       return trees[index];
     };
     return {
@@ -60,7 +59,7 @@ export function parse({ text, linesBefore }: YamlPart): ParsedYaml {
         ok: false,
         error: { reason: error instanceof Error ? error.message : String(error), position: undefined },
       };
-    return { ok: false, error: toYamlError(error, lines) };
+    return { ok: false, error: toYamlError(error, new LineIndex(text, linesBefore)) };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import { parseEvents } from 'js-yaml';
 import { NodeTable } from './node-table.ts';
 import { parsePieces } from './pieces.ts';

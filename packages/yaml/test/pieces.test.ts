@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import { parseEvents } from 'js-yaml';
 import t from 'tap';
 import { NodeTable } from '../src/node-table.ts';

@@ -1,6 +1,6 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
-import { runInSlices, type Steps } from '@tollgate/kit/steps';
+import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';

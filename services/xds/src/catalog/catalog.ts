@@ -1,4 +1,4 @@
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import type { ConfigObject, SourceEvent } from '../sources/source.ts';
 import { DomainOwners, mergeDomain } from './domains.ts';
 import { isSameResult, toValidationResult, type ValidationResult } from './result.ts';

@@ -1,5 +1,4 @@
-import { runInSlices } from '@tollgate/kit/steps';
-import { maxTimerMs } from '@tollgate/kit/time';
+import { maxTimerMs, runInSlices } from '@tollgate/kit/time';
 import type { LimiterRegistry } from '../ads/limiters.ts';
 import { type Context, type Schedule, scheduleByTimer } from '../context.ts';
 import { countObjects } from '../metrics.ts';

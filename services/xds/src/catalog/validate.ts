@@ -1,5 +1,5 @@
-import type { Steps } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
+import type { Steps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
-import { runInSlices } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import { readTextFiles, type TextFile } from '@tollgate/kit/text-files';
+import { runInSlices } from '@tollgate/kit/time';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import { Catalog } from '../catalog/catalog.ts';

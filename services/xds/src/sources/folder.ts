@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
-import { runInSlices, type Steps } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
+import { runInSlices, type Steps } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from './source.ts';

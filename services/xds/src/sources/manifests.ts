@@ -1,5 +1,5 @@
-import type { Steps } from '@tollgate/kit/steps';
 import type { TextFile } from '@tollgate/kit/text-files';
+import type { Steps } from '@tollgate/kit/time';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument, type YamlPart } from '@tollgate/yaml/documents';
@@ -50,7 +50,7 @@ export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
       number += 1;
       const problem = findDocumentProblem(content);
       if (problem !== undefined) return fail(`${source}#${number}`, problem);
-      const ambiguous = mayBeOurs(part) ? findAmbiguousScalars(document) : [];
+      const ambiguous = mayBeAmbiguous(part) ? findAmbiguousScalars(document) : [];
       manifests.push(...expandList(content, { source, number, ambiguous }));
     }
     yield;
@@ -58,9 +58,16 @@ export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
   return { ok: true, manifests };
 }
 
-/** A cheap check: a folder may contain thousands of manifests of other kinds. */
-const mayBeOurs = ({ text }: YamlPart): boolean =>
-  text.includes(resourceKind) || text.includes(resourceGroup);
+/**
+ * A cheap check, because finding scalars parses the text again. Manifests of other kinds are not
+ * checked. An ambiguous scalar is a single word of the text, without the punctuation around it.
+ */
+function mayBeAmbiguous({ text }: YamlPart): boolean {
+  if (!text.includes(resourceKind) && !text.includes(resourceGroup)) return false;
+  for (const [word] of text.matchAll(/[^\s,[\]{}"'#]+/g))
+    if (mayDiffer.test(word.replace(/^:|:$/g, ''))) return true;
+  return false;
+}
 
 function fail(source: string, message: string): ParsedFile & { ok: false } {
   return { ok: false, problem: { source, message } };
@@ -153,12 +160,12 @@ export function findAmbiguousScalars(document: YamlDocument): readonly Ambiguous
   return found;
 }
 
-/** Nearly all scalars: words without another meaning, and numbers without a leading zero. */
-const unambiguous = /^(?:[1-9][0-9]{0,14}|0|true|false|null)$|^(?![yYnNoOtTfF][a-zA-Z]{0,4}$)[a-zA-Z/*_]/;
+/** Words that may be a number or a boolean in one version only; few words of a manifest are. */
+const mayDiffer = /^(?:y|yes|n|no|on|off)$|^(?!(?:-?[1-9][0-9]{0,14}|0|-{1,3})$)[-+.0-9]/i;
 
 function describeAmbiguity(text: string): string | undefined {
   // Both read scalars with white space as text.
-  if (unambiguous.test(text) || /\s/.test(text) || text === '<<') return undefined;
+  if (!mayDiffer.test(text) || /\s/.test(text)) return undefined;
   const here = parseYaml12(text);
   const there = parseScalar(text);
   if (Object.is(here, there) || here === there) return undefined;

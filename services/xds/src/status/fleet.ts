@@ -1,4 +1,4 @@
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import { parseRejection } from '../ads/exchange.ts';
 import { type Limiter, type LimiterRegistry, limiterName } from '../ads/limiters.ts';
 import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';

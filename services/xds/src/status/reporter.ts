@@ -1,4 +1,4 @@
-import { runInSlices, type Steps } from '@tollgate/kit/steps';
+import { runInSlices, type Steps } from '@tollgate/kit/time';
 import type { ValidationResult } from '../catalog/result.ts';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, Schedule } from '../context.ts';
@@ -9,8 +9,7 @@ import {
   toDomainStatus,
   toObjectStatus,
 } from './conditions.ts';
-import type { LimiterFleet } from './fleet.ts';
-import { indexSubscribers, type LimiterGroup, type Subscribers } from './fleet.ts';
+import { indexSubscribers, type LimiterFleet, type LimiterGroup, type Subscribers } from './fleet.ts';
 
 /** Receives statuses, from all replicas. */
 export interface StatusWriter {

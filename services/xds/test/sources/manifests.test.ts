@@ -1,5 +1,5 @@
-import { runInSlices } from '@tollgate/kit/steps';
 import { compareText } from '@tollgate/kit/text';
+import { runInSlices } from '@tollgate/kit/time';
 import t from 'tap';
 import { parseManifests } from '../../src/sources/manifests.ts';
 

@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
 import type { Limiter } from '../../src/ads/limiters.ts';
 import type { ValidationResult } from '../../src/catalog/result.ts';

@@ -1,4 +1,4 @@
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
 import { type DomainStatus, toDomainStatus } from '../../src/status/conditions.ts';
 import { groupLimiters, indexSubscribers, ReportedLimiters } from '../../src/status/fleet.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import { type CompileOptions, compileRules, maxProblems } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { RuleDocument } from '@tollgate/rules/rule-document';

@@ -1,7 +1,7 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
-import type { Steps } from '@tollgate/kit/steps';
+import type { Steps } from '@tollgate/kit/time';
 import {
   AggregatedDiscoveryService,
   DiscoveryRequestSchema,

@@ -1,5 +1,5 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices, type Steps } from '@tollgate/kit/steps';
+import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { statsNames } from '../../stats/names.ts';
 import type { Counter, Gauge, StatsRegistry } from '../../stats/registry.ts';

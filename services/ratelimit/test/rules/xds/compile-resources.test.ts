@@ -1,5 +1,5 @@
 import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { runSteps } from '@tollgate/kit/steps';
+import { runSteps } from '@tollgate/kit/time';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import t from 'tap';
 import {
