@@ -77,3 +77,18 @@ t.test('unpaired surrogates are refused', async (t) => {
   for (const text of ['a: "x\\ud800"\n', '"\\udfff": 1\n'])
     t.match(await parse(text), { ok: false, problem: { source: 'a.yaml#1', message: /surrogate/ } });
 });
+
+t.test('scalars that kubectl reads differently are found whatever is around them', async (t) => {
+  for (const text of [
+    '{ "a":0100 }',
+    'a: [x,0100]',
+    '0100: x',
+    '? on',
+    '- -010',
+    'a: &x yes',
+    'a: 0b11 # b',
+  ]) {
+    const parsed = await parse(`# RateLimitConfig\n${text}\n`);
+    t.equal(parsed.ok ? parsed.manifests[0]?.ambiguous.length : 0, 1, text);
+  }
+});
