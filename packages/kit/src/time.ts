@@ -6,6 +6,16 @@ export const maxTimerMs = 2 ** 31 - 1;
 /** Milliseconds of a monotonic clock. */
 export const monotonicNow = (): number => performance.now();
 
+/** Starts a timer; the function it returns cancels it. Tests pass timers of their own. */
+export type Schedule = (delayMs: number, run: () => void) => () => void;
+
+/** Timers of the process, which do not keep it alive. */
+export const scheduleByTimer: Schedule = (delayMs, run) => {
+  const timer = setTimeout(run, delayMs);
+  timer.unref();
+  return () => clearTimeout(timer);
+};
+
 /**
  * Calls `late` after that time, unless the returned function is called before. Drains the sockets
  * first: after a pause of the process, for lack of CPU or garbage collection, timers fire before

@@ -1,3 +1,4 @@
+import type { KubeConfig } from '@kubernetes/client-node';
 import {
   followTls,
   plaintextCredentials,
@@ -8,31 +9,41 @@ import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { Health } from '@tollgate/kit/health';
 import { nameListenSettings } from '@tollgate/kit/http-server';
-import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
+import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { startTracing } from '@tollgate/kit/telemetry';
+import { maskUrl } from '@tollgate/kit/text';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
-import { createAdminServer } from './admin/server.ts';
+import { buildAdminServer } from './admin/server.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
 import { Pipeline } from './catalog/pipeline.ts';
 import { SnapshotStore } from './catalog/snapshot.ts';
-import type { SecretCertificates } from './certificates/certificates.ts';
+import { SecretCertificates } from './certificates/certificates.ts';
 import {
   getGrpcHost,
   getSourceName,
   type Settings,
   settingsSpec,
   toAdsListenOptions,
+  toCertificateOptions,
   toTlsFiles,
   toTracingOptions,
 } from './config/settings.ts';
-import type { Context } from './context.ts';
-import { environments } from './environments.ts';
-import { countReloads, createXdsMetrics, registerRejectingLimiters } from './metrics.ts';
-import { PipelineTrace } from './tracing.ts';
+import { type Context, PipelineTrace } from './context.ts';
+import { ApiClient } from './kube/client.ts';
+import { currentNamespace, loadKubeConfig } from './kube/config.ts';
+import { LeaseElector, replicaIdentity } from './kube/lease.ts';
+import { countReloads, registerMetrics, registerRejectingLimiters } from './metrics.ts';
+import { FolderSource } from './sources/folder.ts';
+import { KubernetesSource } from './sources/kubernetes.ts';
+import type { ResourceSource } from './sources/source.ts';
+import { KubernetesEvents } from './status/events.ts';
+import { ReplicaReports } from './status/replica-reports.ts';
+import type { StatusWriter } from './status/reporter.ts';
+import { KubernetesStatusWriter } from './status/writer.ts';
 
 /** The service, before it is started. */
 export interface App {
@@ -53,11 +64,14 @@ export async function buildApp(
   addProcessMetrics(registry);
   const source = getSourceName(settings);
   const electsLeader = source === 'kubernetes' && settings.statusEnabled;
-  const metrics = createXdsMetrics(registry, { source, electsLeader });
+  const metrics = registerMetrics(registry, { source, electsLeader });
   const health = new Health();
   const served = health.component('snapshot', { healthy: false });
-  const snapshots = new SnapshotStore();
-  snapshots.onChange(() => served.set(true));
+  const snapshots = new SnapshotStore(nowMs);
+  const stopWaiting = snapshots.onChange(() => {
+    served.set(true);
+    stopWaiting();
+  });
   const limiters = new LimiterRegistry();
   registerRejectingLimiters(limiters, registry);
   const tracing = await startTracing({ ...toTracingOptions(settings), logger });
@@ -74,12 +88,12 @@ export async function buildApp(
     // The files of a folder have one owner, who may move a domain to another namespace at once.
     domainGraceMs: source === 'kubernetes' ? settings.domainGraceMs : 0,
   });
-  const admin = createAdminServer(
+  const admin = buildAdminServer(
     { registry, pipeline, snapshots, limiters, health, logger, nowMs, sourceName: source },
     { host: settings.adminHost, port: settings.adminPort },
   );
   const { certificates } = environment;
-  const ads = await createAds(context, settings, { snapshots, limiters, health, certificates });
+  const ads = await composeAds(context, settings, { snapshots, limiters, health, certificates });
 
   const ports = { grpc: settings.grpcPort, admin: settings.adminPort };
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
@@ -98,7 +112,7 @@ export async function buildApp(
     },
     ...environment.components,
     { name: 'source', start: () => pipeline.start(), stop: () => pipeline.close() },
-    ...(certificates === undefined ? [] : [createCertificatesComponent(certificates, health)]),
+    ...(certificates === undefined ? [] : [certificatesComponent(certificates, health)]),
     {
       name: 'ADS server',
       start: async () => {
@@ -121,7 +135,7 @@ export async function buildApp(
 }
 
 /** Unhealthy until there is a certificate: before, the ADS server does not listen. */
-function createCertificatesComponent(certificates: SecretCertificates, health: Health) {
+function certificatesComponent(certificates: SecretCertificates, health: Health) {
   const issued = health.component('certificates', { healthy: false });
   const stopListening = certificates.onChange(() => {
     issued.set(true);
@@ -140,7 +154,7 @@ interface AdsParts {
   readonly certificates: SecretCertificates | undefined;
 }
 
-async function createAds(
+async function composeAds(
   context: Context,
   settings: Settings,
   { certificates, ...parts }: AdsParts,
@@ -149,7 +163,7 @@ async function createAds(
   const onAttempt = countReloads(context.metrics, 'tokens');
   const watched =
     tokenFile === '' ? undefined : await watchBearerTokens(tokenFile, { logger: context.logger, onAttempt });
-  const tls = await createCredentials(context, settings, certificates);
+  const tls = await loadCredentials(context, settings, certificates);
   const server = new AdsServer(context, {
     ...toAdsListenOptions(settings),
     ...parts,
@@ -167,7 +181,7 @@ async function createAds(
 }
 
 /** Credentials of the ADS server: from Secrets, from files, or plaintext. */
-async function createCredentials(
+async function loadCredentials(
   { logger, metrics, nowMs }: Context,
   settings: Settings,
   certificates: SecretCertificates | undefined,
@@ -188,4 +202,101 @@ async function createCredentials(
     logger.warn({ host }, 'serving ADS without TLS (XDS_GRPC_PLAINTEXT), use only in trusted networks');
   else logger.warn({ host }, 'serving ADS without TLS, only on loopback');
   return plaintextCredentials();
+}
+
+/** Where objects come from, and where their statuses are written. */
+interface Environment {
+  readonly source: ResourceSource;
+  /** Empty when objects have no status. */
+  readonly writers: readonly StatusWriter[];
+  /** Undefined when replicas do not report to each other. */
+  readonly reports?: ReplicaReports;
+  /** Started before the source. */
+  readonly components: readonly LifecycleComponent[];
+  /** Started after the ADS server. */
+  readonly statusComponents: readonly LifecycleComponent[];
+  /** Undefined when certificates are files, or TLS is off. */
+  readonly certificates?: SecretCertificates | undefined;
+}
+
+/** By the values of XDS_SOURCE. */
+const environments = { folder: readFolder, kubernetes: readCluster };
+
+function readFolder(context: Context, { folder, namespaces }: Settings): Environment {
+  const source = new FolderSource(context, { folder, namespaces });
+  return { source, writers: [], components: [], statusComponents: [] };
+}
+
+async function readCluster(context: Context, settings: Settings): Promise<Environment> {
+  const { logger, metrics } = context;
+  const { folder, namespaces, resyncIntervalMs: resyncMs } = settings;
+  if (folder !== '')
+    logger.warn({ folder }, 'XDS_FOLDER ignored: set XDS_SOURCE=folder to read objects from the folder');
+  const config = await loadKubeConfig(settings);
+  const api = new ApiClient(config);
+  logger.info(
+    { server: maskUrl(api.server), context: config.getCurrentContext(), namespaces },
+    'reading objects from a cluster',
+  );
+  const source = new KubernetesSource({ api, logger, metrics, namespaces, resyncMs });
+  const podNamespace = settings.podNamespace || currentNamespace(config);
+  const certificates = settings.grpcOwnCa
+    ? new SecretCertificates(context, {
+        ...toCertificateOptions(settings, podNamespace),
+        api,
+        onAttempt: countReloads(metrics, 'tls'),
+      })
+    : undefined;
+  const components = [{ name: 'API client', stop: () => api.close() }];
+  return settings.statusEnabled
+    ? { source, certificates, components, ...composeStatus(context, settings, { api, config, source }) }
+    : { source, certificates, components, writers: [], statusComponents: [] };
+}
+
+function composeStatus(
+  context: Context,
+  settings: Settings,
+  { api, config, source }: { api: ApiClient; config: KubeConfig; source: KubernetesSource },
+): Pick<Environment, 'writers' | 'reports' | 'statusComponents'> {
+  const { logger, metrics } = context;
+  const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
+  const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
+  const identity = replicaIdentity(settings.podName);
+  const elector = new LeaseElector({
+    api,
+    logger,
+    metrics,
+    namespace,
+    name,
+    identity,
+    leaseDurationMs,
+    renewDeadlineMs: settings.leaseRenewDeadlineMs,
+    retryPeriodMs: settings.leaseRetryPeriodMs,
+  });
+  const leadership = elector;
+  const writer = new KubernetesStatusWriter(context, { api, objects: source, leadership, debounceMs });
+  const events = new KubernetesEvents(context, { api, leadership, instance: identity });
+  const reports = new ReplicaReports({
+    api,
+    logger,
+    leadership,
+    namespace,
+    name: `${name}-limiters`,
+    identity,
+  });
+  const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
+    name,
+    start: () => part.start(),
+    stop: () => part.close(),
+  });
+  return {
+    writers: [writer, events],
+    reports,
+    statusComponents: [
+      toComponent('limiter reports', reports),
+      toComponent('leader election', elector),
+      toComponent('status writer', writer),
+      toComponent('event writer', events),
+    ],
+  };
 }

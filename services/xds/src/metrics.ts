@@ -1,9 +1,9 @@
 import { TlsMetrics } from '@tollgate/kit/tls';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { type AcceptedReason, acceptedReasons, type ValidationResult } from './catalog/result.ts';
+import { acceptedReasons } from './catalog/validation.ts';
 
 /** All metrics of the service. Label values come from fixed sets: no domains, no node ids. */
-export type XdsMetrics = ReturnType<typeof createXdsMetrics>;
+export type XdsMetrics = ReturnType<typeof registerMetrics>;
 
 /** Series of parts that do not run are omitted, so that their alerts stay silent. */
 export interface XdsMetricsOptions {
@@ -14,15 +14,15 @@ export interface XdsMetricsOptions {
 }
 
 /** Registers the metrics. Every series that an alert reads exists from then on. */
-export function createXdsMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
+export function registerMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
   const { source = 'kubernetes', electsLeader = true } = options;
   const metrics = {
     tls: new TlsMetrics(registry),
-    ...createAdsMetrics([registry]),
-    ...createReloadMetrics([registry]),
-    ...createCatalogMetrics([registry]),
-    ...createSourceMetrics([registry], source),
-    ...createStatusMetrics([registry], electsLeader),
+    ...adsMetrics([registry]),
+    ...reloadMetrics([registry]),
+    ...catalogMetrics([registry]),
+    ...sourceMetrics([registry], source),
+    ...statusMetrics([registry], electsLeader),
   };
   for (const protocol of ['sotw', 'delta']) metrics.nacks.inc({ protocol }, 0);
   for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
@@ -34,7 +34,7 @@ export function createXdsMetrics(registry: Registry, options: XdsMetricsOptions 
   return metrics;
 }
 
-function createAdsMetrics(registers: Registry[]) {
+function adsMetrics(registers: Registry[]) {
   const labelNames = ['protocol'];
   return {
     streams: new Gauge({
@@ -76,7 +76,7 @@ function createAdsMetrics(registers: Registry[]) {
   };
 }
 
-function createReloadMetrics(registers: Registry[]) {
+function reloadMetrics(registers: Registry[]) {
   return {
     filesCurrent: new Gauge({
       name: 'tollgate_xds_files_current',
@@ -99,7 +99,7 @@ function createReloadMetrics(registers: Registry[]) {
   };
 }
 
-function createCatalogMetrics(registers: Registry[]) {
+function catalogMetrics(registers: Registry[]) {
   return {
     objects: new Gauge({
       name: 'tollgate_xds_objects',
@@ -117,7 +117,7 @@ function createCatalogMetrics(registers: Registry[]) {
   };
 }
 
-function createSourceMetrics(registers: Registry[], source: 'kubernetes' | 'folder') {
+function sourceMetrics(registers: Registry[], source: 'kubernetes' | 'folder') {
   return {
     synced: new Gauge({
       name: 'tollgate_xds_source_synced',
@@ -149,7 +149,7 @@ function createSourceMetrics(registers: Registry[], source: 'kubernetes' | 'fold
   };
 }
 
-function createStatusMetrics(registers: Registry[], electsLeader: boolean) {
+function statusMetrics(registers: Registry[], electsLeader: boolean) {
   return {
     statusWrites: new Counter({
       name: 'tollgate_xds_status_writes_total',
@@ -178,16 +178,6 @@ export function registerRejectingLimiters(
       this.set([...limiters.all()].filter(({ rejection }) => rejection !== undefined).length);
     },
   });
-}
-
-/** Counts objects by the reason of their condition Accepted; all reasons have a series. */
-export function countObjects(
-  { objects }: Pick<XdsMetrics, 'objects'>,
-  results: Iterable<ValidationResult>,
-): void {
-  const counts = new Map<AcceptedReason, number>();
-  for (const { accepted } of results) counts.set(accepted.reason, (counts.get(accepted.reason) ?? 0) + 1);
-  for (const reason of acceptedReasons) objects.set({ reason }, counts.get(reason) ?? 0);
 }
 
 /** Returns the callback for each attempt to read watched files. */

@@ -1,5 +1,5 @@
+import { type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { Snapshot } from '../catalog/snapshot.ts';
-import { Listeners, type Schedule, scheduleByTimer } from '../context.ts';
 import type { KnownResources, RejectedResources } from './exchange.ts';
 import { maxRejectionLength } from './limits.ts';
 import type { ResponseCache } from './responses.ts';
@@ -71,7 +71,7 @@ const firstAnswerMs = 5_000;
 /** The connected limiters and what each of them enforces. */
 export class LimiterRegistry {
   readonly #limiters = new Map<string, Limiter>();
-  readonly #changes = new Listeners();
+  readonly #listeners = new Set<() => void>();
   /** Limiters that have not answered yet, with the function that cancels their timer. */
   readonly #unanswered = new Map<string, () => void>();
   readonly #schedule: Schedule;
@@ -85,12 +85,12 @@ export class LimiterRegistry {
     if (accepted !== undefined || rejection !== undefined) this.#stopWaiting(id);
     else if (!this.#limiters.has(id)) this.#awaitAnswer(id);
     this.#limiters.set(id, limiter);
-    this.#changes.notify();
+    this.#notify();
   }
 
   remove(id: string): void {
     this.#stopWaiting(id);
-    if (this.#limiters.delete(id)) this.#changes.notify();
+    if (this.#limiters.delete(id)) this.#notify();
   }
 
   all(): Iterable<Limiter> {
@@ -107,13 +107,18 @@ export class LimiterRegistry {
   }
 
   onChange(listener: () => void): () => void {
-    return this.#changes.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  #notify(): void {
+    for (const listener of this.#listeners) listener();
   }
 
   #awaitAnswer(id: string): void {
     const cancel = this.#schedule(firstAnswerMs, () => {
       this.#unanswered.delete(id);
-      this.#changes.notify();
+      this.#notify();
     });
     this.#unanswered.set(id, cancel);
   }

@@ -1,4 +1,4 @@
-import type { Schedule } from '../context.ts';
+import type { Schedule } from '@tollgate/kit/time';
 
 /** A stream, as the gate sees it. */
 export interface Sender {

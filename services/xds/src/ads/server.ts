@@ -4,12 +4,12 @@ import { bidiStreamingMethod } from '@tollgate/kit/grpc/library';
 import { GrpcListener } from '@tollgate/kit/grpc/listener';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import type { Health } from '@tollgate/kit/health';
-import { monotonicNow } from '@tollgate/kit/time';
-import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
-import { type Context, scheduleByTimer } from '../context.ts';
+import { monotonicNow, scheduleByTimer } from '@tollgate/kit/time';
+import type { SnapshotStore } from '../catalog/snapshot.ts';
+import type { Context } from '../context.ts';
 import type { BearerTokens } from './bearer-tokens.ts';
 import { deltaProtocol } from './delta.ts';
-import type { AdsProtocol, AdsRequest } from './exchange.ts';
+import { type AdsProtocol, type AdsRequest, sotwProtocol } from './exchange.ts';
 import type { LimiterRegistry } from './limiters.ts';
 import {
   maxBytesInFlight,
@@ -25,7 +25,6 @@ import {
 } from './limits.ts';
 import { ResponseCache } from './responses.ts';
 import { SendGate } from './send-gate.ts';
-import { sotwProtocol } from './sotw.ts';
 import { type AdsCall, AdsStream, getHost } from './stream.ts';
 
 /** Where and how the server listens. */
@@ -75,10 +74,8 @@ export class AdsServer {
   readonly #cache = new ResponseCache();
   readonly #gate: SendGate;
   readonly #refusals: RefusalLog;
-  readonly #streams = new Set<{ push(): void; end(end: StreamEnd): void }>();
+  readonly #streams = new Set<{ end(end: StreamEnd): void }>();
   readonly #streamsByPeer = new Map<string, number>();
-  readonly #inForceSinceMs = new WeakMap<Snapshot, number>();
-  readonly #unsubscribe: () => void;
   #opened = 0;
   #stopping: boolean = false;
 
@@ -113,10 +110,6 @@ export class AdsServer {
         DeltaAggregatedResources: (call: AdsCall) => this.#serve(call, deltaProtocol),
       },
     );
-    this.#unsubscribe = options.snapshots.onChange((snapshot) => {
-      this.#inForceSinceMs.set(snapshot, context.nowMs());
-      for (const stream of this.#streams) stream.push();
-    });
   }
 
   /** Resolves with the port. Rejects when the address is in use. */
@@ -132,7 +125,6 @@ export class AdsServer {
   /** Sends GOAWAY and ends all streams. Aborting `signal` cuts connections. */
   stop(signal: AbortSignal): Promise<void> {
     this.#stopping = true;
-    this.#unsubscribe();
     return this.#listener.shutDown(signal, () => {
       this.#healthService.endWatches();
       for (const stream of [...this.#streams]) stream.end(streamEnds.stopping);
@@ -161,7 +153,6 @@ export class AdsServer {
       cache: this.#cache,
       gate: this.#gate,
       sendTimeoutMs: this.#options.sendTimeoutMs ?? sendTimeoutMs,
-      inForceSinceMs: (snapshot) => this.#inForceSinceMs.get(snapshot),
       onRefused: (address, node, reason) => this.#refused(address, node, reason),
       onClose: () => {
         this.#countStream(peer, -1);

@@ -2,8 +2,7 @@ import type { ServerDuplexStream } from '@grpc/grpc-js';
 import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
-import type { Context } from '../context.ts';
-import type { PushSpan } from '../tracing.ts';
+import type { Context, PushSpan } from '../context.ts';
 import type { AdsProtocol, AdsRequest, Answer } from './exchange.ts';
 import { escapeClientText, LimiterEntry, type LimiterRegistry } from './limiters.ts';
 import {
@@ -16,8 +15,7 @@ import {
   type StreamEnd,
   streamEnds,
 } from './limits.ts';
-import type { ResponseCache } from './responses.ts';
-import { ResponseWriter } from './responses.ts';
+import { type ResponseCache, ResponseWriter } from './responses.ts';
 import type { SendGate } from './send-gate.ts';
 
 /** A call of either ADS method, with encoded messages. */
@@ -31,8 +29,6 @@ export interface AdsStreamOptions {
   readonly cache: ResponseCache;
   readonly gate: SendGate;
   readonly sendTimeoutMs: number;
-  /** When a snapshot came into force, by `nowMs`; undefined for one older than the server. */
-  readonly inForceSinceMs: (snapshot: Snapshot) => number | undefined;
   readonly onRefused: (peer: string, node: string, end: StreamEnd) => void;
   /** Called once, when the stream has ended. */
   readonly onClose: () => void;
@@ -58,6 +54,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   readonly #budget: RequestBudget;
   readonly #typeUrls = new Set<string>();
   readonly #writer: ResponseWriter;
+  readonly #unsubscribe: () => void;
   #logger: Logger;
   #nodeId = '';
   #exchange: Exchange;
@@ -95,15 +92,16 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
       peer: getHost(this.#peer),
       hasAcknowledged: () => this.#hasAcknowledged,
       sendTimeoutMs: options.sendTimeoutMs,
-      onReady: () => (this.#halfClosed ? this.#finish() : this.push()),
+      onReady: () => (this.#halfClosed ? this.#finish() : this.#push()),
       onTimeout: () => this.end(streamEnds.slow),
     });
     context.metrics.streams.inc({ protocol: protocol.label });
+    this.#unsubscribe = options.snapshots.onChange(() => this.#push());
     this.#listen();
   }
 
-  /** Sends what is due. The server calls it after each new snapshot. */
-  push(): void {
+  /** Sends what is due. */
+  #push(): void {
     if (this.#closed || this.#halfClosed || this.#writer.busy) return;
     const { cache, snapshots } = this.#options;
     const snapshot = snapshots.current();
@@ -183,7 +181,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
     if (this.#protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
     this.#register(this.#protocol.subscribedNames(exchange));
     if (answer.type !== 'none') this.#handleAnswer(answer);
-    this.push();
+    this.#push();
     return undefined;
   }
 
@@ -232,7 +230,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
 
   /** When the snapshot came into force; undefined for limiters that subscribed later. */
   #changedMs(snapshot: Snapshot): number | undefined {
-    const sinceMs = this.#options.inForceSinceMs(snapshot);
+    const sinceMs = this.#options.snapshots.sinceMs(snapshot);
     return sinceMs !== undefined && sinceMs >= this.#subscribedMs ? sinceMs : undefined;
   }
 
@@ -266,6 +264,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   #close(reason: string): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#unsubscribe();
     this.#writer.leave();
     this.#pushSpan?.end('disconnected');
     this.#context.metrics.streams.dec({ protocol: this.#protocol.label });

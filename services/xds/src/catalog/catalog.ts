@@ -1,9 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import type { ConfigObject, SourceEvent } from '../sources/source.ts';
-import { DomainOwners, mergeDomain } from './domains.ts';
-import { isSameResult, toValidationResult, type ValidationResult } from './result.ts';
 import { type Snapshot, SnapshotBuilder } from './snapshot.ts';
-import { type CatalogObject, compareAge, validateObject } from './validate.ts';
+import {
+  type CatalogObject,
+  compareAge,
+  mergeDomain,
+  toValidationResult,
+  type ValidationResult,
+  validateObject,
+} from './validation.ts';
 
 /** The effect of a batch of events. */
 export interface CatalogChange {
@@ -157,10 +163,7 @@ export class Catalog {
 
   #publish(results: readonly ValidationResult[]): Pick<CatalogChange, 'results' | 'deleted'> {
     const deleted = [...this.#dirtyIds].filter((id) => !this.#objects.has(id) && this.#results.delete(id));
-    const changed = results.filter((result) => {
-      const before = this.#results.get(result.id);
-      return before === undefined || !isSameResult(before, result);
-    });
+    const changed = results.filter((result) => !isDeepStrictEqual(this.#results.get(result.id), result));
     for (const result of changed) this.#results.set(result.id, result);
     this.#dirtyIds = new Set();
     this.#dirtyDomains = new Set();
@@ -189,4 +192,116 @@ function readDomainOwner(manifest: unknown): string | undefined {
 
 function getField(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+}
+
+/** The owner of a domain. Nothing is served for a reserved domain. */
+export type DomainOwner =
+  | { readonly type: 'owned'; readonly namespace: string }
+  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
+
+interface Ownership {
+  readonly namespace: string;
+  readonly sinceMs: number;
+  /** When the last object of the namespace was deleted; undefined while there is one. */
+  readonly releasedMs: number | undefined;
+}
+
+/**
+ * For this time after a namespace got a domain, an older object of another namespace still takes
+ * it: objects created in the same second may arrive in either order, and all replicas must agree on
+ * the oldest.
+ */
+const settleMs = 10_000;
+
+/** Reserved domains, of about 100 bytes each: a client may create and delete many. */
+const maxReserved = 100_000;
+
+/**
+ * Remembers which namespace owns a domain, so that it does not change hands while its owner
+ * replaces objects: the owner keeps it for a grace period after its last object was deleted, and
+ * may reclaim it with a younger object.
+ */
+class DomainOwners {
+  readonly #graceMs: number;
+  readonly #ownerships = new Map<string, Ownership>();
+  /** End of each reservation, in the order of release, which is the order of these times. */
+  readonly #reserved = new Map<string, number>();
+
+  /** With a grace period of 0 the oldest object owns the domain, and nothing is remembered. */
+  constructor(graceMs: number) {
+    this.#graceMs = graceMs;
+  }
+
+  /** Restores the owner from before a restart. */
+  restore(domain: string, namespace: string, nowMs: number): void {
+    if (this.#graceMs === 0 || this.#ownerships.has(domain)) return;
+    this.#ownerships.set(domain, { namespace, sinceMs: Number.NEGATIVE_INFINITY, releasedMs: nowMs });
+  }
+
+  /** `namespaces` are those of the objects of the domain, the oldest object first. */
+  update(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
+    const [oldest] = namespaces;
+    if (this.#graceMs === 0) return oldest === undefined ? undefined : { type: 'owned', namespace: oldest };
+    const before = this.#ownerships.get(domain);
+    const owner = this.#nextOwner(before, namespaces, nowMs);
+    if (owner === undefined) {
+      this.#reserved.delete(domain);
+      this.#ownerships.delete(domain);
+      return undefined;
+    }
+    this.#ownerships.set(domain, owner);
+    const { namespace, releasedMs } = owner;
+    if (releasedMs === undefined) {
+      this.#reserved.delete(domain);
+      return { type: 'owned', namespace };
+    }
+    const untilMs = releasedMs + this.#graceMs;
+    this.#reserve(domain, untilMs);
+    return { type: 'reserved', namespace, untilMs };
+  }
+
+  /** Domains whose reservation has ended. */
+  expired(nowMs: number): readonly string[] {
+    const domains: string[] = [];
+    for (const [domain, untilMs] of this.#reserved) {
+      if (untilMs > nowMs) break;
+      domains.push(domain);
+    }
+    return domains;
+  }
+
+  /** Undefined while no domain is reserved. */
+  nextExpiryMs(): number | undefined {
+    const [first] = this.#reserved.values();
+    return first;
+  }
+
+  #nextOwner(
+    before: Ownership | undefined,
+    namespaces: readonly string[],
+    nowMs: number,
+  ): Ownership | undefined {
+    const [oldest] = namespaces;
+    const oldestOwns =
+      oldest === undefined ? undefined : { namespace: oldest, sinceMs: nowMs, releasedMs: undefined };
+    if (before === undefined) return oldestOwns;
+    const { namespace, sinceMs, releasedMs } = before;
+    if (namespaces.includes(namespace)) {
+      const stays = namespace === oldest || nowMs - sinceMs >= settleMs;
+      return stays ? { namespace, sinceMs, releasedMs: undefined } : oldestOwns;
+    }
+    const sinceReleaseMs = nowMs - (releasedMs ?? nowMs);
+    if (sinceReleaseMs >= this.#graceMs) return oldestOwns;
+    return { namespace, sinceMs, releasedMs: releasedMs ?? nowMs };
+  }
+
+  #reserve(domain: string, untilMs: number): void {
+    // A domain that is already reserved keeps its position in the map.
+    this.#reserved.set(domain, untilMs);
+    if (this.#reserved.size <= maxReserved) return;
+    const [oldest] = this.#reserved.keys();
+    if (oldest === undefined) return;
+    this.#reserved.delete(oldest);
+    this.#ownerships.delete(oldest);
+  }
 }

@@ -1,7 +1,7 @@
-import { maxTimerMs, runInSlices } from '@tollgate/kit/time';
+import type { Logger } from '@tollgate/kit/logger';
+import { maxTimerMs, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { LimiterRegistry } from '../ads/limiters.ts';
-import { type Context, type Schedule, scheduleByTimer } from '../context.ts';
-import { countObjects } from '../metrics.ts';
+import type { Context } from '../context.ts';
 import {
   formatOutages,
   type ResourceSource,
@@ -14,9 +14,8 @@ import { LimiterFleet } from '../status/fleet.ts';
 import type { ReplicaReports } from '../status/replica-reports.ts';
 import { StatusReporter, type StatusWriter } from '../status/reporter.ts';
 import { Catalog, type CatalogChange } from './catalog.ts';
-import { PipelineLog } from './pipeline-log.ts';
-import type { ValidationResult } from './result.ts';
 import type { Snapshot, SnapshotStore } from './snapshot.ts';
+import { acceptedReasons, type ValidationResult } from './validation.ts';
 
 export interface PipelineOptions {
   readonly source: ResourceSource;
@@ -228,8 +227,16 @@ export class Pipeline {
     this.#log.results(results);
     this.#log.deleted(deleted);
     if (this.#synced) this.#serve(snapshot);
-    countObjects(metrics, this.#catalog.results.values());
+    this.#countObjects();
     this.#reporter.changed();
+  }
+
+  #countObjects(): void {
+    const counts = new Map<string, number>();
+    for (const { accepted } of this.#catalog.results.values())
+      counts.set(accepted.reason, (counts.get(accepted.reason) ?? 0) + 1);
+    for (const reason of acceptedReasons)
+      this.#context.metrics.objects.set({ reason }, counts.get(reason) ?? 0);
   }
 
   #serve(snapshot: Snapshot): void {
@@ -283,5 +290,69 @@ export class PendingEvents {
   putBack(events: readonly SourceEvent[]): void {
     const newer = this.take();
     for (const event of [...events, ...newer]) this.add(event);
+  }
+}
+
+/** Lines per turn: a broken template causes one per object, and the debug page shows all. */
+const maxLines = 100;
+
+/** Logs each result and problem once, until it changes. */
+export class PipelineLog {
+  readonly #logger: Logger;
+  /** Messages of objects that are not accepted, by id. */
+  readonly #notAccepted = new Map<string, string>();
+  #problems = new Set<string>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  results(results: readonly ValidationResult[]): void {
+    const changed = results.filter((result) => this.#hasChanged(result));
+    for (const result of changed.slice(0, maxLines)) this.#logResult(result);
+    const left = changed.length - maxLines;
+    if (left > 0) this.#logger.warn({ objects: left }, 'more objects changed, see the debug page');
+  }
+
+  deleted(ids: readonly string[]): void {
+    for (const id of ids) this.#notAccepted.delete(id);
+  }
+
+  problems(problems: readonly SourceProblem[]): void {
+    const lines = problems.map(({ source, message }) => `${source}: ${message}`);
+    const added = lines.filter((line) => !this.#problems.has(line));
+    this.#problems = new Set(lines);
+    for (const problem of added.slice(0, maxLines)) this.#logger.warn({ problem }, 'invalid source content');
+  }
+
+  served(snapshot: Snapshot, before: Snapshot | undefined, rules: number): void {
+    const fields = { domains: snapshot.resources.size, rules, version: snapshot.version };
+    const isLifted = snapshot.resources.size === 0 && (before?.resources.size ?? 0) > 0;
+    if (isLifted) this.#logger.warn(fields, 'no rules left, limiters lift all limits');
+    else this.#logger.info(fields, 'rules served');
+  }
+
+  emptyHeldBack(served: Snapshot | undefined): void {
+    this.#logger.warn(
+      { domains: served?.resources.size ?? 0 },
+      'no rules left, limiters keep their limits because of XDS_ALLOW_EMPTY=false',
+    );
+  }
+
+  #hasChanged({ id, accepted }: ValidationResult): boolean {
+    if (accepted.status === 'True') return this.#notAccepted.delete(id);
+    if (this.#notAccepted.get(id) === accepted.message) return false;
+    this.#notAccepted.set(id, accepted.message);
+    return true;
+  }
+
+  #logResult({ id, label, generation, accepted }: ValidationResult): void {
+    const fields = { object: id, ...(label === id ? undefined : { file: label }), generation };
+    if (accepted.status === 'True') this.#logger.info(fields, 'object accepted again');
+    else
+      this.#logger.warn(
+        { ...fields, reason: accepted.reason, problem: accepted.message },
+        'object not accepted',
+      );
   }
 }

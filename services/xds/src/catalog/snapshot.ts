@@ -5,7 +5,6 @@ import { compareText } from '@tollgate/kit/text';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, JsonValue, RuleDocument } from '@tollgate/rules/rule-document';
 import { toMessage } from '@tollgate/rules/rule-message';
-import { Listeners } from '../context.ts';
 
 /** Type URL of the resources. */
 export const rateLimitConfigType = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
@@ -68,8 +67,14 @@ export class SnapshotBuilder {
 
 /** The snapshot in force. */
 export class SnapshotStore {
-  readonly #changes = new Listeners<Snapshot>();
+  readonly #nowMs: () => number;
+  readonly #listeners = new Set<(snapshot: Snapshot) => void>();
+  readonly #sinceMs = new WeakMap<Snapshot, number>();
   #current: Snapshot | undefined;
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
 
   /** Undefined until the source has synced: nothing is served before. */
   current(): Snapshot | undefined {
@@ -80,11 +85,19 @@ export class SnapshotStore {
   set(snapshot: Snapshot): void {
     if (snapshot.version === this.#current?.version) return;
     this.#current = snapshot;
-    this.#changes.notify(snapshot);
+    this.#sinceMs.set(snapshot, this.#nowMs());
+    for (const listener of [...this.#listeners]) listener(snapshot);
   }
 
+  /** When a snapshot came into force; undefined for one that never did. */
+  sinceMs(snapshot: Snapshot): number | undefined {
+    return this.#sinceMs.get(snapshot);
+  }
+
+  /** Returns the function that unsubscribes. */
   onChange(listener: (snapshot: Snapshot) => void): () => void {
-    return this.#changes.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 }
 

@@ -1,10 +1,9 @@
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import { sleepFor } from '@tollgate/kit/time';
 import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls';
-import { type Context, Listeners } from '../context.ts';
+import type { Context } from '../context.ts';
 import { type ApiClient, apiBackoff } from '../kube/client.ts';
-import { describeApiError, hasStatus } from '../kube/errors.ts';
-import { type ObjectName, secrets } from '../kube/objects.ts';
+import { describeApiError, hasStatus, type ObjectName, secrets } from '../kube/objects.ts';
 import { Reflector } from '../kube/reflector.ts';
 import {
   type Authorities,
@@ -53,7 +52,7 @@ export class SecretCertificates implements WatchedTls {
   readonly #options: SecretCertificatesOptions;
   readonly #closing = new AbortController();
   readonly #first = Promise.withResolvers<void>();
-  readonly #changes = new Listeners<TlsMaterial>();
+  readonly #listeners = new Set<(value: TlsMaterial) => void>();
   #reflectors: readonly Reflector[] = [];
   #material: TlsMaterial = {};
   #wake = Promise.withResolvers<void>();
@@ -70,7 +69,8 @@ export class SecretCertificates implements WatchedTls {
   }
 
   onChange(listener: (material: TlsMaterial) => void): () => void {
-    return this.#changes.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Resolves once there is a certificate for the server. Outages of the API server are retried. */
@@ -214,7 +214,7 @@ export class SecretCertificates implements WatchedTls {
         notAfterMs: Date.parse(certificate.validTo),
       }),
     };
-    this.#changes.notify(this.#material);
+    for (const listener of [...this.#listeners]) listener(this.#material);
     this.#first.resolve();
   }
 

@@ -1,8 +1,8 @@
 import type { ApiClient } from '../kube/client.ts';
-import { hasStatus } from '../kube/errors.ts';
 import {
   collectionPath,
   getApiVersion,
+  hasStatus,
   type ObjectName,
   objectPath,
   requireRecord,

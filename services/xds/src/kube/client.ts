@@ -8,7 +8,7 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { BackoffOptions } from '@tollgate/kit/backoff';
-import { parseApiError } from './errors.ts';
+import { parseApiError } from './objects.ts';
 
 /** One call of the API server. */
 interface ApiRequest {
@@ -138,7 +138,7 @@ export class ApiClient {
     const { idleTimeoutMs } = call;
     if (idleTimeoutMs !== undefined) {
       // A reader of the response gets the error only from the response.
-      request.setTimeout(idleTimeoutMs, () => (response ?? request).destroy(createIdleError(idleTimeoutMs)));
+      request.setTimeout(idleTimeoutMs, () => (response ?? request).destroy(idleError(idleTimeoutMs)));
     }
     // Once there is a response it reports errors; an unhandled error of the request would end the
     // process.
@@ -180,7 +180,7 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
 }
 
 /** With the code of a lost connection, so that the watch is resumed. */
-function createIdleError(idleMs: number): Error {
+function idleError(idleMs: number): Error {
   return Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' });
 }
 

@@ -3,13 +3,13 @@ import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
-import { Listeners } from '../context.ts';
 import type { XdsMetrics } from '../metrics.ts';
 import type { ApiClient } from './client.ts';
-import { describeApiError, hasStatus } from './errors.ts';
 import {
   collectionPath,
+  describeApiError,
   getApiVersion,
+  hasStatus,
   leases,
   type ObjectName,
   objectPath,
@@ -24,7 +24,7 @@ export interface LeaseElectorOptions extends ObjectName {
   readonly api: ApiClient;
   readonly logger: Logger;
   readonly metrics: Pick<XdsMetrics, 'leader'>;
-  /** Of this process: see `createIdentity`. */
+  /** Of this process: see `replicaIdentity`. */
   readonly identity: string;
   /** Others take over when the holder has not renewed for this time. Default 15000. */
   readonly leaseDurationMs?: number;
@@ -41,7 +41,7 @@ export interface LeaseElectorOptions extends ObjectName {
 }
 
 /** Pod or host, and a part that is unique per process. */
-export function createIdentity(podName: string): string {
+export function replicaIdentity(podName: string): string {
   return `${podName || hostname()}_${randomUUID()}`;
 }
 
@@ -95,7 +95,7 @@ export class LeaseElector {
   readonly #wallClock: () => number;
   readonly #logger: Logger;
   readonly #closing = new AbortController();
-  readonly #changes = new Listeners<boolean>();
+  readonly #listeners = new Set<(value: boolean) => void>();
   #running: Promise<void> | undefined;
   /** Undefined while another replica leads. */
   #held: HeldLease | undefined;
@@ -118,7 +118,8 @@ export class LeaseElector {
   }
 
   onChange(listener: (leader: boolean) => void): () => void {
-    return this.#changes.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Outages of the API server are retried. */
@@ -223,7 +224,7 @@ export class LeaseElector {
 
   #notify(leader: boolean): void {
     this.#options.metrics.leader.set(leader ? 1 : 0);
-    this.#changes.notify(leader);
+    for (const listener of [...this.#listeners]) listener(leader);
   }
 
   #logProblem(error: unknown): void {

@@ -1,6 +1,6 @@
 import { type ApiClient, ResponseTooLarge } from './client.ts';
-import { ApiError } from './errors.ts';
 import {
+  ApiError,
   collectionPath,
   getApiVersion,
   type KubeObject,

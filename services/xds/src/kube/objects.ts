@@ -119,3 +119,132 @@ function withoutBookkeeping(metadata: Readonly<Record<string, unknown>>): Record
   const kept = Object.entries(annotations).filter(([key]) => key !== lastApplied);
   return kept.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(kept) };
 }
+
+/** An error response of the API server, or an ERROR event of a watch. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  /** The HTTP status, also of an ERROR event. */
+  readonly status: number;
+  /** The reason of the `metav1.Status`, such as `Expired` or `Conflict`; may be empty. */
+  readonly reason: string;
+  /** From `Retry-After`; 0 without. */
+  readonly retryAfterMs: number;
+
+  constructor(
+    status: number,
+    details: { readonly reason?: string; readonly message?: string; readonly retryAfterMs?: number } = {},
+  ) {
+    const { reason = '', message = '', retryAfterMs = 0 } = details;
+    super(message || `the API server responded with ${status}`);
+    this.status = status;
+    this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+/** Parses a `metav1.Status`; the message of any other body is its beginning. */
+export function parseApiError(status: number, body: string, retryAfterMs = 0): ApiError {
+  const { reason, message } = parseStatus(body);
+  return new ApiError(status, { reason, message: message || excerpt(status, body), retryAfterMs });
+}
+
+export function hasStatus(error: unknown, ...statuses: readonly number[]): error is ApiError {
+  return error instanceof ApiError && statuses.includes(error.status);
+}
+
+/** Characters of a body that is not a status. */
+const maxExcerptChars = 200;
+
+function excerpt(status: number, body: string): string {
+  const text = body.trim().slice(0, maxExcerptChars);
+  return text === '' ? '' : `the API server responded with ${status}: ${text}`;
+}
+
+function parseStatus(body: string): { reason: string; message: string } {
+  try {
+    const value: unknown = JSON.parse(body);
+    return { reason: getText(value, 'reason'), message: getText(value, 'message') };
+  } catch {
+    return { reason: '', message: '' };
+  }
+}
+
+function getText(value: unknown, key: string): string {
+  if (typeof value !== 'object' || value === null) return '';
+  const field: unknown = Reflect.get(value, key);
+  return typeof field === 'string' ? field : '';
+}
+
+/** What was attempted when an error occurred. */
+export interface Attempt {
+  /** RBAC verb: `list`, `watch`, `patch`, `create`, `get`, `update`. */
+  readonly verb: string;
+  readonly resource: KubeResource;
+  readonly subresource?: string;
+  /** Empty for all namespaces. */
+  readonly namespace: string;
+}
+
+/** The reason of a failure for the log, with advice if there is any. */
+export function describeApiError(error: unknown, attempt: Attempt): string {
+  return explainApiError(error, attempt) ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** What is wrong and what to do about it; undefined for temporary errors. */
+export function explainApiError(error: unknown, attempt: Attempt): string | undefined {
+  if (!(error instanceof ApiError)) return explainTlsError(error);
+  const { resource, namespace, verb } = attempt;
+  switch (error.status) {
+    case 401:
+      return 'the API server does not accept the credentials: check the service account token, or the user of the kubeconfig';
+    case 403: {
+      const scope = namespace === '' ? 'in all namespaces' : `in namespace ${namespace}`;
+      return `not allowed to ${verb} ${getFullName(attempt)} ${scope}: ${explainGrant(attempt)}`;
+    }
+    case 404:
+      // For other kinds, 404 concerns one object and is handled by the caller.
+      return resource === rateLimitConfigs
+        ? `the cluster has no ${getFullName(attempt)}: kubectl apply -f crds/ratelimitconfigs.yaml`
+        : undefined;
+    default:
+      return undefined;
+  }
+}
+
+/** Codes of Node for a certificate of an unknown authority. */
+const unknownAuthority: ReadonlySet<unknown> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function explainTlsError(error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error && unknownAuthority.has(error.code))) return undefined;
+  return (
+    `the certificate of the API server is not trusted (${error.message}): ` +
+    'set certificate-authority or certificate-authority-data of the cluster in the kubeconfig'
+  );
+}
+
+/** The manifest that grants the privilege, and the setting that avoids it. */
+function explainGrant({ resource, subresource = '', namespace }: Attempt): string {
+  const clusterWide = 'grant it, see services/xds/deploy/rbac.yaml';
+  const namespaced = 'services/xds/deploy/rbac-namespaced.yaml';
+  if (resource === secrets)
+    return `${clusterWide}, for the Secrets of XDS_GRPC_CERTIFICATE_SECRET and XDS_GRPC_CLIENT_SECRETS`;
+  if (resource === events) return clusterWide;
+  if (resource !== rateLimitConfigs)
+    return `${clusterWide}, or set XDS_LEASE_NAMESPACE to a namespace where it is granted`;
+  // The namespace is that of an object, whether or not XDS_NAMESPACES is set.
+  if (subresource !== '') return `${clusterWide}, or ${namespaced} when XDS_NAMESPACES is set`;
+  return namespace === ''
+    ? `${clusterWide}, or set XDS_NAMESPACES to the namespaces where it is granted`
+    : `grant it, see ${namespaced}`;
+}
+
+function getFullName({ resource, subresource = '' }: Attempt): string {
+  const plural = subresource === '' ? resource.plural : `${resource.plural}/${subresource}`;
+  return resource.group === '' ? plural : `${plural}.${resource.group}`;
+}

@@ -4,9 +4,15 @@ import { sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
 import type { SourceOutage } from '../sources/source.ts';
 import { type ApiClient, apiBackoff } from './client.ts';
-import { ApiError, describeApiError, hasStatus } from './errors.ts';
 import { listObjects, type ObjectList, parseWatchEvent } from './list-watch.ts';
-import { collectionPath, type KubeObject, type KubeResource } from './objects.ts';
+import {
+  ApiError,
+  collectionPath,
+  describeApiError,
+  hasStatus,
+  type KubeObject,
+  type KubeResource,
+} from './objects.ts';
 
 export interface ReflectorOptions {
   readonly api: ApiClient;

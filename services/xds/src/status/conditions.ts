@@ -1,5 +1,5 @@
-import type { ValidationResult } from '../catalog/result.ts';
 import type { SnapshotResource } from '../catalog/snapshot.ts';
+import type { ValidationResult } from '../catalog/validation.ts';
 import type { LimiterGroup, Subscribers } from './fleet.ts';
 
 /** The status of one RateLimitConfig. @see crds/ratelimitconfigs.yaml */

@@ -3,9 +3,16 @@ import { RecentlyUsed } from '@tollgate/kit/collections';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { type ApiClient, TokenBucket } from '../kube/client.ts';
-import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { formatMicroTime, type Leadership } from '../kube/lease.ts';
-import { collectionPath, events, getApiVersion, type ObjectName, rateLimitConfigs } from '../kube/objects.ts';
+import {
+  collectionPath,
+  describeApiError,
+  events,
+  getApiVersion,
+  hasStatus,
+  type ObjectName,
+  rateLimitConfigs,
+} from '../kube/objects.ts';
 import type { ObjectStatus } from './conditions.ts';
 import type { StatusWriter } from './reporter.ts';
 

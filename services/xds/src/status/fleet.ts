@@ -2,7 +2,7 @@ import type { Steps } from '@tollgate/kit/time';
 import { parseRejection } from '../ads/exchange.ts';
 import { type Limiter, type LimiterRegistry, limiterName } from '../ads/limiters.ts';
 import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
-import { createReport, type LimiterReport, type ReportedGroup } from './limiter-report.ts';
+import { type LimiterReport, type ReportedGroup, summarizeLimiters } from './limiter-report.ts';
 import type { ReplicaReport, ReplicaReports } from './replica-reports.ts';
 
 /** Limiters with the same subscription, accepted versions and rejection. */
@@ -94,7 +94,7 @@ export class LimiterFleet {
   /** Publishes the report of this replica, and returns the limiters of all replicas. */
   update(): readonly LimiterGroup[] {
     const own = this.#limiters.settled();
-    this.#reports?.publish(createReport(own, this.#snapshots.current()));
+    this.#reports?.publish(summarizeLimiters(own, this.#snapshots.current()));
     return [...groupLimiters(own), ...this.#reported.groups(this.#reports?.others() ?? [])];
   }
 

@@ -39,7 +39,10 @@ const maxNodeLength = 200;
 type Description = Pick<ReportedGroup, 'names' | 'accepted' | 'rejection'>;
 
 /** Beyond the bounds, limiters are still counted, with less detail. */
-export function createReport(limiters: Iterable<Limiter>, snapshot: Snapshot | undefined): LimiterReport {
+export function summarizeLimiters(
+  limiters: Iterable<Limiter>,
+  snapshot: Snapshot | undefined,
+): LimiterReport {
   const groups = new Map<string, { count: number; description: Description; limiter: Limiter }>();
   let rejections = 0;
   const fits = ({ rejection }: Description): boolean =>

@@ -2,11 +2,17 @@ import { isDeepStrictEqual } from 'node:util';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
-import { Listeners } from '../context.ts';
 import { type ApiClient, apiBackoff } from '../kube/client.ts';
-import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { getReplicaName, type Leadership } from '../kube/lease.ts';
-import { collectionPath, configMaps, getApiVersion, type ObjectName, objectPath } from '../kube/objects.ts';
+import {
+  collectionPath,
+  configMaps,
+  describeApiError,
+  getApiVersion,
+  hasStatus,
+  type ObjectName,
+  objectPath,
+} from '../kube/objects.ts';
 import { Reflector, type ReflectorEvent } from '../kube/reflector.ts';
 import { formatReport, type LimiterReport, parseReport } from './limiter-report.ts';
 
@@ -24,7 +30,7 @@ export interface ReplicaReportsOptions extends ObjectName {
   /** The leader removes the reports of replicas that are gone. */
   readonly leadership: Leadership;
   readonly logger: Logger;
-  /** Of this process: see `createIdentity`. */
+  /** Of this process: see `replicaIdentity`. */
   readonly identity: string;
   /** Changes are collected for this time. Default 500. */
   readonly debounceMs?: number;
@@ -60,7 +66,7 @@ export class ReplicaReports {
   readonly #entries: ReportEntries;
   readonly #reflector: Reflector;
   readonly #closing = new AbortController();
-  readonly #changes = new Listeners();
+  readonly #listeners = new Set<() => void>();
   readonly #delayAfter: (failures: number) => number;
   #others: readonly ReplicaReport[] | undefined;
   #report: LimiterReport | undefined;
@@ -104,7 +110,8 @@ export class ReplicaReports {
 
   /** Called when the other reports change, not for heartbeats. */
   onChange(listener: () => void): () => void {
-    return this.#changes.add(listener);
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   start(): void {
@@ -221,7 +228,7 @@ export class ReplicaReports {
     const active = this.#entries.active();
     if (isDeepStrictEqual(active, this.#others)) return;
     this.#others = active;
-    this.#changes.notify();
+    for (const listener of [...this.#listeners]) listener();
   }
 }
 

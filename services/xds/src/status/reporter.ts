@@ -1,7 +1,7 @@
-import { runInSlices, type Steps } from '@tollgate/kit/time';
-import type { ValidationResult } from '../catalog/result.ts';
+import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
-import type { Context, Schedule } from '../context.ts';
+import type { ValidationResult } from '../catalog/validation.ts';
+import type { Context } from '../context.ts';
 import {
   type DomainStatus,
   isSameStatus,

@@ -3,9 +3,16 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { type ApiClient, apiBackoff, TokenBucket } from '../kube/client.ts';
-import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
-import { getApiVersion, objectPath, rateLimitConfigs, requireRecord } from '../kube/objects.ts';
+import {
+  ApiError,
+  describeApiError,
+  getApiVersion,
+  hasStatus,
+  objectPath,
+  rateLimitConfigs,
+  requireRecord,
+} from '../kube/objects.ts';
 import type { ConfigObject } from '../sources/source.ts';
 import type { ObjectStatus } from './conditions.ts';
 import { hasStatusManifest, type StatusManifest, toStatusManifest } from './manifest.ts';

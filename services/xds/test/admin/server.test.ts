@@ -1,6 +1,6 @@
 import { Health } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
-import { createAdminServer } from '../../src/admin/server.ts';
+import { buildAdminServer } from '../../src/admin/server.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { makeLimiter, makeRejection } from '../support/limiters.ts';
 import { badSpec, makeObject } from '../support/manifests.ts';
@@ -25,7 +25,7 @@ async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] 
     nowMs: () => 65_000,
     sourceName: 'folder' as const,
   };
-  const server = createAdminServer(deps, { host: '127.0.0.1', port: 0 });
+  const server = buildAdminServer(deps, { host: '127.0.0.1', port: 0 });
   const port = await server.start();
   t.teardown(() => server.stop(AbortSignal.timeout(1_000)));
   const ask = async (path: string) => {

@@ -3,13 +3,16 @@ import { type DeltaReply, dueDelta, newDeltaExchange, receiveDelta, sentDelta } 
 import {
   beginSubscription,
   changeSubscription,
+  dueSotw,
+  newSotwExchange,
   noSubscription,
+  receiveSotw,
   replaceSubscription,
   type Selection,
   type Subscription,
   select,
+  sentSotw,
 } from '../../src/ads/exchange.ts';
-import { dueSotw, newSotwExchange, receiveSotw, sentSotw } from '../../src/ads/sotw.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';

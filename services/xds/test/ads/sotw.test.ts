@@ -1,5 +1,5 @@
 import t from 'tap';
-import { dueSotw, newSotwExchange, receiveSotw, type SotwRequest, sentSotw } from '../../src/ads/sotw.ts';
+import { dueSotw, newSotwExchange, receiveSotw, type SotwRequest, sentSotw } from '../../src/ads/exchange.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 

@@ -4,8 +4,8 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
-import { createIdentity, LeaseElector, type LeaseElectorOptions } from '../../src/kube/lease.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
+import { LeaseElector, type LeaseElectorOptions, replicaIdentity } from '../../src/kube/lease.ts';
+import { registerMetrics } from '../../src/metrics.ts';
 import { connectApi } from '../support/cluster.ts';
 import { type Answer, json, refusal, startScriptedServer } from '../support/kube-server.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
@@ -29,7 +29,7 @@ function stand(
   const elector = new LeaseElector({
     api,
     logger,
-    metrics: createXdsMetrics(registry),
+    metrics: registerMetrics(registry),
     namespace: 'default',
     name: 'tollgate-xds',
     identity,
@@ -281,9 +281,9 @@ t.test('missing permission is logged', async (t) => {
 });
 
 t.test('identity starts with the pod and is unique', async (t) => {
-  t.match(createIdentity('xds-0'), /^xds-0_[0-9a-f-]{36}$/);
-  t.not(createIdentity('xds-0'), createIdentity('xds-0'));
-  t.match(createIdentity(''), /^.+_[0-9a-f-]{36}$/);
+  t.match(replicaIdentity('xds-0'), /^xds-0_[0-9a-f-]{36}$/);
+  t.not(replicaIdentity('xds-0'), replicaIdentity('xds-0'));
+  t.match(replicaIdentity(''), /^.+_[0-9a-f-]{36}$/);
 });
 
 kubeSuite(t, 'two candidates at a real API server', async (t, kube) => {

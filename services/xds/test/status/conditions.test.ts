@@ -1,7 +1,7 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
 import type { Limiter } from '../../src/ads/limiters.ts';
-import type { ValidationResult } from '../../src/catalog/result.ts';
+import type { ValidationResult } from '../../src/catalog/validation.ts';
 import {
   type Condition,
   isSameStatus,

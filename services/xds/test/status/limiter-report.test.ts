@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Limiter } from '../../src/ads/limiters.ts';
-import { createReport, formatReport, parseReport } from '../../src/status/limiter-report.ts';
+import { formatReport, parseReport, summarizeLimiters } from '../../src/status/limiter-report.ts';
 import { makeLimiter, makeRejection, makeSnapshot, versions } from '../support/limiters.ts';
 
 const now = makeSnapshot('new', { shop: '2', web: '1' });
@@ -11,22 +11,22 @@ const present = (id: string): Limiter => makeLimiter(id, { accepted: current, ac
 
 /** As another replica reads it. */
 const passedOn = (clients: readonly Limiter[], snapshot = now) =>
-  parseReport(formatReport(createReport(clients, snapshot), 1));
+  parseReport(formatReport(summarizeLimiters(clients, snapshot), 1));
 
 t.test('limiters in the same state are counted together', async (t) => {
   const clients = [present('1'), present('2'), makeLimiter('3')];
-  t.strictSame(createReport(clients, now), {
+  t.strictSame(summarizeLimiters(clients, now), {
     snapshot: 'new',
     groups: [
       { count: 2, names: undefined, accepted: 'new', behind: undefined, rejection: undefined },
       { count: 1, names: undefined, accepted: undefined, behind: undefined, rejection: undefined },
     ],
   });
-  t.strictSame(passedOn(clients), createReport(clients, now), 'it is read as it was written');
+  t.strictSame(passedOn(clients), summarizeLimiters(clients, now), 'it is read as it was written');
 });
 
 t.test('report before the first snapshot is empty', async (t) => {
-  t.strictSame(createReport([], undefined), { snapshot: undefined, groups: [] });
+  t.strictSame(summarizeLimiters([], undefined), { snapshot: undefined, groups: [] });
 });
 
 t.test('limiters with an older version are reported with the domains in which they differ', async (t) => {
@@ -66,7 +66,7 @@ t.test('report is bounded and counts every limiter', async (t) => {
       rejection: i % 2 === 0 ? words(i) : undefined,
     }),
   );
-  const report = createReport(clients, now);
+  const report = summarizeLimiters(clients, now);
   t.equal(
     report.groups.reduce((sum, { count }) => sum + count, 0),
     3_000,

@@ -1,4 +1,4 @@
-import type { Schedule } from '../../src/context.ts';
+import type { Schedule } from '@tollgate/kit/time';
 
 /** Timers that the test advances. */
 export interface ManualSchedule {

@@ -1,7 +1,7 @@
 import { createLogger, type Logger } from '@tollgate/kit/logger';
 import { Registry } from 'prom-client';
 import type { Context } from '../../src/context.ts';
-import { createXdsMetrics } from '../../src/metrics.ts';
+import { registerMetrics } from '../../src/metrics.ts';
 
 /** A logger whose lines are kept as objects. */
 export function recordingLogger(): { logger: Logger; lines: Record<string, unknown>[] } {
@@ -15,7 +15,7 @@ export function recordingLogger(): { logger: Logger; lines: Record<string, unkno
 export function recordingContext(options: Partial<Context> = {}) {
   const registry = new Registry();
   const { logger, lines } = recordingLogger();
-  const context: Context = { logger, metrics: createXdsMetrics(registry), nowMs: Date.now, ...options };
+  const context: Context = { logger, metrics: registerMetrics(registry), nowMs: Date.now, ...options };
   /** Value of a metric, summed over its labels. */
   const metric = async (name: string): Promise<number> => {
     const values = (await registry.getSingleMetric(name)?.get())?.values ?? [];

@@ -35,10 +35,10 @@ export async function startAdsServer(
     ...options
   }: Partial<AdsServerOptions> & Pick<Context, 'trace'> & { readonly snapshot?: Snapshot } = {},
 ): Promise<StartedAdsServer> {
-  const snapshots = new SnapshotStore();
+  const clock = fakeClock();
+  const snapshots = new SnapshotStore(clock.now);
   if (snapshot !== undefined) snapshots.set(snapshot);
   const limiters = new LimiterRegistry();
-  const clock = fakeClock();
   const { context, lines: logLines } = recordingContext({ nowMs: clock.now, trace });
   const server = new AdsServer(context, {
     snapshots,

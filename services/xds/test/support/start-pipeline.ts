@@ -46,7 +46,7 @@ export async function startPipeline(
   }: Partial<PipelineOptions> & { readonly hasReplicas?: boolean; readonly nowMs?: () => number } = {},
 ): Promise<TestPipeline> {
   const time = manualSchedule();
-  const store = new SnapshotStore();
+  const store = new SnapshotStore(nowMs);
   const limiters = new LimiterRegistry({ schedule: time.schedule });
   const served: string[] = [];
   const written: ObjectStatus[] = [];

@@ -1,0 +1,345 @@
+import { compareText } from '@tollgate/kit/text';
+import type { Steps } from '@tollgate/kit/time';
+import { compileRules } from '@tollgate/rules/compile';
+import type { RuleProblem } from '@tollgate/rules/problem';
+import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
+import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
+import { findExemptions } from '@tollgate/rules/warnings';
+import type { ConfigObject } from '../sources/source.ts';
+import type { Condition } from '../status/conditions.ts';
+import type { DomainOwner } from './catalog.ts';
+
+/** An object in the catalog: the manifest is replaced by its last valid version. */
+export interface CatalogObject extends Omit<ConfigObject, 'manifest'> {
+  /** The newest version that is valid on its own; undefined when there was none. */
+  readonly valid: ValidVersion | undefined;
+  /** Problems of the current version, one per line; undefined when it is the valid one. */
+  readonly problems: string | undefined;
+}
+
+/** A version of an object that the limiter's own loader accepts. */
+export interface ValidVersion {
+  readonly generation: number;
+  readonly document: RuleDocument;
+  /** Number of limits. */
+  readonly rules: number;
+  /** Rules without effect and exemptions, one per line; may be empty. */
+  readonly warnings: string;
+}
+
+/** Orders by age, oldest first. The order is the same on all replicas. */
+export function compareAge(a: CatalogObject, b: CatalogObject): number {
+  return a.createdMs - b.createdMs || compareText(a.order, b.order) || compareText(a.id, b.id);
+}
+
+/** The id, and the file if there is one. */
+function displayName({ id, label }: Pick<CatalogObject, 'id' | 'label'>): string {
+  return label === undefined ? id : `${id} (${label})`;
+}
+
+/**
+ * Validates an object on its own, with the loader of the limiters: they accept what passes. An
+ * invalid version is replaced by `last`, the last valid version of an object with the same uid.
+ */
+export function* validateObject(
+  { manifest, ...identity }: ConfigObject,
+  last: ValidVersion | undefined,
+): Steps<CatalogObject> {
+  const validated = yield* validateSafely(manifest, identity);
+  return validated.ok
+    ? { ...identity, valid: validated.version, problems: undefined }
+    : { ...identity, valid: last, problems: formatProblems(validated.problems) };
+}
+
+/** All problems of one object on its own; empty for a valid one. */
+export function* findObjectProblems({ manifest, ...identity }: ConfigObject): Steps<readonly RuleProblem[]> {
+  const validated = yield* validateSafely(manifest, identity);
+  return validated.ok ? [] : validated.problems;
+}
+
+type Validated =
+  | { readonly ok: true; readonly version: ValidVersion }
+  | { readonly ok: false; readonly problems: readonly RuleProblem[] };
+
+/** A manifest on which the reader or the loader throws must not affect other objects. */
+function* validateSafely(manifest: unknown, object: Omit<ConfigObject, 'manifest'>): Steps<Validated> {
+  const source = object.label ?? object.id;
+  try {
+    return yield* validateVersion(readResource(manifest, source), object.generation);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { ok: false, problems: [{ source, path: '', message: `cannot be read: ${reason}` }] };
+  }
+}
+
+function* validateVersion(read: ResourceResult, generation: number): Steps<Validated> {
+  if (!read.ok) return read;
+  const { document } = read;
+  const compiled = yield* compileRules([document], { mergeDomains: false });
+  if (!compiled.ok) return compiled;
+  const { ruleCount: rules } = compiled.rules;
+  const warnings = formatProblems([...compiled.warnings, ...findExemptions(document)]);
+  return { ok: true, version: { generation, document, rules, warnings } };
+}
+
+/** Problems listed per object. */
+const maxLines = 10;
+
+/** Characters: the text is stored in the object, of which etcd keeps many versions. */
+const maxLength = 4096;
+
+/** Characters of a line, which may repeat text of the manifest. */
+const maxLineLength = 500;
+
+/** One line per problem, `<field>: <message> (<hint>)`, then `and 7 more`. */
+function formatProblems(problems: readonly RuleProblem[]): string {
+  const lines: string[] = [];
+  let length = 0;
+  for (const problem of problems) {
+    const line = truncate(formatProblem(problem));
+    length += line.length + 1;
+    if (lines.length === maxLines || length > maxLength) break;
+    lines.push(line);
+  }
+  const left = problems.length - lines.length;
+  if (left > 0) lines.push(`and ${left} more`);
+  return lines.join('\n');
+}
+
+function formatProblem({ field, path, message, hint }: RuleProblem): string {
+  const location = field ?? path;
+  const text = location === '' ? message : `${location}: ${message}`;
+  return hint === undefined ? text : `${text} (${hint})`;
+}
+
+const truncate = (line: string): string =>
+  line.length <= maxLineLength ? line : `${line.slice(0, maxLineLength)}…`;
+
+export const acceptedReasons = ['Accepted', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
+
+export type AcceptedReason = (typeof acceptedReasons)[number];
+
+/** The result of validating an object, on its own and against the other objects of its domain. */
+export interface ValidationResult {
+  readonly id: string;
+  readonly uid: string;
+  /** The validated generation. */
+  readonly generation: number;
+  /** Name of the object in messages. */
+  readonly label: string;
+  /** Undefined when no version of the object was valid. */
+  readonly domain: string | undefined;
+  /** The generation whose rules are in force; undefined when there is none. */
+  readonly inForce: number | undefined;
+  /** Limits of the object in force. */
+  readonly rules: number;
+  /** Namespace that the domain belongs to or is reserved for, if it is another one. */
+  readonly domainOwner: string | undefined;
+  readonly accepted: Condition & { readonly reason: AcceptedReason };
+}
+
+/** `alone`: the object is the only one of its domain. `merge` is undefined if it is invalid. */
+export function toValidationResult(
+  object: CatalogObject,
+  merge: MergeResult | undefined,
+  alone: boolean,
+): ValidationResult {
+  const { id, uid, generation, label = id, valid } = object;
+  const rules = merge?.type === 'merged' ? merge.rules : 0;
+  const isInForce = merge?.type === 'merged' && !(merge.duplicates.length > 0 && rules === 0);
+  return {
+    id,
+    uid,
+    generation,
+    label,
+    domain: valid?.document.domain,
+    inForce: isInForce ? valid?.generation : undefined,
+    rules,
+    domainOwner: getDomainOwner(merge),
+    accepted: toAccepted(object, merge, alone),
+  };
+}
+
+function getDomainOwner(merge: MergeResult | undefined): string | undefined {
+  if (merge?.type === 'conflict') return merge.winner.namespace;
+  return merge?.type === 'reserved' ? merge.namespace : undefined;
+}
+
+type Accepted = ValidationResult['accepted'];
+
+function toAccepted(object: CatalogObject, merge: MergeResult | undefined, alone: boolean): Accepted {
+  const { valid, problems } = object;
+  if (valid === undefined || merge === undefined)
+    return notAccepted('Invalid', `not valid, and nothing of this object is in force:\n${problems ?? ''}`);
+  if (problems !== undefined)
+    return notAccepted('Invalid', `not valid; ${describeInForce(valid, merge)}:\n${problems}`);
+  if (merge.type === 'conflict')
+    return notAccepted('DomainConflict', describeConflict(object, valid, merge.winner));
+  if (merge.type === 'reserved') return notAccepted('DomainConflict', describeReservation(valid, merge));
+  if (merge.duplicates.length > 0) return notAccepted('DuplicateKey', describeDuplicates(object, merge));
+  return { status: 'True', reason: 'Accepted', message: describeLimits(valid, alone) };
+}
+
+function notAccepted(reason: AcceptedReason, message: string): Accepted {
+  return { status: 'False', reason, message };
+}
+
+/** What of the last valid version is in force while the current one is invalid. */
+function describeInForce({ generation, document }: ValidVersion, merge: MergeResult): string {
+  if (merge.type === 'conflict')
+    return `nothing of this object is in force, because domain '${document.domain}' belongs to namespace '${merge.winner.namespace}'`;
+  if (merge.type === 'reserved')
+    return `nothing of this object is in force, because domain '${document.domain}' is kept for namespace '${merge.namespace}'`;
+  if (merge.duplicates.length === 0) return `generation ${generation} stays in force`;
+  return `generation ${generation} stays in force but for what ${listOlder(merge.duplicates)} has too`;
+}
+
+function describeConflict(object: CatalogObject, { document }: ValidVersion, winner: CatalogObject): string {
+  return (
+    `domain '${document.domain}' belongs to namespace '${winner.namespace}', whose object ${displayName(winner)} ${describePrecedence(winner, object)}; ` +
+    'nothing of this object is in force: choose another domain'
+  );
+}
+
+function describeReservation(
+  { document }: ValidVersion,
+  { namespace, untilMs }: MergeResult & { type: 'reserved' },
+): string {
+  const until = new Date(untilMs).toISOString();
+  return (
+    `domain '${document.domain}' belonged to namespace '${namespace}', and is kept for it until ${until}; ` +
+    'nothing of this object is in force: choose another domain, or wait'
+  );
+}
+
+/** Duplicates listed per object. */
+const maxDuplicates = 10;
+
+/** Characters of a rule in a message. */
+const maxComposite = 200;
+
+function describeDuplicates(
+  object: CatalogObject,
+  { duplicates, rules }: MergeResult & { type: 'merged' },
+): string {
+  const lines = duplicates
+    .slice(0, maxDuplicates)
+    .map(
+      ({ composite, older }) =>
+        `'${composite.slice(0, maxComposite)}' is already in ${displayName(older)}, which ${describePrecedence(older, object)}`,
+    );
+  const left = duplicates.length - lines.length;
+  if (left > 0) lines.push(`and ${left} more`);
+  const others = rules === 1 ? 'limit is' : `${rules} limits are`;
+  const rest = rules === 0 ? 'nothing of this object is in force' : `the other ${others} in force`;
+  return `top-level rules that another object of the namespace has for this domain are left out; ${rest}:\n${lines.join('\n')}`;
+}
+
+/** Files are ordered by path, not by age, and an owner keeps its domain with a younger object. */
+function describePrecedence(first: CatalogObject, second: CatalogObject): string {
+  if (compareAge(first, second) > 0) return 'has had it before';
+  return first.createdMs < second.createdMs ? 'is older' : 'comes first';
+}
+
+function listOlder(duplicates: readonly DuplicateRule[]): string {
+  const names = [...new Set(duplicates.map(({ older }) => displayName(older)))];
+  return names.length > 1 ? `${names[0]} and others` : `${names[0]}`;
+}
+
+function describeLimits({ document, rules, warnings }: ValidVersion, alone: boolean): string {
+  const text = `${rules} ${rules === 1 ? 'limit' : 'limits'} for domain '${document.domain}'`;
+  // With other objects in the domain, a limit that looks unused may be referenced by one of them.
+  return warnings === '' || !alone ? text : `${text}; to be checked:\n${warnings}`;
+}
+
+/** A top-level rule that an older object has already. */
+interface DuplicateRule {
+  /** `key` or `key_value`, as limiters identify it. */
+  readonly composite: string;
+  readonly older: CatalogObject;
+}
+
+/** What of an object is part of its domain. */
+type MergeResult =
+  | {
+      readonly type: 'merged';
+      /** Limits in force, without duplicates. */
+      readonly rules: number;
+      readonly duplicates: readonly DuplicateRule[];
+    }
+  /** The domain belongs to the namespace of another object. */
+  | { readonly type: 'conflict'; readonly winner: CatalogObject }
+  /** The domain is reserved for a namespace without objects. */
+  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
+
+/** The rules of a domain, and what became of each of its objects. */
+interface MergedDomain {
+  readonly document: RuleDocument;
+  readonly rules: number;
+  readonly results: ReadonlyMap<CatalogObject, MergeResult>;
+}
+
+/**
+ * Merges the objects of a domain, which are sorted by age. The result depends only on them and the
+ * owner.
+ *
+ * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of
+ * the owner are merged, older ones first, which matters to wildcards. Of a younger object only
+ * those top-level rules are left out that an older one has: leaving out the whole object would lift
+ * other limits, and keeping its previous version would depend on what this replica has seen.
+ */
+export function mergeDomain(
+  domain: string,
+  objects: readonly CatalogObject[],
+  owner: DomainOwner,
+): MergedDomain {
+  const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
+  const merge: Merge = { taken: new Map(), descriptors: [] };
+  const results = new Map<CatalogObject, MergeResult>();
+  let rules = 0;
+  for (const object of objects) {
+    if (owner.type === 'reserved') {
+      results.set(object, owner);
+      continue;
+    }
+    if (winner === undefined || object.namespace !== winner.namespace) {
+      results.set(object, { type: 'conflict', winner: winner ?? object });
+      continue;
+    }
+    const result = mergeObject(merge, object);
+    rules += result.rules;
+    results.set(object, result);
+  }
+  const document: RuleDocument = { source: domain, domain, descriptors: merge.descriptors };
+  return { document, rules, results };
+}
+
+interface Merge {
+  /** The object that has a top-level rule, by composite. */
+  readonly taken: Map<string, CatalogObject>;
+  readonly descriptors: DescriptorSpec[];
+}
+
+function mergeObject({ taken, descriptors }: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
+  const duplicates: DuplicateRule[] = [];
+  let rules = object.valid?.rules ?? 0;
+  for (const spec of object.valid?.document.descriptors ?? []) {
+    // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.
+    const composite = spec.value === undefined || spec.value === '' ? spec.key : `${spec.key}_${spec.value}`;
+    const older = taken.get(composite);
+    if (older === undefined) {
+      taken.set(composite, object);
+      descriptors.push(spec);
+    } else {
+      duplicates.push({ composite, older });
+      rules -= countLimits(spec);
+    }
+  }
+  return { type: 'merged', rules, duplicates };
+}
+
+function countLimits({ rateLimit, descriptors }: DescriptorSpec): number {
+  let limits = rateLimit === undefined ? 0 : 1;
+  for (const child of descriptors ?? []) limits += countLimits(child);
+  return limits;
+}
