@@ -315,7 +315,7 @@ function fileIdentity(stats: BigIntStats): string {
  * Distinguishes directories created at the same path, which may reuse the inode; for events, not
  * for the digest.
  */
-export function directoryIdentity(stats: BigIntStats): string {
+function directoryIdentity(stats: BigIntStats): string {
   return `${fileIdentity(stats)} ${stats.birthtimeNs}`;
 }
 

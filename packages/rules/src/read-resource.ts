@@ -249,7 +249,7 @@ function readReplaced({ read }: Mapping, field: string, item: unknown): string |
 }
 
 /** The tree of `descriptors` in the spec of an object. */
-export function readDescriptors(spec: Mapping, locations: ResourceLocations): readonly DescriptorSpec[] {
+function readDescriptors(spec: Mapping, locations: ResourceLocations): readonly DescriptorSpec[] {
   return descriptorsField(spec, locations, 1) ?? [];
 }
 

@@ -122,7 +122,7 @@ const maxDomains = 100;
 const sliceMs = 5;
 
 /** Undefined when the domain is not served. */
-export async function describeDomain(
+async function describeDomain(
   snapshots: SnapshotStore,
   domain: string,
 ): Promise<DomainDescription | undefined> {
@@ -130,7 +130,7 @@ export async function describeDomain(
   return resource === undefined ? undefined : await runInSlices(describe(resource, maxRules), { sliceMs });
 }
 
-export async function describeSnapshot(snapshots: SnapshotStore, { after, limit }: PageQuery) {
+async function describeSnapshot(snapshots: SnapshotStore, { after, limit }: PageQuery) {
   const snapshot = snapshots.current();
   const page = paginate(snapshot?.resources ?? [], { after, limit: Math.min(limit, maxDomains) });
   const domains = await runInSlices(describeAll(page.items), { sliceMs });

@@ -117,7 +117,7 @@ const truncate = (line: string): string =>
 
 export const acceptedReasons = ['Accepted', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
 
-export type AcceptedReason = (typeof acceptedReasons)[number];
+type AcceptedReason = (typeof acceptedReasons)[number];
 
 /** The result of validating an object, on its own and against the other objects of its domain. */
 export interface ValidationResult {

@@ -28,24 +28,6 @@ export interface Condition {
   readonly message: string;
 }
 
-export function isSameCondition(a: Condition, b: Condition): boolean {
-  return a.status === b.status && a.reason === b.reason && a.message === b.message;
-}
-
-export function isSameStatus(a: ObjectStatus, b: ObjectStatus): boolean {
-  return (
-    a.uid === b.uid &&
-    a.observedGeneration === b.observedGeneration &&
-    a.rules === b.rules &&
-    a.version === b.version &&
-    a.domainOwner === b.domainOwner &&
-    a.limiters.connected === b.limiters.connected &&
-    a.limiters.acknowledged === b.limiters.acknowledged &&
-    isSameCondition(a.accepted, b.accepted) &&
-    isSameCondition(a.programmed, b.programmed)
-  );
-}
-
 /** The status of an object, from its validation result and the status of its domain. */
 export function toObjectStatus(result: ValidationResult, domain: DomainStatus): ObjectStatus {
   const { id, uid, generation, inForce, rules, domainOwner, accepted } = result;

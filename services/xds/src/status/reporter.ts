@@ -1,14 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import type { ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
-import {
-  type DomainStatus,
-  isSameStatus,
-  type ObjectStatus,
-  toDomainStatus,
-  toObjectStatus,
-} from './conditions.ts';
+import { type DomainStatus, type ObjectStatus, toDomainStatus, toObjectStatus } from './conditions.ts';
 import { indexSubscribers, type LimiterFleet, type LimiterGroup, type Subscribers } from './fleet.ts';
 
 /** Receives statuses, from all replicas. */
@@ -177,7 +172,7 @@ export class StatusReporter {
     this.#reported.set(result.id, { result, domain });
     const status = toObjectStatus(result, domain);
     const known = this.#statuses.get(result.id);
-    if (known !== undefined && isSameStatus(known, status)) return;
+    if (isDeepStrictEqual(known, status)) return;
     this.#statuses.set(result.id, status);
     this.#changedStatuses += 1;
     this.#context.trace?.reported(status);

@@ -4,7 +4,6 @@ import type { Limiter } from '../../src/ads/limiters.ts';
 import type { ValidationResult } from '../../src/catalog/validation.ts';
 import {
   type Condition,
-  isSameStatus,
   type ObjectStatus,
   toDomainStatus,
   toObjectStatus,
@@ -210,19 +209,6 @@ t.test('object without rules in force has no version', async (t) => {
     limiters: { connected: 1, acknowledged: 0 },
     programmed: { status: 'False', reason: 'NotAccepted', message: 'nothing of this object is in force' },
   });
-});
-
-t.test('statuses are equal only in all fields', async (t) => {
-  const status = toObjectStatus(result, domainProgress);
-  t.ok(isSameStatus(status, toObjectStatus(result, domainProgress)));
-  for (const other of [
-    { ...result, uid: 'other' },
-    { ...result, generation: 3 },
-    { ...result, rules: 4 },
-    { ...result, inForce: undefined },
-    invalid,
-  ])
-    t.notOk(isSameStatus(status, toObjectStatus(other, domainProgress)), JSON.stringify(other));
 });
 
 const condition = (status: Condition['status'], reason: string, message = reason): Condition => ({
