@@ -8,7 +8,7 @@
 #                                 Chromium
 #   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API
-#                                 server with kubectl and helm, h2spec
+#                                 server with kubectl and helm, h2spec, ghz
 #   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs
 #                                 nothing
 #
@@ -308,33 +308,40 @@ build_kube() {
   exec 9>&-
 }
 
-# --- h2spec ---------------------------------------------------------------------------------------
+# --- h2spec and ghz -------------------------------------------------------------------------------
 
-# Tests a server against RFC 9113 and RFC 7541.
-h2spec=h2spec-$(cat hack/tools/h2spec/go.mod hack/tools/h2spec/go.sum | cksum | tr ' ' -)
+# h2spec tests a server against RFC 9113 and RFC 7541; ghz is a client on grpc-go. Each has a module
+# of its own in hack/tools.
 
-link_h2spec() {
-  [ -x "$cache/$h2spec/h2spec" ] || return 1
-  link_tool "$cache/$h2spec/h2spec"
-}
-
-install_h2spec() {
-  if link_h2spec; then return 0; fi
-  start_building "$h2spec"
-  { choose_go hack/tools/h2spec && step 'h2spec' compile_h2spec; } || {
-    [ "${CI:-}" != true ] || fail 'cannot compile h2spec: see above'
-    say 'left out: the tests with h2spec: it did not compile'
+# go_program <program> <package>: compiles it once.
+go_program() {
+  if link_go_program "$1"; then return 0; fi
+  start_building "$1"
+  { choose_go "hack/tools/$1" && step "$1" compile_go_program "$1" "$2"; } || {
+    [ "${CI:-}" != true ] || fail "cannot compile $1: see above"
+    say "left out: the tests with $1: it did not compile"
     return 0
   }
-  mkdir -p "$cache/$h2spec"
-  mv -f "$building/h2spec" "$cache/$h2spec/h2spec"
+  mkdir -p "$(go_program_folder "$1")"
+  mv -f "$building/$1" "$(go_program_folder "$1")/$1"
   drop_building
-  link_h2spec
+  link_go_program "$1"
 }
 
-compile_h2spec() {
+# The name changes with every pinned version.
+go_program_folder() {
+  echo "$cache/$1-$(cat "hack/tools/$1/go.mod" "hack/tools/$1/go.sum" | cksum | tr ' ' -)"
+}
+
+# Fails when it is not compiled yet.
+link_go_program() {
+  [ -x "$(go_program_folder "$1")/$1" ] || return 1
+  link_tool "$(go_program_folder "$1")/$1"
+}
+
+compile_go_program() {
   keep_go_caches
-  (cd hack/tools/h2spec && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -o "$building/h2spec" github.com/summerwind/h2spec/cmd/h2spec)
+  (cd "hack/tools/$1" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -ldflags '-s -w' -o "$building/$1" "$2")
 }
 
 # --- Go -------------------------------------------------------------------------------------------
@@ -456,7 +463,7 @@ packages | demo | test | bench | go-tools | go-tools-built) ;;
 esac
 if [ "$mode" = go-tools-built ]; then
   choose_cache
-  link_h2spec && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
+  link_go_program h2spec && link_go_program ghz && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
   exit
 fi
 packages_current || install_packages
@@ -480,7 +487,8 @@ bench)
   ;;
 go-tools)
   choose_cache
-  install_h2spec
+  go_program h2spec github.com/summerwind/h2spec/cmd/h2spec
+  go_program ghz github.com/bojand/ghz/cmd/ghz
   install_kube
   ;;
 esac

@@ -242,11 +242,7 @@ export class Connection {
         this.#onResetFrame(streamId, payload);
         return;
       case FrameType.PRIORITY:
-        expectStream(streamId, 'PRIORITY');
-        if (payload.length !== 5) this.#resetId(streamId, ErrorCode.FRAME_SIZE_ERROR);
-        else if ((payload.readUInt32BE() & maxWindowBytes) === streamId) {
-          this.#resetId(streamId, ErrorCode.PROTOCOL_ERROR);
-        }
+        this.#onPriority(streamId, payload);
         return;
       case FrameType.GOAWAY:
         expectConnection(streamId, 'GOAWAY');
@@ -425,6 +421,18 @@ export class Connection {
     this.#replies.drop(stream);
     stream.abort();
     if (this.#goneAway) this.#closeWhenIdle();
+  }
+
+  /** Priorities are not used, but must be valid (RFC 7540 §6.3). */
+  #onPriority(streamId: number, payload: Buffer): void {
+    expectStream(streamId, 'PRIORITY');
+    if (payload.length === 5 && (payload.readUInt32BE() & maxWindowBytes) !== streamId) return;
+    const code = payload.length === 5 ? ErrorCode.PROTOCOL_ERROR : ErrorCode.FRAME_SIZE_ERROR;
+    // RFC 9113 §5.1: RST_STREAM is not allowed on an idle stream.
+    if (streamId > this.#lastStreamId) throw new ConnectionError(code, 'malformed PRIORITY');
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) this.#resetId(streamId, code);
+    else this.#reset(stream, code);
   }
 
   #onSettings(flags: number, streamId: number, payload: Buffer): void {

@@ -73,13 +73,14 @@ export class Output {
 /** Flushes outputs once in each turn of the event loop in which something was written to them. */
 export class FlushQueue {
   #waiting: Output[] = [];
-  readonly #flush = (): void => {
+
+  readonly flush = (): void => {
     const outputs = this.#waiting;
     this.#waiting = [];
     for (const output of outputs) output.flush();
   };
 
   add(output: Output): void {
-    if (this.#waiting.push(output) === 1) setImmediate(this.#flush);
+    if (this.#waiting.push(output) === 1) setImmediate(this.flush);
   }
 }

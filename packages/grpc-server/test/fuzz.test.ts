@@ -1,0 +1,40 @@
+import t from 'tap';
+import { checkEverySplit, moduleChecks } from './fuzz/module-fuzzer.ts';
+import { Random } from './fuzz/random.ts';
+import { joinFrames, readRecordings } from './fuzz/recordings.ts';
+import { ServerFuzzer } from './fuzz/server-fuzzer.ts';
+
+// The same seeds each time: a failure is due to a change. `make fuzz` tries others, for longer.
+const seeds = Array.from({ length: 400 }, (_, index) => index + 1);
+const batches = 40;
+const recordings = readRecordings();
+
+for (const [name, check] of Object.entries(moduleChecks)) {
+  t.test(`damaged input: ${name}`, async (t) => {
+    for (const seed of seeds) {
+      // Lets connections end that earlier cases have left.
+      if (seed % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
+      try {
+        check(new Random(seed), recordings);
+      } catch (error) {
+        throw new Error(`seed ${seed}`, { cause: error });
+      }
+    }
+    t.pass(`${seeds.length} cases`);
+  });
+}
+
+t.test('a session has the same replies wherever its bytes are split', async (t) => {
+  for (const { name, frames } of recordings) {
+    const bytes = joinFrames(frames);
+    if (bytes.length < 4_000) t.doesNotThrow(() => checkEverySplit(bytes), name);
+  }
+});
+
+t.test('a server survives damaged sessions, frees what they used, and serves others', async (t) => {
+  const fuzzer = new ServerFuzzer();
+  t.teardown(() => fuzzer.close());
+  await fuzzer.start();
+  for (let seed = 1; seed <= batches; seed++) await fuzzer.runBatch(seed);
+  t.equal(fuzzer.batches, batches);
+});
