@@ -28,7 +28,7 @@ import { createMailer } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
 import { PasswordHasher } from './passwords/hasher.ts';
-import { LeakedPasswords } from './passwords/leaked.ts';
+import { LeakedPasswords } from './passwords/policy.ts';
 import { GuessLimiter } from './sign-in/guess-limiter.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
 import { Background } from './work-queue.ts';

@@ -8,7 +8,7 @@ import type { Mailer } from './messages/mailer.ts';
 import type { SmsGateway } from './messages/sms.ts';
 import type { Metrics } from './metrics.ts';
 import type { PasswordHasher } from './passwords/hasher.ts';
-import type { LeakedPasswords } from './passwords/leaked.ts';
+import type { LeakedPasswords } from './passwords/policy.ts';
 import type { GuessLimiter } from './sign-in/guess-limiter.ts';
 import type { Background } from './work-queue.ts';
 

@@ -1,4 +1,8 @@
 import { Type } from 'typebox';
+import type { Context } from '../context.ts';
+import { type AuditQuery, type AuditScope, auditEntry } from '../db/audit-log.ts';
+import type { Store } from '../db/store.ts';
+import { errors } from '../errors.ts';
 import {
   type AddRoutes,
   body,
@@ -13,13 +17,12 @@ import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
-import { toSessionJson } from '../sessions/sessions.ts';
+import { type Factor, getFactor, nameConflict, removeFactor } from '../mfa/factors.ts';
+import { listSessions, toSessionJson } from '../sessions/sessions.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toFactorJson, toUserJson } from '../users/user.ts';
-import { removeUserFactor, updateUserFactor } from './factors.ts';
-import { readAdminRequest } from './input.ts';
+import { type AdminRequest, readAdminRequest, readOptionalPhone } from './input.ts';
 import { generateLink, inviteUser } from './links.ts';
-import { endUserSession, endUserSessions, listAuditEntries, listUserSessions } from './users.ts';
 
 const inviteBody = body({ email: optionalText, data: optionalObject, redirect_to: optionalText });
 const linkBody = body({
@@ -117,13 +120,17 @@ export const addAdminSessionRoutes: AddRoutes = (api, context) => {
   api.get(path, { schema: { params: userParams } }, async (request, reply) => {
     const { metadata } = await readAdminRequest(request, context);
     const userId = uuidParameter(request.params, 'user_id');
-    const sessions = await listUserSessions(context, userId, metadata);
+    await getUser(context.store, userId);
+    const sessions = await listSessions(context, userId, metadata);
     return reply.send({ sessions: sessions.map((session) => toSessionJson(session)) });
   });
 
   api.delete(path, { schema: { params: userParams } }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
-    await endUserSessions(context.store, uuidParameter(request.params, 'user_id'), adminRequest);
+    const userId = uuidParameter(request.params, 'user_id');
+    await getUser(context.store, userId);
+    const target = { userId, sessionId: undefined };
+    await context.store.sessions.end('global', target, logoutEntry(userId, adminRequest));
     return reply.send({});
   });
 
@@ -144,7 +151,7 @@ export const addAdminAuditRoutes: AddRoutes = (api, context) => {
     await authenticateAdmin(request, context);
     const page = parsePage(request.query);
     const { query = '' } = request.query;
-    const { items, total } = await listAuditEntries(context.store, { ...page, query });
+    const { items, total } = await context.store.audit.list({ ...page, search: readSearch(query) });
     setPageHeaders(request, reply, { page, total });
     return reply.send(
       items.map(({ id, payload, at, ip }) => ({
@@ -156,3 +163,78 @@ export const addAdminAuditRoutes: AddRoutes = (api, context) => {
     );
   });
 };
+
+/** @throws AppError `user_not_found`, `session_not_found` (404). */
+async function endUserSession(
+  { sessions }: Store,
+  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
+  request: AdminRequest,
+): Promise<void> {
+  const found = await sessions.findWithUser(userId, sessionId);
+  if (found === undefined) throw errors.user_not_found();
+  if (found.session === undefined)
+    throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
+  await sessions.end('local', { userId, sessionId }, logoutEntry(userId, request));
+}
+
+function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {
+  return auditEntry(actor, 'logout', { metadata, traits: { user_id: userId } });
+}
+
+const auditScopes: readonly AuditScope[] = ['author', 'action', 'type'];
+
+/** Reads a text to search for after `author:`, `action:` or `type:`; empty for all entries. */
+function readSearch(query: string): AuditQuery['search'] {
+  if (query === '') return undefined;
+  const colon = query.indexOf(':');
+  const scope = auditScopes.find((known) => known === query.slice(0, colon));
+  if (colon < 0 || scope === undefined)
+    throw errors.validation_failed({ message: `Invalid query scope: ${query.slice(0, 64)}` });
+  return { scope, text: query.slice(colon + 1) };
+}
+
+interface FactorKey {
+  readonly userId: string;
+  readonly factorId: string;
+}
+
+/** Empty texts leave the factor as it is. */
+async function updateUserFactor(
+  store: Store,
+  { userId, factorId }: FactorKey,
+  changes: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
+  request: AdminRequest,
+): Promise<Factor> {
+  const factor = getFactor(await getUser(store, userId), factorId);
+  const { friendlyName = '' } = changes;
+  const phone = factor.type === 'phone' ? readOptionalPhone(changes.phone) : '';
+  const result = await store.factors.update(
+    { id: factor.id, userId },
+    { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) },
+    toWriteOptions('factor_updated', { userId, factor }, request),
+  );
+  if (result === 'name_conflict') throw nameConflict(friendlyName);
+  return getFactor(await getUser(store, userId), factorId);
+}
+
+/** Removes a factor, for example one that the user has lost, and returns it. */
+async function removeUserFactor(
+  context: Context,
+  { userId, factorId }: FactorKey,
+  request: AdminRequest,
+): Promise<Factor> {
+  const user = await getUser(context.store, userId);
+  const factor = getFactor(user, factorId);
+  const options = toWriteOptions('factor_deleted', { userId, factor }, request);
+  await removeFactor(context, { user, factor }, options);
+  return factor;
+}
+
+function toWriteOptions(
+  action: 'factor_updated' | 'factor_deleted',
+  { userId, factor }: { readonly userId: string; readonly factor: Factor },
+  { actor, metadata }: AdminRequest,
+) {
+  const traits = { user_id: userId, factor_id: factor.id, factor_type: factor.type };
+  return { at: new Date(metadata.nowMs), audit: auditEntry(actor, action, { metadata, traits }) };
+}

@@ -17,10 +17,8 @@ import { bodyLimits } from '../http/body.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toUserJson } from '../users/user.ts';
-import { createUser } from './create-user.ts';
 import { type AdminUserInput, readAdminRequest } from './input.ts';
-import { updateUser } from './update-user.ts';
-import { deleteUser, listUsers } from './users.ts';
+import { createUser, deleteUser, readOrder, updateUser } from './users.ts';
 
 const userMembers = {
   role: optionalText,
@@ -55,7 +53,7 @@ export const addAdminUserRoutes: AddRoutes = (api, context) => {
     const page = parsePage(request.query);
     const aud = requestedAudience(request, context);
     const { filter = '', sort = '' } = request.query;
-    const { items, total } = await listUsers(store, { ...page, aud, filter, sort });
+    const { items, total } = await store.users.list({ ...page, aud, filter, order: readOrder(sort) });
     setPageHeaders(request, reply, { page, total });
     return reply.send({ users: items.map(toUserJson), aud });
   });

@@ -1,32 +1,27 @@
 import type { Context } from '../context.ts';
-import { type AuditQuery, type AuditScope, auditEntry, type StoredAuditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
-import type { Page, PageRequest } from '../http/api.ts';
-import type { RequestMetadata } from '../http/request-metadata.ts';
-import { listSessions } from '../sessions/sessions.ts';
-import type { Session } from '../sessions/store.ts';
-import { getUser } from '../users/update.ts';
-import type { User } from '../users/user.ts';
-import { type AdminRequest, userAuditEntry } from './input.ts';
+import { isUuid } from '../http/api.ts';
+import { notify } from '../messages/send.ts';
+import { checkPassword, checkPasswordLength } from '../passwords/policy.ts';
+import { type Contact, newContactIdentity } from '../users/contact.ts';
+import { checkMetadata } from '../users/metadata.ts';
+import { getUser, saveUser } from '../users/update.ts';
+import type { JsonObject, NewIdentity, NewUser, User, UserChanges } from '../users/user.ts';
+import {
+  type AdminRequest,
+  type AdminUserInput,
+  checkSecret,
+  readBan,
+  readName,
+  readOptionalEmail,
+  readOptionalPhone,
+  toPasswordHash,
+  userAuditEntry,
+} from './input.ts';
 
-export function listUsers(
-  store: Store,
-  {
-    sort,
-    ...query
-  }: PageRequest & {
-    readonly aud: string;
-    /** Part of email, phone or full name; empty for all users. */
-    readonly filter: string;
-    /** `created_at`, `created_at asc` or `created_at desc`; descending when empty. */
-    readonly sort: string;
-  },
-): Promise<Page<User>> {
-  return store.users.list({ ...query, order: readOrder(sort) });
-}
-
-function readOrder(sort: string): 'asc' | 'desc' {
+/** Reads `created_at`, `created_at asc` or `created_at desc`; descending when empty. */
+export function readOrder(sort: string): 'asc' | 'desc' {
   const [field = '', direction = 'desc', ...rest] = sort.trim().toLowerCase().split(/\s+/);
   if (field === '') return 'desc';
   if (field !== 'created_at' || rest.length > 0)
@@ -53,56 +48,245 @@ export async function deleteUser(
   if (!isDeleted) throw errors.user_not_found();
 }
 
-/** Active sessions of a user, newest first. @throws AppError `user_not_found`. */
-export async function listUserSessions(
-  context: Context,
-  userId: string,
-  metadata: RequestMetadata,
-): Promise<readonly Session[]> {
-  await getUser(context.store, userId);
-  return listSessions(context, userId, metadata);
+interface NewUserInput extends AdminUserInput {
+  /** Generated when absent. */
+  readonly id?: string | undefined;
+  readonly aud: string;
 }
 
-/** @throws AppError `user_not_found`, `session_not_found` (404). */
-export async function endUserSession(
-  { sessions }: Store,
-  { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
-  request: AdminRequest,
-): Promise<void> {
-  const found = await sessions.findWithUser(userId, sessionId);
-  if (found === undefined) throw errors.user_not_found();
-  if (found.session === undefined)
-    throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
-  await sessions.end('local', { userId, sessionId }, logoutEntry(userId, request));
-}
-
-/** @throws AppError `user_not_found`. */
-export async function endUserSessions(store: Store, userId: string, request: AdminRequest): Promise<void> {
-  await getUser(store, userId);
-  await store.sessions.end('global', { userId, sessionId: undefined }, logoutEntry(userId, request));
-}
-
-function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {
-  return auditEntry(actor, 'logout', { metadata, traits: { user_id: userId } });
-}
-
-const auditScopes: readonly AuditScope[] = ['author', 'action', 'type'];
+const nilUuid = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Newest first. `query` is empty, or a text to search for after `author:`, `action:` or `type:`.
+ * Creates a user without sending anything. The order of the checks is GoTrue's, which its clients
+ * rely on. The password policy does not apply to administrators.
  */
-export function listAuditEntries(
-  store: Store,
-  { query, ...page }: PageRequest & { readonly query: string },
-): Promise<Page<StoredAuditEntry>> {
-  return store.audit.list({ ...page, search: readSearch(query) });
+export async function createUser(
+  context: Pick<Context, 'store' | 'settings' | 'random' | 'passwords'>,
+  input: NewUserInput,
+  request: AdminRequest,
+): Promise<User> {
+  const { store, random, passwords, settings } = context;
+  const at = new Date(request.metadata.nowMs);
+  if ((input.email ?? '') === '' && (input.phone ?? '') === '')
+    throw errors.validation_failed({ message: 'Cannot create a user without either an email or phone' });
+  const email = readOptionalEmail(input.email);
+  const phone = readOptionalPhone(input.phone);
+  const id = readId(input.id) ?? random.uuid();
+  await checkAvailable(context, { id, email, phone });
+  checkSecret(input);
+  checkPasswordLength(input.password ?? '');
+  checkMetadata(input);
+  const bannedUntil = readBan(input.banDuration, request.metadata) ?? undefined;
+  const user: NewUser = {
+    id,
+    aud: readName('aud', input.aud),
+    role: readName('role', input.role) || settings.jwtDefaultGroupName,
+    email,
+    phone,
+    passwordHash: await toPasswordHash(input, passwords),
+    emailConfirmedAt: confirmsEmail(input, { email, phone }) ? at : undefined,
+    phoneConfirmedAt: confirmsPhone(input, { email, phone }) ? at : undefined,
+    isAnonymous: false,
+    createdAt: at,
+    bannedUntil,
+    ...createMetadata(input, id, { email, phone }),
+  };
+  if (!(await store.users.insert(user, userAuditEntry(request, 'user_signedup', user)))) {
+    await checkAvailable(context, user); // inserted concurrently
+    throw errors.conflict();
+  }
+  return getUser(store, id);
 }
 
-function readSearch(query: string): AuditQuery['search'] {
-  if (query === '') return undefined;
-  const colon = query.indexOf(':');
-  const scope = auditScopes.find((known) => known === query.slice(0, colon));
-  if (colon < 0 || scope === undefined)
-    throw errors.validation_failed({ message: `Invalid query scope: ${query.slice(0, 64)}` });
-  return { scope, text: query.slice(colon + 1) };
+async function checkAvailable(
+  { store }: Pick<Context, 'store'>,
+  user: Pick<NewUser, 'id' | 'email' | 'phone'>,
+): Promise<void> {
+  const taken = await store.users.findTaken(user);
+  if (taken === 'email') throw errors.email_exists();
+  if (taken === 'phone') throw errors.phone_exists();
+  if (taken === 'id') throw errors.user_already_exists({ message: 'A user with this id already exists' });
+}
+
+function readId(id = ''): string | undefined {
+  if (id === '') return undefined;
+  if (!isUuid(id)) throw errors.validation_failed({ message: 'ID must conform to the uuid v4 format' });
+  if (id === nilUuid) throw errors.validation_failed({ message: 'ID cannot be a nil uuid' });
+  return id.toLowerCase();
+}
+
+function confirmsEmail(input: AdminUserInput, { email }: Contacts): boolean {
+  return email !== '' && input.emailConfirm === true;
+}
+
+function confirmsPhone(input: AdminUserInput, { phone }: Contacts): boolean {
+  return phone !== '' && input.phoneConfirm === true;
+}
+
+function createMetadata(
+  input: NewUserInput,
+  id: string,
+  contacts: Contacts,
+): Pick<NewUser, 'identities' | 'appMetadata' | 'userMetadata'> {
+  const isEmailConfirmed = confirmsEmail(input, contacts);
+  const isPhoneConfirmed = confirmsPhone(input, contacts);
+  const identities = toContacts(contacts).map((contact) => {
+    const verified = contact.kind === 'email' ? isEmailConfirmed : isPhoneConfirmed;
+    return newContactIdentity(id, contact, { verified });
+  });
+  const providers = identities.map(({ provider }) => provider);
+  return {
+    identities,
+    appMetadata: withoutNulls({ provider: providers[0] ?? '', providers, ...input.appMetadata }),
+    userMetadata: {
+      ...input.userMetadata,
+      ...(isEmailConfirmed && { email_verified: true }),
+      ...(isPhoneConfirmed && { phone_verified: true }),
+    },
+  };
+}
+
+/** A `null` in app metadata removes the key, as in an update. */
+function withoutNulls(metadata: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(metadata).filter(([, value]) => value !== null));
+}
+
+/** Contacts of the input, normalized; empty for no change. */
+interface Contacts {
+  readonly email: string;
+  readonly phone: string;
+}
+
+/**
+ * Changes a user at once, without any confirmation. A new password ends all sessions; a new contact
+ * or password also invalidates all one-time tokens.
+ */
+export async function updateUser(
+  context: Context,
+  id: string,
+  input: AdminUserInput,
+  request: AdminRequest,
+): Promise<User> {
+  const { store, passwords } = context;
+  const { metadata } = request;
+  const user = await getUser(store, id);
+  const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
+  const bannedUntil = readBan(input.banDuration, metadata);
+  checkSecret(input);
+  if (input.password) await checkPassword(context, input.password);
+  const role = readName('role', input.role);
+  checkMetadata(input, user);
+  const passwordHash = await toPasswordHash(input, passwords);
+  const at = new Date(metadata.nowMs);
+  const changes: UserChanges = {
+    ...(role !== '' && { role }),
+    ...(bannedUntil !== undefined && { bannedUntil }),
+    ...(passwordHash !== undefined && { passwordHash }),
+    ...toContactChanges(user, contacts),
+    ...toConfirmations(user, { input, contacts, at }),
+    ...toMetadataChanges(user, { input, contacts }),
+  };
+  const identities = toIdentities(user, { input, contacts });
+  const updatedUser = await store.transaction(async (transaction) => {
+    const audit = userAuditEntry(request, 'user_modified', user);
+    const updated = await saveUser(transaction, id, changes, { at, audit, identities });
+    const hasNewContact = updated.email !== user.email || updated.phone !== user.phone;
+    if (hasNewContact || passwordHash !== undefined) await transaction.oneTimeTokens.clear(id);
+    if (passwordHash !== undefined) {
+      const ended = userAuditEntry(request, 'user_updated_password', user);
+      await transaction.sessions.end('global', { userId: id, sessionId: undefined }, ended);
+    }
+    return updated;
+  });
+  notifyUser(context, { before: user, after: updatedUser, changes });
+  return updatedUser;
+}
+
+/** Notifications go to the previous email. */
+function notifyUser(
+  context: Context,
+  options: { readonly before: User; readonly after: User; readonly changes: UserChanges },
+): void {
+  const { before, after, changes } = options;
+  if (changes.passwordHash !== undefined)
+    notify(context, { user: after, kind: 'PASSWORD_CHANGED_NOTIFICATION', to: before.email });
+  if (after.email !== before.email)
+    notify(context, {
+      user: after,
+      kind: 'EMAIL_CHANGED_NOTIFICATION',
+      variables: { OldEmail: before.email },
+      to: before.email,
+    });
+  if (after.phone !== before.phone) {
+    const phones = { Phone: after.phone, OldPhone: before.phone };
+    notify(context, { user: after, kind: 'PHONE_CHANGED_NOTIFICATION', variables: phones, to: before.email });
+  }
+}
+
+/** Cancels a pending change of the contact. */
+function toContactChanges(user: User, { email, phone }: Contacts): UserChanges {
+  return {
+    ...(email !== '' && email !== user.email && { email, newEmail: null, emailChangeConfirmStatus: 0 }),
+    ...(phone !== '' && phone !== user.phone && { phone, newPhone: null }),
+  };
+}
+
+function toConfirmations(
+  user: User,
+  { input, contacts, at }: { readonly input: AdminUserInput; readonly contacts: Contacts; readonly at: Date },
+): UserChanges {
+  const confirmsEmail = input.emailConfirm === true && (contacts.email || user.email) !== '';
+  const confirmsPhone = input.phoneConfirm === true && (contacts.phone || user.phone) !== '';
+  return {
+    ...(confirmsEmail && { emailConfirmedAt: at }),
+    ...(confirmsPhone && { phoneConfirmedAt: at }),
+    // With a confirmed contact the user can sign in again.
+    ...((confirmsEmail || confirmsPhone) && { isAnonymous: false }),
+  };
+}
+
+function toMetadataChanges(
+  user: User,
+  { input, contacts }: { readonly input: AdminUserInput; readonly contacts: Contacts },
+): UserChanges {
+  const verified = {
+    ...(input.emailConfirm === true && { email_verified: true }),
+    ...(input.phoneConfirm === true && { phone_verified: true }),
+  };
+  const known = user.identities.map(({ provider }) => provider);
+  const added = toContacts(contacts).flatMap(({ kind }) => (known.includes(kind) ? [] : kind));
+  const providers = added.length > 0 && {
+    provider: user.appMetadata.provider ?? added[0] ?? '',
+    providers: [...new Set([...known, ...added])],
+  };
+  const changesUserMetadata = input.userMetadata !== undefined || Object.keys(verified).length > 0;
+  return {
+    ...(changesUserMetadata && { userMetadata: { ...input.userMetadata, ...verified } }),
+    ...((input.appMetadata || providers) && { appMetadata: { ...providers, ...input.appMetadata } }),
+  };
+}
+
+function toContacts({ email, phone }: Contacts): Contact[] {
+  return [
+    ...(email === '' ? [] : [{ kind: 'email', email } as const]),
+    ...(phone === '' ? [] : [{ kind: 'phone', phone } as const]),
+  ];
+}
+
+/** Identities of changed or confirmed contacts. */
+function toIdentities(
+  user: User,
+  { input, contacts }: { readonly input: AdminUserInput; readonly contacts: Contacts },
+): NewIdentity[] {
+  const email = contacts.email || (input.emailConfirm === true ? user.email : '');
+  const phone = contacts.phone || (input.phoneConfirm === true ? user.phone : '');
+  return toContacts({ email, phone }).map((contact) => {
+    const known = user.identities.find(({ provider }) => provider === contact.kind);
+    const verified =
+      contact.kind === 'email'
+        ? input.emailConfirm === true || (email === user.email && user.emailConfirmedAt !== undefined)
+        : input.phoneConfirm === true || (phone === user.phone && user.phoneConfirmedAt !== undefined);
+    const identity = newContactIdentity(user.id, contact, { verified });
+    return { ...identity, providerId: known?.providerId ?? user.id };
+  });
 }

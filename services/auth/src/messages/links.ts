@@ -6,7 +6,7 @@ import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
-import { hashOneTimeToken, otpDigits } from '../verification/one-time-tokens.ts';
+import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 import type { OutgoingMail } from './mailer.ts';
 import { enforceMailQuota, secondsUntilNext, spacingMessage } from './quotas.ts';

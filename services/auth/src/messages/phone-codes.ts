@@ -5,7 +5,7 @@ import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
-import { hashOneTimeToken, otpDigits } from '../verification/one-time-tokens.ts';
+import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 import { enforceQuota, secondsUntilNext, spacingMessage } from './quotas.ts';
 import type { CodeMessage, SmsChannel } from './sms.ts';

@@ -8,8 +8,7 @@ import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
-import { type EnrolledTotp, enrollTotp } from './enroll.ts';
-import { challengeFactor, unenrollFactor } from './factors.ts';
+import { challengeFactor, type EnrolledTotp, enrollTotp, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
 
 const enrollBody = body({ factor_type: optionalText, friendly_name: optionalText, issuer: optionalText });

@@ -7,8 +7,7 @@ import { notify } from '../messages/send.ts';
 import { type IssuedSession, issueTokens, makeCounterToken } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
-import { findTotpPeriod } from './enroll.ts';
-import { type Factor, getFactor, hasExpired } from './factors.ts';
+import { type Factor, findTotpPeriod, getFactor, hasExpired } from './factors.ts';
 import type { Challenge } from './store.ts';
 
 interface FactorVerification {

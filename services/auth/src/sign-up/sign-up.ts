@@ -1,14 +1,25 @@
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
+import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { readChannel } from '../messages/phone-codes.ts';
 import { sendToContact } from '../messages/send.ts';
+import type { SmsChannel } from '../messages/sms.ts';
+import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { confirmsAutomatically, hasConfirmed, newContactUser } from '../users/contact.ts';
-import { checkMetadata } from '../users/metadata.ts';
+import type { CodeChallenge } from '../sign-in/pkce.ts';
+import {
+  type Contact,
+  confirmsAutomatically,
+  findByContact,
+  hasConfirmed,
+  newContactIdentity,
+  newContactUser,
+  readContact,
+} from '../users/contact.ts';
+import { checkMetadata, metadataSizeProblem } from '../users/metadata.ts';
 import type { JsonObject, NewUser, User } from '../users/user.ts';
-import { findOrCreateUser, takeOver } from './existing-user.ts';
-import { type ReadSignUp, readSignUp, type SignUpInput } from './input.ts';
 import { toDecoyUser, toPendingUser } from './response-user.ts';
 
 /** A session, or a user who has to confirm the contact first. */
@@ -134,4 +145,128 @@ export async function signUpAnonymously(
   const user = await store.users.findById(newUser.id);
   if (user === undefined) throw errors.user_not_found();
   return startSession(context, { user, method: 'anonymous' }, metadata);
+}
+
+/** A sign-up as it was sent. */
+export interface SignUpInput {
+  readonly email?: string | undefined;
+  readonly phone?: string | undefined;
+  readonly password?: string | undefined;
+  /** User metadata. */
+  readonly data?: JsonObject | undefined;
+  readonly channel?: string | undefined;
+  readonly challenge?: CodeChallenge | undefined;
+  readonly redirectTo: string;
+  readonly aud: string;
+}
+
+/** A validated sign-up. */
+interface ReadSignUp {
+  readonly contact: Contact;
+  readonly password: string;
+  readonly data: JsonObject;
+  readonly channel: SmsChannel;
+  readonly challenge: CodeChallenge | undefined;
+  readonly redirectTo: string;
+  readonly aud: string;
+}
+
+const oneContact = 'Only an email address or phone number should be provided on signup.';
+
+/**
+ * Validates a sign-up. The order of the checks is GoTrue's, which its clients rely on.
+ *
+ * @throws AppError `signup_disabled`, `validation_failed`, `weak_password`,
+ * `email_provider_disabled`, `phone_provider_disabled`
+ */
+async function readSignUp(context: Context, input: SignUpInput): Promise<ReadSignUp> {
+  const { settings } = context;
+  const { email = '', phone = '', password = '', data = {}, challenge, redirectTo, aud } = input;
+  if (settings.disableSignup) throw errors.signup_disabled();
+  if (password === '') throw errors.validation_failed({ message: 'Signup requires a valid password' });
+  await checkPassword(context, password);
+  if (email !== '' && phone !== '') throw errors.validation_failed({ message: oneContact });
+  const channel = readChannel(phone === '' ? undefined : input.channel, settings);
+  if (phone !== '' && challenge !== undefined)
+    throw errors.validation_failed({ message: 'PKCE not supported for phone signups' });
+  checkEnabled(phone === '' ? 'email' : 'phone', settings);
+  checkMetadata({ userMetadata: data });
+  const contact = readContact({ email, phone }, { both: oneContact, neither: oneContact });
+  return { contact, password, data, channel, challenge, redirectTo, aud };
+}
+
+function checkEnabled(kind: Contact['kind'], settings: Settings): void {
+  if (kind === 'email' && !settings.externalEmailEnabled)
+    throw errors.email_provider_disabled({ httpStatus: 400, message: 'Email signups are disabled' });
+  if (kind === 'phone' && !settings.externalPhoneEnabled)
+    throw errors.phone_provider_disabled({ httpStatus: 400, message: 'Phone signups are disabled' });
+}
+
+export interface FoundOrCreated {
+  /** Absent if a user of another audience has the contact. */
+  readonly user: User | undefined;
+  readonly created: boolean;
+}
+
+/**
+ * Creates a user unless the contact is taken. Runs the same two statements in both cases, and is
+ * safe to race.
+ */
+export async function findOrCreateUser(
+  { store }: Context,
+  {
+    newUser,
+    contact,
+    action,
+  }: {
+    readonly newUser: NewUser;
+    readonly contact: Contact;
+    readonly action: AuditAction;
+  },
+  metadata: RequestMetadata,
+): Promise<FoundOrCreated> {
+  const audit = auditEntry(newUser, action, { metadata, traits: { provider: contact.kind } });
+  const created = await store.users.insert(newUser, audit);
+  return { created, user: await findByContact(store, contact, newUser.aud) };
+}
+
+interface LatestSignUp {
+  readonly contact: Contact;
+  readonly data: JsonObject;
+  readonly newUser: Pick<NewUser, 'passwordHash' | 'emailConfirmedAt' | 'phoneConfirmedAt'>;
+}
+
+/**
+ * Gives an unconfirmed user the password of the latest sign-up, or none if that had none: an
+ * earlier one may be an attacker's, who waits for the owner of the contact to confirm it. Metadata
+ * are merged, because an administrator may have set some. Metadata that would exceed the limit are
+ * dropped: an error would disclose that the user exists.
+ */
+export async function takeOver(
+  { store }: Context,
+  user: User,
+  { contact, data: givenData, newUser }: LatestSignUp,
+  metadata: RequestMetadata,
+): Promise<User> {
+  const sizes = { before: user.userMetadata, changes: givenData };
+  const data = metadataSizeProblem('user_metadata', sizes) === undefined ? givenData : {};
+  const { passwordHash, emailConfirmedAt, phoneConfirmedAt } = newUser;
+  const verified = emailConfirmedAt !== undefined || phoneConfirmedAt !== undefined;
+  const identity = newContactIdentity(user.id, contact, { verified, data });
+  const updated = await store.users.update(
+    user.id,
+    {
+      passwordHash: passwordHash ?? null,
+      userMetadata: verified ? { ...data, [`${contact.kind}_verified`]: true } : data,
+      ...(emailConfirmedAt && { emailConfirmedAt }),
+      ...(phoneConfirmedAt && { phoneConfirmedAt }),
+    },
+    {
+      at: new Date(metadata.nowMs),
+      audit: auditEntry(user, verified ? 'user_signedup' : 'user_repeated_signup', { metadata }),
+      identities: [identity],
+    },
+  );
+  if (!updated.ok) throw errors.user_already_exists();
+  return updated.user;
 }

@@ -4,8 +4,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendLink } from '../messages/links.ts';
 import { sendPhoneCode } from '../messages/phone-codes.ts';
 import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
-import { findPhoneToken } from '../verification/find-token.ts';
-import { oneTimeTokenHashes } from '../verification/one-time-tokens.ts';
+import { findPhoneToken, oneTimeTokenHashes } from '../verification/find-token.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 import type { User } from './user.ts';
 

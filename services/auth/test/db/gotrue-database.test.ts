@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import type { Test } from 'tap';
 import t from 'tap';
 import { makeCounterToken } from '../../src/sessions/issue.ts';
-import { hashOneTimeToken } from '../../src/verification/one-time-tokens.ts';
+import { hashOneTimeToken } from '../../src/verification/find-token.ts';
 import { toStoredHash } from '../../src/verification/store.ts';
 import { adminToken } from '../helpers/admin.ts';
 import {

@@ -8,7 +8,7 @@ import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { PasswordHasher } from '../../src/passwords/hasher.ts';
-import { LeakedPasswords } from '../../src/passwords/leaked.ts';
+import { LeakedPasswords } from '../../src/passwords/policy.ts';
 import { GuessLimiter } from '../../src/sign-in/guess-limiter.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
-import t, { type Test } from 'tap';
-import { LeakedPasswords } from '../../src/passwords/leaked.ts';
+import type { Test } from 'tap';
+import t from 'tap';
+import { LeakedPasswords } from '../../src/passwords/policy.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startWebServer } from '../helpers/web-server.ts';

@@ -1,14 +1,14 @@
-// The work of a request must not allow user enumeration. The tests compare numbers of hashes,
-// statements and mails for known and unknown contacts, not times, which depend on the machine.
 import t from 'tap';
 import type { Context } from '../../src/context.ts';
 import type { RequestMetadata } from '../../src/http/request-metadata.ts';
-import { recover, sendOtp } from '../../src/sign-in/otp.ts';
+import { recover, resend, sendOtp } from '../../src/sign-in/otp.ts';
 import { signInWithPassword } from '../../src/sign-in/password.ts';
-import { resend } from '../../src/sign-in/resend.ts';
 import { signUp } from '../../src/sign-up/sign-up.ts';
 import { countingServices } from '../helpers/counting-services.ts';
 import { metadata as baseMetadata, insertUser } from '../helpers/test-store.ts';
+
+// The work of a request must not allow user enumeration. The tests compare numbers of hashes,
+// statements and mails for known and unknown contacts, not times, which depend on the machine.
 
 const known = 'ada@example.com';
 const unknown = 'unknown@example.com';
