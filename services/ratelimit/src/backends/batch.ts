@@ -15,12 +15,13 @@ interface PendingRequest {
   readonly reject: (error: Error) => void;
 }
 
-/** The part of a request in a counter that several requests add to. */
+/** The part of a request in a counter that several requests may add to: an element of a list. */
 interface Share {
   readonly request: PendingRequest;
   readonly index: number;
   /** What the batch adds up to and including this hit. */
   readonly upTo: number;
+  next: Share | undefined;
 }
 
 /** A counter of a batch; all hits for it are sent as one command. */
@@ -30,7 +31,10 @@ export interface BatchCounter {
   ttlSeconds: number;
   redirections: number;
   asking: boolean;
-  readonly shares: Share[];
+  /** The command that adds is followed by one that sets the expiry. */
+  setsExpiry: boolean;
+  first: Share | undefined;
+  last: Share | undefined;
 }
 
 /**
@@ -41,9 +45,15 @@ export class Batch {
   readonly adds = new Map<string, BatchCounter>();
   readonly reads = new Map<string, BatchCounter>();
   #hitCount = 0;
+  #keyChars = 0;
 
   get hitCount(): number {
     return this.#hitCount;
+  }
+
+  /** Length of the keys of all hits. */
+  get keyChars(): number {
+    return this.#keyChars;
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
@@ -54,6 +64,11 @@ export class Batch {
     return this.#join(this.reads, hits, false);
   }
 
+  /** Adds 0 to a counter, for its expiry; no request waits for it. */
+  touch(key: string, ttlSeconds: number): void {
+    getCounter(this.adds, { key, addend: 0, ttlSeconds });
+  }
+
   /** All counters, those to read first. */
   counters(): BatchCounter[] {
     return [...this.reads.values(), ...this.adds.values()];
@@ -62,8 +77,9 @@ export class Batch {
   /** Resolves the requests that share a counter. */
   settle(counter: BatchCounter, count: number): void {
     const before = count - counter.addend;
-    for (const { request, index, upTo } of counter.shares) {
-      request.counts[index] = before + upTo;
+    for (let share = counter.first; share !== undefined; share = share.next) {
+      const { request } = share;
+      request.counts[share.index] = before + share.upTo;
       request.missing -= 1;
       if (request.missing === 0) {
         request.resolve(request.counts);
@@ -75,8 +91,8 @@ export class Batch {
    * Rejects the requests that share a counter. A request fails as a whole, with the first error.
    */
   fail(counter: BatchCounter, error: Error): void {
-    for (const { request } of counter.shares) {
-      request.reject(error);
+    for (let share = counter.first; share !== undefined; share = share.next) {
+      share.request.reject(error);
     }
   }
 
@@ -91,16 +107,15 @@ export class Batch {
       return Promise.resolve([]);
     }
     return new Promise<readonly number[]>((resolve, reject) => {
-      const request: PendingRequest = {
-        counts: new Array<number>(hits.length).fill(0),
-        missing: hits.length,
-        resolve,
-        reject,
-      };
+      const counts = new Array<number>(hits.length).fill(0);
+      const request: PendingRequest = { counts, missing: hits.length, resolve, reject };
       for (let index = 0; index < hits.length; index += 1) {
         const hit = hits[index];
         if (hit !== undefined) {
-          share(into, hit, adding ? hit.addend : 0, request, index);
+          this.#keyChars += hit.key.length;
+          const counter = getCounter(into, hit);
+          counter.addend += adding ? hit.addend : 0;
+          append(counter, { request, index, upTo: counter.addend, next: undefined });
         }
       }
       this.#hitCount += hits.length;
@@ -108,29 +123,35 @@ export class Batch {
   }
 }
 
-function share(
-  into: Map<string, BatchCounter>,
-  hit: BatchHit,
-  addend: number,
-  request: PendingRequest,
-  index: number,
-): void {
-  const { redirections = 0, asking = false } = hit;
-  const counter = into.get(hit.key);
-  if (counter === undefined) {
-    into.set(hit.key, {
-      key: hit.key,
-      addend,
-      ttlSeconds: hit.ttlSeconds,
-      redirections,
-      asking,
-      shares: [{ request, index, upTo: addend }],
-    });
-    return;
+/** The counter of a hit, without the hit. */
+function getCounter(into: Map<string, BatchCounter>, hit: BatchHit): BatchCounter {
+  const { key, ttlSeconds, redirections = 0, asking = false } = hit;
+  const counter = into.get(key);
+  if (counter !== undefined) {
+    counter.ttlSeconds = Math.max(counter.ttlSeconds, ttlSeconds);
+    counter.redirections = Math.max(counter.redirections, redirections);
+    counter.asking ||= asking;
+    return counter;
   }
-  counter.addend += addend;
-  counter.ttlSeconds = Math.max(counter.ttlSeconds, hit.ttlSeconds);
-  counter.redirections = Math.max(counter.redirections, redirections);
-  counter.asking ||= asking;
-  counter.shares.push({ request, index, upTo: counter.addend });
+  const created: BatchCounter = {
+    key,
+    addend: 0,
+    ttlSeconds,
+    redirections,
+    asking,
+    setsExpiry: true,
+    first: undefined,
+    last: undefined,
+  };
+  into.set(key, created);
+  return created;
+}
+
+function append(counter: BatchCounter, share: Share): void {
+  if (counter.last === undefined) {
+    counter.first = share;
+  } else {
+    counter.last.next = share;
+  }
+  counter.last = share;
 }

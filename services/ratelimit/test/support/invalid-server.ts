@@ -45,7 +45,7 @@ export function standStill(ms: number): void {
 
 /**
  * Answers every command that a client sends, given in the RESP form, with what `reply` makes of its
- * words.
+ * words; the first is in lower case.
  */
 export function answerCommands(socket: Socket, reply: (words: readonly string[]) => string): void {
   let waiting = '';
@@ -64,6 +64,7 @@ export function answerCommands(socket: Socket, reply: (words: readonly string[])
       return undefined;
     }
     waiting = lines.slice(2 * count + 1).join('\r\n');
-    return lines.slice(1, 2 * count + 1).filter((_, i) => i % 2 === 1);
+    const [name = '', ...rest] = lines.slice(1, 2 * count + 1).filter((_, i) => i % 2 === 1);
+    return [name.toLowerCase(), ...rest];
   }
 }

@@ -1,17 +1,11 @@
+import { AppError } from '@tollgate/kit/errors';
 import { startDeadline } from '@tollgate/kit/time';
-import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
-import { Batch, type BatchHit } from '../batch.ts';
+import { Batch, type BatchCounter, type BatchHit } from '../batch.ts';
+import type { RedisConnection } from './connection.ts';
 import type { ConnectionPool } from './connection-pool.ts';
-import {
-  findReadOnlyError,
-  type Redirect,
-  type Reply,
-  sendBatch,
-  settleBatch,
-  settleUnsent,
-  toBackendFailure,
-} from './pipeline.ts';
+import { Expiries } from './expiries.ts';
+import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
 
 export interface BatcherOptions {
   /** How long hits are collected, milliseconds; 0 sends them at the end of the event loop tick. */
@@ -22,28 +16,41 @@ export interface BatcherOptions {
 }
 
 /**
+ * Sends a hit to another server after this one refused it, or could not be reached (the refusal is
+ * a backend failure then). Resolves with the count there; undefined when the refusal is final.
+ */
+export type Redirect = (refusal: Error, method: 'add' | 'read', hit: BatchHit) => Promise<number> | undefined;
+
+/**
  * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s
  * with two descriptors. By then Envoy's timeout has long passed.
  */
 const maxWaitingHits = 100_000;
+
+/** The same for the length of their keys: clients choose the values in keys. */
+const maxWaitingKeyChars = 64 * 1024 * 1024;
+
+/** Time after a failed batch until counters without an expiry are touched, milliseconds. */
+const repairDelayMs = 1_000;
+
+type BatcherPool = Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
 
 /**
  * Collects the hits of all requests within a tick (or window) and sends them as one pipeline. While
  * no connection is free the batch grows, so a slow Redis gets fewer and larger batches.
  */
 export class Batcher {
-  readonly #pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
+  readonly #pool: BatcherPool;
   readonly #options: BatcherOptions;
   readonly #server: string;
   readonly #redirect: Redirect;
+  #expiries = new Expiries();
   #collecting = new Batch();
   #scheduled: boolean = false;
+  #repairTimer: NodeJS.Timeout | undefined;
+  #closed: boolean = false;
 
-  constructor(
-    pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>,
-    options: BatcherOptions,
-    redirect: Redirect = () => undefined,
-  ) {
+  constructor(pool: BatcherPool, options: BatcherOptions, redirect: Redirect = () => undefined) {
     this.#pool = pool;
     this.#options = options;
     this.#server = options.server ?? 'Redis';
@@ -58,11 +65,29 @@ export class Batcher {
     return this.#collect(hits, 'read');
   }
 
+  /** Sends EXPIRE again with the next hit of each counter. */
+  forgetExpiries(): void {
+    this.#expiries = this.#expiries.forget();
+  }
+
+  /**
+   * Ends repairs, except on another server that has the counters by now. Batches in flight end by
+   * themselves.
+   */
+  close(reason: Error): void {
+    this.#closed = true;
+    clearTimeout(this.#repairTimer);
+    const batch = new Batch();
+    this.#expiries.moveMissing(batch);
+    void this.#settleUnsent(batch, toBackendFailure(reason));
+  }
+
   #collect(hits: readonly BatchHit[], method: 'add' | 'read'): Promise<readonly number[]> {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
-    if (this.#collecting.hitCount >= maxWaitingHits) {
+    const { hitCount, keyChars } = this.#collecting;
+    if (hitCount >= maxWaitingHits || keyChars >= maxWaitingKeyChars) {
       return Promise.reject(backendFailure(`too many requests are waiting for ${this.#server}`));
     }
     this.#schedule();
@@ -82,14 +107,29 @@ export class Batcher {
   }
 
   async #flush(): Promise<void> {
-    let connection: Redis;
+    let connection: RedisConnection;
     try {
       connection = await this.#pool.acquire();
     } catch (error) {
-      await settleUnsent(this.#takeBatch(), toBackendFailure(error), this.#redirect);
+      await this.#settleUnsent(this.#takeBatch(), toBackendFailure(error));
       return;
     }
-    await this.#send(connection, this.#takeBatch());
+    const batch = this.#takeBatch();
+    this.#expiries.moveMissing(batch);
+    const isSent = await this.#send(connection, batch);
+    this.#repair(isSent ? 0 : repairDelayMs);
+  }
+
+  /** Touches the counters without an expiry, if any. */
+  #repair(delayMs: number): void {
+    if (!this.#expiries.hasMissing || this.#closed) return;
+    if (delayMs === 0) this.#schedule();
+    else this.#repairTimer ??= setTimeout(() => this.#onRepairTimer(), delayMs).unref();
+  }
+
+  #onRepairTimer(): void {
+    this.#repairTimer = undefined;
+    this.#schedule();
   }
 
   #takeBatch(): Batch {
@@ -99,11 +139,15 @@ export class Batcher {
     return batch;
   }
 
-  async #send(connection: Redis, batch: Batch): Promise<void> {
+  /** Returns whether Redis answered. */
+  async #send(connection: RedisConnection, batch: Batch): Promise<boolean> {
     let isBusy = true;
+    const expiries = this.#expiries;
     const giveUp = (error: Error): void => {
       batch.failAll(error);
       if (isBusy) {
+        isBusy = false;
+        for (const counter of batch.adds.values()) expiries.onUncertain(counter);
         this.#pool.discard(connection, error);
       }
     };
@@ -112,19 +156,32 @@ export class Batcher {
       giveUp(backendFailure(`${this.#server} did not answer within ${timeoutMs}ms`)),
     );
     try {
-      const replies = await sendBatch(connection, batch);
+      const replies = await connection.send(writeBatch(batch, expiries));
       isBusy = false;
       this.#release(connection, replies);
-      await settleBatch(batch, replies, this.#redirect);
+      await settleBatch(batch, replies, expiries, this.#redirect);
+      return true;
     } catch (error) {
       giveUp(toBackendFailure(error));
+      return false;
     } finally {
       clearDeadline();
     }
   }
 
-  #release(connection: Redis, replies: readonly Reply[]): void {
-    const readOnly = findReadOnlyError(replies);
+  /** Settles a batch that could not be sent: counters that are not redirected fail. */
+  async #settleUnsent(batch: Batch, failure: Error): Promise<void> {
+    const settleOne = (counter: BatchCounter, method: 'add' | 'read'): Promise<void> =>
+      settleRefused(batch, counter, failure, this.#redirect(failure, method, counter));
+    await Promise.all([
+      ...[...batch.reads.values()].map((counter) => settleOne(counter, 'read')),
+      ...[...batch.adds.values()].map((counter) => settleOne(counter, 'add')),
+    ]);
+    this.#repair(repairDelayMs);
+  }
+
+  #release(connection: RedisConnection, replies: readonly RedisReply[]): void {
+    const readOnly = replies.find(isReadOnlyError);
     if (readOnly === undefined) {
       this.#pool.release(connection);
       return;
@@ -133,4 +190,115 @@ export class Batcher {
     // The others lead to the same server, and each would fail one request.
     this.#pool.retireAll();
   }
+}
+
+function writeBatch(batch: Batch, expiries: Expiries): Pipeline {
+  const pipeline = new Pipeline();
+  // ASKING applies to the next command only.
+  for (const { key, asking } of batch.reads.values()) {
+    if (asking) pipeline.command('ASKING');
+    pipeline.get(key);
+  }
+  for (const counter of batch.adds.values()) {
+    const { key, addend, ttlSeconds, asking } = counter;
+    counter.setsExpiry = !expiries.isSet(counter);
+    if (asking) pipeline.command('ASKING');
+    pipeline.incrBy(key, addend);
+    if (counter.setsExpiry) {
+      if (asking) pipeline.command('ASKING');
+      pipeline.expire(key, ttlSeconds);
+    }
+  }
+  return pipeline;
+}
+
+/**
+ * Settles the counters by their replies. Resolves once the redirected counters are settled, too.
+ */
+async function settleBatch(
+  batch: Batch,
+  replies: readonly RedisReply[],
+  expiries: Expiries,
+  redirect: Redirect,
+): Promise<void> {
+  const redirected: Promise<void>[] = [];
+  let taken = 0;
+  const nextReply = ({ asking }: BatchCounter): RedisReply => {
+    taken += asking ? 2 : 1;
+    return replies[taken - 1] ?? null;
+  };
+  for (const counter of batch.reads.values()) {
+    const reply = nextReply(counter);
+    if (reply instanceof RedisReplyError) {
+      redirected.push(settleRefused(batch, counter, reply, redirect(reply, 'read', counter)));
+    } else {
+      settle(batch, counter, parseGetReply(reply));
+    }
+  }
+  for (const counter of batch.adds.values()) {
+    const reply = nextReply(counter);
+    const expireReply = counter.setsExpiry ? nextReply(counter) : undefined;
+    const count = typeof reply === 'number' ? reply : Number.NaN;
+    if (reply instanceof RedisReplyError) {
+      redirected.push(settleRefused(batch, counter, reply, redirect(reply, 'add', counter)));
+    } else if (expireReply instanceof RedisReplyError) {
+      // The slot moved between the two commands: the hits are counted, only the expiry has to be
+      // set on the other node.
+      const extended = redirect(expireReply, 'add', { ...counter, addend: 0 });
+      redirected.push(settleRefused(batch, counter, expireReply, extended, count));
+    } else {
+      expiries.onReplies(counter, count, expireReply);
+      settle(batch, counter, count);
+    }
+  }
+  if (redirected.length > 0) await Promise.all(redirected);
+}
+
+function settle(batch: Batch, counter: BatchCounter, count: number): void {
+  if (Number.isNaN(count)) {
+    batch.fail(counter, backendFailure(`the reply for the counter ${counter.key} is not a number`));
+  } else {
+    batch.settle(counter, count);
+  }
+}
+
+/** Settles a counter by the reply of the other server, or by `count` if that is known already. */
+async function settleRefused(
+  batch: Batch,
+  counter: BatchCounter,
+  refusal: Error,
+  redirected: Promise<number> | undefined,
+  count?: number,
+): Promise<void> {
+  if (redirected === undefined) {
+    batch.fail(counter, toBackendFailure(refusal));
+    return;
+  }
+  try {
+    const redirectedCount = await redirected;
+    settle(batch, counter, count ?? redirectedCount);
+  } catch (error) {
+    batch.fail(counter, toBackendFailure(error));
+  }
+}
+
+/** The reply of a primary that became a replica: only a new connection may find the new primary. */
+function isReadOnlyError(reply: RedisReply): reply is RedisReplyError {
+  return reply instanceof RedisReplyError && reply.message.startsWith('READONLY');
+}
+
+/** A counter that does not exist is 0. */
+function parseGetReply(reply: RedisReply): number {
+  if (reply === null) {
+    return 0;
+  }
+  return typeof reply === 'string' && reply !== '' ? Number(reply) : Number.NaN;
+}
+
+/** The error as callers of a backend expect it. */
+function toBackendFailure(error: unknown): Error {
+  if (error instanceof AppError) {
+    return error;
+  }
+  return backendFailure(error instanceof Error ? error.message : String(error), error);
 }

@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
+import type { RedisConnection } from './connection.ts';
 import { type WaitDeadline, WaitQueue } from './wait-queue.ts';
 
 export interface ConnectionPoolOptions {
@@ -24,8 +24,8 @@ export interface PoolMetrics {
 }
 
 export interface ConnectionPoolHooks {
-  /** Creates a client that is not connected yet and never reconnects by itself. */
-  readonly open: () => Redis;
+  /** Creates a connection that is not open yet. */
+  readonly open: () => RedisConnection;
   readonly metrics: PoolMetrics;
   /**
    * Backoff before the n-th consecutive attempt to connect before the first success, milliseconds.
@@ -64,13 +64,13 @@ export class ConnectionPool {
   readonly #hooks: ConnectionPoolHooks;
   readonly #options: ConnectionPoolOptions;
   readonly #server: string;
-  readonly #members = new Map<Redis, Member>();
-  readonly #idle: Redis[] = [];
+  readonly #members = new Map<RedisConnection, Member>();
+  readonly #idle: RedisConnection[] = [];
   /**
    * Busy when they were retired; no longer members. Each is returned within the timeout of its
    * batch.
    */
-  readonly #retired = new Set<Redis>();
+  readonly #retired = new Set<RedisConnection>();
   readonly #waiters = new WaitQueue();
   readonly #firstReady = Promise.withResolvers<void>();
   #readyCount = 0;
@@ -102,10 +102,10 @@ export class ConnectionPool {
    * Resolves with a connection for exclusive use until `release` or `discard`. Rejects with a
    * backend failure.
    */
-  async acquire(): Promise<Redis> {
+  async acquire(): Promise<RedisConnection> {
     for (let connection = this.#idle.pop(); connection !== undefined; connection = this.#idle.pop()) {
-      // One that is not usable is about to emit its end.
-      if (isUsable(connection)) {
+      // One that is not usable is about to report its loss.
+      if (connection.isUsable) {
         return connection;
       }
     }
@@ -119,11 +119,11 @@ export class ConnectionPool {
   }
 
   /** Returns a connection that has completed its batch. */
-  release(connection: Redis): void {
+  release(connection: RedisConnection): void {
     const member = this.#members.get(connection);
     if (member === undefined) {
       this.#closeRetired(connection);
-    } else if (isUsable(connection)) {
+    } else if (connection.isUsable) {
       member.served = true;
       this.#failures = 0;
       this.#offer(connection);
@@ -131,7 +131,7 @@ export class ConnectionPool {
   }
 
   /** Closes a connection that failed; its pending replies are ignored. */
-  discard(connection: Redis, reason: Error): void {
+  discard(connection: RedisConnection, reason: Error): void {
     const member = this.#members.get(connection);
     if (member === undefined) {
       this.#closeRetired(connection);
@@ -207,20 +207,17 @@ export class ConnectionPool {
       timeoutMs,
     );
     this.#members.set(connection, { deadline, ready: false, served: false });
-    // A refused SELECT is only an event, and must end the attempt: counters would go to database 0.
-    connection.on('error', (error: Error) => this.#fail(connection, error));
-    connection.on('end', () => this.#onEnd(connection));
     try {
-      await connection.connect();
+      await connection.connect((error) => this.#onLost(connection, error));
       // A server that is loading, or requires a password, says so here.
-      await connection.ping();
+      await connection.call('PING');
       this.#admit(connection);
     } catch (error) {
       this.#fail(connection, error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  #admit(connection: Redis): void {
+  #admit(connection: RedisConnection): void {
     const member = this.#members.get(connection);
     if (member === undefined) {
       return;
@@ -235,7 +232,7 @@ export class ConnectionPool {
     this.#offer(connection);
   }
 
-  #offer(connection: Redis): void {
+  #offer(connection: RedisConnection): void {
     if (this.#waiters.give(connection)) {
       return;
     }
@@ -246,7 +243,7 @@ export class ConnectionPool {
     }
   }
 
-  #fail(connection: Redis, error: Error): void {
+  #fail(connection: RedisConnection, error: Error): void {
     if (this.#members.has(connection)) {
       this.#lastError = error;
       this.#hooks.onError?.(error);
@@ -254,26 +251,26 @@ export class ConnectionPool {
     }
   }
 
-  #onEnd(connection: Redis): void {
+  #onLost(connection: RedisConnection, error: Error | undefined): void {
     this.#retired.delete(connection);
     // The end of a ready connection is not an error: servers close idle connections.
-    if (this.#members.get(connection)?.ready === true) {
+    if (error === undefined && this.#members.get(connection)?.ready === true) {
       this.#lastError = new Error('the server closed the connection');
       this.#remove(connection);
     } else {
-      this.#fail(connection, new Error('the server closed the connection before it answered'));
+      this.#fail(connection, error ?? new Error('the server closed the connection before it answered'));
     }
   }
 
-  #remove(connection: Redis): void {
+  #remove(connection: RedisConnection): void {
     const member = this.#forget(connection);
-    connection.disconnect();
+    connection.close();
     if (member !== undefined && !this.#closed) {
       member.served ? this.#replaceLast() : this.#backOff();
     }
   }
 
-  #forget(connection: Redis): Member | undefined {
+  #forget(connection: RedisConnection): Member | undefined {
     const member = this.#members.get(connection);
     if (member === undefined) {
       return undefined;
@@ -297,15 +294,15 @@ export class ConnectionPool {
     }
   }
 
-  #retire(connection: Redis): void {
+  #retire(connection: RedisConnection): void {
     const isBusy = this.#members.get(connection)?.ready === true && !this.#idle.includes(connection);
     this.#forget(connection);
-    isBusy ? this.#retired.add(connection) : connection.disconnect();
+    isBusy ? this.#retired.add(connection) : connection.close();
   }
 
-  #closeRetired(connection: Redis): void {
+  #closeRetired(connection: RedisConnection): void {
     if (this.#retired.delete(connection)) {
-      connection.disconnect();
+      connection.close();
     }
   }
 
@@ -348,7 +345,7 @@ export class ConnectionPool {
     return backendFailure(`no connection to ${this.#server}: ${reason}`, this.#lastError);
   }
 
-  #wait(): Promise<Redis> {
+  #wait(): Promise<RedisConnection> {
     const { size, onEmpty, onEmptyWaitMs, timeoutMs } = this.#options;
     const deadlines: WaitDeadline[] = [
       {
@@ -378,9 +375,4 @@ export class ConnectionPool {
       void this.#connect();
     }
   }
-}
-
-/** The socket knows of its end a little earlier than ioredis emits it. */
-function isUsable(connection: Redis): boolean {
-  return connection.status === 'ready' && connection.stream.writable;
 }

@@ -1,6 +1,6 @@
 import { createConnection, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type SecureContextOptions } from 'node:tls';
-import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
+import { Pipeline, type RedisReply, RedisReplyError, ReplyReader } from './resp.ts';
 import type { RedisAddress, RedisCredentials } from './target.ts';
 
 export interface RedisTls {
@@ -13,45 +13,187 @@ export interface RedisConnectionOptions {
   readonly address: RedisAddress;
   readonly credentials?: RedisCredentials | undefined;
   readonly tls?: RedisTls | undefined;
-  readonly connectTimeoutMs: number;
 }
 
+/** Called once when a connection is lost; without an error when the server closed it. */
+export type OnLost = (error?: Error) => void;
+
+/** Commands that were sent together, and the replies to them so far. */
+interface Exchange {
+  readonly replies: RedisReply[];
+  readonly expected: number;
+  readonly resolve: (replies: readonly RedisReply[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+const closedByServer = 'the server closed the connection';
+
 /**
- * Creates an ioredis client that never queues or resends commands and never reconnects by itself:
- * hits must not be counted twice, and a request that cannot be sent now is better refused than
- * answered late. On connecting it sends nothing that a proxy for Redis, such as twemproxy, does not
- * support.
+ * A connection to Redis, for one exchange at a time. It never reconnects and never resends: hits
+ * must not be counted twice. It has no timeouts: callers close it when they have waited enough. On
+ * connecting it sends nothing that a proxy for Redis, such as twemproxy, does not support.
  */
-export function openRedis(options: RedisConnectionOptions): Redis {
-  const { address } = options;
-  const credentials = options.credentials ?? (address.kind === 'tcp' ? address.credentials : undefined);
-  // Without `replyMapping`, whose undefined the overloads of the constructor do not accept.
-  const common: Omit<RedisOptions, 'replyMapping'> = {
-    ...credentials,
-    lazyConnect: true,
-    connectTimeout: options.connectTimeoutMs,
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    noDelay: true,
-    retryStrategy: () => null,
-    protocol: 2,
-    enableReadyCheck: false,
-    disableClientInfo: true,
-  };
-  if (address.kind === 'unix') {
-    return new Redis({ ...common, Connector: createConnector(() => createConnection(address.path)) });
+export class RedisConnection {
+  readonly #options: RedisConnectionOptions;
+  readonly #reader = new ReplyReader();
+  #socket: Socket | undefined;
+  #exchange: Exchange | undefined;
+  #isReady: boolean = false;
+  #isClosed: boolean = false;
+  #onLost: OnLost = () => undefined;
+
+  constructor(options: RedisConnectionOptions) {
+    this.#options = options;
   }
-  const { host, port, db } = address;
+
+  /** Connected, and not about to close. */
+  get isUsable(): boolean {
+    return this.#isReady && !this.#isClosed && this.#socket?.writable === true;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /**
+   * Connects, logs in and selects the database.
+   *
+   * @param onLost called when the connection is lost later, not after `close`.
+   * @throws Error why that failed; the connection is closed then.
+   */
+  async connect(onLost: OnLost = () => undefined): Promise<void> {
+    try {
+      this.#socket = await this.#open();
+      await this.#logIn();
+      this.#isReady = true;
+      this.#onLost = onLost;
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Sends one command. @throws RedisReplyError when Redis refuses it. */
+  async call(...words: readonly string[]): Promise<RedisReply> {
+    const pipeline = new Pipeline();
+    pipeline.command(...words);
+    const [reply = null] = await this.send(pipeline);
+    if (reply instanceof RedisReplyError) {
+      throw reply;
+    }
+    return reply;
+  }
+
+  /**
+   * Sends commands in one write. Resolves with as many replies; rejects when the connection ends
+   * before.
+   */
+  send({ text, commandCount }: Pipeline): Promise<readonly RedisReply[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#exchange !== undefined || this.#socket === undefined || this.#isClosed) {
+        reject(new Error(this.#isClosed ? 'the connection is closed' : 'the connection is busy'));
+        return;
+      }
+      this.#exchange = { replies: [], expected: commandCount, resolve, reject };
+      // The encoding of plain ASCII that costs least.
+      this.#socket.write(text, Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8');
+    });
+  }
+
+  /** Closes at once; the exchange in flight fails. Idempotent. */
+  close(): void {
+    this.#end(new Error('the connection was closed'));
+  }
+
+  #open(): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      const { socket, readyEvent } = openSocket(this.#options);
+      // From now on closing the connection closes the socket.
+      this.#socket = socket;
+      if (this.#isClosed) {
+        socket.destroy();
+      }
+      socket.setNoDelay();
+      const onEnd = (): void => {
+        reject(new Error(closedByServer));
+        this.#lose();
+      };
+      socket.once(readyEvent, () => resolve(socket));
+      // More than one may follow: an aborted TLS handshake emits two.
+      socket.on('error', (error) => {
+        reject(error);
+        this.#lose(error);
+      });
+      socket.on('end', onEnd);
+      socket.on('close', onEnd);
+      socket.on('data', (chunk: Buffer) => this.#read(chunk));
+    });
+  }
+
+  async #logIn(): Promise<void> {
+    const { address } = this.#options;
+    const isTcp = address.kind === 'tcp';
+    const credentials = this.#options.credentials ?? (isTcp ? address.credentials : undefined);
+    if (credentials !== undefined) {
+      const { username, password } = credentials;
+      await (username === undefined ? this.call('AUTH', password) : this.call('AUTH', username, password));
+    }
+    if (isTcp && address.db !== undefined && address.db !== 0) {
+      // A refused SELECT must end the attempt: counters would go to database 0.
+      await this.call('SELECT', String(address.db));
+    }
+  }
+
+  #read(chunk: Buffer): void {
+    try {
+      this.#reader.read(chunk, (reply) => this.#onReply(reply));
+    } catch (error) {
+      this.#lose(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+
+  #onReply(reply: RedisReply): void {
+    const exchange = this.#exchange;
+    if (exchange === undefined) {
+      throw new Error(
+        reply instanceof RedisReplyError ? reply.message : 'the server sent a reply to no command',
+      );
+    }
+    exchange.replies.push(reply);
+    if (exchange.replies.length === exchange.expected) {
+      this.#exchange = undefined;
+      exchange.resolve(exchange.replies);
+    }
+  }
+
+  #lose(error?: Error): void {
+    if (!this.#isClosed) {
+      this.#end(error ?? new Error(closedByServer));
+      this.#onLost(error);
+    }
+  }
+
+  #end(error: Error): void {
+    this.#isClosed = true;
+    this.#exchange?.reject(error);
+    this.#exchange = undefined;
+    this.#socket?.destroy();
+  }
+}
+
+function openSocket(options: RedisConnectionOptions): {
+  readonly socket: Socket;
+  readonly readyEvent: 'connect' | 'secureConnect';
+} {
+  const { address } = options;
+  if (address.kind === 'unix') {
+    return { socket: createConnection(address.path), readyEvent: 'connect' };
+  }
+  const { host, port } = address;
   const tls = getTlsOptions(options, address.tls === true);
-  return new Redis({
-    ...common,
-    ...(db === undefined ? {} : { db }),
-    ...(tls === undefined ? {} : { tls }),
-    Connector: createConnector(() =>
-      tls === undefined ? createConnection({ host, port }) : connectTls({ ...tls, host, port }),
-    ),
-  });
+  return tls === undefined
+    ? { socket: createConnection({ host, port }), readyEvent: 'connect' }
+    : { socket: connectTls({ ...tls, host, port }), readyEvent: 'secureConnect' };
 }
 
 function getTlsOptions(
@@ -62,33 +204,4 @@ function getTlsOptions(
     return requiredByUrl ? {} : undefined;
   }
   return { ...tls.context, ...(tls.verifyHostname ? {} : { checkServerIdentity: () => undefined }) };
-}
-
-/** How long a server has to close a connection before it is cut, milliseconds. */
-const disconnectTimeoutMs = 100;
-
-/**
- * Creates the class that opens the sockets of a client. ioredis listens only to the first error of
- * a socket; an aborted TLS handshake may emit two, and an error without a listener ends the
- * process.
- */
-function createConnector(open: () => Socket): new () => AbstractConnector {
-  return class extends AbstractConnector {
-    constructor() {
-      super(disconnectTimeoutMs);
-    }
-
-    connect(): Promise<Socket> {
-      // Rejects when `open` throws.
-      return new Promise((resolve) => {
-        this.connecting = true;
-        const socket = open();
-        socket.on('error', (error) => {
-          this.firstError ??= error;
-        });
-        this.stream = socket;
-        resolve(socket);
-      });
-    }
-  };
 }

@@ -1,9 +1,9 @@
 import { backendFailure } from '../../errors.ts';
 import type { BatchHit } from '../batch.ts';
 import type { CounterBackend, Hit } from '../counter-backend.ts';
-import { Batcher, type BatcherOptions } from './batcher.ts';
+import { Batcher, type BatcherOptions, type Redirect } from './batcher.ts';
+import type { RedisConnection } from './connection.ts';
 import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
-import type { Redirect } from './pipeline.ts';
 
 /** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
 export interface RedisInstance {
@@ -23,12 +23,16 @@ export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOpt
 
 /** A single server: all connections of the pool lead to it. */
 export class PooledInstance implements RedisInstance {
-  readonly pool: ConnectionPool;
+  readonly #pool: ConnectionPool;
   readonly #batcher: Batcher;
 
   constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
-    this.pool = new ConnectionPool(hooks, options);
-    this.#batcher = new Batcher(this.pool, options, redirect);
+    const open = (): RedisConnection => {
+      this.#batcher.forgetExpiries();
+      return hooks.open();
+    };
+    this.#pool = new ConnectionPool({ ...hooks, open }, options);
+    this.#batcher = new Batcher(this.#pool, options, redirect);
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
@@ -40,15 +44,27 @@ export class PooledInstance implements RedisInstance {
   }
 
   start(): Promise<void> {
-    return this.pool.start();
+    return this.#pool.start();
   }
 
-  close(reason?: Error): void {
-    this.pool.close(reason);
+  /** Switches to another server. */
+  renew(): void {
+    this.#pool.renew();
+  }
+
+  /** Closes gracefully: batches in flight end, later ones fail with `reason`. */
+  drain(reason: Error): void {
+    this.#pool.drain(reason);
+    this.#batcher.close(reason);
+  }
+
+  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
+    this.#pool.close(reason);
+    this.#batcher.close(reason);
   }
 
   lastError(): Error | undefined {
-    return this.pool.lastError();
+    return this.#pool.lastError();
   }
 }
 

@@ -1,7 +1,6 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Setting } from '@tollgate/kit/settings';
-import type { Redis } from 'ioredis';
 import { redisSettings } from '../../config/redis.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
@@ -11,7 +10,7 @@ import type { CounterBackend } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { ClusterInstance, ClusterLog } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
-import { openRedis, type RedisTls } from './connection.ts';
+import { RedisConnection, type RedisTls } from './connection.ts';
 import type { ConnectionPoolHooks, PoolMetrics } from './connection-pool.ts';
 import {
   PooledInstance,
@@ -138,12 +137,11 @@ function createInstance(settings: InstanceSettings, context: Context): RedisInst
   }
   const { target } = parsed;
   const name = describeRedisTarget(target);
-  const open = (address: RedisAddress, auth = settings.auth): Redis =>
-    openRedis({
+  const open = (address: RedisAddress, auth = settings.auth): RedisConnection =>
+    new RedisConnection({
       address,
       credentials: parseRedisAuth(auth),
       tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls() : undefined,
-      connectTimeoutMs: settings.pool.timeoutMs,
     });
   const hooks = createHooks(settings, context, name);
   switch (target.kind) {

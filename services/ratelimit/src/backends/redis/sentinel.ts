@@ -1,16 +1,16 @@
 import { inTime } from '@tollgate/kit/time';
-import type { Redis } from 'ioredis';
 import { backendFailure } from '../../errors.ts';
 import type { Hit } from '../counter-backend.ts';
+import type { RedisConnection } from './connection.ts';
 import type { ConnectionPoolHooks } from './connection-pool.ts';
 import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './redis-backend.ts';
 import { describeRedisAddress, type TcpRedisAddress } from './target.ts';
 
 export interface SentinelHooks extends Omit<ConnectionPoolHooks, 'open'> {
-  /** Creates a client of the primary that is not connected yet and never reconnects by itself. */
-  readonly openPrimary: (address: TcpRedisAddress) => Redis;
+  /** Creates a connection to the primary that is not open yet. */
+  readonly openPrimary: (address: TcpRedisAddress) => RedisConnection;
   /** The same for a sentinel. */
-  readonly openSentinel: (address: TcpRedisAddress) => Redis;
+  readonly openSentinel: (address: TcpRedisAddress) => RedisConnection;
   /** Called with the first primary, and with each later one. */
   readonly onPrimary?: ((address: TcpRedisAddress) => void) | undefined;
   /**
@@ -48,7 +48,7 @@ export class SentinelInstance implements RedisInstance {
           this.#primary = address;
           hooks.onPrimary?.(address);
           if (!isFirst) {
-            this.#instance.pool.renew();
+            this.#instance.renew();
           }
         },
         startDelayMs: hooks.startDelayMs,
@@ -117,7 +117,7 @@ const defaultReplyTimeoutMs = 1_000;
 const defaultPollIntervalMs = 1_000;
 
 interface PrimaryWatchHooks {
-  readonly openSentinel: (address: TcpRedisAddress) => Redis;
+  readonly openSentinel: (address: TcpRedisAddress) => RedisConnection;
   /** Called with the first primary, and whenever the sentinels name another one. */
   readonly onPrimary: (address: TcpRedisAddress) => void;
   /**
@@ -143,7 +143,7 @@ class PrimaryWatch {
   #primary: TcpRedisAddress | undefined;
   /** Index of the sentinel that is queried first. */
   #first = 0;
-  #sentinel: Redis | undefined;
+  #sentinel: RedisConnection | undefined;
   /** Consecutive polls that failed. */
   #failures = 0;
   #polling: boolean = false;
@@ -181,7 +181,7 @@ class PrimaryWatch {
   close(reason: Error): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#sentinel?.disconnect();
+    this.#sentinel?.close();
     this.#known.reject(reason);
   }
 
@@ -207,7 +207,11 @@ class PrimaryWatch {
     const failures: string[] = [];
     for (const address of [...sentinels.slice(this.#first), ...sentinels.slice(0, this.#first)]) {
       try {
-        return await querySentinel(this.#connect(address), master, replyTimeoutMs);
+        return await inTime(
+          getPrimary(this.#connect(address), master),
+          replyTimeoutMs,
+          () => new Error(`no answer within ${replyTimeoutMs}ms`),
+        );
       } catch (error) {
         failures.push(`${describeRedisAddress(address)}: ${error instanceof Error ? error.message : error}`);
         this.#dropSentinel();
@@ -220,17 +224,15 @@ class PrimaryWatch {
   }
 
   /** The kept connection, or a new one. */
-  #connect(address: TcpRedisAddress): Redis {
-    if (!isConnected(this.#sentinel)) {
+  #connect(address: TcpRedisAddress): RedisConnection {
+    if (this.#sentinel?.isUsable !== true) {
       this.#sentinel = this.#hooks.openSentinel(address);
-      // ioredis prints errors without a listener.
-      this.#sentinel.on('error', () => undefined);
     }
     return this.#sentinel;
   }
 
   #dropSentinel(): void {
-    this.#sentinel?.disconnect();
+    this.#sentinel?.close();
     this.#sentinel = undefined;
     this.#first = (this.#first + 1) % this.#options.sentinels.length;
   }
@@ -256,28 +258,8 @@ class PrimaryWatch {
   }
 }
 
-function isConnected(sentinel: Redis | undefined): sentinel is Redis {
-  return sentinel?.status === 'ready' && sentinel.stream.writable;
-}
-
-/** Asks one sentinel for the primary; connects first if needed. */
-async function querySentinel(sentinel: Redis, master: string, timeoutMs: number): Promise<TcpRedisAddress> {
-  const failed = Promise.withResolvers<never>();
-  // The reason of a refused login is only an event; commands just fail with a closed connection.
-  sentinel.on('error', failed.reject);
-  try {
-    return await inTime(
-      Promise.race([failed.promise, getPrimary(sentinel, master)]),
-      timeoutMs,
-      () => new Error(`no answer within ${timeoutMs}ms`),
-    );
-  } finally {
-    sentinel.off('error', failed.reject);
-  }
-}
-
-async function getPrimary(sentinel: Redis, master: string): Promise<TcpRedisAddress> {
-  if (sentinel.status === 'wait') {
+async function getPrimary(sentinel: RedisConnection, master: string): Promise<TcpRedisAddress> {
+  if (!sentinel.isUsable) {
     await sentinel.connect();
   }
   const reply = await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master);

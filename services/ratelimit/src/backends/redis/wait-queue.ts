@@ -1,8 +1,8 @@
 import { startDeadline } from '@tollgate/kit/time';
-import type { Redis } from 'ioredis';
+import type { RedisConnection } from './connection.ts';
 
 interface Waiter {
-  readonly give: (connection: Redis) => void;
+  readonly give: (connection: RedisConnection) => void;
   readonly fail: (error: Error) => void;
 }
 
@@ -20,7 +20,7 @@ export class WaitQueue {
     return this.#waiters.size;
   }
 
-  wait(deadlines: readonly WaitDeadline[]): Promise<Redis> {
+  wait(deadlines: readonly WaitDeadline[]): Promise<RedisConnection> {
     return new Promise((resolve, reject) => {
       const clears: (() => void)[] = [];
       const settle = (): void => {
@@ -43,7 +43,7 @@ export class WaitQueue {
   }
 
   /** Gives a connection to the first waiter; false when nothing waits. */
-  give(connection: Redis): boolean {
+  give(connection: RedisConnection): boolean {
     const [first] = this.#waiters;
     first?.give(connection);
     return first !== undefined;

@@ -1,14 +1,18 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import type { Redis } from 'ioredis';
 import t, { type Test } from 'tap';
-import { openRedis } from '../../../src/backends/redis/connection.ts';
+import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { ConnectionPool, type ConnectionPoolOptions } from '../../../src/backends/redis/connection-pool.ts';
 import { parseRedisAddress, type RedisAddress } from '../../../src/backends/redis/target.ts';
 import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';
 
-/** Answers everything with PONG. */
+/** Answers everything with PONG, and closes the connection on QUIT. */
 function startPingServer(t: Test): Promise<InvalidServer> {
-  return startInvalidServer(t, (socket) => answerCommands(socket, () => '+PONG\r\n'));
+  return startInvalidServer(t, (socket) =>
+    answerCommands(socket, ([name]) => {
+      if (name === 'quit') socket.destroy();
+      return '+PONG\r\n';
+    }),
+  );
 }
 
 interface TestPool {
@@ -48,10 +52,7 @@ function makePool(
   const pool = new ConnectionPool(
     {
       open: () =>
-        openRedis({
-          address: addressOf(typeof address === 'string' ? address : address()),
-          connectTimeoutMs: 5_000,
-        }),
+        new RedisConnection({ address: addressOf(typeof address === 'string' ? address : address()) }),
       metrics: {
         opened: () => {
           open += 1;
@@ -89,7 +90,7 @@ t.test('under load and losses every connection is used exclusively', async (t) =
   const server = await startPingServer(t);
   const { pool, open } = makePool(t, server.address, { size: 3 });
   await pool.start();
-  const inUse = new Set<Redis>();
+  const inUse = new Set<RedisConnection>();
   let shared = 0;
   let served = 0;
   async function work(worker: number): Promise<void> {
@@ -98,11 +99,11 @@ t.test('under load and losses every connection is used exclusively', async (t) =
         const connection = await pool.acquire();
         shared += inUse.has(connection) ? 1 : 0;
         inUse.add(connection);
-        await connection.ping();
+        await connection.call('PING');
         inUse.delete(connection);
         served += 1;
         if ((i + worker) % 17 === 0) {
-          connection.stream.destroy();
+          await connection.call('QUIT');
         }
         if ((i + worker) % 23 === 0) {
           pool.discard(connection, new Error('of no more use'));
@@ -199,10 +200,10 @@ t.test('requests wait for the replacement of an idle connection that was closed'
   await pool.start();
   const first = await pool.acquire();
   pool.release(first);
-  first.stream.destroy();
+  await t.rejects(first.call('QUIT'));
   const second = await pool.acquire();
   t.not(second, first);
-  t.equal(await second.ping(), 'PONG');
+  t.equal(await second.call('PING'), 'PONG');
   t.same([told, attempts], [['available'], []]);
 });
 
@@ -212,7 +213,8 @@ t.test(
     const server = await startPingServer(t);
     const { pool, told } = makePool(t, server.address, { size: 1 }, 3_600_000);
     await pool.start();
-    (await pool.acquire()).stream.destroy();
+    const connection = await pool.acquire();
+    await t.rejects(connection.call('QUIT'));
     await awaitUntil(() => told.includes('unavailable'), { what: 'the loss to be noticed' });
     await t.rejects(pool.acquire(), { message: 'no connection to Redis: the server closed the connection' });
   },
@@ -237,12 +239,12 @@ t.test('retired connections are not reused; busy ones are closed when they are r
   pool.release(idle);
   pool.retireAll();
   t.equal(open(), 0);
-  await awaitUntil(() => idle.status === 'end', { what: 'the end of the idle connection' });
-  t.equal(await working.ping(), 'PONG', 'work goes on');
+  await awaitUntil(() => idle.isClosed, { what: 'the end of the idle connection' });
+  t.equal(await working.call('PING'), 'PONG', 'work goes on');
   const next = await pool.acquire();
   t.notOk([working, idle].includes(next));
   pool.release(working);
-  await awaitUntil(() => working.status === 'end', { what: 'its end' });
+  await awaitUntil(() => working.isClosed, { what: 'its end' });
   pool.release(next);
   t.equal(await pool.acquire(), next, 'new ones stay');
   t.same(told, ['available']);
@@ -274,7 +276,7 @@ t.test('closing a pool closes retired connections and prevents renewing', async 
   pool.retireAll();
   pool.close();
   pool.renew();
-  await awaitUntil(() => working.status === 'end', { what: 'its end' });
+  await awaitUntil(() => working.isClosed, { what: 'its end' });
   await t.rejects(pool.acquire(), { code: 'backend_failure' });
 });
 
@@ -326,9 +328,9 @@ t.test('draining a pool fails waiters and lets batches in flight finish', async 
   const waiting = t.rejects(pool.acquire(), { message: 'no longer needed' });
   pool.drain(new Error('no longer needed'));
   await waiting;
-  t.equal(await connection.ping(), 'PONG');
+  t.equal(await connection.call('PING'), 'PONG');
   pool.release(connection);
-  await awaitUntil(() => connection.status === 'end', { what: 'the end of the connection' });
+  await awaitUntil(() => connection.isClosed, { what: 'the end of the connection' });
   t.equal(open(), 0);
   await t.rejects(pool.acquire(), { code: 'backend_failure' });
 });

@@ -1,8 +1,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startRedis } from '@tollgate/testkit/redis';
-import { Redis } from 'ioredis';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
+import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { answerCommands, standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { hitOf } from '../counter-backend-contract.ts';
@@ -10,9 +10,7 @@ import { hitOf } from '../counter-backend-contract.ts';
 async function ownRedis(t: Test, options: Parameters<typeof startRedis>[0] = {}) {
   const server = await startRedis(options);
   t.teardown(server.stop);
-  const admin = new Redis(server.port, server.host);
-  admin.on('error', () => undefined);
-  t.teardown(() => admin.disconnect());
+  const admin = (...words: string[]) => redisCommand(server, ...words);
   return { server, admin };
 }
 
@@ -147,10 +145,10 @@ t.test(
     await backend.start();
     await countsAgain(backend, 'paused');
     // For longer than the test may take.
-    await admin.call('CLIENT', 'PAUSE', '600000', 'WRITE');
+    await admin('CLIENT', 'PAUSE', '600000', 'WRITE');
     const counted = await Promise.all(Array.from({ length: 50 }, (_, i) => counts(backend, `key ${i}`)));
     t.notOk(counted.includes(true));
-    await admin.call('CLIENT', 'UNPAUSE');
+    await admin('CLIENT', 'UNPAUSE');
     await countsAgain(backend);
     t.equal(await firstCount(backend), 1, 'a late reply is not assigned to another request');
   },
@@ -160,9 +158,9 @@ t.test('OOM: a full Redis fails requests with its error and keeps the connection
   const { server, admin } = await ownRedis(t, { args: ['--maxmemory-policy', 'noeviction'] });
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await admin.config('SET', 'maxmemory', '1');
+  await admin('CONFIG', 'SET', 'maxmemory', '1');
   await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /^OOM/ });
-  await admin.config('SET', 'maxmemory', '0');
+  await admin('CONFIG', 'SET', 'maxmemory', '0');
   t.same(await backend.add([hitOf('a')]), [1]);
   t.equal(stats.counter('ratelimit.redis_pool.cx_total').value, 1);
 });
@@ -172,7 +170,7 @@ t.test('READONLY: the connection to a demoted primary is replaced', async (t) =>
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
   await backend.add([hitOf('a')]);
-  await admin.call('REPLICAOF', '127.0.0.1', '1');
+  await admin('REPLICAOF', '127.0.0.1', '1');
   await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /READONLY/ });
   const opened = stats.counter('ratelimit.redis_pool.cx_total');
   await awaitUntil(() => opened.value >= 2, { what: 'a new connection' });
@@ -180,7 +178,7 @@ t.test('READONLY: the connection to a demoted primary is replaced', async (t) =>
     await counts(backend, 'a');
   }
   t.ok(opened.value < 50, `${opened.value} connections for 200 requests`);
-  await admin.call('REPLICAOF', 'NO', 'ONE');
+  await admin('REPLICAOF', 'NO', 'ONE');
   await countsAgain(backend);
 });
 
@@ -191,18 +189,21 @@ t.test('READONLY: one error replaces all connections', async (t) => {
     KVSTORE_TIMEOUT: '20s',
   });
   await backend.start();
-  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
   const paused: Promise<unknown>[] = [];
   for (const waiting of [1, 2, 3]) {
     paused.push(backend.add([hitOf('a')]));
-    await awaitUntil(async () => (await admin.info('clients')).includes(`blocked_clients:${waiting}\r`), {
-      what: `request ${waiting} on a connection of its own`,
-      timeoutMs: 20_000,
-    });
+    await awaitUntil(
+      async () => String(await admin('INFO', 'clients')).includes(`blocked_clients:${waiting}\r`),
+      {
+        what: `request ${waiting} on a connection of its own`,
+        timeoutMs: 20_000,
+      },
+    );
   }
-  await admin.call('CLIENT', 'UNPAUSE');
+  await admin('CLIENT', 'UNPAUSE');
   await Promise.all(paused);
-  await admin.call('REPLICAOF', '127.0.0.1', '1');
+  await admin('REPLICAOF', '127.0.0.1', '1');
   await t.rejects(backend.add([hitOf('a')]), { message: /READONLY/ });
   t.ok(stats.counter('ratelimit.redis_pool.cx_local_close').value >= 3);
 });
@@ -367,8 +368,9 @@ t.test('a connection closed while idle is replaced without failing requests', as
   await backend.start();
   await backend.add([hitOf('a')]);
   const before = logLines.length;
-  await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  const clients = async () => Number(/connected_clients:(\d+)/.exec(await admin.info('clients'))?.[1]);
+  await admin('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  const clients = async () =>
+    Number(/connected_clients:(\d+)/.exec(String(await admin('INFO', 'clients')))?.[1]);
   await awaitUntil(async () => (await clients()) >= 2, { what: 'a new connection' });
   t.same(await backend.add([hitOf('a')]), [2]);
   t.same(changes, [], 'health did not flap');
@@ -376,13 +378,15 @@ t.test('a connection closed while idle is replaced without failing requests', as
 });
 
 t.test('connections above the limit of Redis are not retried in a loop', async (t) => {
-  const { server, admin } = await ownRedis(t, { args: ['--maxclients', '2'] });
+  const { server } = await ownRedis(t, { args: ['--maxclients', '2'] });
   const { backend, logLines } = await redisFromSettings(t, {
     KVSTORE_URL: server.address,
     KVSTORE_STARTUP_INITIAL_INTERVAL: '100ms',
     KVSTORE_STARTUP_MAX_INTERVAL: '100ms',
   });
-  await admin.ping();
+  const other = new RedisConnection({ address: { kind: 'tcp', host: server.host, port: server.port } });
+  t.teardown(() => other.close());
+  await other.connect();
   await backend.start();
   const load: { running: boolean } = { running: true };
   const done = Promise.all(

@@ -1,8 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startRedis } from '@tollgate/testkit/redis';
-import { Redis } from 'ioredis';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
-import { openRedis } from '../../../src/backends/redis/connection.ts';
+import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import {
   PooledInstance,
   type PooledInstanceOptions,
@@ -14,14 +13,14 @@ import { startInvalidServer } from '../../support/invalid-server.ts';
 import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
 
 const server = await startRedis({ unixSocket: true });
-const admin = new Redis(server.port, server.host);
-t.teardown(async () => {
-  admin.disconnect();
-  await server.stop();
-});
+t.teardown(server.stop);
 t.beforeEach(async () => {
-  await admin.flushall();
+  await admin('FLUSHALL');
 });
+
+function admin(...words: string[]) {
+  return redisCommand(server, ...words);
+}
 
 function instance(url: string, options: Partial<PooledInstanceOptions> = {}): RedisInstance {
   const parsed = parseRedisAddress(url, 'tcp');
@@ -31,7 +30,7 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
   const timeoutMs = options.timeoutMs ?? 10_000;
   return new PooledInstance(
     {
-      open: () => openRedis({ address: parsed.address, connectTimeoutMs: timeoutMs }),
+      open: () => new RedisConnection({ address: parsed.address }),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
       metrics: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
@@ -62,34 +61,37 @@ counterBackendContract(t, 'redis with a second instance', (t) =>
 t.test('Redis holds the counter as a number that expires', async (t) => {
   const backend = await started(t, instance(server.address));
   await backend.add([{ ...hitOf('domain_key_value_1200', 3), ttlSeconds: 75 }]);
-  t.equal(await admin.get('domain_key_value_1200'), '3');
-  const ttl = await admin.ttl('domain_key_value_1200');
+  t.equal(await admin('GET', 'domain_key_value_1200'), '3');
+  const ttl = Number(await admin('TTL', 'domain_key_value_1200'));
   t.ok(ttl > 70 && ttl <= 75, `expires in ${ttl} s`);
 });
 
 t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) => {
   const backend = await started(t, instance(server.address));
-  await admin.config('RESETSTAT');
+  await admin('CONFIG', 'RESETSTAT');
   await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf('hot')])));
-  const stats = await admin.info('commandstats');
+  const stats = String(await admin('INFO', 'commandstats'));
   t.match(stats, /cmdstat_incrby:calls=1,/);
   t.match(stats, /cmdstat_expire:calls=1,/);
-  t.equal(await admin.get('hot'), '50');
+  t.equal(await admin('GET', 'hot'), '50');
 });
 
 t.test('with a second instance, only counters of seconds are in it', async (t) => {
   const backend = await started(t, instance(server.address), instance(`redis://${server.address}?db=1`));
   const perSecond = { ...hitOf('second', 2), unit: 'second' } as const;
   t.same(await backend.add([perSecond, hitOf('minute', 3), perSecond]), [2, 3, 4]);
-  t.same(await admin.keys('*'), ['minute']);
-  const other = new Redis({ port: server.port, host: server.host, db: 1 });
-  t.teardown(() => other.disconnect());
-  t.same(await other.keys('*'), ['second']);
+  t.same(await admin('KEYS', '*'), ['minute']);
+  const other = new RedisConnection({
+    address: { kind: 'tcp', host: server.host, port: server.port, db: 1 },
+  });
+  t.teardown(() => other.close());
+  await other.connect();
+  t.same(await other.call('KEYS', '*'), ['second']);
 });
 
 t.test('a request fails when one of its counters is not a number', async (t) => {
   const backend = await started(t, instance(server.address));
-  await admin.set('bad', 'text');
+  await admin('SET', 'bad', 'text');
   await t.rejects(backend.add([hitOf('good'), hitOf('bad')]), {
     code: 'backend_failure',
     message: /not an integer/,
@@ -101,12 +103,12 @@ t.test(
   'a server that does not answer in time fails the request, and the next one gets a fresh connection',
   async (t) => {
     const backend = await started(t, instance(server.address, { timeoutMs: 150 }));
-    await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+    await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
     await t.rejects(backend.add([hitOf('a')]), {
       code: 'backend_failure',
       message: /did not answer within 150ms/,
     });
-    await admin.call('CLIENT', 'UNPAUSE');
+    await admin('CLIENT', 'UNPAUSE');
     await eventually(t, () => backend.add([hitOf('b')]));
   },
 );
@@ -128,19 +130,19 @@ t.test('with all connections busy, `error` fails after its wait', async (t) => {
     t,
     instance(server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 20 }),
   );
-  await admin.call('CLIENT', 'PAUSE', '60000', 'WRITE');
+  await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
   const first = backend.add([hitOf('a')]);
   await nextTick();
   await t.rejects(backend.add([hitOf('b')]), { message: 'all 1 connections to Redis are busy' });
-  await admin.call('CLIENT', 'UNPAUSE');
+  await admin('CLIENT', 'UNPAUSE');
   t.same(await first, [1]);
 });
 
 t.test('with all connections busy, `wait` waits and `create` opens one more', async (t) => {
   for (const onEmpty of ['wait', 'create'] as const) {
-    await admin.flushall();
+    await admin('FLUSHALL');
     const backend = await started(t, instance(server.address, { size: 1, onEmpty, onEmptyWaitMs: 5 }));
-    await admin.call('CLIENT', 'PAUSE', '100', 'WRITE');
+    await admin('CLIENT', 'PAUSE', '100', 'WRITE');
     const first = backend.add([hitOf('a')]);
     await nextTick();
     t.same(await Promise.all([first, backend.add([hitOf('a')])]), [[1], [2]], onEmpty);

@@ -10,7 +10,7 @@ import { type RedisTls, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
 import { counterBackends } from '../../../src/backends/counter-backends.ts';
-import { openRedis } from '../../../src/backends/redis/connection.ts';
+import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { StatsRegistry } from '../../../src/stats/registry.ts';
 import { hitOf } from '../counter-backend-contract.ts';
@@ -158,11 +158,10 @@ t.test('TLS: aborted handshakes do not affect other connections', async (t) => {
   const address = { kind: 'tcp', host: '127.0.0.1', port: redis.port, tls: true } as const;
   // Which moment is the bad one depends on the machine.
   for (let i = 0; i < 45; i += 1) {
-    const connection = openRedis({ address, connectTimeoutMs: 5_000 });
-    connection.on('error', () => connection.disconnect());
+    const connection = new RedisConnection({ address });
     const attempt = t.rejects(connection.connect());
     for (let turns = 0; turns < i % 15; turns += 1) await new Promise(setImmediate);
-    connection.disconnect();
+    connection.close();
     await attempt;
   }
 });

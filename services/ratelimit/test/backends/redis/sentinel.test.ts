@@ -3,7 +3,7 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { type RedisReply, redisCommand, startRedis } from '@tollgate/testkit/redis';
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
-import { openRedis } from '../../../src/backends/redis/connection.ts';
+import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import type { RedisInstance } from '../../../src/backends/redis/redis-backend.ts';
 import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
@@ -211,7 +211,7 @@ function makeInstance(
   { timeoutMs = 20_000, replyTimeoutMs = 20_000 }: { timeoutMs?: number; replyTimeoutMs?: number } = {},
 ): TestInstance {
   const told: string[] = [];
-  const connect = (address: TcpRedisAddress) => openRedis({ address, connectTimeoutMs: timeoutMs });
+  const connect = (address: TcpRedisAddress) => new RedisConnection({ address });
   const instance = new SentinelInstance(
     {
       openPrimary: connect,

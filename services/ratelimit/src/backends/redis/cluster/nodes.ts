@@ -1,14 +1,14 @@
-import type { Redis } from 'ioredis';
 import { backendFailure } from '../../../errors.ts';
+import type { Redirect } from '../batcher.ts';
+import type { RedisConnection } from '../connection.ts';
 import type { ConnectionPoolHooks } from '../connection-pool.ts';
-import type { Redirect } from '../pipeline.ts';
 import { PooledInstance, type PooledInstanceOptions } from '../redis-backend.ts';
 import type { NodeAddress } from './slots.ts';
 
 export interface ClusterNodesHooks
   extends Pick<ConnectionPoolHooks, 'metrics' | 'startDelayMs' | 'reconnectDelayMs'> {
-  /** Creates a client that is not connected yet and never reconnects by itself. */
-  readonly open: (node: NodeAddress) => Redis;
+  /** Creates a connection that is not open yet. */
+  readonly open: (node: NodeAddress) => RedisConnection;
   /** Redirects what a node refuses. */
   readonly redirect: (node: NodeAddress) => Redirect;
   readonly onAvailable: (node: NodeAddress, available: boolean) => void;
@@ -104,7 +104,7 @@ export class ClusterNodes {
 
   #drain({ node, instance }: Member): void {
     this.#members.delete(node.name);
-    instance.pool.drain(backendFailure(`${node.name} has no slots of the Redis Cluster any more`));
+    instance.drain(backendFailure(`${node.name} has no slots of the Redis Cluster any more`));
     // By then all batches in flight have ended.
     this.#draining.set(
       instance,

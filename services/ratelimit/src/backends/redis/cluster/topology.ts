@@ -1,6 +1,6 @@
 import { sleepFor } from '@tollgate/kit/time';
-import type { Redis } from 'ioredis';
 import { backendFailure } from '../../../errors.ts';
+import type { RedisConnection } from '../connection.ts';
 import { type NodeAddress, parseSlotMap, type SlotMap } from './slots.ts';
 
 export interface TopologyHooks {
@@ -145,8 +145,8 @@ export class Topology {
 }
 
 export interface QuerySlotsOptions {
-  /** Creates a client that is not connected yet and never reconnects by itself. */
-  readonly open: (node: NodeAddress) => Redis;
+  /** Creates a connection that is not open yet. */
+  readonly open: (node: NodeAddress) => RedisConnection;
   /** Limit of connecting and the reply together, milliseconds. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
@@ -164,22 +164,20 @@ export async function querySlots(node: NodeAddress, options: QuerySlotsOptions):
   let cause: Error | undefined;
   const abort = (reason: Error): void => {
     cause ??= reason;
-    connection.disconnect();
+    connection.close();
   };
   const stop = (): void => abort(new Error('stopped'));
   const timer = setTimeout(() => abort(new Error(`no answer within ${timeoutMs}ms`)), timeoutMs);
   signal.addEventListener('abort', stop, { once: true });
-  // Why connecting or the login failed is only an event; the promises reject with less.
-  connection.on('error', abort);
   try {
     await connection.connect();
-    return parseSlotMap(await connection.cluster('SLOTS'), node);
+    return parseSlotMap(await connection.call('CLUSTER', 'SLOTS'), node);
   } catch (error) {
     const reason = cause ?? error;
     throw new Error(`${node.name}: ${reason instanceof Error ? reason.message : reason}`, { cause: reason });
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', stop);
-    connection.disconnect();
+    connection.close();
   }
 }

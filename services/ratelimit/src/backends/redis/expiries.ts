@@ -1,0 +1,92 @@
+import type { Batch, BatchCounter } from '../batch.ts';
+
+/** Counters of one generation. There are two, of about 100 bytes a counter. */
+const maxGenerationSize = 50_000;
+
+/** Longer keys, which are rare, are not remembered: this bounds the memory. */
+const maxKeyLength = 256;
+
+/** Counters that wait for an expiry. Only an outage under load brings more than a few. */
+const maxMissing = 100_000;
+
+/** Counters that a batch repairs, so that an outage is not followed by one huge batch. */
+const maxRepairsPerBatch = 1_000;
+
+/**
+ * Which counters of a Redis have an expiry, so that EXPIRE is sent once for each, not with each
+ * hit.
+ *
+ * A counter may vanish (eviction, FLUSHALL, failover), and the next INCRBY creates it again without
+ * an expiry. The count that it returns shows that. A lost connection leaves open which commands
+ * were executed. In both cases the counter is touched: an INCRBY of 0 with EXPIRE, repeated until
+ * Redis has confirmed it.
+ */
+export class Expiries {
+  #recent = new Set<string>();
+  #older = new Set<string>();
+  readonly #missing: Map<string, number>;
+
+  constructor(missing: Map<string, number> = new Map()) {
+    this.#missing = missing;
+  }
+
+  get hasMissing(): boolean {
+    return this.#missing.size > 0;
+  }
+
+  /**
+   * Whether the counter needs no EXPIRE with its hits. Adding 0 does not show whether it was
+   * created, so it always needs one.
+   */
+  isSet({ key, addend }: BatchCounter): boolean {
+    if (addend === 0) return false;
+    if (this.#recent.has(key)) return true;
+    if (!this.#older.has(key)) return false;
+    this.#remember(key);
+    return true;
+  }
+
+  /** Records the replies to INCRBY and, if it was sent, EXPIRE. */
+  onReplies(counter: BatchCounter, count: number, expireReply: unknown): void {
+    if (counter.setsExpiry) {
+      if (expireReply === 1 && counter.key.length <= maxKeyLength) this.#remember(counter.key);
+    } else if (!(count > counter.addend)) {
+      this.onUncertain(counter);
+    }
+  }
+
+  /** The counter may exist without an expiry. */
+  onUncertain({ key, ttlSeconds }: Pick<BatchCounter, 'key' | 'ttlSeconds'>): void {
+    this.#recent.delete(key);
+    this.#older.delete(key);
+    if (this.#missing.size < maxMissing && key.length <= maxKeyLength) this.#missing.set(key, ttlSeconds);
+  }
+
+  /** Moves counters without an expiry to a batch. */
+  moveMissing(batch: Batch): void {
+    let moved = 0;
+    for (const [key, ttlSeconds] of this.#missing) {
+      if (moved === maxRepairsPerBatch) return;
+      moved += 1;
+      this.#missing.delete(key);
+      batch.touch(key, ttlSeconds);
+    }
+  }
+
+  /**
+   * What is known after a new connection was opened: it may lead to another server, where a counter
+   * may exist without the EXPIRE that followed it. Replies that still arrive from the old one are
+   * recorded with the old object.
+   */
+  forget(): Expiries {
+    return new Expiries(this.#missing);
+  }
+
+  #remember(key: string): void {
+    if (this.#recent.size >= maxGenerationSize) {
+      this.#older = this.#recent;
+      this.#recent = new Set();
+    }
+    this.#recent.add(key);
+  }
+}
