@@ -10,7 +10,6 @@ import {
   type SourceProblem,
 } from '../sources/source.ts';
 import type { ObjectStatus } from '../status/conditions.ts';
-import { LimiterFleet } from '../status/fleet.ts';
 import type { ReplicaReports } from '../status/replica-reports.ts';
 import { StatusReporter, type StatusWriter } from '../status/reporter.ts';
 import { Catalog, type CatalogChange } from './catalog.ts';
@@ -79,7 +78,6 @@ export class Pipeline {
   readonly #catalog: Catalog;
   readonly #pending = new PendingEvents();
   readonly #log: PipelineLog;
-  readonly #fleet: LimiterFleet;
   readonly #reporter: StatusReporter;
   #problems: readonly SourceProblem[] = [];
   #synced: boolean = false;
@@ -102,12 +100,12 @@ export class Pipeline {
     this.#sliceMs = sliceMs;
     this.#catalog = new Catalog({ graceMs: domainGraceMs });
     this.#log = new PipelineLog(context.logger);
-    this.#fleet = new LimiterFleet({ limiters, snapshots, reports });
     const { results } = this.#catalog;
     this.#reporter = new StatusReporter(context, {
       results,
       snapshots,
-      fleet: this.#fleet,
+      limiters,
+      reports,
       writers,
       schedule,
       settleMs,
@@ -149,7 +147,7 @@ export class Pipeline {
       results: this.#catalog.results,
       statuses: this.#reporter.statuses,
       rules: this.#servedRules,
-      limitersElsewhere: this.#fleet.countElsewhere(),
+      limitersElsewhere: this.#reporter.countElsewhere(),
     };
   }
 

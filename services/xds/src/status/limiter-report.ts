@@ -1,6 +1,8 @@
 import { compareText } from '@tollgate/kit/text';
+import { parseRejection } from '../ads/exchange.ts';
 import { type Limiter, limiterName } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
+import type { LimiterGroup } from './conditions.ts';
 
 /** What a replica reports to the others: limiters are counted, not listed. */
 export interface LimiterReport {
@@ -164,3 +166,86 @@ const toText = (value: unknown): string | undefined => (typeof value === 'string
 
 const toTexts = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.filter((item) => typeof item === 'string') : undefined;
+
+/** The report of another replica. */
+export interface ReplicaReport {
+  /** Unique per process: differs after a restart. */
+  readonly identity: string;
+  /** Name of the pod. */
+  readonly replica: string;
+  readonly report: LimiterReport;
+}
+
+/** Versions by domain. */
+type Versions = Pick<ReadonlyMap<string, string>, 'get'>;
+
+/** Snapshots that are remembered: another replica has the latest or one of the last few. */
+const maxSnapshots = 16;
+
+/**
+ * Turns reports into groups. Reports name snapshots by version, a hash of the content: they are
+ * looked up among the last snapshots of this replica. Replicas batch changes at different moments,
+ * so that one may serve a snapshot that another has skipped. Its limiters then keep the versions
+ * known before: otherwise the status of every object would change twice, while only a few domains
+ * differ.
+ */
+export class ReportedLimiters {
+  /** Versions of the last snapshots, the oldest first. */
+  readonly #history = new Map<string, ReadonlyMap<string, string>>();
+  /** By replica: what most of its limiters had when that was last known. */
+  #lastKnown = new Map<string, Versions>();
+
+  remember({ version, resources }: Snapshot): void {
+    this.#history.delete(version);
+    this.#history.set(version, new Map([...resources.values()].map(({ name, version: of }) => [name, of])));
+    const [oldest] = this.#history.keys();
+    if (oldest !== undefined && this.#history.size > maxSnapshots) this.#history.delete(oldest);
+  }
+
+  groups(reports: Iterable<ReplicaReport>): readonly LimiterGroup[] {
+    const lastKnown = new Map<string, Versions>();
+    const groups = [...reports].flatMap(({ identity, replica, report }) => {
+      const known = this.#findCommon(report) ?? this.#lastKnown.get(identity);
+      if (known !== undefined) lastKnown.set(identity, known);
+      return report.groups.map((group) => this.#toGroup(group, report, { replica, known }));
+    });
+    this.#lastKnown = lastKnown;
+    return groups;
+  }
+
+  /** What the largest group has whose version is known. */
+  #findCommon(report: LimiterReport): Versions | undefined {
+    return [...report.groups]
+      .sort((a, b) => b.count - a.count)
+      .map((group) => this.#findAccepted(group, report))
+      .find((versions) => versions !== undefined);
+  }
+
+  #toGroup(
+    group: ReportedGroup,
+    report: LimiterReport,
+    { replica, known }: { readonly replica: string; readonly known: Versions | undefined },
+  ): LimiterGroup {
+    const { count, names, accepted, rejection } = group;
+    const rejected = rejection && this.#history.get(rejection.snapshot);
+    // Of a known snapshot, limiters that are far behind must not count as up to date.
+    const isAhead = accepted !== undefined && !this.#history.has(report.snapshot ?? '');
+    return {
+      size: count,
+      example: `${rejection?.node || 'a limiter'} at ${replica}`,
+      names: names && new Set(names),
+      accepted: this.#findAccepted(group, report) ?? (isAhead ? known : undefined),
+      rejection: rejection && rejected && parseRejection({ resources: rejected, message: rejection.message }),
+    };
+  }
+
+  /** Undefined when they have accepted nothing, or an unknown version. */
+  #findAccepted({ accepted, behind }: ReportedGroup, report: LimiterReport): Versions | undefined {
+    if (accepted === undefined) return undefined;
+    const versions = this.#history.get(accepted);
+    const served = this.#history.get(report.snapshot ?? '');
+    if (versions !== undefined || behind === undefined || served === undefined) return versions;
+    const missing = new Set(behind);
+    return { get: (domain) => (missing.has(domain) ? undefined : served.get(domain)) };
+  }
+}

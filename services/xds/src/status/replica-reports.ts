@@ -14,16 +14,7 @@ import {
   objectPath,
 } from '../kube/objects.ts';
 import { Reflector, type ReflectorEvent } from '../kube/reflector.ts';
-import { formatReport, type LimiterReport, parseReport } from './limiter-report.ts';
-
-/** The report of another replica. */
-export interface ReplicaReport {
-  /** Unique per process: differs after a restart. */
-  readonly identity: string;
-  /** Name of the pod. */
-  readonly replica: string;
-  readonly report: LimiterReport;
-}
+import { formatReport, type LimiterReport, parseReport, type ReplicaReport } from './limiter-report.ts';
 
 export interface ReplicaReportsOptions extends ObjectName {
   readonly api: ApiClient;

@@ -1,10 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
+import type { LimiterRegistry } from '../ads/limiters.ts';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import type { ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
-import { type DomainStatus, type ObjectStatus, toDomainStatus, toObjectStatus } from './conditions.ts';
-import { indexSubscribers, type LimiterFleet, type LimiterGroup, type Subscribers } from './fleet.ts';
+import {
+  type DomainStatus,
+  groupLimiters,
+  indexSubscribers,
+  type LimiterGroup,
+  type ObjectStatus,
+  type Subscribers,
+  toDomainStatus,
+  toObjectStatus,
+} from './conditions.ts';
+import { ReportedLimiters, summarizeLimiters } from './limiter-report.ts';
+import type { ReplicaReports } from './replica-reports.ts';
 
 /** Receives statuses, from all replicas. */
 export interface StatusWriter {
@@ -18,7 +29,9 @@ export interface StatusReporterOptions {
   /** By id. */
   readonly results: ReadonlyMap<string, ValidationResult>;
   readonly snapshots: SnapshotStore;
-  readonly fleet: LimiterFleet;
+  readonly limiters: LimiterRegistry;
+  /** Undefined when there is only one replica. */
+  readonly reports: Pick<ReplicaReports, 'publish' | 'others' | 'onChange'> | undefined;
   readonly writers: readonly StatusWriter[];
   readonly schedule: Schedule;
   /** How long a lower number of limiters must last before it is reported; 0 reports it at once. */
@@ -59,7 +72,9 @@ export class StatusReporter {
   readonly #statuses = new Map<string, ObjectStatus>();
   /** Of every domain that is served. */
   readonly #domains = new Map<string, DomainStatus>();
-  readonly #stops: readonly (() => void)[];
+  /** Limiters of other replicas. */
+  readonly #reportedLimiters = new ReportedLimiters();
+  readonly #stops: readonly ((() => void) | undefined)[];
   /** The first report waits for the reports of the other replicas. */
   #hasReported: boolean = false;
   #cancelReport: (() => void) | undefined;
@@ -71,15 +86,25 @@ export class StatusReporter {
   constructor(context: Context, options: StatusReporterOptions) {
     this.#context = context;
     this.#options = options;
-    const { schedule, settleMs, snapshots, fleet } = options;
+    const { schedule, settleMs, snapshots, limiters, reports } = options;
     const changed = () => this.changed();
     this.#limiterCount = new RecentPeak(settleMs, { schedule, onFall: changed });
-    this.#stops = [snapshots.onChange(changed), fleet.onChange(changed)];
+    this.#stops = [
+      limiters.onChange(changed),
+      reports?.onChange(changed),
+      reports && snapshots.onChange((snapshot) => this.#reportedLimiters.remember(snapshot)),
+    ];
   }
 
   /** By id. */
   get statuses(): ReadonlyMap<string, ObjectStatus> {
     return this.#statuses;
+  }
+
+  /** Number of limiters of other replicas. */
+  countElsewhere(): number {
+    const groups = (this.#options.reports?.others() ?? []).flatMap(({ report }) => report.groups);
+    return groups.reduce((sum, { count }) => sum + count, 0);
   }
 
   /** Schedules a report after a change of objects, rules or limiters. */
@@ -95,7 +120,7 @@ export class StatusReporter {
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelReport?.();
-    for (const stop of this.#stops) stop();
+    for (const stop of this.#stops) stop?.();
     this.#limiterCount.close();
     await this.#lastReport;
   }
@@ -119,7 +144,7 @@ export class StatusReporter {
   *#reportSteps(): Steps<void> {
     this.#isReporting = true;
     try {
-      const groups = this.#options.fleet.update();
+      const groups = this.#exchangeReports();
       const isSettled = this.#observeCount(groups);
       if (this.#limiterCount.isStarting()) return;
       const results = [...this.#options.results.values()];
@@ -131,9 +156,20 @@ export class StatusReporter {
     }
   }
 
+  /** Publishes the report of this replica, and returns the limiters of all replicas. */
+  #exchangeReports(): readonly LimiterGroup[] {
+    const { limiters, snapshots, reports } = this.#options;
+    const own = limiters.settled();
+    const groups = groupLimiters(own);
+    if (reports === undefined) return groups;
+    reports.publish(summarizeLimiters(own, snapshots.current()));
+    return [...groups, ...this.#reportedLimiters.groups(reports.others() ?? [])];
+  }
+
   #observeCount(groups: readonly LimiterGroup[]): boolean {
     const connected = groups.reduce((sum, { size }) => sum + size, 0);
-    const isKnown = this.#options.fleet.isComplete() || this.#hasReported;
+    const { reports } = this.#options;
+    const isKnown = reports === undefined || reports.others() !== undefined || this.#hasReported;
     const isSettled = this.#limiterCount.observe(isKnown ? connected : 0);
     this.#hasReported ||= !this.#limiterCount.isStarting();
     return isSettled;

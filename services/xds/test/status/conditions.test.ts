@@ -4,13 +4,14 @@ import type { Limiter } from '../../src/ads/limiters.ts';
 import type { ValidationResult } from '../../src/catalog/validation.ts';
 import {
   type Condition,
+  groupLimiters,
+  indexSubscribers,
   type ObjectStatus,
   toDomainStatus,
   toObjectStatus,
   toReady,
 } from '../../src/status/conditions.ts';
 import { toEvent } from '../../src/status/events.ts';
-import { groupLimiters, indexSubscribers } from '../../src/status/fleet.ts';
 import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 
 const progress = (clients: readonly Limiter[], domain = 'shop', version = '2') =>

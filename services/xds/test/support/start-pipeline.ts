@@ -6,8 +6,7 @@ import { Pipeline, type PipelineOptions } from '../../src/catalog/pipeline.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { SourceEvent, SourceOutage } from '../../src/sources/source.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
-import type { LimiterReport } from '../../src/status/limiter-report.ts';
-import type { ReplicaReport } from '../../src/status/replica-reports.ts';
+import type { LimiterReport, ReplicaReport } from '../../src/status/limiter-report.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingContext } from './recording-logger.ts';
 

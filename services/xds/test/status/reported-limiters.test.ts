@@ -1,8 +1,12 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
-import { type DomainStatus, toDomainStatus } from '../../src/status/conditions.ts';
-import { groupLimiters, indexSubscribers, ReportedLimiters } from '../../src/status/fleet.ts';
-import type { LimiterReport, ReportedGroup } from '../../src/status/limiter-report.ts';
+import {
+  type DomainStatus,
+  groupLimiters,
+  indexSubscribers,
+  toDomainStatus,
+} from '../../src/status/conditions.ts';
+import { type LimiterReport, type ReportedGroup, ReportedLimiters } from '../../src/status/limiter-report.ts';
 import { makeLimiter, makeSnapshot } from '../support/limiters.ts';
 
 const one = makeSnapshot('one', { shop: '1', web: '1' });
