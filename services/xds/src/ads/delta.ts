@@ -297,7 +297,7 @@ export const deltaProtocol: AdsProtocol<DeltaExchange, AdsRequest & DeltaRequest
       unsubscribe: request.resourceNamesUnsubscribe,
       initialVersions: new Map(Object.entries(request.initialResourceVersions)),
       nonce: request.responseNonce,
-      message: rejectionMessage(request.errorDetail?.message),
+      message: request.errorDetail && rejectionMessage(request.errorDetail.message),
       rejects: request.errorDetail !== undefined,
     };
   },

@@ -138,7 +138,7 @@ export interface AdsRequest {
   /** Whether it has an `error_detail`: that alone makes it a NACK, not a comparison of versions. */
   readonly rejects: boolean;
   /** Message of the `error_detail`. */
-  readonly message?: string;
+  readonly message?: string | undefined;
 }
 
 /** What a request says about the previous response. */
@@ -305,7 +305,7 @@ export const sotwProtocol: AdsProtocol<SotwExchange, AdsRequest & SotwRequest, S
       nodeId: request.node?.id ?? '',
       names: request.resourceNames,
       nonce: request.responseNonce,
-      message: rejectionMessage(request.errorDetail?.message),
+      message: request.errorDetail && rejectionMessage(request.errorDetail.message),
       rejects: request.errorDetail !== undefined,
     };
   },

@@ -61,7 +61,7 @@ function escapeCharacter(character: string): string {
 }
 
 /** The message of a NACK as it is stored. */
-export function rejectionMessage(message: string | undefined): string {
+export function rejectionMessage(message: string): string {
   return escapeClientText(message || 'rejected without a message', maxRejectionLength);
 }
 

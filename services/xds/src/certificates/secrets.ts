@@ -1,13 +1,5 @@
 import type { ApiClient } from '../kube/client.ts';
-import {
-  collectionPath,
-  getApiVersion,
-  hasStatus,
-  type ObjectName,
-  objectPath,
-  requireRecord,
-  secrets,
-} from '../kube/objects.ts';
+import { type ObjectName, requireRecord, secrets } from '../kube/objects.ts';
 import type { KeyPair } from './authorities.ts';
 
 export interface StoredSecret {
@@ -24,21 +16,17 @@ export async function readSecret(
   name: ObjectName,
   signal: AbortSignal,
 ): Promise<StoredSecret> {
-  try {
-    const value = await api.send({ method: 'GET', path: objectPath(secrets, name), timeoutMs, signal });
-    const manifest = requireRecord(value, 'Secret');
-    const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
-    const data = Object.entries(requireRecord(manifest.data ?? {}, 'Secret: data'));
-    return {
-      resourceVersion: String(resourceVersion),
-      data: Object.fromEntries(
-        data.map(([key, text]) => [key, Buffer.from(String(text), 'base64').toString('utf8')]),
-      ),
-    };
-  } catch (error) {
-    if (hasStatus(error, 404)) return { data: {}, resourceVersion: undefined };
-    throw error;
-  }
+  const found = await api.get(secrets, name, { timeoutMs, signal });
+  if (found === undefined) return { data: {}, resourceVersion: undefined };
+  const manifest = requireRecord(found, 'Secret');
+  const { resourceVersion } = requireRecord(manifest.metadata, 'metadata');
+  const data = Object.entries(requireRecord(manifest.data ?? {}, 'Secret: data'));
+  return {
+    resourceVersion: String(resourceVersion),
+    data: Object.fromEntries(
+      data.map(([key, text]) => [key, Buffer.from(String(text), 'base64').toString('utf8')]),
+    ),
+  };
 }
 
 /**
@@ -67,31 +55,13 @@ export async function writeSecret(
   );
   const { resourceVersion } = stored;
   if (resourceVersion === undefined) {
-    const created = Object.fromEntries(Object.entries(encoded).filter(([, text]) => text !== null));
-    const body = {
-      apiVersion: getApiVersion(secrets),
-      kind: secrets.kind,
-      metadata: { ...name, labels: { 'app.kubernetes.io/part-of': 'tollgate' } },
-      data: created,
-    };
-    await api.send({
-      method: 'POST',
-      path: collectionPath(secrets, name.namespace),
-      body,
-      timeoutMs,
-      signal,
-    });
+    const present = Object.fromEntries(Object.entries(encoded).filter(([, text]) => text !== null));
+    const metadata = { ...name, labels: { 'app.kubernetes.io/part-of': 'tollgate' } };
+    await api.create(secrets, { metadata, data: present }, { timeoutMs, signal });
     return;
   }
-  await api.send({
-    method: 'PATCH',
-    path: objectPath(secrets, name),
-    contentType: 'application/merge-patch+json',
-    // Makes the API server refuse the patch (409) when the Secret has changed.
-    body: { metadata: { resourceVersion }, data: encoded },
-    timeoutMs,
-    signal,
-  });
+  const body = { metadata: { resourceVersion }, data: encoded };
+  await api.mergePatch(secrets, name, { body, timeoutMs, signal });
 }
 
 /** `<prefix>.crt` and `<prefix>.key`; undefined when either is missing. */

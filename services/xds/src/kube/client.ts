@@ -8,10 +8,25 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { BackoffOptions } from '@tollgate/kit/backoff';
-import { parseApiError } from './objects.ts';
+import {
+  collectionPath,
+  getApiVersion,
+  hasStatus,
+  type KubeResource,
+  type ObjectName,
+  objectPath,
+  parseApiError,
+} from './objects.ts';
+
+/** How long a call may take. */
+export interface CallLimits {
+  /** Default 30000. */
+  readonly timeoutMs?: number;
+  readonly signal?: AbortSignal;
+}
 
 /** One call of the API server. */
-interface ApiRequest {
+interface ApiRequest extends CallLimits {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Such as `/apis/ratelimit.tollgate.dev/v1alpha1/ratelimitconfigs`. */
   readonly path: string;
@@ -20,9 +35,6 @@ interface ApiRequest {
   readonly body?: unknown;
   /** Default `application/json`. */
   readonly contentType?: string;
-  /** Default 30000. */
-  readonly timeoutMs?: number;
-  readonly signal?: AbortSignal;
 }
 
 interface WatchRequest {
@@ -33,7 +45,7 @@ interface WatchRequest {
   readonly signal: AbortSignal;
 }
 
-type Call = Omit<ApiRequest, 'timeoutMs' | 'signal'> & Partial<Pick<WatchRequest, 'idleTimeoutMs'>>;
+type Call = Omit<ApiRequest, keyof CallLimits> & Partial<Pick<WatchRequest, 'idleTimeoutMs'>>;
 
 /** Delays after failed calls. */
 export const apiBackoff: BackoffOptions = { initialMs: 500, maxMs: 30_000, jitter: 1 };
@@ -99,6 +111,37 @@ export class ApiClient {
       if (!timeout.aborted || signal?.aborted === true || this.#closing.signal.aborted) throw error;
       throw new Error(`the API server did not respond within ${timeoutMs} ms`, { cause: error });
     }
+  }
+
+  /** Undefined when the object does not exist. */
+  async get(resource: KubeResource, name: ObjectName, limits: CallLimits): Promise<unknown> {
+    try {
+      return await this.send({ method: 'GET', path: objectPath(resource, name), ...limits });
+    } catch (error) {
+      if (hasStatus(error, 404)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Rejects with an ApiError 409 when the object exists. */
+  create(
+    resource: KubeResource,
+    object: { readonly metadata: ObjectName; readonly [field: string]: unknown },
+    limits: CallLimits,
+  ): Promise<unknown> {
+    const path = collectionPath(resource, object.metadata.namespace);
+    const body = { apiVersion: getApiVersion(resource), kind: resource.kind, ...object };
+    return this.send({ method: 'POST', path, body, ...limits });
+  }
+
+  /** Rejects with an ApiError 409 when the object has another resourceVersion than the body. */
+  mergePatch(
+    resource: KubeResource,
+    name: ObjectName,
+    { body, ...limits }: CallLimits & { readonly body: unknown },
+  ): Promise<unknown> {
+    const contentType = 'application/merge-patch+json';
+    return this.send({ method: 'PATCH', path: objectPath(resource, name), contentType, body, ...limits });
   }
 
   /** Resolves with the lines once the server has accepted the watch. Both reject as `send` does. */

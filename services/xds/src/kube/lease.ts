@@ -4,11 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
-import type { ApiClient } from './client.ts';
+import type { ApiClient, CallLimits } from './client.ts';
 import {
-  collectionPath,
   describeApiError,
-  getApiVersion,
   hasStatus,
   leases,
   type ObjectName,
@@ -75,11 +73,6 @@ interface Lease {
 interface HeldLease {
   readonly lease: Lease;
   readonly renewedMs: number;
-}
-
-interface CallLimits {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -252,26 +245,15 @@ export class LeaseElector {
 
   async #read(limits: CallLimits): Promise<Lease | undefined> {
     const { api, namespace, name } = this.#options;
-    const path = objectPath(leases, { namespace, name });
-    try {
-      return parseLease(await api.send({ method: 'GET', path, ...limits }));
-    } catch (error) {
-      if (hasStatus(error, 404)) return undefined;
-      throw error;
-    }
+    const found = await api.get(leases, { namespace, name }, limits);
+    return found === undefined ? undefined : parseLease(found);
   }
 
   /** Rejects with an ApiError 409 when the Lease exists. */
   async #create(record: LeaseRecord, limits: CallLimits): Promise<Lease> {
     const { api, namespace, name } = this.#options;
-    const body = {
-      apiVersion: getApiVersion(leases),
-      kind: leases.kind,
-      metadata: { namespace, name },
-      spec: toSpec(record),
-    };
-    const path = collectionPath(leases, namespace);
-    return parseLease(await api.send({ method: 'POST', path, body, ...limits }));
+    const lease = { metadata: { namespace, name }, spec: toSpec(record) };
+    return parseLease(await api.create(leases, lease, limits));
   }
 
   /** Rejects with an ApiError 409 when the Lease has changed since it was read. */

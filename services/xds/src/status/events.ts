@@ -5,7 +5,6 @@ import type { Context } from '../context.ts';
 import { type ApiClient, TokenBucket } from '../kube/client.ts';
 import { formatMicroTime, type Leadership } from '../kube/lease.ts';
 import {
-  collectionPath,
   describeApiError,
   events,
   getApiVersion,
@@ -165,12 +164,9 @@ export class KubernetesEvents implements StatusWriter {
     const { namespace, name } = object;
     const hash = createHash('sha256').update(key).digest('hex').slice(0, 16);
     const { kind } = rateLimitConfigs;
-    await api.send({
-      method: 'POST',
-      path: collectionPath(events, namespace),
-      body: {
-        apiVersion: getApiVersion(events),
-        kind: events.kind,
+    await api.create(
+      events,
+      {
         metadata: { namespace, name: `${name.slice(0, maxName - hash.length - 1)}.${hash}` },
         eventTime: formatMicroTime(this.#context.nowMs()),
         type: 'Warning',
@@ -181,9 +177,8 @@ export class KubernetesEvents implements StatusWriter {
         reportingController: 'ratelimit.tollgate.dev/xds',
         reportingInstance: instance.slice(0, maxInstance),
       },
-      timeoutMs,
-      signal: this.#closing.signal,
-    });
+      { timeoutMs, signal: this.#closing.signal },
+    );
   }
 
   #logProblem(error: unknown, namespace: string): void {

@@ -2,17 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
-import { type ApiClient, apiBackoff } from '../kube/client.ts';
+import { type ApiClient, apiBackoff, type CallLimits } from '../kube/client.ts';
 import { getReplicaName, type Leadership } from '../kube/lease.ts';
-import {
-  collectionPath,
-  configMaps,
-  describeApiError,
-  getApiVersion,
-  hasStatus,
-  type ObjectName,
-  objectPath,
-} from '../kube/objects.ts';
+import { configMaps, describeApiError, hasStatus, type ObjectName } from '../kube/objects.ts';
 import { Reflector, type ReflectorEvent } from '../kube/reflector.ts';
 import { formatReport, type LimiterReport, parseReport, type ReplicaReport } from './limiter-report.ts';
 
@@ -187,28 +179,13 @@ export class ReplicaReports {
 
   #patch(data: ConfigMapData, limits: CallLimits): Promise<unknown> {
     const { api, namespace, name } = this.#options;
-    return api.send({
-      method: 'PATCH',
-      path: objectPath(configMaps, { namespace, name }),
-      contentType: 'application/merge-patch+json',
-      body: { data },
-      ...limits,
-    });
+    return api.mergePatch(configMaps, { namespace, name }, { body: { data }, ...limits });
   }
 
   #create(data: ConfigMapData, limits: CallLimits): Promise<unknown> {
     const { api, namespace, name } = this.#options;
-    return api.send({
-      method: 'POST',
-      path: collectionPath(configMaps, namespace),
-      body: {
-        apiVersion: getApiVersion(configMaps),
-        kind: configMaps.kind,
-        metadata: { namespace, name },
-        data: Object.fromEntries(Object.entries(data).filter(([, text]) => text !== null)),
-      },
-      ...limits,
-    });
+    const present = Object.fromEntries(Object.entries(data).filter(([, text]) => text !== null));
+    return api.create(configMaps, { metadata: { namespace, name }, data: present }, limits);
   }
 
   #isFormerProcess(key: string): boolean {
@@ -221,11 +198,6 @@ export class ReplicaReports {
     this.#others = active;
     for (const listener of [...this.#listeners]) listener();
   }
-}
-
-interface CallLimits {
-  readonly timeoutMs: number;
-  readonly signal?: AbortSignal;
 }
 
 /** Allowed characters and length of a ConfigMap key; the unique part of an identity is its end. */
