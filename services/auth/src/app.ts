@@ -18,6 +18,7 @@ import { exportIdentityMetrics, observeChecks, RouteRulesMetrics } from './ext-a
 import { defaultRules } from './ext-authz/route-rules.ts';
 import { RulesFile } from './ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from './ext-authz/server.ts';
+import { HookCaller } from './hooks/caller.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
 import { ApiServer } from './http/server.ts';
 import { TokenCache } from './keys/jwt.ts';
@@ -129,7 +130,8 @@ function createContext(
   const { registry, tracing } = telemetry;
   const cipher = new ColumnCipher(settings);
   const metrics = new Metrics(registry);
-  const store: Store = new Store(traceDatabase(measureDatabase(sql, registry), tracing), {
+  const database = traceDatabase(measureDatabase(sql, registry), tracing);
+  const store: Store = new Store(database, {
     cipher,
     dbSharedWithGotrue: settings.dbSharedWithGotrue,
     metrics,
@@ -157,6 +159,7 @@ function createContext(
     mailbox,
     background,
     sms: createSmsGateway(settings, { logger }),
+    hooks: new HookCaller({ settings, sql: database, random: systemRandomness, metrics, logger, nowMs }),
     metrics,
     logger,
     nowMs,

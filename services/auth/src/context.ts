@@ -1,6 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from './config/settings.ts';
 import type { Store } from './db/store.ts';
+import type { HookCaller } from './hooks/caller.ts';
 import type { Randomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { Mailbox } from './messages/mailbox.ts';
@@ -26,6 +27,7 @@ export interface Context {
   /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
+  readonly hooks: Pick<HookCaller, 'isEnabled' | 'call'>;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Unix time in milliseconds. */

@@ -137,6 +137,18 @@ export const errors = defineErrors({
     'MFA challenge has expired, verify against another challenge or create a new one.',
   ),
   mfa_ip_address_mismatch: define(422, g.failedPrecondition, 'Challenge and verify IP addresses mismatch.'),
+  mfa_verification_rejected: define(
+    403,
+    g.permissionDenied,
+    'Further MFA verification attempts will be rejected.',
+  ),
+
+  // Hooks.
+  unknown: define(403, g.permissionDenied, 'A hook rejected the request'),
+  hook_timeout: define(422, g.deadlineExceeded, 'Failed to reach hook in time'),
+  hook_timeout_after_retry: define(422, g.unavailable, 'Failed to reach hook after maximum retries'),
+  hook_payload_over_size_limit: define(422, g.resourceExhausted, 'Payload size exceeded size limit'),
+  hook_payload_invalid_content_type: define(400, g.invalidArgument, 'Invalid Content-Type'),
 });
 
 export type WeakPasswordReason = 'length' | 'characters' | 'pwned';

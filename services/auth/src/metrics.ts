@@ -17,6 +17,7 @@ export class Metrics {
   readonly failedMails: Counter;
   /** Mails that were sent with another template than the configured one. */
   readonly mailTemplateFailures: Counter<'reason'>;
+  readonly hookCalls: Counter<'hook' | 'result'>;
   readonly wrongGuesses: Counter<'kind'>;
   readonly removedRows: Counter<'kind'>;
   readonly passwordHashes: WorkCounters;
@@ -49,6 +50,12 @@ export class Metrics {
     });
     // Alerts need the series from the start.
     for (const reason of ['unavailable', 'invalid', 'render']) this.mailTemplateFailures.inc({ reason }, 0);
+    this.hookCalls = new Counter({
+      name: 'auth_hook_calls_total',
+      help: 'Calls of enabled hooks, by hook and result: ok, rejected (the hook replied with an error), failed.',
+      labelNames: ['hook', 'result'],
+      registers,
+    });
     this.wrongGuesses = new Counter({
       name: 'auth_wrong_guesses_total',
       help: 'Wrong passwords and codes that were verified, by kind. Attempts refused with 429 are not included.',

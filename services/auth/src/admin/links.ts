@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { newContactUser, readEmail } from '../users/contact.ts';
@@ -232,10 +233,11 @@ async function prepareUnconfirmed(
 }
 
 async function createUnconfirmed(
-  { store, random, settings }: Context,
+  context: Context,
   { email, aud, data, passwordHash, invited }: UnconfirmedUser,
   request: AdminRequest,
 ): Promise<User> {
+  const { store, random, settings } = context;
   const at = new Date(request.metadata.nowMs);
   const user = newContactUser({
     id: random.uuid(),
@@ -247,9 +249,12 @@ async function createUnconfirmed(
     userMetadata: data,
     at,
   });
+  await checkNewUser(context, user, request.metadata);
   const audit = userAuditEntry(request, 'user_signedup', user, { provider: 'email' });
   // Unlike a sign-up, this does not add the identity to the user metadata.
   const stored = { ...user, userMetadata: data, ...(invited && { invitedAt: at }) };
   if (!(await store.users.insert(stored, audit))) throw errors.email_exists();
-  return getUser(store, user.id);
+  const created = await getUser(store, user.id);
+  reportNewUser(context, created, request.metadata);
+  return created;
 }

@@ -95,17 +95,6 @@ const providerParts = [
   'URL',
 ];
 
-const hooks = [
-  'MFA_VERIFICATION_ATTEMPT',
-  'PASSWORD_VERIFICATION_ATTEMPT',
-  'CUSTOM_ACCESS_TOKEN',
-  'SEND_EMAIL',
-  'SEND_SMS',
-  'BEFORE_USER_CREATED',
-  'AFTER_USER_CREATED',
-] as const;
-type Hook = (typeof hooks)[number];
-
 /** Details of unsupported features, for which only the switch is reported. */
 export const unservedDetails: ReadonlySet<string> = new Set([
   'CUSTOM_OAUTH_ENABLED',
@@ -153,7 +142,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
     `MAILER_SUBJECTS_${mail}`,
     `MAILER_TEMPLATES_${mail}`,
   ]),
-  ...hooks.flatMap((hook) => [`HOOK_${hook}_URI`, `HOOK_${hook}_SECRETS`]),
   ...[...providerNames, ...otherProviders].flatMap((provider) =>
     providerParts.map((part) => `EXTERNAL_${provider.toUpperCase()}_${part}`),
   ),
@@ -228,7 +216,6 @@ export const unservedSettings = {
     group,
     feature: 'a list of allowed email recipients',
   }),
-  ...hookSettings(),
   manualLinkingEnabled: withoutEffect(
     bool({
       ...svc('SECURITY_MANUAL_LINKING_ENABLED'),
@@ -238,12 +225,3 @@ export const unservedSettings = {
     }),
   ),
 };
-
-function hookSettings() {
-  const settings = hooks.map((hook): [`hookEnabled:${Hook}`, Setting<boolean>] => [
-    `hookEnabled:${hook}`,
-    notServed(`HOOK_${hook}_ENABLED`, { group, feature: `the hook ${hook}` }),
-  ]);
-  // Object.fromEntries loses the keys, which match the type.
-  return Object.fromEntries(settings) as Record<`hookEnabled:${Hook}`, Setting<boolean>>;
-}

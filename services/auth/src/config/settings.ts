@@ -12,6 +12,7 @@ import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
+import { hookChecks, hookSettings } from './hooks.ts';
 import {
   type MailCheck,
   type MailKind,
@@ -39,6 +40,7 @@ export const settingsSpec = defineSettings({
   ...mailTextSettings,
   ...smsSettings,
   ...mfaSettings,
+  ...hookSettings,
   ...extAuthzSettings,
   ...telemetrySettings,
   ...providerSettings,
@@ -163,7 +165,7 @@ function otherHooks(env: Environment): SettingProblem[] {
     .map(([variable, value]) => ({
       variable,
       value: JSON.stringify(value),
-      expected: 'false: hooks are not supported yet',
+      expected: 'false: there is no such hook',
     }));
 }
 
@@ -189,6 +191,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       noLogGateway,
       ...extAuthzChecks,
       ...encryptionChecks,
+      ...hookChecks,
     ],
   });
 }

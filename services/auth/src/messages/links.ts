@@ -1,3 +1,4 @@
+import { isAppError } from '@tollgate/kit/errors';
 import type { MailKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -5,7 +6,7 @@ import { type AuditAction, type AuditActor, auditEntry } from '../db/audit-log.t
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
-import type { User } from '../users/user.ts';
+import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 import type { OutgoingMail } from './mailer.ts';
@@ -195,13 +196,15 @@ export async function sendLink(
   if (!(await store.oneTimeTokens.replace(tokens, audit, { notSince })))
     throw tooSoon(Math.ceil(spacingMs / 1000));
 
-  const deliver = () => sendMails(context, { user, link, addressed }, tokens);
+  const deliver = () => sendMails(context, { user, link, addressed }, { tokens, metadata });
   // The response must not depend on the mail server: its latency and errors disclose that there is
   // a user.
   if (settings.uniformAnswers) return background.run(`${name} mail`, deliver);
   try {
     await deliver();
   } catch (cause) {
+    // The error of a hook.
+    if (isAppError(cause)) throw cause;
     throw errors.unexpected_failure({ message: `Error sending ${name} email`, cause });
   }
 }
@@ -259,6 +262,37 @@ function toMail(
   };
 }
 
+/**
+ * The hook sends all mails of a request. In a secure change of email, `token` belongs to the
+ * current address and `token_new` to the new one; the hashes are the other way round, as in GoTrue.
+ */
+function toHookPayload(
+  { settings }: Context,
+  {
+    user,
+    link,
+    addressed,
+  }: {
+    readonly user: User;
+    readonly link: LinkRequest;
+    readonly addressed: readonly [AddressedToken, ...AddressedToken[]];
+  },
+) {
+  const [first, current] = addressed;
+  return {
+    user: toUserJson({ ...user, newEmail: link.newEmail ?? user.newEmail }),
+    email_data: {
+      token: (current ?? first).code,
+      token_hash: first.token.hash,
+      redirect_to: link.redirectTo,
+      email_action_type: linkDefinitions[link.kind].type,
+      site_url: settings.apiExternalUrl,
+      token_new: current === undefined ? '' : first.code,
+      token_hash_new: current?.token.hash ?? '',
+    },
+  };
+}
+
 /** Withdraws the tokens if a mail cannot be sent. */
 async function sendMails(
   context: Context,
@@ -269,12 +303,21 @@ async function sendMails(
   }: {
     readonly user: User;
     readonly link: LinkRequest;
-    readonly addressed: readonly AddressedToken[];
+    readonly addressed: readonly [AddressedToken, ...AddressedToken[]];
   },
-  tokens: readonly [OneTimeToken, ...OneTimeToken[]],
+  {
+    tokens,
+    metadata,
+  }: {
+    readonly tokens: readonly [OneTimeToken, ...OneTimeToken[]];
+    readonly metadata: RequestMetadata;
+  },
 ): Promise<void> {
   try {
-    for (const token of addressed) await context.mailer.send(toMail(context, { user, link, token }));
+    if (context.hooks.isEnabled('SEND_EMAIL')) {
+      const payload = toHookPayload(context, { user, link, addressed });
+      await context.hooks.call('SEND_EMAIL', payload, metadata);
+    } else for (const token of addressed) await context.mailer.send(toMail(context, { user, link, token }));
   } catch (error) {
     await context.store.oneTimeTokens.withdraw(tokens);
     throw error;

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { User } from '../users/user.ts';
+import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 import { enforceQuota, secondsUntilNext, spacingMessage } from './quotas.ts';
@@ -102,11 +102,14 @@ export async function sendPhoneCode(
   // The response must not depend on the gateway: its latency and errors disclose that there is a
   // user.
   if (settings.uniformAnswers) {
-    background.run('text message', async () => void (await deliver(context, message, token)));
+    background.run(
+      'text message',
+      async () => void (await deliver(context, { user, message, token }, metadata)),
+    );
     return {};
   }
   try {
-    const messageId = await deliver(context, message, token);
+    const messageId = await deliver(context, { user, message, token }, metadata);
     return messageId === '' ? {} : { messageId };
   } catch (error) {
     throw toSendError(context, error);
@@ -121,9 +124,21 @@ async function enforceSmsQuota(context: Context, nowMs: number): Promise<void> {
   await enforceQuota(context, { limiter: 'sms_sent', key: '', quota, nowMs, error });
 }
 
-async function deliver({ store, sms }: Context, message: CodeMessage, token: OneTimeToken): Promise<string> {
+async function deliver(
+  { store, sms, hooks }: Context,
+  {
+    user,
+    message,
+    token,
+  }: { readonly user: User; readonly message: CodeMessage; readonly token: OneTimeToken },
+  metadata: RequestMetadata,
+): Promise<string> {
   try {
-    return (await sms.send(message)).messageId;
+    if (!hooks.isEnabled('SEND_SMS')) return (await sms.send(message)).messageId;
+    const { to, code, channel } = message;
+    const payload = { user: toUserJson(user), sms: { otp: code, phone: to, channel } };
+    await hooks.call('SEND_SMS', payload, metadata);
+    return '';
   } catch (error) {
     await store.oneTimeTokens.withdraw([token]);
     throw error;
@@ -145,9 +160,13 @@ function tooSoon(seconds: number): RetryLaterError {
 const whatsappGateways: readonly Settings['smsProvider'][] = ['twilio', 'twilio_verify', 'log'];
 
 /** Parses the channel of a code; `sms` by default. @throws AppError `validation_failed` */
-export function readChannel(text: string | undefined, settings: Pick<Settings, 'smsProvider'>): SmsChannel {
+export function readChannel(
+  text: string | undefined,
+  settings: Pick<Settings, 'smsProvider' | 'hookEnabled:SEND_SMS'>,
+): SmsChannel {
   if (text === undefined || text === '' || text === 'sms') return 'sms';
-  if (text === 'whatsapp' && whatsappGateways.includes(settings.smsProvider)) return 'whatsapp';
+  const isServed = settings['hookEnabled:SEND_SMS'] || whatsappGateways.includes(settings.smsProvider);
+  if (text === 'whatsapp' && isServed) return 'whatsapp';
   throw errors.validation_failed({
     message:
       "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",

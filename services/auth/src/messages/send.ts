@@ -1,15 +1,17 @@
 import type { NotificationKind } from '../config/mail.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { Contact } from '../users/contact.ts';
-import type { JsonObject, User } from '../users/user.ts';
+import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import { enforceContactSpacing, type SendingPurpose, secondsUntilNext } from './quotas.ts';
 import type { SmsChannel } from './sms.ts';
+import { toMailType } from './smtp.ts';
 
 /** What a user gets; the code for a change of phone counts as `change`. */
 export type SendingKind = 'confirmation' | 'recovery' | 'magiclink' | 'change';
@@ -134,12 +136,17 @@ async function simulateSending(
   { contact, kind, simulated, afterResponse }: Sending & { readonly kind: SendingKind },
   metadata: RequestMetadata,
 ): Promise<void> {
-  const { mailer, settings } = context;
+  const { mailer, hooks, settings } = context;
   // Beyond the quota a message is not sent either.
   if (!afterResponse && !(await takeSimulatedQuota(context, contact, metadata.nowMs))) return;
   await writeSimulated(context, simulated.audit, metadata);
-  // With uniform answers mails are sent after the response.
-  if (contact.kind === 'phone' || (settings.uniformAnswers && !afterResponse)) return;
+  // Calls of a hook cannot be simulated. With uniform answers mails are sent after the response.
+  if (
+    contact.kind === 'phone' ||
+    hooks.isEnabled('SEND_EMAIL') ||
+    (settings.uniformAnswers && !afterResponse)
+  )
+    return;
   try {
     await mailer.sendNothing();
   } catch (cause) {
@@ -192,25 +199,50 @@ async function writeSimulated(
  * `to` differs from the user's address after a change of email, which is sent to the old one.
  */
 export function notify(
-  { mailer, background, settings }: Context,
+  { mailer, background, hooks, settings }: Context,
   {
     user,
     kind,
     variables = {},
     to = user.email,
   }: {
-    readonly user: Pick<User, 'email'>;
+    readonly user: User;
     readonly kind: NotificationKind;
     readonly variables?: JsonObject;
     readonly to?: string;
   },
 ): void {
   if (!settings[`mailNotification:${kind}`] || to === '') return;
-  background.run('notification mail', () =>
-    mailer.send({
+  background.run('notification mail', async () => {
+    if (hooks.isEnabled('SEND_EMAIL')) {
+      const payload = { user: toUserJson(user), email_data: toNotificationData(settings, kind, variables) };
+      await hooks.call('SEND_EMAIL', payload, { clientAddress: '', requestId: '' });
+      return;
+    }
+    await mailer.send({
       kind,
       to,
       variables: { SiteURL: settings.siteUrl, Email: user.email, SendingTo: to, ...variables },
-    }),
-  );
+    });
+  });
+}
+
+function toNotificationData(
+  { apiExternalUrl }: Settings,
+  kind: NotificationKind,
+  { OldEmail = '', OldPhone = '', Provider = '', FactorType = '' }: JsonObject,
+): JsonObject {
+  return {
+    token: '',
+    token_hash: '',
+    redirect_to: '',
+    email_action_type: toMailType(kind),
+    site_url: apiExternalUrl,
+    token_new: '',
+    token_hash_new: '',
+    old_email: OldEmail,
+    old_phone: OldPhone,
+    provider: Provider,
+    factor_type: FactorType,
+  };
 }

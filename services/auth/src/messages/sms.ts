@@ -65,6 +65,8 @@ const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGate
 /** Without a provider or its credentials the server starts, and only text messages fail. */
 export function createSmsGateway(settings: Settings, options: { readonly logger: Logger }): SmsGateway {
   const { smsProvider, smsTemplate } = settings;
+  // Its codes are ours, also if the gateway would generate them.
+  if (settings['hookEnabled:SEND_SMS']) return createFailingGateway('a hook sends the messages');
   if (smsProvider === '') return createFailingGateway(`${settingsSpec.smsProvider.env} is not set`);
   const module = smsGateways[smsProvider];
   const missing = module.requiredSettings.filter((key) => settings[key] === '');

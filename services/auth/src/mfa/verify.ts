@@ -1,10 +1,11 @@
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { notify } from '../messages/send.ts';
-import { type IssuedSession, issueTokens, makeCounterToken } from '../sessions/issue.ts';
+import { type IssuedSession, makeCounterToken, signAccessToken } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { type Factor, findTotpPeriod, getFactor, hasExpired } from './factors.ts';
@@ -35,7 +36,14 @@ export async function verifyFactor(
   const challenge = checkChallenge(context, await store.factors.findChallenge(key), nowMs);
   await countAttempt(context, factor, nowMs);
   const period = findTotpPeriod(code, challenge.secret, nowMs);
-  if (period === undefined || period <= challenge.lastPeriod) throw errors.mfa_verification_failed();
+  const valid = period !== undefined && period > challenge.lastPeriod;
+  await checkFactorAttempt(context, { user, factor, valid }, metadata);
+  if (!valid) throw errors.mfa_verification_failed();
+  const at = new Date(nowMs);
+  const method = 'totp';
+  const methods = [{ method, at }, ...session.methods.filter((earlier) => earlier.method !== method)];
+  const raised = { id: session.id, aal: 'aal2', methods } as const;
+  const token = await signAccessToken(context, { user, session: raised, method }, metadata);
   const storedToken = random.refreshToken();
   const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
   const verified = await store.factors.verify(
@@ -43,17 +51,17 @@ export async function verifyFactor(
       ...key,
       userId: user.id,
       sessionId: session.id,
-      method: 'totp',
+      method,
       period,
       refreshToken: storedToken,
-      at: new Date(nowMs),
+      at,
     },
     auditEntry(user, 'verification_attempted', { metadata, traits }),
   );
   // The challenge or the code has been spent concurrently.
   if (!verified) throw errors.mfa_ip_address_mismatch();
-  const raised = await store.sessions.findWithUser(user.id, session.id);
-  if (raised?.session === undefined) throw errors.session_not_found();
+  const latest = await store.sessions.findWithUser(user.id, session.id);
+  if (latest?.session === undefined) throw errors.session_not_found();
   if (factor.status === 'unverified')
     notify(context, {
       user,
@@ -65,7 +73,7 @@ export async function verifyFactor(
     refreshCounter === undefined
       ? storedToken
       : makeCounterToken({ sessionId: session.id, counter: refreshCounter.counter }, refreshCounter.hmacKey);
-  return issueTokens(context, { user: raised.user, session: raised.session, refreshToken, nowMs });
+  return { ...token, refreshToken, sessionId: session.id, user: latest.user };
 }
 
 function checkChallenge({ settings }: Context, challenge: Challenge | undefined, nowMs: number): Challenge {

@@ -3,6 +3,8 @@ import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
+import { errors } from '../errors.ts';
+import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt } from '../keys/jwt.ts';
 import type { PasswordWeakness } from '../passwords/policy.ts';
@@ -40,14 +42,40 @@ interface SignIn {
   readonly traits?: JsonObject;
 }
 
+/** A session that is not stored yet. */
+interface PreparedSession extends SignIn {
+  readonly user: User;
+  readonly session: ClaimedSession;
+  readonly token: AccessToken;
+}
+
 /** Signs a user in: starts a session with its first refresh token. One statement. */
 export async function startSession(
   context: Context,
+  signIn: SignIn & { readonly user: User },
+  metadata: RequestMetadata,
+): Promise<IssuedSession> {
+  return storeSession(context, await prepareSession(context, signIn, metadata), metadata);
+}
+
+/** The part of `startSession` that may call a hook, which must not run in a transaction. */
+export async function prepareSession(
+  context: Context,
   { user, method, traits }: SignIn & { readonly user: User },
+  metadata: RequestMetadata,
+): Promise<PreparedSession> {
+  const at = new Date(metadata.nowMs);
+  const session = { id: context.random.uuid(), aal: 'aal1', methods: [{ method, at }] } as const;
+  const token = await signAccessToken(context, { user, session, method }, metadata);
+  return { user, method, ...(traits && { traits }), session, token };
+}
+
+export async function storeSession(
+  context: Context,
+  { user, method, traits, session, token }: PreparedSession,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
   const at = new Date(metadata.nowMs);
-  const session = { id: context.random.uuid(), aal: 'aal1', methods: [{ method, at }] } as const;
   const { refreshToken, hmacKey } = firstRefreshToken(context, session.id);
   await context.store.sessions.start(
     {
@@ -65,7 +93,7 @@ export async function startSession(
     auditEntry(user, 'login', { metadata, ...(traits && { traits }) }),
   );
   const signedIn = { ...user, lastSignInAt: at, updatedAt: at };
-  return issueTokens(context, { user: signedIn, session, refreshToken, nowMs: metadata.nowMs });
+  return { ...token, refreshToken, sessionId: session.id, user: signedIn };
 }
 
 function firstRefreshToken(
@@ -79,33 +107,43 @@ function firstRefreshToken(
 
 type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods'>;
 
-/** Signs an access token for an existing session. */
-export function issueTokens(
-  { keys, settings }: Context,
+type AccessToken = Pick<IssuedSession, 'accessToken' | 'expiresInSeconds' | 'expiresAt'>;
+
+/**
+ * Signs an access token. Runs before the session is written: a hook may reject the request.
+ *
+ * @throws AppError of the hook for access tokens
+ */
+export async function signAccessToken(
+  context: Context,
   {
     user,
     session,
-    refreshToken,
-    nowMs,
+    method,
   }: {
     readonly user: User;
     readonly session: ClaimedSession;
-    readonly refreshToken: string;
-    readonly nowMs: number;
+    /** Of this sign-in, or `token_refresh`. */
+    readonly method: string;
   },
-): IssuedSession {
-  const claims = limitClaims(accessTokenClaims(user, session, { settings, nowMs }), user);
+  metadata: RequestMetadata,
+): Promise<AccessToken> {
+  const { keys, settings } = context;
+  const { nowMs } = metadata;
+  const own = limitClaims(accessTokenClaims(user, session, { settings, nowMs }), user);
+  const claims = await customizeClaims(context, { claims: own, method }, metadata);
+  if (claims !== own && !fits(claims))
+    throw errors.hook_payload_over_size_limit({
+      message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,
+    });
   return {
     accessToken: signJwt(claims, keys),
-    expiresInSeconds: Math.floor(settings.jwtExpMs / 1000),
+    expiresInSeconds: claims.exp - Math.floor(nowMs / 1000),
     expiresAt: claims.exp,
-    refreshToken,
-    sessionId: session.id,
-    user,
   };
 }
 
-type AccessTokenClaims = JsonObject & { readonly exp: number };
+type AccessTokenClaims = JsonObject & { readonly sub: string; readonly exp: number };
 
 function accessTokenClaims(
   user: User,

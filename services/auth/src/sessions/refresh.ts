@@ -7,10 +7,10 @@ import { isBanned } from '../users/user.ts';
 import {
   type CounterToken,
   type IssuedSession,
-  issueTokens,
   makeCounterToken,
   parseCounterToken,
   type RefreshOutcome,
+  signAccessToken,
 } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
 import { isLowAssurance, sessionExpiry } from './store.ts';
@@ -60,10 +60,11 @@ async function attemptRefresh(
     throw errors.refresh_token_already_used();
   }
   await checkUsable(context, presented, metadata.nowMs);
+  const accessToken = await signAccessToken(context, { user, session, method: 'token_refresh' }, metadata);
   const applied = await applyDecision(context, { decision, presented }, metadata);
   if (applied === undefined) return undefined;
   const { refreshToken, ...refresh } = applied;
-  return { ...issueTokens(context, { user, session, refreshToken, nowMs: metadata.nowMs }), refresh };
+  return { ...accessToken, refreshToken, sessionId: session.id, user, refresh };
 }
 
 /** @throws AppError `refresh_token_not_found` */

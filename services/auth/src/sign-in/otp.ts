@@ -1,6 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import { enforceContactSpacing, enforceMailQuota } from '../messages/quotas.ts';
@@ -62,6 +63,7 @@ export async function sendOtp(
     // Removes the password that an attacker may have set in an unconfirmed sign-up.
     if (sent && recipient?.kind === 'confirmation' && !created)
       await takeOver(context, recipient.user, { ...read, newUser: withoutPassword }, metadata);
+    if (created && user !== undefined) reportNewUser(context, user, metadata);
     return answer;
   } catch (error) {
     if (created && user !== undefined) await store.users.discardUnconfirmed(user.id);
@@ -121,6 +123,11 @@ async function findUser(
     userMetadata: data,
     at: new Date(metadata.nowMs),
   });
+  if (context.hooks.isEnabled('BEFORE_USER_CREATED')) {
+    const known = await findByContact(store, contact, aud);
+    if (known !== undefined) return { user: known, created: false };
+    await checkNewUser(context, newUser, metadata);
+  }
   return findOrCreateUser(context, { newUser, contact, action: 'user_signedup' }, metadata);
 }
 

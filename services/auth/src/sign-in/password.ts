@@ -1,6 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import { checkPasswordAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { findWeakness } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
@@ -29,10 +30,11 @@ export async function signInWithPassword(
   });
   checkLoginEnabled(contact.kind, context.settings);
   const guess = { kind: 'password', contact: getAddress(contact) } as const;
+  const failure: { error?: unknown } = {};
   const user = await context.guessLimiter.guess(guess, metadata, () =>
-    verifyPassword(context, { contact, password, aud }, metadata.nowMs),
+    verifyPassword(context, { contact, password, aud, failure }, metadata),
   );
-  if (user === undefined) throw errors.invalid_credentials();
+  if (user === undefined) throw failure.error ?? errors.invalid_credentials();
   await updateHash(context, user, password);
   const traits = { provider: contact.kind };
   const [session, weakPassword] = await Promise.all([
@@ -51,19 +53,38 @@ export function checkLoginEnabled(kind: Contact['kind'], settings: Settings): vo
 
 /** The user with this contact and password; undefined if there is none. */
 async function verifyPassword(
-  { store, passwords, settings }: Context,
-  { contact, password, aud }: { readonly contact: Contact; readonly password: string; readonly aud: string },
-  nowMs: number,
+  context: Context,
+  {
+    contact,
+    password,
+    aud,
+    failure,
+  }: {
+    readonly contact: Contact;
+    readonly password: string;
+    readonly aud: string;
+    /** Set if a hook rejects a wrong password, which must count as a wrong guess. */
+    readonly failure: { error?: unknown };
+  },
+  metadata: RequestMetadata,
 ): Promise<User | undefined> {
+  const { store, passwords, settings } = context;
   const user = await findByContact(store, contact, aud);
-  const matches =
+  const valid =
     user?.passwordHash === undefined
       ? await passwords.verifyDummy(password)
       : await passwords.verify(password, user.passwordHash, user.id);
-  if (user === undefined || !matches) return undefined;
+  if (user?.passwordHash === undefined) return undefined;
+  try {
+    await checkPasswordAttempt(context, { user, valid }, metadata);
+  } catch (error) {
+    if (valid) throw error;
+    failure.error = error;
+  }
+  if (!valid) return undefined;
   // Runs within the guess, so that an unconfirmed account, which anyone can create for this
   // contact, does not make a network known.
-  checkUsable(user, { contact, settings, nowMs });
+  checkUsable(user, { contact, settings, nowMs: metadata.nowMs });
   return user;
 }
 

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type IssuedSession, startSession } from '../sessions/issue.ts';
+import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
 import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
 
 /** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
@@ -129,10 +129,11 @@ export async function exchangeCode(
   if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
   if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
   const signIn = { user, method: flow.authenticationMethod, traits: { provider_type: 'email' } };
+  const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failed sign-in does not spend the code.
   return context.store.transaction(async (store) => {
     if (!(await store.flows.spend(flow.id))) throw errors.flow_state_not_found();
-    return startSession({ ...context, store }, signIn, metadata);
+    return storeSession({ ...context, store }, prepared, metadata);
   });
 }
 

@@ -2,6 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import { sendToContact } from '../messages/send.ts';
@@ -19,6 +20,7 @@ import {
   readContact,
 } from '../users/contact.ts';
 import { checkMetadata, metadataSizeProblem } from '../users/metadata.ts';
+import { getUser } from '../users/update.ts';
 import type { JsonObject, NewUser, User } from '../users/user.ts';
 import { toDecoyUser, toPendingUser } from './response-user.ts';
 
@@ -49,11 +51,16 @@ export async function signUp(
   const { contact } = read;
   const isAutomatic = confirmsAutomatically(contact, context.settings);
   const newUser = await toNewUser(context, read, metadata);
+  // Also for existing users: the response must not disclose them.
+  await checkNewUser(context, newUser, metadata);
   const action = isAutomatic ? 'user_signedup' : 'user_confirmation_requested';
   const { user, created } = await findOrCreateUser(context, { newUser, contact, action }, metadata);
   if (user !== undefined && (created || !hasConfirmed(user, contact))) {
     const attempt = { ...read, newUser, user, created };
-    return isAutomatic ? signIn(context, attempt, metadata) : requestConfirmation(context, attempt, metadata);
+    const complete = isAutomatic ? signIn : requestConfirmation;
+    const signedUp = await complete(context, attempt, metadata);
+    if (created) reportNewUser(context, user, metadata);
+    return signedUp;
   }
   if (isAutomatic) throw errors.user_already_exists();
   const audit = user && auditEntry(user, 'user_repeated_signup', { metadata });
@@ -141,9 +148,10 @@ export async function signUpAnonymously(
     createdAt: new Date(metadata.nowMs),
     identities: [],
   };
+  await checkNewUser(context, newUser, metadata);
   await store.users.insert(newUser, auditEntry(newUser, 'user_signedup', { metadata }));
-  const user = await store.users.findById(newUser.id);
-  if (user === undefined) throw errors.user_not_found();
+  const user = await getUser(store, newUser.id);
+  reportNewUser(context, user, metadata);
   return startSession(context, { user, method: 'anonymous' }, metadata);
 }
 
@@ -210,7 +218,7 @@ export interface FoundOrCreated {
 
 /**
  * Creates a user unless the contact is taken. Runs the same two statements in both cases, and is
- * safe to race.
+ * safe to race. The caller lets the hook for new users reject the user before.
  */
 export async function findOrCreateUser(
   { store }: Context,

@@ -198,8 +198,6 @@ t.test('SITE_URL may be an app URL, but not a script or text', (t) => {
 t.test('enabling an unsupported protection is an error', (t) => {
   const switches = [
     'SECURITY_CAPTCHA_ENABLED',
-    'HOOK_CUSTOM_ACCESS_TOKEN_ENABLED',
-    'HOOK_BEFORE_USER_CREATED_ENABLED',
     'SAML_ENABLED',
     'PASSKEY_ENABLED',
     'OAUTH_SERVER_ENABLED',
@@ -222,7 +220,7 @@ t.test('enabling an unsupported protection is an error', (t) => {
   );
   t.match(
     problemsOf({ GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: 'true', GOTRUE_HOOK_OTHER_ENABLED: 'false' }),
-    ['GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: false: hooks are not supported yet'],
+    ['GOTRUE_HOOK_CUSTOM_SMS_PROVIDER_ENABLED: false: there is no such hook'],
     'a hook of an older version',
   );
   t.match(problemsOf({ GOTRUE_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: 'a@example.com' }), [

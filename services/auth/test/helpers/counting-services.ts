@@ -4,6 +4,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import type { Context } from '../../src/context.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
+import { HookCaller } from '../../src/hooks/caller.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
@@ -99,6 +100,14 @@ export async function countingServices(
       },
     },
     background: { run: () => undefined },
+    hooks: new HookCaller({
+      settings,
+      sql,
+      random: systemRandomness,
+      metrics: new Metrics(),
+      logger,
+      nowMs: Date.now,
+    }),
     sms: { send: () => Promise.resolve({ messageId: 'id' }) },
   };
   return {
