@@ -1,109 +1,189 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/folders';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder, temporaryFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
+import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
-import { programmed, statusWhen } from '../e2e/support/limits.ts';
+import { manifest, programmed, statusWhen } from '../e2e/support/limits.ts';
 import { getStatuses } from '../e2e/support/requests.ts';
 import { services } from '../images/build-images.ts';
-import { namespaceNode } from './kubelet/node.ts';
+import { startKubelet } from './kubelet/kubelet.ts';
+import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
 import { assembleImage, type ServiceImage } from './kubelet/service-image.ts';
-import { createNamespace, freePortArguments, installRelease, podSuite } from './support/releases.ts';
+import { runHelm } from './support/helm.ts';
+import { createNamespace, freePortArguments, podSuite } from './support/releases.ts';
 import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
-// An API server, two data stores and three services are started, on a machine that may have other
+// Images are assembled, and all services are started three times, on a machine that may have other
 // work.
-t.setTimeout(240_000);
+t.setTimeout(300_000);
 
 const namespace = 'shop';
+const waitArguments = ['--wait', '--timeout=100s'];
+const release = [
+  ...['tg', 'charts/tollgate', '--values=charts/tollgate/ci/dev-values.yaml'],
+  // Pods share an address here.
+  ...['auth', 'ratelimit', 'xds'].map((service) => `--set=${service}.replicas=1`),
+  // kubectl has applied the definition.
+  '--take-ownership',
+];
 
-podSuite(t, 'a release for evaluation, installed and run from its images', async (t, kube) => {
-  await createNamespace(kube, namespace);
-  const images = assembleImages(t);
-  const release = await installRelease(t, kube, {
-    chart: 'tollgate',
-    namespace,
-    args: ['--values=charts/tollgate/ci/dev-values.yaml', ...(await freePortArguments('tollgate'))],
-  });
-  await kube.apply(userLimit);
-  const node = await namespaceNode(t, kube, {
-    namespace,
-    findImage: (image) => images.get(image.replace(/^.*\/tollgate\/(\w+):.*$/, '$1')),
-    hosts: await startDataStores(t, kube),
-  });
-  const [xds, ratelimit, auth] = await Promise.all([
-    node.start('tg-xds'),
-    node.start('tg-ratelimit'),
-    node.start('tg-auth'),
-  ]);
+/** Pods start and end some time after helm. */
+const until = (what: string, isSo: () => boolean | Promise<boolean>) =>
+  awaitUntil(isSo, { what, timeoutMs: 90_000 });
 
-  await t.test('every probe of every Pod is answered', async (t) => {
-    for (const pod of [xds, ratelimit, auth]) await t.resolves(pod.askProbes());
-  });
-
-  await t.test('`helm test` succeeds', async (t) => {
-    const tests = await release.tests();
-    t.strictSame(tests.map(({ metadata }) => metadata.name).sort(), [
-      'tg-auth-test',
-      'tg-ratelimit-test',
-      'tg-xds-test',
-    ]);
-    for (const test of tests) t.match(await node.run(test), /200/, test.metadata.name);
-  });
-
-  await t.test('Envoy rejects requests without a token, and limits each user', async (t) => {
-    const edge = await startEdge(t, {
-      limiters: { ports: [ratelimit.port('grpc')] },
-      listeners: [{ name: 'ingress', failureModeDeny: true }],
-      extAuthz: { ports: [auth.port('grpc')] },
-      rateLimits: identityRateLimits,
+podSuite(
+  t,
+  'a release for evaluation, installed and run from its images',
+  async (t, kube) => {
+    const images = assembleImages(t);
+    await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
+    const controllers = await startKubeControllers(kube);
+    t.teardown(controllers.stop);
+    await createNamespace(kube, namespace);
+    await kube.apply(manifest({ name: 'users', namespace, domain, limits: { user_id: 2 }, unit: 'Year' }));
+    const address = someAddress();
+    const kubelet = await startKubelet(t, kube, {
+      namespace,
+      findImage: (image) => images.get(image.replace(/^.*\/tollgate\/(\w+):.*$/, '$1')),
+      hosts: { 'tg-dev-postgresql': address, 'tg-dev-valkey': address },
+      standIns: {
+        postgres: ({ POSTGRES_PASSWORD: password = '' }) => startDevPostgresql(t, { address, password }),
+        'valkey/valkey': ({ REDISCLI_AUTH: password = '' }) => startDevValkey(t, { address, password }),
+      },
+      volumes: 2,
     });
-    const url = edge.url('ingress');
-    t.strictSame(await getStatuses(url, undefined, 1), [401]);
-    t.strictSame(await getStatuses(url, await signUp(auth, 'ada@example.com'), 3), [200, 200, 429]);
-    t.strictSame(await getStatuses(url, await signUp(auth, 'ben@example.com'), 1), [200], 'counted apart');
-  });
+    const home = makeTextFolder(t).path;
+    const helm = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runHelm([...args, `--namespace=${namespace}`], {
+        home,
+        kubeconfigFile: kube.kubeconfigFile,
+      });
+      return { code, said: `${stdout}${stderr}\n${kubelet.problems.join('\n')}` };
+    };
+    const get = (...args: string[]) => kubectl(kube, ['get', ...args, `--namespace=${namespace}`]);
+    const claims = () => get('persistentvolumeclaims', '--output=name');
+    const authority = () => get('secret', 'tg-xds-ca', '-o=jsonpath={.data.ca\\.crt}');
+    const leaseHolder = () => get('lease/tg-xds', '-o=jsonpath={.spec.holderIdentity}');
+    const running = () => [...kubelet.pods.keys()].toSorted((a, b) => a.localeCompare(b));
 
-  await t.test(
-    'the xDS server reports with the rights of its ServiceAccount, which are enough',
-    async (t) => {
+    await t.test('helm waits until the Pods of all services are ready', async (t) => {
+      const { code, said } = await helm(
+        ...['install', ...release, ...(await freePortArguments('tollgate')), ...waitArguments],
+      );
+      t.equal(code, 0, said);
+      t.strictSame(
+        running().map((name) => name.replace(/-\w+-\w+$/, '')),
+        ['tg-auth', 'tg-ratelimit', 'tg-xds'],
+      );
+      t.match(await claims(), /data-tg-dev-postgresql-0\n.*data-tg-dev-valkey-0/);
+    });
+    const [auth, ratelimit, xds] = running().map((name) => kubelet.pods.get(name));
+    if (auth === undefined || ratelimit === undefined || xds === undefined) return;
+    const pods = [auth, ratelimit, xds];
+
+    await t.test('every probe of every Pod is answered', async (t) => {
+      for (const pod of pods) await t.resolves(pod.askProbes());
+    });
+
+    await theRightsOfPeople(t, kube);
+
+    await t.test('`helm test` runs its Pods', async (t) => {
+      const { code, said } = await helm('test', 'tg', '--timeout=100s');
+      t.equal(code, 0, said);
+      t.equal(said.match(/Phase:\s+Succeeded/g)?.length, 3);
+    });
+
+    await t.test('Envoy rejects requests without a token, and limits each user', async (t) => {
+      const edge = await startEdge(t, {
+        limiters: { ports: [ratelimit.port('grpc')] },
+        listeners: [{ name: 'ingress', failureModeDeny: true }],
+        extAuthz: { ports: [auth.port('grpc')] },
+        rateLimits: identityRateLimits,
+      });
+      const url = edge.url('ingress');
+      t.strictSame(await getStatuses(url, undefined, 1), [401]);
+      t.strictSame(await getStatuses(url, await signUp(auth, 'ada@example.com'), 3), [200, 200, 429]);
+      t.strictSame(await getStatuses(url, await signUp(auth, 'ben@example.com'), 1), [200], 'counted apart');
+    });
+
+    await t.test('the rights of its ServiceAccount are enough for the xDS server', async (t) => {
       const status = await statusWhen(kube, 'users', programmed, namespace);
       t.match(status, { rules: 1, limiters: { connected: 1, acknowledged: 1 } });
       t.notMatch(xds.logs(), /not allowed|forbidden/i);
-      t.match(await getField(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), /^tg-xds-/);
-    },
-  );
+      t.match(await leaseHolder(), /^tg-xds-/);
+    });
 
-  await t.test('metrics are where Prometheus looks for them', async (t) => {
-    for (const [pod, port] of [
-      [xds, 'admin'],
-      [ratelimit, 'metrics'],
-      [auth, 'metrics'],
-    ] as const) {
-      const answer = await fetch(`http://127.0.0.1:${pod.port(port)}/metrics`);
-      t.match(await answer.text(), /^# HELP/m);
-    }
-  });
+    await t.test('metrics are where Prometheus looks for them', async (t) => {
+      for (const [pod, port] of [
+        [xds, 'admin'],
+        [ratelimit, 'metrics'],
+        [auth, 'metrics'],
+      ] as const) {
+        const answer = await fetch(`http://127.0.0.1:${pod.port(port)}/metrics`);
+        t.match(await answer.text(), /^# HELP/m);
+      }
+    });
 
-  await t.test('Pods shut down gracefully', async (t) => {
-    for (const pod of [ratelimit, auth, xds]) {
-      await pod.stop();
-      t.notOk(pod.isRunning());
-      t.notMatch(pod.logs(), /"level":"?(fatal|60)/);
-    }
-    t.equal(await getField(kube, 'lease/tg-xds', '{.spec.holderIdentity}'), '', 'the Lease is given back');
-  });
-});
+    await t.test('an upgrade replaces the Pods, which shut down gracefully', async (t) => {
+      const before = running();
+      const firstAuthority = await authority();
+      t.not(firstAuthority, '');
+      const { code, said } = await helm(
+        ...['upgrade', ...release, ...(await freePortArguments('tollgate')), ...waitArguments],
+      );
+      t.equal(code, 0, said);
+      await until(
+        'the old Pods to go',
+        () => running().length === 3 && !running().some((name) => before.includes(name)),
+      );
+      t.equal(await authority(), firstAuthority, 'certificates are not lost');
+      for (const pod of pods) {
+        t.notOk(pod.isRunning());
+        t.notMatch(pod.logs(), /"level":"?(fatal|60)/);
+      }
+    });
 
-/** Two requests a year for each user. */
-const userLimit = JSON.stringify({
-  apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
-  kind: 'RateLimitConfig',
-  metadata: { name: 'users', namespace },
-  spec: { domain, descriptors: [{ key: 'user_id', rateLimit: { unit: 'Year', requestsPerUnit: 2 } }] },
-});
+    await t.test('after a failing upgrade the previous Pods keep running', async (t) => {
+      const before = running();
+      const wrong = ['--set=ratelimit.extraEnv[0].name=SHUTDOWN_DELAY,ratelimit.extraEnv[0].value=soon'];
+      const args = [...release, ...(await freePortArguments('tollgate')), ...wrong, '--wait', '--timeout=5s'];
+      const { code } = await helm('upgrade', ...args);
+      t.not(code, 0);
+      await until('the reason to be known', () =>
+        kubelet.problems.some((problem) => problem.includes('SHUTDOWN_DELAY')),
+      );
+      const limiter = before.find((name) => name.startsWith('tg-ratelimit-')) ?? '';
+      t.ok(running().includes(limiter));
+      await t.resolves(kubelet.pods.get(limiter)?.askProbes() ?? Promise.reject(new Error('it is gone')));
+    });
+
+    await t.test('after a rollback', async (t) => {
+      const { code, said } = await helm('rollback', 'tg', '1', ...waitArguments);
+      t.equal(code, 0, said);
+      await until('three Pods', () => running().length === 3);
+      for (const pod of kubelet.pods.values()) await t.resolves(pod.askProbes());
+    });
+
+    await t.test('the xDS server releases its Lease when it stops', async (t) => {
+      const name = running().find((name) => name.startsWith('tg-xds-')) ?? '';
+      await kubelet.pods.get(name)?.stop();
+      t.equal(await leaseHolder(), '');
+    });
+
+    await t.test('after an uninstallation nothing runs', async (t) => {
+      const { code, said } = await helm('uninstall', 'tg', ...waitArguments);
+      t.equal(code, 0, said);
+      await until('all Pods to end', () => running().length === 0);
+      await until('the data of the data stores to go with it', async () => (await claims()) === '');
+    });
+  },
+  { skip: kubeControllersAreMissing() },
+);
 
 function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
   const folder = temporaryFolder();
@@ -112,24 +192,38 @@ function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
 }
 
 /**
- * Starts what stands for the Pods of PostgreSQL and Valkey, with the passwords of the release;
- * answers their addresses.
+ * What the roles do that every cluster has for the people of a namespace, when the chart adds to
+ * them.
  */
-async function startDataStores(t: Test, kube: KubeApiserver): Promise<Record<string, string>> {
-  const address = someAddress();
-  await startDevValkey(t, { address, password: await readPassword(kube, 'tg-dev-valkey') });
-  await startDevPostgresql(t, { address, password: await readPassword(kube, 'tg-dev-postgresql') });
-  return { 'tg-dev-valkey': address, 'tg-dev-postgresql': address };
-}
+async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
+  await t.test('view and edit rights in a namespace include its limits', async (t) => {
+    for (const role of ['view', 'edit'])
+      await kube.kubectl([
+        ...['create', 'rolebinding', role, `--clusterrole=${role}`, `--user=${role}`],
+        `--namespace=${namespace}`,
+      ]);
+    const as = async (user: string, args: readonly string[], where = namespace, input?: string) => {
+      const words = [...args, `--as=${user}`, `--namespace=${where}`];
+      const { code, stdout, stderr } = await kube.kubectl(words, input === undefined ? {} : { input });
+      return code === 0 ? stdout : stderr;
+    };
+    const list = ['get', 'ratelimitconfigs', '--output=name'];
+    const allowed = async (user: string) => !(await as(user, list)).includes('cannot list');
+    const mayCreate = async () => (await as('edit', ['auth', 'can-i', 'create', 'rlc'])).startsWith('yes');
+    await until('the role view to have what the chart adds', () => allowed('view'));
+    await until('the role edit to have it', async () => (await allowed('edit')) && (await mayCreate()));
 
-/** What a JSONPath finds in an object of the namespace: `lease/tg-xds`. */
-async function getField(kube: KubeApiserver, object: string, jsonPath: string): Promise<string> {
-  const { stdout } = await kube.kubectl(['get', object, '-n', namespace, '-o', `jsonpath=${jsonPath}`]);
-  return stdout;
-}
-
-async function readPassword(kube: KubeApiserver, secret: string): Promise<string> {
-  return Buffer.from(await getField(kube, `secret/${secret}`, '{.data.password}'), 'base64').toString();
+    const limit = manifest({ name: 'blog', namespace, domain: 'blog', limits: { user: 2 } });
+    t.match(await as('view', ['create', '-f', '-'], namespace, limit), /cannot create .*ratelimitconfigs/);
+    t.match(await as('edit', ['create', '-f', '-'], namespace, limit), /blog created/);
+    t.match(await as('view', list), /ratelimitconfig.*\/blog/);
+    const [patch, status] = [['patch', 'rlc', 'blog', '--type=merge', '-p'], '--subresource=status'];
+    const annotate = '{"metadata":{"annotations":{"a":"b"}}}';
+    t.match(await as('edit', [...patch, annotate]), /blog patched/);
+    t.match(await as('edit', [...patch, '{"status":{"rules":1}}', status]), /cannot patch/, 'not the report');
+    t.match(await as('edit', list, 'default'), /cannot list/, 'not of other namespaces');
+    t.match(await as('edit', ['delete', 'rlc', 'blog']), /deleted/);
+  });
 }
 
 /** A user who has signed up, and is signed in: the access token. */

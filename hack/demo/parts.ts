@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { temporaryFolder } from '@tollgate/testkit/folders';
+import { withTemporaryFolder } from '@tollgate/testkit/folders';
 import { findBinary, startServerProcess } from '@tollgate/testkit/processes';
 import { fetchText, startHttpServer, startService } from '@tollgate/testkit/services';
 import { createAdmin } from './admin.ts';
@@ -55,26 +55,16 @@ export const auth: Part = {
     const { ports, nodePath, signal } = context;
     // Not in the demo's own folder: PostgreSQL runs as a user other than root, who must reach its
     // files.
-    const folder = temporaryFolder();
-    try {
-      const server = await startService('auth', {
+    const server = await withTemporaryFolder((folder) =>
+      startService('auth', {
         nodePath,
         signal,
-        settings: authSettings(context, folder.path),
+        settings: authSettings(context, folder),
         readyUrl: `http://127.0.0.1:${ports.authHttp}/ready`,
-      });
-      return {
-        ...server,
-        detail: `HTTP ${ports.authHttp}, ext_authz ${ports.authGrpc}, embedded PostgreSQL`,
-        async stop() {
-          await server.stop();
-          folder.remove();
-        },
-      };
-    } catch (error) {
-      folder.remove();
-      throw error;
-    }
+      }),
+    );
+    const detail = `HTTP ${ports.authHttp}, ext_authz ${ports.authGrpc}, embedded PostgreSQL`;
+    return { ...server, detail };
   },
 };
 

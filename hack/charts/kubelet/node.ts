@@ -3,7 +3,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import type { Test } from 'tap';
 import { type ManifestObject, readObject } from '../support/manifests.ts';
-import { type PodNode, type PreparedPod, runPod, type StartedPod, startPod } from './pod.ts';
+import { type PodNode, type PreparedPod, type StartedPod, startPod } from './pod.ts';
 import { getPodSpec, type PodSpec, podSurroundings } from './pod-spec.ts';
 
 export interface NamespaceOptions {
@@ -119,8 +119,6 @@ export interface NamespaceNode {
   readonly deployments: readonly string[];
   /** Creates a Pod of a Deployment at the API server and starts it. */
   start(deployment: string): Promise<StartedPod>;
-  /** Runs a Pod to completion and returns its output. @throws Error when it fails. */
-  run(pod: ManifestObject): Promise<string>;
 }
 
 /**
@@ -147,9 +145,6 @@ export async function namespaceNode(
       const deployment = deployments.get(name);
       if (deployment === undefined) throw new Error(`${options.namespace} has no Deployment ${name}`);
       return startPod(t, await namespace.prepare(await create(toPod(deployment))));
-    },
-    async run(pod) {
-      return runPod(await namespace.prepare(await create(pod)));
     },
   };
 }

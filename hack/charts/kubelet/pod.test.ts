@@ -92,12 +92,6 @@ t.test('it runs as the user of the template', { skip: skip || process.getuid?.()
   ]);
 });
 
-t.test('volumes are mounted with the selected files', { skip }, async (t) => {
-  const read = `fs.readFileSync('/etc/tollgate/rules/first.yaml', 'utf8')`;
-  const visible = `fs.readdirSync('/etc/tollgate/rules').filter((name) => !name.startsWith('..'))`;
-  t.strictSame(await inPod(`[${read}, ${visible}]`), ['a', ['first.yaml']]);
-});
-
 t.test('names of Services resolve without a name server', { skip }, async (t) => {
   const lookup = (name: string) =>
     `await (await import('node:dns/promises')).lookup('${name}').then(({ address }) => address, ({ code }) => code)`;
@@ -127,37 +121,6 @@ const environmentSurroundings = podSurroundings(
 
 const toEnvironment = (container: Omit<ContainerSpec, 'name' | 'image'>) =>
   containerEnvironment({ name: 'c', image: 'i', ...container }, environmentSurroundings);
-
-t.test('later sources override earlier ones, and `env` overrides all', async (t) => {
-  const variables = toEnvironment({
-    envFrom: [{ secretRef: { name: 'own' } }, { configMapRef: { name: 'own' } }],
-    env: [{ name: 'C', value: 'own' }, { name: 'EMPTY' }],
-  });
-  t.strictSame(variables, { A: 'a', B: 'config', C: 'own', EMPTY: '' });
-});
-
-t.test('values refer to earlier variables', async (t) => {
-  const { X } = toEnvironment({
-    envFrom: [{ secretRef: { name: 'own' } }],
-    env: [
-      { name: 'X', value: '$(A)-$(LATER)-$$(A)-$(A' },
-      { name: 'LATER', value: '1' },
-    ],
-  });
-  t.equal(X, 'a-$(LATER)-$(A)-$(A');
-});
-
-t.test('values come from fields of the Pod and keys of Secrets and ConfigMaps', async (t) => {
-  const variables = toEnvironment({
-    env: [
-      { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
-      { name: 'SECRET', valueFrom: { secretKeyRef: { name: 'own', key: 'A' } } },
-      { name: 'CONFIG', valueFrom: { configMapKeyRef: { name: 'own', key: 'C' } } },
-      { name: 'MISSING', valueFrom: { secretKeyRef: { name: 'own', key: 'Z', optional: true } } },
-    ],
-  });
-  t.strictSame(variables, { NAME: 'pod-1', SECRET: 'a', CONFIG: 'c' });
-});
 
 t.test('a missing object is an error unless it is optional', async (t) => {
   const secretKeyRef = { name: 'own', key: 'Z' };

@@ -9,25 +9,8 @@ import { containersAreImpossible } from '../kubelet/container.ts';
 import { namespaceNode } from '../kubelet/node.ts';
 import type { StartedPod } from '../kubelet/pod.ts';
 import { checkoutImage, type ServiceImage } from '../kubelet/service-image.ts';
-import { helmIsMissing, parseManifests, runHelm } from './helm.ts';
-import type { ManifestObject } from './manifests.ts';
+import { helmIsMissing, runHelm } from './helm.ts';
 import { applyThirdPartyKinds, issueCertificates, type Operator, startOperator } from './operator.ts';
-
-/** A release in a namespace of its own, which accepts only restricted Pods. */
-export interface InstalledRelease {
-  readonly name: string;
-  readonly namespace: string;
-  /** What `helm test` would run. */
-  tests(): Promise<readonly ManifestObject[]>;
-}
-
-export interface InstallOptions {
-  readonly chart: string;
-  readonly namespace: string;
-  /** Default `tg`. */
-  readonly name?: string;
-  readonly args: readonly string[];
-}
 
 /** Creates a namespace that accepts only restricted Pods. */
 export function createNamespace(kube: KubeApiserver, name: string): Promise<void> {
@@ -40,23 +23,22 @@ export function createNamespace(kube: KubeApiserver, name: string): Promise<void
   );
 }
 
-/** Installs a chart. @throws Error with helm's words when that fails. */
-export async function installRelease(
+/** Installs a chart as `tg`. @throws Error with helm's words when that fails. */
+async function installRelease(
   t: Test,
   kube: KubeApiserver,
-  { chart, namespace, name = 'tg', args }: InstallOptions,
-): Promise<InstalledRelease> {
+  {
+    chart,
+    namespace,
+    args,
+  }: { readonly chart: string; readonly namespace: string; readonly args: readonly string[] },
+): Promise<void> {
   const home = makeTextFolder(t).path;
-  const helm = async (...words: string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runHelm([...words, `--namespace=${namespace}`], {
-      home,
-      kubeconfigFile: kube.kubeconfigFile,
-    });
-    if (code !== 0) throw new Error(`helm ${words.join(' ')}: ${stderr}`);
-    return stdout;
-  };
-  await helm('install', name, `charts/${chart}`, ...args);
-  return { name, namespace, tests: async () => parseManifests(await helm('get', 'hooks', name)) };
+  const { code, stderr } = await runHelm(
+    ['install', 'tg', `charts/${chart}`, ...args, `--namespace=${namespace}`],
+    { home, kubeconfigFile: kube.kubeconfigFile },
+  );
+  if (code !== 0) throw new Error(`helm install ${args.join(' ')}: ${stderr}`);
 }
 
 /** The ports of each service, by their names in its values. */
@@ -137,7 +119,7 @@ export async function runValuesFile(
 }
 
 /** The image of a service, whatever its registry, tag or digest are. */
-export function findCheckoutImage(reference: string): ServiceImage {
+function findCheckoutImage(reference: string): ServiceImage {
   return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
 }
 

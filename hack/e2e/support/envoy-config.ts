@@ -7,7 +7,7 @@ import type { RotatingCertificates } from './certificates.ts';
 const metadataNamespace = 'envoy.filters.http.ext_authz';
 
 /** The ext_authz filter. It fails closed, with 503 when the auth server does not respond. */
-function extAuthzFilter(timeout: string): object {
+export function extAuthzFilter(timeout = answerTimeout): object {
   return {
     name: 'envoy.filters.http.ext_authz',
     typed_config: {
@@ -50,7 +50,8 @@ function whoamiRoute(cluster: string): object {
   };
 }
 
-function metadata(key: string, whenAbsent: object = {}): object {
+/** An action that adds a field of the identity to a descriptor. */
+export function metadata(key: string, whenAbsent: object = {}): object {
   return {
     metadata: { descriptor_key: key, source: 'DYNAMIC', metadata_key: metadataKey(key), ...whenAbsent },
   };
@@ -131,6 +132,29 @@ function toListener(
 ): object {
   const route = { match: { prefix: '/' }, route: { cluster: 'upstream', rate_limits: rateLimits } };
   const routes = [...(extAuthz === undefined ? [] : [whoamiRoute('upstream')]), route];
+  const filters = [
+    ...(extAuthz === undefined ? [] : [extAuthzFilter()]),
+    rateLimitFilter({ domain, failureModeDeny }),
+  ];
+  return httpListener({ name, port, routes, filters });
+}
+
+/** A listener for HTTP with routes for all hosts. */
+export function httpListener({
+  name,
+  port = 0,
+  routes,
+  filters = [],
+}: {
+  readonly name: string;
+  readonly port?: number;
+  readonly routes: readonly object[];
+  readonly filters?: readonly object[];
+}): object {
+  const router = {
+    name: 'envoy.filters.http.router',
+    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
+  };
   const connectionManager = {
     name: 'envoy.filters.network.http_connection_manager',
     typed_config: {
@@ -138,14 +162,7 @@ function toListener(
         'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
       stat_prefix: name,
       route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes }] },
-      http_filters: [
-        ...(extAuthz === undefined ? [] : [extAuthzFilter(answerTimeout)]),
-        rateLimitFilter(failureModeDeny),
-        {
-          name: 'envoy.filters.http.router',
-          typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
-        },
-      ],
+      http_filters: [...filters, router],
     },
   };
   return {
@@ -155,13 +172,22 @@ function toListener(
   };
 }
 
-function rateLimitFilter(failureModeDeny: boolean): object {
+/** The ratelimit filter, which calls the cluster `ratelimit`. */
+export function rateLimitFilter({
+  domain,
+  failureModeDeny,
+  timeout = answerTimeout,
+}: {
+  readonly domain: string;
+  readonly failureModeDeny: boolean;
+  readonly timeout?: string;
+}): object {
   return {
     name: 'envoy.filters.http.ratelimit',
     typed_config: {
       '@type': 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit',
       domain,
-      timeout: answerTimeout,
+      timeout,
       failure_mode_deny: failureModeDeny,
       rate_limit_service: {
         transport_api_version: 'V3',
@@ -171,8 +197,8 @@ function rateLimitFilter(failureModeDeny: boolean): object {
   };
 }
 
-/** A cluster, named for the service of its health checks. */
-function serverCluster(name: string, servers: ServerCluster): object {
+/** A cluster of gRPC servers, named for the service of its health checks. */
+export function serverCluster(name: string, servers: ServerCluster): object {
   const { ports, healthChecked = false, maxRequestsPerConnection, transportSocket } = servers;
   return {
     ...cluster(name, ports),
@@ -208,7 +234,8 @@ function http2(maxRequestsPerConnection?: number): object {
   };
 }
 
-function cluster(name: string, ports: readonly number[]): object {
+/** A cluster of servers on loopback. */
+export function cluster(name: string, ports: readonly number[]): object {
   return {
     name,
     type: 'STATIC',

@@ -4,6 +4,7 @@ import { createServer } from 'node:net';
 import { findBinaries } from './binaries.ts';
 import { initializeCluster, type ServerAccount, serverAccount } from './initialize-cluster.ts';
 import { clearLeftOverServer } from './left-over-server.ts';
+import { watchdogArguments } from './watchdog.ts';
 
 /** Options of a PostgreSQL server. */
 export type EmbeddedPostgresOptions = {
@@ -39,23 +40,6 @@ const startTimeoutMs = 60_000;
 const maxOutputChars = 20_000;
 
 /**
- * Runs the server and shuts it down (fast) when standard input closes: `stop()` closes that pipe,
- * and so does the kernel when this process dies, however it dies.
- */
-const watchdogScript = `
-exec 3<&0 </dev/null
-"$@" 3<&- &
-server=$!
-{ read -r _ <&3; kill -INT $server; } >/dev/null 2>&1 &
-watchdog=$!
-exec 3<&-
-wait $server
-status=$?
-kill $watchdog 2>/dev/null
-exit $status
-`;
-
-/**
  * Starts a real PostgreSQL from npm on a free loopback port and waits until it answers. The cluster
  * is made at the first start; a server that a killed process left behind is ended first.
  *
@@ -68,7 +52,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const cluster = await initializeCluster({ folder, initdb, user, password, account });
   await clearLeftOverServer(cluster);
   const port = await freePort();
-  const server = spawnServer([postgres, ...serverArguments(cluster, port, options)], account, folder);
+  const server = spawnServer(postgres, serverArguments(cluster, port, options), { ...account, cwd: folder });
   await waitUntilReady(server);
   const ended = once(server, 'close').then(() => undefined);
   return {
@@ -111,14 +95,17 @@ function serverArguments(
   ];
 }
 
-function spawnServer(command: readonly string[], account: ServerAccount, cwd: string): ChildProcess {
+function spawnServer(
+  postgres: string,
+  args: readonly string[],
+  options: Partial<ServerAccount> & { readonly cwd: string },
+): ChildProcess {
   // A process group of its own: a Ctrl-C in the terminal reaches the parent first, which then shuts
-  // down in order.
-  return spawn('/bin/sh', ['-c', watchdogScript, 'sh', ...command], {
-    ...account,
-    cwd,
+  // down in order. SIGINT is the fast shutdown.
+  return spawn('/bin/sh', watchdogArguments('INT', postgres, args), {
+    ...options,
     detached: true,
-    stdio: ['pipe', 'ignore', 'pipe'],
+    stdio: ['pipe', 'ignore', 'pipe', 'ignore'],
   });
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
 
 /** A request as received; also the JSON body of the response. */
 export interface EchoedRequest {
@@ -30,17 +31,24 @@ const keepAliveTimeout = 3_660_000;
 /** Starts an HTTP server that responds with the request as JSON: the application behind Envoy. */
 export async function startEcho(): Promise<Echo> {
   const requests: EchoedRequest[] = [];
-  const server = createServer({ keepAliveTimeout }, (incoming, response) => {
-    let body = '';
-    incoming.setEncoding('utf8').on('data', (chunk: string) => {
-      body += chunk;
-    });
-    incoming.on('end', () => {
-      const { method = '', url = '', headers } = incoming;
-      const request: EchoedRequest = { method, path: url, headers, body };
-      requests.push(request);
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(request));
-    });
+  const server = await startJsonServer((request) => {
+    requests.push(request);
+    return { status: 200, body: request };
+  });
+  return { ...server, requests };
+}
+
+/** Starts an HTTP server on loopback that responds with JSON. */
+export async function startJsonServer(
+  respond: (request: EchoedRequest) => { readonly status: number; readonly body: unknown },
+): Promise<Omit<Echo, 'requests'>> {
+  const server = createServer({ keepAliveTimeout }, async (incoming, response) => {
+    const { method = '', url = '', headers } = incoming;
+    const received = await text(incoming).catch(() => undefined);
+    // The client has disconnected.
+    if (received === undefined) return;
+    const { status, body } = respond({ method, path: url, headers, body: received });
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -49,7 +57,6 @@ export async function startEcho(): Promise<Echo> {
   return {
     port: address.port,
     url: `http://127.0.0.1:${address.port}`,
-    requests,
     async stop() {
       if (!server.listening) return;
       const closed = once(server, 'close');

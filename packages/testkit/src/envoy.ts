@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { temporaryFolder } from './folders.ts';
+import { withTemporaryFolder } from './folders.ts';
 import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
+import { fetchText } from './services.ts';
 
 /** Options of a test's Envoy. */
 export interface EnvoyOptions {
@@ -38,12 +39,11 @@ export async function startEnvoy({
   logLevel = 'warning',
 }: EnvoyOptions): Promise<Envoy> {
   const binary = findBinary('envoy');
-  const folder = temporaryFolder();
-  const configFile = join(folder.path, 'envoy.yaml');
-  const adminFile = join(folder.path, 'admin-address');
-  // JSON is YAML.
-  writeFileSync(configFile, typeof config === 'string' ? config : JSON.stringify(config));
-  try {
+  return withTemporaryFolder(async (folder) => {
+    const configFile = join(folder, 'envoy.yaml');
+    const adminFile = join(folder, 'admin-address');
+    // JSON is YAML.
+    writeFileSync(configFile, typeof config === 'string' ? config : JSON.stringify(config));
     const server = await startServerProcess({
       command: binary,
       args: [
@@ -60,15 +60,8 @@ export async function startEnvoy({
       ports,
       port: Object.values(ports)[0] ?? 0,
       adminPort: Number(new URL(adminUrl(adminFile)).port),
-      stop: async () => {
-        await server.stop();
-        folder.remove();
-      },
     };
-  } catch (error) {
-    folder.remove();
-    throw error;
-  }
+  });
 }
 
 /** Merged over the bootstrap by Envoy. */
@@ -78,13 +71,6 @@ const adminOnAnyPort = JSON.stringify({
 
 function adminUrl(adminFile: string): string {
   return `http://${readFileSync(adminFile, 'utf8').trim()}`;
-}
-
-async function fetchText(url: string): Promise<string> {
-  const response = await fetch(url, { signal: AbortSignal.timeout(10_000) });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
-  return text;
 }
 
 async function listenerPorts(admin: string): Promise<Record<string, number>> {

@@ -39,6 +39,24 @@ export function temporaryFolder(): TemporaryFolder {
   return { path, remove };
 }
 
+/** Starts a server with a folder of its own, which is removed when the server stops. */
+export async function withTemporaryFolder<Server extends { stop(): Promise<void> }>(
+  start: (path: string) => Promise<Server>,
+): Promise<Server> {
+  const folder = temporaryFolder();
+  try {
+    const server = await start(folder.path);
+    const stop = async () => {
+      await server.stop();
+      folder.remove();
+    };
+    return { ...server, stop };
+  } catch (error) {
+    folder.remove();
+    throw error;
+  }
+}
+
 /** A folder that is removed when the test ends. */
 export interface TextFolder {
   readonly path: string;

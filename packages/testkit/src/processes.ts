@@ -5,6 +5,7 @@ import { delimiter, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
+import { watchdogArguments } from '@tollgate/embedded-postgres/watchdog';
 
 /** A program started by a test. */
 export interface ServerProcess {
@@ -41,29 +42,6 @@ const maxLogChars = 1_000_000;
 const stopTimeoutMs = 30_000;
 
 /**
- * Runs the program and ends it when standard input closes, or with the signal that is named there.
- * Node closes that pipe in stop(); the kernel closes it when the test process dies, however it
- * dies. An exit handler in Node would not survive SIGKILL, so servers would be left over. The shell
- * ends once it has waited for the program: its ports are free by then, and a caller that starts it
- * again where it was finds them so. That its output is closed would say less: the kernel closes
- * that before its sockets. The process ID of the program is written to file descriptor 3.
- */
-const watchdogScript = `
-exec 4<&0 </dev/null
-"$@" 3>&- 4<&- &
-server=$!
-echo $server >&3
-exec 3>&-
-{ read -r signal <&4; kill -"\${signal:-TERM}" $server; } >/dev/null 2>&1 &
-watchdog=$!
-exec 4<&-
-wait $server
-status=$?
-kill $watchdog 2>/dev/null
-exit $status
-`;
-
-/**
  * Starts a program and waits until it is ready.
  *
  * @throws Error with the program's output when it ends before it answers or does not answer in
@@ -73,7 +51,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   const { command, args, env, ready, readyTimeoutMs = 60_000 } = options;
   // A process group of its own: a Ctrl-C in the terminal reaches the test first, and kill() reaches
   // the server.
-  const child = spawn('/bin/sh', ['-c', watchdogScript, 'sh', command, ...args], {
+  const child = spawn('/bin/sh', watchdogArguments('TERM', command, args), {
     detached: true,
     stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
     ...(env !== undefined && { env }),

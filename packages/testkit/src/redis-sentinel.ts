@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from './await-until.ts';
-import { temporaryFolder } from './folders.ts';
+import { withTemporaryFolder } from './folders.ts';
 import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
 import { type Redis, type RedisReply, type RedisTls, redisCommand, startRedis } from './redis.ts';
 import { withFreePort } from './tcp.ts';
@@ -136,14 +136,13 @@ async function replicate(replica: SentinelServer, primary: SentinelServer): Prom
   );
 }
 
-async function startSentinel(primary: SentinelServer, options: RedisSentinelsOptions): Promise<Sentinel> {
+function startSentinel(primary: SentinelServer, options: RedisSentinelsOptions): Promise<Sentinel> {
   const { sentinelPassword: password, tls } = options;
-  const folder = temporaryFolder();
-  // Sentinels write down in this file what they learn.
-  const file = join(folder.path, 'sentinel.conf');
-  try {
-    return await withFreePort(async (port) => {
-      writeFileSync(file, sentinelConfig(port, folder.path, primary, options));
+  return withTemporaryFolder((folder) => {
+    // Sentinels store what they learn in this file.
+    const file = join(folder, 'sentinel.conf');
+    return withFreePort(async (port) => {
+      writeFileSync(file, sentinelConfig(port, folder, primary, options));
       const command = (...words: string[]) =>
         redisCommand({ host: '127.0.0.1', port, password, tls }, ...words);
       const server = await startServerProcess({
@@ -156,20 +155,9 @@ async function startSentinel(primary: SentinelServer, options: RedisSentinelsOpt
           );
         },
       });
-      return {
-        ...server,
-        address: `127.0.0.1:${port}`,
-        command,
-        stop: async () => {
-          await server.stop();
-          folder.remove();
-        },
-      };
+      return { ...server, address: `127.0.0.1:${port}`, command };
     });
-  } catch (error) {
-    folder.remove();
-    throw error;
-  }
+  });
 }
 
 function sentinelConfig(

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
-import { temporaryFolder } from './folders.ts';
+import { withTemporaryFolder } from './folders.ts';
 import { findBinary, type ServerProcess, startServerProcess } from './processes.ts';
 import { sendTcp, withFreePort } from './tcp.ts';
 
@@ -46,35 +46,18 @@ export interface Redis extends ServerProcess {
  */
 export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
   const binary = findBinary('redis-server');
-  const folder = temporaryFolder();
-  const socketPath = options.unixSocket === true ? join(folder.path, 'redis.sock') : '';
-  try {
-    return await withPort(options.port, async (port) => {
+  return withTemporaryFolder((folder) => {
+    const socketPath = options.unixSocket === true ? join(folder, 'redis.sock') : '';
+    const start = async (port: number) => {
       const server = await startServerProcess({
         command: binary,
-        args: redisArguments(port, folder.path, socketPath, options),
+        args: redisArguments(port, folder, socketPath, options),
         ready: () => ping(port, options),
       });
-      return {
-        ...server,
-        host: '127.0.0.1',
-        port,
-        address: `127.0.0.1:${port}`,
-        socketPath,
-        stop: async () => {
-          await server.stop();
-          folder.remove();
-        },
-      };
-    });
-  } catch (error) {
-    folder.remove();
-    throw error;
-  }
-}
-
-function withPort<T>(port: number | undefined, start: (port: number) => Promise<T>): Promise<T> {
-  return port === undefined ? withFreePort(start) : start(port);
+      return { ...server, host: '127.0.0.1', port, address: `127.0.0.1:${port}`, socketPath };
+    };
+    return options.port === undefined ? withFreePort(start) : start(options.port);
+  });
 }
 
 function redisArguments(port: number, folder: string, socketPath: string, options: RedisOptions): string[] {
@@ -174,10 +157,7 @@ function exchange(target: RedisTarget, commands: readonly (readonly string[])[])
 
 function connectTo({ host, port, tls }: RedisTarget) {
   if (tls === undefined) return createConnection({ host, port });
-  // The server's own pair serves as the client's: the same authority signed it, and the name is not
-  // what is tested here.
-  const [cert, key, ca] = [tls.certFile, tls.keyFile, tls.caFile].map((file) => readFileSync(file));
-  return connectTls({ host, port, cert, key, ca, checkServerIdentity: () => undefined });
+  return connectTls({ host, port, ...tlsOptions(tls) });
 }
 
 function encodeCommand(words: readonly string[]): string {

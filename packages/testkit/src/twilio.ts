@@ -1,5 +1,4 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { startJsonServer } from './echo.ts';
 
 /** A received message. */
 interface ArrivedText {
@@ -32,36 +31,19 @@ export interface FakeTwilio {
 export async function startTwilio(): Promise<FakeTwilio> {
   const texts: ArrivedText[] = [];
   let next: TwilioAnswer | undefined;
-  const server = createServer((incoming, response) => {
-    let body = '';
-    incoming.setEncoding('utf8').on('data', (chunk: string) => {
-      body += chunk;
+  const server = await startJsonServer(({ path, headers, body }) => {
+    texts.push({
+      path,
+      authorization: headers.authorization,
+      form: Object.fromEntries(new URLSearchParams(body)),
     });
-    incoming.on('end', () => {
-      const { url: path = '', headers } = incoming;
-      const form = Object.fromEntries(new URLSearchParams(body));
-      texts.push({ path, authorization: headers.authorization, form });
-      const accepted = { status: 201, body: { sid: `SM${texts.length}`, status: 'queued' } };
-      const { status, body: answer } = next ?? accepted;
-      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-    });
+    return next ?? { status: 201, body: { sid: `SM${texts.length}`, status: 'queued' } };
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
   return {
-    url: `http://127.0.0.1:${address.port}`,
+    ...server,
     texts,
     answer: (answer) => {
       next = answer;
-    },
-    async stop() {
-      if (!server.listening) return;
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
     },
   };
 }
