@@ -5,12 +5,13 @@ import type { BatchHit } from '../../batch.ts';
 import type { PooledInstanceOptions, RedisInstance } from '../redis-backend.ts';
 import { ClusterNodes, type ClusterNodesHooks } from './nodes.ts';
 import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
-import { querySlots, Topology } from './topology.ts';
+import { querySlots, Topology, type TopologyHooks } from './topology.ts';
 
 type Method = 'add' | 'read';
 
 export interface ClusterHooks
-  extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'startDelayMs' | 'reconnectDelayMs'> {
+  extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'reconnectDelayMs'>,
+    Pick<TopologyHooks, 'startDelayMs'> {
   readonly seeds: readonly NodeAddress[];
   /** Called with true for the first connection to any node, with false when all are lost. */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
@@ -53,7 +54,6 @@ export class ClusterInstance implements RedisInstance {
       {
         open,
         metrics,
-        startDelayMs,
         reconnectDelayMs,
         redirect: (node) => (refusal, method, hit) => this.#redirect(node, refusal, method, hit),
         onAvailable: (node, available) => {

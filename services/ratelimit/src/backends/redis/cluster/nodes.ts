@@ -5,8 +5,7 @@ import type { ConnectionPoolHooks } from '../connection-pool.ts';
 import { PooledInstance, type PooledInstanceOptions } from '../redis-backend.ts';
 import type { NodeAddress } from './slots.ts';
 
-export interface ClusterNodesHooks
-  extends Pick<ConnectionPoolHooks, 'metrics' | 'startDelayMs' | 'reconnectDelayMs'> {
+export interface ClusterNodesHooks extends Pick<ConnectionPoolHooks, 'metrics' | 'reconnectDelayMs'> {
   /** Creates a connection that is not open yet. */
   readonly open: (node: NodeAddress) => RedisConnection;
   /** Redirects what a node refuses. */
@@ -73,13 +72,14 @@ export class ClusterNodes {
   }
 
   #add(node: NodeAddress): Member {
-    const { open, metrics, startDelayMs, reconnectDelayMs, redirect, onAvailable, onError } = this.#hooks;
+    const { open, metrics, reconnectDelayMs, redirect, onAvailable, onError } = this.#hooks;
     const isMember = (): boolean => this.#members.get(node.name) === member;
     const instance = new PooledInstance(
       {
         open: () => open(node),
         metrics,
-        startDelayMs,
+        // A node that was never reachable is one that left or joins: the cluster has started.
+        startDelayMs: reconnectDelayMs,
         reconnectDelayMs,
         onAvailable(available) {
           member.isConnected = available;

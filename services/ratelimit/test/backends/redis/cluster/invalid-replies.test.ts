@@ -164,3 +164,22 @@ t.test('hits that wait for a replaced node are sent to its replacement', async (
   await backend.close();
   await sent;
 });
+
+t.test('a node that was never reachable has the backoff of reconnects', async (t) => {
+  const lost = await startOddNode(t, () => ':5\r\n');
+  lost.gone = true;
+  const node = await startOddNode(t);
+  node.owner = lost.address;
+  node.keepsFirstSlot = true;
+  const { backend, logLines } = await redisFromSettings(t, {
+    KVSTORE_TYPE: 'cluster',
+    KVSTORE_URL: node.address,
+    KVSTORE_STARTUP_INITIAL_INTERVAL: '1h',
+    KVSTORE_STARTUP_MAX_INTERVAL: '1h',
+  });
+  await backend.start();
+  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  t.match(JSON.stringify(logLines), 'Redis connection failed');
+  lost.gone = false;
+  t.same(await awaitUntil(() => backend.add([hitOf('a')]), { what: 'the node' }), [5]);
+});
