@@ -12,16 +12,14 @@ export interface HttpServerOptions {
   readonly reusePort?: boolean;
 }
 
-/** The part of a Fastify application that a server needs. */
+/** The part of an application, such as Fastify's, that a server needs. */
 export interface HttpApplication {
   readonly server: Server;
-  /** Called before connections that it did not accept itself. */
-  ready?(): PromiseLike<unknown>;
   listen(options: HttpServerOptions): PromiseLike<unknown>;
   close(): PromiseLike<unknown>;
 }
 
-/** Starts and stops a Fastify application. */
+/** Starts and stops an HTTP application. */
 export class HttpServer {
   readonly #app: HttpApplication;
   readonly #options: HttpServerOptions;
@@ -42,9 +40,11 @@ export class HttpServer {
   }
 
   /** Serves a connection that another process accepted; it need not listen for that. */
-  async accept(socket: Socket): Promise<void> {
-    await this.#app.ready?.();
-    this.#app.server.emit('connection', socket);
+  accept(socket: Socket): void {
+    const { server } = this.#app;
+    // Node applies `maxConnections` only to connections that the server accepts itself.
+    if (this.#connections.size >= (server.maxConnections || Number.POSITIVE_INFINITY)) socket.destroy();
+    else server.emit('connection', socket);
   }
 
   /**
@@ -88,6 +88,10 @@ class HttpConnections {
     server.prependListener('request', ({ socket }, response: ServerResponse) =>
       this.#track(socket, response),
     );
+  }
+
+  get size(): number {
+    return this.#responses.size;
   }
 
   /**

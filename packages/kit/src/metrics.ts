@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
-import { collectDefaultMetrics, type Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import type { LifecycleComponent } from './lifecycle.ts';
+import { type TlsValidity, tlsMetricNames } from './tls.ts';
 
 /** Options of a metrics server. */
 export type MetricsServerOptions = {
@@ -86,5 +87,49 @@ export class MetricsServer implements LifecycleComponent {
       // A collector of the registry failed; the scraper records the status.
       response.writeHead(500).end();
     }
+  }
+}
+
+/** Metrics of certificates and TLS listeners. Label values come from a fixed set per service. */
+export class TlsMetrics {
+  readonly #notBefore: Gauge<'certificate'>;
+  readonly #expiry: Gauge<'certificate'>;
+  readonly #failures: Counter<'listener'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#notBefore = new Gauge({
+      name: tlsMetricNames.certificateNotBefore,
+      help: 'Unix time from which the certificate in use is valid.',
+      labelNames: ['certificate'],
+      registers,
+    });
+    this.#expiry = new Gauge({
+      name: tlsMetricNames.certificateExpiry,
+      help: 'Unix time at which the certificate in use expires.',
+      labelNames: ['certificate'],
+      registers,
+    });
+    this.#failures = new Counter({
+      name: tlsMetricNames.handshakeFailures,
+      help: 'TLS handshakes with clients that failed or were refused.',
+      labelNames: ['listener'],
+      registers,
+    });
+  }
+
+  /**
+   * Sets the validity of the certificate named `certificate`, such as `ads_server` or
+   * `redis_client`.
+   */
+  setValidity(certificate: string, { notBeforeMs, notAfterMs }: TlsValidity): void {
+    this.#notBefore.set({ certificate }, notBeforeMs / 1000);
+    this.#expiry.set({ certificate }, notAfterMs / 1000);
+  }
+
+  /** Adds a listener with 0 failures; the returned function counts one. */
+  handshakeFailures(listener: string): () => void {
+    this.#failures.inc({ listener }, 0);
+    return () => this.#failures.inc({ listener });
   }
 }

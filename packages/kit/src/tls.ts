@@ -2,7 +2,6 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { createSecureContext, type TLSSocket } from 'node:tls';
-import { Counter, Gauge, type Registry } from 'prom-client';
 import { type FileWatch, type WatchFilesOptions, watchFiles } from './file-watch.ts';
 import { FailureLog, type Logger } from './logger.ts';
 
@@ -273,47 +272,3 @@ export const tlsMetricNames = {
   certificateExpiry: 'tollgate_tls_certificate_expiry_timestamp_seconds',
   handshakeFailures: 'tollgate_tls_handshake_failures_total',
 } as const;
-
-/** Metrics of certificates and TLS listeners. Label values come from a fixed set per service. */
-export class TlsMetrics {
-  readonly #notBefore: Gauge<'certificate'>;
-  readonly #expiry: Gauge<'certificate'>;
-  readonly #failures: Counter<'listener'>;
-
-  constructor(registry: Registry) {
-    const registers = [registry];
-    this.#notBefore = new Gauge({
-      name: tlsMetricNames.certificateNotBefore,
-      help: 'Unix time from which the certificate in use is valid.',
-      labelNames: ['certificate'],
-      registers,
-    });
-    this.#expiry = new Gauge({
-      name: tlsMetricNames.certificateExpiry,
-      help: 'Unix time at which the certificate in use expires.',
-      labelNames: ['certificate'],
-      registers,
-    });
-    this.#failures = new Counter({
-      name: tlsMetricNames.handshakeFailures,
-      help: 'TLS handshakes with clients that failed or were refused.',
-      labelNames: ['listener'],
-      registers,
-    });
-  }
-
-  /**
-   * Sets the validity of the certificate named `certificate`, such as `ads_server` or
-   * `redis_client`.
-   */
-  setValidity(certificate: string, { notBeforeMs, notAfterMs }: TlsValidity): void {
-    this.#notBefore.set({ certificate }, notBeforeMs / 1000);
-    this.#expiry.set({ certificate }, notAfterMs / 1000);
-  }
-
-  /** Adds a listener with 0 failures; the returned function counts one. */
-  handshakeFailures(listener: string): () => void {
-    this.#failures.inc({ listener }, 0);
-    return () => this.#failures.inc({ listener });
-  }
-}

@@ -1,5 +1,4 @@
 import type { Writable } from 'node:stream';
-import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { Health } from '@tollgate/kit/health';
@@ -67,8 +66,7 @@ interface Ports {
 
 export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
   const { logger, nowMs, supervisor } = options;
-  // Process-wide, and before the library logs anything.
-  logGrpcLibrary(logger);
+  if (usesGrpcClient(settings)) await logGrpcClient(logger);
   const context = createContext(options);
   const { stats } = context;
   countReservedTags(stats, settings.extraTags);
@@ -87,12 +85,13 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     nowMs,
   });
   const rules = createRuleStore(settings, context);
-  const backend = await counterBackends[settings.backendType](settings, context);
-  const tracing = await startServiceTracing(settings, logger);
+  const createBackend = await counterBackends[settings.backendType]();
+  const backend = await createBackend(settings, context);
+  const tracing = settings.tracingEnabled ? await startServiceTracing(settings, logger) : undefined;
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   lifecycle.add({ name: 'statistics', start: () => flusher.start(), stop: () => flusher.close() });
-  lifecycle.add({ name: 'tracing', stop: () => tracing.shutdown() });
+  lifecycle.add({ name: 'tracing', stop: () => tracing?.shutdown() });
   // Before everything that may have to wait, so that a slow start can be inspected.
   const debug = createDebugServer(
     {
@@ -112,7 +111,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     start: (startOptions) => backend.start(startOptions),
     stop: () => backend.close(),
   });
-  addRuleSource(lifecycle, settings, context, rules);
+  await addRuleSource(lifecycle, settings, context, rules);
   const decisions = createDecisionContext(settings, context, { rules, backend });
   if (options.warmUp) {
     lifecycle.add({
@@ -122,7 +121,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   }
   const decideCall: Decide = (request, call) => decide(decisions, request, call);
   const trace = (callName: string): Decide =>
-    traceDecisions(decideCall, tracing, { callName, backendType: settings.backendType });
+    tracing === undefined
+      ? decideCall
+      : traceDecisions(decideCall, tracing, { callName, backendType: settings.backendType });
+  // Rule files and modules leave tens of megabytes of garbage; V8 would keep them while it is idle.
+  lifecycle.add({ name: 'garbage collection', start: collectGarbage });
   if (supervisor !== undefined) {
     lifecycle.add({ name: 'permission to listen', start: ({ signal }) => supervisor.waitForListen(signal) });
   }
@@ -143,6 +146,16 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     },
   });
   return { lifecycle, health: context.health, stats, ports };
+}
+
+function usesGrpcClient({ configType, tracingEnabled, tracingExporterProtocol }: Settings): boolean {
+  return configType === 'GRPC_XDS_SOTW' || (tracingEnabled && tracingExporterProtocol === 'grpc');
+}
+
+/** Process-wide, and before the library logs anything. */
+async function logGrpcClient(logger: Logger): Promise<void> {
+  const { logGrpcLibrary } = await import('@tollgate/kit/grpc/library');
+  logGrpcLibrary(logger);
 }
 
 function createContext({ logger, nowMs, random }: AppOptions): Context {
@@ -221,7 +234,7 @@ async function connectToSupervisor(
   supervisor.connect({
     stats,
     onStop: (reason) => void lifecycle.stop(reason),
-    onDebugConnection: (socket) => void debug.accept(socket),
+    onDebugConnection: (socket) => debug.accept(socket),
     getProcessMetrics: async () => processMetrics?.read(),
   });
 }
@@ -233,8 +246,14 @@ async function startProcessMetrics(): Promise<ProcessMetrics> {
   return metrics;
 }
 
-function addRuleSource(lifecycle: Lifecycle, settings: Settings, context: Context, rules: RuleStore): void {
-  const source = ruleSources[settings.configType](settings, context);
+async function addRuleSource(
+  lifecycle: Lifecycle,
+  settings: Settings,
+  context: Context,
+  rules: RuleStore,
+): Promise<void> {
+  const createSource = await ruleSources[settings.configType]();
+  const source = createSource(settings, context);
   lifecycle.add({
     name: 'rules',
     async start({ signal }) {
@@ -360,4 +379,12 @@ function startServiceTracing(settings: Settings, logger: Logger): Promise<Tracin
     samplingRate: settings.tracingSamplingRate,
     logger,
   });
+}
+
+async function collectGarbage(): Promise<void> {
+  const { Session } = await import('node:inspector/promises');
+  const session = new Session();
+  session.connect();
+  await session.post('HeapProfiler.collectGarbage');
+  session.disconnect();
 }

@@ -5,7 +5,7 @@ import type { RequestProblem } from './ratelimit/request.ts';
  * All public errors, by their stable code.
  *
  * Messages, the status UNKNOWN and the 400 of `/json` are those of envoyproxy/ratelimit. The last
- * three are of the debug port.
+ * four are of the debug port.
  */
 export const errors = defineErrors({
   empty_domain: {
@@ -42,6 +42,11 @@ export const errors = defineErrors({
     httpStatus: 400,
     grpcStatus: grpcStatus.unknown,
     message: 'the counter backend failed',
+  },
+  body_too_large: {
+    httpStatus: 413,
+    grpcStatus: grpcStatus.resourceExhausted,
+    message: 'the request body is too large',
   },
   profile_in_progress: {
     httpStatus: 409,

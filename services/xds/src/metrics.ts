@@ -1,4 +1,4 @@
-import { TlsMetrics } from '@tollgate/kit/tls';
+import { TlsMetrics } from '@tollgate/kit/metrics';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { acceptedReasons } from './catalog/validation.ts';
 

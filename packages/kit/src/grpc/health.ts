@@ -6,11 +6,12 @@ import type {
   UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
-import { checkHealth, type HealthSource, ServingStatus, watchHealth } from '@tollgate/grpc-server/health';
+import { checkHealth, type HealthSource, watchHealth } from '@tollgate/grpc-server/health';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
 import type { Health } from '../health.ts';
 import { unaryMethod } from './library.ts';
 import type { PeerGuard } from './peer.ts';
+import { healthSource } from './unary-server.ts';
 
 /** The definition of grpc.health.v1.Health for a server of grpc-js. */
 export const healthDefinition: ServiceDefinition = {
@@ -76,16 +77,4 @@ export class HealthService {
       this.#watches.delete(call);
     });
   }
-}
-
-/** The state of one service for health checks, and of the server under the empty name. */
-export function healthSource(health: Health, serviceName: string): HealthSource {
-  return {
-    status(service) {
-      if (service === '') return ServingStatus.SERVING;
-      if (service !== serviceName) return ServingStatus.SERVICE_UNKNOWN;
-      return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
-    },
-    onChange: (changed) => health.onChange(changed),
-  };
 }

@@ -2,14 +2,13 @@ import { lstat, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
-import { healthMethods } from '@tollgate/grpc-server/health';
+import { type HealthSource, healthMethods, ServingStatus } from '@tollgate/grpc-server/health';
 import { GrpcServer } from '@tollgate/grpc-server/server';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
 import { toPublicError } from '../errors.ts';
 import type { Health } from '../health.ts';
 import { FailureLog, type Logger } from '../logger.ts';
 import { type HandshakeReport, reportHandshakes, type TlsMaterial, type WatchedTls } from '../tls.ts';
-import { healthSource } from './health.ts';
 import type { PeerGuard } from './peer.ts';
 
 /**
@@ -205,5 +204,17 @@ function adapt(path: string, handler: UnaryHandler, { begin, logger }: UnaryServ
         return fail(error);
       },
     );
+  };
+}
+
+/** The state of one service for health checks, and of the server under the empty name. */
+export function healthSource(health: Health, serviceName: string): HealthSource {
+  return {
+    status(service) {
+      if (service === '') return ServingStatus.SERVING;
+      if (service !== serviceName) return ServingStatus.SERVICE_UNKNOWN;
+      return health.isHealthy() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING;
+    },
+    onChange: (changed) => health.onChange(changed),
   };
 }

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { watchServerCredentials } from '../../src/grpc/credentials.ts';
 import { unaryMethod } from '../../src/grpc/library.ts';
 import { GrpcListener } from '../../src/grpc/listener.ts';
-import { TlsMetrics } from '../../src/tls.ts';
+import { TlsMetrics } from '../../src/metrics.ts';
 import { recordingLogger } from '../helpers/recording-logger.ts';
 
 const path = '/test.Silence/Keep';

@@ -1,6 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { HttpReply, HttpRequest } from './router.ts';
 
-type DebugHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply> | FastifyReply;
+type DebugHandler = (request: HttpRequest) => Promise<HttpReply> | HttpReply;
 
 export interface DebugPage {
   readonly path: string;
@@ -9,21 +9,16 @@ export interface DebugPage {
   readonly post?: DebugHandler;
 }
 
-/** `nosniff`, because the text repeats what callers send. */
-export function sendText(reply: FastifyReply, text: string): FastifyReply {
-  return reply.type('text/plain; charset=utf-8').header('x-content-type-options', 'nosniff').send(text);
-}
-
-export function wantsJson(request: FastifyRequest): boolean {
-  return request.headers.accept?.includes('application/json') ?? false;
+export function wantsJson({ headers }: Pick<HttpRequest, 'headers'>): boolean {
+  return headers.accept?.includes('application/json') ?? false;
 }
 
 /** The URL of this server as the caller reached it, for shell commands. */
-export function getBaseUrl(request: FastifyRequest): string {
-  const { localPort = 80 } = request.socket;
+export function getBaseUrl({ headers, socket }: HttpRequest): string {
+  const { localPort = 80 } = socket;
+  const { host = '' } = headers;
   // Only characters that are safe in shell quotes.
-  const host = /^[\w.:[\]-]+$/.test(request.host) ? request.host : `localhost:${localPort}`;
-  return `http://${host}`;
+  return `http://${/^[\w.:[\]-]+$/.test(host) ? host : `localhost:${localPort}`}`;
 }
 
 // Not all of 127.0.0.0/8: Istio's sidecar forwards remote calls from 127.0.0.6.
@@ -35,10 +30,10 @@ const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]']);
  * calls through a proxy, and for web pages that resolve their own name to this address (DNS
  * rebinding).
  */
-export function isLocalCaller({ socket, headers, hostname }: FastifyRequest): boolean {
+export function isLocalCaller({ socket, headers }: HttpRequest): boolean {
   return (
     loopbackAddresses.has(socket.remoteAddress ?? '') &&
-    loopbackHosts.has(hostname) &&
+    loopbackHosts.has(headers.host?.replace(/:\d+$/, '') ?? '') &&
     headers['x-forwarded-for'] === undefined &&
     headers.forwarded === undefined
   );

@@ -4,9 +4,11 @@ import {
   explain,
   formatExplanation,
 } from '@tollgate/rules/explain';
-import type { RuleSet } from '@tollgate/rules/rule-set';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Entry } from '@tollgate/rules/match';
+import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
+import type { CounterBackend } from '../backends/counter-backend.ts';
 import { errors, invalidRequest } from '../errors.ts';
+import { counterKey, secondsUntilReset } from '../ratelimit/limit.ts';
 import {
   type LimitOverride,
   parseJsonRequest,
@@ -14,15 +16,9 @@ import {
   unitFromWire,
   validateRequest,
 } from '../ratelimit/request.ts';
-import { type DebugPage, getBaseUrl, sendText, wantsJson } from './debug-page.ts';
-import {
-  type CounterContext,
-  type CounterLimit,
-  type CounterState,
-  formatCounter,
-  readCounters,
-} from './explain-counters.ts';
+import { type DebugPage, getBaseUrl, wantsJson } from './debug-page.ts';
 import { getExampleQuery, parseExplainQuery } from './explain-query.ts';
+import { type HttpReply, type HttpRequest, jsonReply, textReply } from './router.ts';
 
 /** The explanation by rules, the overrides, and the counters of both. */
 interface ExplainResult extends Explanation {
@@ -46,29 +42,25 @@ const maxDescriptors = 100;
  * `/explain`: which rule a request matches, why others do not, and the counters. It counts nothing.
  */
 export function explainPage(rules: () => RuleSet | undefined, counters: CounterContext): DebugPage {
-  const respond = async (
-    request: FastifyRequest,
-    reply: FastifyReply,
-    explained: RateLimitRequest,
-  ): Promise<FastifyReply> => {
+  const respond = async (request: HttpRequest, explained: RateLimitRequest): Promise<HttpReply> => {
     const result = await explainRequest(rules(), explained, counters);
-    return wantsJson(request) ? reply.send(result) : sendText(reply, formatResult(result));
+    return wantsJson(request) ? jsonReply(result) : textReply(formatResult(result));
   };
   return {
     path: '/explain',
     help: 'which rule matches a request, why the nearest others do not, and the counters (GET shows the usage)',
-    get(request, reply) {
+    get(request) {
       const query = new URL(request.url, 'http://localhost').searchParams;
       if (query.size === 0) {
-        return sendText(reply, formatUsage(getBaseUrl(request), getExampleQuery(rules())));
+        return textReply(formatUsage(getBaseUrl(request), getExampleQuery(rules())));
       }
       const parsed = parseExplainQuery(query);
       if (!parsed.ok) {
         throw errors.malformed_request({ message: parsed.problem });
       }
-      return respond(request, reply, { ...parsed.request, hitsAddend: 0 });
+      return respond(request, { ...parsed.request, hitsAddend: 0 });
     },
-    post: (request, reply) => respond(request, reply, parseJsonRequest(request.body)),
+    post: (request) => respond(request, parseJsonRequest(request.body)),
   };
 }
 
@@ -180,4 +172,73 @@ descriptor=key=value,key2=value2 may be repeated. A request in JSON, as for /jso
 
 With -H 'Accept: application/json' the response is JSON.
 `;
+}
+
+interface CounterLimit {
+  readonly domain: string;
+  readonly entries: readonly Entry[];
+  readonly unit: Unit;
+  readonly requestsPerUnit: number;
+}
+
+interface CounterState {
+  readonly key: string;
+  /** Absent, with `error`, when the store does not answer. */
+  readonly count?: number;
+  readonly remaining?: number;
+  readonly error?: string;
+  readonly limit: number;
+  readonly resetSeconds: number;
+}
+
+export interface CounterContext {
+  readonly backend: Pick<CounterBackend, 'read'>;
+  readonly nowSeconds: () => number;
+  readonly cacheKeyPrefix: string;
+}
+
+/**
+ * Reads the counters of limits without changing them. Never rejects: an explanation is useful
+ * without them.
+ */
+async function readCounters(
+  { backend, nowSeconds, cacheKeyPrefix }: CounterContext,
+  limits: readonly CounterLimit[],
+): Promise<readonly CounterState[]> {
+  const now = nowSeconds();
+  const hits = limits.map(({ domain, entries, unit }) => {
+    const seconds = unitSeconds[unit];
+    const key = counterKey(cacheKeyPrefix, domain, entries, now, seconds);
+    return { key, addend: 0, unit, secondsLeft: secondsUntilReset(now, seconds), ttlSeconds: seconds };
+  });
+  const { counts, error } = await readHits(backend, hits);
+  return limits.map(({ requestsPerUnit: limit }, i) => {
+    const { key = '', secondsLeft: resetSeconds = 0 } = hits[i] ?? {};
+    if (counts === undefined) return { key, limit, resetSeconds, error };
+    const count = counts[i] ?? 0;
+    return { key, count, limit, remaining: Math.max(0, limit - Math.max(0, count)), resetSeconds };
+  });
+}
+
+type ReadResult =
+  | { readonly counts: readonly number[]; readonly error?: undefined }
+  | { readonly counts?: undefined; readonly error: string };
+
+async function readHits(
+  backend: CounterContext['backend'],
+  hits: Parameters<CounterBackend['read']>[0],
+): Promise<ReadResult> {
+  try {
+    return { counts: hits.length === 0 ? [] : await backend.read(hits) };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function formatCounter({ key, count, limit, remaining, error, resetSeconds }: CounterState): string {
+  const state =
+    count === undefined
+      ? `cannot be read: ${error}`
+      : `${count} now, limit ${limit}, ${remaining} remaining, reset in ${resetSeconds} s`;
+  return `counter ${key}: ${state}`;
 }

@@ -1,11 +1,11 @@
 import type { Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
-import { addAbortSignal } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getHeapSnapshot } from 'node:v8';
-import type { FastifyReply } from 'fastify';
 import { errors } from '../errors.ts';
-import { type DebugPage, getBaseUrl, isLocalCaller, sendText } from './debug-page.ts';
+import { type DebugPage, getBaseUrl, isLocalCaller } from './debug-page.ts';
+import { type HttpReply, type HttpRequest, textReply } from './router.ts';
 
 /**
  * Takes a CPU profile for that time, or until `signal` aborts, in the format of `.cpuprofile`
@@ -44,24 +44,25 @@ class ProcessProfiler {
     this.#stopping = stopping;
   }
 
-  async sendProfile(reply: FastifyReply, seconds: number): Promise<FastifyReply> {
+  async getProfile(request: HttpRequest): Promise<HttpReply> {
+    const seconds = parseSeconds(request.url);
     this.#lock();
     try {
-      const signal = AbortSignal.any([this.#stopping, getDisconnectSignal(reply)]);
+      const signal = AbortSignal.any([this.#stopping, getDisconnectSignal(request)]);
       const profile = await takeCpuProfile(seconds * 1000, signal);
-      return attach(reply, 'ratelimit.cpuprofile').send(JSON.stringify(profile));
+      return attach('ratelimit.cpuprofile', JSON.stringify(profile));
     } finally {
       this.#unlock();
     }
   }
 
-  sendHeapSnapshot(reply: FastifyReply): FastifyReply {
+  getHeapSnapshot(): HttpReply {
     this.#lock();
     try {
       // V8 creates it at once; then its memory is released as fast as the caller reads it.
       const snapshot = addAbortSignal(AbortSignal.timeout(heapTransferTimeoutMs), getHeapSnapshot());
       snapshot.once('close', () => this.#unlock());
-      return attach(reply, 'ratelimit.heapsnapshot').send(snapshot);
+      return attach('ratelimit.heapsnapshot', snapshot);
     } catch (error) {
       this.#unlock();
       throw error;
@@ -87,21 +88,21 @@ export function profilingPages(stopping: AbortSignal): readonly DebugPage[] {
     {
       path: '/debug/pprof/',
       help: 'profiles, and how to take them',
-      get: (request, reply) => sendText(reply, formatOverview(getBaseUrl(request))),
+      get: (request) => textReply(formatOverview(getBaseUrl(request))),
     },
     {
       path: '/debug/pprof/profile',
       help: profileHelp,
-      get: (request, reply) => profiler.sendProfile(reply, parseSeconds(request.url)),
+      get: (request) => profiler.getProfile(request),
     },
     {
       path: '/debug/pprof/heap',
       help: heapHelp,
-      get(request, reply) {
+      get(request) {
         if (!isLocalCaller(request)) {
           throw errors.local_callers_only();
         }
-        return profiler.sendHeapSnapshot(reply);
+        return profiler.getHeapSnapshot();
       },
     },
     {
@@ -126,17 +127,19 @@ function parseSeconds(url: string): number {
 }
 
 /** Aborts when the caller closes the connection. */
-function getDisconnectSignal(reply: FastifyReply): AbortSignal {
+function getDisconnectSignal({ response }: HttpRequest): AbortSignal {
   const gone = new AbortController();
-  reply.raw.once('close', () => gone.abort());
+  response.once('close', () => gone.abort());
   return gone.signal;
 }
 
-function attach(reply: FastifyReply, fileName: string): FastifyReply {
-  return reply
-    .type('application/octet-stream')
-    .header('content-disposition', `attachment; filename="${fileName}"`)
-    .header('x-content-type-options', 'nosniff');
+function attach(fileName: string, body: string | Readable): HttpReply {
+  const headers = {
+    'content-type': 'application/octet-stream',
+    'content-disposition': `attachment; filename="${fileName}"`,
+    'x-content-type-options': 'nosniff',
+  };
+  return { headers, body };
 }
 
 function formatOverview(base: string): string {

@@ -1,14 +1,14 @@
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { createFileSource } from './file-source.ts';
 import type { RuleSource } from './rule-store.ts';
-import { createXdsSource } from './xds/xds-source.ts';
+
+type CreateSource = (settings: Settings, context: Context) => RuleSource;
 
 /**
  * Rule sources by CONFIG_TYPE. A new one is a file or folder, a line here and a value of that
- * setting.
+ * setting. Only the chosen one is loaded.
  */
 export const ruleSources = {
-  FILE: createFileSource,
-  GRPC_XDS_SOTW: createXdsSource,
-} as const satisfies Record<Settings['configType'], (settings: Settings, context: Context) => RuleSource>;
+  FILE: async () => (await import('./file-source.ts')).createFileSource,
+  GRPC_XDS_SOTW: async () => (await import('./xds/xds-source.ts')).createXdsSource,
+} as const satisfies Record<Settings['configType'], () => Promise<CreateSource>>;

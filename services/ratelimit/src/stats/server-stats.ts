@@ -1,4 +1,5 @@
-import { type TlsMetrics, tlsMetricNames } from '@tollgate/kit/tls';
+import type { TlsMetrics } from '@tollgate/kit/metrics';
+import { tlsMetricNames } from '@tollgate/kit/tls';
 import { responseTimeName, statsNames, totalRequestsName } from './names.ts';
 import type { StatsRegistry } from './registry.ts';
 

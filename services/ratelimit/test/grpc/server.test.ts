@@ -207,7 +207,8 @@ t.test('logs of the gRPC library are in the log of the service', async (t) => {
   t.teardown(() => taken.close());
   const { port } = taken.address() as AddressInfo;
   const written = t.capture(console, 'error');
-  const { logLines } = await startApp(t, { start: false });
+  const env = { TRACING_ENABLED: 'true', TRACING_EXPORTER_PROTOCOL: 'grpc' };
+  const { logLines } = await startApp(t, { start: false, env });
   const bound = new Promise<unknown>((resolve) => {
     new Server().bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), resolve);
   });

@@ -34,7 +34,8 @@ async function createBackend(
 ): Promise<CounterBackend> {
   const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '20s', ...env });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const backend = await counterBackends.redis(read.settings, {
+  const createBackend = await counterBackends.redis();
+  const backend = await createBackend(read.settings, {
     nowMs: Date.now,
     nowSeconds: () => 1_000_000,
     random: () => 0.5,
