@@ -30,6 +30,7 @@ import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
 import { PasswordHasher } from './passwords/hasher.ts';
 import { LeakedPasswords } from './passwords/policy.ts';
+import { ProviderConnections } from './providers/connections.ts';
 import { GuessLimiter } from './sign-in/guess-limiter.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
 import { Background } from './work-queue.ts';
@@ -154,6 +155,7 @@ function createContext(
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
     guessLimiter: new GuessLimiter({ store, settings, logger }),
     keys,
+    providers: new ProviderConnections(settings, nowMs),
     random: systemRandomness,
     mailer,
     mailbox,

@@ -10,6 +10,7 @@ import type { SmsGateway } from './messages/sms.ts';
 import type { Metrics } from './metrics.ts';
 import type { PasswordHasher } from './passwords/hasher.ts';
 import type { LeakedPasswords } from './passwords/policy.ts';
+import type { ProviderConnections } from './providers/connections.ts';
 import type { GuessLimiter } from './sign-in/guess-limiter.ts';
 import type { Background } from './work-queue.ts';
 
@@ -21,6 +22,7 @@ export interface Context {
   readonly leakedPasswords: LeakedPasswords;
   readonly guessLimiter: GuessLimiter;
   readonly keys: SigningKeys;
+  readonly providers: ProviderConnections;
   readonly random: Randomness;
   readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;
   readonly background: Pick<Background, 'run'>;

@@ -153,7 +153,7 @@ function warningFinding({
   if (kind === 'provider not served')
     return {
       subject: variable,
-      text: 'identity providers are not supported yet: sign-in with it is rejected',
+      text: 'this identity provider is not supported: sign-in with it is rejected',
     };
   if (kind === 'unknown')
     return {

@@ -17,6 +17,7 @@ import {
   usedColumns,
   widensSessions,
 } from '../db/schema.ts';
+import { providerNames } from '../providers/registry.ts';
 import type { DatabaseReport, Finding } from './check.ts';
 
 interface Options {
@@ -79,7 +80,9 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
         `select provider as kind, count(*) from ${table} where provider not in ('email', 'phone') group by 1 order by 1`,
       describe: (provider, count) => ({
         subject: `identities of ${provider}`,
-        text: `${count}, whose users cannot sign in with ${provider} yet`,
+        text: isServed(provider)
+          ? `${count}, supported`
+          : `${count}, whose users cannot sign in with ${provider} yet`,
       }),
     },
     {
@@ -90,7 +93,7 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
           and coalesce(email, '') = '' and coalesce(phone, '') = '' and not is_anonymous and not is_sso_user`,
       describe: unlessZero(
         'users without password, email and phone',
-        (count) => `${count}, who CANNOT SIGN IN: external providers are not supported yet`,
+        (count) => `${count}, who can sign in with an external provider only`,
       ),
     },
     {
@@ -126,6 +129,10 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
       }),
     ),
   ];
+}
+
+function isServed(provider: string): boolean {
+  return provider.startsWith('custom:') || providerNames.some((name) => name === provider);
 }
 
 /** Counts the rows that matter to a migration. Failed counts are reported. */

@@ -123,7 +123,7 @@ async function startFoundation(
 const warningTexts: Readonly<Record<SettingWarning['kind'], string>> = {
   unknown: 'unknown setting',
   'no effect': 'setting has no effect',
-  'provider not served': 'identity provider is not supported yet, sign-in with it is rejected',
+  'provider not served': 'identity provider is not supported, sign-in with it is rejected',
 };
 
 function warnOfSettings({ env }: LoadedSettings, logger: Logger): void {

@@ -1,15 +1,15 @@
 import { bool, type Setting, type SettingSchema, text } from '@tollgate/kit/settings';
-import { providerNames } from '../sign-in/providers.ts';
+import { providerNames } from '../providers/registry.ts';
 import { svc, withoutEffect } from './builders.ts';
 
 /** GoTrue settings without effect, by name without prefix, and what applies instead. */
 export const ignoredSettings: Readonly<Record<string, string>> = {
   API_ENABLE_DEBUG_ROUTES: 'There are no debug routes.',
   AUDIT_LOG_DISABLE_POSTGRES: 'Audit entries are always kept in the database, and logged.',
-  COOKIE_DOMAIN: 'No cookies are set.',
-  COOKIE_DURATION: 'No cookies are set.',
-  COOKIE_KEY: 'No cookies are set.',
-  CUSTOM_OAUTH_MAX_PROVIDERS: 'Custom providers are not supported yet.',
+  COOKIE_DOMAIN: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
+  COOKIE_DURATION: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
+  COOKIE_KEY: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
+  CUSTOM_OAUTH_MAX_PROVIDERS: 'EXTERNAL_CUSTOM_PROVIDERS has up to 100 providers.',
   DB_ADVISOR_ENABLED: 'There is no advisor.',
   DB_ADVISOR_OBSERVATION_INTERVAL: 'There is no advisor.',
   DB_ADVISOR_SAMPLING_INTERVAL: 'There is no advisor.',
@@ -24,14 +24,15 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   EXPERIMENTAL_CURSOR_PAGINATION_ENABLED: 'Users are listed by page.',
   EXPERIMENTAL_ENABLE_OTT_AS_SOURCE_OF_TRUTH: 'The source of codes is not configurable.',
   EXPERIMENTAL_ONE_TIME_TOKEN_EXPIRES_AT_WRITE_ENABLED: 'The expiry of a code is computed when it is used.',
-  EXPERIMENTAL_PROVIDERS_WITH_OWN_LINKING_DOMAIN: 'Linking of identities is not supported yet.',
-  EXPERIMENTAL_PROVIDER_LINKING_DOMAINS: 'Linking of identities is not supported yet.',
+  EXPERIMENTAL_PROVIDERS_WITH_OWN_LINKING_DOMAIN: 'All providers link by verified email.',
+  EXPERIMENTAL_PROVIDER_LINKING_DOMAINS: 'All providers link by verified email.',
   EXPERIMENTAL_SCIM_ENABLED: 'SCIM is not supported.',
   EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: 'ID tokens are not supported yet.',
-  EXTERNAL_FLOW_STATE_EXPIRY_DURATION: 'PKCE codes are valid for 5 minutes.',
+  EXTERNAL_FLOW_STATE_EXPIRY_DURATION:
+    'Sign-in with a provider takes up to 10 minutes, and its code is valid for 5.',
   EXTERNAL_IOS_BUNDLE_ID: 'ID tokens are not supported yet.',
-  EXTERNAL_OIDC_PROVIDER_CACHE_TTL: 'External providers are not supported yet.',
-  EXTERNAL_REDIRECTURL: 'External providers are not supported yet.',
+  EXTERNAL_OIDC_PROVIDER_CACHE_TTL: 'Metadata of providers are cached for an hour.',
+  EXTERNAL_REDIRECTURL: 'EXTERNAL_<PROVIDER>_REDIRECT_URI sets the URL, for each provider.',
   INDEX_WORKER_ENSURE_USER_SEARCH_INDEXES_EXIST: 'No indexes are created while serving.',
   INDEX_WORKER_MAX_USERS_THRESHOLD: 'No indexes are created while serving.',
   LOG_DISABLE_COLORS: 'The log is JSON, without colors.',
@@ -62,7 +63,7 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   RELOADING_POLLER_INTERVAL: 'The folder of -d is always watched.',
   RELOADING_SIGNAL_ENABLED: 'The folder of -d is always watched.',
   RELOADING_SIGNAL_NUMBER: 'The folder of -d is always watched.',
-  SESSION_KEY: 'No cookies are set.',
+  SESSION_KEY: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
   SMTP_LOGGING_ENABLED: 'Deliveries are not logged.',
   TRACING_HEADERS: 'OTEL_EXPORTER_OTLP_HEADERS sets the headers.',
   TRACING_HOST: 'OTEL_EXPORTER_OTLP_ENDPOINT sets the collector.',
@@ -71,18 +72,8 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   TRACING_TAGS: 'OTEL_RESOURCE_ATTRIBUTES sets the attributes.',
 };
 
-/** Providers of GoTrue that `/settings` does not list. */
-const otherProviders: readonly string[] = [
-  'fly',
-  'kakao',
-  'linkedin_oidc',
-  'slack_oidc',
-  'vercel_marketplace',
-  'web3_ethereum',
-  'web3_solana',
-  'x',
-  'zoom',
-];
+/** Providers of GoTrue that are not supported. */
+const otherProviders: readonly string[] = ['vercel_marketplace', 'web3_ethereum', 'web3_solana'];
 
 const providerParts = [
   'API_URL',
@@ -148,7 +139,7 @@ export const unservedDetails: ReadonlySet<string> = new Set([
 ]);
 
 export const providerSwitches: ReadonlySet<string> = new Set(
-  [...providerNames, ...otherProviders].map((provider) => `EXTERNAL_${provider.toUpperCase()}_ENABLED`),
+  otherProviders.map((provider) => `EXTERNAL_${provider.toUpperCase()}_ENABLED`),
 );
 
 /** A setting of a GoTrue feature that is not supported. */

@@ -9,6 +9,7 @@ import {
 } from '@tollgate/kit/settings';
 import { sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
+import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
@@ -22,7 +23,13 @@ import {
   mailTextSettings,
 } from './mail.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
-import { limitSettings, mfaSettings, passwordSettings, providerSettings } from './sign-in.ts';
+import {
+  customProviderSettings,
+  limitSettings,
+  mfaSettings,
+  passwordSettings,
+  providerSettings,
+} from './sign-in.ts';
 import { smsSettings } from './sms.ts';
 import { jwtSettings, sessionSettings } from './tokens.ts';
 
@@ -44,6 +51,7 @@ export const settingsSpec = defineSettings({
   ...extAuthzSettings,
   ...telemetrySettings,
   ...providerSettings,
+  ...customProviderSettings,
   ...unservedSettings,
 });
 
@@ -156,6 +164,22 @@ const mailCheck =
     return { variable: variableName(check.key), ...(value !== undefined && { value }), expected };
   };
 
+/** Without it, the provider would reject every sign-in. */
+const registeredClient =
+  (name: ProviderName): Check =>
+  (s, { variableName }) =>
+    s[`externalEnabled:${name}`] && s[`externalClientId:${name}`].length === 0
+      ? {
+          variable: variableName(`externalClientId:${name}`),
+          expected: `the client id, because ${variableName(`externalEnabled:${name}`)} is true`,
+        }
+      : undefined;
+
+const keycloakUrl: Check = (s, { variableName }) =>
+  s['externalEnabled:keycloak'] && s['externalUrl:keycloak'] === ''
+    ? { variable: variableName('externalUrl:keycloak'), expected: 'the URL of the realm' }
+    : undefined;
+
 /** Hooks of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */
 function otherHooks(env: Environment): SettingProblem[] {
   const known = new Set(Object.values(settingsSpec).flatMap(({ env: name, aliases }) => [name, ...aliases]));
@@ -189,6 +213,8 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       ...mailKinds.map(templateUrl),
       servedGateway,
       noLogGateway,
+      ...providerNames.map(registeredClient),
+      keycloakUrl,
       ...extAuthzChecks,
       ...encryptionChecks,
       ...hookChecks,

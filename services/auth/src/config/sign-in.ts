@@ -1,6 +1,7 @@
-import { bool, float, int, type Setting, text } from '@tollgate/kit/settings';
-import { type ProviderName, providerNames } from '../sign-in/providers.ts';
-import { quota, type SettingWithoutEffect, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { bool, float, int, list, type Setting, text } from '@tollgate/kit/settings';
+import { type CustomProvider, parseCustomProviders } from '../providers/custom.ts';
+import { type ProviderName, providerNames } from '../providers/registry.ts';
+import { quota, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Passwords';
 
@@ -178,49 +179,96 @@ export const limitSettings = {
   ),
 };
 
+/** Credentials are sent there: plain http is for this machine only. */
+const urlOrEmpty = {
+  pattern:
+    /^$|^https:\/\/[^/?#@\s]+[^?#\s]*$|^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?(?:\/[^?#\s]*)?$/,
+  form: 'an absolute URL with https, or http of this machine',
+};
+
 const providerGroup = 'External providers';
 
 type ProviderSettings = {
-  readonly [P in ProviderName as `externalEnabled:${P}`]: SettingWithoutEffect<boolean>;
+  readonly [P in ProviderName as `external${'Enabled' | 'EmailOptional'}:${P}`]: Setting<boolean>;
 } & {
-  readonly [P in ProviderName as `external${'ClientId' | 'Secret' | 'RedirectUri' | 'Url'}:${P}`]: SettingWithoutEffect<string>;
+  readonly [P in ProviderName as `externalClientId:${P}`]: Setting<readonly string[]>;
+} & {
+  readonly [P in ProviderName as `external${'Secret' | 'RedirectUri' | 'Url'}:${P}`]: Setting<string>;
 };
 
-/** Five settings per external provider: `settings['externalClientId:github']`. */
+/** Settings of each external provider: `settings['externalClientId:github']`. */
 // Object.fromEntries loses the keys, which match the type.
-export const providerSettings = Object.fromEntries<Setting<string> | Setting<boolean>>(
+export const providerSettings = Object.fromEntries<
+  Setting<string> | Setting<boolean> | Setting<readonly string[]>
+>(
   providerNames.flatMap((name) => {
-    const of = (part: string) => ({
+    const named = (part: string) => ({
       ...svc(`EXTERNAL_${name.toUpperCase()}_${part}`),
       group: providerGroup,
     });
     return [
       [
         `externalEnabled:${name}`,
-        withoutEffect(bool({ ...of('ENABLED'), default: false, doc: 'Enable sign-in with the provider.' })),
+        bool({ ...named('ENABLED'), default: false, doc: 'Enable sign-in with the provider.' }),
       ],
       [
         `externalClientId:${name}`,
-        withoutEffect(text({ ...of('CLIENT_ID'), default: '', doc: 'Client id.' })),
+        list({
+          ...named('CLIENT_ID'),
+          default: [],
+          doc: 'Client id. Of several, separated by commas, the first is used to sign in.',
+        }),
       ],
       [
         `externalSecret:${name}`,
-        withoutEffect(text({ ...of('SECRET'), default: '', secret: true, doc: 'Client secret.' })),
+        text({ ...named('SECRET'), default: '', secret: true, doc: 'Client secret.' }),
       ],
       [
         `externalRedirectUri:${name}`,
-        withoutEffect(
-          text({
-            ...of('REDIRECT_URI'),
-            default: '',
-            doc: 'URL of `/callback` as registered with the provider.',
-          }),
-        ),
+        text({
+          ...named('REDIRECT_URI'),
+          default: '',
+          matches: {
+            pattern: /^$|^https?:\/\/[^/?#@\s]+[^#\s]*$/,
+            form: 'an absolute URL with http or https',
+          },
+          doc: 'URL of `/callback` as registered with the provider. Empty: `API_EXTERNAL_URL` with `/callback`.',
+        }),
       ],
       [
         `externalUrl:${name}`,
-        withoutEffect(text({ ...of('URL'), default: '', doc: 'Base URL of the provider.' })),
+        text({
+          ...named('URL'),
+          default: '',
+          matches: urlOrEmpty,
+          doc: 'Base URL of the provider, if not its own.',
+        }),
+      ],
+      [
+        `externalEmailOptional:${name}`,
+        bool({
+          ...named('EMAIL_OPTIONAL'),
+          default: false,
+          doc: 'Users without an email address may sign in.',
+        }),
       ],
     ] as const;
   }),
 ) as ProviderSettings;
+
+const customProviders = text({
+  ...svc('EXTERNAL_CUSTOM_PROVIDERS'),
+  group: providerGroup,
+  default: '',
+  secret: true,
+  doc: 'Further providers as a JSON object by name, each used as `provider=custom:<name>`: `client_id`, `client_secret` and `issuer` (OpenID Connect) or `authorization_url`, `token_url` and `userinfo_url` (OAuth 2.0); optional `scopes`, `pkce_enabled`, `email_optional`, `attribute_mapping`, `authorization_params`.',
+});
+
+export const customProviderSettings = {
+  externalCustomProviders: Object.freeze({
+    ...customProviders,
+    form: 'a JSON object of providers with client_id and https URLs',
+    parse: parseCustomProviders,
+    fallback: { value: [], text: '' },
+  }) as Setting<readonly CustomProvider[]>,
+};

@@ -101,6 +101,7 @@ export const usedColumns: Columns = {
   sessions: [...sessionColumns, 'refresh_token_hmac_key', 'refresh_token_counter'],
   mfa_factors: [...factorColumns, 'phone', 'last_challenged_at'],
   mfa_challenges: [...challengeColumns, 'otp_code'],
+  flow_state: [...gotrueColumns.flow_state, 'invite_token', 'referrer', 'linking_target_id'],
   one_time_tokens: ['id', 'user_id', 'token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
   rate_limits: ['limiter', 'key', 'used', 'since'],
   tollgate_totp_periods: ['factor_id', 'period'],

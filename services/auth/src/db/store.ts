@@ -4,6 +4,7 @@ import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
 import { QuotaStore } from '../messages/quotas.ts';
 import { Metrics } from '../metrics.ts';
 import { FactorStore } from '../mfa/store.ts';
+import { ProviderStore } from '../providers/store.ts';
 import { RefreshTokenStore } from '../sessions/refresh-store.ts';
 import { SessionStore } from '../sessions/store.ts';
 import { GuessStore } from '../sign-in/guess-limiter.ts';
@@ -49,6 +50,7 @@ export class Store {
   readonly audit: AuditLog;
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
+  readonly providers: ProviderStore;
   readonly quotas: QuotaStore;
   readonly guesses: GuessStore;
   readonly cleanup: CleanupStore;
@@ -69,6 +71,7 @@ export class Store {
     this.audit = new AuditLog(sql);
     this.oneTimeTokens = new OneTimeTokenStore(sql, { sharedWithGotrue: dbSharedWithGotrue });
     this.flows = new FlowStore(sql);
+    this.providers = new ProviderStore(sql);
     this.quotas = new QuotaStore(sql, metrics);
     this.guesses = new GuessStore(sql, metrics);
     this.cleanup = new CleanupStore(sql);

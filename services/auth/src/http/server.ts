@@ -15,6 +15,7 @@ import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addProviderRoutes } from '../providers/routes.ts';
 import { addLogoutRoutes, addSessionRoutes } from '../sessions/routes.ts';
 import { addDisabledRoutes } from '../sign-in/providers.ts';
 import { addOtpRoutes, addTokenRoutes } from '../sign-in/routes.ts';
@@ -48,6 +49,7 @@ const allRoutes: readonly AddRoutes[] = [
   addAdminAuditRoutes,
   addAdminFactorRoutes,
   addAdminSessionRoutes,
+  addProviderRoutes,
   addDisabledRoutes,
 ];
 

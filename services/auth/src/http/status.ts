@@ -1,7 +1,7 @@
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { providerNames } from '../sign-in/providers.ts';
+import { providerNames } from '../providers/registry.ts';
 import type { AddRoutes } from './api.ts';
 
 /** Less than the default probe timeout of Kubernetes, which is a second. */
@@ -67,8 +67,7 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => 
 function publicSettings(s: Settings) {
   return {
     external: {
-      // Not implemented, whatever the settings.
-      ...Object.fromEntries(providerNames.map((name) => [name, false])),
+      ...Object.fromEntries(providerNames.map((name) => [name, s[`externalEnabled:${name}`]])),
       email: s.externalEmailEnabled,
       phone: s.externalPhoneEnabled,
       anonymous_users: s.externalAnonymousUsersEnabled,

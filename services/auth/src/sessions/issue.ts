@@ -23,8 +23,17 @@ export interface IssuedSession {
   readonly refresh?: RefreshOutcome;
   readonly sessionId: string;
   readonly user: User;
+  /** Of a sign-in at an external provider only. */
+  readonly providerTokens?: ProviderTokens;
   /** Of a sign-in with a password that the current policy rejects. */
   readonly weakPassword?: PasswordWeakness;
+}
+
+/** Tokens of the provider that a user has signed in at. They are not stored. */
+export interface ProviderTokens {
+  readonly accessToken: string;
+  /** Empty if the provider issued none. */
+  readonly refreshToken: string;
 }
 
 /** What a refresh did with the presented token. */
@@ -219,9 +228,20 @@ export function sendSession(
       expires_at: session.expiresAt,
       refresh_token: session.refreshToken,
       user: toUserJson(session.user),
+      ...providerTokenMembers(session.providerTokens),
       ...(session.weakPassword && { weak_password: session.weakPassword }),
       ...more,
     });
+}
+
+/** Members of a response, or parameters of a redirect. */
+export function providerTokenMembers(tokens: ProviderTokens | undefined): Readonly<Record<string, string>> {
+  if (tokens === undefined) return {};
+  const { accessToken, refreshToken } = tokens;
+  return {
+    provider_token: accessToken,
+    ...(refreshToken !== '' && { provider_refresh_token: refreshToken }),
+  };
 }
 
 /** Help to find out why a user was signed out; they disclose no secret. */

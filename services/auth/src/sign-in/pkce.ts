@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
+import { type IssuedSession, type ProviderTokens, prepareSession, storeSession } from '../sessions/issue.ts';
 import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
 
 /** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
@@ -128,12 +128,13 @@ export async function exchangeCode(
   if (isFlowExpired(flow, metadata.nowMs)) throw errors.flow_state_expired();
   if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
   if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
-  const signIn = { user, method: flow.authenticationMethod, traits: { provider_type: 'email' } };
+  const signIn = { user, method: flow.authenticationMethod, traits: { provider_type: flow.provider } };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failed sign-in does not spend the code.
   return context.store.transaction(async (store) => {
     if (!(await store.flows.spend(flow.id))) throw errors.flow_state_not_found();
-    return storeSession({ ...context, store }, prepared, metadata);
+    const session = await storeSession({ ...context, store }, prepared, metadata);
+    return { ...session, ...(flow.providerTokens && { providerTokens: flow.providerTokens }) };
   });
 }
 
@@ -152,10 +153,10 @@ const issueCode = `
   returning 1`;
 
 const findByCode = `
-  select ${userColumns}, f.id as flow_id, f.code_challenge, f.code_challenge_method, f.authentication_method,
+  select ${userColumns}, f.id as flow_id, f.provider_type, f.provider_access_token, f.provider_refresh_token, f.code_challenge, f.code_challenge_method, f.authentication_method,
     f.created_at as flow_created_at, f.auth_code_issued_at
   from flow_state f join users u on u.id = f.user_id
-  where f.auth_code = $1 and u.deleted_at is null`;
+  where f.auth_code = $1 and f.code_challenge <> '' and u.deleted_at is null`;
 
 const spend = 'delete from flow_state where id = $1 returning 1';
 
@@ -163,6 +164,9 @@ const spend = 'delete from flow_state where id = $1 returning 1';
 interface Flow extends CodeChallenge {
   readonly id: string;
   readonly authenticationMethod: string;
+  /** `email`, or an external provider. */
+  readonly provider: string;
+  readonly providerTokens: ProviderTokens | undefined;
   readonly createdAt: Date;
   readonly codeIssuedAt: Date | undefined;
 }
@@ -209,6 +213,9 @@ interface FlowRow {
   readonly code_challenge: string;
   readonly code_challenge_method: ChallengeMethod;
   readonly authentication_method: string;
+  readonly provider_type: string;
+  readonly provider_access_token: string | null;
+  readonly provider_refresh_token: string | null;
   readonly flow_created_at: Date;
   readonly auth_code_issued_at: Date | null;
 }
@@ -221,6 +228,10 @@ function toFlow(row: Row): Flow {
     challenge: r.code_challenge,
     method: r.code_challenge_method,
     authenticationMethod: r.authentication_method,
+    provider: r.provider_type,
+    providerTokens: r.provider_access_token
+      ? { accessToken: r.provider_access_token, refreshToken: r.provider_refresh_token ?? '' }
+      : undefined,
     createdAt: r.flow_created_at,
     codeIssuedAt: r.auth_code_issued_at ?? undefined,
   };

@@ -1,32 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { Type } from 'typebox';
 import { errors, OAuthError } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
-
-/** External identity providers, as `/settings` and the parameter `provider` spell them. */
-export const providerNames = [
-  'apple',
-  'azure',
-  'bitbucket',
-  'discord',
-  'facebook',
-  'figma',
-  'github',
-  'gitlab',
-  'google',
-  'keycloak',
-  'linkedin',
-  'notion',
-  'snapchat',
-  'spotify',
-  'slack',
-  'twitch',
-  'twitter',
-  'workos',
-] as const;
-
-export type ProviderName = (typeof providerNames)[number];
 
 /** The parts of an ID token grant that determine its provider. */
 interface PresentedIdToken {
@@ -45,9 +20,6 @@ const issuers: ReadonlyMap<string, string> = new Map([
   ['kakao', 'https://kauth.kakao.com'],
   ['keycloak', ''],
 ]);
-
-/** Providers that `/settings` does not list. */
-const furtherProviders: readonly string[] = ['fly', 'kakao', 'linkedin_oidc', 'slack_oidc', 'x', 'zoom'];
 
 /**
  * Rejects an ID token. Sign-in with providers is not supported yet: responses are those of a server
@@ -74,15 +46,6 @@ export function refuseIdToken({
   throw errors.provider_disabled({ message: `Provider (issuer ${quote(shown)}) is not enabled` });
 }
 
-/** @throws AppError `validation_failed` */
-function refuseProvider(provider: string): never {
-  const isKnown = [...providerNames, ...furtherProviders].includes(provider);
-  const reason = isKnown
-    ? 'provider is not enabled'
-    : `Provider ${provider.slice(0, maxShownChars)} could not be found`;
-  throw errors.validation_failed({ message: `Unsupported provider: ${reason}` });
-}
-
 /** Limits what error messages echo. */
 const maxShownChars = 64;
 
@@ -90,17 +53,12 @@ function quote(text: string): string {
   return JSON.stringify(text.slice(0, maxShownChars));
 }
 
-const authorizeQuery = Type.Object({ provider: Type.Optional(Type.String()) });
-
 /**
  * Routes of GoTrue's features that are not supported yet. Responses are those of a server that has
  * them disabled.
  */
 export const addDisabledRoutes: AddRoutes = (api, context) => {
   const schema = { hide: true };
-  const authorize = { schema: { ...schema, querystring: authorizeQuery }, exposeHeadRoute: false };
-  api.get('/authorize', authorize, (request) => refuseProvider(request.query.provider ?? ''));
-
   const refuseLinking = async (request: FastifyRequest): Promise<never> => {
     await authenticateUser(request, context);
     throw errors.manual_linking_disabled();

@@ -10,6 +10,7 @@ import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { PasswordHasher } from '../../src/passwords/hasher.ts';
 import { LeakedPasswords } from '../../src/passwords/policy.ts';
+import { ProviderConnections } from '../../src/providers/connections.ts';
 import { GuessLimiter } from '../../src/sign-in/guess-limiter.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
@@ -85,6 +86,7 @@ export async function countingServices(
     settings,
     store,
     keys: parsed.keys,
+    providers: new ProviderConnections(settings, Date.now),
     random: systemRandomness,
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),

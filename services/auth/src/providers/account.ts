@@ -1,0 +1,342 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Context } from '../context.ts';
+import { type AuditAction, auditEntry } from '../db/audit-log.ts';
+import { errors } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { notify } from '../messages/send.ts';
+import { normalizeEmail } from '../users/contact.ts';
+import { metadataSizeProblem } from '../users/metadata.ts';
+import {
+  isBanned,
+  type JsonObject,
+  type NewIdentity,
+  type NewUser,
+  type User,
+  type UserChanges,
+} from '../users/user.ts';
+import type { Profile } from './provider.ts';
+
+/** A profile with the email that counts. */
+export interface ProviderIdentity {
+  readonly provider: string;
+  readonly id: string;
+  /** In lower case; empty for none. */
+  readonly email: string;
+  /** Whether the provider has verified the email. */
+  readonly isVerified: boolean;
+  readonly verifiedEmails: readonly string[];
+  readonly data: JsonObject;
+}
+
+/** The primary email counts, or a verified one, or the first. */
+export function toIdentity(provider: string, profile: Profile): ProviderIdentity {
+  const emails = profile.emails.flatMap(({ email, verified, primary }) => {
+    const normalized = normalizeEmail(email);
+    return normalized === undefined ? [] : [{ email: normalized, verified, primary }];
+  });
+  const chosen =
+    emails.find(({ primary }) => primary) ?? emails.find(({ verified }) => verified) ?? emails[0];
+  const isVerified = chosen?.verified ?? false;
+  return {
+    provider,
+    id: profile.id,
+    email: chosen?.email ?? '',
+    isVerified,
+    verifiedEmails: emails.filter(({ verified }) => verified).map(({ email }) => email),
+    data: { ...profile.data, ...(chosen && { email: chosen.email }), email_verified: isVerified },
+  };
+}
+
+/** The user of an identity, and whether they must confirm their email before they may sign in. */
+export interface IdentityOwner {
+  readonly user: User;
+  readonly mustConfirm: boolean;
+}
+
+/** Whose email may be missing or unconfirmed. */
+interface SignInOptions {
+  readonly emailOptional: boolean;
+}
+
+/**
+ * Finds the user of an identity, links it to a user with the same verified email, or creates a
+ * user. Runs in a transaction.
+ *
+ * @throws AppError `user_banned`, `signup_disabled`, `provider_email_needs_verification`,
+ * `unexpected_failure` if several users have the emails
+ */
+export async function findOrCreateOwner(
+  context: Context,
+  identity: ProviderIdentity,
+  { emailOptional }: SignInOptions,
+  metadata: RequestMetadata,
+): Promise<IdentityOwner> {
+  const candidates = await context.store.providers.findCandidates({
+    ...identity,
+    aud: context.settings.jwtAud,
+  });
+  const [first, ...others] = candidates;
+  const user = await (first === undefined
+    ? createUser(context, identity, { emailOptional }, metadata)
+    : first.hasIdentity
+      ? recordSignIn(context, first.user, identity, metadata)
+      : others.length === 0
+        ? linkByEmail(context, first.user, identity, metadata)
+        : refuseAmbiguous());
+  if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
+  return { user, mustConfirm: needsConfirmation(context, user, { emailOptional }) };
+}
+
+function refuseAmbiguous(): never {
+  throw errors.unexpected_failure({
+    message: 'Multiple accounts with the same email address in the same linking domain detected: default',
+  });
+}
+
+function needsConfirmation({ settings }: Context, user: User, { emailOptional }: SignInOptions): boolean {
+  if (user.confirmedAt !== undefined || settings.mailerAllowUnverifiedEmailSignIns) return false;
+  return !(emailOptional && user.email === '');
+}
+
+async function createUser(
+  { store, random, settings }: Context,
+  identity: ProviderIdentity,
+  { emailOptional }: SignInOptions,
+  metadata: RequestMetadata,
+): Promise<User> {
+  if (settings.disableSignup) throw errors.signup_disabled();
+  if (identity.email === '' && !emailOptional)
+    throw errors.unexpected_failure({ message: 'Error getting user email from external provider' });
+  const isConfirmed = identity.email !== '' && (identity.isVerified || settings.mailerAutoconfirm);
+  const at = new Date(metadata.nowMs);
+  const { provider } = identity;
+  const newUser: NewUser = {
+    id: random.uuid(),
+    aud: settings.jwtAud,
+    role: settings.jwtDefaultGroupName,
+    email: identity.email,
+    phone: '',
+    passwordHash: undefined,
+    emailConfirmedAt: isConfirmed ? at : undefined,
+    phoneConfirmedAt: undefined,
+    appMetadata: { provider, providers: [provider] },
+    userMetadata: fittingMetadata(identity.data, {}),
+    isAnonymous: false,
+    createdAt: at,
+    identities: [newIdentity(identity)],
+  };
+  const action = isConfirmed || emailOptional ? 'user_signedup' : 'user_confirmation_requested';
+  const audit = auditEntry(newUser, action, { metadata, traits: { provider } });
+  // The email is taken: it is not verified, or a verified one would have been linked.
+  if (!(await store.users.insert(newUser, audit))) throw needsVerification(provider);
+  const user = await store.users.findById(newUser.id);
+  if (user === undefined) throw errors.user_not_found();
+  return user;
+}
+
+/** An error that sends the user back to the provider. */
+function needsVerification(provider: string) {
+  return errors.provider_email_needs_verification({
+    message: `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
+  });
+}
+
+async function recordSignIn(
+  context: Context,
+  user: User,
+  identity: ProviderIdentity,
+  metadata: RequestMetadata,
+): Promise<User> {
+  // A verified email of the provider confirms the same email of the user.
+  const confirms = user.confirmedAt === undefined && identity.verifiedEmails.includes(user.email);
+  if (confirms) return takeOver(context, user, identity, metadata);
+  const { provider, id, data } = identity;
+  const known = user.identities.find((other) => other.provider === provider && other.providerId === id);
+  if (known === undefined || !contains(known.data, data) || !contains(user.userMetadata, data))
+    return update(context, user, { identity, action: 'user_modified' }, metadata);
+  await context.store.providers.touchIdentity(identity, new Date(metadata.nowMs));
+  return user;
+}
+
+/** Whether `data` would not change anything. */
+function contains(stored: JsonObject, data: JsonObject): boolean {
+  return Object.entries(data).every(([key, value]) => isDeepStrictEqual(stored[key], value));
+}
+
+async function linkByEmail(
+  context: Context,
+  user: User,
+  identity: ProviderIdentity,
+  metadata: RequestMetadata,
+): Promise<User> {
+  if (user.emailConfirmedAt === undefined) return takeOver(context, user, identity, metadata);
+  const linked = await update(context, user, { identity, action: 'user_modified' }, metadata);
+  notify(context, {
+    user: linked,
+    kind: 'IDENTITY_LINKED_NOTIFICATION',
+    variables: { Provider: identity.provider },
+  });
+  return linked;
+}
+
+/**
+ * Confirms a user by the provider's verified email, and removes whatever an attacker may have
+ * prepared: password, metadata, other identities and sessions. The attacker signed up with the
+ * email of a victim and waited for them to sign in.
+ */
+async function takeOver(
+  context: Context,
+  user: User,
+  identity: ProviderIdentity,
+  metadata: RequestMetadata,
+  action: AuditAction = 'user_signedup',
+): Promise<User> {
+  const { store } = context;
+  const removed = Object.fromEntries(Object.keys(user.userMetadata).map((key) => [key, null]));
+  await store.providers.keepOnlyIdentity(user.id, identity);
+  await store.sessions.end(
+    'global',
+    { userId: user.id, sessionId: undefined },
+    auditEntry(user, 'logout', { metadata }),
+  );
+  const at = new Date(metadata.nowMs);
+  return update(
+    context,
+    { ...user, identities: [] },
+    {
+      identity,
+      action,
+      changes: { passwordHash: null, emailConfirmedAt: at, userMetadata: removed },
+    },
+    metadata,
+  );
+}
+
+/** Stores an identity with its latest data, and changes of its user. */
+async function update(
+  { store }: Context,
+  user: User,
+  {
+    identity,
+    action,
+    changes = {},
+  }: {
+    readonly identity: ProviderIdentity;
+    readonly action: AuditAction;
+    readonly changes?: UserChanges;
+  },
+  metadata: RequestMetadata,
+): Promise<User> {
+  const { provider } = identity;
+  const before = user.identities.map((known) => known.provider);
+  const known = [...new Set([...before, provider])];
+  const updated = await store.users.update(
+    user.id,
+    {
+      ...changes,
+      appMetadata: { provider: known[0] ?? provider, providers: known },
+      userMetadata: { ...changes.userMetadata, ...fittingMetadata(identity.data, user.userMetadata) },
+    },
+    {
+      at: new Date(metadata.nowMs),
+      audit: auditEntry(user, action, { metadata, traits: { provider } }),
+      identities: [newIdentity(identity)],
+    },
+  );
+  if (!updated.ok) throw updated.reason === 'email_exists' ? errors.email_exists() : errors.user_not_found();
+  return updated.user;
+}
+
+/**
+ * Accepts an invitation: adds the identity to the invited user, whose email the provider must have
+ * verified.
+ *
+ * @throws AppError `invite_not_found`, `validation_failed`
+ */
+export async function acceptInvite(
+  context: Context,
+  identity: ProviderIdentity,
+  inviteToken: string,
+  metadata: RequestMetadata,
+): Promise<User> {
+  const { store } = context;
+  const found = await findInvite(context, inviteToken, metadata);
+  if (found === undefined || !(await store.oneTimeTokens.spend(found.token))) throw errors.invite_not_found();
+  const { user } = found;
+  if (!identity.verifiedEmails.includes(user.email))
+    throw errors.validation_failed({ message: 'Invited email does not match emails from external provider' });
+  if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
+  const [owner] = await store.providers.findCandidates({ ...identity, verifiedEmails: [], aud: user.aud });
+  if (owner !== undefined && owner.user.id !== user.id) throw errors.identity_already_exists();
+  return takeOver(context, user, identity, metadata, 'invite_accepted');
+}
+
+/** The user of an invitation that has not expired. */
+export async function findInvite(
+  { store, settings }: Context,
+  inviteToken: string,
+  { nowMs }: RequestMetadata,
+) {
+  const found = await store.oneTimeTokens.find([inviteToken], ['confirmation_token']);
+  const isValid = found !== undefined && found.token.at.getTime() + settings.mailerOtpExpMs > nowMs;
+  return isValid && found.token.relatesTo === found.user.email ? found : undefined;
+}
+
+/**
+ * Links an identity to the user who asked for it. An anonymous user becomes permanent.
+ *
+ * @throws AppError `identity_already_exists`, `email_exists`, `user_not_found`, `user_banned`
+ */
+export async function linkToUser(
+  context: Context,
+  identity: ProviderIdentity,
+  userId: string,
+  metadata: RequestMetadata,
+): Promise<IdentityOwner> {
+  const { store, settings } = context;
+  const [owner] = await store.providers.findCandidates({
+    ...identity,
+    verifiedEmails: [],
+    aud: settings.jwtAud,
+  });
+  if (owner?.hasIdentity)
+    throw errors.identity_already_exists(
+      owner.user.id === userId ? {} : { message: 'Identity is already linked to another user' },
+    );
+  const user = await store.users.findById(userId);
+  if (user === undefined) throw errors.user_not_found();
+  if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
+  const takesEmail = user.email === '' && identity.email !== '';
+  const isConfirmed = identity.isVerified || settings.mailerAutoconfirm;
+  const linked = await update(
+    context,
+    user,
+    {
+      identity,
+      action: 'user_modified',
+      changes: {
+        ...(takesEmail && {
+          email: identity.email,
+          ...(isConfirmed && { emailConfirmedAt: new Date(metadata.nowMs) }),
+        }),
+        ...(user.isAnonymous && (!takesEmail || isConfirmed) && { isAnonymous: false }),
+      },
+    },
+    metadata,
+  );
+  notify(context, {
+    user: linked,
+    kind: 'IDENTITY_LINKED_NOTIFICATION',
+    variables: { Provider: identity.provider },
+  });
+  return { user: linked, mustConfirm: takesEmail && !isConfirmed };
+}
+
+function newIdentity({ provider, id, data }: ProviderIdentity): NewIdentity {
+  return { provider, providerId: id, data };
+}
+
+/** Empty if access tokens would outgrow the headers that carry them. */
+function fittingMetadata(data: JsonObject, before: JsonObject): JsonObject {
+  return metadataSizeProblem('user_metadata', { before, changes: data }) === undefined ? data : {};
+}

@@ -1,0 +1,157 @@
+import type { JsonObject } from '../users/user.ts';
+import { type Endpoints, type Provider, type ProviderSession, toObject, toProfile } from './provider.ts';
+import type { ProviderCredentials } from './settings.ts';
+
+/**
+ * Settings of a provider that is not built in, with the names of GoTrue's admin API: the issuer of
+ * OpenID Connect, or the endpoints of OAuth 2.0.
+ */
+export interface CustomProvider {
+  /** Without the prefix `custom:`. */
+  readonly name: string;
+  readonly clientIds: readonly string[];
+  readonly clientSecret: string;
+  readonly scopes: readonly string[];
+  readonly pkce: boolean;
+  readonly emailOptional: boolean;
+  /** Claim of the provider by the name of a claim here. */
+  readonly attributeMapping: Readonly<Record<string, string>>;
+  readonly authorizationParameters: Readonly<Record<string, string>>;
+  readonly issuer: string;
+  readonly authorizationUrl: string;
+  readonly tokenUrl: string;
+  readonly userinfoUrl: string;
+}
+
+const maxProviders = 100;
+const nameForm = /^[a-z0-9][a-z0-9-]{0,48}$/;
+const httpsForm =
+  /^https:\/\/[^/?#@\s]+[^#\s]*$|^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?(?:[/?][^#\s]*)?$/;
+
+/** Parses the setting, a JSON object by name. Undefined if a part of it is invalid. */
+export function parseCustomProviders(json: string): readonly CustomProvider[] | undefined {
+  if (json.trim() === '') return [];
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
+  const found = Object.entries(parsed).map(([name, value]) => parseProvider(name, toObject(value)));
+  return found.length <= maxProviders && found.every((provider) => provider !== undefined)
+    ? found
+    : undefined;
+}
+
+function parseProvider(name: string, fields: Readonly<Record<string, unknown>>): CustomProvider | undefined {
+  const text = (key: string): string => (typeof fields[key] === 'string' ? fields[key] : '');
+  const clientIds = text('client_id')
+    .split(',')
+    .map((id) => id.trim())
+    .filter((id) => id !== '');
+  const provider = {
+    name,
+    clientIds,
+    clientSecret: text('client_secret'),
+    scopes: toTexts(fields.scopes ?? (text('issuer') === '' ? [] : ['openid', 'email', 'profile'])),
+    pkce: fields.pkce_enabled !== false,
+    emailOptional: fields.email_optional === true,
+    attributeMapping: toTextRecord(fields.attribute_mapping),
+    authorizationParameters: toTextRecord(fields.authorization_params),
+    issuer: text('issuer'),
+    authorizationUrl: text('authorization_url'),
+    tokenUrl: text('token_url'),
+    userinfoUrl: text('userinfo_url'),
+  };
+  const { issuer, authorizationUrl, tokenUrl, userinfoUrl } = provider;
+  const urls = issuer === '' ? [authorizationUrl, tokenUrl, userinfoUrl] : [issuer];
+  const isValid = nameForm.test(name) && clientIds.length > 0 && urls.every((url) => httpsForm.test(url));
+  return isValid ? provider : undefined;
+}
+
+function toTexts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+function toTextRecord(value: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries(toObject(value));
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
+interface ConfiguredProvider {
+  readonly name: string;
+  readonly provider: Provider;
+  readonly credentials: ProviderCredentials;
+}
+
+/** Custom providers under their names `custom:<name>`. */
+export function customProviders(
+  configured: readonly CustomProvider[],
+  redirectUri: string,
+): readonly ConfiguredProvider[] {
+  return configured.map((custom) => ({
+    name: `custom:${custom.name}`,
+    provider: {
+      endpoints: getEndpoints(custom),
+      scopes: custom.scopes,
+      pkce: custom.pkce,
+      clientAuth: 'client_secret_post',
+      authorizationParameters: custom.authorizationParameters,
+      readProfile: (session) => readProfile(custom, session),
+    },
+    credentials: {
+      clientIds: custom.clientIds,
+      secret: custom.clientSecret,
+      redirectUri,
+      url: '',
+      emailOptional: custom.emailOptional,
+    },
+  }));
+}
+
+function getEndpoints({ issuer, authorizationUrl, tokenUrl }: CustomProvider): Endpoints {
+  return issuer === '' ? { authorization: authorizationUrl, token: tokenUrl } : { issuer };
+}
+
+/** Claims of the ID token, completed by those of the user info endpoint, which need the same subject. */
+async function readProfile(custom: CustomProvider, { claims, userinfoEndpoint, get }: ProviderSession) {
+  const url = custom.userinfoUrl || userinfoEndpoint;
+  const isComplete = typeof claims.email === 'string' && typeof claims.name === 'string';
+  const info = url === undefined || isComplete ? {} : toObject(await get(url));
+  const isSameUser = claims.sub === undefined || info.sub === claims.sub;
+  const user = { ...(isSameUser && info), ...claims };
+  const claim = (name: string): unknown => user[custom.attributeMapping[name] ?? name];
+  return toProfile({
+    issuer: custom.issuer || new URL(custom.tokenUrl).origin,
+    id: claim('sub') ?? user.id,
+    name: claim('name'),
+    userName: claim('preferred_username'),
+    nickname: claim('nickname'),
+    picture: claim('picture'),
+    email: claim('email'),
+    isVerified: claim('email_verified') === true || claim('email_verified') === 'true',
+    customClaims: mappedClaims(custom, user),
+  });
+}
+
+const standardClaims: readonly string[] = [
+  ...['sub', 'name', 'preferred_username', 'nickname', 'picture', 'email', 'email_verified'],
+];
+
+/** Claims that the settings name besides the standard ones. */
+function mappedClaims(
+  { attributeMapping }: CustomProvider,
+  user: Readonly<Record<string, unknown>>,
+): JsonObject {
+  const mapped = Object.entries(attributeMapping).filter(([name]) => !standardClaims.includes(name));
+  const found = mapped.flatMap(([name, source]) => {
+    const value = user[source];
+    return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
+      ? [[name, value] as const]
+      : [];
+  });
+  return Object.fromEntries(found);
+}

@@ -1,0 +1,54 @@
+import type { Client } from '@tollgate/oauth2-client';
+import {
+  createIdTokenValidator,
+  type ExpectedIdToken,
+  type IdTokenClaims,
+  type IdTokenValidator,
+} from '@tollgate/oauth2-client/id-token';
+import { type IdTokenRules, ProviderError, toObject } from './provider.ts';
+
+/** Azure has an issuer per tenant. Each validator caches the keys. */
+const maxIssuers = 100;
+
+/** Validates ID tokens of a provider that has several issuers. */
+export class IdTokenVerifier {
+  readonly #client: Client;
+  readonly #rules: IdTokenRules;
+  readonly #baseUrl: string;
+  readonly #validators = new Map<string, IdTokenValidator>();
+
+  constructor(client: Client, rules: IdTokenRules, baseUrl: string) {
+    this.#client = client;
+    this.#rules = rules;
+    this.#baseUrl = baseUrl;
+  }
+
+  /** @throws ProviderError for another issuer, and the errors of the validator */
+  async verify(idToken: string, expected: ExpectedIdToken): Promise<IdTokenClaims> {
+    const claims = readUnverified(idToken);
+    const issuer = this.#rules.issuers(claims, this.#baseUrl).find((accepted) => accepted === claims.iss);
+    if (issuer === undefined) throw new ProviderError('the ID token is of another issuer');
+    return await this.#validator(issuer)(idToken, expected);
+  }
+
+  #validator(issuer: string): IdTokenValidator {
+    const known = this.#validators.get(issuer);
+    if (known !== undefined) return known;
+    const [oldest] = this.#validators.keys();
+    if (this.#validators.size >= maxIssuers && oldest !== undefined) this.#validators.delete(oldest);
+    const jwksUri = this.#rules.keys(this.#baseUrl);
+    const validator = createIdTokenValidator({ client: this.#client, issuer, jwksUri });
+    this.#validators.set(issuer, validator);
+    return validator;
+  }
+}
+
+/** The claims before validation, to choose the issuer; empty for a malformed token. */
+function readUnverified(idToken: string): Readonly<Record<string, unknown>> {
+  const [, payload = ''] = idToken.split('.');
+  try {
+    return toObject(JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
+  } catch {
+    return {};
+  }
+}

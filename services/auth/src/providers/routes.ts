@@ -1,0 +1,187 @@
+import { isAppError } from '@tollgate/kit/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { errors, OAuthError } from '../errors.ts';
+import type { AddRoutes } from '../http/api.ts';
+import { bodyLimits } from '../http/body.ts';
+import { redirectTarget, redirectUrl } from '../http/redirects.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
+import { providerTokenMembers } from '../sessions/issue.ts';
+import { parseCodeChallenge } from '../sign-in/pkce.ts';
+import type { ProviderConnection } from './connection.ts';
+import { openBrowserSecret, readBrowserSecret } from './flow.ts';
+import { providerNames } from './registry.ts';
+import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
+
+/** Tells clients that the fragment is for them. */
+const marker = { sb: '' };
+
+/** `/authorize` sends the browser to a provider, which sends it back to `/callback`. */
+export const addProviderRoutes: AddRoutes = (api, context) => {
+  const schema = { hide: true };
+  api.get('/authorize', { schema, exposeHeadRoute: false }, async (request, reply) => {
+    const query = readQuery(request);
+    const connection = findConnection(context, query.get('provider') ?? '');
+    const browserSecret = openBrowserSecret(request, reply, {
+      ...context,
+      isFormPost: connection.isFormPost,
+    });
+    const start = { ...readStart(request, query, context), browserSecret };
+    const url = await startSignIn(context, connection, start, requestMetadata(request, context));
+    return reply.header('cache-control', 'no-store').redirect(url, 302);
+  });
+  api.get('/callback', { schema, exposeHeadRoute: false }, (request, reply) =>
+    finish(context, { request, reply, parameters: readQuery(request), isFormPost: false }),
+  );
+  api.post('/callback', { schema, bodyLimit: bodyLimits.token }, (request, reply) =>
+    finish(context, { request, reply, parameters: readForm(request.body), isFormPost: true }),
+  );
+};
+
+function readQuery({ url }: FastifyRequest): URLSearchParams {
+  const queryAt = url.indexOf('?');
+  return new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt));
+}
+
+function readForm(body: unknown): URLSearchParams {
+  const fields = typeof body === 'object' && body !== null ? Object.entries(body) : [];
+  return new URLSearchParams(
+    fields.filter((field): field is [string, string] => typeof field[1] === 'string'),
+  );
+}
+
+/** @throws AppError `validation_failed` */
+function findConnection({ providers }: Context, name: string): ProviderConnection {
+  const connection = providers.get(name);
+  if (connection !== undefined) return connection;
+  const isKnown = providerNames.some((known) => known === name);
+  const reason = isKnown
+    ? 'provider is not enabled'
+    : `Provider ${name.slice(0, maxShownChars)} could not be found`;
+  throw errors.validation_failed({ message: `Unsupported provider: ${reason}` });
+}
+
+/** Limits what error messages echo. */
+const maxShownChars = 64;
+
+/** Parameters of ours, and those that the client of the provider sets. */
+const ownParameters: ReadonlySet<string> = new Set([
+  ...['provider', 'scopes', 'redirect_to', 'invite_token', 'skip_http_redirect', 'apikey'],
+  ...[
+    'client_id',
+    'client_secret',
+    'redirect_uri',
+    'response_type',
+    'response_mode',
+    'scope',
+    'state',
+    'nonce',
+  ],
+  ...['code_challenge', 'code_challenge_method', 'code_verifier', 'request', 'request_uri'],
+]);
+
+/** Enough for all documented parameters of providers. */
+const maxParameters = 20;
+
+/** @throws AppError `validation_failed` */
+function readStart(request: FastifyRequest, query: URLSearchParams, context: Context): StartRequest {
+  const further = [...query].filter(([name]) => !ownParameters.has(name)).slice(0, maxParameters);
+  return {
+    redirectTo: redirectTarget(request, undefined, context),
+    challenge: parseCodeChallenge({
+      code_challenge: query.get('code_challenge') ?? '',
+      code_challenge_method: query.get('code_challenge_method') ?? '',
+    }),
+    inviteToken: query.get('invite_token') ?? '',
+    scopes: (query.get('scopes') ?? '').split(/[\s,]+/).filter((scope) => scope !== ''),
+    parameters: Object.fromEntries(further),
+  };
+}
+
+interface Callback {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly parameters: URLSearchParams;
+  readonly isFormPost: boolean;
+}
+
+async function finish(context: Context, { request, reply, parameters, isFormPost }: Callback) {
+  const { settings } = context;
+  const metadata = requestMetadata(request, context);
+  reply.header('cache-control', 'no-store');
+  const browserSecret = readBrowserSecret(request, { settings, isFormPost });
+  const [state, ...otherStates] = parameters.getAll('state');
+  const flow =
+    browserSecret === undefined || state === undefined || otherStates.length > 0
+      ? undefined
+      : await takeFlow(context, { state, browserSecret }, metadata);
+  const connection = flow && context.providers.get(flow.provider);
+  if (flow === undefined || connection === undefined || browserSecret === undefined)
+    return reply.redirect(redirectUrl(settings.siteUrl, { query: describe(errors.bad_oauth_state()) }), 303);
+  const callback = { flow, parameters, browserSecret };
+  const url = await finishSignIn(context, connection, callback, metadata).then(
+    (result) => successUrl(flow.redirectTo, result),
+    (error: unknown) => {
+      logFailure(context, { request, provider: flow.provider, error });
+      return errorUrl(flow.redirectTo, error);
+    },
+  );
+  return reply.redirect(url, 302);
+}
+
+function successUrl(target: string, result: SignInResult): string {
+  if (result.kind === 'code') return redirectUrl(target, { query: { code: result.code } });
+  const { session } = result;
+  return redirectUrl(target, {
+    fragment: {
+      ...marker,
+      access_token: session.accessToken,
+      expires_at: String(session.expiresAt),
+      expires_in: String(session.expiresInSeconds),
+      ...providerTokenMembers(session.providerTokens),
+      refresh_token: session.refreshToken,
+      token_type: 'bearer',
+    },
+  });
+}
+
+function logFailure(
+  { logger }: Context,
+  {
+    request,
+    provider,
+    error,
+  }: { readonly request: FastifyRequest; readonly provider: string; readonly error: unknown },
+): void {
+  const fields = { request_id: request.id, provider, err: error };
+  if (isAppError(error) && error.httpStatus < 500) logger.info(fields, 'rejected sign-in at provider');
+  else logger.warn(fields, 'sign-in at provider failed');
+}
+
+/** Errors that the user can do something about. */
+const deniedCodes: readonly string[] = [
+  'signup_disabled',
+  'user_banned',
+  'provider_email_needs_verification',
+];
+
+function errorUrl(target: string, error: unknown): string {
+  const parameters = describe(error);
+  return redirectUrl(target, { query: parameters, fragment: { ...marker, ...parameters } });
+}
+
+/** The parameters of an error. Details of failures are only logged. */
+function describe(error: unknown): Readonly<Record<string, string>> {
+  if (error instanceof OAuthError)
+    return { error: error.code, error_code: 'bad_oauth_callback', error_description: error.message };
+  const shown = isAppError(error) ? error : errors.unexpected_failure();
+  return {
+    error: deniedCodes.includes(shown.code)
+      ? 'access_denied'
+      : shown.code === 'bad_oauth_state'
+        ? 'invalid_request'
+        : 'server_error',
+    error_code: shown.code,
+    error_description: shown.message,
+  };
+}

@@ -1,0 +1,213 @@
+import { AuthorizationResponseError, OAuthClientError } from '@tollgate/oauth2-client';
+import type { Context } from '../context.ts';
+import { isUniqueViolation } from '../db/connection.ts';
+import { errors, OAuthError, RetryLaterError } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { sendLink } from '../messages/links.ts';
+import { type IssuedSession, startSession } from '../sessions/issue.ts';
+import type { CodeChallenge } from '../sign-in/pkce.ts';
+import type { User } from '../users/user.ts';
+import {
+  acceptInvite,
+  findInvite,
+  findOrCreateOwner,
+  type IdentityOwner,
+  linkToUser,
+  toIdentity,
+} from './account.ts';
+import type { ProviderConnection, SignedInUser } from './connection.ts';
+import { deriveSecrets, signInLifeMs } from './flow.ts';
+import { ProviderError } from './provider.ts';
+import type { SignInFlow } from './store.ts';
+
+/** A request to sign in at a provider. */
+export interface StartRequest {
+  /** Validated. */
+  readonly redirectTo: string;
+  readonly challenge: CodeChallenge | undefined;
+  readonly inviteToken: string;
+  readonly scopes: readonly string[];
+  readonly parameters: Readonly<Record<string, string>>;
+  /** The user who links an identity. */
+  readonly linkingUserId?: string;
+}
+
+/**
+ * Stores a flow and returns the URL of the provider.
+ *
+ * @throws AppError `user_not_found` for an invitation that is not valid; `unexpected_failure` if
+ * the provider's metadata cannot be loaded
+ */
+export async function startSignIn(
+  context: Context,
+  connection: ProviderConnection,
+  request: StartRequest & { readonly browserSecret: string },
+  metadata: RequestMetadata,
+): Promise<string> {
+  const { inviteToken, scopes, parameters, browserSecret } = request;
+  if (inviteToken !== '' && (await findInvite(context, inviteToken, metadata)) === undefined)
+    throw errors.user_not_found({ message: 'User identified by token not found' });
+  const state = context.random.uuid();
+  const { id, codeVerifier, nonce } = deriveSecrets(state, browserSecret);
+  const { url, requestToken = { token: '', secret: '' } } = await connection
+    .start({ state, codeVerifier, nonce, scopes, parameters })
+    .catch((cause: unknown) => {
+      throw errors.unexpected_failure({ message: 'Unable to reach the external provider', cause });
+    });
+  const { redirectTo, challenge, linkingUserId } = request;
+  const flow = {
+    id,
+    provider: connection.name,
+    redirectTo,
+    challenge,
+    inviteToken,
+    linkingUserId,
+    requestToken,
+  };
+  await context.store.providers.start(flow, new Date(metadata.nowMs));
+  return url;
+}
+
+/**
+ * Takes the flow of a callback, which spends its state. Undefined for a state that is unknown, used,
+ * expired, or of another browser.
+ */
+export async function takeFlow(
+  { store }: Context,
+  { state, browserSecret }: { readonly state: string; readonly browserSecret: string },
+  { nowMs }: RequestMetadata,
+): Promise<SignInFlow | undefined> {
+  const flow = await store.providers.take(deriveSecrets(state, browserSecret).id);
+  return flow !== undefined && flow.createdAt.getTime() + signInLifeMs > nowMs ? flow : undefined;
+}
+
+/** A session, or a code that the client exchanges for one. */
+export type SignInResult =
+  | { readonly kind: 'session'; readonly session: IssuedSession }
+  | { readonly kind: 'code'; readonly code: string };
+
+/**
+ * Completes a sign-in: exchanges the provider's code, finds the user, and starts a session or issues
+ * a code.
+ *
+ * @throws OAuthError as the provider refused; AppError as `findOrCreateOwner`, `acceptInvite` and
+ * `linkToUser`, and `provider_email_needs_verification`
+ */
+export async function finishSignIn(
+  context: Context,
+  connection: ProviderConnection,
+  callback: {
+    readonly flow: SignInFlow;
+    readonly parameters: URLSearchParams;
+    readonly browserSecret: string;
+  },
+  metadata: RequestMetadata,
+): Promise<SignInResult> {
+  const { flow, parameters, browserSecret } = callback;
+  const state = parameters.get('state') ?? '';
+  const { codeVerifier, nonce } = deriveSecrets(state, browserSecret);
+  const signedIn = await connection
+    .finish({ parameters, state, codeVerifier, nonce, requestToken: flow.requestToken })
+    .catch((thrown: unknown) => {
+      throw toCallbackError(thrown);
+    });
+  const { owner, result } = await retryOnce(() =>
+    context.store.transaction(async (store) => {
+      const within = { ...context, store };
+      const owner = await findOwner(within, connection, { flow, signedIn }, metadata);
+      // The account is kept even if it must be confirmed first.
+      const result = owner.mustConfirm ? undefined : await issue(within, { flow, signedIn, owner }, metadata);
+      return { owner, result };
+    }),
+  );
+  return result ?? refuseUnconfirmed(context, { flow, user: owner.user }, metadata);
+}
+
+/** Two first sign-ins of a user at the same time create the same identity: the second one finds it. */
+async function retryOnce<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isUniqueViolation(error)) throw error;
+    return await work();
+  }
+}
+
+function toCallbackError(thrown: unknown): Error {
+  if (thrown instanceof AuthorizationResponseError)
+    return new OAuthError(thrown.code ?? 'server_error', thrown.description ?? 'The provider refused');
+  if (thrown instanceof ProviderError)
+    return errors.unexpected_failure({
+      message: 'Error getting user profile from external provider',
+      cause: thrown,
+    });
+  if (thrown instanceof OAuthClientError)
+    return errors.unexpected_failure({ message: 'Unable to exchange external code', cause: thrown });
+  return errors.unexpected_failure({ cause: thrown });
+}
+
+async function findOwner(
+  context: Context,
+  { name, emailOptional }: ProviderConnection,
+  { flow, signedIn }: { readonly flow: SignInFlow; readonly signedIn: SignedInUser },
+  metadata: RequestMetadata,
+): Promise<IdentityOwner> {
+  const identity = toIdentity(name, signedIn.profile);
+  if (flow.linkingUserId !== undefined) return linkToUser(context, identity, flow.linkingUserId, metadata);
+  if (flow.inviteToken !== '') {
+    const user = await acceptInvite(context, identity, flow.inviteToken, metadata);
+    return { user, mustConfirm: false };
+  }
+  return findOrCreateOwner(context, identity, { emailOptional }, metadata);
+}
+
+async function issue(
+  context: Context,
+  {
+    flow,
+    signedIn,
+    owner: { user },
+  }: { readonly flow: SignInFlow; readonly signedIn: SignedInUser; readonly owner: IdentityOwner },
+  metadata: RequestMetadata,
+): Promise<SignInResult> {
+  const { challenge, provider } = flow;
+  if (challenge === undefined) {
+    const signIn = { user, method: 'oauth', traits: { provider } };
+    const session = await startSession(context, signIn, metadata);
+    return { kind: 'session', session: { ...session, providerTokens: signedIn.tokens } };
+  }
+  const { store, random } = context;
+  const code = random.uuid();
+  await store.providers.issueCode({
+    ...challenge,
+    ...{ id: random.uuid(), code, userId: user.id, provider, tokens: signedIn.tokens },
+    at: new Date(metadata.nowMs),
+  });
+  return { kind: 'code', code };
+}
+
+/**
+ * Mails a confirmation link to a user whose email the provider has not verified.
+ *
+ * @throws AppError `provider_email_needs_verification`
+ */
+async function refuseUnconfirmed(
+  context: Context,
+  { flow, user }: { readonly flow: SignInFlow; readonly user: User },
+  metadata: RequestMetadata,
+): Promise<never> {
+  const { provider, redirectTo } = flow;
+  if (user.email === '')
+    throw errors.provider_email_needs_verification({
+      message: `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,
+    });
+  try {
+    await sendLink(context, user, { kind: 'confirmation', redirectTo, flow: 'implicit' }, metadata);
+  } catch (error) {
+    // The link that was sent shortly before is still valid.
+    if (!(error instanceof RetryLaterError)) throw error;
+  }
+  throw errors.provider_email_needs_verification({
+    message: `Unverified email with ${provider}. A confirmation email has been sent to your ${provider} email`,
+  });
+}

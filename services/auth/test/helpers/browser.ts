@@ -1,0 +1,64 @@
+/** Follows redirects, submits forms, and keeps cookies by origin. */
+export class Browser {
+  readonly #hosts: Readonly<Record<string, string>>;
+  readonly #cookies = new Map<string, Map<string, string>>();
+
+  /** @param hosts origins that are reached at another one, such as that of a test server */
+  constructor(hosts: Readonly<Record<string, string>> = {}) {
+    this.#hosts = hosts;
+  }
+
+  /** Opens a URL and follows it to one that starts with `until`, which is not opened. */
+  async visit(start: string, until: string): Promise<URL> {
+    let url = new URL(start);
+    let form: URLSearchParams | undefined;
+    for (let step = 0; step < maxSteps; step++) {
+      if (url.href.startsWith(until)) return url;
+      const response = await this.open(url.href, form);
+      const text = await response.text();
+      const location = response.headers.get('location');
+      if (location !== null) {
+        url = new URL(location, url);
+        form = undefined;
+        continue;
+      }
+      const action = /<form[^>]*\saction="([^"]+)"/.exec(text)?.[1];
+      if (action === undefined) throw new Error(`${url.href} responded with ${response.status}: ${text}`);
+      form = readInputs(text);
+      url = new URL(action.replaceAll('&amp;', '&'), url);
+    }
+    throw new Error(`still not at ${until}, but at ${url.href}`);
+  }
+
+  /** Sends one request with the cookies of its origin. */
+  async open(url: string, form?: URLSearchParams): Promise<Response> {
+    const { origin } = new URL(url);
+    const cookies = this.#cookies.get(origin) ?? new Map<string, string>();
+    this.#cookies.set(origin, cookies);
+    const response = await fetch(url.replace(origin, this.#hosts[origin] ?? origin), {
+      method: form === undefined ? 'GET' : 'POST',
+      redirect: 'manual',
+      headers: { cookie: Array.from(cookies, (pair) => pair.join('=')).join('; ') },
+      ...(form !== undefined && { body: form }),
+    });
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
+      if (value === '') cookies.delete(name);
+      else cookies.set(name, value);
+    }
+    return response;
+  }
+}
+
+const maxSteps = 20;
+
+function readInputs(page: string): URLSearchParams {
+  const fields = new URLSearchParams();
+  for (const [input] of page.matchAll(/<input[^>]*>/g)) {
+    const name = /\sname="([^"]*)"/.exec(input)?.[1];
+    const value = /\svalue="([^"]*)"/.exec(input)?.[1];
+    if (name !== undefined)
+      fields.append(name, (value ?? '').replaceAll('&quot;', '"').replaceAll('&amp;', '&'));
+  }
+  return fields;
+}

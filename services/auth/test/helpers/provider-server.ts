@@ -1,0 +1,194 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import type t from 'tap';
+import { startWebServer } from './web-server.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A request that the server received. */
+export interface ProviderRequest {
+  readonly method: string;
+  /** Without the base path. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly form: URLSearchParams;
+  readonly headers: IncomingMessage['headers'];
+}
+
+/** How an external provider responds. */
+export interface ProviderBehavior {
+  /** Without it, metadata say where they are. */
+  readonly authorizationPath?: string;
+  readonly tokenPath?: string;
+  /** Responses of the API by path, or by path and query. */
+  readonly payloads?: Readonly<Record<string, unknown>>;
+  /** Members of the token response. */
+  readonly token?: Json | ((request: ProviderRequest) => Json);
+  /** Claims of the ID token; none is issued without them. */
+  readonly claims?: Json;
+  readonly issuer?: string;
+  /** Path of the keys. */
+  readonly keysPath?: string;
+  /** Parameters of the callback instead of a code. */
+  readonly callback?: Json;
+  /** Fields of the callback's form; the callback is a redirect without them. */
+  readonly formPost?: Json;
+}
+
+/** Access tokens that {@link startProviderServer} issues. */
+export const providerAccessToken = 'provider-access-token';
+
+/** External providers on loopback, each under its own base URL. */
+export interface ProviderServer {
+  /** The value of `EXTERNAL_<PROVIDER>_URL`. */
+  url(name: string): string;
+  /** Replaces how a provider behaves from now on. */
+  set(name: string, behavior: ProviderBehavior): void;
+  /** Received requests of a provider. */
+  requests(name: string): readonly ProviderRequest[];
+}
+
+interface State {
+  behavior: ProviderBehavior;
+  readonly requests: ProviderRequest[];
+  /** The authorization request of each code. */
+  readonly codes: Map<string, URLSearchParams>;
+}
+
+/** Starts a server that stands in for the vendors. */
+export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Promise<ProviderServer> {
+  const states = new Map<string, State>();
+  const { privateKey, publicKey } = await generateKeyPair('RS256', { extractable: true });
+  const keys = { keys: [{ ...(await exportJWK(publicKey)), kid: 'key-1', alg: 'RS256', use: 'sig' }] };
+  const { port } = await startWebServer(test, (request, response) => {
+    void serve(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
+  });
+  const baseUrl = (name: string) => `http://127.0.0.1:${port}/${name}`;
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://host');
+    const [, name = '', ...rest] = url.pathname.split('/');
+    const state = states.get(name);
+    if (state === undefined) return void response.writeHead(404).end();
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(Buffer.from(chunk));
+    const received: ProviderRequest = {
+      method: request.method ?? '',
+      path: `/${rest.join('/')}`,
+      query: url.searchParams,
+      form: new URLSearchParams(Buffer.concat(chunks).toString()),
+      headers: request.headers,
+    };
+    state.requests.push(received);
+    const answer = await respond(name, state, received);
+    if (typeof answer === 'string') return void redirect(response, answer, state.behavior.formPost);
+    response
+      .writeHead(answer.status, { 'content-type': 'application/json' })
+      .end(JSON.stringify(answer.body));
+  }
+
+  async function respond(
+    name: string,
+    state: State,
+    received: ProviderRequest,
+  ): Promise<string | { readonly status: number; readonly body: unknown }> {
+    const { behavior } = state;
+    const {
+      authorizationPath = '/authorize',
+      tokenPath = '/token',
+      keysPath = '/keys',
+      payloads = {},
+    } = behavior;
+    const { path, method, query } = received;
+    if (path === '/.well-known/openid-configuration')
+      return { status: 200, body: metadata(behavior.issuer ?? baseUrl(name), baseUrl(name)) };
+    if (path === keysPath) return { status: 200, body: keys };
+    if (path === authorizationPath && method === 'GET' && query.has('redirect_uri')) {
+      const code = randomUUID();
+      state.codes.set(code, query);
+      const target = new URL(query.get('redirect_uri') ?? '');
+      const parameters = { ...(behavior.callback ?? { code }), state: query.get('state') };
+      for (const [key, value] of Object.entries(parameters)) target.searchParams.set(key, String(value));
+      return target.href;
+    }
+    if (path === tokenPath && method === 'POST') return exchange(name, state, received);
+    const found = payloads[`${path}?${query}`] ?? payloads[path];
+    if (found === undefined) return { status: 404, body: { error: `no payload for ${path}?${query}` } };
+    return received.headers.authorization?.includes(providerAccessToken)
+      ? { status: 200, body: found }
+      : { status: 401, body: { error: 'invalid_token' } };
+  }
+
+  async function exchange(name: string, { behavior, codes }: State, received: ProviderRequest) {
+    const { form } = received;
+    const code = form.get('code') ?? '';
+    const asked = codes.get(code);
+    codes.delete(code);
+    const challenge = asked?.get('code_challenge');
+    const verifier = form.get('code_verifier') ?? '';
+    const matches = challenge
+      ? createHash('sha256').update(verifier).digest('base64url') === challenge
+      : true;
+    if (asked === undefined || !matches || form.get('redirect_uri') !== asked.get('redirect_uri'))
+      return { status: 400, body: { error: 'invalid_grant' } };
+    const { claims, issuer = baseUrl(name), token } = behavior;
+    const nonce = asked.get('nonce');
+    const idToken =
+      claims &&
+      (await new SignJWT({
+        iss: issuer,
+        aud: asked.get('client_id') ?? '',
+        iat: Math.floor(Date.now() / 1000),
+        exp: Math.floor(Date.now() / 1000) + 600,
+        ...(nonce && { nonce }),
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'RS256', kid: 'key-1' })
+        .sign(privateKey));
+    const body = {
+      access_token: providerAccessToken,
+      refresh_token: 'provider-refresh-token',
+      token_type: 'bearer',
+      ...(idToken && { id_token: idToken }),
+      ...(typeof token === 'function' ? token(received) : token),
+    };
+    return { status: 200, body };
+  }
+
+  return {
+    url: baseUrl,
+    set(name, behavior) {
+      const known = states.get(name);
+      if (known) known.behavior = behavior;
+      else states.set(name, { behavior, requests: [], codes: new Map() });
+    },
+    requests: (name) => states.get(name)?.requests ?? [],
+  };
+}
+
+function metadata(issuer: string, baseUrl: string) {
+  return {
+    issuer,
+    authorization_endpoint: `${baseUrl}/authorize`,
+    token_endpoint: `${baseUrl}/token`,
+    userinfo_endpoint: `${baseUrl}/userinfo`,
+    jwks_uri: `${baseUrl}/keys`,
+    response_types_supported: ['code'],
+    subject_types_supported: ['public'],
+    id_token_signing_alg_values_supported: ['RS256'],
+  };
+}
+
+/** A redirect, or a page that posts the callback's parameters. */
+function redirect(response: ServerResponse, location: string, formPost: Json | undefined): void {
+  if (formPost === undefined) return void response.writeHead(302, { location }).end();
+  const url = new URL(location);
+  const fields = [...url.searchParams, ...Object.entries(formPost)];
+  const inputs = fields.map(
+    ([name, value]) =>
+      `<input name="${name}" value="${String(value).replaceAll('&', '&amp;').replaceAll('"', '&quot;')}">`,
+  );
+  const page = `<form method="post" action="${url.origin}${url.pathname}">${inputs.join('')}</form>`;
+  response.writeHead(200, { 'content-type': 'text/html' }).end(page);
+}

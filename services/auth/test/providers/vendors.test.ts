@@ -1,0 +1,92 @@
+// Every provider against a server that responds with the payload that its vendor documents.
+import { createHmac } from 'node:crypto';
+import t, { type Test } from 'tap';
+import { providerNames, providers } from '../../src/providers/registry.ts';
+import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { Browser } from '../helpers/browser.ts';
+import { type ProviderServer, providerAccessToken, startProviderServer } from '../helpers/provider-server.ts';
+import { vendorCases } from './payloads.ts';
+
+const apiUrl = 'http://localhost:9999';
+
+interface Running {
+  readonly vendors: ProviderServer;
+  readonly server: AuthServer;
+}
+
+async function start(t: Test): Promise<Running> {
+  const vendors = await startProviderServer(t);
+  const variables: Record<string, string> = { MAILER_AUTOCONFIRM: 'false', SMTP_HOST: '' };
+  for (const [name, { behavior, path = '' }] of Object.entries(vendorCases)) {
+    const url = vendors.url(name);
+    const issuer = behavior.issuer && `${url}${behavior.issuer}`;
+    vendors.set(name, { ...behavior, ...(issuer && { issuer }) });
+    const prefix = `EXTERNAL_${name.toUpperCase()}`;
+    variables[`${prefix}_ENABLED`] = 'true';
+    variables[`${prefix}_CLIENT_ID`] = `${name}-client`;
+    variables[`${prefix}_SECRET`] = `${name}-secret`;
+    variables[`${prefix}_URL`] = `${url}${path}`;
+  }
+  return { vendors, server: await startAuthServer(t, variables) };
+}
+
+/** Signs in and returns the URL that the client is sent to. */
+async function signIn({ server }: Running, name: string, query: Readonly<Record<string, string>> = {}) {
+  const browser = new Browser({ [apiUrl]: server.url });
+  const parameters = new URLSearchParams({ provider: name, ...query });
+  return await browser.visit(`${apiUrl}/authorize?${parameters}`, 'https://example.com/');
+}
+
+t.test('every OAuth 2.0 provider has a case', (t) => {
+  const tested = providerNames.filter((name) => 'endpoints' in providers[name]);
+  t.same(new Set(Object.keys(vendorCases)), new Set(tested));
+  t.end();
+});
+
+t.test('providers sign users in with the identity that the vendor documents', async (t) => {
+  const running = await start(t);
+  const { vendors, server } = running;
+  for (const [name, { identity, authorization = {}, query = {}, isVerified = true }] of Object.entries(
+    vendorCases,
+  ))
+    await t.test(name, async (t) => {
+      const landed = await signIn(running, name, query);
+      const fragment = new URLSearchParams(landed.hash.slice(1));
+      const [asked] = vendors.requests(name).filter(({ query }) => query.has('redirect_uri'));
+      t.match(Object.fromEntries(asked?.query ?? []), {
+        client_id: `${name}-client`,
+        redirect_uri: `${apiUrl}/callback`,
+        ...authorization,
+      });
+      if (!isVerified) {
+        t.match(Object.fromEntries(landed.searchParams), {
+          error: 'access_denied',
+          error_code: 'provider_email_needs_verification',
+          error_description: `Unverified email with ${name}. A confirmation email has been sent to your ${name} email`,
+        });
+        return;
+      }
+      t.equal(fragment.get('provider_token'), providerAccessToken, landed.search);
+      const { body } = await server.call('GET', '/user', { token: fragment.get('access_token') ?? '' });
+      t.match(body, {
+        email: `${name}@example.com`,
+        app_metadata: { provider: name, providers: [name] },
+        identities: [
+          {
+            provider: name,
+            identity_data: { ...identity, email: `${name}@example.com`, email_verified: true },
+          },
+        ],
+      });
+    });
+
+  await t.test('facebook requests carry the proof of the secret', async (t) => {
+    const request = vendors.requests('facebook').find(({ path }) => path === '/me');
+    const proof = createHmac('sha256', 'facebook-secret').update(providerAccessToken).digest('hex');
+    t.equal(request?.query.get('appsecret_proof'), proof);
+  });
+  await t.test('notion and twitch requests have the headers of their API', async (t) => {
+    t.match(vendors.requests('notion').at(-1)?.headers, { 'notion-version': '2021-08-16' });
+    t.match(vendors.requests('twitch').at(-1)?.headers, { 'client-id': 'twitch-client' });
+  });
+});
