@@ -39,10 +39,13 @@ t.test('DB_MAX_POOL_SIZE limits the connections', async (t) => {
   await sql.end();
 });
 
-t.test('/settings lists unsupported providers as disabled', async (t) => {
-  const server = await startAuthServer(t, { EXTERNAL_GITHUB_ENABLED: 'true' });
+t.test('/settings lists enabled providers', async (t) => {
+  const server = await startAuthServer(t, {
+    EXTERNAL_GITHUB_ENABLED: 'true',
+    EXTERNAL_GITHUB_CLIENT_ID: 'client',
+  });
   const { external } = (await server.call('GET', '/settings')).body;
-  t.match(external, { github: false, google: false, email: true, phone: true });
+  t.match(external, { github: true, google: false, email: true, phone: true });
 });
 
 t.test('JWT_AUD and JWT_ISSUER set claims', async (t) => {
