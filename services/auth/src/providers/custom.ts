@@ -116,7 +116,7 @@ function getEndpoints({ issuer, authorizationUrl, tokenUrl }: CustomProvider): E
   return issuer === '' ? { authorization: authorizationUrl, token: tokenUrl } : { issuer };
 }
 
-/** Claims of the ID token, completed by those of the user info endpoint, which need the same subject. */
+/** Claims of the ID token, completed by those of the user info endpoint for the same subject. */
 async function readProfile(custom: CustomProvider, { claims, userinfoEndpoint, get }: ProviderSession) {
   const url = custom.userinfoUrl || userinfoEndpoint;
   const isComplete = typeof claims.email === 'string' && typeof claims.name === 'string';

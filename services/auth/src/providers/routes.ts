@@ -64,7 +64,7 @@ function findConnection({ providers }: Context, name: string): ProviderConnectio
 /** Limits what error messages echo. */
 const maxShownChars = 64;
 
-/** Parameters of ours, and those that the client of the provider sets. */
+/** Parameters of this server, and parameters that it sets itself. */
 const ownParameters: ReadonlySet<string> = new Set([
   ...['provider', 'scopes', 'redirect_to', 'invite_token', 'skip_http_redirect', 'apikey'],
   ...[

@@ -69,8 +69,8 @@ export async function startSignIn(
 }
 
 /**
- * Takes the flow of a callback, which spends its state. Undefined for a state that is unknown, used,
- * expired, or of another browser.
+ * Takes the flow of a callback, which spends its state. Undefined for a state that is unknown,
+ * used, expired, or of another browser.
  */
 export async function takeFlow(
   { store }: Context,
@@ -87,8 +87,8 @@ export type SignInResult =
   | { readonly kind: 'code'; readonly code: string };
 
 /**
- * Completes a sign-in: exchanges the provider's code, finds the user, and starts a session or issues
- * a code.
+ * Completes a sign-in: exchanges the provider's code, finds the user, and starts a session or
+ * issues a code.
  *
  * @throws OAuthError as the provider refused; AppError as `findOrCreateOwner`, `acceptInvite` and
  * `linkToUser`, and `provider_email_needs_verification`
@@ -123,7 +123,7 @@ export async function finishSignIn(
   return result ?? refuseUnconfirmed(context, { flow, user: owner.user }, metadata);
 }
 
-/** Two first sign-ins of a user at the same time create the same identity: the second one finds it. */
+/** Concurrent first sign-ins create the same identity: the second attempt finds it. */
 async function retryOnce<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

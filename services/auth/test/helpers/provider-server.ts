@@ -7,7 +7,7 @@ import { startWebServer } from './web-server.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** A request that the server received. */
-export interface ProviderRequest {
+interface ProviderRequest {
   readonly method: string;
   /** Without the base path. */
   readonly path: string;

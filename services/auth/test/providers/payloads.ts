@@ -255,7 +255,7 @@ export const vendorCases: Readonly<Record<string, VendorCase>> = {
       keysPath: '/oauth/openid/jwks',
       issuer: '/oauth',
       claims: {
-        sub: '782bbtaQ',
+        sub: 'oidc-782',
         name,
         picture: image,
         email: email('linkedin_oidc'),
@@ -263,7 +263,7 @@ export const vendorCases: Readonly<Record<string, VendorCase>> = {
       },
     },
     authorization: { scope: 'openid email profile' },
-    identity: { sub: '782bbtaQ', full_name: name, picture: image },
+    identity: { sub: 'oidc-782', full_name: name, picture: image },
   },
   notion: {
     behavior: {
@@ -349,7 +349,7 @@ export const vendorCases: Readonly<Record<string, VendorCase>> = {
       tokenPath: '/api/token',
       payloads: {
         '/v1/me': {
-          id: 'smedjan',
+          id: 'ada-1',
           display_name: name,
           email: email('spotify'),
           images: [
@@ -361,7 +361,7 @@ export const vendorCases: Readonly<Record<string, VendorCase>> = {
     },
     authorization: { scope: 'user-read-email' },
     isVerified: false,
-    identity: { sub: 'smedjan', full_name: name, avatar_url: image },
+    identity: { sub: 'ada-1', full_name: name, avatar_url: image },
   },
   twitch: {
     behavior: {
@@ -436,7 +436,7 @@ export const vendorCases: Readonly<Record<string, VendorCase>> = {
       tokenPath: '/oauth/token',
       payloads: {
         '/v2/users/me': {
-          id: 'zJKyaiAyTNC',
+          id: 'zoom-1',
           first_name: 'Ada',
           last_name: 'Lovelace',
           email: email('zoom'),
@@ -445,6 +445,6 @@ export const vendorCases: Readonly<Record<string, VendorCase>> = {
         },
       },
     },
-    identity: { sub: 'zJKyaiAyTNC', full_name: name, picture: image },
+    identity: { sub: 'zoom-1', full_name: name, picture: image },
   },
 };
