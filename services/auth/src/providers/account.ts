@@ -2,8 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
+import { signOut } from '../sessions/sessions.ts';
 import { normalizeEmail } from '../users/contact.ts';
 import { metadataSizeProblem } from '../users/metadata.ts';
 import {
@@ -60,7 +62,7 @@ interface SignInOptions {
 
 /**
  * Finds the user of an identity, links it to a user with the same verified email, or creates a
- * user. Runs in a transaction.
+ * user. Concurrent calls may fail with a unique violation, after which another call succeeds.
  *
  * @throws AppError `user_banned`, `signup_disabled`, `provider_email_needs_verification`,
  * `unexpected_failure` if several users have the emails
@@ -71,19 +73,17 @@ export async function findOrCreateOwner(
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
 ): Promise<IdentityOwner> {
-  const candidates = await context.store.providers.findCandidates({
-    ...identity,
-    aud: context.settings.jwtAud,
-  });
-  const [first, ...others] = candidates;
-  const user = await (first === undefined
+  const { store, settings } = context;
+  const candidates = await store.providers.findCandidates({ ...identity, aud: settings.jwtAud });
+  const [found, ...others] = candidates;
+  if (found !== undefined && isBanned(found.user, metadata.nowMs)) throw errors.user_banned();
+  const user = await (found === undefined
     ? createUser(context, identity, { emailOptional }, metadata)
-    : first.hasIdentity
-      ? recordSignIn(context, first.user, identity, metadata)
+    : found.hasIdentity
+      ? recordSignIn(context, found.user, identity, metadata)
       : others.length === 0
-        ? linkByEmail(context, first.user, identity, metadata)
+        ? linkByEmail(context, found.user, identity, metadata)
         : refuseAmbiguous());
-  if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
   return { user, mustConfirm: needsConfirmation(context, user, { emailOptional }) };
 }
 
@@ -99,11 +99,12 @@ function needsConfirmation({ settings }: Context, user: User, { emailOptional }:
 }
 
 async function createUser(
-  { store, random, settings }: Context,
+  context: Context,
   identity: ProviderIdentity,
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
 ): Promise<User> {
+  const { store, random, settings } = context;
   if (settings.disableSignup) throw errors.signup_disabled();
   if (identity.email === '' && !emailOptional)
     throw errors.unexpected_failure({ message: 'Error getting user email from external provider' });
@@ -127,10 +128,12 @@ async function createUser(
   };
   const action = isConfirmed || emailOptional ? 'user_signedup' : 'user_confirmation_requested';
   const audit = auditEntry(newUser, action, { metadata, traits: { provider } });
+  await checkNewUser(context, newUser, metadata);
   // The email is taken: it is not verified, or a verified one would have been linked.
   if (!(await store.users.insert(newUser, audit))) throw needsVerification(provider);
   const user = await store.users.findById(newUser.id);
   if (user === undefined) throw errors.user_not_found();
+  reportNewUser(context, user, metadata);
   return user;
 }
 
@@ -191,25 +194,18 @@ async function takeOver(
   metadata: RequestMetadata,
   action: AuditAction = 'user_signedup',
 ): Promise<User> {
-  const { store } = context;
   const removed = Object.fromEntries(Object.keys(user.userMetadata).map((key) => [key, null]));
-  await store.providers.keepOnlyIdentity(user.id, identity);
-  await store.sessions.end(
-    'global',
-    { userId: user.id, sessionId: undefined },
-    auditEntry(user, 'logout', { metadata }),
-  );
-  const at = new Date(metadata.nowMs);
-  return update(
-    context,
-    { ...user, identities: [] },
-    {
-      identity,
-      action,
-      changes: { passwordHash: null, emailConfirmedAt: at, userMetadata: removed },
-    },
-    metadata,
-  );
+  const changes = {
+    passwordHash: null,
+    emailConfirmedAt: new Date(metadata.nowMs),
+    userMetadata: removed,
+  };
+  return context.store.transaction(async (store) => {
+    const within = { ...context, store };
+    await store.providers.keepOnlyIdentity(user.id, identity);
+    await signOut(within, { user, sessionId: undefined, scope: 'global' }, metadata);
+    return update(within, { ...user, identities: [] }, { identity, action, changes }, metadata);
+  });
 }
 
 /** Stores an identity with its latest data, and changes of its user. */
@@ -259,16 +255,19 @@ export async function acceptInvite(
   inviteToken: string,
   metadata: RequestMetadata,
 ): Promise<User> {
-  const { store } = context;
   const found = await findInvite(context, inviteToken, metadata);
-  if (found === undefined || !(await store.oneTimeTokens.spend(found.token))) throw errors.invite_not_found();
-  const { user } = found;
+  if (found === undefined) throw errors.invite_not_found();
+  const { user, token } = found;
   if (!identity.verifiedEmails.includes(user.email))
     throw errors.validation_failed({ message: 'Invited email does not match emails from external provider' });
   if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
-  const [owner] = await store.providers.findCandidates({ ...identity, verifiedEmails: [], aud: user.aud });
-  if (owner !== undefined && owner.user.id !== user.id) throw errors.identity_already_exists();
-  return takeOver(context, user, identity, metadata, 'invite_accepted');
+  return context.store.transaction(async (store) => {
+    const within = { ...context, store };
+    if (!(await store.oneTimeTokens.spend(token))) throw errors.invite_not_found();
+    const [owner] = await store.providers.findCandidates({ ...identity, verifiedEmails: [], aud: user.aud });
+    if (owner !== undefined && owner.user.id !== user.id) throw errors.identity_already_exists();
+    return takeOver(within, user, identity, metadata, 'invite_accepted');
+  });
 }
 
 /** The user of an invitation that has not expired. */

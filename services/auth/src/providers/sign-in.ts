@@ -111,16 +111,10 @@ export async function finishSignIn(
     .catch((thrown: unknown) => {
       throw toCallbackError(thrown);
     });
-  const { owner, result } = await retryOnce(() =>
-    context.store.transaction(async (store) => {
-      const within = { ...context, store };
-      const owner = await findOwner(within, connection, { flow, signedIn }, metadata);
-      // The account is kept even if it must be confirmed first.
-      const result = owner.mustConfirm ? undefined : await issue(within, { flow, signedIn, owner }, metadata);
-      return { owner, result };
-    }),
-  );
-  return result ?? refuseUnconfirmed(context, { flow, user: owner.user }, metadata);
+  const owner = await retryOnce(() => findOwner(context, connection, { flow, signedIn }, metadata));
+  // The account is kept even if it must be confirmed first.
+  if (owner.mustConfirm) return refuseUnconfirmed(context, { flow, user: owner.user }, metadata);
+  return issue(context, { flow, signedIn, owner }, metadata);
 }
 
 /** Concurrent first sign-ins create the same identity: the second attempt finds it. */

@@ -1,3 +1,4 @@
+// cspell:ignore nnch pfkkdhi chapo
 import { createHmac, randomUUID } from 'node:crypto';
 import t from 'tap';
 import { signOAuth1 } from '../../src/providers/oauth1.ts';
