@@ -1,7 +1,6 @@
 import type { PeerCertificate } from 'node:tls';
-import type { Refusal } from './refusal.ts';
-import { messagePrefixBytes } from './reply.ts';
-import type { RequestHead } from './request-head.ts';
+import type { Replies } from './replies.ts';
+import { messagePrefixBytes, type Refusal, type RequestHead } from './request.ts';
 import type { GrpcStatus } from './status.ts';
 
 /** The other end of a connection. */
@@ -53,6 +52,11 @@ export interface Methods {
   readonly streaming?: Readonly<Record<string, StreamHandler>>;
 }
 
+const noBytes = Buffer.alloc(0);
+
+/** Smallest buffer of a message that arrives in several frames. */
+const minBodyBytes = 256;
+
 /**
  * A stream of a connection: the request as it arrives, the part of the reply that waits, and the
  * call of its handler.
@@ -71,12 +75,15 @@ export class Stream implements Call {
   refusal: Refusal | undefined;
   /** The reply has any number of messages. */
   streaming: boolean = false;
+  /** The handler has not returned yet. */
+  running: boolean = false;
   /** Response headers have been sent. */
   headersSent: boolean = false;
   /** DATA that waits for flow control, and the block that ends the stream after it. */
   waiting: Buffer[] = [];
   lastBlock: Buffer | undefined;
-  #body: Buffer[] = [];
+  /** Grows by doubling; the body is its first `#bodyBytes` bytes. */
+  #body: Buffer = noBytes;
   #bodyBytes = 0;
   #controller: AbortController | undefined;
   #aborted: boolean = false;
@@ -124,27 +131,75 @@ export class Stream implements Call {
     return this.#bodyBytes;
   }
 
-  addBody(bytes: Buffer): void {
+  /**
+   * Adds the payload of a DATA frame. Only that of a single frame is kept without a copy: a kept
+   * frame keeps all the bytes that arrived with it, and a small one costs more than it holds.
+   */
+  addBody(bytes: Buffer, last: boolean): void {
+    const before = this.#bodyBytes;
     this.#bodyBytes += bytes.length;
-    if (bytes.length > 0 && this.refusal === undefined) this.#body.push(bytes);
+    if (bytes.length === 0 || this.refusal !== undefined) return;
+    if (last && before === 0) {
+      this.#body = bytes;
+      return;
+    }
+    if (this.#bodyBytes > this.#body.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(minBodyBytes, 2 * this.#bodyBytes));
+      this.#body.copy(larger, 0, 0, before);
+      this.#body = larger;
+    }
+    bytes.copy(this.#body, before);
   }
 
   /**
    * Length that the prefix of the message announces; undefined while the prefix has not arrived.
    */
   get announcedBytes(): number | undefined {
-    const [first] = this.#body;
-    if (first === undefined || this.#bodyBytes < messagePrefixBytes) return undefined;
-    if (first.length >= messagePrefixBytes) return first.readUInt32BE(1);
-    this.#body = [Buffer.concat(this.#body)];
-    return this.announcedBytes;
+    return this.#body.length < messagePrefixBytes || this.#bodyBytes < messagePrefixBytes
+      ? undefined
+      : this.#body.readUInt32BE(1);
   }
 
   /** Returns and releases the body. */
   takeBody(): Buffer {
-    const [first = Buffer.alloc(0)] = this.#body;
-    const body = this.#body.length > 1 ? Buffer.concat(this.#body) : first;
-    this.#body = [];
+    const body = this.#body.subarray(0, this.#bodyBytes);
+    this.#body = noBytes;
     return body;
+  }
+}
+
+/** The parts of a connection that a call needs. */
+export interface CallTarget {
+  readonly host: {
+    readonly methods: Methods;
+    readonly toStatus: (error: unknown, path: string) => GrpcStatus;
+  };
+  readonly replies: Replies;
+  /** Sends the reply of a unary call, unless it has ended meanwhile. */
+  readonly reply: (stream: Stream, reply: Uint8Array | GrpcStatus) => void;
+}
+
+/** Calls the handler of a complete request. Errors become statuses. */
+export function callHandler(stream: Stream, message: Uint8Array, { host, replies, reply }: CallTarget): void {
+  const { unary, streaming } = host.methods;
+  const handler = unary[stream.path];
+  try {
+    if (handler === undefined) {
+      stream.streaming = true;
+      streaming?.[stream.path]?.(message, replies.open(stream), stream);
+      return;
+    }
+    const result = handler(message, stream);
+    if (!(result instanceof Promise)) {
+      reply(stream, result);
+      return;
+    }
+    stream.running = true;
+    result.then(
+      (value) => reply(stream, value),
+      (error: unknown) => reply(stream, host.toStatus(error, stream.path)),
+    );
+  } catch (error) {
+    reply(stream, host.toStatus(error, stream.path));
   }
 }

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { ConnectionError, ErrorCode, preface } from './frames.ts';
 
 /** Reads the connection preface, which may arrive in pieces. */
@@ -55,61 +54,27 @@ export class ReceiveWindow {
   }
 }
 
-/** Frames of a stream that we reset may still be on the wire: this many streams are remembered. */
-const maxResets = 1000;
-
-/** Streams that were reset by us, the most recent ones. */
-export class ResetStreams {
-  readonly #ids = new Set<number>();
-
-  has(streamId: number): boolean {
-    return this.#ids.has(streamId);
-  }
-
-  add(streamId: number): void {
-    this.#ids.add(streamId);
-    if (this.#ids.size <= maxResets) return;
-    for (const oldest of this.#ids) {
-      this.#ids.delete(oldest);
-      break;
-    }
-  }
-
-  delete(streamId: number): void {
-    this.#ids.delete(streamId);
-  }
-}
-
-/** Detects a client that does not read its replies. */
+/** Detects a client that does not take its replies. */
 export class StallDetector {
-  readonly #socket: Socket;
   readonly #timeoutMs: number;
-  /** Since when nothing was read; undefined while no reply waits. */
+  /** Since when there was no progress; undefined while nothing waits. */
   #sinceMs: number | undefined;
-  #bytesWritten = 0;
+  #progress = 0;
 
-  constructor(socket: Socket, timeoutMs: number) {
-    this.#socket = socket;
+  constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
   }
 
   /**
-   * Whether the client has read nothing for the timeout.
+   * Whether there was no progress for the timeout.
    *
-   * @param blocked replies wait for flow control.
+   * @param waiting bytes that wait.
+   * @param progress bytes that went out so far.
    */
-  isStalled(nowMs: number, blocked: boolean): boolean {
-    const waits = this.#socket.writableLength > 0 || blocked;
-    if (this.#sinceMs === undefined) {
-      if (waits) this.#restart(nowMs);
-    } else if (this.#socket.bytesWritten !== this.#bytesWritten) this.#restart(nowMs);
-    else if (!waits) this.#sinceMs = undefined;
-    else return nowMs - this.#sinceMs > this.#timeoutMs;
-    return false;
-  }
-
-  #restart(nowMs: number): void {
-    this.#sinceMs = nowMs;
-    this.#bytesWritten = this.#socket.bytesWritten;
+  isStalled(nowMs: number, waiting: number, progress: number): boolean {
+    if (waiting === 0) this.#sinceMs = undefined;
+    else if (this.#sinceMs === undefined || progress !== this.#progress) this.#sinceMs = nowMs;
+    this.#progress = progress;
+    return this.#sinceMs !== undefined && nowMs - this.#sinceMs > this.#timeoutMs;
   }
 }

@@ -2,7 +2,7 @@ import { ConnectionError, ErrorCode } from './frames.ts';
 import { HpackDecoder } from './hpack/decoder.ts';
 import type { HeaderField } from './hpack/static-table.ts';
 import type { Limits } from './limits.ts';
-import { type RequestHead, readRequestHead } from './request-head.ts';
+import { type RequestHead, readRequestHead } from './request.ts';
 
 /** Requests of one client have few different blocks once its dynamic table has settled. */
 const rememberedHeads = 16;

@@ -12,7 +12,11 @@ export interface Limits {
   readonly maxHeaderListBytes: number;
   /** CONTINUATION frames of one header block: each may be empty (CVE-2024-27983). */
   readonly maxContinuationFrames: number;
-  /** Streams open at the same time on one connection (SETTINGS_MAX_CONCURRENT_STREAMS). */
+  /**
+   * Streams open at the same time on one connection (SETTINGS_MAX_CONCURRENT_STREAMS). A stream
+   * that was reset counts until its handler has returned, so that resets do not multiply the work
+   * (CVE-2023-44487, CVE-2025-8671).
+   */
   readonly maxConcurrentStreams: number;
   /** Request bytes of incomplete messages on one connection: its receive window. */
   readonly connectionWindowBytes: number;
@@ -27,6 +31,11 @@ export interface Limits {
   readonly overheadPerCall: number;
   /** Unsent reply bytes above which the connection is not read. */
   readonly maxWriteBufferBytes: number;
+  /**
+   * Reply bytes that wait for the client to grant a window: above, the connection is closed. Many
+   * times what a client with the default windows can be waiting for.
+   */
+  readonly maxBlockedBytes: number;
   /** Time after which a client that reads nothing is disconnected. */
   readonly writeStallTimeoutMs: number;
   /** Time for a request to arrive completely. */
@@ -50,6 +59,7 @@ export const defaultLimits: Limits = {
   overheadPerSecond: 500,
   overheadPerCall: 4,
   maxWriteBufferBytes: mebibyte,
+  maxBlockedBytes: 16 * mebibyte,
   writeStallTimeoutMs: 20_000,
   requestTimeoutMs: 30_000,
   prefaceTimeoutMs: 10_000,

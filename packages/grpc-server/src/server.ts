@@ -50,6 +50,12 @@ export type ListenAddress =
     }
   | { readonly path: string };
 
+interface ConnectionAge {
+  readonly drainAtMs: number;
+  drainedMs: number | undefined;
+  pingedMs: number;
+}
+
 /** How often deadlines, ages and stalls are looked at. */
 const sweepMs = 100;
 
@@ -62,7 +68,7 @@ export class GrpcServer {
   readonly #times: ConnectionTimes;
   /** The socket server, for events such as `tlsClientError`. */
   readonly listener: NetServer;
-  readonly #connections = new Map<Connection, { readonly drainAtMs: number; pingedMs: number }>();
+  readonly #connections = new Map<Connection, ConnectionAge>();
   /** Sockets whose TLS handshake is not over, by the address of the client. */
   #handshakes: PendingHandshakes | undefined;
   #sweeper: NodeJS.Timeout | undefined;
@@ -177,8 +183,8 @@ export class GrpcServer {
     if (this.#connections.size >= this.#host.limits.maxConnections) this.#closeIdlest();
     const connection = new Connection(socket, this.#host, peer);
     const { maxAgeMs } = this.#times;
-    const age = maxAgeMs > 0 ? maxAgeMs * (0.9 + 0.2 * Math.random()) : Number.POSITIVE_INFINITY;
-    this.#connections.set(connection, { drainAtMs: connection.openedMs + age, pingedMs: 0 });
+    const drainAtMs = connection.openedMs + jitterAge(maxAgeMs, Math.random());
+    this.#connections.set(connection, { drainAtMs, drainedMs: undefined, pingedMs: 0 });
     socket.once('close', () => {
       this.#connections.delete(connection);
       if (this.#connections.size === 0) this.#drained?.();
@@ -211,10 +217,13 @@ export class GrpcServer {
     for (const [connection, state] of this.#connections) {
       connection.sweep(nowMs);
       if (!connection.established && nowMs - connection.openedMs > prefaceTimeoutMs) connection.destroy();
-      if (nowMs >= state.drainAtMs) {
+      // Before the first SETTINGS the time for the preface applies.
+      if (nowMs >= state.drainAtMs && connection.established) {
         connection.drain();
-        if (nowMs - state.drainAtMs > drainPingMs) connection.finishDrain();
-        if (maxAgeGraceMs > 0 && nowMs - state.drainAtMs > maxAgeGraceMs) connection.destroy();
+        // From the GOAWAY on, which a busy process may send late.
+        state.drainedMs ??= nowMs;
+        if (nowMs - state.drainedMs > drainPingMs) connection.finishDrain();
+        if (maxAgeGraceMs > 0 && nowMs - state.drainedMs > maxAgeGraceMs) connection.destroy();
       }
       if (keepaliveMs > 0 && nowMs - connection.activeMs > keepaliveMs) {
         if (state.pingedMs < connection.activeMs) {
@@ -224,6 +233,16 @@ export class GrpcServer {
       }
     }
   }
+}
+
+/**
+ * The age at which a connection is drained: its maximum age give or take a tenth, so that clients
+ * do not reconnect all at once.
+ *
+ * @param random in [0, 1).
+ */
+export function jitterAge(maxAgeMs: number, random: number): number {
+  return maxAgeMs > 0 ? maxAgeMs * (0.9 + 0.2 * random) : Number.POSITIVE_INFINITY;
 }
 
 function throwLater(error: unknown): void {

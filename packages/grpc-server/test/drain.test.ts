@@ -2,10 +2,13 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Client, credentials } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startEnvoy } from '@tollgate/testkit/envoy';
 import t from 'tap';
+import type { UnaryHandler } from '../src/call.ts';
 import { FrameType } from '../src/frames.ts';
 import { healthMethods, ServingStatus } from '../src/health.ts';
 import { GrpcServer } from '../src/server.ts';
+import { proxyBootstrap } from './support/envoy-proxy.ts';
 import { RawClient } from './support/raw-client.ts';
 
 const echo = '/test.Echo/Call';
@@ -35,6 +38,56 @@ t.test('calls in flight and calls on the wire at the GOAWAY are completed', asyn
   const answered = raw.frames.filter(({ type }) => type === FrameType.DATA).map(({ streamId }) => streamId);
   t.strictSame(answered, [1, 3]);
 });
+
+const pass = (bytes: Buffer) => bytes;
+
+/** Keeps many calls in flight until `stop` is called; resolves with their results. */
+async function loadUntilStopped(client: Client, stopped: () => boolean): Promise<string[]> {
+  const call = () =>
+    new Promise<string>((resolve) => {
+      const options = { deadline: Date.now() + 30_000 };
+      client.makeUnaryRequest(echo, pass, pass, Buffer.from('x'), options, (error, reply) =>
+        resolve(reply?.toString() ?? error?.message ?? ''),
+      );
+    });
+  const results: string[] = [];
+  const worker = async () => {
+    while (!stopped()) results.push(await call());
+  };
+  await Promise.all(Array.from({ length: 100 }, worker));
+  return results;
+}
+
+/** A server whose replies take some turns of the event loop. */
+function startSlowEcho(): { server: GrpcServer; listen: (port: number) => Promise<number> } {
+  const handler: UnaryHandler = (message) => new Promise((resolve) => setTimeout(resolve, 5, message));
+  const server = new GrpcServer({ methods: { unary: { [echo]: handler } } });
+  return { server, listen: (port) => server.listen({ host: '127.0.0.1', port }) };
+}
+
+for (const through of ['grpc-js', 'Envoy']) {
+  t.test(`a restart under load loses no call of ${through}`, async (t) => {
+    const first = startSlowEcho();
+    const port = await first.listen(0);
+    const envoy = through === 'Envoy' ? await startEnvoy({ config: proxyBootstrap(port) }) : undefined;
+    t.teardown(() => envoy?.stop());
+    const client = new Client(`127.0.0.1:${envoy?.port ?? port}`, credentials.createInsecure());
+    t.teardown(() => client.close());
+    let stopped = false;
+    const load = loadUntilStopped(client, () => stopped);
+    await awaitUntil(() => first.server.callCount >= 50, { what: 'calls in flight', everyMs: 1 });
+    // The listener closes at once, so that the next server can take the port.
+    const drained = first.server.drain(AbortSignal.timeout(20_000));
+    const second = startSlowEcho();
+    await awaitUntil(() => second.listen(port).then(() => true), { what: 'the port', everyMs: 1 });
+    t.teardown(() => second.server.drain(AbortSignal.abort()));
+    await drained;
+    await awaitUntil(() => second.server.callCount >= 50, { what: 'calls to the next server', everyMs: 1 });
+    stopped = true;
+    const results = await load;
+    t.same(new Set(results), new Set(['x']));
+  });
+}
 
 t.test('idle, silent and half-open connections do not delay a drain', async (t) => {
   const server = new GrpcServer({ methods: { unary: {} } });

@@ -6,7 +6,7 @@ import type { UnaryHandler } from '../src/call.ts';
 import { ErrorCode, Flag, FrameType, frame, numberFrame, Setting, settingsFrame } from '../src/frames.ts';
 import { encodeHeaders } from '../src/hpack/encoder.ts';
 import type { Limits } from '../src/limits.ts';
-import { type ConnectionTimes, GrpcServer } from '../src/server.ts';
+import { type ConnectionTimes, GrpcServer, jitterAge } from '../src/server.ts';
 import { headersFrame, RawClient } from './support/raw-client.ts';
 
 const echo = '/test.Echo/Call';
@@ -114,6 +114,76 @@ t.test('streams beyond the limit are refused, others continue', async (t) => {
   t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 5));
 });
 
+t.test('resets do not start more handlers than there may be streams', async (t) => {
+  let running = 0;
+  const replies: (() => void)[] = [];
+  const handler: UnaryHandler = (message) => {
+    running++;
+    return new Promise((resolve) => replies.push(() => resolve(message)));
+  };
+  const { open, server } = await start(t, { maxConcurrentStreams: 3 }, { handler });
+  const cancel = (id: number) => numberFrame(FrameType.RST_STREAM, id, ErrorCode.CANCEL);
+  // The server resets a stream on which a frame follows END_STREAM.
+  const provoke = (id: number) => frame(FrameType.DATA, 0, id, empty);
+  for (const end of [cancel, provoke]) {
+    running = 0;
+    replies.length = 0;
+    const raw = open();
+    for (let id = 1; id < 40; id += 2) {
+      raw.call(id, echo);
+      raw.send(end(id));
+    }
+    await raw.receive(({ type, streamId }) => type === FrameType.RST_STREAM && streamId === 39);
+    t.equal(running, 3);
+    t.equal(server.callCount, 0);
+    for (const reply of replies.splice(0)) reply();
+    raw.call(41, echo);
+    await awaitUntil(() => replies.length === 1, { what: 'the next call to be handled' });
+    replies.pop()?.();
+    t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 41));
+  }
+});
+
+t.test('frames on streams that have ended are limited', async (t) => {
+  const { open } = await start(t, { overheadBurst: 50, overheadPerSecond: 0 });
+  const raw = open();
+  raw.call(1, echo);
+  for (let count = 0; count < 100; count++) raw.send(frame(FrameType.DATA, 0, 1, Buffer.alloc(1)));
+  t.equal(await raw.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
+});
+
+t.test('a message may arrive in frames of one byte', async (t) => {
+  const { open } = await start(t);
+  const raw = open();
+  const message = Buffer.from(Array.from({ length: 2_000 }, (_, index) => index % 256));
+  const body = Buffer.concat([Buffer.from([0, 0, 0, 7, 208]), message]);
+  raw.send(
+    headersFrame(1),
+    ...Array.from(body, (_, at) => frame(FrameType.DATA, 0, 1, body.subarray(at, at + 1))),
+  );
+  raw.send(frame(FrameType.DATA, Flag.END_STREAM, 1, empty));
+  const reply = await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 1);
+  t.ok(reply?.payload.subarray(5).equals(message));
+});
+
+t.test('a client that grants no window is disconnected, by bytes and by time', async (t) => {
+  const handler: UnaryHandler = () => Buffer.alloc(1_000);
+  const none = [[Setting.INITIAL_WINDOW_SIZE, 0]] as const;
+  const large = await start(t, { maxBlockedBytes: 10_000 }, { handler });
+  const greedy = large.open(none);
+  for (let id = 1; id < 40; id += 2) greedy.call(id, echo);
+  t.equal(await greedy.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
+
+  const slow = await start(t, { writeStallTimeoutMs: 200 }, { handler });
+  const raw = slow.open(none);
+  raw.call(1, echo);
+  // Replies to PING are no progress.
+  const pings = setInterval(() => raw.send(frame(FrameType.PING, 0, 0, Buffer.alloc(8))), 10);
+  await raw.end();
+  clearInterval(pings);
+  await awaitUntil(() => slow.server.connectionCount === 0, { what: 'the connection is forgotten' });
+});
+
 t.test('a client that sends more than its window is cut off', async (t) => {
   const { open } = await start(t, { connectionWindowBytes: 65_535, maxMessageBytes: 1_000_000 });
   const raw = open();
@@ -219,6 +289,33 @@ t.test('a connection without a keepalive response is closed, others are not', as
   alive.frames.length = 0;
   await alive.receive(({ type, flags }) => type === FrameType.PING && flags === 0);
   t.equal(server.connectionCount, 1);
+});
+
+/** Keeps the event loop from running, as a busy machine does. */
+function stall(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+t.test('a server that was stalled grants clients their GOAWAY and their grace period', async (t) => {
+  const handler: UnaryHandler = () => new Promise(() => undefined);
+  const { open, server } = await start(t, {}, { handler, times: { maxAgeMs: 100, maxAgeGraceMs: 100 } });
+  const fresh = open();
+  await awaitUntil(() => server.connectionCount === 1, { what: 'the connection is accepted', everyMs: 0 });
+  stall(400);
+  t.equal(await fresh.goaway(), ErrorCode.NO_ERROR);
+  await fresh.end();
+  const busy = open();
+  busy.call(1, echo);
+  await awaitUntil(() => server.callCount === 1, { what: 'the call has started', everyMs: 0 });
+  stall(400);
+  t.equal(await busy.goaway(), ErrorCode.NO_ERROR);
+  await busy.end();
+});
+
+t.test('the maximum age varies by a tenth, and 0 means none', async (t) => {
+  t.equal(jitterAge(1_000, 0), 900);
+  t.equal(Math.round(jitterAge(1_000, 0.999_999)), 1_100);
+  t.equal(jitterAge(0, 0.5), Number.POSITIVE_INFINITY);
 });
 
 t.test('a connection of maximum age is drained, and closed after the grace period', async (t) => {

@@ -9,8 +9,7 @@ import { decodeHuffman } from '../../src/hpack/huffman.ts';
 import type { HeaderField } from '../../src/hpack/static-table.ts';
 import { defaultLimits } from '../../src/limits.ts';
 import { FlushQueue } from '../../src/output.ts';
-import { readRequestHead, trailerProblem } from '../../src/request-head.ts';
-import { readRequestMessage } from '../../src/request-message.ts';
+import { readRequestHead, readRequestMessage, trailerProblem } from '../../src/request.ts';
 import { Code, encodeMessage, GrpcStatus } from '../../src/status.ts';
 import { fuzzMethods } from './methods.ts';
 import { type FuzzCase, flipBits, makeCase, replaceBytes } from './mutations.ts';
@@ -213,6 +212,7 @@ function reply(chunks: readonly Buffer[]): Buffer {
     },
     { address: '', certificate: undefined },
   );
+  flushQueue.flush();
   for (const chunk of chunks) {
     stream.emit('data', Buffer.from(chunk));
     flushQueue.flush();

@@ -1,4 +1,10 @@
+import { gunzipSync } from 'node:zlib';
+import type { Methods } from './call.ts';
 import type { HeaderField } from './hpack/static-table.ts';
+import { Code, GrpcStatus } from './status.ts';
+
+/** Bytes before each gRPC message: a flag and the length. */
+export const messagePrefixBytes = 5;
 
 /**
  * The header fields of a request, validated as HTTP/2 and read as gRPC. Shared by requests with
@@ -115,3 +121,85 @@ export const oversizedHead: RequestHead = {
   contentLength: undefined,
   fields: [],
 };
+
+/** A reply to a request that is not gRPC. */
+export interface PlainReply {
+  readonly httpStatus: number;
+  readonly text: string;
+}
+
+/** Reply to a request that is not a call of a method of this server. */
+export type Refusal = GrpcStatus | PlainReply;
+
+/**
+ * Why a request is not passed to a handler; undefined when it is.
+ *
+ * @param head undefined for a header list that exceeds the limit.
+ * @param peerRefusal why the peer of the connection is refused.
+ */
+export function findRefusal(
+  head: RequestHead | undefined,
+  methods: Methods,
+  peerRefusal: string | undefined,
+): Refusal | undefined {
+  if (head === undefined) return { httpStatus: 431, text: 'request header fields too large\n' };
+  const { method, contentType, encoding, timeoutMs, path } = head;
+  if (method !== 'POST') return { httpStatus: 405, text: 'this port serves gRPC: only POST is allowed\n' };
+  if (contentType !== 'application/grpc' && !/^application\/grpc[+;]/.test(contentType)) {
+    return { httpStatus: 415, text: 'this port serves gRPC: content-type must be application/grpc\n' };
+  }
+  if (peerRefusal !== undefined) return new GrpcStatus(Code.UNAUTHENTICATED, peerRefusal);
+  if (timeoutMs === undefined) return new GrpcStatus(Code.INTERNAL, 'invalid grpc-timeout');
+  if (encoding !== 'identity' && encoding !== 'gzip') {
+    return new GrpcStatus(Code.UNIMPLEMENTED, `grpc-encoding ${encoding.slice(0, 40)} is not supported`);
+  }
+  if (!Object.hasOwn(methods.unary, path) && !Object.hasOwn(methods.streaming ?? {}, path)) {
+    return new GrpcStatus(Code.UNIMPLEMENTED, `unknown method ${path.slice(0, 200)}`);
+  }
+  return undefined;
+}
+
+/**
+ * Reads the one message of a unary request from the body of its stream.
+ *
+ * @returns the message's bytes, a view of `body` unless it was compressed, or the status that the
+ * call ends with.
+ */
+export function readRequestMessage(
+  body: Buffer,
+  { encoding, maxBytes }: { readonly encoding: string; readonly maxBytes: number },
+): Buffer | GrpcStatus {
+  if (body.length < messagePrefixBytes)
+    return new GrpcStatus(Code.INTERNAL, 'request has no complete message');
+  const length = body.readUInt32BE(1);
+  if (length > maxBytes) return tooLarge(maxBytes);
+  const end = messagePrefixBytes + length;
+  if (body.length < end) return new GrpcStatus(Code.INTERNAL, 'request has no complete message');
+  if (body.length > end) {
+    return new GrpcStatus(Code.UNIMPLEMENTED, 'a unary request has exactly one message');
+  }
+  const message = body.subarray(messagePrefixBytes, end);
+  const compressed = body[0] ?? 0;
+  if (compressed === 0) return message;
+  if (compressed !== 1) return new GrpcStatus(Code.INTERNAL, `invalid compressed flag ${compressed}`);
+  if (encoding !== 'gzip') {
+    return new GrpcStatus(Code.INTERNAL, 'compressed flag is set, but grpc-encoding names no compression');
+  }
+  return decompress(message, maxBytes);
+}
+
+function decompress(message: Buffer, maxBytes: number): Buffer | GrpcStatus {
+  try {
+    // The bound ends a decompression bomb before it takes memory.
+    return gunzipSync(message, { maxOutputLength: maxBytes });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(maxBytes);
+    return new GrpcStatus(Code.INTERNAL, 'the message is not valid gzip');
+  }
+}
+
+/** The status of a request that exceeds the bound on messages. */
+export function tooLarge(maxBytes: number): GrpcStatus {
+  return new GrpcStatus(Code.RESOURCE_EXHAUSTED, `request message exceeds ${maxBytes} bytes`);
+}

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readRequestHead, trailerProblem } from '../src/request-head.ts';
+import { readRequestHead, trailerProblem } from '../src/request.ts';
 import { encodeMessage } from '../src/status.ts';
 
 const pseudo = [
