@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { makeTextFolder } from '@tollgate/testkit/folders';
-import { findBinary } from '@tollgate/testkit/processes';
+import { findBinary, programIsMissing } from '@tollgate/testkit/processes';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { type AlertRule, alertingCharts } from './support/alert-rules.ts';
@@ -36,7 +36,7 @@ interface RuleGroup {
 }
 
 t.setTimeout(120_000);
-const skip = helmIsMissing() || promtoolIsMissing();
+const skip = helmIsMissing() || programIsMissing('promtool');
 const namespace = 'default';
 
 for (const chart of alertingCharts) {
@@ -114,16 +114,5 @@ async function promtool(args: readonly string[]): Promise<{ code: number; output
   } catch (error) {
     if (!(error instanceof Error && 'stdout' in error && 'stderr' in error)) throw error;
     return { code: 1, output: `${error.stdout}${error.stderr}` };
-  }
-}
-
-/** Why the tests cannot run here; `false` when they can. In CI it is an error. */
-function promtoolIsMissing(): string | false {
-  try {
-    findBinary('promtool');
-    return false;
-  } catch (error) {
-    if (process.env.CI === 'true') throw error;
-    return `left out: ${error instanceof Error ? error.message : String(error)}`;
   }
 }

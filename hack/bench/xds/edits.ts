@@ -1,7 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { monotonicMs, readProcessUsage } from '../processes.ts';
 import { formatCount, formatMegabytes, percentile, type Table } from '../report.ts';
-import { startFollowers } from './followers.ts';
+import { Followers } from './followers.ts';
 import { createLimits, type KubeObjects, maxWritesInFlight, objectName } from './objects.ts';
 import { openLimitProbe, probeEveryMs, startXds, startXdsLimiter } from './services.ts';
 import type { Sizes } from './xds.ts';
@@ -66,8 +66,8 @@ async function followObjects(
   await kube.fill(objects, limits.initial);
   const xds = await startXds(kube.settings, { nodeFlags });
   cleanup.defer(xds.stop);
-  const followers = await startFollowers();
-  cleanup.defer(followers.close);
+  const followers = new Followers();
+  cleanup.defer(() => followers.close());
   const startCpuMs = readProcessUsage(xds.pid).cpuMs;
   const startedAt = monotonicMs();
   const settled = followers.nextSettled();
@@ -109,7 +109,7 @@ export async function streamsTable(
       ],
     ],
     notes: [
-      'each stream is state of the world on a connection of its own; all clients are one process, which takes its share of the cores',
+      'each stream is state of the world on a connection of its own; all clients are in the process of the benchmark, which takes its share of the cores',
       'all have it: from the first connection until the last client has written its ACK; p50 … max: from the 200 of the API server until then',
       'CPU: user and system time of services/xds',
     ],
@@ -128,7 +128,7 @@ export async function burstTable(
 ): Promise<Table> {
   await using bed = await followObjects(kube, { objects, streams }, nodeFlags);
   const { limits, followers } = bed;
-  const before = await followers.report();
+  const before = followers.report();
   const wanted = new Map<string, number>();
   const startedAt = monotonicMs();
   const answeredAt = await makeEdits(kube, { objects, edits }, (index) => {
@@ -138,7 +138,7 @@ export async function burstTable(
   });
   const after = await awaitUntil(
     async () => {
-      const report = await followers.report();
+      const report = followers.report();
       const wrong = [...wanted].filter(([domain, limit]) => report.userLimits[domain] !== limit);
       if (wrong.length > 0) throw new Error(`${wrong.length} objects are not as they were edited last`);
       if (!report.isSame) throw new Error('the streams do not hold the same set');

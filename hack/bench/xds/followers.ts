@@ -1,5 +1,3 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { Client, credentials } from '@grpc/grpc-js';
@@ -18,7 +16,7 @@ interface ResponseHead {
 
 const { versionInfo, nonce } = DiscoveryResponseSchema.field;
 
-/** Reads the head of a response and passes over the resources: 500 followers share a process. */
+/** Reads the head of a response and skips the resources: 500 followers share a process. */
 function readResponseHead(bytes: Uint8Array): ResponseHead {
   const reader = new BinaryReader(bytes);
   const head = { version: '', nonce: '' };
@@ -59,7 +57,7 @@ const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConf
  * Subscribes to everything on a connection of its own, as a limiter does, and acknowledges every
  * response.
  */
-function follow({ address, nodeId, onResponse, onEnd }: FollowOptions): void {
+function follow({ address, nodeId, onResponse, onEnd }: FollowOptions): Client {
   const client = new Client(address, credentials.createInsecure(), {
     'grpc.max_receive_message_length': -1,
     // Else all streams of the process would share one connection.
@@ -81,17 +79,8 @@ function follow({ address, nodeId, onResponse, onEnd }: FollowOptions): void {
   call.on('error', onEnd);
   call.on('end', () => onEnd(new Error('the xDS server ended a stream')));
   send({ node: { id: nodeId } });
+  return client;
 }
-
-type FollowersCommand =
-  | { readonly kind: 'follow'; readonly address: string; readonly streams: number }
-  | { readonly kind: 'report' };
-
-type FollowersEvent =
-  /** All streams have the same version and have acknowledged it. */
-  | { readonly kind: 'settled'; readonly settled: Settled }
-  | { readonly kind: 'report'; readonly report: FollowersReport }
-  | { readonly kind: 'failed'; readonly message: string };
 
 /** A version that has reached every stream. */
 interface Settled {
@@ -119,26 +108,47 @@ interface Stream {
   responses: number;
 }
 
-/** The streams of the child process. */
-class Streams {
+const settledTimeoutMs = 60_000;
+
+/** Many ADS clients. */
+export class Followers {
   #streams: Stream[] = [];
+  readonly #clients: Client[] = [];
   /** How many streams have each version. */
   readonly #holders = new Map<string, number>();
   #lastResponseMs = 0;
+  #next = Promise.withResolvers<Settled>();
 
-  open(address: string, count: number): void {
+  /** Opens the streams. */
+  follow(address: string, count: number): void {
     this.#streams = Array.from({ length: count }, () => ({
       version: '',
       last: Buffer.alloc(0),
       responses: 0,
     }));
     for (const [index, stream] of this.#streams.entries())
-      follow({
-        address,
-        nodeId: `follower-${index}`,
-        onResponse: (version, response) => this.#accept(stream, version, response),
-        onEnd: ({ message }) => send({ kind: 'failed', message }),
-      });
+      this.#clients.push(
+        follow({
+          address,
+          nodeId: `follower-${index}`,
+          onResponse: (version, response) => this.#accept(stream, version, response),
+          onEnd: (error) => this.#next.reject(error),
+        }),
+      );
+  }
+
+  /** The next version that reaches all streams. */
+  async nextSettled(): Promise<Settled> {
+    this.#next = Promise.withResolvers();
+    const timeout = setTimeout(
+      () => this.#next.reject(new Error('no version reached all streams')),
+      settledTimeoutMs,
+    );
+    return this.#next.promise.finally(() => clearTimeout(timeout));
+  }
+
+  close(): void {
+    for (const client of this.#clients) client.close();
   }
 
   #accept(stream: Stream, version: string, response: Buffer): void {
@@ -149,8 +159,7 @@ class Streams {
     const holding = (this.#holders.get(version) ?? 0) + 1;
     this.#holders.set(version, holding);
     Object.assign(stream, { version, last: response, responses: stream.responses + 1 });
-    if (holding === this.#streams.length)
-      send({ kind: 'settled', settled: { version, atMs: this.#lastResponseMs } });
+    if (holding === this.#streams.length) this.#next.resolve({ version, atMs: this.#lastResponseMs });
   }
 
   report(): FollowersReport {
@@ -164,72 +173,4 @@ class Streams {
       userLimits: first === undefined ? {} : userLimitsIn(first.last),
     };
   }
-}
-
-function send(event: FollowersEvent): void {
-  process.send?.(event);
-}
-
-// Run as a child process, so that the clients do not share an event loop with the benchmark.
-if (import.meta.main) {
-  const streams = new Streams();
-  process.once('disconnect', () => process.exit(0));
-  // The parent is this same program: what it sends is a command.
-  process.on('message', (command: FollowersCommand) => {
-    if (command.kind === 'follow') streams.open(command.address, command.streams);
-    else send({ kind: 'report', report: streams.report() });
-  });
-}
-
-/** Many ADS clients in a process of their own. */
-interface Followers {
-  /** Opens the streams. */
-  follow(address: string, streams: number): void;
-  /** The next version that reaches all streams. */
-  nextSettled(): Promise<Settled>;
-  report(): Promise<FollowersReport>;
-  close(): Promise<void>;
-}
-
-const program = import.meta.filename;
-const answerTimeoutMs = 60_000;
-
-export async function startFollowers(): Promise<Followers> {
-  const child = fork(program);
-  await once(child, 'spawn');
-
-  /** The next event of that kind. */
-  async function next<Kind extends FollowersEvent['kind']>(
-    kind: Kind,
-  ): Promise<Extract<FollowersEvent, { kind: Kind }>> {
-    const signal = AbortSignal.timeout(answerTimeoutMs);
-    for (;;) {
-      // The child is our own program: what it sends is a FollowersEvent.
-      const [event] = (await once(child, 'message', { signal })) as [FollowersEvent];
-      if (event.kind === 'failed') throw new Error(`a follower: ${event.message}`);
-      if (hasKind(event, kind)) return event;
-    }
-  }
-
-  return {
-    follow: (address, streams) =>
-      void child.send({ kind: 'follow', address, streams } satisfies FollowersCommand),
-    nextSettled: async () => (await next('settled')).settled,
-    async report() {
-      const answer = next('report');
-      child.send({ kind: 'report' } satisfies FollowersCommand);
-      return (await answer).report;
-    },
-    async close() {
-      child.disconnect();
-      if (child.exitCode === null) await once(child, 'exit');
-    },
-  };
-}
-
-function hasKind<Kind extends FollowersEvent['kind']>(
-  event: FollowersEvent,
-  kind: Kind,
-): event is Extract<FollowersEvent, { kind: Kind }> {
-  return event.kind === kind;
 }

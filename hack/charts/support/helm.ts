@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { findBinary } from '@tollgate/testkit/processes';
+import { findBinary, programIsMissing } from '@tollgate/testkit/processes';
 import { loadAll } from 'js-yaml';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { chartNames, listValuesFiles } from '../../generate/charts/charts.ts';
@@ -24,15 +24,7 @@ const timeoutMs = 120_000;
 const maxOutputBytes = 100_000_000;
 
 /** Why the tests that need helm cannot run here; `false` when they can. In CI it is an error. */
-export function helmIsMissing(): string | false {
-  try {
-    findBinary('helm');
-    return false;
-  } catch (error) {
-    if (process.env.CI === 'true') throw error;
-    return `left out: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
+export const helmIsMissing = (): string | false => programIsMissing('helm');
 
 /** Runs helm to its end. An answer other than 0 is not an error here. */
 export function runHelm(args: readonly string[], options: HelmOptions = {}): Promise<HelmResult> {
