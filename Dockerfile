@@ -52,6 +52,8 @@ CMD ["services/auth/src/main.ts"]
 FROM ${BASE_IMAGE} AS ratelimit
 LABEL org.opencontainers.image.description="Rate limit service for Envoy"
 ENV NODE_OPTIONS=--max-semi-space-size=8
+# /bin/ratelimit, /bin/config_check and /bin/client, as in the image of envoyproxy/ratelimit: Envoy Gateway runs the first.
+COPY --chmod=755 services/ratelimit/bin/ /bin/
 EXPOSE 8080 8081 6070 9090
 CMD ["services/ratelimit/src/main.ts"]
 

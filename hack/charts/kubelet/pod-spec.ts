@@ -18,6 +18,8 @@ export interface PodSpec {
 export interface ContainerSpec {
   readonly name: string;
   readonly image: string;
+  /** Instead of the entry point of the image. */
+  readonly command?: readonly string[];
   readonly args?: readonly string[];
   readonly env?: readonly VariableSpec[];
   readonly envFrom?: readonly { readonly secretRef?: Reference; readonly configMapRef?: Reference }[];

@@ -210,7 +210,11 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
     });
     const given: ContainerMount[] = [
       { source: image.folder, target: image.workingFolder, readOnly: true },
-      ...Object.entries(baseImage.files).map(([target, source]) => ({ source, target, readOnly: true })),
+      ...Object.entries({ ...baseImage.files, ...image.files }).map(([target, source]) => ({
+        source,
+        target,
+        readOnly: true,
+      })),
       { source: hostsFile, target: '/etc/hosts', readOnly: true },
       { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
     ];
@@ -226,7 +230,10 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
         ...node.environment,
         ...containerEnvironment(container, surroundings),
       },
-      command: [baseImage.entrypoint, ...(container.args ?? image.command)],
+      command: [
+        ...(container.command ?? [baseImage.entrypoint]),
+        ...(container.args ?? (container.command === undefined ? image.command : [])),
+      ],
     });
   };
   return { launch, remove: folder.remove };

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, readFileSync } from 'node:fs';
+import { cpSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import type { Service } from '../../images/build-images.ts';
@@ -12,6 +12,8 @@ export interface ServiceImage {
   readonly environment: Readonly<Record<string, string>>;
   /** The arguments of a container without any. */
   readonly command: readonly string[];
+  /** Files outside of the working folder: their sources by path. */
+  readonly files: Readonly<Record<string, string>>;
 }
 
 const repository = resolve(import.meta.dirname, '../../..');
@@ -34,12 +36,20 @@ export function checkoutImage(service: string): ServiceImage {
   const [, command = ''] = /^CMD (.*)$/m.exec(stages) ?? [];
   const [, workingFolder = ''] = /^WORKDIR (.*)$/m.exec(stages) ?? [];
   const environment = [...stages.matchAll(/^ENV (\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]);
+  const programs = [...stages.matchAll(/^COPY --chmod=755 (\S+) (\S+)$/gm)].flatMap(
+    ([, source = '', target = '']) =>
+      readdirSync(join(repository, source)).map((name) => [
+        join(target, name),
+        join(repository, source, name),
+      ]),
+  );
   return {
     folder: repository,
     workingFolder,
     environment: Object.fromEntries(environment),
     // Parsed boundary: our own Dockerfile.
     command: JSON.parse(command) as string[],
+    files: Object.fromEntries(programs),
   };
 }
 

@@ -114,7 +114,7 @@ export const xdsSettings = {
     min: '10ms',
     max: longestTimer,
     clamp: true,
-    doc: 'Interval of reconnects after a connection is lost or fails, with a jitter of 50 %. It applies for the duration of XDS_CLIENT_BACKOFF_INITIAL_INTERVAL, then the backoff of XDS_CLIENT_BACKOFF_* does.',
+    doc: 'Interval of reconnects after a connection is lost or fails, with a jitter of 50 %.',
   }),
   xdsBackoffInitialIntervalMs: duration({
     env: 'XDS_CLIENT_BACKOFF_INITIAL_INTERVAL',
@@ -123,7 +123,7 @@ export const xdsSettings = {
     min: '10ms',
     max: longestTimer,
     clamp: true,
-    doc: 'Initial backoff after the server is unreachable or ends streams without a response. Each pause is twice the previous one; a response resets the backoff.',
+    doc: 'Initial backoff after the server ends a stream without a response. Each pause is twice the previous one; a response, and a connection that fails, reset the backoff.',
   }),
   xdsBackoffMaxIntervalMs: duration({
     env: 'XDS_CLIENT_BACKOFF_MAX_INTERVAL',

@@ -117,6 +117,8 @@ export const serverTlsSettings = {
   }),
   grpcClientTlsCacert: text({
     env: 'GRPC_CLIENT_TLS_CACERT',
+    // As Envoy Gateway names it.
+    aliases: ['GRPC_SERVER_TLS_CA_CERT'],
     group: tlsGroup,
     default: '',
     doc: 'PEM file with the certificate authorities of clients. When set, clients must present a certificate.',

@@ -73,8 +73,7 @@ export const statsSettings = {
     aliases: ['PROMETHEUS_MAPPER_YAML'],
     group,
     default: '',
-    matches: { pattern: /^$/, form: 'nothing: custom mappings are not supported yet' },
-    doc: 'Must be empty: custom mappings are not supported yet.',
+    doc: 'Accepted, and not read yet: metrics have the names and labels of the default mapping of envoyproxy/ratelimit, which are those of the mapping of Envoy Gateway, too.',
   }),
   pullMetricsResponseTimeAsMilliseconds: bool({
     env: 'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS',

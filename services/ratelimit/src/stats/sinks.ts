@@ -43,8 +43,10 @@ const sinks = {
     const { registry, logger } = context;
     return createStatsdSink({ protocol, host, port, extraTags, onDropped: countDropped(registry), logger });
   },
-  async pull(settings, { registry, collect }) {
+  async pull(settings, { registry, collect, logger }) {
     const { PrometheusExporter } = await import('./prometheus.ts');
+    const { pullMetricsMapperYaml: path } = settings;
+    if (path !== '') logger.warn({ path }, 'metrics mapping not read, using the default mapping');
     return new PrometheusExporter(registry, {
       address: requireListenAddress(settings.pullMetricsAddr),
       path: settings.pullMetricsPath,

@@ -40,7 +40,7 @@ const table: Readonly<
   grpcServerUseTls: ['GRPC_SERVER_USE_TLS', false, 'F', false, 'yes', ''],
   grpcServerTlsCert: ['GRPC_SERVER_TLS_CERT', '', '/tls/tls.crt', '/tls/tls.crt'],
   grpcServerTlsKey: ['GRPC_SERVER_TLS_KEY', '', '/tls/tls.key', '/tls/tls.key'],
-  grpcClientTlsCacert: ['GRPC_CLIENT_TLS_CACERT', '', '', ''],
+  grpcClientTlsCacert: ['GRPC_CLIENT_TLS_CACERT GRPC_SERVER_TLS_CA_CERT', '', '', ''],
   grpcClientTlsSan: ['GRPC_CLIENT_TLS_SAN', '', '', ''],
   configType: ['CONFIG_TYPE', 'FILE', 'grpc_xds_sotw', 'GRPC_XDS_SOTW', 'GRPC', ''],
   forceStartWithoutInitialConfig: ['FORCE_START_WITHOUT_INITIAL_CONFIG', false, 'True', true, 'on'],
@@ -160,7 +160,12 @@ const table: Readonly<
     'metrics',
     '',
   ],
-  pullMetricsMapperYaml: ['PULLMETRICS_MAPPER_YAML PROMETHEUS_MAPPER_YAML', '', '', '', '/mapper.yaml'],
+  pullMetricsMapperYaml: [
+    'PULLMETRICS_MAPPER_YAML PROMETHEUS_MAPPER_YAML',
+    '',
+    '/mapper.yaml',
+    '/mapper.yaml',
+  ],
   pullMetricsResponseTimeAsMilliseconds: [
     'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS',
     false,

@@ -65,6 +65,8 @@ export interface AdsServerOptions {
   readonly credentials?: ServerCredentials;
   /** Default: one that is free. */
   readonly port?: number;
+  /** The only node that is answered; default all. */
+  readonly nodeId?: string;
 }
 
 /** A response with resources given as domain and limit per hour for the key `k`. */
@@ -78,7 +80,7 @@ export function limitsResponse(version: string, limits: Readonly<Record<string, 
 
 /** Starts a server on a loopback port; it is stopped when the test ends. */
 export async function startAdsServer(t: Test, options: AdsServerOptions = {}): Promise<AdsServer> {
-  const { credentials = ServerCredentials.createInsecure(), port: wanted = 0 } = options;
+  const { credentials = ServerCredentials.createInsecure(), port: wanted = 0, nodeId } = options;
   const requests: SeenRequest[] = [];
   const headers: Metadata[] = [];
   const open = new Map<Call, number>();
@@ -100,7 +102,7 @@ export async function startAdsServer(t: Test, options: AdsServerOptions = {}): P
     call.on('data', (bytes: Uint8Array) => {
       const request = fromBinary(DiscoveryRequestSchema, bytes);
       requests.push({ ...request, stream });
-      if (open.has(call)) return;
+      if (open.has(call) || (nodeId !== undefined && request.node?.id !== nodeId)) return;
       open.set(call, stream);
       respond(call, stream);
     });

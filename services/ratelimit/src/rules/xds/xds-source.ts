@@ -209,15 +209,14 @@ const connectRetryJitter = 0.5;
 
 /**
  * Returns the pause after a stream. After a stream that had worked, and while the server is
- * unreachable, the short interval applies until the first growing pause would be over: most outages
- * are restarts. Longer outages, and servers that end streams without a response, get pauses that
- * double.
+ * unreachable, it is the short interval, so that rules are current again soon after any outage: an
+ * attempt that fails to connect costs next to nothing. Servers that end streams without a response
+ * get pauses that double.
  */
 export function createReconnectBackoff(
   { connectRetryMs, initialMs, maxMs, jitter }: ReconnectBackoffOptions,
   random: () => number,
 ): (ended: Pick<EndedStream, 'connected' | 'delivered'>) => number {
-  const shortTries = Math.max(1, Math.floor(initialMs / connectRetryMs));
   const short = backoffDelays({
     initialMs: connectRetryMs,
     maxMs: Math.min(maxTimerMs, connectRetryMs * (1 + connectRetryJitter)),
@@ -226,20 +225,10 @@ export function createReconnectBackoff(
     random,
   });
   const growing = backoffDelays({ initialMs, maxMs, jitter, random });
-  let shortPauses = 0;
   let growingPauses = 0;
 
   return ({ connected, delivered }) => {
-    if (delivered) {
-      shortPauses = 0;
-      growingPauses = 0;
-    }
-    const isShort = (delivered || !connected) && growingPauses === 0 && shortPauses < shortTries;
-    if (isShort) {
-      shortPauses++;
-      return short(shortPauses);
-    }
-    growingPauses++;
-    return growing(growingPauses);
+    growingPauses = delivered || !connected ? 0 : growingPauses + 1;
+    return growingPauses === 0 ? short(1) : growing(growingPauses);
   };
 }
