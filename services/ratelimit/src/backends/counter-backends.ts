@@ -6,7 +6,7 @@ import type { CreateBackend } from './counter-backend.ts';
  * setting. Only the chosen one and its client library are loaded.
  */
 export const counterBackends = {
-  redis: async () => (await import('./redis/redis-module.ts')).createRedisBackend,
+  redis: async () => (await import('./redis/redis-backend.ts')).createRedisBackend,
   memcache: async () => (await import('./memcached/memcached-backend.ts')).createMemcachedBackend,
   memory: async () => (await import('./memory.ts')).createMemoryBackend,
 } as const satisfies Record<Settings['backendType'], () => Promise<CreateBackend>>;

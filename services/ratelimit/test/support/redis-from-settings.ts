@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { createRedisBackend } from '../../src/backends/redis/redis-module.ts';
+import { createRedisBackend } from '../../src/backends/redis/redis-backend.ts';
 import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
 
 /**

@@ -4,34 +4,32 @@ import { memcachedStatNames as names } from '../../stats/names.ts';
 import type { Counter, StatsRegistry } from '../../stats/registry.ts';
 import type { BatchCounter } from '../batch.ts';
 
-export interface MemcachedStats {
+/** Statistics of memcached; every series exists from the start. */
+export class MemcachedStats {
   readonly multiGet: { readonly success: Counter; readonly error: Counter };
   readonly increment: { readonly success: Counter; readonly miss: Counter; readonly error: Counter };
   readonly add: { readonly success: Counter; readonly notStored: Counter; readonly error: Counter };
   readonly keysRequested: Counter;
   readonly keysFound: Counter;
   readonly uncountedHits: Counter;
-}
 
-/** Creates the statistics, so that every series exists from the start. */
-export function createMemcachedStats(stats: StatsRegistry): MemcachedStats {
-  const result = (name: string, code: string): Counter => stats.counter(name, { code });
-  return {
-    multiGet: { success: result(names.multiGet, 'success'), error: result(names.multiGet, 'error') },
-    increment: {
+  constructor(stats: StatsRegistry) {
+    const result = (name: string, code: string): Counter => stats.counter(name, { code });
+    this.multiGet = { success: result(names.multiGet, 'success'), error: result(names.multiGet, 'error') };
+    this.increment = {
       success: result(names.increment, 'success'),
       miss: result(names.increment, 'miss'),
       error: result(names.increment, 'error'),
-    },
-    add: {
+    };
+    this.add = {
       success: result(names.add, 'success'),
       notStored: result(names.add, 'not_stored'),
       error: result(names.add, 'error'),
-    },
-    keysRequested: stats.counter(names.keysRequested),
-    keysFound: stats.counter(names.keysFound),
-    uncountedHits: stats.counter(names.uncountedHits),
-  };
+    };
+    this.keysRequested = stats.counter(names.keysRequested);
+    this.keysFound = stats.counter(names.keysFound);
+    this.uncountedHits = stats.counter(names.uncountedHits);
+  }
 }
 
 interface StoredCounter {

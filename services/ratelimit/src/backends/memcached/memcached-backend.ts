@@ -12,7 +12,7 @@ import { Batch, type BatchCounter } from '../batch.ts';
 import type { CounterBackend, Hit } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { type ResolveSrv, resolveServers } from './addresses.ts';
-import { createMemcachedStats, type MemcachedStats, type ServerBatch, sendToServer } from './commands.ts';
+import { MemcachedStats, type ServerBatch, sendToServer } from './commands.ts';
 import { MemcachedServer, type MemcachedTls, ServerList } from './servers.ts';
 
 /**
@@ -59,7 +59,7 @@ export async function createMemcachedBackend(
   const failures = new FailureLog({ logger, message: 'memcached failed to count, failing open' });
   return new MemcachedBackend({
     servers,
-    stats: createMemcachedStats(stats),
+    stats: new MemcachedStats(stats),
     nowSeconds,
     onFailure: (error, memcached) => failures.log(error, { memcached }),
     onClose: tls?.close,

@@ -1,6 +1,7 @@
+import { startDeadline } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
 import type { RedisConnection } from './connection.ts';
-import { type WaitDeadline, WaitQueue } from './wait-queue.ts';
+import type { PoolMetrics } from './telemetry.ts';
 
 export interface ConnectionPoolOptions {
   /** Maximum number of connections. They are opened on demand. */
@@ -16,17 +17,10 @@ export interface ConnectionPoolOptions {
   readonly server?: string;
 }
 
-export interface PoolMetrics {
-  opened(): void;
-  closed(): void;
-  /** All connections were busy for longer than the pool waits for one. */
-  exhausted(): void;
-}
-
 export interface ConnectionPoolHooks {
   /** Creates a connection that is not open yet. */
   readonly open: () => RedisConnection;
-  readonly metrics: PoolMetrics;
+  readonly metrics: Pick<PoolMetrics, keyof PoolMetrics>;
   /**
    * Backoff before the n-th consecutive attempt to connect before the first success, milliseconds.
    */
@@ -40,6 +34,8 @@ export interface ConnectionPoolHooks {
   /** Called for every connection that fails. Few calls, because each is followed by a backoff. */
   readonly onError?: ((error: Error) => void) | undefined;
 }
+
+type Waiter = PromiseWithResolvers<RedisConnection>;
 
 interface Member {
   /** Ends the attempt, until the connection is ready. */
@@ -71,7 +67,8 @@ export class ConnectionPool {
    * batch.
    */
   readonly #retired = new Set<RedisConnection>();
-  readonly #waiters = new WaitQueue();
+  /** First come, first served. */
+  readonly #waiters = new Set<Waiter>();
   readonly #firstReady = Promise.withResolvers<void>();
   #readyCount = 0;
   #everReady: boolean = false;
@@ -177,7 +174,7 @@ export class ConnectionPool {
     this.#closed = true;
     clearTimeout(this.#backoff);
     this.#retireMembers();
-    this.#waiters.failAll(reason);
+    this.#failWaiters(reason);
     this.#firstReady.reject(reason);
   }
 
@@ -191,7 +188,7 @@ export class ConnectionPool {
     for (const connection of this.#members.keys()) {
       this.#remove(connection);
     }
-    this.#waiters.failAll(reason);
+    this.#failWaiters(reason);
     this.#firstReady.reject(reason);
   }
 
@@ -233,10 +230,11 @@ export class ConnectionPool {
   }
 
   #offer(connection: RedisConnection): void {
-    if (this.#waiters.give(connection)) {
-      return;
-    }
-    if (this.#members.size > this.#options.size) {
+    const [first] = this.#waiters;
+    if (first !== undefined) {
+      this.#waiters.delete(first);
+      first.resolve(connection);
+    } else if (this.#members.size > this.#options.size) {
       this.#remove(connection);
     } else {
       this.#idle.push(connection);
@@ -321,7 +319,7 @@ export class ConnectionPool {
     }
     if (this.#readyCount === 0) {
       this.#setAvailable(false);
-      this.#waiters.failAll(this.#unavailable());
+      this.#failWaiters(this.#unavailable());
     }
   }
 
@@ -345,29 +343,42 @@ export class ConnectionPool {
     return backendFailure(`no connection to ${this.#server}: ${reason}`, this.#lastError);
   }
 
-  #wait(): Promise<RedisConnection> {
+  async #wait(): Promise<RedisConnection> {
     const { size, onEmpty, onEmptyWaitMs, timeoutMs } = this.#options;
-    const deadlines: WaitDeadline[] = [
-      {
-        ms: timeoutMs,
-        onLate: (fail) => {
-          // Otherwise the deadline below has counted it.
-          if (this.#readyCount > 0 && onEmpty === 'wait') this.#hooks.metrics.exhausted();
-          fail(backendFailure(`timed out waiting for a connection to ${this.#server}`));
-        },
-      },
-    ];
+    const waiter: Waiter = Promise.withResolvers();
+    this.#waiters.add(waiter);
+    const clears = [startDeadline(timeoutMs, () => this.#onTimeout(waiter))];
     if (onEmpty !== 'wait' && this.#members.size >= size) {
-      deadlines.push({
-        ms: onEmptyWaitMs,
-        onLate: (fail) => {
-          this.#hooks.metrics.exhausted();
-          if (onEmpty === 'create') this.#overflow();
-          else fail(backendFailure(`all ${size} connections to ${this.#server} are busy`));
-        },
-      });
+      clears.push(startDeadline(onEmptyWaitMs, () => this.#onExhausted(waiter)));
     }
-    return this.#waiters.wait(deadlines);
+    try {
+      return await waiter.promise;
+    } finally {
+      for (const clear of clears) clear();
+    }
+  }
+
+  #onTimeout(waiter: Waiter): void {
+    // Otherwise `#onExhausted` has counted it.
+    if (this.#readyCount > 0 && this.#options.onEmpty === 'wait') this.#hooks.metrics.exhausted();
+    this.#failWaiter(waiter, `timed out waiting for a connection to ${this.#server}`);
+  }
+
+  #onExhausted(waiter: Waiter): void {
+    const { size, onEmpty } = this.#options;
+    this.#hooks.metrics.exhausted();
+    if (onEmpty === 'create') this.#overflow();
+    else this.#failWaiter(waiter, `all ${size} connections to ${this.#server} are busy`);
+  }
+
+  #failWaiter(waiter: Waiter, reason: string): void {
+    this.#waiters.delete(waiter);
+    waiter.reject(backendFailure(reason));
+  }
+
+  #failWaiters(error: Error): void {
+    for (const { reject } of this.#waiters) reject(error);
+    this.#waiters.clear();
   }
 
   #overflow(): void {

@@ -1,74 +1,196 @@
+import { backoffDelays } from '@tollgate/kit/backoff';
+import type { Setting } from '@tollgate/kit/settings';
+import { redisSettings } from '../../config/redis.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
-import type { BatchHit } from '../batch.ts';
+import { statsNames } from '../../stats/names.ts';
+import { createTlsStats } from '../../stats/server-stats.ts';
 import type { CounterBackend, Hit } from '../counter-backend.ts';
-import { Batcher, type BatcherOptions, type Redirect } from './batcher.ts';
-import type { RedisConnection } from './connection.ts';
-import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
+import { watchStoreTls } from '../store-tls.ts';
+import { ClusterInstance } from './cluster/cluster.ts';
+import { nodeAddress } from './cluster/slots.ts';
+import { RedisConnection, type RedisTls } from './connection.ts';
+import type { ConnectionPoolHooks } from './connection-pool.ts';
+import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
+import { SentinelInstance } from './sentinel.ts';
+import {
+  describeRedisAddress,
+  describeRedisTarget,
+  getSharedOptions,
+  parseRedisAuth,
+  parseRedisTarget,
+  type RedisAddress,
+  type RedisTarget,
+} from './target.ts';
+import { AvailabilityLog, ClusterLog, PoolMetrics, SentinelLog } from './telemetry.ts';
 
-/** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
-export interface RedisInstance {
-  /** @see CounterBackend.add */
-  add(hits: readonly Hit[]): Promise<readonly number[]>;
-  /** @see CounterBackend.read */
-  read(hits: readonly Hit[]): Promise<readonly number[]>;
-  /** Resolves once counters can be added; rejects when closed before. */
-  start(): Promise<void>;
-  /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */
-  close(reason?: Error): void;
-  /** The error of the last failed attempt to connect. */
-  lastError(): Error | undefined;
+/**
+ * Backoff of reconnects. The first pause is short, because most losses are a stall or a failover of
+ * moments; the maximum limits how much later than Redis the service recovers.
+ */
+const reconnect = { initialMs: 50, maxMs: 5_000 };
+
+interface InstanceSettings {
+  readonly type: RedisTarget['kind'];
+  readonly url: string;
+  /** Says that the URL is the default, which is hardly ever right; absent otherwise. */
+  readonly hint: string | undefined;
+  readonly socketType: string;
+  readonly auth: string;
+  readonly sentinelAuth: string;
+  readonly tls: () => RedisTls;
+  /** The URL may require TLS as well. */
+  readonly useTls: boolean;
+  readonly pool: PooledInstanceOptions;
+  readonly startBackoff: { readonly initialMs: number; readonly maxMs: number };
+  readonly statsPrefix: string;
+  /** Name of the health component; absent when health does not depend on connections. */
+  readonly healthName: string | undefined;
 }
 
-export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {}
+/** BACKEND_TYPE=redis. */
+export async function createRedisBackend(settings: Settings, context: Context): Promise<CounterBackend> {
+  const tls = await watchRedisTls(settings, context);
+  const mainSettings = getInstanceSettings('redis', settings, tls.current);
+  const perSecondSettings = getInstanceSettings('redisPerSecond', settings, tls.current);
+  return new RedisBackend({
+    main: createInstance(mainSettings, context),
+    perSecond: settings.redisPerSecond ? createInstance(perSecondSettings, context) : undefined,
+    startTimeoutMs: settings.redisStartupMaxElapsedMs,
+    hint: mainSettings.hint,
+    onClose: tls.close,
+  });
+}
 
-/** A single server: all connections of the pool lead to it. */
-export class PooledInstance implements RedisInstance {
-  readonly #pool: ConnectionPool;
-  readonly #batcher: Batcher;
+type RedisTlsSettings = Pick<
+  Settings,
+  'redisTlsCacert' | 'redisTlsClientCert' | 'redisTlsClientKey' | 'redisTlsSkipHostnameVerification'
+>;
 
-  constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
-    const open = (): RedisConnection => {
-      this.#batcher.forgetExpiries();
-      return hooks.open();
-    };
-    this.#pool = new ConnectionPool({ ...hooks, open }, options);
-    this.#batcher = new Batcher(this.#pool, options, redirect);
+async function watchRedisTls(
+  settings: RedisTlsSettings,
+  { logger, stats }: Context,
+): Promise<{ current(): RedisTls; close(): void }> {
+  const { current, close } = await watchStoreTls(
+    'KVSTORE_TLS',
+    {
+      caFile: settings.redisTlsCacert,
+      certFile: settings.redisTlsClientCert,
+      keyFile: settings.redisTlsClientKey,
+    },
+    {
+      logger,
+      onCertificate: (validity) => createTlsStats(stats).setValidity('redis_client', validity),
+    },
+  );
+  const verifyHostname = !settings.redisTlsSkipHostnameVerification;
+  return { current: () => ({ context: current(), verifyHostname }), close };
+}
+
+function getInstanceSettings(
+  instance: 'redis' | 'redisPerSecond',
+  settings: Settings,
+  tls: () => RedisTls,
+): InstanceSettings {
+  const isMain = instance === 'redis';
+  const healthName = isMain ? 'redis' : 'redis per second';
+  return {
+    type: settings[`${instance}Type`],
+    url: settings[`${instance}Url`],
+    hint: getDefaultUrlHint(redisSettings[`${instance}Url`], settings[`${instance}Url`]),
+    socketType: settings[`${instance}SocketType`],
+    auth: settings[`${instance}Auth`],
+    sentinelAuth: settings[`${instance}SentinelAuth`],
+    tls,
+    useTls: settings[`${instance}Tls`],
+    pool: {
+      size: settings[`${instance}PoolSize`],
+      onEmpty: settings[`${instance}PoolOnEmpty`],
+      onEmptyWaitMs: settings[`${instance}PoolOnEmptyWaitMs`],
+      timeoutMs: settings[`${instance}TimeoutMs`],
+      windowMs: settings[`${instance}PipelineWindowMs`],
+    },
+    startBackoff: {
+      initialMs: settings.redisStartupInitialIntervalMs,
+      maxMs: settings.redisStartupMaxIntervalMs,
+    },
+    statsPrefix: isMain ? statsNames.redisPoolPrefix : statsNames.redisPerSecondPoolPrefix,
+    healthName: settings.redisHealthCheckActiveConnection ? healthName : undefined,
+  };
+}
+
+function getDefaultUrlHint({ env, aliases, fallback }: Setting<string>, url: string): string | undefined {
+  return url === fallback?.value
+    ? `${[...aliases, env].join(' or ')} is not set, and this is its default: set it to the address of Redis`
+    : undefined;
+}
+
+function createInstance(settings: InstanceSettings, context: Context): RedisInstance {
+  const parsed = parseRedisTarget(settings.type, settings.url, settings.socketType);
+  if (!parsed.ok) {
+    throw new TypeError('the address was checked with the settings');
   }
-
-  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#batcher.add(hits);
-  }
-
-  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#batcher.read(hits);
-  }
-
-  start(): Promise<void> {
-    return this.#pool.start();
-  }
-
-  /** Switches to another server. */
-  renew(): void {
-    this.#pool.renew();
-  }
-
-  /** Closes gracefully: batches in flight end, later ones fail with `reason`. */
-  drain(reason: Error): void {
-    this.#pool.drain(reason);
-    this.#batcher.close(reason);
-  }
-
-  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
-    this.#pool.close(reason);
-    this.#batcher.close(reason);
-  }
-
-  lastError(): Error | undefined {
-    return this.#pool.lastError();
+  const { target } = parsed;
+  const name = describeRedisTarget(target);
+  const open = (address: RedisAddress, auth = settings.auth): RedisConnection =>
+    new RedisConnection({
+      address,
+      credentials: parseRedisAuth(auth),
+      tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls() : undefined,
+    });
+  const hooks = createHooks(settings, context, name);
+  switch (target.kind) {
+    case 'single':
+      return new PooledInstance({ ...hooks, open: () => open(target.address) }, settings.pool);
+    case 'sentinel': {
+      const log = new SentinelLog(context.logger, name);
+      return new SentinelInstance(
+        {
+          ...hooks,
+          openPrimary: open,
+          openSentinel: (address) => open(address, settings.sentinelAuth),
+          onPrimary: (address) => log.onPrimary(describeRedisAddress(address)),
+          onSentinels: (error) => log.onSentinels(error),
+        },
+        { ...settings.pool, ...target },
+      );
+    }
+    case 'cluster':
+      return new ClusterInstance(
+        {
+          ...hooks,
+          seeds: target.nodes.map(({ host, port }) => nodeAddress(host, port)),
+          open: ({ host, port }) => open({ ...getSharedOptions(target.nodes), kind: 'tcp', host, port }),
+          log: new ClusterLog(context.logger, name),
+        },
+        settings.pool,
+      );
   }
 }
 
-export interface RedisBackendOptions {
+/** What all kinds of instances report, and their backoffs. */
+function createHooks(
+  { healthName, statsPrefix, startBackoff, hint }: InstanceSettings,
+  { health, logger, random, stats }: Context,
+  redis: string,
+): Omit<ConnectionPoolHooks, 'open'> {
+  const component = healthName === undefined ? undefined : health.component(healthName, { healthy: true });
+  const log = new AvailabilityLog(logger, redis);
+  return {
+    metrics: new PoolMetrics(statsPrefix, stats),
+    startDelayMs: backoffDelays({ ...startBackoff, jitter: 0.5, random }),
+    reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random }),
+    onAvailable(available) {
+      component?.set(available);
+      log.onAvailable(available);
+    },
+    onError: (err) =>
+      logger.warn({ redis, err, ...(hint !== undefined && { hint }) }, 'Redis connection failed'),
+  };
+}
+
+interface RedisBackendOptions {
   readonly main: RedisInstance;
   /** The instance for counters of seconds; absent when `main` has them. */
   readonly perSecond?: RedisInstance | undefined;

@@ -3,7 +3,7 @@ import { backendFailure } from '../../errors.ts';
 import type { Hit } from '../counter-backend.ts';
 import type { RedisConnection } from './connection.ts';
 import type { ConnectionPoolHooks } from './connection-pool.ts';
-import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './redis-backend.ts';
+import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
 import { describeRedisAddress, type TcpRedisAddress } from './target.ts';
 
 export interface SentinelHooks extends Omit<ConnectionPoolHooks, 'open'> {

@@ -5,9 +5,9 @@ import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import {
   PooledInstance,
   type PooledInstanceOptions,
-  RedisBackend,
   type RedisInstance,
-} from '../../../src/backends/redis/redis-backend.ts';
+} from '../../../src/backends/redis/instance.ts';
+import { RedisBackend } from '../../../src/backends/redis/redis-backend.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
 import { startInvalidServer } from '../../support/invalid-server.ts';
 import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';

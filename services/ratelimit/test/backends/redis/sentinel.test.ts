@@ -4,7 +4,7 @@ import { type RedisReply, redisCommand, startRedis } from '@tollgate/testkit/red
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
-import type { RedisInstance } from '../../../src/backends/redis/redis-backend.ts';
+import type { RedisInstance } from '../../../src/backends/redis/instance.ts';
 import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
 import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';

@@ -1,9 +1,15 @@
 import { isAppError } from '@tollgate/kit/errors';
-import type { Logger } from '@tollgate/kit/logger';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
-import type { PooledInstanceOptions, RedisInstance } from '../redis-backend.ts';
-import { ClusterNodes, type ClusterNodesHooks } from './nodes.ts';
+import type { RedisConnection } from '../connection.ts';
+import type { ConnectionPoolHooks } from '../connection-pool.ts';
+import {
+  PooledInstance,
+  type PooledInstanceOptions,
+  type Redirect,
+  type RedisInstance,
+} from '../instance.ts';
+import type { ClusterLog } from '../telemetry.ts';
 import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
 import { querySlots, Topology, type TopologyHooks } from './topology.ts';
 
@@ -231,51 +237,110 @@ function groupByNode(hits: readonly BatchHit[], getNode: (key: string) => NodeAd
   return [...parts.values()];
 }
 
-/** Logs nodes that join, leave, are lost and recover. */
-export class ClusterLog {
-  readonly #logger: Logger;
-  readonly #redis: string;
-  readonly #lost = new Set<string>();
-  #nodes: readonly string[] = [];
+interface ClusterNodesHooks extends Pick<ConnectionPoolHooks, 'metrics' | 'reconnectDelayMs'> {
+  /** Creates a connection that is not open yet. */
+  readonly open: (node: NodeAddress) => RedisConnection;
+  /** Redirects what a node refuses. */
+  readonly redirect: (node: NodeAddress) => Redirect;
+  readonly onAvailable: (node: NodeAddress, available: boolean) => void;
+  readonly onError: (node: NodeAddress, error: Error) => void;
+}
 
-  /** `redis` names the cluster. */
-  constructor(logger: Logger, redis: string) {
-    this.#logger = logger;
-    this.#redis = redis;
+interface Member {
+  readonly node: NodeAddress;
+  readonly instance: PooledInstance;
+  isConnected: boolean;
+}
+
+/** The nodes of a cluster, each with its connection pool. */
+class ClusterNodes {
+  readonly #hooks: ClusterNodesHooks;
+  readonly #options: PooledInstanceOptions;
+  readonly #members = new Map<string, Member>();
+  /** Removed nodes with batches in flight; `close` does not wait for them. */
+  readonly #draining = new Map<PooledInstance, NodeJS.Timeout>();
+  #closed: Error | undefined;
+
+  constructor(hooks: ClusterNodesHooks, options: PooledInstanceOptions) {
+    this.#hooks = hooks;
+    this.#options = options;
   }
 
-  onNodeAvailable({ name: node }: NodeAddress, available: boolean): void {
-    const fields = { redis: this.#redis, node };
-    if (!available) {
-      this.#lost.add(node);
-      this.#logger.warn(fields, 'lost the last connection to a node of the Redis Cluster');
-    } else if (this.#lost.delete(node)) {
-      this.#logger.warn(fields, 'connected to a node of the Redis Cluster again');
-    } else {
-      this.#logger.info(fields, 'connected to a node of the Redis Cluster');
+  /** The instance of a node, which is added if needed. */
+  get(node: NodeAddress): PooledInstance {
+    if (this.#closed !== undefined) {
+      throw this.#closed;
+    }
+    return (this.#members.get(node.name) ?? this.#add(node)).instance;
+  }
+
+  /** Connects to these nodes and drains all others. */
+  keep(nodes: readonly NodeAddress[]): void {
+    if (this.#closed !== undefined) {
+      return;
+    }
+    for (const node of nodes) {
+      this.#members.has(node.name) || this.#add(node);
+    }
+    const names = new Set(nodes.map(({ name }) => name));
+    for (const member of [...this.#members.values()].filter(({ node }) => !names.has(node.name))) {
+      this.#drain(member);
     }
   }
 
-  onNodeError({ name: node }: NodeAddress, err: Error): void {
-    this.#logger.warn({ redis: this.#redis, node, err }, 'Redis connection failed');
+  connected(): readonly NodeAddress[] {
+    return [...this.#members.values()].flatMap(({ node, isConnected }) => (isConnected ? [node] : []));
   }
 
-  onNodes(addresses: readonly NodeAddress[]): void {
-    const nodes = addresses.map(({ name }) => name).sort();
-    const before = this.#nodes;
-    if (nodes.join() !== before.join()) {
-      // The first nodes are normal; later changes are the end of an outage or the work of an
-      // operator.
-      const level = before.length === 0 ? 'info' : 'warn';
-      this.#logger[level]({ redis: this.#redis, nodes, before }, 'nodes of the Redis Cluster');
+  close(reason: Error = backendFailure('the connections to the Redis Cluster are closed')): void {
+    this.#closed ??= reason;
+    for (const { instance } of this.#members.values()) {
+      instance.close(reason);
     }
-    this.#nodes = nodes;
-    for (const node of this.#lost) {
-      nodes.includes(node) || this.#lost.delete(node);
+    for (const [instance, timer] of this.#draining) {
+      clearTimeout(timer);
+      instance.close(reason);
     }
   }
 
-  onTopologyError(err: Error): void {
-    this.#logger.warn({ redis: this.#redis, err }, 'no node of the Redis Cluster returned its slots');
+  #add(node: NodeAddress): Member {
+    const { open, metrics, reconnectDelayMs, redirect, onAvailable, onError } = this.#hooks;
+    const isMember = (): boolean => this.#members.get(node.name) === member;
+    const instance = new PooledInstance(
+      {
+        open: () => open(node),
+        metrics,
+        // A node that was never reachable is one that left or joins: the cluster has started.
+        startDelayMs: reconnectDelayMs,
+        reconnectDelayMs,
+        onAvailable(available) {
+          member.isConnected = available;
+          if (isMember()) {
+            onAvailable(node, available);
+          }
+        },
+        onError(error) {
+          if (isMember()) {
+            onError(node, error);
+          }
+        },
+      },
+      { ...this.#options, server: `Redis at ${node.name}` },
+      redirect(node),
+    );
+    const member: Member = { node, instance, isConnected: false };
+    this.#members.set(node.name, member);
+    void instance.start();
+    return member;
+  }
+
+  #drain({ node, instance }: Member): void {
+    this.#members.delete(node.name);
+    instance.drain(backendFailure(`${node.name} has no slots of the Redis Cluster any more`));
+    // By then all batches in flight have ended.
+    this.#draining.set(
+      instance,
+      setTimeout(() => this.#draining.delete(instance), this.#options.timeoutMs),
+    );
   }
 }

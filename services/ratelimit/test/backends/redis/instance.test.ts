@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Batcher } from '../../../src/backends/redis/batcher.ts';
 import type { ConnectionPool } from '../../../src/backends/redis/connection-pool.ts';
+import { Batcher } from '../../../src/backends/redis/instance.ts';
 import { backendFailure } from '../../../src/errors.ts';
 import { hitOf } from '../counter-backend-contract.ts';
 

@@ -2,10 +2,74 @@ import { AppError } from '@tollgate/kit/errors';
 import { startDeadline } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
 import { Batch, type BatchCounter, type BatchHit } from '../batch.ts';
+import type { Hit } from '../counter-backend.ts';
 import type { RedisConnection } from './connection.ts';
-import type { ConnectionPool } from './connection-pool.ts';
+import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
 import { Expiries } from './expiries.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
+
+/** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
+export interface RedisInstance {
+  /** @see CounterBackend.add */
+  add(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** @see CounterBackend.read */
+  read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** Resolves once counters can be added; rejects when closed before. */
+  start(): Promise<void>;
+  /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */
+  close(reason?: Error): void;
+  /** The error of the last failed attempt to connect. */
+  lastError(): Error | undefined;
+}
+
+export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {}
+
+/** A single server: all connections of the pool lead to it. */
+export class PooledInstance implements RedisInstance {
+  readonly #pool: ConnectionPool;
+  readonly #batcher: Batcher;
+
+  constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
+    const open = (): RedisConnection => {
+      this.#batcher.forgetExpiries();
+      return hooks.open();
+    };
+    this.#pool = new ConnectionPool({ ...hooks, open }, options);
+    this.#batcher = new Batcher(this.#pool, options, redirect);
+  }
+
+  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#batcher.add(hits);
+  }
+
+  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
+    return this.#batcher.read(hits);
+  }
+
+  start(): Promise<void> {
+    return this.#pool.start();
+  }
+
+  /** Switches to another server. */
+  renew(): void {
+    this.#pool.renew();
+  }
+
+  /** Closes gracefully: batches in flight end, later ones fail with `reason`. */
+  drain(reason: Error): void {
+    this.#pool.drain(reason);
+    this.#batcher.close(reason);
+  }
+
+  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
+    this.#pool.close(reason);
+    this.#batcher.close(reason);
+  }
+
+  lastError(): Error | undefined {
+    return this.#pool.lastError();
+  }
+}
 
 export interface BatcherOptions {
   /** How long hits are collected, milliseconds; 0 sends them at the end of the event loop tick. */

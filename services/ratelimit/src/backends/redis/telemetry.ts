@@ -1,0 +1,130 @@
+import type { Logger } from '@tollgate/kit/logger';
+import type { Context } from '../../context.ts';
+import { poolStatNames } from '../../stats/names.ts';
+import type { Counter, Gauge } from '../../stats/registry.ts';
+import type { NodeAddress } from './cluster/slots.ts';
+
+/** Statistics of the connections of an instance. */
+export class PoolMetrics {
+  readonly #active: Gauge;
+  readonly #total: Counter;
+  readonly #closed: Counter;
+  readonly #exhausted: Counter;
+
+  constructor(prefix: string, stats: Context['stats']) {
+    this.#active = stats.gauge(`${prefix}${poolStatNames.active}`);
+    this.#total = stats.counter(`${prefix}${poolStatNames.total}`);
+    this.#closed = stats.counter(`${prefix}${poolStatNames.closed}`);
+    this.#exhausted = stats.counter(`${prefix}${poolStatNames.exhausted}`);
+  }
+
+  opened(): void {
+    this.#active.value += 1;
+    this.#total.value += 1;
+  }
+
+  closed(): void {
+    this.#active.value -= 1;
+    this.#closed.value += 1;
+  }
+
+  /** All connections were busy for longer than the pool waits for one. */
+  exhausted(): void {
+    this.#exhausted.value += 1;
+  }
+}
+
+/** Logs outages of Redis with their end as warnings; the first connection is an info. */
+export class AvailabilityLog {
+  readonly #logger: Logger;
+  readonly #redis: string;
+  #lost: boolean = false;
+
+  constructor(logger: Logger, redis: string) {
+    this.#logger = logger;
+    this.#redis = redis;
+  }
+
+  onAvailable(available: boolean): void {
+    const fields = { redis: this.#redis };
+    if (!available) this.#logger.warn(fields, 'lost the last connection to Redis');
+    else if (this.#lost) this.#logger.warn(fields, 'connected to Redis again');
+    else this.#logger.info(fields, 'connected to Redis');
+    this.#lost ||= !available;
+  }
+}
+
+/** Logs changes of the primary as warnings, and when the sentinels are lost and recover. */
+export class SentinelLog {
+  readonly #logger: Logger;
+  readonly #redis: string;
+  #primary: string | undefined;
+
+  constructor(logger: Logger, redis: string) {
+    this.#logger = logger;
+    this.#redis = redis;
+  }
+
+  onPrimary(primary: string): void {
+    const before = this.#primary;
+    const redis = this.#redis;
+    if (before === undefined) this.#logger.info({ redis, primary }, 'sentinels named the primary');
+    else this.#logger.warn({ redis, primary, before }, 'sentinels named another primary');
+    this.#primary = primary;
+  }
+
+  onSentinels(err: Error | undefined): void {
+    const redis = this.#redis;
+    if (err === undefined) this.#logger.warn({ redis }, 'sentinels name the primary again');
+    else this.#logger.warn({ redis, err }, 'no sentinel names the primary, a failover would be missed');
+  }
+}
+
+/** Logs nodes that join, leave, are lost and recover. */
+export class ClusterLog {
+  readonly #logger: Logger;
+  readonly #redis: string;
+  readonly #lost = new Set<string>();
+  #nodes: readonly string[] = [];
+
+  /** `redis` names the cluster. */
+  constructor(logger: Logger, redis: string) {
+    this.#logger = logger;
+    this.#redis = redis;
+  }
+
+  onNodeAvailable({ name: node }: NodeAddress, available: boolean): void {
+    const fields = { redis: this.#redis, node };
+    if (!available) {
+      this.#lost.add(node);
+      this.#logger.warn(fields, 'lost the last connection to a node of the Redis Cluster');
+    } else if (this.#lost.delete(node)) {
+      this.#logger.warn(fields, 'connected to a node of the Redis Cluster again');
+    } else {
+      this.#logger.info(fields, 'connected to a node of the Redis Cluster');
+    }
+  }
+
+  onNodeError({ name: node }: NodeAddress, err: Error): void {
+    this.#logger.warn({ redis: this.#redis, node, err }, 'Redis connection failed');
+  }
+
+  onNodes(addresses: readonly NodeAddress[]): void {
+    const nodes = addresses.map(({ name }) => name).sort();
+    const before = this.#nodes;
+    if (nodes.join() !== before.join()) {
+      // The first nodes are normal; later changes are the end of an outage or the work of an
+      // operator.
+      const level = before.length === 0 ? 'info' : 'warn';
+      this.#logger[level]({ redis: this.#redis, nodes, before }, 'nodes of the Redis Cluster');
+    }
+    this.#nodes = nodes;
+    for (const node of this.#lost) {
+      nodes.includes(node) || this.#lost.delete(node);
+    }
+  }
+
+  onTopologyError(err: Error): void {
+    this.#logger.warn({ redis: this.#redis, err }, 'no node of the Redis Cluster returned its slots');
+  }
+}
