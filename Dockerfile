@@ -32,6 +32,9 @@ COPY --from=packages /app/node_modules/@tollgate /links
 # A checkout may be readable for one user only; the service runs as another.
 RUN node hack/images/image-files.ts code /links /code && chmod -R u=rwX,go=rX /code
 
+FROM code AS stripped
+RUN node hack/images/image-files.ts strip /code
+
 # For skaffold dev: restarts when a file changes, and its user may change files.
 FROM ${NODE_IMAGE} AS development
 ARG SERVICE
@@ -74,9 +77,8 @@ LABEL org.opencontainers.image.title="Tollgate ${SERVICE}" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 WORKDIR /app
-# node_modules/@tollgate links to the workspaces: Node strips types only from files outside node_modules.
 COPY --from=packages /app .
-COPY --from=code /code .
+COPY --from=stripped /code .
 ENV NODE_ENV=production
 # A number, so that Kubernetes can tell that it is not root.
 USER 65532:65532

@@ -67,6 +67,7 @@ export function assembleImage(service: Service, folder: string): ServiceImage {
     cpSync(join(repository, path), join(folder, path));
   runImageFiles(['packages', folder, service]);
   runImageFiles(['code', join(folder, 'node_modules/@tollgate'), folder]);
+  for (const code of ['packages', 'services']) runImageFiles(['strip', join(folder, code)]);
   return { ...checkoutImage(service), folder };
 }
 
