@@ -2,6 +2,7 @@ import tls from 'node:tls';
 import { anyPack } from '@bufbuild/protobuf/wkt';
 import { credentials, ServerCredentials } from '@grpc/grpc-js';
 import { RateLimitResponse_Code as Code } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
+import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec } from '@tollgate/rules/rule-document';
 import { toMessage } from '@tollgate/rules/rule-message';
@@ -179,7 +180,8 @@ function toResponse(versionInfo: string, rules: readonly Rule[]): TestResponse {
   return { versionInfo, typeUrl, resources };
 }
 
-const minute = (requestsPerUnit: number) => ({ unit: 'minute', requestsPerUnit });
+/** A window that does not end during the test. */
+const year = (requestsPerUnit: number) => ({ unit: 'year', requestsPerUnit });
 
 const deep = Array.from({ length: 24 }, (_, i): [string, string] => [
   `rule-0-match-${i}`,
@@ -187,11 +189,11 @@ const deep = Array.from({ length: 24 }, (_, i): [string, string] => [
 ]);
 
 const rules: readonly Rule[] = [
-  { route: toRoute('any-host'), chain: [['rule-0-match--1', 'rule-0-match--1']], limit: minute(2) },
+  { route: toRoute('any-host'), chain: [['rule-0-match--1', 'rule-0-match--1']], limit: year(2) },
   {
     route: toRoute('any-host', 'api_example_com'),
     chain: [['rule-0-match--1', 'rule-0-match--1']],
-    limit: minute(3),
+    limit: year(3),
   },
   {
     route: toRoute('headers'),
@@ -204,7 +206,7 @@ const rules: readonly Rule[] = [
       ['rule-0-method', 'rule-0-method'],
       ['rule-0-path', 'rule-0-path'],
     ],
-    limit: minute(0),
+    limit: year(0),
   },
   {
     route: toRoute('addresses'),
@@ -223,24 +225,24 @@ const rules: readonly Rule[] = [
       ['rule-0-match-0', 'rule-0-match-0'],
       ['rule-0-match-1', 'rule-0-match-1'],
     ],
-    limit: minute(1),
+    limit: year(1),
     shadow: true,
   },
   {
     route: toRoute('cost'),
     chain: [['rule-0-match--1', 'rule-0-match--1']],
-    limit: { unit: 'hour', requestsPerUnit: 10 },
+    limit: year(10),
   },
   {
     route: toRoute('metadata'),
     chain: [['rule-0-match--1', 'rule-0-match--1']],
-    limit: { unit: 'hour', requestsPerUnit: 5 },
+    limit: year(5),
   },
   {
     domain: 'shop/limits',
     route: 'shop/limits/rule/0',
     chain: [['rule-0-match-0', 'rule-0-match-0']],
-    limit: minute(1),
+    limit: year(1),
   },
 ];
 
@@ -286,13 +288,13 @@ async function enforceEveryForm(t: Test, client: GrpcTestClient): Promise<void> 
   t.equal(await calls(toRoute('cost'), 2, cost), '++');
   t.equal(await calls(toRoute('cost'), 2, { hitsAddend: 0n }), '++', 'a cost of 0 only checks');
   t.equal(await calls(toRoute('cost'), 1, cost), '-');
-  const limit = { limit: { requestsPerUnit: 2, unit: 2 } };
+  const limit = { limit: { requestsPerUnit: 2, unit: RateLimitUnit.YEAR } };
   t.equal(await calls(toRoute('metadata'), 3, limit), '++-', 'the limit of metadata');
   const { statuses } = await client.shouldRateLimit({
     domain: listener,
     descriptors: [toDescriptor(findRule(toRoute('metadata')))],
   });
-  t.match(statuses, [{ currentLimit: { requestsPerUnit: 5 }, limitRemaining: 4 }]);
+  t.match(statuses, [{ currentLimit: { requestsPerUnit: 5 }, limitRemaining: 1 }]);
   t.ok(statuses[0]?.durationUntilReset, 'for X-RateLimit-Reset');
 }
 
@@ -382,7 +384,7 @@ t.test('the image is the rate limit service of Envoy Gateway, with its environme
     t.equal((await client.shouldRateLimit(request)).overallCode, Code.OVER_LIMIT, 'limits stay');
     const second = await startGateway(ports.ads);
     // Its versions start at 1 again.
-    second.send(toResponse('1', [{ ...findRule(toRoute('any-host')), limit: minute(1_000) }]));
+    second.send(toResponse('1', [{ ...findRule(toRoute('any-host')), limit: year(1_000) }]));
     t.notOk((await second.answerTo('1')).errorDetail);
     await awaitUntil(async () => (await client.shouldRateLimit(request)).overallCode === Code.OK, {
       what: 'the new limit',
