@@ -1,4 +1,4 @@
-import { Code, type DescriptorStatus, type Header, type ModedStatus } from './response.ts';
+import { Code, type DescriptorStatus, type Header } from './response.ts';
 
 export interface HeaderNames {
   readonly limit: string;
@@ -15,7 +15,10 @@ export interface HeaderNames {
  *
  * @see https://datatracker.ietf.org/doc/html/draft-polli-ratelimit-headers-03
  */
-export function getResponseHeaders(statuses: readonly ModedStatus[], names: HeaderNames): readonly Header[] {
+export function getResponseHeaders(
+  statuses: readonly DescriptorStatus[],
+  names: HeaderNames,
+): readonly Header[] {
   const tightest = findTightest(statuses);
   if (tightest?.currentLimit === undefined) {
     return [];
@@ -27,15 +30,15 @@ export function getResponseHeaders(statuses: readonly ModedStatus[], names: Head
   ];
 }
 
-function findTightest(statuses: readonly ModedStatus[]): DescriptorStatus | undefined {
+function findTightest(statuses: readonly DescriptorStatus[]): DescriptorStatus | undefined {
   let tightest: DescriptorStatus | undefined;
   // The full uint32 stands for "unlimited" on the wire and is never the tightest.
   let leastRemaining = 0xffff_ffff;
-  for (const { status, quota } of statuses) {
+  for (const status of statuses) {
     if (status.currentLimit === undefined) {
       continue;
     }
-    const over = status.code === Code.OVER_LIMIT && !quota;
+    const over = status.code === Code.OVER_LIMIT && !status.quota;
     if (over || status.limitRemaining < leastRemaining) {
       leastRemaining = status.limitRemaining;
       tightest = status;

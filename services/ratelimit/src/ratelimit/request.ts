@@ -1,4 +1,4 @@
-import { fromBinary, fromJsonString } from '@bufbuild/protobuf';
+import { fromJsonString } from '@bufbuild/protobuf';
 import {
   type RateLimitRequest as RateLimitRequestMessage,
   RateLimitRequestSchema,
@@ -34,19 +34,6 @@ export interface LimitOverride {
   readonly requestsPerUnit: number;
   /** Number of the unit on the wire: 1 second … 7 week. */
   readonly unit: number;
-}
-
-/**
- * Decodes a binary request.
- *
- * @throws AppError `malformed_request`.
- */
-export function decodeRequest(bytes: Uint8Array): RateLimitRequestMessage {
-  try {
-    return fromBinary(RateLimitRequestSchema, bytes);
-  } catch (cause) {
-    throw errors.malformed_request({ cause });
-  }
 }
 
 /**

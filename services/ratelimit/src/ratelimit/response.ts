@@ -30,6 +30,8 @@ export interface DescriptorStatus {
   /** Absent without a rule, and for unlimited and replaced rules. */
   readonly currentLimit?: CurrentLimit;
   readonly limitRemaining: number;
+  /** Whether its rule is in quota mode. Not sent. */
+  readonly quota: boolean;
   /** Whole seconds, from 1 to the length of the unit; absent without `currentLimit`. */
   readonly secondsUntilReset?: number;
 }
@@ -45,33 +47,6 @@ export interface Decision {
   readonly statuses: readonly DescriptorStatus[];
   readonly responseHeaders: readonly Header[];
   readonly dynamicMetadata?: JsonObject;
-}
-
-/** A status, and whether its rule is in quota mode. */
-export interface ModedStatus {
-  readonly status: DescriptorStatus;
-  readonly quota: boolean;
-}
-
-/**
- * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in
- * quota mode are: a request may draw on any quota that is left.
- */
-export function getOverallCode(statuses: readonly ModedStatus[]): Code {
-  let quotas = 0;
-  let quotasOver = 0;
-  for (const { status, quota } of statuses) {
-    const over = status.code === Code.OVER_LIMIT;
-    if (!quota) {
-      if (over) {
-        return Code.OVER_LIMIT;
-      }
-      continue;
-    }
-    quotas += 1;
-    quotasOver += over ? 1 : 0;
-  }
-  return quotas > 0 && quotas === quotasOver ? Code.OVER_LIMIT : Code.OK;
 }
 
 /** The decision as Envoy's message, for gRPC and `/json`. */

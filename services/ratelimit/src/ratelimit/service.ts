@@ -1,15 +1,14 @@
-import { toBinary } from '@bufbuild/protobuf';
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
-import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import { errors, invalidRequest } from '../errors.ts';
+import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, type HeaderNames } from './headers.ts';
 import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
 import { counterKey, type DescriptorLimit, findLimits, secondsUntilReset } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
-import { decodeRequest, getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
-import { Code, type Decision, type DescriptorStatus, getOverallCode, toMessage } from './response.ts';
+import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
+import { Code, type Decision, type DescriptorStatus } from './response.ts';
 import { type DecisionStats, nearThreshold, recordResult } from './stats.ts';
 
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
@@ -73,12 +72,13 @@ export function getDecisionOptions(settings: Settings): DecisionOptions {
 }
 
 export function shouldRateLimit(decide: Decide): UnaryHandler {
-  return async (bytes, call) =>
-    toBinary(RateLimitResponseSchema, toMessage(await decide(decodeRequest(bytes), call)));
+  return async (bytes, call) => encodeDecision(await decide(decodeRequest(bytes), call));
 }
 
-const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0 };
-const unlimited: DescriptorStatus = { code: Code.OK, limitRemaining: 0xffff_ffff };
+const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0, quota: false };
+const okQuota: DescriptorStatus = { ...ok, quota: true };
+/** It is no quota: it would allow the request when all quotas are used up. */
+const unlimited: DescriptorStatus = { code: Code.OK, limitRemaining: 0xffff_ffff, quota: false };
 const noHeaders: Decision['responseHeaders'] = [];
 
 /**
@@ -90,7 +90,8 @@ export async function decide(
   request: RateLimitRequest,
   { trace }: Call,
 ): Promise<Decision> {
-  const { stats } = context;
+  const { options, stats } = context;
+  const unmatched = options.quotaMode ? okQuota : ok;
   const domain = requireRules(context, request).domains.get(request.domain);
   if (domain === undefined) {
     stats.domainNotFound(request.domain, request.descriptors.length);
@@ -99,7 +100,7 @@ export async function decide(
       context,
       request,
       [],
-      request.descriptors.map(() => ok),
+      request.descriptors.map(() => unmatched),
     );
   }
   const nowSeconds = context.nowSeconds();
@@ -120,9 +121,9 @@ export async function decide(
   let next = 0;
   const statuses = limits.map((limit) => {
     if (limit?.kind !== 'limited') {
-      return limit === undefined ? ok : unlimited;
+      return limit === undefined ? unmatched : unlimited;
     }
-    const status = evaluate(context.options, limited[next], results[next]);
+    const status = evaluate(options, limited[next], results[next]);
     next += 1;
     return status;
   });
@@ -175,7 +176,7 @@ function toLimitedDescriptors(
 
 /** The status of a descriptor by the result of its hits, which is recorded. */
 function evaluate(
-  { nearLimitRatio }: DecisionOptions,
+  { nearLimitRatio, quotaMode }: DecisionOptions,
   descriptor: LimitedDescriptor | undefined,
   result: HitResult | undefined,
 ): DescriptorStatus {
@@ -190,6 +191,7 @@ function evaluate(
     // Other clients of the store may bring a counter below zero; the wire holds no more than the
     // limit.
     limitRemaining: result.over ? 0 : limit.requestsPerUnit - Math.max(0, result.count),
+    quota: quotaMode || limit.quotaMode,
     secondsUntilReset: hit.secondsLeft,
   };
 }
@@ -218,24 +220,31 @@ function toDecision(
   statuses: readonly DescriptorStatus[],
 ): Decision {
   const { options } = context;
-  const moded = statuses.map((status, i) => ({ status, quota: isQuota(options, limits[i]) }));
   const decision: Decision = {
-    overallCode: applyShadowMode(context, getOverallCode(moded)),
+    overallCode: applyShadowMode(context, getOverallCode(statuses)),
     statuses,
     responseHeaders:
-      options.headerNames === undefined ? noHeaders : getResponseHeaders(moded, options.headerNames),
+      options.headerNames === undefined ? noHeaders : getResponseHeaders(statuses, options.headerNames),
   };
   return options.responseDynamicMetadata
     ? { ...decision, dynamicMetadata: getDynamicMetadata(request, limits, statuses) }
     : decision;
 }
 
-/** An unlimited rule is no quota: it would allow the request when all quotas are used up. */
-function isQuota({ quotaMode }: DecisionOptions, limit: DescriptorLimit): boolean {
-  if (limit?.kind === 'unlimited') {
-    return false;
+/**
+ * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in
+ * quota mode are: a request may draw on any quota that is left.
+ */
+export function getOverallCode(statuses: readonly DescriptorStatus[]): Code {
+  let quotas = 0;
+  let quotasOver = 0;
+  for (const { code, quota } of statuses) {
+    const over = code === Code.OVER_LIMIT;
+    if (over && !quota) return Code.OVER_LIMIT;
+    quotas += quota ? 1 : 0;
+    quotasOver += over ? 1 : 0;
   }
-  return quotaMode || limit?.quotaMode === true;
+  return quotas > 0 && quotas === quotasOver ? Code.OVER_LIMIT : Code.OK;
 }
 
 function applyShadowMode({ options, stats }: DecisionContext, code: Code): Code {

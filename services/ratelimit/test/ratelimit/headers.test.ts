@@ -1,6 +1,6 @@
 import t from 'tap';
 import { getResponseHeaders } from '../../src/ratelimit/headers.ts';
-import { Code, type DescriptorStatus, type ModedStatus } from '../../src/ratelimit/response.ts';
+import { Code, type DescriptorStatus } from '../../src/ratelimit/response.ts';
 
 const names = { limit: 'L', remaining: 'R', reset: 'S' };
 
@@ -8,22 +8,22 @@ function status(
   requestsPerUnit: number,
   limitRemaining: number,
   more: { code?: Code; quota?: boolean } = {},
-): ModedStatus {
+): DescriptorStatus {
   const { code = Code.OK, quota = false } = more;
-  const counted: DescriptorStatus = {
+  return {
     code,
+    quota,
     currentLimit: { requestsPerUnit, unit: 'minute', name: '' },
     limitRemaining,
     secondsUntilReset: 40,
   };
-  return { status: counted, quota };
 }
 
-const uncounted: ModedStatus = { status: { code: Code.OK, limitRemaining: 0 }, quota: false };
+const uncounted: DescriptorStatus = { code: Code.OK, limitRemaining: 0, quota: false };
 const over = { code: Code.OVER_LIMIT } as const;
 
 /** The limit that the headers speak of. */
-function chosen(...all: readonly ModedStatus[]): string | undefined {
+function chosen(...all: readonly DescriptorStatus[]): string | undefined {
   return getResponseHeaders(all, names)[0]?.value;
 }
 

@@ -21,6 +21,7 @@ function merged(metadata: readonly (JsonObject | undefined)[], over: readonly nu
   const statuses = metadata.map((_, i) => ({
     code: over.includes(i) ? Code.OVER_LIMIT : Code.OK,
     limitRemaining: 0,
+    quota: false,
   }));
   return plain(getDynamicMetadata(request, metadata.map(unlimited), statuses)).metadata;
 }

@@ -1,10 +1,11 @@
 import t from 'tap';
-import { Code, getOverallCode, type ModedStatus } from '../../src/ratelimit/response.ts';
+import { Code, type DescriptorStatus } from '../../src/ratelimit/response.ts';
+import { getOverallCode } from '../../src/ratelimit/service.ts';
 
-const ok: ModedStatus = { status: { code: Code.OK, limitRemaining: 0 }, quota: false };
-const over: ModedStatus = { status: { code: Code.OVER_LIMIT, limitRemaining: 0 }, quota: false };
-const quota: ModedStatus = { status: { code: Code.OK, limitRemaining: 0 }, quota: true };
-const quotaOver: ModedStatus = { status: { code: Code.OVER_LIMIT, limitRemaining: 0 }, quota: true };
+const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0, quota: false };
+const over: DescriptorStatus = { code: Code.OVER_LIMIT, limitRemaining: 0, quota: false };
+const quota: DescriptorStatus = { code: Code.OK, limitRemaining: 0, quota: true };
+const quotaOver: DescriptorStatus = { code: Code.OVER_LIMIT, limitRemaining: 0, quota: true };
 
 t.test('one descriptor over its limit is enough', async (t) => {
   t.equal(getOverallCode([ok, ok]), Code.OK);

@@ -91,7 +91,9 @@ t.test('several descriptors: each has a status, and one over its limit is enough
 
 t.test('a descriptor without a rule is OK and not counted', async (t) => {
   const { ask, added, stats } = makeDecider({ yaml });
-  t.same((await ask([descriptor({ nothing: 'x' })])).statuses, [{ code: OK, limitRemaining: 0 }]);
+  t.same((await ask([descriptor({ nothing: 'x' })])).statuses, [
+    { code: OK, limitRemaining: 0, quota: false },
+  ]);
   t.same(added, []);
   t.same([...stats.rules()], []);
 });
@@ -100,8 +102,8 @@ t.test('an unknown domain is OK for every descriptor and counted as not found', 
   const { ask, stats } = makeDecider({ yaml });
   const decision = await ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' })], { domain: 'other' });
   t.same(decision.statuses, [
-    { code: OK, limitRemaining: 0 },
-    { code: OK, limitRemaining: 0 },
+    { code: OK, limitRemaining: 0, quota: false },
+    { code: OK, limitRemaining: 0, quota: false },
   ]);
   t.equal(stats.domainNotFound('other').value, 2);
 });
@@ -134,7 +136,9 @@ t.test('a replaced unlimited rule stays unlimited in the response', async (t) =>
 
 t.test('unlimited rules have the maximum remaining and do not call the backend', async (t) => {
   const { ask, added, rule } = makeDecider({ yaml });
-  t.same((await ask([descriptor({ free: 'x' })])).statuses, [{ code: OK, limitRemaining: 4_294_967_295 }]);
+  t.same((await ask([descriptor({ free: 'x' })])).statuses, [
+    { code: OK, limitRemaining: 4_294_967_295, quota: false },
+  ]);
   t.same(added, []);
   t.equal(rule('free').totalHits, 0);
 });
@@ -209,7 +213,7 @@ t.test('a counter below zero leaves the full limit', async (t) => {
 t.test('replaces: the replaced rule is not counted and is OK without a limit', async (t) => {
   const { ask, rule } = makeDecider({ yaml });
   const decision = await ask([descriptor({ minute: 'a' }), descriptor({ strict: 'b' })]);
-  t.same(decision.statuses[0], { code: OK, limitRemaining: 0 });
+  t.same(decision.statuses[0], { code: OK, limitRemaining: 0, quota: false });
   t.match(decision.statuses[1], { limitRemaining: 0, currentLimit: { requestsPerUnit: 1 } });
   t.equal(rule('minute').totalHits, 0);
   t.equal(rule('strict').totalHits, 1);
