@@ -33,6 +33,7 @@ import { LeakedPasswords } from './passwords/policy.ts';
 import { ProviderConnections } from './providers/connections.ts';
 import { GuessLimiter } from './sign-in/guess-limiter.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
+import { EventDeliveries } from './webhooks/deliveries.ts';
 import { Background } from './work-queue.ts';
 
 export interface AppOptions {
@@ -90,6 +91,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     },
     { name: 'database connections', stop: () => disconnect(sql) },
     settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
+    settings.eventWebhookUri === '' ? undefined : new EventDeliveries(context),
     parts.templates,
     { name: 'background work', stop: ({ signal }) => context.background.close(signal) },
     {

@@ -18,6 +18,7 @@ export class Metrics {
   /** Mails that were sent with another template than the configured one. */
   readonly mailTemplateFailures: Counter<'reason'>;
   readonly hookCalls: Counter<'hook' | 'result'>;
+  readonly eventDeliveries: Counter<'result'>;
   readonly wrongGuesses: Counter<'kind'>;
   readonly removedRows: Counter<'kind'>;
   readonly passwordHashes: WorkCounters;
@@ -56,6 +57,14 @@ export class Metrics {
       labelNames: ['hook', 'result'],
       registers,
     });
+    this.eventDeliveries = new Counter({
+      name: 'auth_event_deliveries_total',
+      help: 'Attempts to deliver events by webhook, by result: delivered, failed (retried later), abandoned.',
+      labelNames: ['result'],
+      registers,
+    });
+    // Alerts need the series from the start.
+    for (const result of ['delivered', 'failed', 'abandoned']) this.eventDeliveries.inc({ result }, 0);
     this.wrongGuesses = new Counter({
       name: 'auth_wrong_guesses_total',
       help: 'Wrong passwords and codes that were verified, by kind. Attempts refused with 429 are not included.',

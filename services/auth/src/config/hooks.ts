@@ -1,4 +1,4 @@
-import { bool, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
+import { bool, list, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { type HookName, hookDefinitions, hookNames } from '../hooks/definitions.ts';
 import { parseEndpoint, parseSecrets } from '../hooks/endpoint.ts';
 import { svc } from './builders.ts';
@@ -70,5 +70,58 @@ const secrets =
       expected: parsed.expected,
     };
   };
+
+const eventGroup = 'Event webhooks';
+
+export const eventSettings = {
+  eventWebhookUri: text({
+    ...svc('EVENT_WEBHOOK_URI'),
+    group: eventGroup,
+    default: '',
+    doc: 'Endpoint for events of users, sessions, factors and identities: an `https` URL. Empty: no events are recorded.',
+  }),
+  eventWebhookSecrets: text({
+    ...svc('EVENT_WEBHOOK_SECRETS'),
+    group: eventGroup,
+    default: '',
+    secret: true,
+    doc: 'Secrets that sign events: `v1,whsec_<base64>`, several separated by `|`.',
+  }),
+  eventWebhookPrivateHosts: list({
+    ...svc('EVENT_WEBHOOK_PRIVATE_HOSTS'),
+    group: eventGroup,
+    default: [],
+    doc: 'Hosts that may have a private address and may be called without TLS. Other endpoints must have public addresses.',
+  }),
+};
+
+type EventCheck = SettingsCheck<typeof eventSettings>;
+
+const eventUri: EventCheck = (s, { variableName, shownValue }) => {
+  if (s.eventWebhookUri === '') return undefined;
+  const url = URL.parse(s.eventWebhookUri);
+  const isPrivate = s.eventWebhookPrivateHosts.includes(url?.hostname.replace(/^\[|\]$/g, '') ?? '');
+  const isAllowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && isPrivate);
+  if (isAllowed && url?.username === '' && url.password === '') return undefined;
+  const value = shownValue('eventWebhookUri');
+  return {
+    variable: variableName('eventWebhookUri'),
+    ...(value !== undefined && { value }),
+    expected: `an https URL without user and password, or an http URL of a host in ${variableName('eventWebhookPrivateHosts')}`,
+  };
+};
+
+const eventSecrets: EventCheck = (s, { variableName }) => {
+  const parsed = parseSecrets(s.eventWebhookSecrets);
+  if (s.eventWebhookUri === '' || parsed.ok) return undefined;
+  const isSet = s.eventWebhookSecrets !== '';
+  return {
+    variable: variableName('eventWebhookSecrets'),
+    ...(isSet && { value: '(hidden)' }),
+    expected: parsed.expected,
+  };
+};
+
+export const eventChecks: readonly EventCheck[] = [eventUri, eventSecrets];
 
 export const hookChecks: readonly Check[] = hookNames.flatMap((name) => [uri(name), secrets(name)]);

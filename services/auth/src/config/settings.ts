@@ -13,7 +13,7 @@ import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
-import { hookChecks, hookSettings } from './hooks.ts';
+import { eventChecks, eventSettings, hookChecks, hookSettings } from './hooks.ts';
 import {
   type MailCheck,
   type MailKind,
@@ -48,6 +48,7 @@ export const settingsSpec = defineSettings({
   ...smsSettings,
   ...mfaSettings,
   ...hookSettings,
+  ...eventSettings,
   ...extAuthzSettings,
   ...telemetrySettings,
   ...providerSettings,
@@ -218,6 +219,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       ...extAuthzChecks,
       ...encryptionChecks,
       ...hookChecks,
+      ...eventChecks,
     ],
   });
 }

@@ -18,6 +18,7 @@ export const expiringKinds = [
   'rate_limits',
   'known_networks',
   'anonymous_users',
+  'events',
 ] as const;
 
 /** A kind of rows that expire. */
@@ -42,6 +43,8 @@ const graceMs = dayMs;
 const anonymousUsersMs = 30 * dayMs;
 /** Reuse of a token this old is still refused (not found), but no longer revokes its family. */
 const revokedTokensMs = 30 * dayMs;
+/** Time to redeliver events that were given up. */
+const eventsMs = 30 * dayMs;
 
 /** Rows of a kind that ended before this time are removed. Undefined: they never expire. */
 export function removeBefore(kind: ExpiringKind, policy: RetentionPolicy, nowMs: number): Date | undefined {
@@ -51,6 +54,8 @@ export function removeBefore(kind: ExpiringKind, policy: RetentionPolicy, nowMs:
 
 function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | undefined {
   switch (kind) {
+    case 'events':
+      return eventsMs;
     case 'revoked_refresh_tokens':
       return revokedTokensMs;
     case 'anonymous_users':
@@ -81,18 +86,23 @@ function getPeriod(quota: Quota): Millis {
   return quota.kind === 'window' ? quota.periodMs : quota.size * quota.refillEveryMs;
 }
 
+/** Expired rows have no events. Each statement reads this before it deletes. */
+const quiet = `quiet as materialized (select set_config('tollgate.events', 'off', true))`;
+
 /** `skip locked`: replicas clean up concurrently and do not wait for requests that use the rows. */
 function deleteWhere(table: string, condition: string): string {
-  return `with expired as (select ctid from ${table} where ${condition} limit $2 for update skip locked),
-    removed as (delete from ${table} where ctid = any(array(select ctid from expired)) returning 1)
+  return `with ${quiet}, expired as (
+      select ${table}.ctid from ${table} cross join quiet where ${condition} limit $2 for update of ${table} skip locked
+    ), removed as (delete from ${table} where ctid = any(array(select ctid from expired)) returning 1)
     select count(*)::int as removed from removed`;
 }
 
 // Deletes a session with the last of its tokens: nothing can refresh it any more, unless it uses
 // counter-based refresh tokens, which are not stored.
 const deleteRevokedTokens = `
-  with expired as (
-    select id from refresh_tokens where revoked and updated_at < $1 limit $2 for update skip locked
+  with ${quiet}, expired as (
+    select id from refresh_tokens cross join quiet where revoked and updated_at < $1 limit $2
+    for update of refresh_tokens skip locked
   ), removed as (
     delete from refresh_tokens where id in (select id from expired) returning id, session_id
   ), left_over as (
@@ -117,7 +127,12 @@ const deleteExpired: Readonly<Record<ExpiringKind, string>> = {
   unverified_factors: deleteWhere('mfa_factors', `status = 'unverified' and created_at < $1`),
   rate_limits: deleteWhere('rate_limits', `limiter <> 'known_network' and since < $1`),
   known_networks: deleteWhere('rate_limits', `limiter = 'known_network' and since < $1`),
-  anonymous_users: deleteWhere('users', isInactiveAnonymous),
+  // Unlike other rows, users who are removed have events.
+  anonymous_users: `
+    with expired as (select id from users where ${isInactiveAnonymous} limit $2 for update skip locked),
+    removed as (delete from users where id in (select id from expired) returning 1)
+    select count(*)::int as removed from removed`,
+  events: deleteWhere('tollgate_events', 'coalesce(retry_until, created_at) < $1'),
 };
 
 export class CleanupStore {

@@ -8,6 +8,8 @@ export interface DatabaseOptions {
   readonly dbNamespace: string;
   /** Maximum number of connections; 0 for {@link defaultPoolSize}. */
   readonly dbMaxPoolSize: number;
+  /** If set, changes write events. */
+  readonly eventWebhookUri?: string;
 }
 
 /**
@@ -42,7 +44,12 @@ const dates = {
 };
 
 /** Creates a pool, which connects on demand. Close it with {@link disconnect}. */
-export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOptions): Sql {
+export function connect({
+  databaseUrl,
+  dbNamespace,
+  dbMaxPoolSize,
+  eventWebhookUri = '',
+}: DatabaseOptions): Sql {
   const { url, tls } = parseConnectionString(databaseUrl);
   return postgres(url, {
     ssl: tls.use === 'never' ? false : tls.use === 'if offered' ? 'prefer' : tls.options,
@@ -57,6 +64,8 @@ export function connect({ databaseUrl, dbNamespace, dbMaxPoolSize }: DatabaseOpt
       // Two columns have no time zone; their values are UTC.
       TimeZone: 'UTC',
       statement_timeout: statementTimeoutMs,
+      // Read by triggers (migration 0034).
+      ...(eventWebhookUri !== '' && { 'tollgate.events': 'on' }),
     },
   });
 }

@@ -105,6 +105,20 @@ export const usedColumns: Columns = {
   one_time_tokens: ['id', 'user_id', 'token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
   rate_limits: ['limiter', 'key', 'used', 'since'],
   tollgate_totp_periods: ['factor_id', 'period'],
+  tollgate_events: [
+    ...[
+      'id',
+      'event_id',
+      'user_id',
+      'type',
+      'data',
+      'created_at',
+      'attempts',
+      'next_attempt_at',
+      'retry_until',
+    ],
+    ...['failed_at', 'last_error'],
+  ],
 };
 
 export interface SchemaProblems {

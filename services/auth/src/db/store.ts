@@ -11,6 +11,7 @@ import { GuessStore } from '../sign-in/guess-limiter.ts';
 import { FlowStore } from '../sign-in/pkce.ts';
 import { UserStore } from '../users/store.ts';
 import { OneTimeTokenStore } from '../verification/store.ts';
+import { EventStore } from '../webhooks/store.ts';
 import { AuditLog } from './audit-log.ts';
 import { CleanupStore } from './cleanup.ts';
 import { type Queryable, query } from './connection.ts';
@@ -56,6 +57,7 @@ export class Store {
   readonly cleanup: CleanupStore;
   readonly encryptedColumns: EncryptedColumnStore;
   readonly identityStates: IdentityStateStore;
+  readonly events: EventStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
@@ -77,6 +79,7 @@ export class Store {
     this.cleanup = new CleanupStore(sql);
     this.encryptedColumns = new EncryptedColumnStore(sql, cipher);
     this.identityStates = new IdentityStateStore(sql);
+    this.events = new EventStore(sql);
   }
 
   /**

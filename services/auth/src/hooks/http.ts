@@ -58,8 +58,12 @@ export function timeoutError(timeoutMs: Millis): AppError {
   return errors.hook_timeout({ message: `Failed to reach hook within maximum time of ${seconds} seconds` });
 }
 
-/** @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md */
-function signedHeaders(
+/**
+ * Headers of a signed message.
+ *
+ * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+ */
+export function signedHeaders(
   { id, body, nowMs }: Message,
   secrets: readonly Buffer[],
 ): Readonly<Record<string, string>> {

@@ -1,6 +1,6 @@
 import { lookup as lookUpName } from 'node:dns';
-import { type ClientRequest, get as httpGet, type IncomingMessage } from 'node:http';
-import { get as httpsGet } from 'node:https';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 
 // Networks that are not the Internet. @see
@@ -54,10 +54,14 @@ export function classifyAddress(address: string): 'public' | 'private' | 'reserv
   return privateNetworks.check(address, family) ? 'private' : 'public';
 }
 
-interface FetchTextOptions {
+interface SendOptions {
   /** Hosts that may have a private address; in lower case. */
   readonly privateHosts: readonly string[];
   readonly timeoutMs: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface FetchTextOptions extends SendOptions {
   readonly maxBytes: number;
   /** Also sent to redirect targets, so no secrets. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -80,7 +84,7 @@ export async function fetchText(url: URL, options: FetchTextOptions): Promise<st
   const signal = AbortSignal.timeout(options.timeoutMs);
   let at = url;
   for (let hop = 0; hop <= maxRedirects; hop++) {
-    const response = await get(at, options, signal);
+    const response = await send(at, options, { signal });
     const location = getRedirect(response);
     if (location === undefined) return readText(response, options.maxBytes);
     response.destroy();
@@ -89,12 +93,33 @@ export async function fetchText(url: URL, options: FetchTextOptions): Promise<st
   throw new FetchRejected(`more than ${maxRedirects} redirects`);
 }
 
-function get(
+/**
+ * Posts a text to a URL with the restrictions of {@link fetchText}, and ignores the body of the
+ * response. Requires https, except for `privateHosts`, and does not follow redirects.
+ *
+ * @throws FetchRejected if the status is not 2xx, or an error of the network.
+ */
+export async function postText(url: URL, options: SendOptions & { readonly body: string }): Promise<void> {
+  if (url.protocol !== 'https:' && !options.privateHosts.includes(getHost(url)))
+    throw new FetchRejected(`${url.protocol} is not https`);
+  const signal = AbortSignal.timeout(options.timeoutMs);
+  const response = await send(url, options, { signal, body: options.body });
+  const { statusCode = 0 } = response;
+  response.destroy();
+  if (statusCode < 200 || statusCode > 299) throw new FetchRejected(`the response has status ${statusCode}`);
+}
+
+function getHost(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
+}
+
+/** Sends a body with POST, and GET without one. */
+function send(
   url: URL,
-  { privateHosts, headers }: FetchTextOptions,
-  signal: AbortSignal,
+  { privateHosts, headers }: SendOptions,
+  { signal, body }: { readonly signal: AbortSignal; readonly body?: string },
 ): Promise<IncomingMessage> {
-  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const host = getHost(url);
   const check = (address: string): Error | undefined => findProblem(host, address, privateHosts);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new FetchRejected(`${url.protocol} is neither http nor https`);
@@ -103,22 +128,23 @@ function get(
   const problem = isIP(host) === 0 ? undefined : check(host);
   if (problem) throw problem;
   const options = {
+    method: body === undefined ? 'GET' : 'POST',
     signal,
     lookup: guardedLookup(check),
     agent: false,
     headers: { accept: 'text/html, */*', ...headers },
   };
   return new Promise((resolve, reject) => {
-    const request: ClientRequest =
-      url.protocol === 'https:' ? httpsGet(url, options, resolve) : httpGet(url, options, resolve);
+    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve);
     request.once('error', reject);
+    request.end(body);
   });
 }
 
 function findProblem(host: string, address: string, privateHosts: readonly string[]): Error | undefined {
   const network = classifyAddress(address);
   if (network === 'public') return undefined;
-  if (network === 'private' && privateHosts.includes(host.toLowerCase())) return undefined;
+  if (network === 'private' && privateHosts.includes(host)) return undefined;
   return new FetchRejected(`${host} has the address ${address}, which is not public`);
 }
 

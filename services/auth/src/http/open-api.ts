@@ -103,6 +103,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'ActionLink',
   },
   'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first' },
+  'GET /admin/events/failed': { ...forAdmin, summary: 'List events whose delivery was given up' },
+  'POST /admin/events/{event_id}/redeliver': { ...forAdmin, summary: 'Deliver a failed event again' },
 };
 
 /** An OpenAPI document as JSON. */

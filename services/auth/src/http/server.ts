@@ -22,6 +22,7 @@ import { addOtpRoutes, addTokenRoutes } from '../sign-in/routes.ts';
 import { addSignUpRoutes } from '../sign-up/routes.ts';
 import { addUserRoutes } from '../users/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
+import { addEventRoutes } from '../webhooks/routes.ts';
 import type { AddRoutes, Api } from './api.ts';
 import { addBodyParsers, bodyLimits } from './body.ts';
 import { sendError } from './error-response.ts';
@@ -47,6 +48,7 @@ const allRoutes: readonly AddRoutes[] = [
   addAdminUserRoutes,
   addAdminLinkRoutes,
   addAdminAuditRoutes,
+  addEventRoutes,
   addAdminFactorRoutes,
   addAdminSessionRoutes,
   addProviderRoutes,

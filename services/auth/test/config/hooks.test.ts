@@ -73,3 +73,28 @@ t.test('settings of disabled hooks are not checked', (t) => {
   t.same(settingWarnings({ GOTRUE_HOOK_SEND_SMS_URI: 'https://example.com' }), []);
   t.end();
 });
+
+t.test('event webhooks require TLS, a public form and secrets', (t) => {
+  const read = (variables: Readonly<Record<string, string>>) => {
+    const result = readSettings({
+      SVC_SITE_URL: 'https://example.com',
+      SVC_API_EXTERNAL_URL: 'https://auth.example.com',
+      SVC_DB_DRIVER: 'postgres',
+      SVC_DATABASE_URL: 'postgres://localhost/none',
+      SVC_JWT_SECRET: 'a secret for tests, long enough for HS256',
+      SVC_EVENT_WEBHOOK_SECRETS: secret,
+      ...variables,
+    });
+    return result.ok ? [] : result.problems.map(({ variable }) => variable);
+  };
+  t.same(read({ SVC_EVENT_WEBHOOK_URI: 'https://events.example.com/' }), []);
+  const http = { SVC_EVENT_WEBHOOK_URI: 'http://events.svc.cluster.local/' };
+  t.same(read(http), ['SVC_EVENT_WEBHOOK_URI']);
+  t.same(read({ ...http, SVC_EVENT_WEBHOOK_PRIVATE_HOSTS: 'events.svc.cluster.local' }), []);
+  for (const uri of ['events.example.com', 'https://user:password@example.com/', 'pg-functions://a/b/c'])
+    t.same(read({ SVC_EVENT_WEBHOOK_URI: uri }), ['SVC_EVENT_WEBHOOK_URI'], uri);
+  t.same(read({ SVC_EVENT_WEBHOOK_URI: 'https://example.com/', SVC_EVENT_WEBHOOK_SECRETS: 'x' }), [
+    'SVC_EVENT_WEBHOOK_SECRETS',
+  ]);
+  t.end();
+});

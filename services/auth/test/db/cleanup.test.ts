@@ -70,6 +70,9 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
 
   await sql`insert into users (id, created_at, is_anonymous) values (${uuid(1)}, ${at(32)}, true), (${uuid(2)}, ${at(30)}, true)`;
 
+  for (const days of [32, 30])
+    await sql`insert into tollgate_events (user_id, type, data, retry_until) values (${user}, 'x', '{}', ${at(days)})`;
+
   const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();
   for (const kind of expiringKinds) {

@@ -17,7 +17,7 @@ const silent = createLogger({ level: 'fatal', format: 'json' });
 const noInstance = '00000000-0000-0000-0000-000000000000';
 
 /** Tables of ours, next to those of GoTrue. */
-const ownTables = ['rate_limits', 'tollgate_migrations', 'tollgate_totp_periods'];
+const ownTables = ['rate_limits', 'tollgate_events', 'tollgate_migrations', 'tollgate_totp_periods'];
 
 function open(t: Test, url: string) {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });

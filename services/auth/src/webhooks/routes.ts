@@ -1,0 +1,44 @@
+import { Type } from 'typebox';
+import { errors } from '../errors.ts';
+import { type AddRoutes, pageQuery, parsePage, setPageHeaders, uuidParameter } from '../http/api.ts';
+import { authenticateAdmin } from '../http/authenticate.ts';
+import type { JsonObject } from '../users/user.ts';
+import type { StoredEvent } from './store.ts';
+
+const failedQuery = Type.Object(pageQuery);
+const eventParams = Type.Object({ event_id: Type.String() });
+
+/** `/admin/events`: events whose delivery was given up. */
+export const addEventRoutes: AddRoutes = (api, context) => {
+  api.get('/admin/events/failed', { schema: { querystring: failedQuery } }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    const page = parsePage(request.query);
+    const { items, total } = await context.store.events.listFailed(page);
+    setPageHeaders(request, reply, { page, total });
+    return reply.send({ events: items.map(toJson) });
+  });
+
+  api.post(
+    '/admin/events/:event_id/redeliver',
+    { schema: { params: eventParams } },
+    async (request, reply) => {
+      await authenticateAdmin(request, context);
+      const event = await context.store.events.redeliver(uuidParameter(request.params, 'event_id'));
+      if (event === undefined) throw errors.not_found({ message: 'No failed event has this id' });
+      return reply.send(toJson(event));
+    },
+  );
+};
+
+function toJson(event: StoredEvent): JsonObject {
+  return {
+    id: event.eventId,
+    type: event.type,
+    user_id: event.userId,
+    data: event.data,
+    created_at: event.createdAt.toISOString(),
+    attempts: event.attempts,
+    ...(event.failedAt && { failed_at: event.failedAt.toISOString() }),
+    last_error: event.lastError,
+  };
+}
