@@ -1,7 +1,14 @@
 import { CORE_SCHEMA, EVENT_ID, type Event, loadAll, mergeTag, parseEvents, YAMLException } from 'js-yaml';
 import { NodeTable, type NodeTableOptions, yamlKind } from './node-table.ts';
-import { LineIndex, type Position, toYamlError, type YamlError, YamlProblem } from './position.ts';
-import { YamlNode, YamlTree } from './tree.ts';
+import {
+  LineIndex,
+  type Position,
+  toYamlError,
+  type YamlError,
+  YamlNode,
+  YamlProblem,
+  YamlTree,
+} from './tree.ts';
 
 /** Part of a YAML text that begins where a document begins. */
 export interface YamlPart {

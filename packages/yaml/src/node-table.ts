@@ -1,5 +1,5 @@
 import { EVENT_ID, type Event, SCALAR_STYLE, type ScalarEvent } from 'js-yaml';
-import type { EventPiece } from './pieces.ts';
+import type { EventPiece } from './first-document.ts';
 
 /** Kinds of a YAML node. */
 export const yamlKind = { scalar: 1, sequence: 2, mapping: 3, alias: 4 } as const;

@@ -1,8 +1,8 @@
 import { runSteps } from '@tollgate/kit/time';
 import { parseEvents } from 'js-yaml';
 import t from 'tap';
+import { parsePieces } from '../src/first-document.ts';
 import { NodeTable } from '../src/node-table.ts';
-import { parsePieces } from '../src/pieces.ts';
 
 /** Items that resemble the border between two others. */
 const trickyItems = [

@@ -1,4 +1,4 @@
-import type { Position } from '@tollgate/yaml/position';
+import type { Position } from '@tollgate/yaml/tree';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { parseRequestPath } from './request-path.ts';
 

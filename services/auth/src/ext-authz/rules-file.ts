@@ -2,8 +2,7 @@ import { type FileWatch, type WatchFilesOptions, watchFiles } from '@tollgate/ki
 import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
 import { parseNode } from '@tollgate/yaml/documents';
-import type { Position } from '@tollgate/yaml/position';
-import type { YamlNode } from '@tollgate/yaml/tree';
+import type { Position, YamlNode } from '@tollgate/yaml/tree';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import {
   coversPath,

@@ -3,8 +3,8 @@ import type { Steps } from '@tollgate/kit/time';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument, type YamlPart } from '@tollgate/yaml/documents';
-import type { Position } from '@tollgate/yaml/position';
 import { parseScalar } from '@tollgate/yaml/scalars';
+import type { Position } from '@tollgate/yaml/tree';
 import type { ConfigObject, SourceProblem } from './source.ts';
 
 /** A manifest and its location. */
