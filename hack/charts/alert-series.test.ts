@@ -29,6 +29,8 @@ t.test('auth: every series that an alert reads exists from the start', async (t)
     OTEL_EXPORTER_PULL_PORT: '0',
     EXT_AUTHZ_TLS_CERT: certFile,
     EXT_AUTHZ_TLS_KEY: keyFile,
+    HOOK_SEND_EMAIL_ENABLED: 'true',
+    HOOK_SEND_EMAIL_URI: 'pg-functions://postgres/public/send_email',
   });
   const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
   await allExist(t, 'auth', await scrape(url));

@@ -4,7 +4,6 @@ import type { JsonObject } from '../users/user.ts';
 
 /** An event that is to be delivered, or was given up. */
 export interface StoredEvent {
-  /** Of this attempt, too: a later claim has another number of attempts. */
   readonly id: string;
   readonly eventId: string;
   readonly userId: string;
@@ -12,6 +11,7 @@ export interface StoredEvent {
   readonly type: string;
   readonly data: JsonObject;
   readonly createdAt: Date;
+  /** Identifies the claim, too. */
   readonly attempts: number;
   readonly retryUntil: Date;
   readonly failedAt: Date | undefined;
@@ -39,9 +39,17 @@ const claimSql = `
 
 const finishSql = 'delete from tollgate_events where id = $1 and attempts = $2';
 
+// Later events of the user get the same time: claims would otherwise visit all of them each time
+// during a long outage of the endpoint.
 const rescheduleSql = `
-  update tollgate_events set next_attempt_at = $3, last_error = $4, failed_at = $5
-  where id = $1 and attempts = $2 and failed_at is null`;
+  with rescheduled as (
+    update tollgate_events set next_attempt_at = $3, last_error = $4, failed_at = $5
+    where id = $1 and attempts = $2 and failed_at is null
+    returning user_id
+  )
+  update tollgate_events later set next_attempt_at = $3
+  from rescheduled
+  where later.user_id = rescheduled.user_id and later.id > $1 and later.failed_at is null`;
 
 const listFailedSql = `
   select t.total, p.* from (select count(*)::int as total from tollgate_events where failed_at is not null) t
