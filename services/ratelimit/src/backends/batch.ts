@@ -1,6 +1,7 @@
+import type { Unit } from '@tollgate/rules/rule-set';
 import type { Hit } from './counter-backend.ts';
 
-export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'ttlSeconds'> {
+export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds'> {
   /** Redirections that the hit followed; absent for none. */
   readonly redirections?: number;
   /** The hit follows an ASK redirection, so the node must be sent ASKING first. */
@@ -28,6 +29,8 @@ interface Share {
 export interface BatchCounter {
   readonly key: string;
   addend: number;
+  /** That of the hit with the longest TTL. */
+  unit: Unit;
   ttlSeconds: number;
   redirections: number;
   asking: boolean;
@@ -65,8 +68,8 @@ export class Batch {
   }
 
   /** Adds 0 to a counter, for its expiry; no request waits for it. */
-  touch(key: string, ttlSeconds: number): void {
-    getCounter(this.adds, { key, addend: 0, ttlSeconds });
+  touch(hit: BatchHit): void {
+    getCounter(this.adds, hit);
   }
 
   /** All counters, those to read first. */
@@ -125,10 +128,13 @@ export class Batch {
 
 /** The counter of a hit, without the hit. */
 function getCounter(into: Map<string, BatchCounter>, hit: BatchHit): BatchCounter {
-  const { key, ttlSeconds, redirections = 0, asking = false } = hit;
+  const { key, unit, ttlSeconds, redirections = 0, asking = false } = hit;
   const counter = into.get(key);
   if (counter !== undefined) {
-    counter.ttlSeconds = Math.max(counter.ttlSeconds, ttlSeconds);
+    if (ttlSeconds > counter.ttlSeconds) {
+      counter.unit = unit;
+      counter.ttlSeconds = ttlSeconds;
+    }
     counter.redirections = Math.max(counter.redirections, redirections);
     counter.asking ||= asking;
     return counter;
@@ -136,6 +142,7 @@ function getCounter(into: Map<string, BatchCounter>, hit: BatchHit): BatchCounte
   const created: BatchCounter = {
     key,
     addend: 0,
+    unit,
     ttlSeconds,
     redirections,
     asking,

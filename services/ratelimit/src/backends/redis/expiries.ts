@@ -1,4 +1,5 @@
-import type { Batch, BatchCounter } from '../batch.ts';
+import type { Unit } from '@tollgate/rules/rule-set';
+import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
 
 /** Counters of one generation. There are two, of about 100 bytes a counter. */
 const maxGenerationSize = 50_000;
@@ -22,11 +23,12 @@ const maxRepairsPerBatch = 1_000;
  * Redis has confirmed it.
  */
 export class Expiries {
-  #recent = new Set<string>();
-  #older = new Set<string>();
-  readonly #missing: Map<string, number>;
+  /** By key; the unit because counters with different ones may have the same key. */
+  #recent = new Map<string, Unit>();
+  #older = new Map<string, Unit>();
+  readonly #missing: Map<string, BatchHit>;
 
-  constructor(missing: Map<string, number> = new Map()) {
+  constructor(missing: Map<string, BatchHit> = new Map()) {
     this.#missing = missing;
   }
 
@@ -38,38 +40,43 @@ export class Expiries {
    * Whether the counter needs no EXPIRE with its hits. Adding 0 does not show whether it was
    * created, so it always needs one.
    */
-  isSet({ key, addend }: BatchCounter): boolean {
+  isSet({ key, addend, unit }: BatchCounter): boolean {
     if (addend === 0) return false;
-    if (this.#recent.has(key)) return true;
-    if (!this.#older.has(key)) return false;
-    this.#remember(key);
+    if (this.#recent.get(key) === unit) return true;
+    if (this.#older.get(key) !== unit) return false;
+    this.#remember(key, unit);
     return true;
   }
 
   /** Records the replies to INCRBY and, if it was sent, EXPIRE. */
   onReplies(counter: BatchCounter, count: number, expireReply: unknown): void {
-    if (counter.setsExpiry) {
-      if (expireReply === 1 && counter.key.length <= maxKeyLength) this.#remember(counter.key);
-    } else if (!(count > counter.addend)) {
-      this.onUncertain(counter);
+    if (!counter.setsExpiry) {
+      if (!(count > counter.addend)) this.onUncertain(counter);
+    } else if (expireReply === 1) {
+      this.#missing.delete(counter.key);
+      if (counter.key.length <= maxKeyLength) this.#remember(counter.key, counter.unit);
     }
   }
 
   /** The counter may exist without an expiry. */
-  onUncertain({ key, ttlSeconds }: Pick<BatchCounter, 'key' | 'ttlSeconds'>): void {
+  onUncertain({ key, unit, ttlSeconds }: BatchCounter): void {
     this.#recent.delete(key);
     this.#older.delete(key);
-    if (this.#missing.size < maxMissing && key.length <= maxKeyLength) this.#missing.set(key, ttlSeconds);
+    if (this.#missing.size < maxMissing && key.length <= maxKeyLength) {
+      this.#missing.set(key, { key, addend: 0, unit, ttlSeconds });
+    }
   }
 
-  /** Moves counters without an expiry to a batch. */
+  /** Moves counters without an expiry to a batch. Those with hits in it get EXPIRE with these. */
   moveMissing(batch: Batch): void {
     let moved = 0;
-    for (const [key, ttlSeconds] of this.#missing) {
+    for (const hit of this.#missing.values()) {
       if (moved === maxRepairsPerBatch) return;
-      moved += 1;
-      this.#missing.delete(key);
-      batch.touch(key, ttlSeconds);
+      if (!batch.adds.has(hit.key)) {
+        moved += 1;
+        this.#missing.delete(hit.key);
+        batch.touch(hit);
+      }
     }
   }
 
@@ -82,11 +89,11 @@ export class Expiries {
     return new Expiries(this.#missing);
   }
 
-  #remember(key: string): void {
+  #remember(key: string, unit: Unit): void {
     if (this.#recent.size >= maxGenerationSize) {
       this.#older = this.#recent;
-      this.#recent = new Set();
+      this.#recent = new Map();
     }
-    this.#recent.add(key);
+    this.#recent.set(key, unit);
   }
 }

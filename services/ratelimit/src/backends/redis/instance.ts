@@ -179,16 +179,16 @@ export class Batcher {
       return;
     }
     const batch = this.#takeBatch();
-    this.#expiries.moveMissing(batch);
-    const isSent = await this.#send(connection, batch);
-    this.#repair(isSent ? 0 : repairDelayMs);
+    if (this.#repairTimer === undefined) this.#expiries.moveMissing(batch);
+    const isSettled = await this.#send(connection, batch);
+    this.#repair(isSettled ? 0 : repairDelayMs);
   }
 
-  /** Touches the counters without an expiry, if any. */
+  /** Has the counters without an expiry touched, if any: by the next batch, or after a pause. */
   #repair(delayMs: number): void {
-    if (!this.#expiries.hasMissing || this.#closed) return;
+    if (!this.#expiries.hasMissing || this.#closed || this.#repairTimer !== undefined) return;
     if (delayMs === 0) this.#schedule();
-    else this.#repairTimer ??= setTimeout(() => this.#onRepairTimer(), delayMs).unref();
+    else this.#repairTimer = setTimeout(() => this.#onRepairTimer(), delayMs).unref();
   }
 
   #onRepairTimer(): void {
@@ -203,7 +203,7 @@ export class Batcher {
     return batch;
   }
 
-  /** Returns whether Redis answered. */
+  /** Resolves with false when Redis did not answer, or refused hits. */
   async #send(connection: RedisConnection, batch: Batch): Promise<boolean> {
     let isBusy = true;
     const expiries = this.#expiries;
@@ -223,8 +223,7 @@ export class Batcher {
       const replies = await connection.send(writeBatch(batch, expiries));
       isBusy = false;
       this.#release(connection, replies);
-      await settleBatch(batch, replies, expiries, this.#redirect);
-      return true;
+      return await settleBatch(batch, replies, { expiries, redirect: this.#redirect });
     } catch (error) {
       giveUp(toBackendFailure(error));
       return false;
@@ -235,8 +234,11 @@ export class Batcher {
 
   /** Settles a batch that could not be sent: counters that are not redirected fail. */
   async #settleUnsent(batch: Batch, failure: Error): Promise<void> {
-    const settleOne = (counter: BatchCounter, method: 'add' | 'read'): Promise<void> =>
-      settleRefused(batch, counter, failure, this.#redirect(failure, method, counter));
+    const settleOne = (counter: BatchCounter, method: 'add' | 'read'): Promise<boolean> =>
+      settleRefused(batch, counter, {
+        refusal: failure,
+        redirected: this.#redirect(failure, method, counter),
+      });
     await Promise.all([
       ...[...batch.reads.values()].map((counter) => settleOne(counter, 'read')),
       ...[...batch.adds.values()].map((counter) => settleOne(counter, 'add')),
@@ -277,15 +279,15 @@ function writeBatch(batch: Batch, expiries: Expiries): Pipeline {
 }
 
 /**
- * Settles the counters by their replies. Resolves once the redirected counters are settled, too.
+ * Settles the counters by their replies. Resolves once the redirected counters are settled, too;
+ * with false when some are refused.
  */
 async function settleBatch(
   batch: Batch,
   replies: readonly RedisReply[],
-  expiries: Expiries,
-  redirect: Redirect,
-): Promise<void> {
-  const redirected: Promise<void>[] = [];
+  { expiries, redirect }: { readonly expiries: Expiries; readonly redirect: Redirect },
+): Promise<boolean> {
+  const refused: Promise<boolean>[] = [];
   let taken = 0;
   const nextReply = ({ asking }: BatchCounter): RedisReply => {
     taken += asking ? 2 : 1;
@@ -294,7 +296,9 @@ async function settleBatch(
   for (const counter of batch.reads.values()) {
     const reply = nextReply(counter);
     if (reply instanceof RedisReplyError) {
-      redirected.push(settleRefused(batch, counter, reply, redirect(reply, 'read', counter)));
+      refused.push(
+        settleRefused(batch, counter, { refusal: reply, redirected: redirect(reply, 'read', counter) }),
+      );
     } else {
       settle(batch, counter, parseGetReply(reply));
     }
@@ -304,18 +308,19 @@ async function settleBatch(
     const expireReply = counter.setsExpiry ? nextReply(counter) : undefined;
     const count = typeof reply === 'number' ? reply : Number.NaN;
     if (reply instanceof RedisReplyError) {
-      redirected.push(settleRefused(batch, counter, reply, redirect(reply, 'add', counter)));
+      const redirected = redirect(reply, 'add', counter);
+      refused.push(settleRefused(batch, counter, { refusal: reply, redirected, expiries }));
     } else if (expireReply instanceof RedisReplyError) {
       // The slot moved between the two commands: the hits are counted, only the expiry has to be
       // set on the other node.
-      const extended = redirect(expireReply, 'add', { ...counter, addend: 0 });
-      redirected.push(settleRefused(batch, counter, expireReply, extended, count));
+      const redirected = redirect(expireReply, 'add', { ...counter, addend: 0 });
+      refused.push(settleRefused(batch, counter, { refusal: expireReply, redirected, count, expiries }));
     } else {
       expiries.onReplies(counter, count, expireReply);
       settle(batch, counter, count);
     }
   }
-  if (redirected.length > 0) await Promise.all(redirected);
+  return refused.length === 0 || (await Promise.all(refused)).every(Boolean);
 }
 
 function settle(batch: Batch, counter: BatchCounter, count: number): void {
@@ -326,23 +331,28 @@ function settle(batch: Batch, counter: BatchCounter, count: number): void {
   }
 }
 
-/** Settles a counter by the reply of the other server, or by `count` if that is known already. */
-async function settleRefused(
-  batch: Batch,
-  counter: BatchCounter,
-  refusal: Error,
-  redirected: Promise<number> | undefined,
-  count?: number,
-): Promise<void> {
-  if (redirected === undefined) {
-    batch.fail(counter, toBackendFailure(refusal));
-    return;
-  }
+interface Refusal {
+  readonly refusal: Error;
+  /** The count at the other server; undefined when the refusal is final. */
+  readonly redirected: Promise<number> | undefined;
+  /** The count, when only the expiry was refused. */
+  readonly count?: number;
+  readonly expiries?: Expiries;
+}
+
+/** Settles a counter by the reply of the other server. Resolves with false when it fails. */
+async function settleRefused(batch: Batch, counter: BatchCounter, refused: Refusal): Promise<boolean> {
+  const { refusal, redirected, count, expiries } = refused;
   try {
+    if (redirected === undefined) throw refusal;
     const redirectedCount = await redirected;
     settle(batch, counter, count ?? redirectedCount);
+    return true;
   } catch (error) {
+    const isTouch = counter.first === undefined;
+    if (isTouch || count !== undefined) expiries?.onUncertain(counter);
     batch.fail(counter, toBackendFailure(error));
+    return false;
   }
 }
 

@@ -104,9 +104,9 @@ t.test('no counter without expiry is left by losses under load', async (t) => {
   );
 });
 
-/** A server whose connection breaks at one command; records the commands. */
-async function startBreakingServer(t: Test) {
-  const state: { breakAt: string; count: number } = { breakAt: '', count: 1 };
+/** A server that breaks the connection at one command and refuses another; records all. */
+async function startFailingServer(t: Test) {
+  const state: { breakAt: string; refuseAt: string; count: number } = { breakAt: '', refuseAt: '', count: 1 };
   const received: string[] = [];
   const { address } = await startInvalidServer(t, (socket) =>
     answerCommands(socket, (words) => {
@@ -117,6 +117,10 @@ async function startBreakingServer(t: Test) {
         socket.destroy();
         return '';
       }
+      if (text === state.refuseAt) {
+        state.refuseAt = '';
+        return '-MISCONF no disk\r\n';
+      }
       return words[0] === 'incrby' ? `:${state.count++}\r\n` : ':1\r\n';
     }),
   );
@@ -124,7 +128,7 @@ async function startBreakingServer(t: Test) {
 }
 
 t.test('a hit without a reply is followed by its expiry on the next connection', async (t) => {
-  const { address, received, state } = await startBreakingServer(t);
+  const { address, received, state } = await startFailingServer(t);
   const backend = await started(t, address);
   await backend.add([hitOf('a')]);
   received.length = 0;
@@ -135,7 +139,7 @@ t.test('a hit without a reply is followed by its expiry on the next connection',
 });
 
 t.test('the expiry of a counter is repeated until Redis confirms it', async (t) => {
-  const { address, received, state } = await startBreakingServer(t);
+  const { address, received, state } = await startFailingServer(t);
   const backend = await started(t, address);
   await backend.add([hitOf('a')]);
   received.length = 0;
@@ -144,6 +148,25 @@ t.test('the expiry of a counter is repeated until Redis confirms it', async (t) 
   t.same(await backend.add([hitOf('a')]), [1], 'the request does not wait for it');
   await awaitUntil(() => received.length >= 5, { what: 'the second attempt' });
   t.same(received, ['incrby a 1', 'incrby a 0', 'expire a 60', 'incrby a 0', 'expire a 60']);
+});
+
+t.test('a refused expiry is repeated', async (t) => {
+  const { address, received, state } = await startFailingServer(t);
+  const backend = await started(t, address);
+  await backend.add([hitOf('a')]);
+  received.length = 0;
+  state.count = 1;
+  state.refuseAt = 'incrby a 0';
+  t.same(await backend.add([hitOf('a')]), [1]);
+  await awaitUntil(() => received.length >= 5, { what: 'the second attempt' });
+  t.same(received, ['incrby a 1', 'incrby a 0', 'expire a 60', 'incrby a 0', 'expire a 60']);
+});
+
+t.test('a counter with another unit gets the expiry of that unit', async (t) => {
+  const backend = await started(t);
+  await backend.add([hitOf('shared')]);
+  await backend.add([{ ...hitOf('shared'), unit: 'hour', ttlSeconds: 3600 }]);
+  t.ok(Number(await command('TTL', 'shared')) > 3000);
 });
 
 t.test('keys that are remembered are bounded, in number and length', (t) => {

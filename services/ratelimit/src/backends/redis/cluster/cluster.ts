@@ -204,13 +204,13 @@ export class ClusterInstance implements RedisInstance {
   async #follow(
     node: NodeAddress,
     method: Method,
-    { key, addend, ttlSeconds, asking = false, redirections = 0 }: BatchHit,
+    { key, addend, unit, ttlSeconds, asking = false, redirections = 0 }: BatchHit,
     refusal: string,
   ): Promise<number> {
     if (redirections >= maxRedirections) {
       throw backendFailure(`the nodes of the Redis Cluster disagree: ${refusal}`);
     }
-    const hit: BatchHit = { key, addend, ttlSeconds, asking, redirections: redirections + 1 };
+    const hit: BatchHit = { key, addend, unit, ttlSeconds, asking, redirections: redirections + 1 };
     const [count = Number.NaN] = await this.#sendToNode(node, method, [hit]);
     return count;
   }

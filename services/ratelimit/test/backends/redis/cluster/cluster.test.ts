@@ -89,6 +89,20 @@ t.test('a counter expires; hits on it that arrive together are one INCRBY', asyn
   t.ok(ttl > 0 && ttl <= 60, `expires in ${ttl} s`);
 });
 
+t.test('a counter that vanished expires after the next hit, also when its slot moved', async (t) => {
+  const { backend } = await started(t);
+  const key = keyAt(1, 'vanishing');
+  await backend.add([hitOf(key)]);
+  await onNode(1, 'FLUSHALL');
+  t.same(await backend.add([hitOf(key)]), [1]);
+  await awaitUntil(async () => Number(await onNode(1, 'TTL', key)) > 0, { what: 'the expiry' });
+  await cluster.moveSlot(getSlot(key), 1, 2);
+  await onNode(2, 'DEL', key);
+  t.same(await backend.add([hitOf(key)]), [1]);
+  await awaitUntil(async () => Number(await onNode(2, 'TTL', key)) > 0, { what: 'the expiry' });
+  await cluster.moveSlot(getSlot(key), 2, 1);
+});
+
 t.test('a hash tag in a value selects the slot of its counter', async (t) => {
   const { backend } = await started(t);
   const keys = ['api_user_{42}_1', 'api_path_/files/{42}_1', 'api_{42}{43}_1'];

@@ -191,6 +191,7 @@ t.test('a planned failover fails no request and loses no hit', async (t) => {
     String(load.counts.length),
     'counted at the replica',
   );
+  t.ok(Number(await cluster.replicas[2]?.command('TTL', key)) > 0, 'and expires there');
 });
 
 t.test('a master killed under load: requests fail until its replica is promoted', async (t) => {
