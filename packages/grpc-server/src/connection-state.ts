@@ -32,12 +32,11 @@ export class ReceiveWindow {
 
   /**
    * Counts received bytes, and returns how much of the window to give back, half of it at a time.
-   * The bytes of incomplete requests stay counted: the window limits what one client makes us hold.
+   *
+   * @param incompleteBytes bytes of incomplete requests. They stay counted: the window limits what
+   * one client makes us hold.
    */
-  receive(
-    bytes: number,
-    streams: Iterable<{ readonly remoteClosed: boolean; readonly bodyBytes: number }>,
-  ): number {
+  receive(bytes: number, incompleteBytes: number): number {
     this.#unacknowledgedBytes += bytes;
     if (this.#unacknowledgedBytes > this.#windowBytes) {
       throw new ConnectionError(
@@ -46,9 +45,7 @@ export class ReceiveWindow {
       );
     }
     if (this.#unacknowledgedBytes < this.#windowBytes / 2) return 0;
-    let incomplete = 0;
-    for (const stream of streams) if (!stream.remoteClosed) incomplete += stream.bodyBytes;
-    const released = this.#unacknowledgedBytes - Math.min(incomplete, this.#unacknowledgedBytes);
+    const released = Math.max(0, this.#unacknowledgedBytes - incompleteBytes);
     this.#unacknowledgedBytes -= released;
     return released;
   }

@@ -230,9 +230,13 @@ export class Connection {
       expectLength(payload, 0, 'acknowledged SETTINGS');
       return;
     }
+    // Only the last value of a frame is applied: each one visits all streams, and a frame has
+    // thousands.
+    let initialWindow: number | undefined;
     for (const [id, value] of readSettings(payload)) {
-      if (id === Setting.INITIAL_WINDOW_SIZE) this.#streams.setInitialWindow(value);
+      if (id === Setting.INITIAL_WINDOW_SIZE) initialWindow = value;
     }
+    if (initialWindow !== undefined) this.#streams.setInitialWindow(initialWindow);
     this.#settingsReceived = true;
     this.#output.append(frame(FrameType.SETTINGS, Flag.ACK, 0, Buffer.alloc(0)));
     // After the acknowledgement: what follows it is sent under the new settings.

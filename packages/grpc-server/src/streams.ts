@@ -63,6 +63,8 @@ export class Streams {
   readonly #blocks: HeaderBlocks;
   readonly #overhead: Budget;
   readonly #receiveWindow: ReceiveWindow;
+  /** Bytes of requests whose end has not arrived. */
+  #incompleteBytes = 0;
   readonly replies: Replies;
   readonly #callTarget: CallTarget;
   /** When the frame that is handled has arrived; `performance.now()`. */
@@ -185,7 +187,7 @@ export class Streams {
     const stream = this.#open.get(streamId);
     const data = unpadData(flags, payload);
     const endStream = (flags & Flag.END_STREAM) !== 0;
-    const released = this.#receiveWindow.receive(payload.length, this.#open.values());
+    const released = this.#receiveWindow.receive(payload.length, this.#incompleteBytes);
     if (released > 0) this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, 0, released));
     if (stream === undefined || stream.remoteClosed) {
       this.spendOverhead();
@@ -195,12 +197,13 @@ export class Streams {
     }
     if (data.length === 0 && !endStream) this.spendOverhead();
     // The reply was early: the rest of the request is ignored.
-    if (stream.lastBlock !== undefined) stream.remoteClosed = endStream;
-    else this.#addBody(stream, data, endStream);
+    if (stream.lastBlock === undefined) this.#addBody(stream, data, endStream);
+    else if (endStream) this.#closeRemote(stream);
   }
 
   #addBody(stream: Stream, data: Buffer, endStream: boolean): void {
     stream.addBody(data, endStream);
+    this.#incompleteBytes += data.length;
     const { maxMessageBytes } = this.#host.limits;
     // Replied at once: the client would wait for a larger window, which it does not get.
     const isTooLarge =
@@ -210,8 +213,14 @@ export class Streams {
     else if (endStream) this.#endRequest(stream);
   }
 
-  #endRequest(stream: Stream): void {
+  /** The client sends no more DATA of a stream. */
+  #closeRemote(stream: Stream): void {
+    if (!stream.remoteClosed) this.#incompleteBytes -= stream.bodyBytes;
     stream.remoteClosed = true;
+  }
+
+  #endRequest(stream: Stream): void {
+    this.#closeRemote(stream);
     if (stream.lastBlock !== undefined) return;
     const { contentLength } = stream.head;
     if (contentLength !== undefined && contentLength !== stream.bodyBytes) {
@@ -267,6 +276,7 @@ export class Streams {
 
   #remove(stream: Stream): void {
     this.#open.delete(stream.id);
+    if (!stream.remoteClosed) this.#incompleteBytes -= stream.bodyBytes;
     if (stream.running) this.#abandoned.add(stream);
     stream.abort();
   }
@@ -361,5 +371,6 @@ export class Streams {
       stream.abort();
     }
     this.#open.clear();
+    this.#incompleteBytes = 0;
   }
 }

@@ -243,6 +243,20 @@ t.test('replies wait for the windows of the client and continue when they grow',
   );
 });
 
+t.test('of several window sizes in one SETTINGS the last one counts', async (t) => {
+  const { port } = await start(t, { [echo]: () => Buffer.alloc(100) });
+  const raw = new RawClient(port);
+  t.teardown(() => raw.socket.destroy());
+  const sizes = Array.from(
+    { length: 2_000 },
+    (_, index) => [Setting.INITIAL_WINDOW_SIZE, index % 7] as const,
+  );
+  raw.open([...sizes, [Setting.INITIAL_WINDOW_SIZE, 30]]);
+  raw.call(1, echo);
+  const reply = await raw.receive(({ type }) => type === FrameType.DATA);
+  t.equal(reply?.payload.length, 30);
+});
+
 t.test('an early reply asks the client to stop sending', async (t) => {
   const { port } = await start(t, { [echo]: (message) => message }, { limits: { maxMessageBytes: 100 } });
   const raw = new RawClient(port);

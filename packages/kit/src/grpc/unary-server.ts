@@ -95,6 +95,9 @@ export interface UnaryServerOptions extends UnaryListenOptions {
 
 const unixScheme = 'unix:';
 
+/** Frees the connections of clients that are gone without an end: after twice this time. */
+const keepaliveMs = 60_000;
+
 /** A gRPC server of unary handlers and health checks. */
 export class UnaryServer {
   readonly #options: UnaryServerOptions;
@@ -149,7 +152,11 @@ function createGrpcServer(options: UnaryServerOptions): GrpcServer {
     limits: {
       ...(maxConnections !== undefined && { maxConnections: maxConnections || Number.POSITIVE_INFINITY }),
     },
-    times: { maxAgeMs: options.maxConnectionAgeMs, maxAgeGraceMs: options.maxConnectionAgeGraceMs },
+    times: {
+      maxAgeMs: options.maxConnectionAgeMs,
+      maxAgeGraceMs: options.maxConnectionAgeGraceMs,
+      keepaliveMs,
+    },
     ...(tls && { tls: tlsOptions(tls.files.current(), tls.mutual) }),
     refusal: ({ certificate }) =>
       guard({
