@@ -158,6 +158,7 @@ function createContext(
     guessLimiter: new GuessLimiter({ store, settings, logger }),
     keys,
     providers: new ProviderConnections(settings, nowMs),
+    tokens: new TokenCache(),
     random: systemRandomness,
     mailer,
     mailbox,
@@ -184,7 +185,7 @@ async function createExtAuthz(
   context: Context,
   { identities, telemetry, health, ports }: ExtAuthzParts,
 ): Promise<{ readonly http: HttpServer; readonly components: readonly LifecycleComponent[] }> {
-  const { settings, logger, keys, nowMs } = context;
+  const { settings, logger, tokens, keys, nowMs } = context;
   const { tracing, registry } = telemetry;
   // Process-wide; must precede the first use of the library.
   logGrpcLibrary(logger);
@@ -197,7 +198,6 @@ async function createExtAuthz(
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
         });
   const rules = rulesFile ?? { current: defaultRules };
-  const tokens = new TokenCache();
   const authorizer = observeChecks(
     new Authorizer({ rules, tokens, keys, identities, tracing, nowMs, logger, settings }),
     { logger, registry, tracing, rules },

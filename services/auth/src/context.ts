@@ -2,6 +2,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from './config/settings.ts';
 import type { Store } from './db/store.ts';
 import type { HookCaller } from './hooks/caller.ts';
+import type { TokenCache } from './keys/jwt.ts';
 import type { Randomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
 import type { Mailbox } from './messages/mailbox.ts';
@@ -23,6 +24,8 @@ export interface Context {
   readonly guessLimiter: GuessLimiter;
   readonly keys: SigningKeys;
   readonly providers: ProviderConnections;
+  /** Verified access tokens. */
+  readonly tokens: TokenCache;
   readonly random: Randomness;
   readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;
   readonly background: Pick<Background, 'run'>;

@@ -101,6 +101,24 @@ export async function query(
   return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: true });
 }
 
+/** Rows of a batched statement, which takes a few milliseconds for so many. */
+export const maxBatchRows = 500;
+
+/**
+ * A `from` item with the rows of a batch: `i`, with these columns and `position`. Each column is an
+ * array parameter, starting at `$1`. The condition makes the planner expect a single row, so that
+ * it keeps one plan for all sizes. That plan may have been made while the tables were small; joins
+ * by `lateral (… offset 0)` look up each row by index even then.
+ *
+ * @param columns names with types
+ */
+export function batchedInput(...columns: readonly `${string} ${string}`[]): string {
+  const arrays = columns.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`);
+  const names = columns.map((column) => column.split(' ')[0]);
+  return `(select * from unnest(${arrays.join(', ')}) with ordinality as b(${names.join(', ')}, position)
+    where position between 1 and ${maxBatchRows}) i`;
+}
+
 /** @see https://www.postgresql.org/docs/18/errcodes-appendix.html */
 const uniqueViolation = '23505';
 

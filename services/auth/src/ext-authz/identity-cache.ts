@@ -1,6 +1,7 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import { inTime } from '@tollgate/kit/time';
-import { type Queryable, query, type Row } from '../db/connection.ts';
+import { Batch } from '../db/batch.ts';
+import { batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import type { JsonObject } from '../users/user.ts';
@@ -29,10 +30,16 @@ export interface IdentityCacheOptions {
   readonly maxStalenessMs: number;
   /** Maximum number of entries. */
   readonly capacity?: number;
+  /** Limit of a read. */
+  readonly timeoutMs?: number;
 }
 
 /** About 10 MB, at a kilobyte each. */
 const defaultCapacity = 10_000;
+/** Connections that checks may use of the pool, which they share with the API. */
+const maxConcurrentReads = 4;
+/** Callers have timeouts of their own; a late result is cached for the next request. */
+const defaultTimeoutMs = 3_000;
 /** A user may be created with an id that was looked up before. */
 const negativeTtlMs = 1_000;
 
@@ -53,8 +60,12 @@ interface Entry extends Subject {
   readonly state: IdentityState | undefined;
 }
 
+/** A queued or sent read. */
 interface Reading extends Subject {
-  readonly pending: PendingRead<ReadTime>;
+  readonly key: IdentityKey;
+  /** Undefined until the statement is sent. */
+  readTime: ReadTime | undefined;
+  state: Promise<IdentityState | undefined> | undefined;
 }
 
 /**
@@ -68,16 +79,28 @@ export class IdentityCache {
   // Keyed by session, or else by user: joining both would cost a string per request.
   readonly #entries;
   readonly #reading = new Map<string, Reading>();
-  readonly #reader: BatchedReader<ReadTime>;
+  readonly #reads: Batch<Reading, IdentityState | undefined>;
   readonly #counts = { hits: 0, misses: 0, joins: 0, invalidations: 0, invalidationsOfAll: 0 };
 
-  constructor({ store, nowMs, maxStalenessMs, capacity = defaultCapacity }: IdentityCacheOptions) {
+  constructor({
+    store,
+    nowMs,
+    maxStalenessMs,
+    capacity = defaultCapacity,
+    timeoutMs = defaultTimeoutMs,
+  }: IdentityCacheOptions) {
     this.#nowMs = nowMs;
     this.#maxStalenessMs = maxStalenessMs;
     this.#entries = new RecentlyUsed<Entry>({ capacity });
-    this.#reader = new BatchedReader({
-      store,
-      onSend: ({ userId }) => ({ atMs: nowMs(), version: this.#versions.get(userId) }),
+    this.#reads = new Batch({
+      maxConcurrent: maxConcurrentReads,
+      run: (readings) => {
+        for (const reading of readings)
+          reading.readTime = { atMs: nowMs(), version: this.#versions.get(reading.key.userId) };
+        return inTime(store.findMany(readings.map(({ key }) => key)), timeoutMs, () =>
+          errors.authorization_unavailable({ detail: 'the database did not respond in time' }),
+        );
+      },
     });
   }
 
@@ -98,7 +121,7 @@ export class IdentityCache {
     const reading = this.#reading.get(name);
     if (reading !== undefined && isAbout(reading, userId, sessionId) && this.#isJoinable(reading)) {
       this.#counts.joins += 1;
-      return reading.pending.state;
+      return reading.state;
     }
     const key = toKey(userId, sessionId);
     return key && this.#read(name, { userId, sessionId }, key);
@@ -116,11 +139,12 @@ export class IdentityCache {
 
   async #read(name: string, subject: Subject, key: IdentityKey): Promise<IdentityState | undefined> {
     this.#counts.misses += 1;
-    const reading: Reading = { ...subject, pending: this.#reader.read(key) };
+    const reading: Reading = { ...subject, key, readTime: undefined, state: undefined };
+    reading.state = this.#reads.add(reading);
     this.#reading.set(name, reading);
     try {
-      const state = await reading.pending.state;
-      const readTime = reading.pending.sent;
+      const state = await reading.state;
+      const { readTime } = reading;
       // A newer read has replaced this one otherwise.
       if (this.#reading.get(name) === reading && readTime !== undefined)
         this.#entries.set(name, { ...subject, readTime, state });
@@ -135,8 +159,8 @@ export class IdentityCache {
     return this.#isFresh(readTime, state === undefined ? Math.min(negativeTtlMs, maxAgeMs) : maxAgeMs);
   }
 
-  #isJoinable({ pending: { sent } }: Reading): boolean {
-    return sent === undefined || this.#isFresh(sent, this.#maxStalenessMs);
+  #isJoinable({ readTime }: Reading): boolean {
+    return readTime === undefined || this.#isFresh(readTime, this.#maxStalenessMs);
   }
 
   #isFresh({ atMs, version }: ReadTime, maxAgeMs: number): boolean {
@@ -214,21 +238,19 @@ export interface IdentityKey {
   readonly sessionId: string | undefined;
 }
 
-// A generic plan that was made when the tables were small would scan them. `offset 0` makes
-// PostgreSQL look up each row by its primary key; for the same reason sessions are not joined by
-// user.
+// See `batchedInput` for `offset 0`.
 const findStates = `
   select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after
-  from unnest($1::uuid[], $2::uuid[]) with ordinality as k(user_id, session_id, position)
+  from ${batchedInput('user_id uuid', 'session_id uuid')}
   left join lateral (
     select role, raw_app_meta_data, is_anonymous, banned_until from users
-    where id = k.user_id and deleted_at is null offset 0
+    where id = i.user_id and deleted_at is null offset 0
   ) u on true
   left join lateral (
     select id, created_at, not_after from sessions
-    where id = k.session_id and user_id is not distinct from k.user_id offset 0
+    where id = i.session_id and user_id is not distinct from i.user_id offset 0
   ) s on true
-  order by k.position`;
+  order by i.position`;
 
 interface StateRow {
   readonly role: string | null;
@@ -270,88 +292,4 @@ function toState(row: Row): IdentityState | undefined {
         ? undefined
         : { createdAt: r.created_at ?? new Date(0), notAfter: r.not_after ?? undefined },
   };
-}
-
-/** A read of one state. */
-export interface PendingRead<S> {
-  /** What `onSend` returned. Undefined until the statement is sent. */
-  sent: S | undefined;
-  readonly state: Promise<IdentityState | undefined>;
-}
-
-export interface BatchedReaderOptions<S> {
-  readonly store: Pick<IdentityStateStore, 'findMany'>;
-  /** Called for each key when its statement is sent. */
-  readonly onSend: (key: IdentityKey) => S;
-  /** Limit of a statement. */
-  readonly timeoutMs?: number;
-}
-
-interface QueuedRead<S> {
-  readonly key: IdentityKey;
-  readonly result: PromiseWithResolvers<IdentityState | undefined>;
-  readonly read: PendingRead<S>;
-}
-
-/** Read by one statement in a few milliseconds. */
-const maxBatchSize = 500;
-/** Connections that checks may use of the pool, which they share with the API. */
-const maxConcurrentBatches = 4;
-/** Further reads would wait longer than proxies do. */
-const maxQueuedReads = 10_000;
-/** Callers have timeouts of their own; a late result is cached for the next request. */
-const defaultTimeoutMs = 3_000;
-
-/**
- * Reads many states with one statement: those requested in the same turn of the event loop, or
- * while the maximum number of statements is in flight.
- */
-export class BatchedReader<S> {
-  readonly #options: BatchedReaderOptions<S>;
-  readonly #queue: QueuedRead<S>[] = [];
-  #inFlight = 0;
-  #isScheduled = false;
-
-  constructor(options: BatchedReaderOptions<S>) {
-    this.#options = options;
-  }
-
-  /** @throws AppError `authorization_unavailable` if too many reads are queued. */
-  read(key: IdentityKey): PendingRead<S> {
-    if (this.#queue.length >= maxQueuedReads)
-      throw errors.authorization_unavailable({ detail: 'too many reads are waiting for the database' });
-    const result = Promise.withResolvers<IdentityState | undefined>();
-    const read: PendingRead<S> = { sent: undefined, state: result.promise };
-    this.#queue.push({ key, result, read });
-    this.#schedule();
-    return read;
-  }
-
-  #schedule(): void {
-    if (this.#isScheduled || this.#queue.length === 0 || this.#inFlight >= maxConcurrentBatches) return;
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      void this.#send(this.#queue.splice(0, maxBatchSize));
-      this.#schedule();
-    });
-  }
-
-  /** Never rejects: errors reject the reads of the batch. */
-  async #send(batch: readonly QueuedRead<S>[]): Promise<void> {
-    const { store, onSend, timeoutMs = defaultTimeoutMs } = this.#options;
-    this.#inFlight += 1;
-    try {
-      for (const { key, read } of batch) read.sent = onSend(key);
-      const states = await inTime(store.findMany(batch.map(({ key }) => key)), timeoutMs, () =>
-        errors.authorization_unavailable({ detail: 'the database did not respond in time' }),
-      );
-      for (const [index, { result }] of batch.entries()) result.resolve(states[index]);
-    } catch (error) {
-      for (const { result } of batch) result.reject(error);
-    } finally {
-      this.#inFlight -= 1;
-      this.#schedule();
-    }
-  }
 }

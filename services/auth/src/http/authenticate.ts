@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { AuditActor } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import { type JwtClaims, verifyJwt } from '../keys/jwt.ts';
+import type { JwtClaims } from '../keys/jwt.ts';
 import { type Session, sessionExpiry } from '../sessions/store.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isUuid } from './api.ts';
@@ -84,10 +84,10 @@ function checkSession(session: Session | undefined, { settings, nowMs }: Context
   if (sessionExpiry(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
 }
 
-function verifyBearer(request: FastifyRequest, { keys, nowMs, settings }: Context): JwtClaims {
+function verifyBearer(request: FastifyRequest, { tokens, keys, nowMs, settings }: Context): JwtClaims {
   const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   if (token === undefined) throw errors.no_authorization();
-  const verified = verifyJwt(token, keys, nowMs());
+  const verified = tokens.verify(token, keys, nowMs());
   if (!verified.ok) throw badJwt(verified.reason);
   const { claims } = verified;
   // Only administrators may have tokens that do not expire.

@@ -1,5 +1,13 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { nextRefreshTokenId, noInstance, type Queryable, query, type Row } from '../db/connection.ts';
+import { Batch } from '../db/batch.ts';
+import {
+  batchedInput,
+  nextRefreshTokenId,
+  noInstance,
+  type Queryable,
+  query,
+  type Row,
+} from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { toUser, type User, userColumns } from '../users/user.ts';
 import { type Session, sessionColumns, toSession } from './store.ts';
@@ -64,16 +72,21 @@ export function toRefreshCounter(
 
 // PostgreSQL keeps the plan of a prepared statement that it made while the tables were small, when
 // all indexes cost the same. These statements must therefore not allow a plan that scans all
-// sessions of a user or all tokens of a session.
+// sessions of a user or all tokens of a session. See also `batchedInput`.
 
 const findByToken = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns},
     t.revoked as token_revoked, t.updated_at as token_updated_at,
     case when t.revoked then (
       select (array_agg(c.token order by c.id desc))[1] from refresh_tokens c where c.parent = t.token and c.revoked is not true
     ) end as token_active_child,
-    t.revoked and exists (select 1 from refresh_tokens c where c.parent = t.token) as token_has_child
-  from refresh_tokens t join sessions s on s.id = t.session_id join users u on u.id = s.user_id
-  where t.token = $1 and u.deleted_at is null`;
+    case when t.revoked then (
+      select true from refresh_tokens c where c.parent = t.token limit 1
+    ) end as token_has_child
+  from ${batchedInput('token text')}
+  left join lateral (select * from refresh_tokens where token = i.token offset 0) t on true
+  left join lateral (select * from sessions where id = t.session_id offset 0) s on true
+  left join lateral (select * from users where id = s.user_id and deleted_at is null offset 0) u on true
+  order by i.position`;
 
 const findBySession = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns}
   from sessions s join users u on u.id = s.user_id
@@ -97,6 +110,31 @@ const rotate = `
     select ${nextRefreshTokenId}, $2, $1, user_id, session_id, false, $6, $6, ${noInstance} from revoked
   ), audit as (${auditInsert(7, 'revoked')})
   select 1 from revoked`;
+
+// `rotate` for many tokens with one commit. It waits for no lock: a token is left out when its
+// session is locked, has been revoked concurrently, or is twice in the batch.
+const rotateMany = `
+  with input as materialized (
+    select * from ${batchedInput('token text', 'successor text', 'session_id uuid', 'user_agent text', 'ip text', 'at timestamptz', 'audit text')}
+  ), locked as materialized (
+    select i.* from input i, lateral (
+      select id from sessions where id = i.session_id for no key update skip locked) s
+  ), revoked as (
+    update refresh_tokens t set revoked = true, updated_at = i.at from locked i
+    where t.token = i.token and t.revoked is not true
+    returning t.user_id, i.*
+  ), refreshed as (
+    update sessions s set refreshed_at = r.at at time zone 'utc', updated_at = r.at, user_agent = r.user_agent,
+      ip = nullif(r.ip, '')::inet
+    from revoked r where s.id = r.session_id
+  ), successors as (
+    insert into refresh_tokens (id, token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
+    select ${nextRefreshTokenId}, successor, token, user_id, session_id, false, at, at, ${noInstance} from revoked
+  ), audited as (
+    insert into audit_log_entries (id, instance_id, payload, created_at, ip_address)
+    select gen_random_uuid(), ${noInstance}, audit::json, at, ip from revoked
+  )
+  select position::int from revoked`;
 
 const touch = 'update sessions set refreshed_at = $2, updated_at = $2 where id = $1';
 
@@ -122,6 +160,16 @@ const upgrade = `
   ), audit as (${auditInsert(7, 'refreshed')})
   select 1 from refreshed`;
 
+interface Rotation extends Refresh {
+  readonly token: string;
+  readonly successor: string;
+}
+
+/** Connections of the pool that lookups of tokens may use. */
+const maxConcurrentLookups = 4;
+/** While these commit, further rotations gather in the next statement. */
+const maxConcurrentRotations = 2;
+
 /**
  * Refresh tokens: stored ones (version 1), and counters of sessions (version 2). Of concurrent
  * writes for one token exactly one returns true.
@@ -129,19 +177,30 @@ const upgrade = `
 export class RefreshTokenStore {
   readonly #sql: Queryable;
   readonly #cipher: ColumnCipher;
+  readonly #tokens: Batch<string, Row>;
+  readonly #rotations: Batch<Rotation & { readonly audit: AuditEntry }, boolean>;
 
   constructor(sql: Queryable, cipher: ColumnCipher) {
     this.#sql = sql;
     this.#cipher = cipher;
+    this.#tokens = new Batch({
+      maxConcurrent: maxConcurrentLookups,
+      run: (tokens) => query(sql, findByToken, [tokens]),
+    });
+    this.#rotations = new Batch({
+      maxConcurrent: maxConcurrentRotations,
+      run: (rotations) => runRotations(sql, rotations),
+    });
   }
 
   /** The session of a stored token. */
   async findByToken(
     token: string,
   ): Promise<(RefreshableSession & { readonly token: StoredRefreshToken }) | undefined> {
-    const [row] = await query(this.#sql, findByToken, [token]);
-    const found = row && toRefreshableSession(row, this.#cipher);
-    return row && found && { ...found, token: toStoredToken(row) };
+    const row = await this.#tokens.add(token);
+    // Null without a token, or if its user is deleted.
+    const found = row.id === null ? undefined : toRefreshableSession(row, this.#cipher);
+    return found && { ...found, token: toStoredToken(row) };
   }
 
   async findBySession(sessionId: string): Promise<RefreshableSession | undefined> {
@@ -150,20 +209,9 @@ export class RefreshTokenStore {
   }
 
   /** Revokes a stored token and stores its successor. */
-  async rotate(
-    {
-      token,
-      successor,
-      sessionId,
-      userAgent,
-      ip,
-      at,
-    }: Refresh & {
-      readonly token: string;
-      readonly successor: string;
-    },
-    audit: AuditEntry,
-  ): Promise<boolean> {
+  async rotate(rotation: Rotation, audit: AuditEntry): Promise<boolean> {
+    if (await this.#rotations.add({ ...rotation, audit })) return true;
+    const { token, successor, sessionId, userAgent, ip, at } = rotation;
     const parameters = [token, successor, sessionId, userAgent, ip, at, ...auditParameters(audit)];
     return (await query(this.#sql, rotate, parameters)).length > 0;
   }
@@ -226,4 +274,26 @@ function toStoredToken(row: Row): StoredRefreshToken {
     activeChild: r.token_active_child ?? undefined,
     hasChild: r.token_has_child === true,
   };
+}
+
+/**
+ * Returns whether each token is known to be rotated. After an error none is: each is then tried by
+ * a statement of its own, so that one with invalid values does not affect the others.
+ */
+async function runRotations(
+  sql: Queryable,
+  rotations: readonly (Rotation & { readonly audit: AuditEntry })[],
+): Promise<readonly boolean[]> {
+  const parameters = [
+    rotations.map(({ token }) => token),
+    rotations.map(({ successor }) => successor),
+    rotations.map(({ sessionId }) => sessionId),
+    rotations.map(({ userAgent }) => userAgent),
+    rotations.map(({ ip }) => ip),
+    rotations.map(({ at }) => at.toISOString()),
+    rotations.map(({ audit }) => JSON.stringify(audit.payload)),
+  ];
+  const rows = await query(sql, rotateMany, parameters).catch(() => []);
+  const rotated = new Set(rows.map(({ position }) => position));
+  return rotations.map((_, index) => rotated.has(index + 1));
 }

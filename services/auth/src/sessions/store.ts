@@ -1,5 +1,7 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import { Batch } from '../db/batch.ts';
 import {
+  batchedInput,
   lockOwner,
   nextRefreshTokenId,
   noInstance,
@@ -93,12 +95,15 @@ const start = `
   )
   ${auditInsert(11)}`;
 
-// PostgreSQL keeps the plan of a prepared statement that it made while the tables were small, when
-// all indexes cost the same. This statement must therefore not allow a plan that scans all sessions
-// of a user: no index serves `is not distinct from`.
+// See `batchedInput` for `offset 0`. No index serves `is not distinct from`, so no plan scans all
+// sessions of a user.
 const findWithUser = `select ${userColumns}, ${sessionColumns}
-  from users u left join sessions s on s.id = $2::uuid and s.user_id is not distinct from u.id
-  where u.id = $1 and u.deleted_at is null`;
+  from ${batchedInput('user_id uuid', 'session_id uuid')}
+  left join lateral (select * from users where id = i.user_id and deleted_at is null offset 0) u on true
+  left join lateral (
+    select * from sessions where id = i.session_id and user_id is not distinct from i.user_id offset 0
+  ) s on true
+  order by i.position`;
 
 const list = `select ${sessionColumns} from sessions s where s.user_id = $1
   order by s.created_at desc, s.id limit ${maxListedSessions}`;
@@ -126,16 +131,34 @@ const end: Readonly<Record<LogoutScope, string>> = {
   others: endWhere('id is distinct from $2'),
 };
 
+/** The ids of an access token. */
+interface CallerKey {
+  readonly userId: string;
+  readonly sessionId: string | undefined;
+}
+
+/** Connections of the pool that lookups of callers may use. */
+const maxConcurrentLookups = 4;
+
 /** Sessions, except for what a refresh does (see `RefreshTokenStore`). */
 export class SessionStore {
   readonly #sql: Queryable;
   readonly #cipher: ColumnCipher;
   readonly #onChange: ((userId: string) => void) | undefined;
+  readonly #callers: Batch<CallerKey, Row>;
 
   constructor(sql: Queryable, cipher: ColumnCipher, onChange?: (userId: string) => void) {
     this.#sql = sql;
     this.#cipher = cipher;
     this.#onChange = onChange;
+    this.#callers = new Batch({
+      maxConcurrent: maxConcurrentLookups,
+      run: (keys) =>
+        query(sql, findWithUser, [
+          keys.map(({ userId }) => userId),
+          keys.map(({ sessionId }) => sessionId ?? null),
+        ]),
+    });
   }
 
   /** Starts a session and updates the time of the user's last sign-in. */
@@ -162,8 +185,8 @@ export class SessionStore {
     userId: string,
     sessionId: string | undefined,
   ): Promise<{ readonly user: User; readonly session: Session | undefined } | undefined> {
-    const [row] = await query(this.#sql, findWithUser, [userId, sessionId ?? null]);
-    return row && { user: toUser(row), session: toSession(row) };
+    const row = await this.#callers.add({ userId, sessionId });
+    return row.id === null ? undefined : { user: toUser(row), session: toSession(row) };
   }
 
   /** The latest {@link maxListedSessions} sessions of a user, newest first. */

@@ -5,6 +5,7 @@ import type { Context } from '../../src/context.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
 import { HookCaller } from '../../src/hooks/caller.ts';
+import { TokenCache } from '../../src/keys/jwt.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
 import { Metrics } from '../../src/metrics.ts';
@@ -87,6 +88,7 @@ export async function countingServices(
     store,
     keys: parsed.keys,
     providers: new ProviderConnections(settings, Date.now),
+    tokens: new TokenCache(),
     random: systemRandomness,
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),

@@ -20,7 +20,7 @@ t.test('cost of a request does not depend on the number of sessions or refreshes
   const statements = await sql<{ name: string; parameters: number; statement: string }[]>`
     select name, statement, cardinality(parameter_types) as parameters
     from pg_prepared_statements
-    where generic_plans > 0 and cardinality(parameter_types) > 0 and statement ~ 'join sessions|update refresh_tokens'`;
+    where generic_plans > 0 and cardinality(parameter_types) > 0 and statement ~ 'from sessions where|update refresh_tokens'`;
   const plans = new Map<string, string>();
   for (const { name, parameters, statement } of statements) {
     const nulls = Array.from({ length: parameters }, () => 'null').join();

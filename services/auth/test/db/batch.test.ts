@@ -1,72 +1,58 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { Batch } from '../../src/db/batch.ts';
 import { connect, disconnect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
-import {
-  BatchedReader,
-  type IdentityKey,
-  type IdentityStateStore,
-} from '../../src/ext-authz/identity-cache.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
-const onSend = () => 'sent';
-const unanswered = new Promise<never>(() => undefined);
-
-t.test('a statement reads at most 500 users, and at most four run concurrently', async (t) => {
+t.test('a statement has at most 500 items, others wait for a free slot', async (t) => {
   const sizes: number[] = [];
   const held: (() => void)[] = [];
-  const store: Pick<IdentityStateStore, 'findMany'> = {
-    async findMany(keys) {
-      sizes.push(keys.length);
+  const batch = new Batch<number, number>({
+    maxConcurrent: 4,
+    async run(items) {
+      sizes.push(items.length);
       await new Promise<void>((resolve) => held.push(resolve));
-      return keys.map(() => undefined);
+      return items.map((item) => -item);
     },
-  };
-  const reads = new BatchedReader({ store, onSend });
-  const begun = Array.from({ length: 2_600 }, () => reads.read(makeKey()));
-  const answered = Promise.all(begun.map(({ state }) => state));
+  });
+  const numbers = Array.from({ length: 2_600 }, (_, index) => index + 1);
+  const results = Promise.all(numbers.map((number) => batch.add(number)));
   while (sizes.length < 4) await nextTurn();
   await nextTurn();
   t.same(sizes, [500, 500, 500, 500]);
-  t.equal(begun[1_999]?.sent, 'sent');
-  t.equal(begun[2_000]?.sent, undefined, 'it is queued');
   held[0]?.();
   while (sizes.length < 5) await nextTurn();
   held[1]?.();
   while (sizes.length < 6) await nextTurn();
   t.same(sizes.slice(4), [500, 100]);
   for (const release of held) release();
-  t.equal((await answered).length, 2_600);
+  t.same(
+    await results,
+    numbers.map((number) => -number),
+  );
 });
 
-t.test('a read times out and frees its slot', async (t) => {
-  let asked = 0;
-  const store: Pick<IdentityStateStore, 'findMany'> = {
-    async findMany(keys) {
-      asked += 1;
-      return asked <= 4 ? unanswered : keys.map(() => undefined);
+t.test('an error rejects the items of its statement and frees the slot', async (t) => {
+  const batch = new Batch<string, string>({
+    maxConcurrent: 1,
+    async run(items) {
+      if (items.includes('bad')) throw new Error('failed');
+      return items;
     },
-  };
-  const reads = new BatchedReader({ store, onSend, timeoutMs: 20 });
-  for (let batch = 0; batch < 4; batch++) {
-    const { state } = reads.read(makeKey());
-    await t.rejects(state, { code: 'authorization_unavailable', detail: /did not respond/ });
-  }
-  t.equal(await reads.read(makeKey()).state, undefined);
-});
-
-t.test('reads beyond 10,000 in the queue are rejected', async (t) => {
-  const reads = new BatchedReader({ store: { findMany: () => unanswered }, onSend, timeoutMs: 1 });
-  const begun = Array.from({ length: 10_000 }, () => reads.read(makeKey()).state);
-  t.throws(() => reads.read(makeKey()), { code: 'authorization_unavailable', detail: /too many/ });
-  const outcomes = await Promise.allSettled(begun);
+  });
+  const outcomes = await Promise.allSettled(['good', 'bad'].map((item) => batch.add(item)));
   t.ok(outcomes.every(({ status }) => status === 'rejected'));
+  t.equal(await batch.add('next'), 'next');
 });
 
-function makeKey(): IdentityKey {
-  return { userId: randomUUID(), sessionId: undefined };
-}
+t.test('items beyond 10,000 in the queue are rejected', async (t) => {
+  const batch = new Batch<number, number>({ maxConcurrent: 1, run: async (items) => items });
+  const accepted = Array.from({ length: 10_000 }, (_, index) => batch.add(index));
+  await t.rejects(batch.add(10_000), { name: 'QueueFull' });
+  t.equal((await Promise.all(accepted)).length, 10_000);
+});
 
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -75,7 +61,7 @@ function nextTurn(): Promise<void> {
 /** After so many calls PostgreSQL keeps one plan for all values. */
 const callsUntilOnePlan = 7;
 
-t.test('to ask for states does not cost more the more users and sessions there are', async (t) => {
+t.test('cost of reading identities does not depend on the number of users and sessions', async (t) => {
   const { url: databaseUrl } = await testDatabase(t);
   // All statements on one connection, which can tell their plans.
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
