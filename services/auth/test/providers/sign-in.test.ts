@@ -1,44 +1,10 @@
 // The client library signs users in with providers, which a local server stands in for.
 import { AuthClient } from '@supabase/auth-js';
-import t, { type Test } from 'tap';
-import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import t from 'tap';
+import type { AuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
-import { providerAccessToken, startProviderServer } from '../helpers/provider-server.ts';
-
-const site = 'https://example.com/';
-const googleUser = {
-  sub: '1122',
-  email: 'ada@example.com',
-  email_verified: true,
-  name: 'Ada Lovelace',
-  picture: 'https://images.example/ada.png',
-  hd: 'example.com',
-};
-const githubUser = {
-  authorizationPath: '/login/oauth/authorize',
-  tokenPath: '/login/oauth/access_token',
-  payloads: {
-    '/api/v3/user': { id: 42, login: 'ada', name: 'Ada Lovelace', avatar_url: 'https://images.example/42' },
-    '/api/v3/user/emails': [
-      { email: 'other@example.com', verified: true, primary: false },
-      { email: 'Ada@example.com', verified: true, primary: true },
-    ],
-  },
-};
-
-async function start(t: Test, variables: Readonly<Record<string, string>> = {}) {
-  const vendors = await startProviderServer(t);
-  vendors.set('google', { claims: googleUser });
-  vendors.set('github', githubUser);
-  const enabled = ['GOOGLE', 'GITHUB'].flatMap((name) => [
-    [`EXTERNAL_${name}_ENABLED`, 'true'],
-    [`EXTERNAL_${name}_CLIENT_ID`, `${name}-client`],
-    [`EXTERNAL_${name}_SECRET`, `${name}-secret`],
-    [`EXTERNAL_${name}_URL`, vendors.url(name.toLowerCase())],
-  ]);
-  const server = await startAuthServer(t, { ...Object.fromEntries(enabled), ...variables });
-  return { vendors, server };
-}
+import { providerAccessToken } from '../helpers/provider-server.ts';
+import { apiUrl, siteUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
 
 function clientOf(server: AuthServer, flowType: 'implicit' | 'pkce') {
   const storage = new Map<string, string>();
@@ -55,17 +21,15 @@ function clientOf(server: AuthServer, flowType: 'implicit' | 'pkce') {
   });
 }
 
-const apiUrl = 'http://localhost:9999';
-
 /** Opens the URL of the client library, and follows it to the site. */
 async function visit(server: AuthServer, url: string | null): Promise<URL> {
   const browser = new Browser({ [apiUrl]: server.url });
-  return await browser.visit((url ?? '').replace(server.url, apiUrl), site);
+  return await browser.visit((url ?? '').replace(server.url, apiUrl), siteUrl);
 }
 
 for (const provider of ['google', 'github'] as const)
   t.test(`${provider} signs in by the implicit flow`, async (t) => {
-    const { server } = await start(t);
+    const { server } = await startWithProviders(t);
     const client = clientOf(server, 'implicit');
     const { data } = await client.signInWithOAuth({ provider, options: { skipBrowserRedirect: true } });
     const landed = await visit(server, data.url);
@@ -88,7 +52,7 @@ for (const provider of ['google', 'github'] as const)
   });
 
 t.test('PKCE flow returns a code that the client exchanges for a session with provider tokens', async (t) => {
-  const { server, vendors } = await start(t);
+  const { server, vendors } = await startWithProviders(t);
   const client = clientOf(server, 'pkce');
   const { data } = await client.signInWithOAuth({
     provider: 'github',
@@ -122,7 +86,7 @@ t.test('PKCE flow returns a code that the client exchanges for a session with pr
 });
 
 t.test('second sign-in finds the user of the identity', async (t) => {
-  const { server } = await start(t);
+  const { server } = await startWithProviders(t);
   const client = clientOf(server, 'implicit');
   const ids: unknown[] = [];
   for (const provider of ['google', 'google', 'github'] as const) {
@@ -140,7 +104,7 @@ t.test('second sign-in finds the user of the identity', async (t) => {
 });
 
 t.test('/settings lists enabled providers', async (t) => {
-  const { server } = await start(t);
+  const { server } = await startWithProviders(t);
   const { body } = await server.call('GET', '/settings');
   t.match(body, { external: { google: true, github: true } });
 });
