@@ -31,6 +31,8 @@ export interface IdTokenClaims {
 export interface ExpectedClaims {
   readonly issuer: string;
   readonly clientId: string;
+  /** Further clients of the same application, accepted in `aud` and `azp`. */
+  readonly otherClientIds?: readonly string[] | undefined;
   /** Epoch seconds. */
   readonly now: number;
   /** Tolerance between the clocks. */
@@ -68,13 +70,17 @@ function checkIssuer({ iss }: Readonly<Record<string, unknown>>, { issuer }: Exp
   if (iss !== issuer) throw unequal('iss', iss, issuer);
 }
 
-function checkAudience({ aud, azp }: Readonly<Record<string, unknown>>, { clientId }: ExpectedClaims): void {
+function checkAudience(
+  { aud, azp }: Readonly<Record<string, unknown>>,
+  { clientId, otherClientIds = [] }: ExpectedClaims,
+): void {
+  const accepted: readonly unknown[] = [clientId, ...otherClientIds];
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  if (!audiences.includes(clientId)) throw unequal('aud', aud, clientId);
+  if (!audiences.some((audience) => accepted.includes(audience))) throw unequal('aud', aud, clientId);
   if (azp === undefined && audiences.length > 1) {
     throw new IdTokenError('azp', 'is for several audiences, so `azp` must name the client');
   }
-  if (azp !== undefined && azp !== clientId) throw unequal('azp', azp, clientId);
+  if (azp !== undefined && !accepted.includes(azp)) throw unequal('azp', azp, clientId);
 }
 
 function checkSubject({ sub }: Readonly<Record<string, unknown>>, { subject }: ExpectedClaims): void {

@@ -28,6 +28,11 @@ const DEFAULT_TOLERANCE_SECONDS = 30;
 export interface IdTokenValidatorOptions {
   /** The client whose id must be in `aud`; its `fetch`, clock and limits are used. */
   readonly client: Client<boolean>;
+  /**
+   * Further clients of the same application, such as its mobile ones, whose ID tokens are accepted.
+   * Default: none.
+   */
+  readonly otherClientIds?: readonly string[];
   /** The URL of the issuer's keys. Default: the client's `jwksUri`. */
   readonly jwksUri?: string | undefined;
   /** The issuer's keys, instead of `jwksUri`. */
@@ -86,7 +91,7 @@ export type IdTokenValidator = (idToken: string, expected?: ExpectedIdToken) => 
  * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
  */
 export function createIdTokenValidator(options: IdTokenValidatorOptions): IdTokenValidator {
-  const { client, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
+  const { client, otherClientIds, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
   const issuer = options.issuer ?? client.settings.issuer;
   const clientId = client.settings.clientId;
   if (issuer === undefined)
@@ -102,7 +107,7 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
     const { now, clockSkew } = client.settings;
     const { nonce, subject, maxAgeSeconds, accessToken, code } = expected;
     const checked = checkIdTokenClaims(claims, {
-      ...{ issuer, clientId, toleranceSeconds, nonce, subject, maxAgeSeconds },
+      ...{ issuer, clientId, otherClientIds, toleranceSeconds, nonce, subject, maxAgeSeconds },
       now: now() + clockSkew,
     });
     // verifyJwt has accepted this algorithm.

@@ -83,6 +83,17 @@ export const errors = defineErrors({
   bad_oauth_state: define(400, g.invalidArgument, 'OAuth callback with invalid state'),
   bad_oauth_callback: define(400, g.invalidArgument, 'OAuth callback with missing parameters'),
   invite_not_found: define(404, g.notFound, 'Invite not found'),
+  identity_not_found: define(422, g.notFound, "Identity doesn't exist"),
+  single_identity_not_deletable: define(
+    422,
+    g.failedPrecondition,
+    'User must have at least 1 identity after unlinking',
+  ),
+  email_conflict_identity_not_deletable: define(
+    422,
+    g.alreadyExists,
+    'Unable to unlink identity due to email conflict',
+  ),
   identity_already_exists: define(422, g.alreadyExists, 'Identity is already linked'),
   provider_disabled: define(400, g.failedPrecondition, 'Provider is not enabled'),
   web3_provider_disabled: define(422, g.failedPrecondition, 'Web3 provider is disabled'),

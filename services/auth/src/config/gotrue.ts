@@ -1,6 +1,6 @@
 import { bool, type Setting, type SettingSchema, text } from '@tollgate/kit/settings';
 import { providerNames } from '../providers/registry.ts';
-import { svc, withoutEffect } from './builders.ts';
+import { svc } from './builders.ts';
 
 /** GoTrue settings without effect, by name without prefix, and what applies instead. */
 export const ignoredSettings: Readonly<Record<string, string>> = {
@@ -27,10 +27,10 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   EXPERIMENTAL_PROVIDERS_WITH_OWN_LINKING_DOMAIN: 'All providers link by verified email.',
   EXPERIMENTAL_PROVIDER_LINKING_DOMAINS: 'All providers link by verified email.',
   EXPERIMENTAL_SCIM_ENABLED: 'SCIM is not supported.',
-  EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: 'ID tokens are not supported yet.',
+  EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: 'EXTERNAL_CUSTOM_PROVIDERS sets further issuers.',
   EXTERNAL_FLOW_STATE_EXPIRY_DURATION:
     'Sign-in with a provider takes up to 10 minutes, and its code is valid for 5.',
-  EXTERNAL_IOS_BUNDLE_ID: 'ID tokens are not supported yet.',
+  EXTERNAL_IOS_BUNDLE_ID: 'EXTERNAL_APPLE_CLIENT_ID may contain several ids, bundle ids among them.',
   EXTERNAL_OIDC_PROVIDER_CACHE_TTL: 'Metadata of providers are cached for an hour.',
   EXTERNAL_REDIRECTURL: 'EXTERNAL_<PROVIDER>_REDIRECT_URI sets the URL, for each provider.',
   INDEX_WORKER_ENSURE_USER_SEARCH_INDEXES_EXIST: 'No indexes are created while serving.',
@@ -129,10 +129,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'WEBAUTHN_RP_DISPLAY_NAME',
   'WEBAUTHN_RP_ID',
   'WEBAUTHN_RP_ORIGINS',
-  ...['IDENTITY_LINKED_NOTIFICATION', 'IDENTITY_UNLINKED_NOTIFICATION'].flatMap((mail) => [
-    `MAILER_SUBJECTS_${mail}`,
-    `MAILER_TEMPLATES_${mail}`,
-  ]),
   ...[...providerNames, ...otherProviders].flatMap((provider) =>
     providerParts.map((part) => `EXTERNAL_${provider.toUpperCase()}_${part}`),
   ),
@@ -207,12 +203,4 @@ export const unservedSettings = {
     group,
     feature: 'a list of allowed email recipients',
   }),
-  manualLinkingEnabled: withoutEffect(
-    bool({
-      ...svc('SECURITY_MANUAL_LINKING_ENABLED'),
-      group: 'External providers',
-      default: false,
-      doc: 'Users can link and unlink identities.',
-    }),
-  ),
 };

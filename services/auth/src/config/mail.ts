@@ -2,7 +2,7 @@ import { bool, int, list, port, type Setting, text } from '@tollgate/kit/setting
 import { parseExtraHeaders } from '../messages/smtp.ts';
 import { TemplateError } from '../messages/templates/syntax.ts';
 import { parseTemplate } from '../messages/templates/template.ts';
-import { lifetime, optionalSeconds, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { lifetime, optionalSeconds, svc, textOrDefault } from './builders.ts';
 
 const group = 'Mail';
 
@@ -122,18 +122,11 @@ type MailTextSettings = {
  */
 // Object.fromEntries loses the keys, which match the type.
 export const mailTextSettings = Object.fromEntries<Setting<string> | Setting<boolean>>([
-  ...mailKinds.map((kind) => [`mailSubject:${kind}`, unlessUnsent(kind, subjectSetting(kind))] as const),
-  ...mailKinds.map((kind) => [`mailTemplate:${kind}`, unlessUnsent(kind, templateSetting(kind))] as const),
+  ...mailKinds.map((kind) => [`mailSubject:${kind}`, subjectSetting(kind)] as const),
+  ...mailKinds.map((kind) => [`mailTemplate:${kind}`, templateSetting(kind)] as const),
   ...linkedKinds.map((kind) => [`mailUrlPath:${kind}`, urlPathSetting(kind)] as const),
-  ...notificationKinds.map(
-    (kind) => [`mailNotification:${kind}`, unlessUnsent(kind, notificationSetting(kind))] as const,
-  ),
+  ...notificationKinds.map((kind) => [`mailNotification:${kind}`, notificationSetting(kind)] as const),
 ]) as MailTextSettings;
-
-/** Identities cannot be linked yet. */
-function unlessUnsent<T>(kind: MailKind, setting: Setting<T>): Setting<T> {
-  return kind.startsWith('IDENTITY_') ? withoutEffect(setting) : setting;
-}
 
 function subjectSetting(kind: MailKind) {
   return textOrDefault({

@@ -189,7 +189,7 @@ const urlOrEmpty = {
 const providerGroup = 'External providers';
 
 type ProviderSettings = {
-  readonly [P in ProviderName as `external${'Enabled' | 'EmailOptional'}:${P}`]: Setting<boolean>;
+  readonly [P in ProviderName as `external${'Enabled' | 'EmailOptional' | 'SkipNonceCheck'}:${P}`]: Setting<boolean>;
 } & {
   readonly [P in ProviderName as `externalClientId:${P}`]: Setting<readonly string[]>;
 } & {
@@ -252,6 +252,14 @@ export const providerSettings = Object.fromEntries<
           doc: 'Users without an email address may sign in.',
         }),
       ],
+      [
+        `externalSkipNonceCheck:${name}`,
+        bool({
+          ...named('SKIP_NONCE_CHECK'),
+          default: false,
+          doc: 'Accept ID tokens at `/token` whatever their nonce is. Anyone who gets hold of one can sign in with it.',
+        }),
+      ],
     ] as const;
   }),
 ) as ProviderSettings;
@@ -261,10 +269,16 @@ const customProviders = text({
   group: providerGroup,
   default: '',
   secret: true,
-  doc: 'Further providers as a JSON object by name, each used as `provider=custom:<name>`: `client_id`, `client_secret` and `issuer` (OpenID Connect) or `authorization_url`, `token_url` and `userinfo_url` (OAuth 2.0); optional `scopes`, `pkce_enabled`, `email_optional`, `attribute_mapping`, `authorization_params`.',
+  doc: 'Further providers as a JSON object by name, each used as `provider=custom:<name>`: `client_id`, `client_secret` and `issuer` (OpenID Connect) or `authorization_url`, `token_url` and `userinfo_url` (OAuth 2.0); optional `scopes`, `pkce_enabled`, `email_optional`, `skip_nonce_check`, `attribute_mapping`, `authorization_params`.',
 });
 
 export const customProviderSettings = {
+  manualLinkingEnabled: bool({
+    ...svc('SECURITY_MANUAL_LINKING_ENABLED'),
+    group: providerGroup,
+    default: false,
+    doc: 'Users can link and unlink identities.',
+  }),
   externalCustomProviders: Object.freeze({
     ...customProviders,
     form: 'a JSON object of providers with client_id and https URLs',

@@ -17,6 +17,7 @@ const auditActions = {
   user_confirmation_requested: 'user',
   user_repeated_signup: 'user',
   user_updated_password: 'user',
+  identity_unlinked: 'user',
   token_revoked: 'token',
   token_refreshed: 'token',
   generate_recovery_codes: 'user',

@@ -15,6 +15,7 @@ import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addIdentityRoutes } from '../providers/identities.ts';
 import { addProviderRoutes } from '../providers/routes.ts';
 import { addLogoutRoutes, addSessionRoutes } from '../sessions/routes.ts';
 import { addDisabledRoutes } from '../sign-in/providers.ts';
@@ -52,6 +53,7 @@ const allRoutes: readonly AddRoutes[] = [
   addAdminFactorRoutes,
   addAdminSessionRoutes,
   addProviderRoutes,
+  addIdentityRoutes,
   addDisabledRoutes,
 ];
 

@@ -73,18 +73,29 @@ export async function findOrCreateOwner(
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
 ): Promise<IdentityOwner> {
+  for (let attempt = 0; attempt < 2; attempt++) {
+    const user = await findOrCreate(context, identity, { emailOptional }, metadata);
+    if (user !== undefined) return { user, mustConfirm: needsConfirmation(context, user, { emailOptional }) };
+  }
+  // The email is taken, and not verified: a verified one would have been linked.
+  throw needsVerification(identity.provider);
+}
+
+/** Undefined if a concurrent call, or another user with the unverified email, is in the way. */
+async function findOrCreate(
+  context: Context,
+  identity: ProviderIdentity,
+  options: SignInOptions,
+  metadata: RequestMetadata,
+): Promise<User | undefined> {
   const { store, settings } = context;
   const candidates = await store.providers.findCandidates({ ...identity, aud: settings.jwtAud });
   const [found, ...others] = candidates;
-  if (found !== undefined && isBanned(found.user, metadata.nowMs)) throw errors.user_banned();
-  const user = await (found === undefined
-    ? createUser(context, identity, { emailOptional }, metadata)
-    : found.hasIdentity
-      ? recordSignIn(context, found.user, identity, metadata)
-      : others.length === 0
-        ? linkByEmail(context, found.user, identity, metadata)
-        : refuseAmbiguous());
-  return { user, mustConfirm: needsConfirmation(context, user, { emailOptional }) };
+  if (found === undefined) return createUser(context, identity, options, metadata);
+  if (isBanned(found.user, metadata.nowMs)) throw errors.user_banned();
+  if (found.hasIdentity) return recordSignIn(context, found.user, identity, metadata);
+  if (others.length > 0) refuseAmbiguous();
+  return linkByEmail(context, found.user, identity, metadata);
 }
 
 function refuseAmbiguous(): never {
@@ -103,7 +114,7 @@ async function createUser(
   identity: ProviderIdentity,
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
-): Promise<User> {
+): Promise<User | undefined> {
   const { store, random, settings } = context;
   if (settings.disableSignup) throw errors.signup_disabled();
   if (identity.email === '' && !emailOptional)
@@ -129,8 +140,8 @@ async function createUser(
   const action = isConfirmed || emailOptional ? 'user_signedup' : 'user_confirmation_requested';
   const audit = auditEntry(newUser, action, { metadata, traits: { provider } });
   await checkNewUser(context, newUser, metadata);
-  // The email is taken: it is not verified, or a verified one would have been linked.
-  if (!(await store.users.insert(newUser, audit))) throw needsVerification(provider);
+  // Undefined if the email is taken.
+  if (!(await store.users.insert(newUser, audit))) return undefined;
   const user = await store.users.findById(newUser.id);
   if (user === undefined) throw errors.user_not_found();
   reportNewUser(context, user, metadata);

@@ -1,4 +1,5 @@
-import { type AccessToken, Client } from '@tollgate/oauth2-client';
+import { createHash } from 'node:crypto';
+import { AccessToken, Client, IdTokenError } from '@tollgate/oauth2-client';
 import {
   clientOptionsFrom,
   createMetadataSource,
@@ -10,9 +11,12 @@ import { IdTokenVerifier } from './id-token.ts';
 import {
   type Endpoints,
   type GetOptions,
+  type IdTokenRules,
   type Profile,
   type Provider,
+  ProviderError,
   type ProviderSession,
+  profileOfClaims,
   rebase,
   withoutSlash,
 } from './provider.ts';
@@ -45,6 +49,15 @@ export interface ReceivedCallback {
   readonly requestToken: RequestToken;
 }
 
+/** An ID token that a client has got from the provider. */
+export interface PresentedIdToken {
+  readonly idToken: string;
+  /** Compared with the ID token if present. */
+  readonly accessToken: string;
+  /** As the client generated it; the ID token has it or its SHA-256. */
+  readonly nonce: string;
+}
+
 /** A user who has signed in at a provider. */
 export interface SignedInUser {
   readonly profile: Profile;
@@ -59,6 +72,11 @@ export interface ProviderConnection {
   readonly isFormPost: boolean;
   /** The URL to send the browser to. */
   start(request: SignInRequest): Promise<{ readonly url: string; readonly requestToken?: RequestToken }>;
+  /**
+   * Validates an ID token that the client has got from the provider. Undefined if the provider has
+   * none.
+   */
+  readonly readIdToken?: ((presented: PresentedIdToken) => Promise<Profile>) | undefined;
   /** Exchanges the code of a callback and reads the profile. */
   finish(callback: ReceivedCallback): Promise<SignedInUser>;
 }
@@ -75,6 +93,9 @@ export class OAuth2Connection implements ProviderConnection {
   #client: Client | undefined;
   #clientMetadata: unknown;
   #idTokens: IdTokenVerifier | undefined;
+  /** Of the ID token grant, which accepts all client ids. */
+  #presented: IdTokenVerifier | undefined;
+  readonly readIdToken: ((presented: PresentedIdToken) => Promise<Profile>) | undefined;
 
   constructor(
     name: string,
@@ -92,6 +113,8 @@ export class OAuth2Connection implements ProviderConnection {
       this.#metadata = createMetadataSource(getIssuer(endpoints.issuer, credentials.url), {
         now: this.#nowSeconds,
       });
+    const hasIdTokens = this.#hasIdToken() || provider.idTokenGrant !== undefined;
+    this.readIdToken = hasIdTokens ? (presented) => this.#readIdToken(presented) : undefined;
   }
 
   async start(request: SignInRequest): Promise<{ readonly url: string }> {
@@ -135,6 +158,24 @@ export class OAuth2Connection implements ProviderConnection {
     return { profile, tokens: { accessToken: token.token, refreshToken: token.refreshToken ?? '' } };
   }
 
+  /** @throws OAuthClientError or ProviderError if the ID token is not acceptable */
+  async #readIdToken({ idToken, accessToken, nonce }: PresentedIdToken): Promise<Profile> {
+    const client = await this.#connect();
+    const { url: baseUrl, clientIds, skipNonceCheck } = this.#credentials;
+    const { idTokenGrant, idToken: rules = idTokenGrant ?? issuerRules(client) } = this.#provider;
+    const [, ...otherClientIds] = clientIds;
+    this.#presented ??= new IdTokenVerifier(client, rules, { baseUrl, otherClientIds });
+    const claims = await this.#presented.verify(idToken, {
+      nonce: false,
+      ...(accessToken !== '' && { accessToken }),
+    });
+    if (!skipNonceCheck) checkNonce(claims.nonce, nonce);
+    if (idTokenGrant !== undefined) return profileOfClaims(claims);
+    const token = new AccessToken(client, accessToken || 'none');
+    const session = this.#session(client, token, new URLSearchParams());
+    return await this.#provider.readProfile({ ...session, claims });
+  }
+
   #hasIdToken(): boolean {
     return this.#provider.idToken !== undefined || this.#metadata !== undefined;
   }
@@ -142,7 +183,7 @@ export class OAuth2Connection implements ProviderConnection {
   #verifier(client: Client): IdTokenVerifier | undefined {
     const { idToken } = this.#provider;
     if (idToken === undefined) return undefined;
-    this.#idTokens ??= new IdTokenVerifier(client, idToken, this.#credentials.url);
+    this.#idTokens ??= new IdTokenVerifier(client, idToken, { baseUrl: this.#credentials.url });
     return this.#idTokens;
   }
 
@@ -190,6 +231,24 @@ export class OAuth2Connection implements ProviderConnection {
     this.#clientMetadata = metadata;
     return this.#client;
   }
+}
+
+/** The rules of an issuer with metadata. */
+function issuerRules({ settings: { issuer, jwksUri } }: Client): IdTokenRules {
+  if (issuer === undefined || jwksUri === undefined) throw new ProviderError('the metadata have no keys');
+  return { keys: () => jwksUri, issuers: () => [issuer] };
+}
+
+/**
+ * The nonce binds an ID token to the client that asked for it. Mobile libraries send its hash to
+ * the provider, others the nonce itself.
+ */
+function checkNonce(claim: unknown, nonce: string): void {
+  const claimed = typeof claim === 'string' ? claim : '';
+  if ((claimed === '') !== (nonce === ''))
+    throw new IdTokenError('nonce', 'Passed nonce and nonce in id_token should either both exist or not.');
+  const accepted = [nonce, createHash('sha256').update(nonce).digest('hex')];
+  if (!accepted.includes(claimed)) throw new IdTokenError('nonce', 'Nonces mismatch');
 }
 
 /** A profile with a hundred email addresses has 20 KiB. */

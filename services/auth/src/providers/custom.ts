@@ -14,6 +14,7 @@ export interface CustomProvider {
   readonly scopes: readonly string[];
   readonly pkce: boolean;
   readonly emailOptional: boolean;
+  readonly skipNonceCheck: boolean;
   /** Claim of the provider by the name of a claim here. */
   readonly attributeMapping: Readonly<Record<string, string>>;
   readonly authorizationParameters: Readonly<Record<string, string>>;
@@ -57,6 +58,7 @@ function parseProvider(name: string, fields: Readonly<Record<string, unknown>>):
     scopes: toTexts(fields.scopes ?? (text('issuer') === '' ? [] : ['openid', 'email', 'profile'])),
     pkce: fields.pkce_enabled !== false,
     emailOptional: fields.email_optional === true,
+    skipNonceCheck: fields.skip_nonce_check === true,
     attributeMapping: toTextRecord(fields.attribute_mapping),
     authorizationParameters: toTextRecord(fields.authorization_params),
     issuer: text('issuer'),
@@ -108,6 +110,7 @@ export function customProviders(
       redirectUri,
       url: '',
       emailOptional: custom.emailOptional,
+      skipNonceCheck: custom.skipNonceCheck,
     },
   }));
 }

@@ -15,12 +15,19 @@ export class IdTokenVerifier {
   readonly #client: Client;
   readonly #rules: IdTokenRules;
   readonly #baseUrl: string;
+  readonly #otherClientIds: readonly string[];
   readonly #validators = new Map<string, IdTokenValidator>();
 
-  constructor(client: Client, rules: IdTokenRules, baseUrl: string) {
+  /** @param options.otherClientIds accepted besides that of the client */
+  constructor(
+    client: Client,
+    rules: IdTokenRules,
+    options: { readonly baseUrl: string; readonly otherClientIds?: readonly string[] },
+  ) {
     this.#client = client;
     this.#rules = rules;
-    this.#baseUrl = baseUrl;
+    this.#baseUrl = options.baseUrl;
+    this.#otherClientIds = options.otherClientIds ?? [];
   }
 
   /** @throws ProviderError for another issuer, and the errors of the validator */
@@ -37,7 +44,9 @@ export class IdTokenVerifier {
     const [oldest] = this.#validators.keys();
     if (this.#validators.size >= maxIssuers && oldest !== undefined) this.#validators.delete(oldest);
     const jwksUri = this.#rules.keys(this.#baseUrl);
-    const validator = createIdTokenValidator({ client: this.#client, issuer, jwksUri });
+    const validator = createIdTokenValidator({
+      ...{ client: this.#client, issuer, jwksUri, otherClientIds: this.#otherClientIds },
+    });
     this.#validators.set(issuer, validator);
     return validator;
   }

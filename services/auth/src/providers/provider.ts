@@ -18,6 +18,8 @@ export interface Provider {
   readonly parameterNames?: Readonly<Record<string, string>>;
   /** How the ID token of the token response is validated. Undefined: there is none. */
   readonly idToken?: IdTokenRules;
+  /** For ID tokens that clients present, if the sign-in does not use any. */
+  readonly idTokenGrant?: IdTokenRules;
   /** @throws ProviderError if the response does not identify a user. */
   readonly readProfile: (session: ProviderSession) => Profile | Promise<Profile>;
 }
@@ -130,6 +132,19 @@ export function toProfile(fields: ProfileFields): Profile {
       phone_verified: false,
     },
   };
+}
+
+/** The profile of an ID token with the standard claims. */
+export function profileOfClaims(claims: Readonly<Record<string, unknown>>): Profile {
+  return toProfile({
+    issuer: toText(claims.iss),
+    id: claims.sub,
+    name: claims.name,
+    nickname: claims.nickname,
+    picture: claims.picture,
+    email: claims.email,
+    isVerified: String(claims.email_verified) === 'true',
+  });
 }
 
 /** Providers have numbers and texts as ids. */

@@ -11,7 +11,14 @@ import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { ProviderConnection } from './connection.ts';
 import { openBrowserSecret, readBrowserSecret } from './flow.ts';
 import { providerNames } from './registry.ts';
-import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
+import {
+  finishSignIn,
+  redeemTicket,
+  type SignInResult,
+  type StartRequest,
+  startSignIn,
+  takeFlow,
+} from './sign-in.ts';
 
 /** Tells clients that the fragment is for them. */
 const marker = { sb: '' };
@@ -26,8 +33,11 @@ export const addProviderRoutes: AddRoutes = (api, context) => {
       ...context,
       isFormPost: connection.isFormPost,
     });
-    const start = { ...readStart(request, query, context), browserSecret };
-    const url = await startSignIn(context, connection, start, requestMetadata(request, context));
+    const metadata = requestMetadata(request, context);
+    const ticket = query.get('link_ticket');
+    const start = readStart(request, query, context);
+    const linking = ticket === null ? {} : await redeemTicket(context, { ticket, connection }, metadata);
+    const url = await startSignIn(context, connection, { ...start, ...linking, browserSecret }, metadata);
     return reply.header('cache-control', 'no-store').redirect(url, 302);
   });
   api.get('/callback', { schema, exposeHeadRoute: false }, (request, reply) =>
@@ -51,7 +61,7 @@ function readForm(body: unknown): URLSearchParams {
 }
 
 /** @throws AppError `validation_failed` */
-function findConnection({ providers }: Context, name: string): ProviderConnection {
+export function findConnection({ providers }: Context, name: string): ProviderConnection {
   const connection = providers.get(name);
   if (connection !== undefined) return connection;
   const isKnown = providerNames.some((known) => known === name);
@@ -66,7 +76,7 @@ const maxShownChars = 64;
 
 /** Parameters of this server, and parameters that it sets itself. */
 const ownParameters: ReadonlySet<string> = new Set([
-  ...['provider', 'scopes', 'redirect_to', 'invite_token', 'skip_http_redirect', 'apikey'],
+  ...['provider', 'scopes', 'redirect_to', 'link_ticket', 'invite_token', 'skip_http_redirect', 'apikey'],
   ...[
     'client_id',
     'client_secret',
@@ -84,7 +94,7 @@ const ownParameters: ReadonlySet<string> = new Set([
 const maxParameters = 20;
 
 /** @throws AppError `validation_failed` */
-function readStart(request: FastifyRequest, query: URLSearchParams, context: Context): StartRequest {
+export function readStart(request: FastifyRequest, query: URLSearchParams, context: Context): StartRequest {
   const further = [...query].filter(([name]) => !ownParameters.has(name)).slice(0, maxParameters);
   return {
     redirectTo: redirectTarget(request, undefined, context),

@@ -13,6 +13,8 @@ export interface ProviderCredentials {
   readonly url: string;
   /** Whether users without an email may sign in. */
   readonly emailOptional: boolean;
+  /** Whether presented ID tokens may have any nonce. */
+  readonly skipNonceCheck: boolean;
 }
 
 export function isEnabled(name: ProviderName, settings: Settings): boolean {
@@ -26,6 +28,7 @@ export function getCredentials(name: ProviderName, settings: Settings): Provider
     redirectUri: settings[`externalRedirectUri:${name}`] || callbackUrl(settings),
     url: settings[`externalUrl:${name}`],
     emailOptional: settings[`externalEmailOptional:${name}`],
+    skipNonceCheck: settings[`externalSkipNonceCheck:${name}`],
   };
 }
 

@@ -13,6 +13,7 @@ import {
   findOrCreateOwner,
   type IdentityOwner,
   linkToUser,
+  type ProviderIdentity,
   toIdentity,
 } from './account.ts';
 import type { ProviderConnection, SignedInUser } from './connection.ts';
@@ -29,7 +30,7 @@ export interface StartRequest {
   readonly scopes: readonly string[];
   readonly parameters: Readonly<Record<string, string>>;
   /** The user who links an identity. */
-  readonly linkingUserId?: string;
+  readonly linkingUserId?: string | undefined;
 }
 
 /**
@@ -66,6 +67,41 @@ export async function startSignIn(
   };
   await context.store.providers.start(flow, new Date(metadata.nowMs));
   return url;
+}
+
+/** Separates the ids of tickets from those of flows. */
+const ticketSecret = 'link ticket';
+
+/**
+ * Starts to link an identity. The returned URL is of this server, because the caller's request is
+ * not one of the browser that goes to the provider: its cookie would not be stored.
+ */
+export async function startLinking(
+  { store, random, settings }: Context,
+  { name }: ProviderConnection,
+  { redirectTo, challenge, scopes, parameters, linkingUserId }: StartRequest,
+  { nowMs }: RequestMetadata,
+): Promise<string> {
+  const ticket = random.uuid();
+  const { id } = deriveSecrets(ticket, ticketSecret);
+  const requestToken = { token: '', secret: '' };
+  const flow = { id, provider: name, redirectTo, challenge, inviteToken: '', linkingUserId, requestToken };
+  await store.providers.start(flow, new Date(nowMs));
+  const query = new URLSearchParams({ ...parameters, provider: name, link_ticket: ticket });
+  if (scopes.length > 0) query.set('scopes', scopes.join(' '));
+  return `${settings.apiExternalUrl.replace(/\/+$/, '')}/authorize?${query}`;
+}
+
+/** What the user has asked to link. @throws AppError `bad_oauth_state` for a used ticket */
+export async function redeemTicket(
+  context: Context,
+  { ticket, connection }: { readonly ticket: string; readonly connection: ProviderConnection },
+  metadata: RequestMetadata,
+): Promise<Pick<StartRequest, 'redirectTo' | 'challenge' | 'linkingUserId' | 'inviteToken'>> {
+  const flow = await takeFlow(context, { state: ticket, browserSecret: ticketSecret }, metadata);
+  if (flow?.linkingUserId === undefined || flow.provider !== connection.name) throw errors.bad_oauth_state();
+  const { redirectTo, challenge, linkingUserId } = flow;
+  return { redirectTo, challenge, linkingUserId, inviteToken: '' };
 }
 
 /**
@@ -111,7 +147,9 @@ export async function finishSignIn(
     .catch((thrown: unknown) => {
       throw toCallbackError(thrown);
     });
-  const owner = await retryOnce(() => findOwner(context, connection, { flow, signedIn }, metadata));
+  const identity = toIdentity(connection.name, signedIn.profile);
+  const { linkingUserId, inviteToken } = flow;
+  const owner = await findOwner(context, connection, { identity, linkingUserId, inviteToken }, metadata);
   // The account is kept even if it must be confirmed first.
   if (owner.mustConfirm) return refuseUnconfirmed(context, { flow, user: owner.user }, metadata);
   return issue(context, { flow, signedIn, owner }, metadata);
@@ -140,19 +178,27 @@ function toCallbackError(thrown: unknown): Error {
   return errors.unexpected_failure({ cause: thrown });
 }
 
-async function findOwner(
+/** The user of an identity: who links it, is invited, has it, or is created. */
+export async function findOwner(
   context: Context,
-  { name, emailOptional }: ProviderConnection,
-  { flow, signedIn }: { readonly flow: SignInFlow; readonly signedIn: SignedInUser },
+  { emailOptional }: ProviderConnection,
+  {
+    identity,
+    linkingUserId,
+    inviteToken = '',
+  }: {
+    readonly identity: ProviderIdentity;
+    readonly linkingUserId: string | undefined;
+    readonly inviteToken?: string;
+  },
   metadata: RequestMetadata,
 ): Promise<IdentityOwner> {
-  const identity = toIdentity(name, signedIn.profile);
-  if (flow.linkingUserId !== undefined) return linkToUser(context, identity, flow.linkingUserId, metadata);
-  if (flow.inviteToken !== '') {
-    const user = await acceptInvite(context, identity, flow.inviteToken, metadata);
+  if (linkingUserId !== undefined) return linkToUser(context, identity, linkingUserId, metadata);
+  if (inviteToken !== '') {
+    const user = await acceptInvite(context, identity, inviteToken, metadata);
     return { user, mustConfirm: false };
   }
-  return findOrCreateOwner(context, identity, { emailOptional }, metadata);
+  return retryOnce(() => findOrCreateOwner(context, identity, { emailOptional }, metadata));
 }
 
 async function issue(
@@ -185,9 +231,9 @@ async function issue(
  *
  * @throws AppError `provider_email_needs_verification`
  */
-async function refuseUnconfirmed(
+export async function refuseUnconfirmed(
   context: Context,
-  { flow, user }: { readonly flow: SignInFlow; readonly user: User },
+  { flow, user }: { readonly flow: Pick<SignInFlow, 'provider' | 'redirectTo'>; readonly user: User },
   metadata: RequestMetadata,
 ): Promise<never> {
   const { provider, redirectTo } = flow;

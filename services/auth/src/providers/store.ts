@@ -79,6 +79,13 @@ const findCandidatesSql = `
 const touchIdentitySql =
   'update identities set last_sign_in_at = $3 where provider = $1 and provider_id = $2';
 
+// The row of the user is locked, so that concurrent requests see each other's deletions.
+const deleteIdentitySql = `
+  with owner as (select id from users where id = $1 for update)
+  delete from identities where user_id = (select id from owner) and id = $2
+    and (select count(*) from identities where user_id = $1) > 1
+  returning 1`;
+
 const keepOnlyIdentitySql =
   'delete from identities where user_id = $1 and (provider, provider_id) <> ($2, $3)';
 
@@ -144,6 +151,11 @@ export class ProviderStore {
 
   async touchIdentity({ provider, id }: IdentityKey, at: Date): Promise<void> {
     await query(this.#sql, touchIdentitySql, [provider, id, at]);
+  }
+
+  /** Removes an identity. Returns false if it does not exist or is the last one. */
+  async deleteIdentity(userId: string, identityId: string): Promise<boolean> {
+    return (await query(this.#sql, deleteIdentitySql, [userId, identityId])).length > 0;
   }
 
   /** Removes all identities of a user but one. */

@@ -3,17 +3,19 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
-import { type AddRoutes, body, optionalObject, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
+import { authenticateUser } from '../http/authenticate.ts';
 import { bodyLimits, isTokenForm } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { type RequestMetadata, requestedAudience, requestMetadata } from '../http/request-metadata.ts';
+import { signInWithIdToken } from '../providers/id-token-grant.ts';
+import { requireManualLinking } from '../providers/identities.ts';
 import { type IssuedSession, sendSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import type { JsonObject } from '../users/user.ts';
 import { recover, resend, sendOtp } from './otp.ts';
 import { signInWithPassword } from './password.ts';
 import { exchangeCode, parseCodeChallenge } from './pkce.ts';
-import { refuseIdToken } from './providers.ts';
 
 const tokenBody = body({
   grant_type: optionalText,
@@ -26,6 +28,9 @@ const tokenBody = body({
   code: optionalText,
   code_verifier: optionalText,
   id_token: optionalText,
+  access_token: optionalText,
+  nonce: optionalText,
+  link_identity: optionalFlag,
   provider: optionalText,
   client_id: optionalText,
   issuer: optionalText,
@@ -35,6 +40,7 @@ const tokenQuery = Type.Object({ grant_type: Type.Optional(Type.String()) });
 type TokenBody = Type.Static<typeof tokenBody>;
 
 interface GrantRequest {
+  readonly request: FastifyRequest;
   readonly body: TokenBody;
   readonly aud: string;
   readonly metadata: RequestMetadata;
@@ -67,12 +73,8 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
     (context, { body: { code: authCode, code_verifier: codeVerifier }, metadata }) =>
       exchangeCode(context, { authCode, codeVerifier }, metadata),
   ],
+  ['id_token', grantIdToken],
   // Not supported yet.
-  [
-    'id_token',
-    (_context, { body: { id_token: idToken, provider, client_id: clientId, issuer } }) =>
-      refuseIdToken({ idToken, provider, clientId, issuer }),
-  ],
   [
     'web3',
     () => {
@@ -93,13 +95,24 @@ export const addTokenRoutes: AddRoutes = (api, context) => {
       const metadata = requestMetadata(request, context);
       const aud = requestedAudience(request, context);
       if (isTokenForm(request.headers['content-type'], request.body))
-        return sendSession(reply, await grantForm(context, { body: request.body, aud, metadata }));
+        return sendSession(reply, await grantForm(context, { request, body: request.body, aud, metadata }));
       const grant = grants.get(request.query.grant_type ?? '');
       if (grant === undefined) throw errors.invalid_credentials({ message: 'unsupported_grant_type' });
-      return sendSession(reply, await grant(context, { body: request.body, aud, metadata }));
+      return sendSession(reply, await grant(context, { request, body: request.body, aud, metadata }));
     },
   );
 };
+
+async function grantIdToken(context: Context, { request, body, metadata }: GrantRequest) {
+  const { id_token: idToken, access_token: accessToken, nonce, provider, client_id: clientId, issuer } = body;
+  const presented = { idToken, accessToken, nonce, provider, clientId, issuer };
+  const authenticate = async () => {
+    requireManualLinking(context);
+    return (await authenticateUser(request, context)).user;
+  };
+  const linking = body.link_identity === true ? { authenticate } : {};
+  return signInWithIdToken(context, { ...presented, ...linking }, metadata);
+}
 
 async function grantForm(context: Context, request: GrantRequest): Promise<IssuedSession> {
   const grant = grants.get(request.body.grant_type ?? '');

@@ -45,6 +45,8 @@ export interface ProviderServer {
   url(name: string): string;
   /** Replaces how a provider behaves from now on. */
   set(name: string, behavior: ProviderBehavior): void;
+  /** An ID token of a provider, with these claims besides those that every token has. */
+  idToken(name: string, claims: Json): Promise<string>;
   /** Received requests of a provider. */
   requests(name: string): readonly ProviderRequest[];
 }
@@ -65,6 +67,13 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
     void serve(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)));
   });
   const baseUrl = (name: string) => `http://127.0.0.1:${port}/${name}`;
+
+  function sign(claims: Json): Promise<string> {
+    const now = Math.floor(Date.now() / 1000);
+    return new SignJWT({ iat: now, exp: now + 600, ...claims })
+      .setProtectedHeader({ alg: 'RS256', kid: 'key-1' })
+      .sign(privateKey);
+  }
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://host');
@@ -136,16 +145,7 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
     const nonce = asked.get('nonce');
     const idToken =
       claims &&
-      (await new SignJWT({
-        iss: issuer,
-        aud: asked.get('client_id') ?? '',
-        iat: Math.floor(Date.now() / 1000),
-        exp: Math.floor(Date.now() / 1000) + 600,
-        ...(nonce && { nonce }),
-        ...claims,
-      })
-        .setProtectedHeader({ alg: 'RS256', kid: 'key-1' })
-        .sign(privateKey));
+      (await sign({ iss: issuer, aud: asked.get('client_id'), ...(nonce && { nonce }), ...claims }));
     const body = {
       access_token: providerAccessToken,
       refresh_token: 'provider-refresh-token',
@@ -163,6 +163,7 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
       if (known) known.behavior = behavior;
       else states.set(name, { behavior, requests: [], codes: new Map() });
     },
+    idToken: (name, claims) => sign({ iss: baseUrl(name), ...claims }),
     requests: (name) => states.get(name)?.requests ?? [],
   };
 }

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type Provider, toObject, toProfile } from '../provider.ts';
+import { type Provider, rebase, toObject, toProfile } from '../provider.ts';
 
 const graph = 'https://graph.facebook.com';
 
@@ -10,6 +10,13 @@ export const facebook: Provider = {
     token: `${graph}/oauth/access_token`,
   },
   scopes: ['email'],
+  // Limited Login of iOS. @see
+  // https://developers.facebook.com/docs/facebook-login/limited-login/token/validating
+  idTokenGrant: {
+    keys: (baseUrl) => rebase('https://limited.facebook.com/.well-known/oauth/openid/jwks/', baseUrl),
+    issuers: (_claims, baseUrl) =>
+      baseUrl === '' ? ['https://www.facebook.com', 'https://limited.facebook.com'] : [baseUrl],
+  },
   readProfile: async ({ get, token, clientSecret }) => {
     // Proves that the caller has the secret of the app: a stolen token is of no use.
     const proof = createHmac('sha256', clientSecret).update(token.token).digest('hex');

@@ -1,4 +1,4 @@
-import { type Provider, toObject, toProfile } from '../provider.ts';
+import { type Provider, rebase, toObject, toProfile } from '../provider.ts';
 
 /** @see https://developers.kakao.com/docs/latest/en/kakaologin/rest-api */
 export const kakao: Provider = {
@@ -7,6 +7,10 @@ export const kakao: Provider = {
     token: 'https://kauth.kakao.com/oauth/token',
   },
   scopes: ['account_email', 'profile_image', 'profile_nickname'],
+  idTokenGrant: {
+    keys: (baseUrl) => rebase('https://kauth.kakao.com/.well-known/jwks.json', baseUrl),
+    issuers: (_claims, baseUrl) => [baseUrl === '' ? 'https://kauth.kakao.com' : baseUrl],
+  },
   readProfile: async ({ get }) => {
     const user = toObject(await get('https://kapi.kakao.com/v2/user/me'));
     const account = toObject(user.kakao_account);

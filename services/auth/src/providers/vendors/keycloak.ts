@@ -13,6 +13,10 @@ export const keycloak: Provider = {
   // The user info endpoint requires `openid`.
   scopes: ['openid', 'profile', 'email'],
   pkce: true,
+  idTokenGrant: {
+    keys: (baseUrl) => `${withoutSlash(baseUrl)}/protocol/openid-connect/certs`,
+    issuers: (_claims, baseUrl) => [withoutSlash(baseUrl)],
+  },
   readProfile: async ({ get, baseUrl }) => {
     const user = toObject(await get(`${withoutSlash(baseUrl)}/protocol/openid-connect/userinfo`));
     return toProfile({

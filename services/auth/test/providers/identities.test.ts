@@ -1,0 +1,100 @@
+// Linking and unlinking identities by the user.
+import { AuthClient } from '@supabase/auth-js';
+import t, { type Test } from 'tap';
+import { signUp } from '../helpers/auth-server.ts';
+import { Browser } from '../helpers/browser.ts';
+import { apiUrl, githubUser, land, siteUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
+
+async function start(t: Test) {
+  const running = await startWithProviders(t, { SECURITY_MANUAL_LINKING_ENABLED: 'true' });
+  const client = new AuthClient({ url: running.server.url, autoRefreshToken: false, persistSession: false });
+  return { ...running, client, browser: new Browser({ [apiUrl]: running.server.url }) };
+}
+
+t.test('client library links, lists and unlinks an identity', async (t) => {
+  const { client, browser, vendors } = await start(t);
+  vendors.set('github', githubUser('other@example.com'));
+  const { data: signedUp } = await client.signUp({ email: 'ada@example.com', password: 'correct horse' });
+  const { data, error } = await client.linkIdentity({
+    provider: 'github',
+    options: { scopes: 'repo', skipBrowserRedirect: true },
+  });
+  t.equal(error, null);
+  const landed = land(await browser.visit(data.url ?? '', siteUrl));
+  t.ok(landed.fragment.access_token, landed.url.search);
+  t.equal(vendors.requests('github')[0]?.query.get('scope'), 'user:email repo');
+
+  const identities = (await client.getUserIdentities()).data?.identities ?? [];
+  t.same(
+    identities.map(({ provider, user_id: userId }) => [provider, userId]),
+    [
+      ['email', signedUp.user?.id],
+      ['github', signedUp.user?.id],
+    ],
+  );
+  const github = identities.find(({ provider }) => provider === 'github');
+  if (github === undefined) throw new Error('linked above');
+  t.equal((await client.unlinkIdentity(github)).error, null);
+  const [email] = (await client.getUserIdentities()).data?.identities ?? [];
+  if (email === undefined) throw new Error('a user has an identity');
+  t.match((await client.unlinkIdentity(email)).error, { code: 'single_identity_not_deletable' });
+  const again = browser.visit(data.url ?? '', siteUrl);
+  await t.rejects(again, /bad_oauth_state/, 'the URL is valid once');
+});
+
+t.test('identity of another user is not linked', async (t) => {
+  const { server, signIn, browser } = await start(t);
+  await signIn('github');
+  const { accessToken: token } = await signUp(server, { email: 'bob@example.com' });
+  const { body } = await server.call(
+    'GET',
+    '/user/identities/authorize?provider=github&skip_http_redirect=true',
+    {
+      token,
+    },
+  );
+  t.match(land(await browser.visit(String(body.url), siteUrl)).query, {
+    error: 'server_error',
+    error_code: 'identity_already_exists',
+    error_description: 'Identity is already linked to another user',
+  });
+});
+
+t.test('anonymous user becomes permanent by linking', async (t) => {
+  const running = await startWithProviders(t, {
+    SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  });
+  const { server } = running;
+  const { accessToken: token, userId } = await signUp(server, { email: undefined, password: undefined });
+  const asked = await server.call('GET', '/user/identities/authorize?provider=github', { token });
+  t.equal(asked.status, 302);
+  const browser = new Browser({ [apiUrl]: server.url });
+  const landed = land(await browser.visit(asked.headers.get('location') ?? '', siteUrl));
+  const { body } = await server.call('GET', '/user', { token: String(landed.fragment.access_token) });
+  t.match(body, { id: userId, is_anonymous: false, email: 'ada@example.com' });
+});
+
+t.test('email of a removed identity is replaced by a verified one', async (t) => {
+  const { server, vendors, signIn, browser } = await start(t);
+  const landed = await signIn('github');
+  const token = String(landed.fragment.access_token);
+  vendors.set('google', { claims: { sub: '9', email: 'new@example.com', email_verified: true } });
+  const { headers } = await server.call('GET', '/user/identities/authorize?provider=google', { token });
+  await browser.visit(headers.get('location') ?? '', siteUrl);
+  const { body } = await server.call('GET', '/user/identities', { token });
+  const [github] = body.identities as { identity_id: string }[];
+  t.equal((await server.call('DELETE', `/user/identities/${github?.identity_id}`, { token })).status, 200);
+  t.match((await server.call('GET', '/user', { token })).body, {
+    email: 'new@example.com',
+    app_metadata: { provider: 'google', providers: ['google'] },
+  });
+});
+
+t.test('linking needs its setting', async (t) => {
+  const { server } = await startWithProviders(t);
+  const { accessToken: token } = await signUp(server);
+  const disabled = { status: 404, body: { error_code: 'manual_linking_disabled' } };
+  t.match(await server.call('GET', '/user/identities/authorize?provider=github', { token }), disabled);
+  t.match(await server.call('DELETE', '/user/identities/x', { token }), disabled);
+});
