@@ -45,7 +45,7 @@ export interface ProviderServer {
   url(name: string): string;
   /** Replaces how a provider behaves from now on. */
   set(name: string, behavior: ProviderBehavior): void;
-  /** An ID token of a provider, with these claims besides those that every token has. */
+  /** An ID token of a provider, with these claims in addition to the usual ones. */
   idToken(name: string, claims: Json): Promise<string>;
   /** Received requests of a provider. */
   requests(name: string): readonly ProviderRequest[];

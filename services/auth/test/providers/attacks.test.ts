@@ -27,10 +27,10 @@ t.test('state is accepted once, within ten minutes, and by the browser that star
   const callback = await stopAtCallback(browser, 'github');
 
   t.match(await openCallback(new Browser(hosts), callback), { status: 303, query: badState }, 'no cookie');
-  const stranger = new Browser(hosts);
-  await stopAtCallback(stranger, 'github');
+  const otherBrowser = new Browser(hosts);
+  await stopAtCallback(otherBrowser, 'github');
   t.match(
-    await openCallback(stranger, callback),
+    await openCallback(otherBrowser, callback),
     { status: 303, query: badState },
     'cookie of another browser',
   );
