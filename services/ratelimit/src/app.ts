@@ -27,10 +27,9 @@ import {
 import { DecisionStats } from './ratelimit/stats.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
-import { ruleSources } from './rules/rule-sources.ts';
-import { RuleStore } from './rules/rule-store.ts';
+import { RuleStore, ruleSources } from './rules/rule-store.ts';
 import { countReservedTags } from './stats/names.ts';
-import type { ProcessMetrics } from './stats/process-metrics.ts';
+import type { ProcessMetrics } from './stats/prometheus.ts';
 import { StatsRegistry } from './stats/registry.ts';
 import { createCallTimer, createLoadCounter, createTlsStats } from './stats/server-stats.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
@@ -240,7 +239,7 @@ async function connectToSupervisor(
 }
 
 async function startProcessMetrics(): Promise<ProcessMetrics> {
-  const { ProcessMetrics } = await import('./stats/process-metrics.ts');
+  const { ProcessMetrics } = await import('./stats/prometheus.ts');
   const metrics = new ProcessMetrics();
   metrics.start();
   return metrics;

@@ -8,12 +8,11 @@ import {
   type SettingValues,
 } from '@tollgate/kit/settings';
 import { parseRedisTarget } from '../backends/redis/target.ts';
-import { memcacheChecks, memcacheSettings } from './memcached.ts';
 import { counterSettings, decisionSettings } from './ratelimit.ts';
-import { redisSettings } from './redis.ts';
 import { ruleSettings, xdsChecks, xdsSettings } from './rules.ts';
 import { serverSettings, serverTlsSettings } from './server.ts';
 import { chooseSink, statsSettings, tracingSettings } from './stats.ts';
+import { memcacheChecks, memcacheSettings, redisSettings } from './stores.ts';
 
 /** Every setting of the service, in the order of docs/settings-ratelimit.md. */
 export const settingsSpec = defineSettings({

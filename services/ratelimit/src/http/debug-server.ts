@@ -2,10 +2,17 @@ import { toPublicError } from '@tollgate/kit/errors';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
-import { type DebugPage, wantsJson } from './debug-page.ts';
 import { type CounterContext, explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';
-import { type HttpReply, type HttpRequest, HttpRouter, jsonReply, textReply } from './router.ts';
+import {
+  type DebugPage,
+  type HttpReply,
+  type HttpRequest,
+  HttpRouter,
+  jsonReply,
+  textReply,
+  wantsJson,
+} from './router.ts';
 
 interface DebugServerContext extends CounterContext {
   /** The active rules; undefined until a first set is loaded. */

@@ -16,9 +16,16 @@ import {
   unitFromWire,
   validateRequest,
 } from '../ratelimit/request.ts';
-import { type DebugPage, getBaseUrl, wantsJson } from './debug-page.ts';
 import { getExampleQuery, parseExplainQuery } from './explain-query.ts';
-import { type HttpReply, type HttpRequest, jsonReply, textReply } from './router.ts';
+import {
+  type DebugPage,
+  getBaseUrl,
+  type HttpReply,
+  type HttpRequest,
+  jsonReply,
+  textReply,
+  wantsJson,
+} from './router.ts';
 
 /** The explanation by rules, the overrides, and the counters of both. */
 interface ExplainResult extends Explanation {

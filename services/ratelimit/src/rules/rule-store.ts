@@ -2,6 +2,8 @@ import type { HealthComponent } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { statsNames } from '../stats/names.ts';
 import type { Counter, Gauge, StatsRegistry } from '../stats/registry.ts';
 
@@ -94,3 +96,14 @@ export class RuleStore {
     );
   }
 }
+
+type CreateSource = (settings: Settings, context: Context) => RuleSource;
+
+/**
+ * Rule sources by CONFIG_TYPE. A new one is a file or folder, a line here and a value of that
+ * setting. Only the chosen one is loaded.
+ */
+export const ruleSources = {
+  FILE: async () => (await import('./file-source.ts')).createFileSource,
+  GRPC_XDS_SOTW: async () => (await import('./xds/xds-source.ts')).createXdsSource,
+} as const satisfies Record<Settings['configType'], () => Promise<CreateSource>>;

@@ -7,17 +7,22 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Registry } from 'prom-client';
+import {
+  AggregatorRegistry,
+  collectDefaultMetrics,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import type { ListenAddress } from '../config/stats.ts';
-import { ProcessMetrics, type ProcessMetricValues } from './process-metrics.ts';
 import {
   formatFamily,
   type MetricFamily,
   type MetricLabels,
+  ruleMetrics,
   serviceMetrics,
   toMetricName,
 } from './prometheus-format.ts';
-import { ruleMetrics } from './prometheus-rules.ts';
 import type { StatsRegistry, StatTags } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
 
@@ -139,4 +144,43 @@ export class PrometheusExporter implements StatsSink {
 function reject(response: ServerResponse, status: number, text: string): void {
   response.writeHead(status, { 'Content-Type': 'text/plain; charset=utf-8' });
   response.end(`${text}\n`);
+}
+
+/** Metrics of a process, in a form that can be sent to another process. */
+export type ProcessMetricValues = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** CPU, memory, event loop and garbage collection of this process. */
+export class ProcessMetrics {
+  readonly #registry = new Registry();
+  readonly #labels: Readonly<Record<string, string>>;
+
+  constructor(labels: Readonly<Record<string, string>> = {}) {
+    this.#labels = labels;
+    this.#registry.setDefaultLabels(labels);
+  }
+
+  /** Measures until the process ends. */
+  start(): void {
+    collectDefaultMetrics({ register: this.#registry });
+  }
+
+  read(): Promise<ProcessMetricValues> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  /**
+   * The metrics in the text format of Prometheus, together with those of `others`: sums, but the
+   * maximum of the event loop lag, because one slow process matters.
+   */
+  async format(others: readonly ProcessMetricValues[] = []): Promise<string> {
+    if (others.length === 0) return this.#registry.metrics();
+    const all = [await this.read(), ...others].map((metrics) =>
+      metrics.map((metric) =>
+        /eventloop_lag/.test(metric.name) ? { ...metric, aggregator: 'max' } : metric,
+      ),
+    );
+    const sums = AggregatorRegistry.aggregate(all);
+    sums.setDefaultLabels(this.#labels);
+    return sums.metrics();
+  }
 }

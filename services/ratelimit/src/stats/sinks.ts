@@ -3,7 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
 import { chooseSink, parseListenAddress } from '../config/stats.ts';
 import { statsNames } from './names.ts';
-import type { ProcessMetricValues } from './process-metrics.ts';
+import type { ProcessMetricValues } from './prometheus.ts';
 import type { StatsRegistry, StatsSnapshot } from './registry.ts';
 import { LogSink } from './text.ts';
 

@@ -6,9 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { tagSuffix } from './names.ts';
 import type { CounterSample, GaugeSample, StatsSnapshot, StatTags, TimerSample } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
-import { TcpTransport } from './statsd-tcp.ts';
 import type { LineTransport, LineTransportOptions } from './statsd-transport.ts';
-import { UdpTransport } from './statsd-udp.ts';
+import { TcpTransport, UdpTransport } from './statsd-transport.ts';
 
 export interface StatsdOptions extends LineTransportOptions {
   readonly protocol: 'tcp' | 'udp';

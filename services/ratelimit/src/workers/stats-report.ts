@@ -1,6 +1,6 @@
 import { type HistogramChanges, TimingHistogram } from '../stats/histogram.ts';
 import { combinedGauges, ruleStats } from '../stats/names.ts';
-import type { ProcessMetricValues } from '../stats/process-metrics.ts';
+import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { GaugeSample, RuleStats, StatsRegistry, StatTags, TimerSample } from '../stats/registry.ts';
 
 interface CounterChange {
@@ -165,3 +165,30 @@ function combine(name: string, values: ReadonlyMap<number, number>): number {
   const combination = combinedGauges[name];
   return combination === undefined ? all.reduce((sum, value) => sum + value, 0) : Math[combination](...all);
 }
+
+/** A message from the supervisor to a worker. */
+export type WorkerRequest =
+  /** Open the ports. */
+  | { readonly kind: 'listen' }
+  /** Send a report; keep up to `maxTimings` single timings for the next one. */
+  | {
+      readonly kind: 'report';
+      readonly id: number;
+      readonly maxTimings: number;
+      readonly processMetrics: boolean;
+    }
+  /** The answer to `statistics`. */
+  | { readonly kind: 'statistics'; readonly id: number; readonly text: string }
+  /** Comes with the socket of a connection to the debug port. */
+  | { readonly kind: 'debug connection' }
+  | { readonly kind: 'stop'; readonly reason: string };
+
+/** A message from a worker to the supervisor. */
+export type WorkerMessage =
+  /** Rules and counter backend are there: the ports can be opened. */
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'listening' }
+  /** Without `id`, the last one before the worker ends. */
+  | { readonly kind: 'report'; readonly id?: number; readonly report: StatsReport }
+  /** Asks for the text of `/stats`, summed over all workers. */
+  | { readonly kind: 'statistics'; readonly id: number };

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
-import type { ProcessMetricValues } from '../stats/process-metrics.ts';
+import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { StatsRegistry } from '../stats/registry.ts';
-import type { WorkerMessage, WorkerRequest } from './messages.ts';
+import type { WorkerMessage, WorkerRequest } from './stats-report.ts';
 import { StatsReporter } from './stats-report.ts';
 
 /** The part of `process` that a worker uses to talk to its supervisor. */

@@ -4,7 +4,7 @@ import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow } from '@tollgate/kit/time';
 import { statsNames } from '../stats/names.ts';
-import type { ProcessMetricValues } from '../stats/process-metrics.ts';
+import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { Counter, StatsRegistry } from '../stats/registry.ts';
 import { formatStats } from '../stats/text.ts';
 import { type StatsReport, StatsSums } from './stats-report.ts';

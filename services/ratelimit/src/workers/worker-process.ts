@@ -1,8 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { monotonicNow } from '@tollgate/kit/time';
-import type { WorkerMessage, WorkerRequest } from './messages.ts';
-import type { StatsReport } from './stats-report.ts';
+import type { StatsReport, WorkerMessage, WorkerRequest } from './stats-report.ts';
 
 const program = new URL('../cli/worker.ts', import.meta.url);
 

@@ -1,7 +1,7 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Setting } from '@tollgate/kit/settings';
-import { redisSettings } from '../../config/redis.ts';
 import type { Settings } from '../../config/settings.ts';
+import { redisSettings } from '../../config/stores.ts';
 import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
 import { statsNames } from '../../stats/names.ts';

@@ -9,6 +9,7 @@ import { statsNames } from '../../stats/names.ts';
 import type { Gauge } from '../../stats/registry.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
 import type { RuleLoad, RuleSource } from '../rule-store.ts';
+import type { DiscoveryNode } from './ads-stream.ts';
 import {
   type AdsStreamOptions,
   type ChannelTls,
@@ -18,7 +19,6 @@ import {
   plaintextChannel,
   watchChannelTls,
 } from './ads-stream.ts';
-import type { DiscoveryNode } from './discovery.ts';
 import { Subscriber } from './subscriber.ts';
 
 export interface XdsSourceOptions {

@@ -6,7 +6,7 @@ import {
   type CompiledResources,
   compileResources,
   emptyResources,
-} from '../../../src/rules/xds/compile-resources.ts';
+} from '../../../src/rules/xds/subscriber.ts';
 
 const unit = { hour: 3 };
 

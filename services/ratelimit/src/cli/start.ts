@@ -1,0 +1,74 @@
+import { setFlagsFromString } from 'node:v8';
+import { type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { type Lifecycle, runUntilSignal } from '@tollgate/kit/lifecycle';
+import { createLogger, type Logger } from '@tollgate/kit/logger';
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import packageJson from '../../package.json' with { type: 'json' };
+import { readSettings, type Settings } from '../config/settings.ts';
+
+const help = `tollgate-ratelimit
+
+The rate limit service for Envoy (envoy.service.ratelimit.v3). It reads rules from YAML files or from a management server
+(xDS), and keeps counters in Redis, memcached or memory.
+
+It is configured by environment variables, see docs/settings-ratelimit.md. To try it:
+
+  BACKEND_TYPE=memory USE_PUSHSTATS=false RUNTIME_ROOT=<folder> RUNTIME_APPDIRECTORY=<folder of rule files in it> tollgate-ratelimit
+
+  -version
+        Print the version.
+  -help
+        Print this help.
+
+tollgate-ratelimit-client calls a running service, tollgate-ratelimit-check validates rule files.
+`;
+
+/** The outcome of command line arguments; undefined without arguments, which starts the service. */
+export function handleArguments(args: readonly string[]): Outcome | undefined {
+  if (args.length === 0) return undefined;
+  const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
+  if (parsed.kind === 'help') return { exitCode: 0, output: help };
+  if (parsed.kind === 'values') return { exitCode: 0, output: `tollgate-ratelimit ${packageJson.version}\n` };
+  return wrongUsage('tollgate-ratelimit', [
+    ...parsed.problems,
+    'the service is configured by environment variables',
+  ]);
+}
+
+/**
+ * V8 starts a collection when the heap has grown by this much since the last one, instead of by up
+ * to four times. After four reloads of 100,000 rules the process takes 300 MB instead of 440.
+ */
+const heapGrowingPercent = 20;
+
+interface StartedProcess {
+  readonly settings: Settings;
+  readonly logger: Logger;
+}
+
+/**
+ * Reads the settings, starts what `build` makes of them, and exits when that has stopped. Exits
+ * with 1 when the settings are invalid, or a file that they name.
+ *
+ * @param fields In every log line.
+ */
+export async function startProcess(
+  build: (started: StartedProcess) => Promise<Lifecycle>,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent}`);
+  const read = readSettings(process.env);
+  if (!read.ok) {
+    process.stderr.write(`${formatSettingProblems(read.problems)}\n`);
+    process.exit(1);
+  }
+  const { settings } = read;
+  const logger = createLogger({ level: settings.logLevel, format: settings.logFormat }).child(fields);
+  try {
+    const lifecycle = await build({ settings, logger });
+    await runUntilSignal(lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+  } catch (error) {
+    logger.fatal({ err: error }, 'failed to start');
+    process.exit(1);
+  }
+}
