@@ -196,7 +196,7 @@ export async function sendLink(
   if (!(await store.oneTimeTokens.replace(tokens, audit, { notSince })))
     throw tooSoon(Math.ceil(spacingMs / 1000));
 
-  const deliver = () => sendMails(context, { user, link, addressed }, { tokens, metadata });
+  const deliver = () => sendMails(context, { user, link, addressed, tokens }, metadata);
   // The response must not depend on the mail server: its latency and errors disclose that there is
   // a user.
   if (settings.uniformAnswers) return background.run(`${name} mail`, deliver);
@@ -297,29 +297,22 @@ function toHookPayload(
 async function sendMails(
   context: Context,
   {
-    user,
-    link,
-    addressed,
+    tokens,
+    ...mail
   }: {
     readonly user: User;
     readonly link: LinkRequest;
     readonly addressed: readonly [AddressedToken, ...AddressedToken[]];
-  },
-  {
-    tokens,
-    metadata,
-  }: {
     readonly tokens: readonly [OneTimeToken, ...OneTimeToken[]];
-    readonly metadata: RequestMetadata;
   },
+  metadata: RequestMetadata,
 ): Promise<void> {
+  const { mailer, hooks, store } = context;
   try {
-    if (context.hooks.isEnabled('SEND_EMAIL')) {
-      const payload = toHookPayload(context, { user, link, addressed });
-      await context.hooks.call('SEND_EMAIL', payload, metadata);
-    } else for (const token of addressed) await context.mailer.send(toMail(context, { user, link, token }));
+    if (hooks.isEnabled('SEND_EMAIL')) await hooks.call('SEND_EMAIL', toHookPayload(context, mail), metadata);
+    else for (const token of mail.addressed) await mailer.send(toMail(context, { ...mail, token }));
   } catch (error) {
-    await context.store.oneTimeTokens.withdraw(tokens);
+    await store.oneTimeTokens.withdraw(tokens);
     throw error;
   }
 }

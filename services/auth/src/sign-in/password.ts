@@ -30,11 +30,14 @@ export async function signInWithPassword(
   });
   checkLoginEnabled(contact.kind, context.settings);
   const guess = { kind: 'password', contact: getAddress(contact) } as const;
-  const failure: { error?: unknown } = {};
-  const user = await context.guessLimiter.guess(guess, metadata, () =>
-    verifyPassword(context, { contact, password, aud, failure }, metadata),
-  );
-  if (user === undefined) throw failure.error ?? errors.invalid_credentials();
+  let rejection: unknown;
+  const user = await context.guessLimiter.guess(guess, metadata, async () => {
+    const attempt = await verifyPassword(context, { contact, password, aud }, metadata);
+    if (attempt.ok) return attempt.user;
+    rejection = attempt.rejection;
+    return undefined;
+  });
+  if (user === undefined) throw rejection ?? errors.invalid_credentials();
   await updateHash(context, user, password);
   const traits = { provider: contact.kind };
   const [session, weakPassword] = await Promise.all([
@@ -51,41 +54,35 @@ export function checkLoginEnabled(kind: Contact['kind'], settings: Settings): vo
   if (kind === 'phone' && !settings.externalPhoneEnabled) throw errors.phone_provider_disabled();
 }
 
-/** The user with this contact and password; undefined if there is none. */
+/** The user with this contact and password, or why a hook rejects the wrong password. */
+type PasswordAttempt =
+  | { readonly ok: true; readonly user: User }
+  | { readonly ok: false; readonly rejection?: unknown };
+
+/** Throws only for a right password: errors do not count as wrong guesses. */
 async function verifyPassword(
   context: Context,
-  {
-    contact,
-    password,
-    aud,
-    failure,
-  }: {
-    readonly contact: Contact;
-    readonly password: string;
-    readonly aud: string;
-    /** Set if a hook rejects a wrong password, which must count as a wrong guess. */
-    readonly failure: { error?: unknown };
-  },
+  { contact, password, aud }: { readonly contact: Contact; readonly password: string; readonly aud: string },
   metadata: RequestMetadata,
-): Promise<User | undefined> {
+): Promise<PasswordAttempt> {
   const { store, passwords, settings } = context;
   const user = await findByContact(store, contact, aud);
-  const valid =
-    user?.passwordHash === undefined
-      ? await passwords.verifyDummy(password)
-      : await passwords.verify(password, user.passwordHash, user.id);
-  if (user?.passwordHash === undefined) return undefined;
-  try {
-    await checkPasswordAttempt(context, { user, valid }, metadata);
-  } catch (error) {
-    if (valid) throw error;
-    failure.error = error;
+  if (user?.passwordHash === undefined) {
+    await passwords.verifyDummy(password);
+    return { ok: false };
   }
-  if (!valid) return undefined;
+  const valid = await passwords.verify(password, user.passwordHash, user.id);
+  const checked = checkPasswordAttempt(context, { user, valid }, metadata);
+  if (!valid)
+    return checked.then(
+      () => ({ ok: false }),
+      (rejection: unknown) => ({ ok: false, rejection }),
+    );
+  await checked;
   // Runs within the guess, so that an unconfirmed account, which anyone can create for this
   // contact, does not make a network known.
   checkUsable(user, { contact, settings, nowMs: metadata.nowMs });
-  return user;
+  return { ok: true, user };
 }
 
 /**
