@@ -1,14 +1,19 @@
 import { TemplateError } from './syntax.ts';
 
 /** A token of an action, the text between `{{` and `}}`. */
-export type Token =
-  | { readonly kind: TokenKind; readonly text: string; readonly line: number }
-  | { readonly kind: 'string'; readonly text: string; readonly value: string; readonly line: number }
-  | { readonly kind: 'int'; readonly text: string; readonly value: bigint; readonly line: number }
-  | { readonly kind: 'float'; readonly text: string; readonly value: number; readonly line: number };
+export type Token = ReadToken & {
+  /** Whether white space precedes it, which separates arguments. */
+  readonly spaced: boolean;
+};
 
-/** White space is a token, as it separates arguments. */
-type TokenKind = 'space' | 'field' | 'variable' | 'word' | '.' | '(' | ')' | '|' | ',' | '=' | ':=';
+type ReadToken = { readonly text: string } & (
+  | { readonly kind: TokenKind }
+  | { readonly kind: 'string'; readonly value: string }
+  | { readonly kind: 'int'; readonly value: bigint }
+  | { readonly kind: 'float'; readonly value: number }
+);
+
+type TokenKind = 'field' | 'variable' | 'word' | '.' | '(' | ')' | '|' | ',' | '=' | ':=';
 
 export type Segment =
   | { readonly kind: 'text'; readonly text: string; readonly line: number }
@@ -66,10 +71,13 @@ function lineCounter(source: string): (position: number) => number {
   };
 }
 
+const space = /[ \t\r\n]+/y;
+const isSpace = (char: string): boolean => char !== '' && ' \t\r\n'.includes(char);
+
 /** Without a pattern, which would backtrack over long runs of white space. */
 function trimEnd(text: string): string {
   let end = text.length;
-  while (end > 0 && ' \t\r\n'.includes(text.charAt(end - 1))) end -= 1;
+  while (isSpace(text.charAt(end - 1))) end -= 1;
   return text.slice(0, end);
 }
 
@@ -97,7 +105,6 @@ function readActionEnd(source: string, at: number): Pick<Action, 'end' | 'trimsN
 /** The first group that matches is the kind of the token. */
 const token = new RegExp(
   [
-    /(?<space>[ \t\r\n]+)/,
     /(?<mark>:=|[=|,()])/,
     /(?<number>[+-]?(?:0[xXbBoO][\da-fA-F_]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?))/,
     /(?<word>[\p{L}_][\p{L}\p{Nd}_]*)/u,
@@ -121,39 +128,45 @@ function readAction(source: string, start: number, line: number): Action {
   for (;;) {
     const end = readActionEnd(source, at);
     if (end !== undefined) return { tokens, ...end };
+    const spaced = matchAt(space, source, at) ?? '';
+    at += spaced.length;
+    if (spaced !== '') continue;
     if (at >= source.length) throw new TemplateError('unclosed action', line);
-    const next = readToken(source, at, line);
+    const next = { ...readToken(source, at, line), spaced: isSpace(source.charAt(at - 1)) };
     tokens.push(next);
     at += next.text.length;
     const mustEnd = next.kind === 'field' || next.kind === 'variable' || next.kind === 'word';
-    terminator.lastIndex = at;
-    if (mustEnd && at < source.length && !terminator.test(source)) {
+    if (mustEnd && at < source.length && matchAt(terminator, source, at) === undefined) {
       const bad = String.fromCodePoint(source.codePointAt(at) ?? 0);
       throw new TemplateError(`bad character ${JSON.stringify(bad)}`, line);
     }
   }
 }
 
-function readToken(source: string, at: number, line: number): Token {
+function matchAt(pattern: RegExp, source: string, at: number): string | undefined {
+  pattern.lastIndex = at;
+  return pattern.exec(source)?.[0];
+}
+
+function readToken(source: string, at: number, line: number): ReadToken {
   token.lastIndex = at;
   const match = token.exec(source);
   const text = match?.[0] ?? '';
   const kind = Object.entries(match?.groups ?? {}).find(([, group]) => group !== undefined)?.[0];
   switch (kind) {
-    case 'space':
     case 'word':
     case 'field':
     case 'variable':
-      return { kind, text, line };
+      return { kind, text };
     case 'mark':
     case 'dot':
-      return { kind: text as TokenKind, text, line }; // a match of the pattern
+      return { kind: text as TokenKind, text }; // a match of the pattern
     case 'number':
       return readNumber(text, line);
     case 'quoted':
-      return { kind: 'string', text, value: unquote(text.slice(1, -1), '"', line), line };
+      return { kind: 'string', text, value: unquote(text.slice(1, -1), '"', line) };
     case 'raw':
-      return { kind: 'string', text, value: text.slice(1, -1).replaceAll('\r', ''), line };
+      return { kind: 'string', text, value: text.slice(1, -1).replaceAll('\r', '') };
     case 'char':
       return readCharacter(text, line);
     default:
@@ -161,11 +174,11 @@ function readToken(source: string, at: number, line: number): Token {
   }
 }
 
-function readCharacter(text: string, line: number): Token {
+function readCharacter(text: string, line: number): ReadToken {
   const [char = '', ...others] = unquote(text.slice(1, -1), "'", line);
   if (char === '' || others.length > 0)
     throw new TemplateError(`malformed character constant: ${text}`, line);
-  return { kind: 'int', text, value: BigInt(char.codePointAt(0) ?? 0), line };
+  return { kind: 'int', text, value: BigInt(char.codePointAt(0) ?? 0) };
 }
 
 function toProblem(char: string): string {
@@ -178,14 +191,14 @@ function toProblem(char: string): string {
 const maxInt = 2n ** 63n - 1n;
 const minInt = -(2n ** 63n);
 
-function readNumber(text: string, line: number): Token {
+function readNumber(text: string, line: number): ReadToken {
   const bad = (): TemplateError => new TemplateError(`bad number syntax: ${JSON.stringify(text)}`, line);
   if (/__|_$|_[.eE]|\._|^[+-]?_/.test(text)) throw bad();
   const digits = text.replaceAll('_', '');
   if (/^[+-]?\d*\.|^[+-]?\d+[eE]/.test(digits)) {
     const value = Number(digits);
     if (!Number.isFinite(value)) throw bad();
-    return { kind: 'float', text, value, line };
+    return { kind: 'float', text, value };
   }
   const [, sign, body = ''] = /^([+-]?)(.*)$/.exec(digits) ?? [];
   const octal = /^0\d+$/.test(body) ? `0o${body.slice(1)}` : body;
@@ -193,7 +206,7 @@ function readNumber(text: string, line: number): Token {
     const magnitude = BigInt(octal);
     const value = sign === '-' ? -magnitude : magnitude;
     if (value > maxInt || value < minInt) throw new TemplateError(`integer overflow: ${text}`, line);
-    return { kind: 'int', text, value, line };
+    return { kind: 'int', text, value };
   } catch (error) {
     if (error instanceof SyntaxError) throw bad();
     throw error;

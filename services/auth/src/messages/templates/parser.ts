@@ -273,16 +273,11 @@ class ActionReader {
 
   #command(): Command {
     const operands: Operand[] = [];
-    for (;;) {
+    do {
       const operand = this.#operand();
-      if (operand !== undefined) operands.push(operand);
-      const separator = this.#tokens[this.#at];
-      if (separator?.kind !== 'space') break;
-      const next = this.#peek();
-      if (next === undefined || next.kind === '|' || next.kind === ')') break;
-      this.#skipSpace();
       if (operand === undefined) break;
-    }
+      operands.push(operand);
+    } while (this.#peek()?.spaced);
     const [operand, ...args] = operands;
     const rest = this.#peek();
     const isOver = rest === undefined || rest.kind === '|' || (rest.kind === ')' && this.#parens > 0);
@@ -295,8 +290,8 @@ class ActionReader {
     const term = this.#term();
     if (term === undefined) return undefined;
     const names: string[] = [];
-    for (let token = this.#tokens[this.#at]; token?.kind === 'field'; token = this.#tokens[this.#at]) {
-      names.push(token.text.slice(1));
+    for (let next = this.#peek(); next?.kind === 'field' && !next.spaced; next = this.#peek()) {
+      names.push(next.text.slice(1));
       this.#at += 1;
     }
     if (names.length === 0) return term;
@@ -316,8 +311,7 @@ class ActionReader {
   }
 
   #term(): Operand | undefined {
-    this.#skipSpace();
-    const token = this.#tokens[this.#at];
+    const token = this.#peek();
     if (token === undefined) return undefined;
     const term = this.#toOperand(token);
     if (term === undefined) return undefined;
@@ -370,19 +364,11 @@ class ActionReader {
   }
 
   #peek(): Token | undefined {
-    const token = this.#tokens[this.#at];
-    return token?.kind === 'space' ? this.#tokens[this.#at + 1] : token;
+    return this.#tokens[this.#at];
   }
 
   #next(): Token | undefined {
-    this.#skipSpace();
-    const token = this.#tokens[this.#at];
-    this.#at += 1;
-    return token;
-  }
-
-  #skipSpace(): void {
-    if (this.#tokens[this.#at]?.kind === 'space') this.#at += 1;
+    return this.#tokens[this.#at++];
   }
 
   #unexpected(token: Token | undefined, where: string): TemplateError {
