@@ -26,23 +26,8 @@ export function notReadyReason({ pipeline, health }: AdminState): string | undef
   return pipeline.notReadyReason() ?? `not ready: ${failing.map(([name]) => name).join(', ')}`;
 }
 
-/** An object as the pages show it. */
-export interface ObjectRow {
-  readonly id: string;
-  /** File and number of the document; the id without a file. */
-  readonly label: string;
-  readonly domain: string | undefined;
-  readonly generation: number;
-  /** The generation whose rules are in force. */
-  readonly inForce: number | undefined;
-  readonly rules: number;
-  readonly accepted: Condition;
-  /** Undefined until the first status of a new object. */
-  readonly programmed: Condition | undefined;
-  readonly limiters: { readonly connected: number; readonly acknowledged: number } | undefined;
-}
-
-export function toObjectRow(result: ValidationResult, { statuses }: PipelineState): ObjectRow {
+/** An object as the pages show it. Without `programmed` until the first status of a new object. */
+export function toObjectRow(result: ValidationResult, { statuses }: PipelineState) {
   const { id, label, domain, generation, inForce, rules, accepted } = result;
   const { programmed, limiters } = statuses.get(id) ?? {};
   return { id, label, domain, generation, inForce, rules, accepted, programmed, limiters };
@@ -142,7 +127,8 @@ function objectTable(state: PipelineState, find: string): Html {
   return section('Objects', rows, heads, (result) => objectCells(toObjectRow(result, state)));
 }
 
-function objectCells({ id, label, domain, generation, rules, accepted, programmed }: ObjectRow): Html {
+function objectCells(row: ReturnType<typeof toObjectRow>): Html {
+  const { id, label, domain, generation, rules, accepted, programmed } = row;
   return html`<td>${objectName(id, label)}</td><td>${domain}</td><td>${generation}</td><td>${rules}</td><td class="${accepted.status}">${accepted.reason}</td><td>${programmed && condition(programmed)}</td>`;
 }
 

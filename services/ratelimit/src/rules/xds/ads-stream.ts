@@ -23,7 +23,11 @@ export interface AdsStreamOptions {
   readonly maxMessageBytes: number;
 }
 
-const connectTimeoutMs = 20_000;
+/**
+ * A new attempt may reach a server that was moved while packets to its old address are dropped, so
+ * this is short.
+ */
+const connectTimeoutMs = 5_000;
 
 /**
  * Detects dead servers. By default, gRPC servers close connections with more than one ping in five
