@@ -1,6 +1,11 @@
 import { bool, list, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
-import { type HookName, hookDefinitions, hookNames } from '../hooks/definitions.ts';
-import { parseEndpoint, parseSecrets } from '../hooks/endpoint.ts';
+import {
+  type HookName,
+  hookDefinitions,
+  hookNames,
+  parseEndpoint,
+  parseSecrets,
+} from '../hooks/definitions.ts';
 import { svc } from './builders.ts';
 
 const group = 'Hooks';

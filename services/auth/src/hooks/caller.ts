@@ -11,13 +11,15 @@ import type { Randomness } from '../keys/secrets.ts';
 import type { Metrics } from '../metrics.ts';
 import type { JsonObject } from '../users/user.ts';
 import {
+  type HookEndpoint,
   type HookName,
   type HookPayloads,
   type HookReply,
   hookDefinitions,
   hookNames,
+  parseEndpoint,
+  parseSecrets,
 } from './definitions.ts';
-import { type HookEndpoint, parseEndpoint, parseSecrets } from './endpoint.ts';
 import { defaultHttpLimits, type HttpLimits, postHook, timeoutError } from './http.ts';
 
 interface HookCallerOptions {

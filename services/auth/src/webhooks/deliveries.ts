@@ -2,7 +2,7 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { type Millis, sleepFor } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { parseSecrets } from '../hooks/endpoint.ts';
+import { parseSecrets } from '../hooks/definitions.ts';
 import { signedHeaders } from '../hooks/http.ts';
 import { postText } from '../http/fetch.ts';
 import type { StoredEvent } from './store.ts';
