@@ -36,7 +36,10 @@ export function connectAuthz(
   port: number,
   channel: ChannelCredentials = credentials.createInsecure(),
 ): AuthzClient {
-  const client = new Client(`localhost:${port}`, channel);
+  const client = new Client(`localhost:${port}`, channel, {
+    // The lookup of a TXT record would keep the process alive where no name server answers.
+    'grpc.service_config_disable_resolution': 1,
+  });
   test.teardown(() => client.close());
   const call = (path: string, bytes: Uint8Array): Promise<Uint8Array> =>
     new Promise((resolve, reject) => {

@@ -34,7 +34,10 @@ import { shouldRateLimitPath } from '../ratelimit/service.ts';
 async function callService(options: ClientOptions): Promise<RateLimitResponse> {
   const { address, domain, descriptors, hitsAddend, timeoutMs, tls } = options;
   const credentials = tls === undefined ? ChannelCredentials.createInsecure() : await tlsCredentials(tls);
-  const client = new Client(address, credentials);
+  const client = new Client(address, credentials, {
+    // The lookup of a TXT record would keep the process alive where no name server answers.
+    'grpc.service_config_disable_resolution': 1,
+  });
   const request = create(RateLimitRequestSchema, {
     domain,
     descriptors: descriptors.map((entries) => ({ entries: [...entries] })),

@@ -108,7 +108,8 @@ export async function startAdsServer(t: Test, options: AdsServerOptions = {}): P
     });
   }
 
-  const server = new Server();
+  // The lookup of a TXT record would keep the process alive where no name server answers.
+  const server = new Server({ 'grpc.service_config_disable_resolution': 1 });
   server.addService(definition, { StreamAggregatedResources: serve });
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(`localhost:${wanted}`, credentials, (error, bound) =>

@@ -30,7 +30,10 @@ export function connect(
   address: string,
   channel: ChannelCredentials = credentials.createInsecure(),
 ): GrpcTestClient {
-  const client = new Client(address, channel);
+  const client = new Client(address, channel, {
+    // The lookup of a TXT record would keep the process alive where no name server answers.
+    'grpc.service_config_disable_resolution': 1,
+  });
   t.teardown(() => client.close());
 
   function raw(path: string, bytes: Uint8Array): Promise<Uint8Array> {

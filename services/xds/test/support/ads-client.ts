@@ -72,6 +72,8 @@ export function connectAds(
     'grpc.max_receive_message_length': -1,
     // Else all clients of the process share one connection.
     'grpc.use_local_subchannel_pool': 1,
+    // The lookup of a TXT record would keep the process alive where no name server answers.
+    'grpc.service_config_disable_resolution': 1,
   });
   t.teardown(() => client.close());
   return {

@@ -241,7 +241,8 @@ t.test('a server without ADS is logged with its error', async (t) => {
   const server = new Server();
   t.teardown(() => server.forceShutdown());
   const port = await new Promise<number>((resolve) => {
-    server.bindAsync('localhost:0', ServerCredentials.createInsecure(), (_, bound) => resolve(bound));
+    // By its address: the name would be looked up in DNS.
+    server.bindAsync('127.0.0.1:0', ServerCredentials.createInsecure(), (_, bound) => resolve(bound));
   });
   const slept: number[] = [];
   const sleep = async (ms: number): Promise<void> => void slept.push(ms);
