@@ -31,6 +31,8 @@ export interface ConnectionPoolHooks {
    * Called with true for the first connection, with false when all are lost and an attempt fails.
    */
   readonly onAvailable?: ((available: boolean) => void) | undefined;
+  /** Called for each connection that is lost or retired; the next may lead to another server. */
+  readonly onLost?: (() => void) | undefined;
   /** Called for every connection that fails. Few calls, because each is followed by a backoff. */
   readonly onError?: ((error: Error) => void) | undefined;
 }
@@ -245,6 +247,7 @@ export class ConnectionPool {
     if (this.#members.has(connection)) {
       this.#lastError = error;
       this.#hooks.onError?.(error);
+      this.#hooks.onLost?.();
       this.#remove(connection);
     }
   }
@@ -254,6 +257,7 @@ export class ConnectionPool {
     // The end of a ready connection is not an error: servers close idle connections.
     if (error === undefined && this.#members.get(connection)?.ready === true) {
       this.#lastError = new Error('the server closed the connection');
+      this.#hooks.onLost?.();
       this.#remove(connection);
     } else {
       this.#fail(connection, error ?? new Error('the server closed the connection before it answered'));
@@ -293,6 +297,7 @@ export class ConnectionPool {
   }
 
   #retire(connection: RedisConnection): void {
+    this.#hooks.onLost?.();
     const isBusy = this.#members.get(connection)?.ready === true && !this.#idle.includes(connection);
     this.#forget(connection);
     isBusy ? this.#retired.add(connection) : connection.close();

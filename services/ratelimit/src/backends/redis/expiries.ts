@@ -81,9 +81,9 @@ export class Expiries {
   }
 
   /**
-   * What is known after a new connection was opened: it may lead to another server, where a counter
-   * may exist without the EXPIRE that followed it. Replies that still arrive from the old one are
-   * recorded with the old object.
+   * What is known after a connection was lost: the next one may lead to another server, where a
+   * counter may exist without the EXPIRE that followed it. Replies that still arrive are recorded
+   * with the old object.
    */
   forget(): Expiries {
     return new Expiries(this.#missing);

@@ -30,11 +30,8 @@ export class PooledInstance implements RedisInstance {
   readonly #batcher: Batcher;
 
   constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
-    const open = (): RedisConnection => {
-      this.#batcher.forgetExpiries();
-      return hooks.open();
-    };
-    this.#pool = new ConnectionPool({ ...hooks, open }, options);
+    const onLost = (): void => this.#batcher.forgetExpiries();
+    this.#pool = new ConnectionPool({ ...hooks, onLost }, options);
     this.#batcher = new Batcher(this.#pool, options, redirect);
   }
 

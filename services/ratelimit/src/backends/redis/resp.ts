@@ -25,12 +25,13 @@ export class Pipeline {
   }
 
   incrBy(key: string, addend: number): void {
-    this.#text += `*3\r\n$6\r\nINCRBY\r\n${bulk(key)}${bulk(String(addend))}`;
+    const by = addend === 1 ? one : integer(addend);
+    this.#text += `*3\r\n$6\r\nINCRBY\r\n$${Buffer.byteLength(key)}\r\n${key}\r\n${by}`;
     this.#commandCount += 1;
   }
 
   expire(key: string, ttlSeconds: number): void {
-    this.#text += `*3\r\n$6\r\nEXPIRE\r\n${bulk(key)}${bulk(String(ttlSeconds))}`;
+    this.#text += `*3\r\n$6\r\nEXPIRE\r\n${bulk(key)}${integer(ttlSeconds)}`;
     this.#commandCount += 1;
   }
 
@@ -44,6 +45,13 @@ export class Pipeline {
 function bulk(text: string): string {
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }
+
+function integer(value: number): string {
+  return bulk(String(value));
+}
+
+/** Most hits add 1: fewer strings are built with this constant. */
+const one = integer(1);
 
 /** Maximum length of a line and of a string. Counters and addresses are far shorter. */
 const maxLineBytes = 64 * 1024;

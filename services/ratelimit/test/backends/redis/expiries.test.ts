@@ -66,7 +66,7 @@ t.test('a counter that vanished expires after the next hit', async (t) => {
   }
 });
 
-t.test('on a new connection every counter gets its expiry again', async (t) => {
+t.test('after a connection was lost every counter gets its expiry again', async (t) => {
   const backend = await started(t);
   await backend.add([hitOf('failed over')]);
   // As on a replica that received INCRBY, but not EXPIRE, before it became the primary.
