@@ -115,6 +115,98 @@ function formatProblem({ field, path, message, hint }: RuleProblem): string {
 const truncate = (line: string): string =>
   line.length <= maxLineLength ? line : `${line.slice(0, maxLineLength)}…`;
 
+/** A top-level rule that an older object has already. */
+interface DuplicateRule {
+  /** `key` or `key_value`, as limiters identify it. */
+  readonly composite: string;
+  readonly older: CatalogObject;
+}
+
+/** What of an object is part of its domain. */
+type MergeResult =
+  | {
+      readonly type: 'merged';
+      /** Limits in force, without duplicates. */
+      readonly rules: number;
+      readonly duplicates: readonly DuplicateRule[];
+    }
+  /** The domain belongs to the namespace of another object. */
+  | { readonly type: 'conflict'; readonly winner: CatalogObject }
+  /** The domain is reserved for a namespace without objects. */
+  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
+
+/** The rules of a domain, and what became of each of its objects. */
+interface MergedDomain {
+  readonly document: RuleDocument;
+  readonly rules: number;
+  readonly results: ReadonlyMap<CatalogObject, MergeResult>;
+}
+
+/**
+ * Merges the objects of a domain, which are sorted by age. The result depends only on them and the
+ * owner.
+ *
+ * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of
+ * the owner are merged, older ones first, which matters to wildcards. Of a younger object only
+ * those top-level rules are left out that an older one has: leaving out the whole object would lift
+ * other limits, and keeping its previous version would depend on what this replica has seen.
+ */
+export function mergeDomain(
+  domain: string,
+  objects: readonly CatalogObject[],
+  owner: DomainOwner,
+): MergedDomain {
+  const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
+  const merge: Merge = { taken: new Map(), descriptors: [] };
+  const results = new Map<CatalogObject, MergeResult>();
+  let rules = 0;
+  for (const object of objects) {
+    if (owner.type === 'reserved') {
+      results.set(object, owner);
+      continue;
+    }
+    if (winner === undefined || object.namespace !== winner.namespace) {
+      results.set(object, { type: 'conflict', winner: winner ?? object });
+      continue;
+    }
+    const result = mergeObject(merge, object);
+    rules += result.rules;
+    results.set(object, result);
+  }
+  const document: RuleDocument = { source: domain, domain, descriptors: merge.descriptors };
+  return { document, rules, results };
+}
+
+interface Merge {
+  /** The object that has a top-level rule, by composite. */
+  readonly taken: Map<string, CatalogObject>;
+  readonly descriptors: DescriptorSpec[];
+}
+
+function mergeObject({ taken, descriptors }: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
+  const duplicates: DuplicateRule[] = [];
+  let rules = object.valid?.rules ?? 0;
+  for (const spec of object.valid?.document.descriptors ?? []) {
+    // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.
+    const composite = spec.value === undefined || spec.value === '' ? spec.key : `${spec.key}_${spec.value}`;
+    const older = taken.get(composite);
+    if (older === undefined) {
+      taken.set(composite, object);
+      descriptors.push(spec);
+    } else {
+      duplicates.push({ composite, older });
+      rules -= countLimits(spec);
+    }
+  }
+  return { type: 'merged', rules, duplicates };
+}
+
+function countLimits({ rateLimit, descriptors }: DescriptorSpec): number {
+  let limits = rateLimit === undefined ? 0 : 1;
+  for (const child of descriptors ?? []) limits += countLimits(child);
+  return limits;
+}
+
 export const acceptedReasons = ['Accepted', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
 
 type AcceptedReason = (typeof acceptedReasons)[number];
@@ -250,96 +342,4 @@ function describeLimits({ document, rules, warnings }: ValidVersion, alone: bool
   const text = `${rules} ${rules === 1 ? 'limit' : 'limits'} for domain '${document.domain}'`;
   // With other objects in the domain, a limit that looks unused may be referenced by one of them.
   return warnings === '' || !alone ? text : `${text}; to be checked:\n${warnings}`;
-}
-
-/** A top-level rule that an older object has already. */
-interface DuplicateRule {
-  /** `key` or `key_value`, as limiters identify it. */
-  readonly composite: string;
-  readonly older: CatalogObject;
-}
-
-/** What of an object is part of its domain. */
-type MergeResult =
-  | {
-      readonly type: 'merged';
-      /** Limits in force, without duplicates. */
-      readonly rules: number;
-      readonly duplicates: readonly DuplicateRule[];
-    }
-  /** The domain belongs to the namespace of another object. */
-  | { readonly type: 'conflict'; readonly winner: CatalogObject }
-  /** The domain is reserved for a namespace without objects. */
-  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
-
-/** The rules of a domain, and what became of each of its objects. */
-interface MergedDomain {
-  readonly document: RuleDocument;
-  readonly rules: number;
-  readonly results: ReadonlyMap<CatalogObject, MergeResult>;
-}
-
-/**
- * Merges the objects of a domain, which are sorted by age. The result depends only on them and the
- * owner.
- *
- * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of
- * the owner are merged, older ones first, which matters to wildcards. Of a younger object only
- * those top-level rules are left out that an older one has: leaving out the whole object would lift
- * other limits, and keeping its previous version would depend on what this replica has seen.
- */
-export function mergeDomain(
-  domain: string,
-  objects: readonly CatalogObject[],
-  owner: DomainOwner,
-): MergedDomain {
-  const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
-  const merge: Merge = { taken: new Map(), descriptors: [] };
-  const results = new Map<CatalogObject, MergeResult>();
-  let rules = 0;
-  for (const object of objects) {
-    if (owner.type === 'reserved') {
-      results.set(object, owner);
-      continue;
-    }
-    if (winner === undefined || object.namespace !== winner.namespace) {
-      results.set(object, { type: 'conflict', winner: winner ?? object });
-      continue;
-    }
-    const result = mergeObject(merge, object);
-    rules += result.rules;
-    results.set(object, result);
-  }
-  const document: RuleDocument = { source: domain, domain, descriptors: merge.descriptors };
-  return { document, rules, results };
-}
-
-interface Merge {
-  /** The object that has a top-level rule, by composite. */
-  readonly taken: Map<string, CatalogObject>;
-  readonly descriptors: DescriptorSpec[];
-}
-
-function mergeObject({ taken, descriptors }: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
-  const duplicates: DuplicateRule[] = [];
-  let rules = object.valid?.rules ?? 0;
-  for (const spec of object.valid?.document.descriptors ?? []) {
-    // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.
-    const composite = spec.value === undefined || spec.value === '' ? spec.key : `${spec.key}_${spec.value}`;
-    const older = taken.get(composite);
-    if (older === undefined) {
-      taken.set(composite, object);
-      descriptors.push(spec);
-    } else {
-      duplicates.push({ composite, older });
-      rules -= countLimits(spec);
-    }
-  }
-  return { type: 'merged', rules, duplicates };
-}
-
-function countLimits({ rateLimit, descriptors }: DescriptorSpec): number {
-  let limits = rateLimit === undefined ? 0 : 1;
-  for (const child of descriptors ?? []) limits += countLimits(child);
-  return limits;
 }
