@@ -381,3 +381,20 @@ t.test('two sinks are rejected with the setting to change; none and DISABLE_STAT
   t.strictSame(problemsOf({ USE_PUSHSTATS: 'false' }), []);
   t.end();
 });
+
+t.test('Envoy Gateway: its variables for tracing and Redis with TLS are accepted', (t) => {
+  const settings = settingsOf({
+    REDIS_SOCKET_TYPE: 'tcp',
+    REDIS_URL: 'redis.redis-system.svc:6379',
+    REDIS_TLS: 'true',
+    REDIS_TLS_CLIENT_CERT: '/redis-certs/tls.crt',
+    REDIS_TLS_CLIENT_KEY: '/redis-certs/tls.key',
+    TRACING_ENABLED: 'true',
+    TRACING_SERVICE_NAME: 'envoy-ratelimit',
+    TRACING_SERVICE_NAMESPACE: 'envoy-gateway-system',
+    TRACING_SERVICE_INSTANCE_ID: 'envoy-ratelimit-5d8f9c7b6-x2x4z',
+    TRACING_SAMPLING_RATE: '0.5',
+  });
+  t.match(settings, { tracingServiceName: 'envoy-ratelimit', tracingSamplingRate: 0.5 });
+  t.end();
+});
