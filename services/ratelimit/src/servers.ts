@@ -1,0 +1,171 @@
+import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
+import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
+import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
+import type { Lifecycle } from '@tollgate/kit/lifecycle';
+import type { Logger } from '@tollgate/kit/logger';
+import { hostAndPort } from '@tollgate/kit/text';
+import { monotonicNow } from '@tollgate/kit/time';
+import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import type { Settings } from './config/settings.ts';
+import type { Context } from './context.ts';
+import { createApiServer } from './http/api-server.ts';
+import { type Decide, shouldRateLimit, shouldRateLimitPath } from './ratelimit/service.ts';
+import type { ProcessMetrics } from './stats/prometheus.ts';
+import type { StatsRegistry } from './stats/registry.ts';
+import { createCallTimer, createLoadCounter, createTlsStats } from './stats/server-stats.ts';
+import type { SupervisorLink } from './workers/supervisor-link.ts';
+
+/** Ports in use once started; the system chooses those set to 0. */
+export interface Ports {
+  http: number;
+  grpc: number;
+  debug: number;
+}
+
+/** The service works without the debug server: a port that is in use does not prevent the start. */
+export function addDebugServer(
+  lifecycle: Lifecycle,
+  { debugHost: host, debugPort: port }: Settings,
+  { debug, logger, ports }: { readonly debug: HttpServer; readonly logger: Logger; readonly ports: Ports },
+): void {
+  lifecycle.add({
+    name: 'debug server',
+    async start() {
+      try {
+        ports.debug = await nameListenSettings(debug.start(), { host: 'DEBUG_HOST', port: 'DEBUG_PORT' });
+      } catch (error) {
+        logger.error({ err: error, host, port }, 'debug server not started');
+      }
+    },
+    stop: ({ signal }) => debug.stop(signal),
+  });
+}
+
+/** Lets the supervisor stop this worker, read its statistics and pass debug connections. */
+export async function connectToSupervisor(
+  supervisor: SupervisorLink,
+  settings: Settings,
+  {
+    lifecycle,
+    debug,
+    stats,
+  }: { readonly lifecycle: Lifecycle; readonly debug: HttpServer; readonly stats: StatsRegistry },
+): Promise<void> {
+  const processMetrics = settings.usePullMetrics ? await startProcessMetrics() : undefined;
+  lifecycle.add({ name: 'last report', stop: () => supervisor.reportFinally() });
+  lifecycle.add({ name: 'debug connections', stop: ({ signal }) => debug.stop(signal) });
+  supervisor.connect({
+    stats,
+    onStop: (reason) => void lifecycle.stop(reason),
+    onDebugConnection: (socket) => debug.accept(socket),
+    getProcessMetrics: async () => processMetrics?.read(),
+  });
+}
+
+async function startProcessMetrics(): Promise<ProcessMetrics> {
+  const { ProcessMetrics } = await import('./stats/prometheus.ts');
+  const metrics = new ProcessMetrics();
+  metrics.start();
+  return metrics;
+}
+
+interface ServerParts {
+  readonly decide: Decide;
+  /** Shares the port with other workers. */
+  readonly reusePort: boolean;
+  readonly ports: Ports;
+}
+
+export function addApiServer(
+  lifecycle: Lifecycle,
+  { host, port }: Settings,
+  { health, logger }: Context,
+  { decide, ports, reusePort }: ServerParts,
+): void {
+  const api = createApiServer({ decide, health, logger }, { host, port, reusePort });
+  lifecycle.add({
+    name: 'HTTP server',
+    async start() {
+      ports.http = await nameListenSettings(api.start(), { host: 'HOST', port: 'PORT' });
+    },
+    stop: ({ signal }) => api.stop(signal),
+  });
+}
+
+export async function addGrpcServer(
+  lifecycle: Lifecycle,
+  settings: Settings,
+  context: Context,
+  { decide, ports, reusePort }: ServerParts,
+): Promise<void> {
+  // Created without TLS, too, so that the series exist from the start.
+  const countLoad = createLoadCounter(context.stats);
+  const tls = settings.grpcServerUseTls ? await watchServerTls(settings, context, countLoad) : undefined;
+  const grpc = createGrpcServer(settings, context, { decide, tls, reusePort });
+  lifecycle.add({
+    name: 'gRPC server',
+    async start() {
+      const listening = grpc.start();
+      // Errors of a unix path name its setting already.
+      ports.grpc = await (settings.grpcUds === ''
+        ? nameListenSettings(listening, { host: 'GRPC_HOST', port: 'GRPC_PORT' })
+        : listening);
+    },
+    async stop({ signal }) {
+      await grpc.stop(signal);
+      tls?.close();
+    },
+  });
+}
+
+async function watchServerTls(
+  settings: Settings,
+  { logger, nowMs, stats }: Context,
+  countLoad: (succeeded: boolean) => void,
+): Promise<WatchedTls> {
+  const files = {
+    certFile: settings.grpcServerTlsCert,
+    keyFile: settings.grpcServerTlsKey,
+    caFile: settings.grpcClientTlsCacert,
+  };
+  const tls = await watchTlsFiles(files, {
+    logger,
+    onAttempt: countLoad,
+    onCertificate: (validity) => createTlsStats(stats).setValidity('grpc_server', validity),
+    nowMs,
+  });
+  countLoad(true);
+  return tls;
+}
+
+function createGrpcServer(
+  settings: Settings,
+  { health, logger, stats }: Context,
+  {
+    decide,
+    tls,
+    reusePort,
+  }: { readonly decide: Decide; readonly tls: WatchedTls | undefined; readonly reusePort: boolean },
+): UnaryServer {
+  return new UnaryServer({
+    handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
+    health,
+    serviceName: 'ratelimit',
+    begin: createCallTimer(stats, monotonicNow),
+    tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
+    guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
+    logger,
+    ...(tls && {
+      handshakes: { logger, listener: 'grpc', onFailure: createTlsStats(stats).handshakeFailures('grpc') },
+    }),
+    address:
+      settings.grpcUds === ''
+        ? hostAndPort(settings.grpcHost, settings.grpcPort)
+        : `unix:${settings.grpcUds}`,
+    addressSetting: 'GRPC_UDS',
+    reusePort,
+    maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
+    maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
+    maxConnections: settings.grpcMaxConnections,
+  });
+}
