@@ -3,14 +3,14 @@ import type { MailKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditAction, type AuditActor, auditEntry } from '../db/audit-log.ts';
-import { errors, RetryLaterError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 import type { OutgoingMail } from './mailer.ts';
-import { enforceMailQuota, secondsUntilNext, spacingMessage } from './quotas.ts';
+import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
 
 /** Mails with a link; `reauthentication` has a code only. */
 export type LinkKind =
@@ -181,8 +181,8 @@ export async function sendLink(
   const { action, name, sentAt, spacingMs: defaultSpacingMs } = linkDefinitions[link.kind];
   const spacingMs = settings.smtpMaxFrequencyMs ?? defaultSpacingMs;
   const waitSeconds = secondsUntilNext(sentAt?.(user), spacingMs, metadata.nowMs);
-  if (waitSeconds > 0) throw tooSoon(waitSeconds);
-  if (!link.quotaTaken) await enforceMailQuota(context, metadata.nowMs);
+  if (waitSeconds > 0) throw tooSoon('email', waitSeconds);
+  if (!link.quotaTaken) await enforceMessageQuota(context, 'email', metadata.nowMs);
 
   const addressed = newTokens(context, { user, link, at: new Date(metadata.nowMs) });
   const [first, ...rest] = addressed;
@@ -194,7 +194,7 @@ export async function sendLink(
   // Repeats the check of the spacing, for concurrent requests.
   const notSince = sentAt && new Date(metadata.nowMs - spacingMs);
   if (!(await store.oneTimeTokens.replace(tokens, audit, { notSince })))
-    throw tooSoon(Math.ceil(spacingMs / 1000));
+    throw tooSoon('email', Math.ceil(spacingMs / 1000));
 
   const deliver = () => sendMails(context, { user, link, addressed, tokens }, metadata);
   // The response must not depend on the mail server: its latency and errors disclose that there is
@@ -207,11 +207,6 @@ export async function sendLink(
     if (isAppError(cause)) throw cause;
     throw errors.unexpected_failure({ message: `Error sending ${name} email`, cause });
   }
-}
-
-function tooSoon(seconds: number): RetryLaterError {
-  const message = spacingMessage(seconds);
-  return new RetryLaterError(errors.over_email_send_rate_limit({ message }), seconds);
 }
 
 function newTokens(

@@ -2,12 +2,12 @@ import { type AppError, isAppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
-import { errors, RetryLaterError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
-import { enforceQuota, secondsUntilNext, spacingMessage } from './quotas.ts';
+import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
 import type { CodeMessage, SmsChannel } from './sms.ts';
 
 /** Fixed codes of phones that get no message: for app reviewers and tests. */
@@ -86,9 +86,9 @@ export async function sendPhoneCode(
   const spacingMs = settings.smsMaxFrequencyMs;
   // Applies to test codes, too: they should behave like other codes.
   const seconds = secondsUntilNext(sentAt(user), spacingMs, metadata.nowMs);
-  if (seconds > 0) throw tooSoon(seconds);
+  if (seconds > 0) throw tooSoon('phone', seconds);
   const testCode = getTestCode(phone, settings, metadata.nowMs);
-  if (testCode === undefined) await enforceSmsQuota(context, metadata.nowMs);
+  if (testCode === undefined) await enforceMessageQuota(context, 'phone', metadata.nowMs);
 
   const code = testCode ?? random.otp(otpDigits(settings.smsOtpLength));
   const hash = hashOneTimeToken(phone, code, settings);
@@ -96,7 +96,7 @@ export async function sendPhoneCode(
   // Repeats the check of the spacing, for concurrent requests.
   const notSince = new Date(metadata.nowMs - spacingMs);
   if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { metadata }), { notSince })))
-    throw tooSoon(Math.ceil(spacingMs / 1000));
+    throw tooSoon('phone', Math.ceil(spacingMs / 1000));
   if (testCode !== undefined) return { messageId: testMessageId };
   const message = { to: phone, code, channel };
   // The response must not depend on the gateway: its latency and errors disclose that there is a
@@ -114,14 +114,6 @@ export async function sendPhoneCode(
   } catch (error) {
     throw toSendError(context, error);
   }
-}
-
-/** Without confirmation of phones few messages are sent, and a limit must not block sign-ups. */
-async function enforceSmsQuota(context: Context, nowMs: number): Promise<void> {
-  const { smsAutoconfirm, rateLimitSmsSent: quota } = context.settings;
-  if (smsAutoconfirm) return;
-  const error = errors.over_sms_send_rate_limit;
-  await enforceQuota(context, { limiter: 'sms_sent', key: '', quota, nowMs, error });
 }
 
 async function deliver(
@@ -150,11 +142,6 @@ function toSendError({ logger }: Context, error: unknown): AppError {
   if (isAppError(error)) return error;
   logger.error({ err: error }, 'failed to send text message');
   return errors.sms_send_failed({ cause: error });
-}
-
-function tooSoon(seconds: number): RetryLaterError {
-  const error = errors.over_sms_send_rate_limit({ message: spacingMessage(seconds) });
-  return new RetryLaterError(error, seconds);
 }
 
 const whatsappGateways: readonly Settings['smsProvider'][] = ['twilio', 'twilio_verify', 'log'];

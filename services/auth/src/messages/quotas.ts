@@ -53,10 +53,16 @@ export function secondsUntilNext(sentAt: Date | undefined, spacingMs: number, no
   return Math.max(0, Math.ceil((sentAt.getTime() + spacingMs - nowMs) / 1000));
 }
 
-/** GoTrue's message, which its clients parse. */
-export function spacingMessage(seconds: number): string {
-  return `For security purposes, you can only request this after ${seconds} seconds.`;
+/** The error of a message too soon after the last one. Clients of GoTrue parse its text. */
+export function tooSoon(kind: Contact['kind'], seconds: number): RetryLaterError {
+  const message = `For security purposes, you can only request this after ${seconds} seconds.`;
+  return new RetryLaterError(sendLimitErrors[kind]({ message }), seconds);
 }
+
+const sendLimitErrors = {
+  email: errors.over_email_send_rate_limit,
+  phone: errors.over_sms_send_rate_limit,
+} as const;
 
 /** `retryAfterMs` is an upper bound. */
 type QuotaResult = { readonly allowed: true } | { readonly allowed: false; readonly retryAfterMs: Millis };
@@ -133,16 +139,50 @@ export async function enforceQuota(
 }
 
 /**
- * Counts an email against the quota that all users share, unless users need no confirmation: then
- * unauthenticated callers cannot send mail to arbitrary addresses.
+ * Counts a message against the quota that all users share, unless users need no confirmation: then
+ * unauthenticated callers cannot send messages to arbitrary contacts, and a limit must not block
+ * sign-ups.
  *
- * @throws AppError `over_email_send_rate_limit`
+ * @throws AppError `over_email_send_rate_limit` or `over_sms_send_rate_limit`
  */
-export async function enforceMailQuota(context: Context, nowMs: number): Promise<void> {
-  const { mailerAutoconfirm, rateLimitEmailSent: quota } = context.settings;
-  if (mailerAutoconfirm) return;
-  const error = errors.over_email_send_rate_limit;
-  await enforceQuota(context, { limiter: 'email_sent', key: '', quota, nowMs, error });
+export async function enforceMessageQuota(
+  context: Context,
+  kind: Contact['kind'],
+  nowMs: number,
+): Promise<void> {
+  const shared = getSharedQuota(context.settings, kind);
+  if (shared !== undefined) await enforceQuota(context, { ...shared, nowMs, error: sendLimitErrors[kind] });
+}
+
+/**
+ * Counts a message that is only simulated. With uniform answers it counts against the quota of all
+ * messages, which then refuses requests for known and unknown contacts alike. Returns whether the
+ * message would be sent.
+ *
+ * @throws AppError as `enforceMessageQuota`, with uniform answers only
+ */
+export async function takeSimulatedQuota(
+  context: Context,
+  kind: Contact['kind'],
+  nowMs: number,
+): Promise<boolean> {
+  const { store, settings } = context;
+  const shared = getSharedQuota(settings, kind);
+  if (shared === undefined) return true;
+  if (!settings.uniformAnswers)
+    return (await store.quotas.take({ ...shared, limiter: `${shared.limiter}_to_nobody` }, nowMs)).allowed;
+  await enforceMessageQuota(context, kind, nowMs);
+  return true;
+}
+
+function getSharedQuota(settings: Settings, kind: Contact['kind']): QuotaEvent | undefined {
+  if (kind === 'email')
+    return settings.mailerAutoconfirm
+      ? undefined
+      : { limiter: 'email_sent', key: '', quota: settings.rateLimitEmailSent };
+  return settings.smsAutoconfirm
+    ? undefined
+    : { limiter: 'sms_sent', key: '', quota: settings.rateLimitSmsSent };
 }
 
 /** Each purpose has its own spacing. */
@@ -163,14 +203,7 @@ export async function enforceContactSpacing(
   const key = getAddress(contact);
   const quota = { kind: 'bucket', size: 1, refillEveryMs } as const;
   const result = await store.quotas.take({ limiter: `contact_${purpose}`, key, quota }, nowMs);
-  if (result.allowed) return;
-  const seconds = Math.ceil(result.retryAfterMs / 1000);
-  const options = { message: spacingMessage(seconds) };
-  const error =
-    contact.kind === 'email'
-      ? errors.over_email_send_rate_limit(options)
-      : errors.over_sms_send_rate_limit(options);
-  throw new RetryLaterError(error, seconds);
+  if (!result.allowed) throw tooSoon(contact.kind, Math.ceil(result.retryAfterMs / 1000));
 }
 
 function getSpacing(settings: Settings, { kind }: Contact, purpose: SendingPurpose): Millis {

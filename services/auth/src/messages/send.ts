@@ -2,14 +2,19 @@ import type { NotificationKind } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
-import { errors, RetryLaterError } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { Contact } from '../users/contact.ts';
 import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
-import { enforceContactSpacing, type SendingPurpose, secondsUntilNext } from './quotas.ts';
+import {
+  enforceContactSpacing,
+  type SendingPurpose,
+  secondsUntilNext,
+  takeSimulatedQuota,
+} from './quotas.ts';
 import type { SmsChannel } from './sms.ts';
 import { toMailType } from './smtp.ts';
 
@@ -138,7 +143,7 @@ async function simulateSending(
 ): Promise<void> {
   const { mailer, hooks, settings } = context;
   // Beyond the quota a message is not sent either.
-  if (!afterResponse && !(await takeSimulatedQuota(context, contact, metadata.nowMs))) return;
+  if (!afterResponse && !(await takeSimulatedQuota(context, contact.kind, metadata.nowMs))) return;
   await writeSimulated(context, simulated.audit, metadata);
   // Calls of a hook cannot be simulated. With uniform answers mails are sent after the response.
   if (
@@ -153,27 +158,6 @@ async function simulateSending(
     const { name } = linkDefinitions[kinds[kind].link];
     throw errors.unexpected_failure({ message: `Error sending ${name} email`, cause });
   }
-}
-
-/**
- * Counts simulated messages separately. With uniform answers they count against the quota of all
- * messages, which then refuses requests for known and unknown contacts alike.
- */
-async function takeSimulatedQuota(
-  { store, settings }: Context,
-  { kind }: Contact,
-  nowMs: number,
-): Promise<boolean> {
-  const { uniformAnswers } = settings;
-  const isEmail = kind === 'email';
-  if (isEmail ? settings.mailerAutoconfirm : settings.smsAutoconfirm) return true;
-  const limiter = isEmail ? 'email_sent' : 'sms_sent';
-  const quota = isEmail ? settings.rateLimitEmailSent : settings.rateLimitSmsSent;
-  const name = uniformAnswers ? limiter : `${limiter}_to_nobody`;
-  const result = await store.quotas.take({ limiter: name, key: '', quota }, nowMs);
-  if (result.allowed || !uniformAnswers) return result.allowed;
-  const error = isEmail ? errors.over_email_send_rate_limit() : errors.over_sms_send_rate_limit();
-  throw new RetryLaterError(error, Math.ceil(result.retryAfterMs / 1000));
 }
 
 const noActor = { id: '', email: '', phone: '', isSsoUser: false, userMetadata: {} };

@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
-import { enforceContactSpacing, enforceMailQuota } from '../messages/quotas.ts';
+import { enforceContactSpacing, enforceMessageQuota } from '../messages/quotas.ts';
 import { type SendingKind, sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign-up.ts';
@@ -176,7 +176,7 @@ export async function recover(
 
   if (!settings.uniformAnswers) return send(false);
   await enforceContactSpacing(context, { contact, purpose }, metadata);
-  await enforceMailQuota(context, metadata.nowMs);
+  await enforceMessageQuota(context, 'email', metadata.nowMs);
   background.run('recovery', () => send(true));
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { getTestCode } from '../../src/messages/phone-codes.ts';
-import { secondsUntilNext, spacingMessage } from '../../src/messages/quotas.ts';
+import { secondsUntilNext, tooSoon } from '../../src/messages/quotas.ts';
 import { otpDigits } from '../../src/verification/find-token.ts';
 
 t.test('test code applies to its phone, with or without plus, until it expires', (t) => {
@@ -24,6 +24,10 @@ t.test('seconds until the next message are rounded up', (t) => {
   t.equal(secondsUntilNext(new Date(1_000), 60_000, 60_999), 1);
   t.equal(secondsUntilNext(new Date(1_000), 60_000, 61_000), 0);
   t.equal(secondsUntilNext(new Date(1_000), 0, 1_000), 0);
-  t.equal(spacingMessage(5), 'For security purposes, you can only request this after 5 seconds.');
+  t.match(tooSoon('phone', 5), {
+    code: 'over_sms_send_rate_limit',
+    message: 'For security purposes, you can only request this after 5 seconds.',
+    retryAfterSeconds: 5,
+  });
   t.end();
 });
