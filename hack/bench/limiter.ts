@@ -50,7 +50,7 @@ export async function benchLimiter(options: BenchOptions): Promise<Report> {
   if (options.write && peer === undefined)
     throw new Error('set PEER_RATELIMIT to the Go limiter: docs/benchmarks.md begins with the ratios to it');
   const results: ScenarioResult[] = [];
-  for (const scenario of scenarios.slice(0, 2)) results.push(await measureScenario(scenario, peer, options));
+  for (const scenario of scenarios) results.push(await measureScenario(scenario, peer, options));
   const loading = await measureRuleLoading([fewRules, manyRules], options);
   return {
     page: 'benchmarks.md',
