@@ -129,8 +129,8 @@ export class LimiterRegistry {
   }
 }
 
-/** The entry of one stream in the registry. */
-export class LimiterEntry {
+/** The limiter of one stream, in the registry. */
+export class RegisteredLimiter {
   readonly #registry: LimiterRegistry;
   readonly #cache: ResponseCache;
   readonly #nowMs: () => number;

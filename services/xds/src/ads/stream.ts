@@ -4,7 +4,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, PushSpan } from '../context.ts';
 import type { AdsProtocol, AdsRequest, Answer } from './exchange.ts';
-import { escapeClientText, LimiterEntry, type LimiterRegistry } from './limiters.ts';
+import { escapeClientText, type LimiterRegistry, RegisteredLimiter } from './limiters.ts';
 import {
   maxIdentityLength,
   maxNameLength,
@@ -58,7 +58,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   #logger: Logger;
   #nodeId = '';
   #exchange: Exchange;
-  #entry: LimiterEntry | undefined;
+  #limiter: RegisteredLimiter | undefined;
   #subscribedMs = Number.POSITIVE_INFINITY;
   #lastNonce = 0;
   #hasAcknowledged: boolean = false;
@@ -113,7 +113,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
     this.#exchange = this.#protocol.sent(this.#exchange, reply, nonce);
     this.#context.metrics.pushes.inc({ protocol: this.#protocol.label });
     this.#tracePush(snapshot);
-    this.#entry?.sent(this.#protocol.rejected(this.#exchange));
+    this.#limiter?.sent(this.#protocol.rejected(this.#exchange));
   }
 
   end(end: StreamEnd): void {
@@ -186,14 +186,14 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   }
 
   #register(names: ReadonlySet<string> | undefined): void {
-    if (this.#entry !== undefined) {
-      this.#entry.setNames(names);
+    if (this.#limiter !== undefined) {
+      this.#limiter.setNames(names);
       return;
     }
     const { id, limiters, cache } = this.#options;
     const { nowMs } = this.#context;
     this.#subscribedMs = nowMs();
-    this.#entry = new LimiterEntry(
+    this.#limiter = new RegisteredLimiter(
       {
         id,
         nodeId: this.#nodeId,
@@ -217,7 +217,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
       this.#hasAcknowledged = true;
       metrics.acks.inc({ protocol: label });
       this.#observePropagation(snapshot);
-      this.#entry?.accept(snapshot, answer.accepted, answer.rejected);
+      this.#limiter?.accept(snapshot, answer.accepted, answer.rejected);
       return;
     }
     metrics.nacks.inc({ protocol: label });
@@ -225,7 +225,7 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
       { version: snapshot.version, rejection: answer.rejected.message },
       'limiter rejected the configuration',
     );
-    this.#entry?.reject(snapshot, answer.rejected);
+    this.#limiter?.reject(snapshot, answer.rejected);
   }
 
   /** When the snapshot came into force; undefined for limiters that subscribed later. */
@@ -268,8 +268,8 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
     this.#writer.leave();
     this.#pushSpan?.end('disconnected');
     this.#context.metrics.streams.dec({ protocol: this.#protocol.label });
-    this.#entry?.remove();
-    if (this.#entry !== undefined) this.#logger.info({ reason }, 'limiter disconnected');
+    this.#limiter?.remove();
+    if (this.#limiter !== undefined) this.#logger.info({ reason }, 'limiter disconnected');
     this.#options.onClose();
   }
 }

@@ -111,7 +111,7 @@ export function toDomainStatus(
     before.version === version &&
     before.connected === connected;
   if (isUnchanged) return before;
-  const programmed = connected === 0 ? describeNoClients(subscribers) : describeProgress(tally, version);
+  const programmed = connected === 0 ? describeNoClients(subscribers) : describeAcknowledged(tally, version);
   return { version, connected, acknowledged, programmed };
 }
 
@@ -150,7 +150,7 @@ function describeNoClients({ size }: Subscribers): DomainStatus['programmed'] {
   return { status: 'Unknown', reason: 'NoClients', message };
 }
 
-function describeProgress(tally: Tally, version: string): DomainStatus['programmed'] {
+function describeAcknowledged(tally: Tally, version: string): DomainStatus['programmed'] {
   const { connected, acknowledged, nacked, message, blocked } = tally;
   const outOf = (count: number) => `${count} of ${connected} ${connected === 1 ? 'limiter' : 'limiters'}`;
   if (nacked > 0)

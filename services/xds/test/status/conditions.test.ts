@@ -169,13 +169,13 @@ const invalid: ValidationResult = {
   ...result,
   accepted: { status: 'False', reason: 'Invalid', message: 'bad' },
 };
-const domainProgress = toDomainStatus(
+const domainStatus = toDomainStatus(
   { name: 'shop', version: 'v' },
   runSteps(indexSubscribers(groupLimiters([makeLimiter('a', { accepted: versions({ shop: 'v' }) })]))),
 );
 
 t.test('accepted object has the progress of its domain', async (t) => {
-  t.strictSame(toObjectStatus(result, domainProgress), {
+  t.strictSame(toObjectStatus(result, domainStatus), {
     id: 'ns/a',
     uid: 'u',
     observedGeneration: 2,
@@ -188,7 +188,7 @@ t.test('accepted object has the progress of its domain', async (t) => {
 });
 
 t.test('edit that is not accepted is not programmed, and the status says what is in force', async (t) => {
-  t.match(toObjectStatus({ ...invalid, inForce: 1 }, domainProgress), {
+  t.match(toObjectStatus({ ...invalid, inForce: 1 }, domainStatus), {
     observedGeneration: 2,
     version: 'v',
     limiters: { acknowledged: 1 },
@@ -198,14 +198,14 @@ t.test('edit that is not accepted is not programmed, and the status says what is
       message: 'generation 1, which stays in force: acknowledged by 1 of 1 limiter',
     },
   });
-  t.match(toObjectStatus(invalid, domainProgress).programmed, {
+  t.match(toObjectStatus(invalid, domainStatus).programmed, {
     reason: 'NotAccepted',
     message: 'what is accepted of generation 2: acknowledged by 1 of 1 limiter',
   });
 });
 
 t.test('object without rules in force has no version', async (t) => {
-  t.match(toObjectStatus({ ...invalid, inForce: undefined, rules: 0 }, domainProgress), {
+  t.match(toObjectStatus({ ...invalid, inForce: undefined, rules: 0 }, domainStatus), {
     version: '',
     limiters: { connected: 1, acknowledged: 0 },
     programmed: { status: 'False', reason: 'NotAccepted', message: 'nothing of this object is in force' },

@@ -18,7 +18,7 @@ function startReported(...snapshots: Parameters<typeof makeSnapshot>[]) {
   for (const args of snapshots) reported.remember(makeSnapshot(...args));
   return {
     reported,
-    progress(report: LimiterReport, domain: string, version: string): DomainStatus {
+    domainStatus(report: LimiterReport, domain: string, version: string): DomainStatus {
       const other = { identity: 'replica-2_x', replica: 'replica-2', report };
       return toDomainStatus({ name: domain, version }, runSteps(indexSubscribers(reported.groups([other]))));
     },
@@ -31,91 +31,98 @@ const report = (snapshot: string, ...groups: readonly ReportedGroup[]): LimiterR
 });
 
 t.test('limiters of another replica have the versions of their accepted snapshot', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
   reported.remember(two);
   const given = report('two', { count: 3, accepted: 'two' }, { count: 2, accepted: 'one' });
-  t.match(progress(given, 'shop', '2'), { connected: 5, acknowledged: 3, programmed: { reason: 'Pending' } });
-  t.match(progress(given, 'web', '1'), { acknowledged: 5, programmed: { reason: 'Acknowledged' } });
+  t.match(domainStatus(given, 'shop', '2'), {
+    connected: 5,
+    acknowledged: 3,
+    programmed: { reason: 'Pending' },
+  });
+  t.match(domainStatus(given, 'web', '1'), { acknowledged: 5, programmed: { reason: 'Acknowledged' } });
 });
 
 t.test('limiters that have accepted nothing are waited for', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
-  t.match(progress(report('one', { count: 1 }), 'shop', '1'), { connected: 1, acknowledged: 0 });
+  t.match(domainStatus(report('one', { count: 1 }), 'shop', '1'), { connected: 1, acknowledged: 0 });
 });
 
 t.test('unknown version keeps the last known state', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
-  t.match(progress(report('one', { count: 2, accepted: 'one' }), 'web', '1'), { acknowledged: 2 });
+  t.match(domainStatus(report('one', { count: 2, accepted: 'one' }), 'web', '1'), { acknowledged: 2 });
   const ahead = report('two', { count: 2, accepted: 'two' });
-  t.match(progress(ahead, 'web', '1'), { acknowledged: 2, programmed: { status: 'True' } });
-  t.match(progress(ahead, 'shop', '1'), { acknowledged: 2 });
+  t.match(domainStatus(ahead, 'web', '1'), { acknowledged: 2, programmed: { status: 'True' } });
+  t.match(domainStatus(ahead, 'shop', '1'), { acknowledged: 2 });
   reported.remember(two);
-  t.match(progress(ahead, 'shop', '2'), { acknowledged: 2 });
+  t.match(domainStatus(ahead, 'shop', '2'), { acknowledged: 2 });
 });
 
 t.test('replica with only unknown versions has acknowledged nothing', async (t) => {
-  const { progress } = startReported(['one', { shop: '1' }]);
-  t.match(progress(report('x', { count: 2, accepted: 'x' }), 'shop', '1'), { connected: 2, acknowledged: 0 });
+  const { domainStatus } = startReported(['one', { shop: '1' }]);
+  t.match(domainStatus(report('x', { count: 2, accepted: 'x' }), 'shop', '1'), {
+    connected: 2,
+    acknowledged: 0,
+  });
 });
 
 t.test('limiters stuck with an old version differ only in the reported domains', async (t) => {
-  const { progress } = startReported(['two', { shop: '2', web: '1' }]);
+  const { domainStatus } = startReported(['two', { shop: '2', web: '1' }]);
   const given = report('two', { count: 1, accepted: 'one', behind: ['shop'] });
-  t.match(progress(given, 'web', '1'), { acknowledged: 1 });
-  t.match(progress(given, 'shop', '2'), { acknowledged: 0 });
+  t.match(domainStatus(given, 'web', '1'), { acknowledged: 1 });
+  t.match(domainStatus(given, 'shop', '2'), { acknowledged: 0 });
 });
 
 t.test('limiters far behind a known snapshot do not count as up to date', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
   reported.remember(two);
   const groups = [
     { count: 3, accepted: 'two' },
     { count: 1, accepted: 'forgotten' },
   ];
-  t.match(progress(report('two', ...groups), 'web', '1'), { connected: 4, acknowledged: 3 });
+  t.match(domainStatus(report('two', ...groups), 'web', '1'), { connected: 4, acknowledged: 3 });
 });
 
 t.test('rejection names node and replica', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
   reported.remember(two);
   const rejection = { node: 'limiter-7', message: 'shop: no such luck', snapshot: 'two' };
   const given = report('two', { count: 2, accepted: 'one', rejection });
-  t.match(progress(given, 'shop', '2').programmed, {
+  t.match(domainStatus(given, 'shop', '2').programmed, {
     reason: 'Nacked',
     message: 'refused by 2 of 2 limiters; limiter-7 at replica-2 says: shop: no such luck',
   });
-  t.match(progress(given, 'web', '1').programmed.reason, 'Acknowledged');
+  t.match(domainStatus(given, 'web', '1').programmed.reason, 'Acknowledged');
 });
 
 t.test('rejection of an unknown version is not reported', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
   const rejection = { node: '', message: 'no', snapshot: 'x' };
   const given = report('x', { count: 1, accepted: 'one', rejection });
-  t.match(progress(given, 'shop', '1').programmed.reason, 'Acknowledged');
+  t.match(domainStatus(given, 'shop', '1').programmed.reason, 'Acknowledged');
 });
 
 t.test('limiters that subscribe by name are waited for with these domains only', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   reported.remember(one);
   const given = report('one', { count: 1, names: ['web'], accepted: 'one' });
-  t.match(progress(given, 'web', '1'), { connected: 1, acknowledged: 1 });
-  t.match(progress(given, 'shop', '1'), { connected: 0, programmed: { reason: 'NoClients' } });
+  t.match(domainStatus(given, 'web', '1'), { connected: 1, acknowledged: 1 });
+  t.match(domainStatus(given, 'shop', '1'), { connected: 0, programmed: { reason: 'NoClients' } });
 });
 
 t.test('the last 16 snapshots are known, including one that was served again', async (t) => {
-  const { reported, progress } = startReported();
+  const { reported, domainStatus } = startReported();
   const serve = (version: string) => reported.remember(makeSnapshot(version, { shop: version }));
   for (let i = 0; i < 16; i += 1) serve(`${i}`);
   serve('0');
   serve('16');
   const acknowledged = (version: string) =>
-    progress(report('16', { count: 1, accepted: version }), 'shop', version).acknowledged;
+    domainStatus(report('16', { count: 1, accepted: version }), 'shop', version).acknowledged;
   t.strictSame(['0', '1', '2', '16'].map(acknowledged), [1, 0, 1, 1]);
 });
 
