@@ -26,6 +26,12 @@ interface Exchange {
   readonly reject: (error: Error) => void;
 }
 
+/**
+ * Idle time until TCP probes the server: firewalls and load balancers forget idle connections after
+ * a minute or more, and the next hits would wait for KVSTORE_TIMEOUT.
+ */
+const keepAliveMs = 30_000;
+
 const closedByServer = 'the server closed the connection';
 
 /**
@@ -114,6 +120,7 @@ export class RedisConnection {
         socket.destroy();
       }
       socket.setNoDelay();
+      socket.setKeepAlive(true, keepAliveMs);
       const onEnd = (): void => {
         reject(new Error(closedByServer));
         this.#lose();

@@ -45,6 +45,18 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
   t.ok(results.every((result) => result.status === 'rejected' && /all busy/.test(result.reason.message)));
 });
 
+t.test('while no connection is free, at most 64 MiB of keys gather', async (t) => {
+  const { pool, giveUp } = busyPool();
+  const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  const long = 'k'.repeat(1024 * 1024);
+  const waiting = Array.from({ length: 64 }, (_, i) => batcher.add([hitOf(`${long}${i}`)]));
+  await t.rejects(batcher.add([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
+  await nextTick();
+  giveUp();
+  const results = await Promise.allSettled(waiting);
+  t.ok(results.every((result) => result.status === 'rejected'));
+});
+
 t.test('without hits no connection is acquired', async (t) => {
   const { pool, asked } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
