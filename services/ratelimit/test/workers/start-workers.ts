@@ -6,7 +6,7 @@ import { type Redis, startRedis } from '@tollgate/testkit/redis';
 import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 
-const program = join(import.meta.dirname, '../../src/main.ts');
+export const program = join(import.meta.dirname, '../../src/main.ts');
 
 const rules = `
 domain: demo

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -7,7 +8,7 @@ import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { connect, descriptorsOf } from '../support/grpc-client.ts';
 import { runCommand } from '../support/run-command.ts';
-import { startWorkers, workersEnv } from './start-workers.ts';
+import { program, startWorkers, workersEnv } from './start-workers.ts';
 
 const totalHits = 'ratelimit.service.rate_limit.demo.tenant.total_hits';
 
@@ -137,6 +138,24 @@ t.test('SIGTERM under load: every call that arrived is answered and counted once
     { worker: /[12]/, late: [] },
     { reason: 'SIGTERM', late: [] },
   ]);
+});
+
+t.test('workers end with their supervisor', async (t) => {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const env = { PATH: process.env.PATH, ...(await workersEnv(t, redis)) };
+  const supervisor = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(() => supervisor.kill('SIGKILL'));
+  let log = '';
+  supervisor.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text;
+  });
+  const ended = once(supervisor.stderr, 'close');
+  await awaitUntil(() => log.includes('"workers":2'), { what: 'the supervisor to listen' });
+  supervisor.kill('SIGKILL');
+  // Workers have the same standard error: it is closed when the last process has ended.
+  await ended;
+  t.equal(log.match(/"reason":"the supervisor has ended","@message":"stopping"/g)?.length, 2);
 });
 
 t.test('a worker that cannot start ends the service', async (t) => {
