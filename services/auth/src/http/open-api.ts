@@ -12,7 +12,7 @@ export interface Operation {
   /** A component, a list of one, or one of several. Undefined: any object. */
   readonly response?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
   /** Default 200. */
-  readonly status?: 200 | 204 | 303;
+  readonly status?: 200 | 204 | 302 | 303;
 }
 
 const forUser = { caller: 'user' } as const;
@@ -43,12 +43,22 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /verify': { summary: 'Follow a link: signs in and redirects', status: 303 },
   'POST /verify': { summary: 'Verify a code or the token of a link', response: 'Session' },
 
+  'GET /authorize': { summary: 'Sign in with an identity provider: redirects to it', status: 302 },
+  'GET /callback': { summary: 'Response of an identity provider: signs in and redirects', status: 302 },
+  'POST /callback': { summary: 'The same, as a form', status: 302 },
+
   'GET /user': { ...forUser, summary: 'Get the user', response: 'User' },
   'PUT /user': {
     ...forUser,
     summary: 'Change email, phone, password or metadata of the user',
     response: 'User',
   },
+  'GET /user/identities': { ...forUser, summary: 'List the identities of the user' },
+  'GET /user/identities/authorize': {
+    ...forUser,
+    summary: 'Link an identity: returns the URL to open with `skip_http_redirect=true`, or redirects to it',
+  },
+  'DELETE /user/identities/{identity_id}': { ...forUser, summary: 'Unlink an identity' },
   'GET /reauthenticate': { ...forUser, summary: 'Send a nonce for a password change' },
   'POST /logout': { ...forUser, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
   'GET /user/sessions': { ...forUser, summary: 'List the sessions of the user' },
@@ -172,9 +182,10 @@ function describe(target: OperationObject, operation: Operation | undefined, pat
 
 function successResponse(response: Operation['response'], status: number) {
   if (status === 204) return { description: 'Success.' };
-  if (status === 303)
+  if (status === 302 || status === 303)
     return {
-      description: 'Redirect to the application, with tokens, a code or an error in the fragment or query.',
+      description:
+        'Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider.',
       headers: { Location: { schema: { type: 'string', format: 'uri' } } },
     };
   return { description: 'Success.', ...jsonContent(responseSchema(response)) };

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
@@ -7,7 +8,7 @@ import { authenticateUser } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { toUserJson, type User } from '../users/user.ts';
-import { findConnection, readStart } from './routes.ts';
+import { authorizeQuery, findConnection, readStart } from './routes.ts';
 import { startLinking } from './sign-in.ts';
 
 type Identity = User['identities'][number];
@@ -19,7 +20,7 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
     return reply.send({ identities: toUserJson(user).identities });
   });
 
-  const authorize = { schema: { hide: true }, exposeHeadRoute: false };
+  const authorize = { schema: { querystring: authorizeQuery }, exposeHeadRoute: false };
   api.get('/user/identities/authorize', authorize, async (request, reply) => {
     const { user } = await authenticateUser(request, context);
     requireManualLinking(context);
@@ -31,11 +32,11 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
     return reply.header('cache-control', 'no-store').redirect(url, 302);
   });
 
-  api.delete('/user/identities/:identity_id', { schema: { hide: true } }, async (request, reply) => {
+  const parameters = Type.Object({ identity_id: Type.String() });
+  api.delete('/user/identities/:identity_id', { schema: { params: parameters } }, async (request, reply) => {
     const { user } = await authenticateUser(request, context);
     requireManualLinking(context);
-    // Parsed boundary: the parameter of the route.
-    const identityId = uuidParameter(request.params as { readonly identity_id: string }, 'identity_id');
+    const identityId = uuidParameter(request.params, 'identity_id');
     await unlink(context, user, identityId, requestMetadata(request, context));
     return reply.send({});
   });

@@ -1,5 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, OAuthError } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
@@ -23,10 +24,20 @@ import {
 /** Tells clients that the fragment is for them. */
 const marker = { sb: '' };
 
+/** For the documentation: a repeated parameter is not an error, and the first one counts. */
+export const authorizeQuery = Type.Object({
+  provider: Type.Optional(Type.Unknown()),
+  redirect_to: Type.Optional(Type.Unknown()),
+  scopes: Type.Optional(Type.Unknown()),
+  invite_token: Type.Optional(Type.Unknown()),
+  code_challenge: Type.Optional(Type.Unknown()),
+  code_challenge_method: Type.Optional(Type.Unknown()),
+});
+
 /** `/authorize` sends the browser to a provider, which sends it back to `/callback`. */
 export const addProviderRoutes: AddRoutes = (api, context) => {
-  const schema = { hide: true };
-  api.get('/authorize', { schema, exposeHeadRoute: false }, async (request, reply) => {
+  const authorize = { schema: { querystring: authorizeQuery }, exposeHeadRoute: false };
+  api.get('/authorize', authorize, async (request, reply) => {
     const query = readQuery(request);
     const connection = findConnection(context, query.get('provider') ?? '');
     const browserSecret = openBrowserSecret(request, reply, {
@@ -40,10 +51,10 @@ export const addProviderRoutes: AddRoutes = (api, context) => {
     const url = await startSignIn(context, connection, { ...start, ...linking, browserSecret }, metadata);
     return reply.header('cache-control', 'no-store').redirect(url, 302);
   });
-  api.get('/callback', { schema, exposeHeadRoute: false }, (request, reply) =>
+  api.get('/callback', { exposeHeadRoute: false }, (request, reply) =>
     finish(context, { request, reply, parameters: readQuery(request), isFormPost: false }),
   );
-  api.post('/callback', { schema, bodyLimit: bodyLimits.token }, (request, reply) =>
+  api.post('/callback', { bodyLimit: bodyLimits.token }, (request, reply) =>
     finish(context, { request, reply, parameters: readForm(request.body), isFormPost: true }),
   );
 };

@@ -31,10 +31,18 @@ async function start(t: Test): Promise<Running> {
 }
 
 /** Signs in and returns the URL that the client is sent to. */
-async function signIn({ server }: Running, name: string, query: Readonly<Record<string, string>> = {}) {
-  const browser = new Browser({ [apiUrl]: server.url });
+async function signIn(browser: Browser, name: string, query: Readonly<Record<string, string>> = {}) {
   const parameters = new URLSearchParams({ provider: name, ...query });
   return await browser.visit(`${apiUrl}/authorize?${parameters}`, 'https://example.com/');
+}
+
+/** Where a callback with this state leads. */
+async function callBack(browser: Browser, state: string, isFormPost: boolean) {
+  const parameters = new URLSearchParams({ state, code: 'code-1' });
+  const response = isFormPost
+    ? await browser.open(`${apiUrl}/callback`, parameters)
+    : await browser.open(`${apiUrl}/callback?${parameters}`);
+  return new URL(response.headers.get('location') ?? '').searchParams.get('error_code');
 }
 
 t.test('every OAuth 2.0 provider has a case', (t) => {
@@ -50,7 +58,8 @@ t.test('providers sign users in with the identity that the vendor documents', as
     vendorCases,
   ))
     await t.test(name, async (t) => {
-      const landed = await signIn(running, name, query);
+      const browser = new Browser({ [apiUrl]: server.url });
+      const landed = await signIn(browser, name, query);
       const fragment = new URLSearchParams(landed.hash.slice(1));
       const [asked] = vendors.requests(name).filter(({ query }) => query.has('redirect_uri'));
       t.match(Object.fromEntries(asked?.query ?? []), {
@@ -80,13 +89,39 @@ t.test('providers sign users in with the identity that the vendor documents', as
       });
     });
 
+  for (const [name, { behavior }] of Object.entries(vendorCases))
+    await t.test(`${name}: state of another browser, and a used one, are rejected`, async (t) => {
+      const browser = new Browser({ [apiUrl]: server.url });
+      const attacker = new Browser({ [apiUrl]: server.url });
+      const isFormPost = behavior.formPost !== undefined;
+      const lastState = () =>
+        vendors
+          .requests(name)
+          .filter(({ query }) => query.has('state'))
+          .at(-1)
+          ?.query.get('state') ?? '';
+      await signIn(browser, name);
+      const used = lastState();
+      t.equal(await callBack(browser, used, isFormPost), 'bad_oauth_state', 'used');
+      await browser.open(
+        (await browser.open(`${apiUrl}/authorize?provider=${name}`)).headers.get('location') ?? '',
+      );
+      const open = lastState();
+      t.not(open, used);
+      await signIn(attacker, name);
+      t.equal(await callBack(attacker, open, isFormPost), 'bad_oauth_state', 'of another browser');
+      t.not(await callBack(browser, open, isFormPost), 'bad_oauth_state', 'valid in its browser');
+    });
+
   await t.test('facebook requests carry the proof of the secret', async (t) => {
     const request = vendors.requests('facebook').find(({ path }) => path === '/me');
     const proof = createHmac('sha256', 'facebook-secret').update(providerAccessToken).digest('hex');
     t.equal(request?.query.get('appsecret_proof'), proof);
   });
   await t.test('notion and twitch requests have the headers of their API', async (t) => {
-    t.match(vendors.requests('notion').at(-1)?.headers, { 'notion-version': '2021-08-16' });
-    t.match(vendors.requests('twitch').at(-1)?.headers, { 'client-id': 'twitch-client' });
+    const requestOf = (name: string, path: string) =>
+      vendors.requests(name).find((request) => request.path === path);
+    t.match(requestOf('notion', '/v1/users/me')?.headers, { 'notion-version': '2021-08-16' });
+    t.match(requestOf('twitch', '/helix/users')?.headers, { 'client-id': 'twitch-client' });
   });
 });
