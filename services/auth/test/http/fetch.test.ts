@@ -1,5 +1,5 @@
 import t from 'tap';
-import { classifyAddress, fetchText } from '../../src/http/fetch.ts';
+import { classifyAddress, fetchText, postText } from '../../src/http/fetch.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 
 const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 30_000, maxBytes: 1000 };
@@ -77,4 +77,28 @@ t.test('addresses are classified by network', (t) => {
   for (const address of ['::ffff:169.254.169.254', '64:ff9b::a00:1', '2002:a00:1::', 'fd00:ec2::254'])
     t.equal(classifyAddress(address), 'reserved', address);
   t.end();
+});
+
+t.test('postText requires TLS and a public address, except for listed hosts', async (t) => {
+  const bodies: string[] = [];
+  const { port, requests } = await startWebServer(t, (request, response) => {
+    request.setEncoding('utf8').on('data', (chunk) => void bodies.push(chunk));
+    const status = Number(new URL(request.url ?? '', 'http://localhost').searchParams.get('status'));
+    request.on('end', () => response.writeHead(status, { location: '/' }).end('x'.repeat(100)));
+  });
+  const post = (url: string, privateHosts: readonly string[] = []) =>
+    postText(new URL(url), { body: 'hello', privateHosts, timeoutMs: 5000 });
+  await post(`http://127.0.0.1:${port}/?status=204`, ['127.0.0.1']);
+  t.same(bodies, ['hello']);
+  await t.rejects(post(`http://127.0.0.1:${port}/?status=204`), { message: 'http: is not https' });
+  await t.rejects(post(`https://127.0.0.1:${port}/`), { message: /which is not public$/ });
+  await t.rejects(post(`https://localhost:${port}/`), { message: /which is not public$/ });
+  await t.rejects(post('http://169.254.169.254/', ['169.254.169.254']), { message: /which is not public$/ });
+  for (const status of [302, 400, 500])
+    await t.rejects(
+      post(`http://127.0.0.1:${port}/?status=${status}`, ['127.0.0.1']),
+      { name: 'FetchRejected', message: `the response has status ${status}` },
+      String(status),
+    );
+  t.equal(requests.length, 4, 'redirects are not followed');
 });
