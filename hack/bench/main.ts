@@ -23,7 +23,7 @@ const usage = `node hack/bench/main.ts [${Object.keys(benches).join('|')}]... [o
   xds        services/xds: from an edit until it is enforced, many objects, many streams
   auth       services/auth: sign-in, GET /user, refresh
   platform   ext_authz checks, and what both filters add to a request through Envoy
-All of them without a name.
+All of them without a name. Each takes two to four minutes, and a quarter of that with --quick.
 
   --quick             a tenth of the time: for trying, not for comparing
   --write             write the pages docs/benchmarks*.md (not with --quick or --node-flag)

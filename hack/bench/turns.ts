@@ -46,6 +46,6 @@ export function findPeer(variable: 'PEER_RATELIMIT'): string | undefined {
 
 /** Name and version of the main module of a Go program, as `go build` wrote it into the file. */
 export function goModule(path: string): string {
-  const [, name, version] = /\tmod\t|\nmod\t([^\t\n]+)\t([^\t\n]+)/.exec(readFileSync(path, 'latin1')) ?? [];
+  const [, name, version] = /\nmod\t([^\t\n]+)\t([^\t\n]+)/.exec(readFileSync(path, 'latin1')) ?? [];
   return name === undefined ? path : `${name.replace(/^github\.com\//, '')} ${version}`;
 }

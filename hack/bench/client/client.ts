@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type BenchOptions, percentile, type Report, type Table } from '../report.ts';
+import { type BenchOptions, median, type Report, type Table } from '../report.ts';
 import { bundleRequests, bundleSize } from './bundle-size.ts';
 import { type CandidateList, candidateLists, type Measurement } from './candidates.ts';
 
@@ -44,11 +44,11 @@ async function compare(
   { concurrency, origin, quick, progress }: BenchOptions & { concurrency: number; origin: string },
 ): Promise<Measurement[][]> {
   const results = candidateLists[list](origin).map((): Measurement[] => []);
-  const rounds = quick ? 1 : 7;
+  const rounds = quick ? 1 : 5;
   for (let round = 1; round <= rounds; round++) {
     progress(`${list}: round ${round} of ${rounds}`);
     for (const [index, measured] of results.entries()) {
-      const args = [program, list, index, origin, concurrency, quick ? 200 : 2000].map(String);
+      const args = [program, list, index, origin, concurrency, quick ? 200 : 1500].map(String);
       const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 120_000 });
       // Our own program.
       measured.push(JSON.parse(stdout) as Measurement);
@@ -59,7 +59,6 @@ async function compare(
 
 function comparisonTable(title: string, results: readonly Measurement[][]): Table {
   const [bare = []] = results;
-  const median = (values: readonly number[]) => percentile(values, 50);
   const micros = (measured: readonly Measurement[]) =>
     1e6 / median(measured.map((one) => one.callsPerSecond));
   return {
