@@ -4,7 +4,6 @@ import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import type { Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { hostAndPort } from '@tollgate/kit/text';
-import { monotonicNow } from '@tollgate/kit/time';
 import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
@@ -151,7 +150,7 @@ function createGrpcServer(
     handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
     health,
     serviceName: 'ratelimit',
-    begin: createCallTimer(stats, monotonicNow),
+    begin: createCallTimer(stats, () => performance.now()),
     tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
     guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
     logger,

@@ -236,34 +236,45 @@ const spoofableName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
 
 /** Everything except visible ASCII, and the escape character itself. */
 const notPlain = /[^!-$&-~]/gu;
+const plain = /^[!-$&-~]*$/;
 
 /** Sets the identity headers, and removes what the client sent under their names. */
 export function identityHeaders(
   identity: CallerIdentity | undefined,
   incomingNames: readonly string[],
 ): HeaderChanges {
-  const set = identity === undefined ? {} : toHeaders(identity);
-  const spoofed = incomingNames.filter((name) => spoofableName.test(name));
-  const remove = new Set<string>([...identityHeaderNames, ...spoofed]);
-  for (const name of Object.keys(set)) remove.delete(name);
-  return { set, remove: [...remove] };
+  const set: Record<string, string> = {};
+  const remove: string[] = [];
+  for (const name of identityHeaderNames) {
+    const value = identity === undefined ? '' : headerValue(identity, name);
+    if (value === '') remove.push(name);
+    else set[name] = encode(value);
+  }
+  for (const name of incomingNames) {
+    if (spoofableName.test(name) && set[name] === undefined && !remove.includes(name)) remove.push(name);
+  }
+  return { set, remove };
 }
 
-function toHeaders(identity: CallerIdentity): Readonly<Record<string, string>> {
-  const values: Readonly<Record<IdentityHeaderName, string | undefined>> = {
-    'x-auth-user-id': identity.userId,
-    'x-auth-session-id': identity.sessionId,
-    'x-auth-role': identity.role,
-    'x-auth-plan': identity.plan,
-    'x-auth-aal': identity.aal,
-    'x-auth-anonymous': String(identity.isAnonymous),
-  };
-  return Object.fromEntries(
-    Object.entries(values).flatMap(([name, value = '']) => (value === '' ? [] : [[name, encode(value)]])),
-  );
+/** Empty when the identity does not have it. */
+function headerValue(identity: CallerIdentity, name: IdentityHeaderName): string {
+  switch (name) {
+    case 'x-auth-user-id':
+      return identity.userId ?? '';
+    case 'x-auth-session-id':
+      return identity.sessionId ?? '';
+    case 'x-auth-role':
+      return identity.role;
+    case 'x-auth-plan':
+      return identity.plan;
+    case 'x-auth-aal':
+      return identity.aal;
+    case 'x-auth-anonymous':
+      return String(identity.isAnonymous);
+  }
 }
 
 /** Encodes a value so that it cannot split a header; `decodeURIComponent` restores it. */
 function encode(value: string): string {
-  return value.toWellFormed().replace(notPlain, encodeURIComponent);
+  return plain.test(value) ? value : value.toWellFormed().replace(notPlain, encodeURIComponent);
 }

@@ -1,4 +1,4 @@
-import { create, fromBinary, type JsonObject, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { type GrpcStatus, grpcStatus } from '@tollgate/kit/errors';
 import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
@@ -8,6 +8,7 @@ import {
 import type { AttributeContext_HttpRequest } from '@tollgate/proto/envoy/service/auth/v3/attribute_context';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { errors } from '../errors.ts';
+import { type Metadata, readCheckRequest, writeAllowed } from './codec.ts';
 import {
   type Authorizer,
   type AuthzAllowed,
@@ -31,10 +32,10 @@ export function handleGrpcCheck(
   bytes: Uint8Array,
   timeoutMs: number | undefined,
 ): Uint8Array | Promise<Uint8Array> {
-  const request = parseCheckRequest(bytes);
-  if (request === undefined) return encodeCheckResponse(notHttp);
+  const request = readCheckRequest(bytes) ?? decodeCheckRequest(bytes);
+  if (request === undefined) return writeCheckResponse(notHttp);
   const decision = authorizer.authorize(request, timeoutMs);
-  return decision instanceof Promise ? decision.then(encodeCheckResponse) : encodeCheckResponse(decision);
+  return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
 }
 
 /** The check is not for an HTTP request, or the client is not Envoy. */
@@ -46,8 +47,11 @@ const notHttp: AuthzDenied = {
   headers: {},
 };
 
-/** Undefined if the message is malformed, or not about an HTTP request. */
-function parseCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
+/**
+ * Reads a check by the definition of its message. Undefined if it is malformed, or not about an
+ * HTTP request.
+ */
+export function decodeCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
   const http = decodeHttpRequest(bytes);
   if (http === undefined) return undefined;
   const { method, path, headerMap, headers } = http;
@@ -93,7 +97,15 @@ function toText({ value, rawValue }: HeaderValue): string {
 
 type Response = MessageInitShape<typeof CheckResponseSchema>;
 
-function encodeCheckResponse(decision: AuthzDecision): Uint8Array {
+function writeCheckResponse(decision: AuthzDecision): Uint8Array {
+  const usual = decision.allowed
+    ? writeAllowed(decision.headers, identityMetadata(decision.identity))
+    : undefined;
+  return usual ?? encodeCheckResponse(decision);
+}
+
+/** Writes a response by the definition of its message. */
+export function encodeCheckResponse(decision: AuthzDecision): Uint8Array {
   return toBinary(
     CheckResponseSchema,
     create(CheckResponseSchema, decision.allowed ? okResponse(decision) : deniedResponse(decision)),
@@ -145,7 +157,7 @@ function overwrite(
  * Dynamic metadata for rate limits, in Envoy's namespace `envoy.filters.http.ext_authz`. Empty
  * without an identity, so that the `default_value` of a descriptor applies.
  */
-export function identityMetadata(identity: CallerIdentity | undefined): JsonObject {
+export function identityMetadata(identity: CallerIdentity | undefined): Metadata {
   if (identity === undefined) return {};
   const { userId, sessionId, role, plan, aal, isAnonymous, limit } = identity;
   return {

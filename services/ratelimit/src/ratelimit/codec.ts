@@ -1,4 +1,5 @@
 import { fromBinary, toBinary } from '@bufbuild/protobuf';
+import { MessageReader } from '@tollgate/kit/grpc/message-reader';
 import {
   RateLimitRequestSchema,
   RateLimitResponseSchema,
@@ -18,7 +19,7 @@ import { type Decision, type DescriptorStatus, type Header, toMessage } from './
  * @throws AppError `malformed_request`.
  */
 export function decodeRequest(bytes: Uint8Array): RateLimitRequest {
-  const request = new RequestReader(bytes).read();
+  const request = readRequest(new MessageReader(bytes));
   if (request !== undefined) return request;
   try {
     return fromBinary(RateLimitRequestSchema, bytes);
@@ -32,7 +33,7 @@ export function encodeDecision(decision: Decision): Uint8Array {
   return writeDecision(decision) ?? toBinary(RateLimitResponseSchema, toMessage(decision));
 }
 
-/** A field number and wire type 2: a length, then so many bytes. */
+/** A field number × 8 + the wire type. */
 const tags = {
   domain: 0x0a,
   descriptor: 0x12,
@@ -42,95 +43,50 @@ const tags = {
   value: 0x12,
 } as const;
 
-/** Reads what is usual of a RateLimitRequest. */
-class RequestReader {
-  readonly #bytes: Buffer;
-  #position = 0;
-  #isUsual = true;
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = Buffer.isBuffer(bytes)
-      ? bytes
-      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
-
-  /** Undefined when the request has anything unusual. */
-  read(): RateLimitRequest | undefined {
-    let domain = '';
-    let hitsAddend = 0;
-    const descriptors: Descriptor[] = [];
-    while (this.#isUsual && this.#position < this.#bytes.length) {
-      switch (this.#bytes[this.#position++]) {
-        case tags.domain:
-          domain = this.#text(this.#bytes.length);
-          break;
-        case tags.descriptor:
-          descriptors.push({ entries: this.#entries() });
-          break;
-        case tags.hitsAddend:
-          hitsAddend = this.#number();
-          break;
-        default:
-          return undefined;
-      }
+/** Undefined when the request has anything unusual. */
+function readRequest(reader: MessageReader): RateLimitRequest | undefined {
+  let domain = '';
+  let hitsAddend = 0;
+  const descriptors: Descriptor[] = [];
+  while (reader.hasField(reader.end)) {
+    switch (reader.readTag()) {
+      case tags.domain:
+        domain = reader.readText(reader.end);
+        break;
+      case tags.descriptor:
+        descriptors.push({ entries: readEntries(reader) });
+        break;
+      case tags.hitsAddend:
+        hitsAddend = reader.readNumber();
+        break;
+      default:
+        return undefined;
     }
-    return this.#isUsual ? { domain, descriptors, hitsAddend } : undefined;
   }
+  return reader.failed ? undefined : { domain, descriptors, hitsAddend };
+}
 
-  #entries(): Entry[] {
-    const entries: Entry[] = [];
-    const end = this.#end(this.#bytes.length);
-    while (this.#isUsual && this.#position < end) {
-      if (this.#bytes[this.#position++] === tags.entry) entries.push(this.#entry(end));
-      else this.#isUsual = false;
-    }
-    return entries;
+function readEntries(reader: MessageReader): Entry[] {
+  const entries: Entry[] = [];
+  const end = reader.readEnd(reader.end);
+  while (reader.hasField(end)) {
+    if (reader.readTag() === tags.entry) entries.push(readEntry(reader, end));
+    else reader.failed = true;
   }
+  return entries;
+}
 
-  #entry(limit: number): Entry {
-    let key = '';
-    let value = '';
-    const end = this.#end(limit);
-    while (this.#isUsual && this.#position < end) {
-      const tag = this.#bytes[this.#position++];
-      if (tag === tags.key) key = this.#text(end);
-      else if (tag === tags.value) value = this.#text(end);
-      else this.#isUsual = false;
-    }
-    return { key, value };
+function readEntry(reader: MessageReader, limit: number): Entry {
+  let key = '';
+  let value = '';
+  const end = reader.readEnd(limit);
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    if (tag === tags.key) key = reader.readText(end);
+    else if (tag === tags.value) value = reader.readText(end);
+    else reader.failed = true;
   }
-
-  /** The end of a field that begins with its length, and lies within `limit`. */
-  #end(limit: number): number {
-    const length = this.#number();
-    const end = this.#position + length;
-    if (end <= limit) return end;
-    this.#isUsual = false;
-    return this.#position;
-  }
-
-  #text(limit: number): string {
-    const end = this.#end(limit);
-    const start = this.#position;
-    for (let at = start; at < end; at += 1) {
-      if ((this.#bytes[at] ?? 0) >= 0x80) this.#isUsual = false;
-    }
-    this.#position = end;
-    return this.#bytes.toString('latin1', start, end);
-  }
-
-  /** A varint of at most four bytes. */
-  #number(): number {
-    let value = 0;
-    for (let shift = 0; shift < 28; shift += 7) {
-      // Beyond the end it is 0x80, so that the number does not end.
-      const byte = this.#bytes[this.#position++] ?? 0x80;
-      value |= (byte & 0x7f) << shift;
-      if (byte < 0x80) return value;
-    }
-    this.#isUsual = false;
-    return 0;
-  }
+  return { key, value };
 }
 
 /** Undefined when the decision has anything unusual. */

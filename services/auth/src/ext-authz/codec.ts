@@ -1,0 +1,258 @@
+import { MessageReader } from '@tollgate/kit/grpc/message-reader';
+import type { AuthzRequest, HeaderChanges } from './decision.ts';
+
+// The messages of Envoy's usual checks are read and written here, without reflection, which costs
+// more than a decision. Everything unusual is left to protobuf-es.
+
+/** A field number × 8 + the wire type. */
+const tags = {
+  check: { attributes: 0x0a },
+  attributes: { request: 0x22, contextExtensions: 0x52 },
+  request: { http: 0x12 },
+  http: {
+    id: 0x0a,
+    method: 0x12,
+    headers: 0x1a,
+    path: 0x22,
+    host: 0x2a,
+    scheme: 0x32,
+    protocol: 0x52,
+    headerMap: 0x6a,
+  },
+  headerMap: { headers: 0x0a },
+  header: { key: 0x0a, value: 0x12, rawValue: 0x1a },
+} as const;
+
+/** Numbers of the fields that the definition of HttpRequest has. */
+const httpFields = new Set(Object.values(tags.http).map((tag) => tag >>> 3));
+
+/** Reads a CheckRequest. Undefined when it has anything unusual. */
+export function readCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
+  const reader = new MessageReader(bytes);
+  const attributes = readOnly(reader, reader.end, tags.check.attributes);
+  const request = readOnly(reader, attributes, tags.attributes.request);
+  const http = readOnly(reader, request, tags.request.http);
+  const result = reader.failed ? undefined : readHttpRequest(reader, http);
+  // What follows in the outer messages must not add to it.
+  skipRest(reader, request, tags.request.http);
+  skipRest(reader, attributes, tags.attributes.request);
+  skipRest(reader, reader.end, tags.check.attributes);
+  return reader.failed ? undefined : result;
+}
+
+/** Goes to the field with a tag; returns the end of the field. */
+function readOnly(reader: MessageReader, end: number, wanted: number): number {
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    if (tag === wanted) return reader.readEnd(end);
+    skipUnknown(reader, tag, end, wanted);
+  }
+  reader.failed = true;
+  return 0;
+}
+
+function skipRest(reader: MessageReader, end: number, wanted: number): void {
+  while (reader.hasField(end)) skipUnknown(reader, reader.readTag(), end, wanted);
+}
+
+function skipUnknown(reader: MessageReader, tag: number, end: number, wanted: number): void {
+  // A second one would be merged with the first.
+  if (tag >>> 3 === wanted >>> 3 || tag === tags.attributes.contextExtensions) reader.failed = true;
+  reader.skipField(tag, end);
+}
+
+function readHttpRequest(reader: MessageReader, end: number): AuthzRequest {
+  let method = '';
+  let path = '';
+  const joined: Headers = { authorization: [], headerNames: [] };
+  let raw: Headers | undefined;
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    switch (tag) {
+      case tags.http.method:
+        method = reader.readText(end);
+        break;
+      case tags.http.path:
+        path = reader.readText(end);
+        break;
+      case tags.http.headers:
+        readJoinedHeader(reader, end, joined);
+        break;
+      case tags.http.headerMap:
+        if (raw !== undefined) reader.failed = true;
+        raw = readHeaderMap(reader, end);
+        break;
+      case tags.http.id:
+      case tags.http.host:
+      case tags.http.scheme:
+      case tags.http.protocol:
+        reader.skipText(end);
+        break;
+      default:
+        if (httpFields.has(tag >>> 3)) reader.failed = true;
+        reader.skipField(tag, end);
+    }
+  }
+  return { method: method.toUpperCase(), path, ...(raw ?? joined) };
+}
+
+interface Headers {
+  authorization: string[];
+  headerNames: string[];
+}
+
+/** An entry of a map: of equal keys, the last one counts. */
+function readJoinedHeader(reader: MessageReader, limit: number, headers: Headers): void {
+  let key = '';
+  let value = '';
+  const end = reader.readEnd(limit);
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    if (tag === tags.header.key) key = reader.readText(end);
+    else if (tag !== tags.header.value) reader.failed = true;
+    else if (key === 'authorization') value = reader.readText(end);
+    // The key comes first; a value that came before it would be lost.
+    else if (key === '') reader.failed = true;
+    else reader.skipText(end);
+  }
+  headers.headerNames.push(key);
+  if (key === 'authorization') headers.authorization = [value];
+}
+
+/** With `encode_raw_headers`: all headers as they were received. */
+function readHeaderMap(reader: MessageReader, limit: number): Headers {
+  const headers: Headers = { authorization: [], headerNames: [] };
+  const end = reader.readEnd(limit);
+  while (reader.hasField(end)) {
+    if (reader.readTag() === tags.headerMap.headers) readRawHeader(reader, end, headers);
+    else reader.failed = true;
+  }
+  return headers;
+}
+
+function readRawHeader(reader: MessageReader, limit: number, headers: Headers): void {
+  let name = '';
+  let value = '';
+  let raw = '';
+  const end = reader.readEnd(limit);
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    const isWanted = name === 'authorization';
+    if (tag === tags.header.key) name = reader.readText(end).toLowerCase();
+    else if (name === '') reader.failed = true;
+    else if (tag === tags.header.value && isWanted) value = reader.readText(end);
+    else if (tag === tags.header.value) reader.skipText(end);
+    else if (tag === tags.header.rawValue && isWanted) raw = reader.readLatin1(end);
+    else if (tag === tags.header.rawValue) reader.skipField(tag, end);
+    else reader.failed = true;
+  }
+  headers.headerNames.push(name);
+  // Latin-1, as in HTTP/1, so that no bytes outside ASCII turn into other text.
+  if (name === 'authorization') headers.authorization.push(raw === '' ? value : raw);
+}
+
+/** Values of dynamic metadata: google.protobuf.Struct without lists. */
+export interface Metadata {
+  readonly [name: string]: string | number | boolean | Metadata;
+}
+
+/**
+ * Writes the CheckResponse of an allowed request: status OK, headers that replace those of their
+ * names, headers to remove, dynamic metadata. Undefined when it has anything unusual.
+ */
+export function writeAllowed(headers: HeaderChanges, metadata: Metadata): Uint8Array | undefined {
+  const writer = new MessageWriter();
+  // From the end to the beginning.
+  const metadataEnd = writer.position;
+  writeStruct(writer, metadata);
+  writer.writeHeader(0x22, metadataEnd);
+  const responseEnd = writer.position;
+  for (const name of headers.remove.toReversed()) writer.writeText(0x2a, name);
+  for (const [name, value] of Object.entries(headers.set).reverse()) {
+    const optionEnd = writer.position;
+    writer.writeByte(overwriteIfExistsOrAdd);
+    writer.writeByte(0x18);
+    const headerEnd = writer.position;
+    if (value !== '') writer.writeText(0x12, value);
+    if (name !== '') writer.writeText(0x0a, name);
+    writer.writeHeader(0x0a, headerEnd);
+    writer.writeHeader(0x12, optionEnd);
+  }
+  writer.writeHeader(0x1a, responseEnd);
+  // The code OK is 0, which is not written.
+  writer.writeHeader(0x0a, writer.position);
+  return writer.finish();
+}
+
+/** @see envoy.config.core.v3.HeaderValueOption.HeaderAppendAction */
+const overwriteIfExistsOrAdd = 2;
+
+function writeStruct(writer: MessageWriter, struct: Metadata): void {
+  for (const [name, value] of Object.entries(struct).reverse()) {
+    const entryEnd = writer.position;
+    if (typeof value === 'string') writer.writeText(0x1a, value);
+    else if (typeof value === 'number') writer.writeDouble(0x11, value);
+    else if (typeof value === 'boolean') {
+      writer.writeByte(value ? 1 : 0);
+      writer.writeByte(0x20);
+    } else {
+      writeStruct(writer, value);
+      writer.writeHeader(0x2a, entryEnd);
+    }
+    writer.writeHeader(0x12, entryEnd);
+    writer.writeText(0x0a, name);
+    writer.writeHeader(0x0a, entryEnd);
+  }
+}
+
+/** Enough for usual responses, which have about 600 bytes. */
+const writerBytes = 2_048;
+
+/** Writes from the end to the beginning, so that the length of a field is known at its header. */
+class MessageWriter {
+  readonly #bytes = Buffer.allocUnsafe(writerBytes);
+  #failed = false;
+  position: number = writerBytes;
+
+  writeByte(byte: number): void {
+    this.position -= 1;
+    if (this.position >= 0) this.#bytes[this.position] = byte;
+    else this.#failed = true;
+  }
+
+  /** ASCII only. */
+  writeText(tag: number, text: string): void {
+    const end = this.position;
+    const start = end - text.length;
+    for (let at = 0; at < text.length; at += 1) if (text.charCodeAt(at) >= 0x80) this.#failed = true;
+    if (start < 0 || this.#failed) {
+      this.#failed = true;
+      return;
+    }
+    this.#bytes.write(text, start, 'latin1');
+    this.position = start;
+    this.writeHeader(tag, end);
+  }
+
+  writeDouble(tag: number, value: number): void {
+    this.position -= 8;
+    if (this.position >= 0) this.#bytes.writeDoubleLE(value, this.position);
+    else this.#failed = true;
+    this.writeByte(tag);
+  }
+
+  /** The tag and the length of what was written since `end`. */
+  writeHeader(tag: number, end: number): void {
+    const length = end - this.position;
+    if (length >= 0x80) {
+      this.writeByte(length >>> 7);
+      this.writeByte((length & 0x7f) | 0x80);
+    } else this.writeByte(length);
+    this.writeByte(tag);
+  }
+
+  /** Undefined when something did not fit. Larger lengths than 2^14 do not. */
+  finish(): Uint8Array | undefined {
+    return this.#failed ? undefined : this.#bytes.subarray(this.position);
+  }
+}

@@ -1,0 +1,154 @@
+import { create, toBinary } from '@bufbuild/protobuf';
+import { CheckRequestSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
+import fc from 'fast-check';
+import t from 'tap';
+import { readCheckRequest, writeAllowed } from '../../src/ext-authz/codec.ts';
+import { type AuthzAllowed, identityHeaders } from '../../src/ext-authz/decision.ts';
+import { decodeCheckRequest, encodeCheckResponse, identityMetadata } from '../../src/ext-authz/grpc.ts';
+import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+
+const text = fc.oneof(
+  { weight: 50, arbitrary: fc.string({ maxLength: 40 }) },
+  { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 10 }) },
+);
+const name = fc.oneof(
+  fc.constantFrom('authorization', 'Authorization', 'x-auth-role', 'cookie', ':path'),
+  { weight: 3, arbitrary: fc.string({ minLength: 1, maxLength: 20 }) },
+  fc.string({ maxLength: 3 }),
+);
+const rawHeader = fc.oneof(
+  fc.record({ key: name, value: text }),
+  fc.record({ key: name, rawValue: fc.uint8Array({ maxLength: 40 }) }),
+  fc.record({ key: name, value: text, rawValue: fc.uint8Array({ maxLength: 4 }) }),
+);
+const method = fc.constantFrom('GET', 'post', 'M-SEARCH');
+const http = fc.record(
+  {
+    ...{ id: text, host: text, scheme: text, protocol: text, path: text, method },
+    // `__proto__` is no name of a header field.
+    headers: fc.dictionary(name, text, { maxKeys: 8 }),
+    headerMap: fc.record({ headers: fc.array(rawHeader, { maxLength: 8 }) }),
+  },
+  { requiredKeys: ['method', 'path'] },
+);
+/** Fields of AttributeContext and HttpRequest that our definitions do not have. */
+const unknown = fc.constantFrom(
+  [],
+  [0x0a, 2, 0x0a, 0],
+  [0x38, 1],
+  [0x6d, 1, 2, 3, 4],
+  [0x61, 1, 2, 3, 4, 5, 6, 7, 8],
+);
+
+function encode(fields: object): Buffer {
+  const check = create(CheckRequestSchema, { attributes: { request: { http: fields } } });
+  return Buffer.from(toBinary(CheckRequestSchema, check));
+}
+
+/** Wraps a message as a field of another. */
+function field(tag: number, ...content: readonly (Uint8Array | readonly number[])[]): Buffer {
+  const bytes = Buffer.concat(content.map((part) => Uint8Array.from(part)));
+  return Buffer.concat([Buffer.from([tag, (bytes.length & 0x7f) | 0x80, bytes.length >>> 7]), bytes]);
+}
+
+const request = fc.tuple(http, unknown, unknown).map(([fields, before, after]) => {
+  const inner = encode(fields);
+  // The message of HttpRequest is what remains after three tags with their lengths.
+  const start = inner.length - httpLength(inner);
+  return field(0x0a, before, field(0x22, after, field(0x12, before, inner.subarray(start), after)), before);
+});
+
+function httpLength(bytes: Buffer): number {
+  let at = 0;
+  let length = 0;
+  for (let depth = 0; depth < 3; depth++) {
+    at += 1;
+    length = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = bytes[at++] ?? 0;
+      length |= (byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+  }
+  return length;
+}
+
+/**
+ * Requests that both read must be equal; what is unusual is left to the other.
+ *
+ * @returns whether both have read it.
+ */
+function compare(bytes: Uint8Array): boolean {
+  const usual = readCheckRequest(bytes);
+  if (usual === undefined) return false;
+  const expected = decodeCheckRequest(bytes);
+  const show = (value: typeof usual | undefined) =>
+    JSON.stringify(value && { ...value, headerNames: [...new Set(value.headerNames)].sort() });
+  if (show(usual) !== show(expected)) throw new Error(`${show(usual)} instead of ${show(expected)}`);
+  return true;
+}
+
+t.test('checks are read as by the definition of their message', async (t) => {
+  let both = 0;
+  const property = fc.property(request, (bytes) => {
+    if (compare(bytes)) both++;
+  });
+  fc.assert(property, { numRuns: 3_000 });
+  t.ok(both > 500, `${both} of 3,000 are usual`);
+  const usual = encode({
+    ...{ id: '1', method: 'get', path: '/cart', host: 'app.test', scheme: 'https', protocol: 'HTTP/2' },
+    headers: { ':path': '/cart', authorization: 'Bearer a', 'x-auth-role': 'admin' },
+  });
+  t.strictSame(readCheckRequest(usual), {
+    method: 'GET',
+    path: '/cart',
+    authorization: ['Bearer a'],
+    headerNames: [':path', 'authorization', 'x-auth-role'],
+  });
+});
+
+t.test('damaged checks are read as by the definition, or left to it', async (t) => {
+  const damage = fc.array(fc.record({ at: fc.nat(200), byte: fc.nat(255) }), { minLength: 1, maxLength: 3 });
+  const damaged = fc.tuple(request, damage, fc.nat(300)).map(([bytes, changes, length]) => {
+    const copy = Uint8Array.from(bytes);
+    for (const { at, byte } of changes) if (at < copy.length) copy[at] = byte;
+    return length < 100 ? copy.subarray(0, length) : copy;
+  });
+  fc.assert(
+    fc.property(damaged, (bytes) => void compare(bytes)),
+    { numRuns: 6_000 },
+  );
+  fc.assert(
+    fc.property(fc.tuple(request, request), ([a, b]) => void compare(Buffer.concat([a, b]))),
+    { numRuns: 300 },
+  );
+  t.pass('6,300 inputs');
+});
+
+t.test('allowed requests have the response of the definition, byte for byte', async (t) => {
+  const identity: fc.Arbitrary<CallerIdentity> = fc.record(
+    {
+      userId: text,
+      sessionId: text,
+      role: text,
+      plan: text,
+      aal: fc.constantFrom('aal1', 'aal2', 'aal3'),
+      isAnonymous: fc.boolean(),
+      limit: fc.record({ requestsPerUnit: fc.nat(), unit: fc.constantFrom('MINUTE', 'HOUR') }),
+    },
+    { requiredKeys: ['role', 'plan', 'aal', 'isAnonymous'] },
+  ) as fc.Arbitrary<CallerIdentity>;
+  let usual = 0;
+  const property = fc.property(fc.option(identity, { nil: undefined }), fc.array(name), (caller, names) => {
+    const headers = identityHeaders(caller, names);
+    const decision: AuthzAllowed = { allowed: true, identity: caller, headers };
+    const written = writeAllowed(headers, identityMetadata(caller));
+    if (written === undefined) return true;
+    usual++;
+    return Buffer.from(encodeCheckResponse(decision)).equals(written);
+  });
+  fc.assert(property, { numRuns: 2_000 });
+  t.ok(usual > 1_000, `${usual} of 2,000 are usual`);
+  const long = { set: { 'x-auth-role': 'r'.repeat(3_000) }, remove: [] };
+  t.equal(writeAllowed(long, {}), undefined, 'a response that does not fit');
+});
