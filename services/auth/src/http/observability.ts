@@ -17,7 +17,8 @@ const maxRefererChars = 200;
 
 /** Logs each response. Queries, headers and bodies are not logged: they may hold tokens. */
 export function addAccessLog(api: Api, logger: Logger): void {
-  const log = logger.child({ component: 'api' });
+  // The fields below have no names that are redacted.
+  const log = logger.child({ component: 'api' }, { redact: [] });
   api.decorateRequest('auditEntry', undefined);
   api.addHook('onResponse', (request, reply, done) => {
     const { auditEntry } = request;

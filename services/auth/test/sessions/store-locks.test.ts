@@ -60,3 +60,61 @@ t.test('logout removes the token of a concurrent refresh', async (t) => {
   await Promise.all(ended);
   t.same([...(await observer`select token from auth.refresh_tokens`)], []);
 });
+
+t.test(
+  'rotations of the same turn share a statement, and a locked session delays its own only',
+  async (t) => {
+    const { store, observer, user, audit, id, rotation } = await startSession(t);
+    const others = await Promise.all(
+      Array.from({ length: 3 }, async () => {
+        const [other, token] = [randomUUID(), randomUUID()];
+        const session = {
+          id: other,
+          userId: user.id,
+          aal: 'aal1',
+          method: 'otp',
+          userAgent,
+          ip,
+          tag: '',
+          at,
+        };
+        await store.sessions.start({ ...session, aal: 'aal1', refreshToken: token }, audit);
+        return { token, successor: randomUUID(), sessionId: other, userAgent: `"it's" {\\}, null`, ip, at };
+      }),
+    );
+    const waiting: Promise<boolean>[] = [];
+    await store.transaction(async (within) => {
+      await within.refreshTokens.touch(id, at);
+      waiting.push(store.refreshTokens.rotate(rotation, audit));
+      t.same(await Promise.all(others.map((other) => store.refreshTokens.rotate(other, audit))), [
+        true,
+        true,
+        true,
+      ]);
+      await statementWaits(observer);
+    });
+    t.same(await Promise.all(waiting), [true]);
+    const rows =
+      await observer`select s.user_agent, s.refreshed_at at time zone 'utc' as at, s.ip, t.token, t.parent
+    from auth.sessions s join auth.refresh_tokens t on t.session_id = s.id and not t.revoked where s.id = ${others[0]?.sessionId ?? ''}`;
+    t.match(rows, [
+      { user_agent: others[0]?.userAgent, at, ip, token: others[0]?.successor, parent: others[0]?.token },
+    ]);
+    const [written] = await observer`select count(*)::int from auth.audit_log_entries
+    where payload ->> 'action' = 'token_refreshed' and xmin::text in (
+      select xmin::text from auth.audit_log_entries group by 1 having count(*) = 3)`;
+    t.match(written, { count: 3 }, 'one transaction');
+  },
+);
+
+t.test('a rotation that fails does not affect the others of its statement', async (t) => {
+  const { store, audit, rotation } = await startSession(t);
+  const outcomes = await Promise.allSettled([
+    store.refreshTokens.rotate({ ...rotation, sessionId: 'invalid' }, audit),
+    store.refreshTokens.rotate(rotation, audit),
+    store.refreshTokens.rotate({ ...rotation, successor: 'third-token' }, audit),
+  ]);
+  t.match(outcomes, [{ status: 'rejected' }, { status: 'fulfilled' }, { status: 'fulfilled' }]);
+  const rotated = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value);
+  t.equal(rotated.length, 1, 'each token is rotated once');
+});
