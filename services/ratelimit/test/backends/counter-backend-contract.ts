@@ -4,67 +4,67 @@ import { addHits, type LimitedDescriptor } from '../../src/ratelimit/hits.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
-/** Makes a started backend for one test and closes it at its end. */
+/** Starts a backend for one test and closes it at the end. */
 export type MakeBackend = (t: Test) => Promise<CounterBackend>;
 
 /** A hit on a minute's counter, 40 seconds before the window ends. */
-export function hitOf(key: string, addend = 1): Hit {
+export function makeHit(key: string, addend = 1): Hit {
   return { key, addend, unit: 'minute', secondsLeft: 40, ttlSeconds: 60 };
 }
 
 function limitedTo(requestsPerUnit: number, key: string): LimitedDescriptor {
   return {
     limit: limitOfAMinute(requestsPerUnit),
-    hit: hitOf(key),
+    hit: makeHit(key),
     stats: new StatsRegistry().rule('d', [key]),
   };
 }
 
-/** What not every store can do; all of it unless said otherwise. */
+/** What not every store supports; the defaults are true. */
 export interface BackendAbilities {
-  /** Refuses to count beyond 64 bits. */
+  /** Rejects hits beyond 64 bits. */
   readonly refusesOverflow?: boolean;
 }
 
-/** What every counter backend has to do. */
+/** The tests that every counter backend passes. */
 export function counterBackendContract(
   t: TAP,
   name: string,
   makeBackend: MakeBackend,
   { refusesOverflow = true }: BackendAbilities = {},
 ): void {
-  t.test(`${name}: a counter starts at nothing and grows by what is added`, async (t) => {
+  t.test(`${name}: a counter starts at 0 and grows by the hits`, async (t) => {
     const backend = await makeBackend(t);
-    t.same(await backend.add([hitOf('a')]), [1]);
-    t.same(await backend.add([hitOf('a', 5)]), [6]);
+    t.same(await backend.add([makeHit('a')]), [1]);
+    t.same(await backend.add([makeHit('a', 5)]), [6]);
   });
 
   t.test(`${name}: counts come in the order of the hits`, async (t) => {
     const backend = await makeBackend(t);
-    t.same(await backend.add([hitOf('a', 3), hitOf('b', 7), hitOf('c', 1)]), [3, 7, 1]);
+    t.same(await backend.add([makeHit('a', 3), makeHit('b', 7), makeHit('c', 1)]), [3, 7, 1]);
   });
 
   t.test(`${name}: equal keys in one call are added one after the other`, async (t) => {
     const backend = await makeBackend(t);
-    t.same(await backend.add([hitOf('a', 2), hitOf('b'), hitOf('a', 3)]), [2, 1, 5]);
+    t.same(await backend.add([makeHit('a', 2), makeHit('b'), makeHit('a', 3)]), [2, 1, 5]);
   });
 
-  t.test(`${name}: adding 0 looks and changes nothing`, async (t) => {
+  t.test(`${name}: adding 0 returns the count and changes nothing`, async (t) => {
     const backend = await makeBackend(t);
-    await backend.add([hitOf('a', 4)]);
-    t.same(await backend.add([hitOf('a', 0), hitOf('new', 0)]), [4, 0]);
-    t.same(await backend.read([hitOf('a')]), [4]);
+    await backend.add([makeHit('a', 4)]);
+    t.same(await backend.add([makeHit('a', 0), makeHit('new', 0)]), [4, 0]);
+    t.same(await backend.read([makeHit('a')]), [4]);
   });
 
-  t.test(`${name}: reading tells the counts and does not create counters`, async (t) => {
+  t.test(`${name}: reading returns the counts and creates no counters`, async (t) => {
     const backend = await makeBackend(t);
-    await backend.add([hitOf('a', 2)]);
-    t.same(await backend.read([hitOf('a'), hitOf('missing'), hitOf('a')]), [2, 0, 2]);
-    t.same(await backend.add([hitOf('missing')]), [1]);
+    await backend.add([makeHit('a', 2)]);
+    t.same(await backend.read([makeHit('a'), makeHit('missing'), makeHit('a')]), [2, 0, 2]);
+    t.same(await backend.add([makeHit('missing')]), [1]);
   });
 
   t.test(
-    `${name}: STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT keeps what a rejected request would use`,
+    `${name}: with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a rejected request adds nothing to its other limits`,
     async (t) => {
       const backend = await makeBackend(t);
       const request = [limitedTo(10, 'wide'), limitedTo(2, 'narrow'), limitedTo(20, 'widest')];
@@ -81,35 +81,35 @@ export function counterBackendContract(
     },
   );
 
-  t.test(`${name}: what is added counts in full beyond 32 bits`, async (t) => {
+  t.test(`${name}: hits and counts beyond 32 bits are exact`, async (t) => {
     const backend = await makeBackend(t);
-    t.same(await backend.add([hitOf('a', 2 ** 32), hitOf('a', 2 ** 32)]), [2 ** 32, 2 ** 33]);
-    t.same(await backend.add([hitOf('a')]), [2 ** 33 + 1]);
+    t.same(await backend.add([makeHit('a', 2 ** 32), makeHit('a', 2 ** 32)]), [2 ** 32, 2 ** 33]);
+    t.same(await backend.add([makeHit('a')]), [2 ** 33 + 1]);
   });
 
-  t.test(`${name}: requests at the same time each get a position of their own`, async (t) => {
+  t.test(`${name}: concurrent requests get distinct counts`, async (t) => {
     const backend = await makeBackend(t);
     const counts = await Promise.all(
-      Array.from({ length: 200 }, () => backend.add([hitOf('hot'), hitOf('warm', 2)])),
+      Array.from({ length: 200 }, () => backend.add([makeHit('hot'), makeHit('warm', 2)])),
     );
     t.same(
       counts.map(([hot]) => hot),
       Array.from({ length: 200 }, (_, i) => i + 1),
     );
-    t.same(await backend.read([hitOf('hot'), hitOf('warm')]), [200, 400]);
+    t.same(await backend.read([makeHit('hot'), makeHit('warm')]), [200, 400]);
   });
 
-  t.test(`${name}: a position counts only what came before it`, async (t) => {
+  t.test(`${name}: a count includes only earlier hits`, async (t) => {
     const backend = await makeBackend(t);
     const [first, look, second] = await Promise.all([
-      backend.add([hitOf('a', 10)]),
-      backend.add([hitOf('a', 0)]),
-      backend.add([hitOf('a', 5)]),
+      backend.add([makeHit('a', 10)]),
+      backend.add([makeHit('a', 0)]),
+      backend.add([makeHit('a', 5)]),
     ]);
     t.same([first, look, second], [[10], [10], [15]]);
   });
 
-  t.test(`${name}: keys are kept apart to the letter`, async (t) => {
+  t.test(`${name}: keys are compared exactly`, async (t) => {
     const backend = await makeBackend(t);
     const keys = [
       '',
@@ -123,24 +123,27 @@ export function counterBackendContract(
       `${'k'.repeat(10_000)}l`,
     ];
     t.same(
-      await backend.add(keys.map((key, i) => hitOf(`d_${key}`, i + 1))),
+      await backend.add(keys.map((key, i) => makeHit(`d_${key}`, i + 1))),
       keys.map((_, i) => i + 1),
     );
   });
 
   if (refusesOverflow) {
     t.test(
-      `${name}: a counter that would leave the signed 64-bit range is refused and stays as it was`,
+      `${name}: hits beyond the signed 64-bit range are rejected and the counter is unchanged`,
       async (t) => {
         const backend = await makeBackend(t);
-        await backend.add([hitOf('a', 2 ** 62)]);
-        await t.rejects(backend.add([hitOf('a', 2 ** 62)]), { code: 'backend_failure', message: /overflow/ });
-        t.same(await backend.read([hitOf('a')]), [2 ** 62]);
+        await backend.add([makeHit('a', 2 ** 62)]);
+        await t.rejects(backend.add([makeHit('a', 2 ** 62)]), {
+          code: 'backend_failure',
+          message: /overflow/,
+        });
+        t.same(await backend.read([makeHit('a')]), [2 ** 62]);
       },
     );
   }
 
-  t.test(`${name}: closing twice is closing once`, async (t) => {
+  t.test(`${name}: close is idempotent`, async (t) => {
     const backend = await makeBackend(t);
     await backend.close();
     await backend.close();

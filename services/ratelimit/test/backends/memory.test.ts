@@ -1,6 +1,6 @@
 import t from 'tap';
 import { MemoryBackend } from '../../src/backends/memory.ts';
-import { counterBackendContract, hitOf } from './counter-backend-contract.ts';
+import { counterBackendContract, makeHit } from './counter-backend-contract.ts';
 
 counterBackendContract(
   t,
@@ -11,33 +11,33 @@ counterBackendContract(
 t.test('a counter expires with its window', async (t) => {
   let now = 1_000;
   const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10 });
-  await backend.add([hitOf('a', 3)]);
+  await backend.add([makeHit('a', 3)]);
   now = 1_039;
-  t.same(await backend.add([hitOf('a', 0)]), [3]);
+  t.same(await backend.add([makeHit('a', 0)]), [3]);
   now = 1_040;
-  t.same(await backend.read([hitOf('a')]), [0]);
-  t.same(await backend.add([hitOf('b')]), [1]);
+  t.same(await backend.read([makeHit('a')]), [0]);
+  t.same(await backend.add([makeHit('b')]), [1]);
   t.equal(backend.size, 1, 'the old counter was evicted');
   t.equal(backend.evicted, 0);
 });
 
 t.test('a live counter survives a flood of other keys, and memory stays bounded', async (t) => {
   const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
-  await backend.add([hitOf('live', 50)]);
+  await backend.add([makeHit('live', 50)]);
   for (let i = 0; i < 20_000; i += 1) {
-    await backend.add([hitOf(`flood-${i}`)]);
+    await backend.add([makeHit(`flood-${i}`)]);
   }
-  t.same(await backend.add([hitOf('live')]), [51]);
+  t.same(await backend.add([makeHit('live')]), [51]);
   t.equal(backend.size, 1_000);
   t.equal(backend.evicted, 19_001);
 });
 
 t.test('many live counters survive a flood of other keys', async (t) => {
   const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
-  const live = Array.from({ length: 100 }, (_, i) => hitOf(`live-${i}`, 20));
+  const live = Array.from({ length: 100 }, (_, i) => makeHit(`live-${i}`, 20));
   await backend.add(live);
   for (let i = 0; i < 20_000; i += 1) {
-    await backend.add([hitOf(`flood-${i}`)]);
+    await backend.add([makeHit(`flood-${i}`)]);
   }
   t.same(
     await backend.read(live),
@@ -47,21 +47,21 @@ t.test('many live counters survive a flood of other keys', async (t) => {
 
 t.test('counters that expire soonest are evicted first', async (t) => {
   const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 2 });
-  const day = { ...hitOf('day'), unit: 'day', secondsLeft: 80_000 } as const;
-  const second = { ...hitOf('second', 9), unit: 'second', secondsLeft: 1 } as const;
-  await backend.add([day, second, hitOf('minute')]);
-  t.same(await backend.read([day, second, hitOf('minute')]), [1, 0, 1]);
+  const day = { ...makeHit('day'), unit: 'day', secondsLeft: 80_000 } as const;
+  const second = { ...makeHit('second', 9), unit: 'second', secondsLeft: 1 } as const;
+  await backend.add([day, second, makeHit('minute')]);
+  t.same(await backend.read([day, second, makeHit('minute')]), [1, 0, 1]);
 });
 
 t.test('expired counters of a large window are removed gradually and never read', async (t) => {
   let now = 1_000;
   const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
-  await backend.add(Array.from({ length: 5_000 }, (_, i) => hitOf(`old-${i}`, 7)));
+  await backend.add(Array.from({ length: 5_000 }, (_, i) => makeHit(`old-${i}`, 7)));
   now = 1_040;
-  t.same(await backend.add([hitOf('old-4999')]), [1], 'the same name starts at 0');
+  t.same(await backend.add([makeHit('old-4999')]), [1], 'the same name starts at 0');
   t.ok(backend.size > 4_900, 'one hit removes only a few');
   for (let i = 0; i < 2_000; i += 1) {
-    await backend.add([hitOf('new')]);
+    await backend.add([makeHit('new')]);
   }
   t.equal(backend.size, 2);
   t.equal(backend.evicted, 0);

@@ -8,7 +8,7 @@ import { type DnsServer, startDnsServer } from '../../support/dns-server.ts';
 import { connect } from '../../support/grpc-client.ts';
 import { memcachedFromSettings } from '../../support/memcached-from-settings.ts';
 import { startApp } from '../../support/start-app.ts';
-import { hitOf } from '../counter-backend-contract.ts';
+import { makeHit } from '../counter-backend-contract.ts';
 
 const srv = '_memcache._tcp.example.test';
 const servers = await Promise.all([startMemcached(), startMemcached()]);
@@ -65,21 +65,21 @@ t.test('servers follow the SRV record; when resolving fails they are kept', asyn
   const { backend, logLines, uncounted } = await fromSrv(t, dns, { MCACHE_SRV_REFRESH: '20ms' });
   await backend.start();
   // By their CRC-32, key-0 lives in the first server and key-4 in the second.
-  await backend.add([hitOf('key-0'), hitOf('key-4')]);
+  await backend.add([makeHit('key-0'), makeHit('key-4')]);
   t.same([await holds(first, 'key-0'), await holds(second, 'key-4')], [true, true]);
 
   dns.answer = [targetOf(second)];
   await awaitUntil(() => says(logLines, /^memcached servers changed$/), {
     what: 'the change to be noticed',
   });
-  await backend.add([hitOf('key-0')]);
+  await backend.add([makeHit('key-0')]);
   t.equal(await holds(second, 'key-0'), true);
 
   dns.answer = undefined;
   await awaitUntil(() => says(logLines, /could not resolve the memcached servers again/), {
     what: 'a log entry for the failure',
   });
-  t.same(await backend.add([hitOf('key-0')]), [2]);
+  t.same(await backend.add([makeHit('key-0')]), [2]);
   t.equal(uncounted(), 0);
 });
 
@@ -87,17 +87,17 @@ t.test('without MCACHE_SRV_REFRESH the record is resolved once', async (t) => {
   const dns = await startDnsServer(t, [targetOf(first)]);
   const { backend } = await fromSrv(t, dns);
   await backend.start();
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.add([makeHit('a')]), [1]);
   t.equal(dns.asked(), 1);
 });
 
 t.test('TLS: chain and host name are verified, and the client certificate is sent', async (t) => {
   const { ca, server: pair, client, issue } = certificates;
   const other = issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
-  const tlsOf = ({ certFile, keyFile }: typeof pair) => ({ certFile, keyFile, caFile: ca.certFile });
+  const getTlsFiles = ({ certFile, keyFile }: typeof pair) => ({ certFile, keyFile, caFile: ca.certFile });
   const [named, misnamed] = await Promise.all([
-    startMemcached({ tls: tlsOf(pair) }),
-    startMemcached({ tls: tlsOf(other) }),
+    startMemcached({ tls: getTlsFiles(pair) }),
+    startMemcached({ tls: getTlsFiles(other) }),
   ]);
   t.teardown(() => Promise.all([named.stop(), misnamed.stop()]));
   const own = { MCACHE_TLS_CLIENT_CERT: client.certFile, MCACHE_TLS_CLIENT_KEY: client.keyFile };
@@ -106,7 +106,7 @@ t.test('TLS: chain and host name are verified, and the client certificate is sen
   async function counts(server: Memcached, env: Readonly<Record<string, string>>): Promise<boolean> {
     const made = await memcachedFromSettings(t, { MCACHE_HOST_PORT: `localhost:${server.port}`, ...env });
     await made.backend.start();
-    await made.backend.add([hitOf('a')]);
+    await made.backend.add([makeHit('a')]);
     return made.uncounted() === 0;
   }
   t.equal(await counts(named, trusting), true);

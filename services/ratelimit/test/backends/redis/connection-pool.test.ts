@@ -18,7 +18,7 @@ function startPingServer(t: Test): Promise<InvalidServer> {
 interface TestPool {
   readonly pool: ConnectionPool;
   /** Reported events, in order. */
-  readonly told: string[];
+  readonly events: string[];
   /** Attempt of each requested delay. */
   readonly attempts: number[];
   /** Kind of each delay. */
@@ -26,7 +26,7 @@ interface TestPool {
   readonly open: () => number;
 }
 
-function addressOf(text: string): RedisAddress {
+function parseAddress(text: string): RedisAddress {
   const parsed = parseRedisAddress(text, 'tcp');
   if (!parsed.ok) {
     throw new TypeError(`bad address in a test: ${text}`);
@@ -40,7 +40,7 @@ function makePool(
   options: Partial<ConnectionPoolOptions> = {},
   delayMs = 5,
 ): TestPool {
-  const told: string[] = [];
+  const events: string[] = [];
   const attempts: number[] = [];
   const delays: string[] = [];
   const delayed = (kind: string) => (attempt: number) => {
@@ -52,7 +52,7 @@ function makePool(
   const pool = new ConnectionPool(
     {
       open: () =>
-        new RedisConnection({ address: addressOf(typeof address === 'string' ? address : address()) }),
+        new RedisConnection({ address: parseAddress(typeof address === 'string' ? address : address()) }),
       metrics: {
         opened: () => {
           open += 1;
@@ -60,17 +60,17 @@ function makePool(
         closed: () => {
           open -= 1;
         },
-        exhausted: () => told.push('exhausted'),
+        exhausted: () => events.push('exhausted'),
       },
       startDelayMs: delayed('start'),
       reconnectDelayMs: delayed('reconnect'),
-      onAvailable: (available) => told.push(available ? 'available' : 'unavailable'),
-      onError: () => told.push('error'),
+      onAvailable: (available) => events.push(available ? 'available' : 'unavailable'),
+      onError: () => events.push('error'),
     },
     { size: 2, onEmpty: 'create', onEmptyWaitMs: 5, timeoutMs: 5_000, ...options },
   );
   t.teardown(() => pool.close());
-  return { pool, told, attempts, delays, open: () => open };
+  return { pool, events, attempts, delays, open: () => open };
 }
 
 t.test('a connection is used exclusively until it is released, and then reused', async (t) => {
@@ -156,12 +156,12 @@ t.test('a released connection goes to the longest waiter', async (t) => {
 
 t.test('waiters that timed out are skipped', async (t) => {
   const server = await startPingServer(t);
-  const { pool, told } = makePool(t, server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 5 });
+  const { pool, events } = makePool(t, server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 5 });
   await pool.start();
   const connection = await pool.acquire();
-  t.notOk(told.includes('exhausted'));
+  t.notOk(events.includes('exhausted'));
   await t.rejects(pool.acquire(), { message: 'all 1 connections to Redis are busy' });
-  t.equal(told.filter((what) => what === 'exhausted').length, 1);
+  t.equal(events.filter((what) => what === 'exhausted').length, 1);
   const next = pool.acquire();
   pool.release(connection);
   t.equal(await next, connection);
@@ -169,7 +169,7 @@ t.test('waiters that timed out are skipped', async (t) => {
 
 t.test('a discarded connection is not reused, even when it is released afterwards', async (t) => {
   const server = await startPingServer(t);
-  const { pool, told } = makePool(t, server.address, { size: 1 });
+  const { pool, events } = makePool(t, server.address, { size: 1 });
   await pool.start();
   const connection = await pool.acquire();
   pool.discard(connection, new Error('too late'));
@@ -178,12 +178,12 @@ t.test('a discarded connection is not reused, even when it is released afterward
   await t.rejects(pool.acquire(), { message: 'no connection to Redis: too late' });
   const next = await awaitUntil(() => pool.acquire(), { what: 'a new connection' });
   t.not(next, connection);
-  t.same(told, ['available', 'error', 'unavailable', 'available']);
+  t.same(events, ['available', 'error', 'unavailable', 'available']);
 });
 
 t.test('the backoff grows until a connection has completed a batch', async (t) => {
   const { address, refuse } = await startFickleServer(t);
-  const { pool, attempts, delays, told } = makePool(t, address, { size: 1 });
+  const { pool, attempts, delays, events } = makePool(t, address, { size: 1 });
   refuse(3);
   await pool.start();
   t.same(attempts, [1, 2, 3]);
@@ -191,12 +191,12 @@ t.test('the backoff grows until a connection has completed a batch', async (t) =
   pool.discard(await pool.acquire(), new Error('lost again'));
   t.same(attempts, [1, 2, 3, 1]);
   t.same(delays, ['start', 'start', 'start', 'reconnect'], 'once Redis was there, the pauses are shorter');
-  t.equal(told.filter((what) => what === 'error').length, 4, 'one report for each');
+  t.equal(events.filter((what) => what === 'error').length, 4, 'one report for each');
 });
 
 t.test('requests wait for the replacement of an idle connection that was closed', async (t) => {
   const server = await startPingServer(t);
-  const { pool, told, attempts } = makePool(t, server.address, { size: 1 });
+  const { pool, events, attempts } = makePool(t, server.address, { size: 1 });
   await pool.start();
   const first = await pool.acquire();
   pool.release(first);
@@ -204,18 +204,18 @@ t.test('requests wait for the replacement of an idle connection that was closed'
   const second = await pool.acquire();
   t.not(second, first);
   t.equal(await second.call('PING'), 'PONG');
-  t.same([told, attempts], [['available'], []]);
+  t.same([events, attempts], [['available'], []]);
 });
 
 t.test(
   'a connection that the server closes before its first batch is the reason of the next failure',
   async (t) => {
     const server = await startPingServer(t);
-    const { pool, told } = makePool(t, server.address, { size: 1 }, 3_600_000);
+    const { pool, events } = makePool(t, server.address, { size: 1 }, 3_600_000);
     await pool.start();
     const connection = await pool.acquire();
     await t.rejects(connection.call('QUIT'));
-    await awaitUntil(() => told.includes('unavailable'), { what: 'the loss to be noticed' });
+    await awaitUntil(() => events.includes('unavailable'), { what: 'the loss to be noticed' });
     await t.rejects(pool.acquire(), { message: 'no connection to Redis: the server closed the connection' });
   },
 );
@@ -233,7 +233,7 @@ t.test('starting a closed pool opens no connection', async (t) => {
 
 t.test('retired connections are not reused; busy ones are closed when they are released', async (t) => {
   const server = await startPingServer(t);
-  const { pool, open, told } = makePool(t, server.address, { size: 3, onEmpty: 'wait' });
+  const { pool, open, events } = makePool(t, server.address, { size: 3, onEmpty: 'wait' });
   await pool.start();
   const [working, idle] = await Promise.all([pool.acquire(), pool.acquire()]);
   pool.release(idle);
@@ -247,14 +247,14 @@ t.test('retired connections are not reused; busy ones are closed when they are r
   await awaitUntil(() => working.isClosed, { what: 'its end' });
   pool.release(next);
   t.equal(await pool.acquire(), next, 'new ones stay');
-  t.same(told, ['available']);
+  t.same(events, ['available']);
 });
 
 t.test('renewing a pool connects at once and cancels backoff and attempts', async (t) => {
   const silent = await startInvalidServer(t, () => undefined);
   const server = await startPingServer(t);
   const target: { address: string } = { address: silent.address };
-  const { pool, told } = makePool(t, () => target.address, { size: 1, timeoutMs: 60_000 }, 3_600_000);
+  const { pool, events } = makePool(t, () => target.address, { size: 1, timeoutMs: 60_000 }, 3_600_000);
   const started = pool.start();
   await awaitUntil(() => silent.accepted() === 1, { what: 'an attempt' });
   target.address = server.address;
@@ -265,7 +265,7 @@ t.test('renewing a pool connects at once and cancels backoff and attempts', asyn
   await t.rejects(pool.acquire(), { message: 'no connection to Redis: lost' }, 'held off for an hour');
   pool.renew();
   pool.release(await pool.acquire());
-  t.same(told, ['available', 'error', 'unavailable', 'available']);
+  t.same(events, ['available', 'error', 'unavailable', 'available']);
 });
 
 t.test('closing a pool closes retired connections and prevents renewing', async (t) => {

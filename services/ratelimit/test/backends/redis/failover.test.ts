@@ -3,7 +3,7 @@ import { type SentinelServer, startRedisSentinels } from '@tollgate/testkit/redi
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
-import { hitOf } from '../counter-backend-contract.ts';
+import { makeHit } from '../counter-backend-contract.ts';
 
 const patience = { timeoutMs: 60_000 };
 
@@ -31,7 +31,7 @@ function startLoad(t: Test, backend: CounterBackend, name: string): Load {
     while (state.running) {
       try {
         sent += 1;
-        const [own = 0] = await backend.add([hitOf(`${name} ${worker}`), hitOf('shared')]);
+        const [own = 0] = await backend.add([makeHit(`${name} ${worker}`), makeHit('shared')]);
         jumps += own === last + 1 ? 0 : 1;
         twice += own > sent ? 1 : 0;
         last = own;

@@ -5,7 +5,7 @@ import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { answerCommands, standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
-import { hitOf } from '../counter-backend-contract.ts';
+import { makeHit } from '../counter-backend-contract.ts';
 
 async function ownRedis(t: Test, options: Parameters<typeof startRedis>[0] = {}) {
   const server = await startRedis(options);
@@ -15,7 +15,7 @@ async function ownRedis(t: Test, options: Parameters<typeof startRedis>[0] = {})
 }
 
 function counts(backend: CounterBackend, key: string): Promise<boolean> {
-  return backend.add([hitOf(key)]).then(
+  return backend.add([makeHit(key)]).then(
     () => true,
     () => false,
   );
@@ -31,7 +31,7 @@ async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void
  */
 async function firstCount(backend: CounterBackend): Promise<number | undefined> {
   let attempts = 0;
-  const add = () => backend.add([hitOf(`first of attempt ${++attempts}`)]);
+  const add = () => backend.add([makeHit(`first of attempt ${++attempts}`)]);
   return (await awaitUntil(add, { what: 'a count' }))[0];
 }
 
@@ -50,7 +50,7 @@ t.test('a Redis restarted under load: requests fail and recover, and no count is
     let last = 0;
     while (load.running) {
       try {
-        const [own = 0] = await backend.add([hitOf(key), hitOf('shared')]);
+        const [own = 0] = await backend.add([makeHit(key), makeHit('shared')]);
         // Once hits have failed they may have been counted or not, and the new Redis starts at
         // nothing.
         wrong += failed > 0 || own === last + 1 ? 0 : 1;
@@ -82,9 +82,9 @@ t.test('a Redis restarted under load: requests fail and recover, and no count is
 });
 
 t.test('a server that accepts and never answers fails after KVSTORE_TIMEOUT and is retried', async (t) => {
-  const mood: { silent: boolean } = { silent: true };
+  const state: { silent: boolean } = { silent: true };
   const server = await startInvalidServer(t, (socket) => {
-    if (!mood.silent) {
+    if (!state.silent) {
       answerCommands(socket, ([name]) => (name === 'incrby' ? ':1\r\n' : '+OK\r\n'));
     }
   });
@@ -94,7 +94,7 @@ t.test('a server that accepts and never answers fails after KVSTORE_TIMEOUT and 
   });
   const started = backend.start();
   await awaitUntil(() => server.accepted() >= 3, { what: 'further attempts' });
-  mood.silent = false;
+  state.silent = false;
   await started;
   t.equal(await firstCount(backend), 1);
 });
@@ -113,11 +113,11 @@ t.test('a received reply counts, even when the process was paused past the timeo
 });
 
 t.test('a server that stops responding is reconnected', async (t) => {
-  const mood: { silent: boolean } = { silent: false };
+  const state: { silent: boolean } = { silent: false };
   const server = await startInvalidServer(t, (socket) => {
-    const silentForEver = mood.silent;
+    const silentForEver = state.silent;
     answerCommands(socket, ([name]) => {
-      if (mood.silent || silentForEver) {
+      if (state.silent || silentForEver) {
         return '';
       }
       return name === 'incrby' ? ':1\r\n' : '+OK\r\n';
@@ -129,10 +129,10 @@ t.test('a server that stops responding is reconnected', async (t) => {
   });
   await backend.start();
   t.equal(await firstCount(backend), 1);
-  mood.silent = true;
-  await t.rejects(backend.add([hitOf('a')]), { message: /within 50ms/ });
+  state.silent = true;
+  await t.rejects(backend.add([makeHit('a')]), { message: /within 50ms/ });
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
-  mood.silent = false;
+  state.silent = false;
   await countsAgain(backend);
   t.ok(health.isHealthy());
 });
@@ -159,9 +159,9 @@ t.test('OOM: a full Redis fails requests with its error and keeps the connection
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
   await admin('CONFIG', 'SET', 'maxmemory', '1');
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /^OOM/ });
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure', message: /^OOM/ });
   await admin('CONFIG', 'SET', 'maxmemory', '0');
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.add([makeHit('a')]), [1]);
   t.equal(stats.counter('ratelimit.redis_pool.cx_total').value, 1);
 });
 
@@ -169,9 +169,9 @@ t.test('READONLY: the connection to a demoted primary is replaced', async (t) =>
   const { server, admin } = await ownRedis(t);
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await backend.add([hitOf('a')]);
+  await backend.add([makeHit('a')]);
   await admin('REPLICAOF', '127.0.0.1', '1');
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /READONLY/ });
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure', message: /READONLY/ });
   const opened = stats.counter('ratelimit.redis_pool.cx_total');
   await awaitUntil(() => opened.value >= 2, { what: 'a new connection' });
   for (let i = 0; i < 200; i += 1) {
@@ -192,7 +192,7 @@ t.test('READONLY: one error replaces all connections', async (t) => {
   await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
   const paused: Promise<unknown>[] = [];
   for (const waiting of [1, 2, 3]) {
-    paused.push(backend.add([hitOf('a')]));
+    paused.push(backend.add([makeHit('a')]));
     await awaitUntil(
       async () => String(await admin('INFO', 'clients')).includes(`blocked_clients:${waiting}\r`),
       {
@@ -204,7 +204,7 @@ t.test('READONLY: one error replaces all connections', async (t) => {
   await admin('CLIENT', 'UNPAUSE');
   await Promise.all(paused);
   await admin('REPLICAOF', '127.0.0.1', '1');
-  await t.rejects(backend.add([hitOf('a')]), { message: /READONLY/ });
+  await t.rejects(backend.add([makeHit('a')]), { message: /READONLY/ });
   t.ok(stats.counter('ratelimit.redis_pool.cx_local_close').value >= 3);
 });
 
@@ -218,7 +218,7 @@ t.test('a wrong password, a missing one and a wrong database never count anythin
     [{ KVSTORE_URL: `redis://${open.address}?db=99` }, /out of range/],
   ];
   for (const [env, reason] of cases) {
-    const startsInVain = async (): Promise<boolean> => {
+    const failsToStart = async (): Promise<boolean> => {
       const { backend, logLines } = await redisFromSettings(t, {
         ...env,
         KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms',
@@ -230,7 +230,7 @@ t.test('a wrong password, a missing one and a wrong database never count anythin
       return reason.test(log) && reason.test(String(failure));
     };
     // A busy machine may need more than one: Redis has to answer in that time.
-    await awaitUntil(startsInVain, { what: `the reason ${reason}` });
+    await awaitUntil(failsToStart, { what: `the reason ${reason}` });
   }
 });
 
@@ -247,7 +247,7 @@ t.test('invalid replies fail requests and close the connection', async (t) => {
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
   garbage = true;
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
   garbage = false;
   await countsAgain(backend);
 });
@@ -265,10 +265,10 @@ t.test('a connection that closes in the middle of replies fails the request', as
   );
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await backend.add([hitOf('a')]);
+  await backend.add([makeHit('a')]);
   closing = true;
-  await t.rejects(backend.add([hitOf('a'), hitOf('b')]), { code: 'backend_failure' });
-  t.same(await backend.add([hitOf('a')]), [1], 'the next request finds a new connection');
+  await t.rejects(backend.add([makeHit('a'), makeHit('b')]), { code: 'backend_failure' });
+  t.same(await backend.add([makeHit('a')]), [1], 'the next request finds a new connection');
 });
 
 t.test('replies of the wrong type are failures, not counts', async (t) => {
@@ -279,14 +279,14 @@ t.test('replies of the wrong type are failures, not counts', async (t) => {
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
   for (reply of ['+OK\r\n', '$-1\r\n', '*0\r\n', '$0\r\n\r\n']) {
-    await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' }, JSON.stringify(reply));
+    await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' }, JSON.stringify(reply));
   }
 });
 
 t.test('an unknown host, a closed port and TLS to a plaintext port end the start in time', async (t) => {
   const { server } = await ownRedis(t);
   for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
-    const startsInVain = async (): Promise<boolean> => {
+    const failsToStart = async (): Promise<boolean> => {
       const { backend } = await redisFromSettings(t, {
         KVSTORE_URL: url,
         KVSTORE_TIMEOUT: '100ms',
@@ -297,7 +297,7 @@ t.test('an unknown host, a closed port and TLS to a plaintext port end the start
       return /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*: ./.test(String(failure));
     };
     // A busy machine may need more than one: an attempt has to fail in that time.
-    await awaitUntil(startsInVain, { what: `the reason why ${url} is no server` });
+    await awaitUntil(failsToStart, { what: `the reason why ${url} is no server` });
   }
 });
 
@@ -333,8 +333,8 @@ t.test('PING, INCRBY, EXPIRE and GET are the only commands', async (t) => {
     KVSTORE_URL: server.address,
   });
   await backend.start();
-  t.same(await backend.add([hitOf('a')]), [1]);
-  t.same(await backend.read([hitOf('a')]), [0]);
+  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await backend.read([makeHit('a')]), [0]);
 });
 
 t.test('with the per-second instance down, only requests that need it fail', async (t) => {
@@ -349,8 +349,10 @@ t.test('with the per-second instance down, only requests that need it fail', asy
   });
   await backend.start();
   await seconds.stop();
-  await t.rejects(backend.add([hitOf('a'), { ...hitOf('b'), unit: 'second' }]), { code: 'backend_failure' });
-  t.same(await backend.add([hitOf('c')]), [1]);
+  await t.rejects(backend.add([makeHit('a'), { ...makeHit('b'), unit: 'second' }]), {
+    code: 'backend_failure',
+  });
+  t.same(await backend.add([makeHit('c')]), [1]);
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
   t.equal(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value, 0);
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 1);
@@ -366,13 +368,13 @@ t.test('a connection closed while idle is replaced without failing requests', as
   const changes: boolean[] = [];
   health.onChange((healthy) => changes.push(healthy));
   await backend.start();
-  await backend.add([hitOf('a')]);
+  await backend.add([makeHit('a')]);
   const before = logLines.length;
   await admin('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   const clients = async () =>
     Number(/connected_clients:(\d+)/.exec(String(await admin('INFO', 'clients')))?.[1]);
   await awaitUntil(async () => (await clients()) >= 2, { what: 'a new connection' });
-  t.same(await backend.add([hitOf('a')]), [2]);
+  t.same(await backend.add([makeHit('a')]), [2]);
   t.same(changes, [], 'health did not flap');
   t.equal(logLines.length, before, 'nor was anything logged');
 });
@@ -392,7 +394,7 @@ t.test('connections above the limit of Redis are not retried in a loop', async (
   const done = Promise.all(
     Array.from({ length: 20 }, async (_, i) => {
       while (load.running) {
-        await backend.add([hitOf(`key ${i}`)]);
+        await backend.add([makeHit(`key ${i}`)]);
         await new Promise(setImmediate);
       }
     }),

@@ -2,22 +2,22 @@ import t from 'tap';
 import type { ConnectionPool } from '../../../src/backends/redis/connection-pool.ts';
 import { Batcher } from '../../../src/backends/redis/instance.ts';
 import { backendFailure } from '../../../src/errors.ts';
-import { hitOf } from '../counter-backend-contract.ts';
+import { makeHit } from '../counter-backend-contract.ts';
 
 /** A pool whose connections are busy until `giveUp`. */
 function busyPool() {
   const { promise, reject } = Promise.withResolvers<never>();
-  let asked = 0;
+  let acquired = 0;
   const pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'> = {
     acquire() {
-      asked += 1;
+      acquired += 1;
       return promise;
     },
     release: () => undefined,
     discard: () => undefined,
     retireAll: () => undefined,
   };
-  return { pool, asked: () => asked, giveUp: () => reject(backendFailure('all busy')) };
+  return { pool, acquired: () => acquired, giveUp: () => reject(backendFailure('all busy')) };
 }
 
 function nextTick(): Promise<void> {
@@ -27,9 +27,9 @@ function nextTick(): Promise<void> {
 }
 
 t.test('while no connection is free, hits gather in one batch, up to 100,000', async (t) => {
-  const { pool, asked, giveUp } = busyPool();
+  const { pool, acquired, giveUp } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
-  const hits = Array.from({ length: 1_000 }, (_, i) => hitOf(`key ${i}`));
+  const hits = Array.from({ length: 1_000 }, (_, i) => makeHit(`key ${i}`));
   const waiting: Promise<unknown>[] = [];
   for (let i = 0; i < 100; i += 1) {
     waiting.push(batcher.add(hits));
@@ -37,9 +37,11 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
       await nextTick();
     }
   }
-  t.equal(asked(), 1, 'one connection was requested over many ticks');
-  await t.rejects(batcher.add([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
-  await t.rejects(batcher.read([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
+  t.equal(acquired(), 1, 'one connection was requested over many ticks');
+  await t.rejects(batcher.add([makeHit('one more')]), { message: 'too many requests are waiting for Redis' });
+  await t.rejects(batcher.read([makeHit('one more')]), {
+    message: 'too many requests are waiting for Redis',
+  });
   giveUp();
   const results = await Promise.allSettled(waiting);
   t.ok(results.every((result) => result.status === 'rejected' && /all busy/.test(result.reason.message)));
@@ -49,8 +51,8 @@ t.test('while no connection is free, at most 64 MiB of keys gather', async (t) =
   const { pool, giveUp } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   const long = 'k'.repeat(1024 * 1024);
-  const waiting = Array.from({ length: 64 }, (_, i) => batcher.add([hitOf(`${long}${i}`)]));
-  await t.rejects(batcher.add([hitOf('one more')]), { message: 'too many requests are waiting for Redis' });
+  const waiting = Array.from({ length: 64 }, (_, i) => batcher.add([makeHit(`${long}${i}`)]));
+  await t.rejects(batcher.add([makeHit('one more')]), { message: 'too many requests are waiting for Redis' });
   await nextTick();
   giveUp();
   const results = await Promise.allSettled(waiting);
@@ -58,10 +60,10 @@ t.test('while no connection is free, at most 64 MiB of keys gather', async (t) =
 });
 
 t.test('without hits no connection is acquired', async (t) => {
-  const { pool, asked } = busyPool();
+  const { pool, acquired } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   t.same(await batcher.add([]), []);
   t.same(await batcher.read([]), []);
   await nextTick();
-  t.equal(asked(), 0);
+  t.equal(acquired(), 0);
 });

@@ -10,7 +10,7 @@ import {
 import { RedisBackend } from '../../../src/backends/redis/redis-backend.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
 import { startInvalidServer } from '../../support/invalid-server.ts';
-import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
+import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
 
 const server = await startRedis({ unixSocket: true });
 t.teardown(server.stop);
@@ -60,7 +60,7 @@ counterBackendContract(t, 'redis with a second instance', (t) =>
 
 t.test('Redis holds the counter as a number that expires', async (t) => {
   const backend = await started(t, instance(server.address));
-  await backend.add([{ ...hitOf('domain_key_value_1200', 3), ttlSeconds: 75 }]);
+  await backend.add([{ ...makeHit('domain_key_value_1200', 3), ttlSeconds: 75 }]);
   t.equal(await admin('GET', 'domain_key_value_1200'), '3');
   const ttl = Number(await admin('TTL', 'domain_key_value_1200'));
   t.ok(ttl > 70 && ttl <= 75, `expires in ${ttl} s`);
@@ -69,7 +69,7 @@ t.test('Redis holds the counter as a number that expires', async (t) => {
 t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin('CONFIG', 'RESETSTAT');
-  await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf('hot')])));
+  await Promise.all(Array.from({ length: 50 }, () => backend.add([makeHit('hot')])));
   const stats = String(await admin('INFO', 'commandstats'));
   t.match(stats, /cmdstat_incrby:calls=1,/);
   t.match(stats, /cmdstat_expire:calls=1,/);
@@ -78,8 +78,8 @@ t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) =
 
 t.test('with a second instance, only counters of seconds are in it', async (t) => {
   const backend = await started(t, instance(server.address), instance(`redis://${server.address}?db=1`));
-  const perSecond = { ...hitOf('second', 2), unit: 'second' } as const;
-  t.same(await backend.add([perSecond, hitOf('minute', 3), perSecond]), [2, 3, 4]);
+  const perSecond = { ...makeHit('second', 2), unit: 'second' } as const;
+  t.same(await backend.add([perSecond, makeHit('minute', 3), perSecond]), [2, 3, 4]);
   t.same(await admin('KEYS', '*'), ['minute']);
   const other = new RedisConnection({
     address: { kind: 'tcp', host: server.host, port: server.port, db: 1 },
@@ -92,11 +92,11 @@ t.test('with a second instance, only counters of seconds are in it', async (t) =
 t.test('a request fails when one of its counters is not a number', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin('SET', 'bad', 'text');
-  await t.rejects(backend.add([hitOf('good'), hitOf('bad')]), {
+  await t.rejects(backend.add([makeHit('good'), makeHit('bad')]), {
     code: 'backend_failure',
     message: /not an integer/,
   });
-  t.same(await backend.add([hitOf('good')]), [2], 'others are not held up');
+  t.same(await backend.add([makeHit('good')]), [2], 'others are not held up');
 });
 
 t.test(
@@ -104,25 +104,28 @@ t.test(
   async (t) => {
     const backend = await started(t, instance(server.address, { timeoutMs: 150 }));
     await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
-    await t.rejects(backend.add([hitOf('a')]), {
+    await t.rejects(backend.add([makeHit('a')]), {
       code: 'backend_failure',
       message: /did not answer within 150ms/,
     });
     await admin('CLIENT', 'UNPAUSE');
-    await eventually(t, () => backend.add([hitOf('b')]));
+    await eventually(t, () => backend.add([makeHit('b')]));
   },
 );
 
 t.test('a lost server fails requests at once, until it is reachable again', async (t) => {
   const own = await startRedis();
   const backend = await started(t, instance(own.address));
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.add([makeHit('a')]), [1]);
   await own.stop();
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure', message: /no connection to Redis/ });
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  await t.rejects(backend.add([makeHit('a')]), {
+    code: 'backend_failure',
+    message: /no connection to Redis/,
+  });
   const again = await startRedis({ port: own.port });
   t.teardown(again.stop);
-  await eventually(t, () => backend.add([hitOf('a')]));
+  await eventually(t, () => backend.add([makeHit('a')]));
 });
 
 t.test('with all connections busy, `error` fails after its wait', async (t) => {
@@ -131,9 +134,9 @@ t.test('with all connections busy, `error` fails after its wait', async (t) => {
     instance(server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 20 }),
   );
   await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
-  const first = backend.add([hitOf('a')]);
+  const first = backend.add([makeHit('a')]);
   await nextTick();
-  await t.rejects(backend.add([hitOf('b')]), { message: 'all 1 connections to Redis are busy' });
+  await t.rejects(backend.add([makeHit('b')]), { message: 'all 1 connections to Redis are busy' });
   await admin('CLIENT', 'UNPAUSE');
   t.same(await first, [1]);
 });
@@ -143,9 +146,9 @@ t.test('with all connections busy, `wait` waits and `create` opens one more', as
     await admin('FLUSHALL');
     const backend = await started(t, instance(server.address, { size: 1, onEmpty, onEmptyWaitMs: 5 }));
     await admin('CLIENT', 'PAUSE', '100', 'WRITE');
-    const first = backend.add([hitOf('a')]);
+    const first = backend.add([makeHit('a')]);
     await nextTick();
-    t.same(await Promise.all([first, backend.add([hitOf('a')])]), [[1], [2]], onEmpty);
+    t.same(await Promise.all([first, backend.add([makeHit('a')])]), [[1], [2]], onEmpty);
   }
 });
 

@@ -9,7 +9,7 @@ import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
 import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
-import { counterBackendContract, hitOf } from '../counter-backend-contract.ts';
+import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
 
 const deployment = await startRedisSentinels({
   sentinels: 2,
@@ -36,7 +36,7 @@ async function started(t: Test, env: Readonly<Record<string, string>> = {}) {
   return parts;
 }
 
-/** Starts in vain until `reason` is in the log, and answers the log. */
+/** Tries to start until `reason` is in the log, and returns the log. */
 async function failedStart(t: Test, env: Readonly<Record<string, string>>, reason: RegExp): Promise<string> {
   const { backend, logLines } = await redisFromSettings(t, {
     ...settings,
@@ -60,7 +60,7 @@ counterBackendContract(t, 'redis behind sentinels', async (t) => (await started(
 
 t.test('counters are on the primary that the sentinels name', async (t) => {
   const { backend, health, stats, logLines } = await started(t);
-  t.same(await backend.add([hitOf('a', 3)]), [3]);
+  t.same(await backend.add([makeHit('a', 3)]), [3]);
   t.equal(await primary.command('GET', 'a'), '3');
   t.ok(health.isHealthy());
   t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 1);
@@ -89,13 +89,13 @@ t.test('an unknown master is an error with all queried sentinels', async (t) => 
 
 t.test('unreachable sentinels are skipped', async (t) => {
   const { backend } = await started(t, { KVSTORE_URL: deployment.address.replace(',', ',127.0.0.1:1,') });
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.add([makeHit('a')]), [1]);
 });
 
 t.test('a start without sentinels times out and names them', async (t) => {
   const namesBoth =
     /KVSTORE_STARTUP_MAX_ELAPSED_TIME.*127\.0\.0\.1:1: .*ECONNREFUSED.*127\.0\.0\.1:2: .*ECONNREFUSED/;
-  const startsInVain = async (): Promise<boolean> => {
+  const failsToStart = async (): Promise<boolean> => {
     const { backend } = await redisFromSettings(t, {
       ...settings,
       KVSTORE_URL: 'mymaster,127.0.0.1:1,127.0.0.1:2',
@@ -106,7 +106,7 @@ t.test('a start without sentinels times out and names them', async (t) => {
     return namesBoth.test(String(failure));
   };
   // A busy machine may need more than one: the connections have to be refused in that time.
-  await awaitUntil(startsInVain, { what: 'both in the reason' });
+  await awaitUntil(failsToStart, { what: 'both in the reason' });
 });
 
 t.test('counters of seconds may be on Sentinel beside a single server', async (t) => {
@@ -124,7 +124,7 @@ t.test('counters of seconds may be on Sentinel beside a single server', async (t
     KVSTORE_PERSECOND_AUTH: logins.KVSTORE_AUTH,
     KVSTORE_PERSECOND_SENTINEL_AUTH: logins.KVSTORE_SENTINEL_AUTH,
   });
-  t.same(await backend.add([{ ...hitOf('second', 2), unit: 'second' }, hitOf('minute')]), [2, 1]);
+  t.same(await backend.add([{ ...makeHit('second', 2), unit: 'second' }, makeHit('minute')]), [2, 1]);
   t.same(await primary.command('KEYS', '*'), ['second']);
 });
 
@@ -145,7 +145,7 @@ t.test('TLS applies to the sentinels and to the primary', async (t) => {
   };
   const pair = { KVSTORE_TLS_CLIENT_CERT: client.certFile, KVSTORE_TLS_CLIENT_KEY: client.keyFile };
   const { backend } = await started(t, { ...env, ...pair });
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.add([makeHit('a')]), [1]);
   await failedStart(t, env, /no sentinel names the primary/);
   await failedStart(t, { ...env, ...pair, KVSTORE_TLS: 'false' }, /no sentinel names the primary/);
 });
@@ -202,7 +202,7 @@ function tcp(text: string): TcpRedisAddress {
 interface TestInstance {
   readonly instance: RedisInstance;
   /** What was reported, in order. */
-  readonly told: string[];
+  readonly events: string[];
 }
 
 function makeInstance(
@@ -210,15 +210,15 @@ function makeInstance(
   sentinels: readonly { address: string }[],
   { timeoutMs = 20_000, replyTimeoutMs = 20_000 }: { timeoutMs?: number; replyTimeoutMs?: number } = {},
 ): TestInstance {
-  const told: string[] = [];
+  const events: string[] = [];
   const connect = (address: TcpRedisAddress) => new RedisConnection({ address });
   const instance = new SentinelInstance(
     {
       openPrimary: connect,
       openSentinel: connect,
-      onPrimary: ({ host, port }) => told.push(`primary ${host}:${port}`),
-      onSentinels: (error) => told.push(error === undefined ? 'sentinels back' : error.message),
-      onError: () => told.push('error'),
+      onPrimary: ({ host, port }) => events.push(`primary ${host}:${port}`),
+      onSentinels: (error) => events.push(error === undefined ? 'sentinels back' : error.message),
+      onError: () => events.push('error'),
       metrics: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
@@ -231,38 +231,38 @@ function makeInstance(
     },
   );
   t.teardown(() => instance.close());
-  return { instance, told };
+  return { instance, events };
 }
 
 const patience = { timeoutMs: 20_000 };
 
 /** Waits until counting succeeds. */
 async function countsAgain(instance: RedisInstance): Promise<void> {
-  const counts = () => instance.add([hitOf('again')]).then(Boolean, () => false);
+  const counts = () => instance.add([makeHit('again')]).then(Boolean, () => false);
   await awaitUntil(counts, { what: 'counting again', ...patience });
 }
 
 t.test('after a failover hits go to the new primary, and those in flight end at the old one', async (t) => {
   const sentinel = await startStubSentinel(t, naming(first));
-  const { instance, told } = makeInstance(t, [sentinel]);
+  const { instance, events } = makeInstance(t, [sentinel]);
   await instance.start();
-  t.same(await instance.add([hitOf('a')]), [1]);
+  t.same(await instance.add([makeHit('a')]), [1]);
   await at(first, 'CLIENT', 'PAUSE', '60000', 'WRITE');
-  const working = instance.add([hitOf('a')]);
+  const working = instance.add([makeHit('a')]);
   await awaitUntil(async () => /blocked_clients:1/.test(String(await at(first, 'INFO', 'clients'))), {
     what: 'the request at the old primary',
     ...patience,
   });
   sentinel.reply = naming(second);
-  await awaitUntil(() => told.includes(`primary ${second.address}`), { what: 'the news', ...patience });
-  t.same(await instance.add([hitOf('a')]), [1], 'the new one starts with what it has');
+  await awaitUntil(() => events.includes(`primary ${second.address}`), { what: 'the news', ...patience });
+  t.same(await instance.add([makeHit('a')]), [1], 'the new one starts with what it has');
   await at(first, 'CLIENT', 'UNPAUSE');
   t.same(await working, [2]);
   await awaitUntil(async () => /connected_clients:1\r/.test(String(await at(first, 'INFO', 'clients'))), {
     what: 'the end of all connections to the old primary',
     ...patience,
   });
-  t.same(told, [`primary ${first.address}`, `primary ${second.address}`]);
+  t.same(events, [`primary ${first.address}`, `primary ${second.address}`]);
 });
 
 t.test('a primary that stopped responding is left once another one is named', async (t) => {
@@ -270,12 +270,12 @@ t.test('a primary that stopped responding is left once another one is named', as
     answerCommands(socket, ([name]) => (name === 'ping' ? '+PONG\r\n' : '')),
   );
   const sentinel = await startStubSentinel(t, naming(silent));
-  const { instance, told } = makeInstance(t, [sentinel], { timeoutMs: 600_000 });
+  const { instance, events } = makeInstance(t, [sentinel], { timeoutMs: 600_000 });
   await instance.start();
-  const lost = t.rejects(instance.add([hitOf('a')]), { code: 'backend_failure' });
+  const lost = t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure' });
   sentinel.reply = naming(second);
-  await awaitUntil(() => told.includes(`primary ${second.address}`), { what: 'the news', ...patience });
-  t.same(await instance.add([hitOf('a')]), [1]);
+  await awaitUntil(() => events.includes(`primary ${second.address}`), { what: 'the news', ...patience });
+  t.same(await instance.add([makeHit('a')]), [1]);
   instance.close();
   await lost;
 });
@@ -287,9 +287,9 @@ t.test(
     const sentinel = await startStubSentinel(t, naming(first));
     const { instance } = makeInstance(t, [sentinel]);
     await instance.start();
-    await instance.add([hitOf('a')]);
+    await instance.add([makeHit('a')]);
     await at(first, 'REPLICAOF', '127.0.0.1', '1');
-    await t.rejects(instance.add([hitOf('a')]), { code: 'backend_failure', message: /READONLY/ });
+    await t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure', message: /READONLY/ });
     sentinel.reply = naming(second);
     await countsAgain(instance);
     t.match(await at(second, 'GET', 'again'), /\d/);
@@ -301,7 +301,7 @@ t.test('when the primary is unreachable, another sentinel is queried', async (t)
   const right = await startStubSentinel(t, naming(second));
   const { instance } = makeInstance(t, [stale, right]);
   await instance.start();
-  t.same(await instance.add([hitOf('a')]), [1]);
+  t.same(await instance.add([makeHit('a')]), [1]);
   t.match(instance.lastError(), { message: /127\.0\.0\.1:1/ });
 });
 
@@ -309,39 +309,39 @@ t.test('a sentinel that does not respond, closes, or replies with garbage is ski
   const right = await startStubSentinel(t, naming(first));
   for (const nonsense of ['', 'hang up', '$-1\r\n', '*0\r\n', ':1\r\n', '+OK\r\n', '-IDONTKNOW\r\n']) {
     const odd = await startStubSentinel(t, nonsense);
-    const { instance, told } = makeInstance(t, [odd, right], { replyTimeoutMs: 100 });
+    const { instance, events } = makeInstance(t, [odd, right], { replyTimeoutMs: 100 });
     await instance.start();
-    t.ok(told.includes(`primary ${first.address}`), JSON.stringify(nonsense));
+    t.ok(events.includes(`primary ${first.address}`), JSON.stringify(nonsense));
     instance.close();
   }
 });
 
 t.test('while no sentinel answers, the last primary is used, which is logged once', async (t) => {
   const [one, other] = [await startStubSentinel(t, naming(first)), await startStubSentinel(t, naming(first))];
-  const { instance, told } = makeInstance(t, [one, other]);
+  const { instance, events } = makeInstance(t, [one, other]);
   await instance.start();
   one.reply = 'hang up';
-  const asked = other.accepted();
-  await awaitUntil(() => other.accepted() > asked, { what: 'a query to the other sentinel', ...patience });
-  t.same(told, [`primary ${first.address}`], 'one is enough');
+  const received = other.accepted();
+  await awaitUntil(() => other.accepted() > received, { what: 'a query to the other sentinel', ...patience });
+  t.same(events, [`primary ${first.address}`], 'one is enough');
   other.reply = 'hang up';
   const attempts = one.accepted() + 10;
   await awaitUntil(() => one.accepted() > attempts, { what: 'further attempts', ...patience });
-  t.same(await instance.add([hitOf('a')]), [1]);
-  t.match(told.at(-1), `no sentinel names the primary of mymaster (`);
-  t.equal(told.length, 2);
+  t.same(await instance.add([makeHit('a')]), [1]);
+  t.match(events.at(-1), `no sentinel names the primary of mymaster (`);
+  t.equal(events.length, 2);
   other.reply = naming(second);
-  await awaitUntil(() => told.length > 3, { what: 'the news', ...patience });
-  t.same(told.slice(2), ['sentinels back', `primary ${second.address}`]);
+  await awaitUntil(() => events.length > 3, { what: 'the news', ...patience });
+  t.same(events.slice(2), ['sentinels back', `primary ${second.address}`]);
 });
 
 t.test('without a primary requests fail, and closing ends a waiting start', async (t) => {
   const sentinel = await startStubSentinel(t, '$-1\r\n');
-  const { instance, told } = makeInstance(t, [sentinel]);
+  const { instance, events } = makeInstance(t, [sentinel]);
   const started = instance.start();
-  await awaitUntil(() => told.length > 1, { what: 'attempts', ...patience });
-  await t.rejects(instance.add([hitOf('a')]), { code: 'backend_failure', message: /named the primary/ });
-  await t.rejects(instance.read([hitOf('a')]), { code: 'backend_failure', message: /named the primary/ });
+  await awaitUntil(() => events.length > 1, { what: 'attempts', ...patience });
+  await t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure', message: /named the primary/ });
+  await t.rejects(instance.read([makeHit('a')]), { code: 'backend_failure', message: /named the primary/ });
   t.match(instance.lastError(), { message: /it knows no master of that name/ });
   instance.close(new Error('stopped'));
   await t.rejects(started, { message: 'stopped' });

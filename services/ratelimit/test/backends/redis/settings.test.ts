@@ -13,7 +13,7 @@ import { counterBackends } from '../../../src/backends/counter-backends.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { StatsRegistry } from '../../../src/stats/registry.ts';
-import { hitOf } from '../counter-backend-contract.ts';
+import { makeHit } from '../counter-backend-contract.ts';
 
 const certificates = makeCertificates();
 t.teardown(certificates.remove);
@@ -51,14 +51,14 @@ async function createBackend(
 async function count(t: Test, env: Readonly<Record<string, string>>): Promise<number | undefined> {
   const backend = await createBackend(t, env);
   await backend.start();
-  const [counted] = await backend.add([hitOf('key', 1)]);
+  const [counted] = await backend.add([makeHit('key', 1)]);
   return counted;
 }
 
 /** A start that cannot succeed is given up soon. */
 const impatient = { KVSTORE_STARTUP_MAX_ELAPSED_TIME: '300ms', KVSTORE_STARTUP_INITIAL_INTERVAL: '20ms' };
 
-function tlsOf({ ca, server }: Certificates): RedisTls {
+function getTlsFiles({ ca, server }: Certificates): RedisTls {
   return { certFile: server.certFile, keyFile: server.keyFile, caFile: ca.certFile };
 }
 
@@ -79,7 +79,7 @@ t.test('a refused login is logged without the password', async (t) => {
   t.teardown(redis.stop);
   const log: string[] = [];
   const env = { ...impatient, KVSTORE_URL: redis.address, KVSTORE_AUTH: 'not-the-password' };
-  const startsInVain = async (): Promise<boolean> => {
+  const failsToStart = async (): Promise<boolean> => {
     const backend = await createBackend(t, env, log);
     const failure = await backend.start().catch((error: unknown) => error);
     t.match(failure, { message: /300ms/ });
@@ -88,7 +88,7 @@ t.test('a refused login is logged without the password', async (t) => {
     return /WRONGPASS/.test(log.join(''));
   };
   // A busy machine may need more than one: Redis has to answer in that time.
-  await awaitUntil(startsInVain, { what: 'the reason in the log' });
+  await awaitUntil(failsToStart, { what: 'the reason in the log' });
   t.notMatch(log.join(''), /not-the-password/);
 });
 
@@ -122,7 +122,7 @@ t.test('a path is a unix socket for every socket type', async (t) => {
 });
 
 t.test('TLS: only the authority in KVSTORE_TLS_CACERT is trusted', async (t) => {
-  const redis = await startRedis({ tls: tlsOf(certificates), args: noClientCertificate });
+  const redis = await startRedis({ tls: getTlsFiles(certificates), args: noClientCertificate });
   t.teardown(redis.stop);
   const ca = { KVSTORE_TLS_CACERT: certificates.ca.certFile };
   const localhost = `localhost:${redis.port}`;
@@ -154,7 +154,7 @@ t.test('TLS: …_SKIP_HOSTNAME_VERIFICATION skips the host name, but not the cha
 });
 
 t.test('TLS: aborted handshakes do not affect other connections', async (t) => {
-  const redis = await startRedis({ tls: tlsOf(certificates) });
+  const redis = await startRedis({ tls: getTlsFiles(certificates) });
   t.teardown(redis.stop);
   const address = { kind: 'tcp', host: '127.0.0.1', port: redis.port, tls: true } as const;
   // Which moment is the bad one depends on the machine.
@@ -168,7 +168,7 @@ t.test('TLS: aborted handshakes do not affect other connections', async (t) => {
 });
 
 t.test('mutual TLS: the client certificate is sent to both instances', async (t) => {
-  const redis = await startRedis({ tls: tlsOf(certificates) });
+  const redis = await startRedis({ tls: getTlsFiles(certificates) });
   t.teardown(redis.stop);
   const env = {
     KVSTORE_URL: redis.address,
@@ -188,7 +188,7 @@ t.test('mutual TLS: the client certificate is sent to both instances', async (t)
   };
   const backend = await createBackend(t, { ...env, ...pair, ...perSecond });
   await backend.start();
-  t.strictSame(await backend.add([{ ...hitOf('key', 1), unit: 'second' }, hitOf('key', 1)]), [1, 2]);
+  t.strictSame(await backend.add([{ ...makeHit('key', 1), unit: 'second' }, makeHit('key', 1)]), [1, 2]);
 });
 
 t.test('changed certificates are used for new connections', async (t) => {
@@ -203,7 +203,7 @@ t.test('changed certificates are used for new connections', async (t) => {
     writeFileSync(at('tls.key'), client.key);
   };
   write(before);
-  const redis = await startRedis({ tls: tlsOf(before) });
+  const redis = await startRedis({ tls: getTlsFiles(before) });
   t.teardown(redis.stop);
   const log: string[] = [];
   const env = {
@@ -215,13 +215,13 @@ t.test('changed certificates are used for new connections', async (t) => {
   };
   const backend = await createBackend(t, env, log);
   await backend.start();
-  t.strictSame(await backend.add([hitOf('key', 1)]), [1]);
+  t.strictSame(await backend.add([makeHit('key', 1)]), [1]);
 
   await redis.stop();
-  const next = await startRedis({ port: redis.port, tls: tlsOf(after) });
+  const next = await startRedis({ port: redis.port, tls: getTlsFiles(after) });
   t.teardown(next.stop);
   write(after);
-  await awaitUntil(() => backend.add([hitOf('another key', 1)]), { what: 'Redis', timeoutMs: 60_000 });
+  await awaitUntil(() => backend.add([makeHit('another key', 1)]), { what: 'Redis', timeoutMs: 60_000 });
   t.match(log.join(''), 'TLS files reloaded');
 });
 

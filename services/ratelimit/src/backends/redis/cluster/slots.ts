@@ -87,7 +87,7 @@ interface SlotRange {
 export function parseSlotMap(reply: unknown, source: NodeAddress): SlotMap {
   const ranges = Array.isArray(reply) ? reply.map((range: unknown) => parseRange(range, source)) : [];
   if (ranges.length === 0) {
-    throw new Error('it knows of no slots');
+    throw new Error('its slot map is empty');
   }
   return new SlotMap(ranges);
 }

@@ -4,7 +4,7 @@ import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
 import t, { type Test } from 'tap';
 import { getSlot } from '../../../../src/backends/redis/cluster/slots.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
-import { counterBackendContract, hitOf } from '../../counter-backend-contract.ts';
+import { counterBackendContract, makeHit } from '../../counter-backend-contract.ts';
 
 const cluster = await startRedisCluster();
 t.teardown(cluster.stop);
@@ -37,7 +37,7 @@ function onNode(master: number, ...words: string[]) {
 }
 
 /** A key that lives on a master, at first. */
-function keyAt(master: number, prefix = 'key'): string {
+function findKey(master: number, prefix = 'key'): string {
   for (let i = 0; ; i += 1) {
     if (cluster.masterOf(getSlot(`${prefix}${i}`)) === master) return `${prefix}${i}`;
   }
@@ -61,11 +61,11 @@ t.test('counters are distributed over all nodes, also those of one request', asy
   const { backend } = await started(t);
   const keys = Array.from({ length: 60 }, (_, i) => `key ${i}`);
   t.same(
-    await backend.add(keys.map((key, i) => hitOf(key, i + 1))),
+    await backend.add(keys.map((key, i) => makeHit(key, i + 1))),
     keys.map((_, i) => i + 1),
   );
   t.same(
-    await backend.read(keys.map((key) => hitOf(key))),
+    await backend.read(keys.map((key) => makeHit(key))),
     keys.map((_, i) => i + 1),
   );
   const sizes = (await onAllNodes('DBSIZE')).map(Number);
@@ -77,9 +77,9 @@ t.test('counters are distributed over all nodes, also those of one request', asy
 
 t.test('a counter expires; hits on it that arrive together are one INCRBY', async (t) => {
   const { backend } = await started(t);
-  const key = keyAt(1, 'hot');
+  const key = findKey(1, 'hot');
   await onNode(1, 'CONFIG', 'RESETSTAT');
-  const counts = await Promise.all(Array.from({ length: 50 }, () => backend.add([hitOf(key)])));
+  const counts = await Promise.all(Array.from({ length: 50 }, () => backend.add([makeHit(key)])));
   t.same(
     counts.flat(),
     Array.from({ length: 50 }, (_, i) => i + 1),
@@ -91,14 +91,14 @@ t.test('a counter expires; hits on it that arrive together are one INCRBY', asyn
 
 t.test('a counter that vanished expires after the next hit, also when its slot moved', async (t) => {
   const { backend } = await started(t);
-  const key = keyAt(1, 'vanishing');
-  await backend.add([hitOf(key)]);
+  const key = findKey(1, 'vanishing');
+  await backend.add([makeHit(key)]);
   await onNode(1, 'FLUSHALL');
-  t.same(await backend.add([hitOf(key)]), [1]);
+  t.same(await backend.add([makeHit(key)]), [1]);
   await awaitUntil(async () => Number(await onNode(1, 'TTL', key)) > 0, { what: 'the expiry' });
   await cluster.moveSlot(getSlot(key), 1, 2);
   await onNode(2, 'DEL', key);
-  t.same(await backend.add([hitOf(key)]), [1]);
+  t.same(await backend.add([makeHit(key)]), [1]);
   await awaitUntil(async () => Number(await onNode(2, 'TTL', key)) > 0, { what: 'the expiry' });
   await cluster.moveSlot(getSlot(key), 2, 1);
 });
@@ -106,7 +106,7 @@ t.test('a counter that vanished expires after the next hit, also when its slot m
 t.test('a hash tag in a value selects the slot of its counter', async (t) => {
   const { backend } = await started(t);
   const keys = ['api_user_{42}_1', 'api_path_/files/{42}_1', 'api_{42}{43}_1'];
-  t.same(await backend.add(keys.map((key) => hitOf(key))), [1, 1, 1]);
+  t.same(await backend.add(keys.map((key) => makeHit(key))), [1, 1, 1]);
   const master = cluster.masterOf(getSlot('42'));
   for (const key of keys) {
     t.equal(await onNode(master, 'GET', key), '1', key);
@@ -115,21 +115,21 @@ t.test('a hash tag in a value selects the slot of its counter', async (t) => {
 
 t.test('after a slot moved, its counters continue on the new node (MOVED)', async (t) => {
   const { backend, logLines } = await started(t);
-  const [key, other] = [keyAt(0, 'moved'), keyAt(2, 'stays')];
-  t.same(await backend.add([hitOf(key, 5), hitOf(other)]), [5, 1]);
+  const [key, other] = [findKey(0, 'moved'), findKey(2, 'stays')];
+  t.same(await backend.add([makeHit(key, 5), makeHit(other)]), [5, 1]);
   await cluster.moveSlot(getSlot(key), 0, 1);
-  t.same(await backend.add([hitOf(key), hitOf(other)]), [6, 2]);
-  t.same(await backend.read([hitOf(key)]), [6]);
+  t.same(await backend.add([makeHit(key), makeHit(other)]), [6, 2]);
+  t.same(await backend.read([makeHit(key)]), [6]);
   t.equal(await onNode(1, 'GET', key), '6');
   await cluster.moveSlot(getSlot(key), 1, 0);
-  t.same(await backend.read([hitOf(key), hitOf(other)]), [6, 2], 'and back');
+  t.same(await backend.read([makeHit(key), makeHit(other)]), [6, 2], 'and back');
   t.notMatch(JSON.stringify(logLines), /failed/);
 });
 
 t.test('while a slot moves, each counter is found where it is (ASK)', async (t) => {
   const { backend } = await started(t);
-  const tag = keyAt(1, 'moving');
-  const [old, looked, fresh] = [`{${tag}}old`, `{${tag}}looked`, `{${tag}}fresh`].map((key) => hitOf(key));
+  const tag = findKey(1, 'moving');
+  const [old, looked, fresh] = [`{${tag}}old`, `{${tag}}looked`, `{${tag}}fresh`].map((key) => makeHit(key));
   if (old === undefined || looked === undefined || fresh === undefined) throw new TypeError('three keys');
   await backend.add([old, looked]);
   const move = await cluster.startMove(getSlot(tag), 1, 2);
@@ -145,12 +145,12 @@ t.test('while a slot moves, each counter is found where it is (ASK)', async (t) 
 
 t.test('slots that move under load fail no request and lose no hit', async (t) => {
   const { backend } = await started(t);
-  const [moving, staying] = [keyAt(0, 'busy'), keyAt(0, 'calm')];
+  const [moving, staying] = [findKey(0, 'busy'), findKey(0, 'calm')];
   const load: { running: boolean } = { running: true };
   const seen: number[] = [];
   const workers = Array.from({ length: 10 }, async () => {
     while (load.running) {
-      const [count = 0] = await backend.add([hitOf(moving), hitOf(staying)]);
+      const [count = 0] = await backend.add([makeHit(moving), makeHit(staying)]);
       seen.push(count);
       await new Promise(setImmediate);
     }
@@ -166,20 +166,20 @@ t.test('slots that move under load fail no request and lose no hit', async (t) =
     seen.sort((a, b) => a - b),
     Array.from({ length: seen.length }, (_, i) => i + 1),
   );
-  t.same(await backend.read([hitOf(moving), hitOf(staying)]), [seen.length, seen.length]);
+  t.same(await backend.read([makeHit(moving), makeHit(staying)]), [seen.length, seen.length]);
   t.ok(Number(await onNode(0, 'TTL', moving)) > 0, 'and it expires');
 });
 
 t.test('CLUSTERDOWN fails only requests of its slot', async (t) => {
   const { backend } = await started(t);
-  const [orphan, other] = [keyAt(0, 'orphan'), keyAt(1, 'other')];
+  const [orphan, other] = [findKey(0, 'orphan'), findKey(1, 'other')];
   await onNode(0, 'CLUSTER', 'DELSLOTS', String(getSlot(orphan)));
-  await t.rejects(backend.add([hitOf(orphan), hitOf(other)]), {
+  await t.rejects(backend.add([makeHit(orphan), makeHit(other)]), {
     code: 'backend_failure',
     message:
       /^(the Redis Cluster is down, .* says: CLUSTERDOWN|no node of the Redis Cluster serves slot \d+)/,
   });
-  t.same(await backend.add([hitOf(keyAt(1, 'next'))]), [1]);
+  t.same(await backend.add([makeHit(findKey(1, 'next'))]), [1]);
   await onNode(0, 'CLUSTER', 'ADDSLOTS', String(getSlot(orphan)));
 });
 
@@ -187,7 +187,7 @@ t.test('one node is enough to discover the others, and unreachable ones are skip
   const { backend, stats } = await started(t, {
     KVSTORE_URL: `127.0.0.1:1,${cluster.masters[2]?.address}`,
   });
-  t.same(await backend.add([0, 1, 2].map((master) => hitOf(keyAt(master)))), [1, 1, 1]);
+  t.same(await backend.add([0, 1, 2].map((master) => makeHit(findKey(master)))), [1, 1, 1]);
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 3, 'connections to all of them are counted');
 });
 
@@ -200,9 +200,9 @@ t.test('counters of seconds may be on a single Redis beside a cluster', async (t
     KVSTORE_PERSECOND_URL: single.address,
     KVSTORE_PERSECOND_TIMEOUT: '20s',
   });
-  const key = keyAt(1);
-  t.same(await backend.add([{ ...hitOf(key), unit: 'second' }, hitOf(key, 5)]), [1, 5]);
-  t.same(await backend.read([{ ...hitOf(key), unit: 'second' }, hitOf(key)]), [1, 5]);
+  const key = findKey(1);
+  t.same(await backend.add([{ ...makeHit(key), unit: 'second' }, makeHit(key, 5)]), [1, 5]);
+  t.same(await backend.read([{ ...makeHit(key), unit: 'second' }, makeHit(key)]), [1, 5]);
   t.equal(await onNode(1, 'GET', key), '5');
   t.ok(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value >= 1);
 });

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../../src/backends/counter-backend.ts';
 import { getSlot } from '../../../../src/backends/redis/cluster/slots.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
-import { hitOf } from '../../counter-backend-contract.ts';
+import { makeHit } from '../../counter-backend-contract.ts';
 
 const certificates = makeCertificates();
 t.teardown(certificates.remove);
@@ -22,7 +22,7 @@ const starting = Promise.all([
 // While the clusters start, which is waiting for the most part.
 t.test('a start without a cluster times out with the reason', async (t) => {
   const says = /within 1500ms .*: no node of the Redis Cluster returned.*ECONNREFUSED/;
-  const startsInVain = async (): Promise<boolean> => {
+  const failsToStart = async (): Promise<boolean> => {
     const { backend } = await redisFromSettings(t, {
       KVSTORE_TYPE: 'cluster',
       KVSTORE_URL: '127.0.0.1:1',
@@ -34,7 +34,7 @@ t.test('a start without a cluster times out with the reason', async (t) => {
     return says.test(String(failure));
   };
   // A busy machine may need more than one: the connection has to be refused in that time.
-  await awaitUntil(startsInVain, { what: 'the reason' });
+  await awaitUntil(failsToStart, { what: 'the reason' });
   // tap ends when no test is left, and the others come after the clusters.
   await starting;
 });
@@ -51,14 +51,14 @@ async function started(t: Test, env: Readonly<Record<string, string>> = {}) {
 }
 
 /** A key in a slot that a master had at first. */
-function keyAt(master: number, prefix = 'key'): string {
+function findKey(master: number, prefix = 'key'): string {
   for (let i = 0; ; i += 1) {
     if (cluster.masterOf(getSlot(`${prefix}${i}`)) === master) return `${prefix}${i}`;
   }
 }
 
 function counts(backend: CounterBackend, ...keys: string[]): Promise<boolean> {
-  return backend.add(keys.map((key) => hitOf(key))).then(
+  return backend.add(keys.map((key) => makeHit(key))).then(
     () => true,
     () => false,
   );
@@ -78,7 +78,7 @@ interface Load {
 
 /** Adds hits continuously, ten requests at once, until it is stopped. */
 function startLoad(backend: CounterBackend, ...keys: string[]) {
-  const hits = keys.map((key) => hitOf(key));
+  const hits = keys.map((key) => makeHit(key));
   const load: Load = { running: true, counts: [], failures: [], countsBeforeFailures: 0 };
   const workers = Array.from({ length: 10 }, async () => {
     while (load.running) {
@@ -119,10 +119,10 @@ t.test('password and TLS apply to every node', async (t) => {
   };
   const keys = Array.from({ length: 20 }, (_, i) => `key ${i}`);
   const { backend } = await started(t, { ...env, ...files, KVSTORE_AUTH: 'default:p@ss:word' });
-  t.same(new Set(await backend.add(keys.map((key) => hitOf(key)))), new Set([1]));
+  t.same(new Set(await backend.add(keys.map((key) => makeHit(key)))), new Set([1]));
   const first = guarded.masters[0]?.address;
   const byUrl = await started(t, { ...files, KVSTORE_URL: `rediss://:p%40ss%3Aword@${first}` });
-  t.same(new Set(await byUrl.backend.add(keys.map((key) => hitOf(key)))), new Set([2]));
+  t.same(new Set(await byUrl.backend.add(keys.map((key) => makeHit(key)))), new Set([2]));
 
   const rights = '+ping +incrby +expire +get +cluster|slots +asking ~*'.split(' ');
   for (const { command } of guarded.masters) {
@@ -131,8 +131,8 @@ t.test('password and TLS apply to every node', async (t) => {
   const limited = await started(t, { ...env, ...files, KVSTORE_AUTH: 'limiter:secret' });
   const slot = getSlot('asked for');
   const move = await guarded.startMove(slot, guarded.masterOf(slot), 1 - guarded.masterOf(slot));
-  t.same(await limited.backend.add([hitOf('asked for')]), [1], 'a user needs no more rights than these');
-  t.same(await limited.backend.read([hitOf('asked for')]), [1]);
+  t.same(await limited.backend.add([makeHit('asked for')]), [1], 'a user needs no more rights than these');
+  t.same(await limited.backend.read([makeHit('asked for')]), [1]);
   await move.finish();
 
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
@@ -160,11 +160,11 @@ t.test('password and TLS apply to every node', async (t) => {
 
 t.test('a node that stops responding fails only its counters, within the timeout', async (t) => {
   const { backend } = await started(t, { KVSTORE_TIMEOUT: '1s' });
-  const [silent, other] = [keyAt(1), keyAt(0)];
-  await backend.add([hitOf(silent), hitOf(other)]);
+  const [silent, other] = [findKey(1), findKey(0)];
+  await backend.add([makeHit(silent), makeHit(other)]);
   cluster.pauseNode(1);
   t.teardown(() => cluster.resumeNode(1));
-  const failed = t.rejects(backend.add([hitOf(silent)]), {
+  const failed = t.rejects(backend.add([makeHit(silent)]), {
     message: `Redis at ${cluster.masters[1]?.address} did not answer within 1000ms`,
   });
   await countsAgain(backend, other);
@@ -175,8 +175,8 @@ t.test('a node that stops responding fails only its counters, within the timeout
 
 t.test('a planned failover fails no request and loses no hit', async (t) => {
   const { backend } = await started(t);
-  const key = keyAt(2, 'handed over');
-  const { load, stop, moreCounts } = startLoad(backend, key, keyAt(0, 'beside'));
+  const key = findKey(2, 'handed over');
+  const { load, stop, moreCounts } = startLoad(backend, key, findKey(0, 'beside'));
   await moreCounts(100);
   await cluster.handOver(2);
   await moreCounts(100);
@@ -198,8 +198,8 @@ t.test('a master killed under load: requests fail until its replica is promoted'
   const { backend, health, logLines, stats } = await started(t);
   const changes: boolean[] = [];
   health.onChange((healthy) => changes.push(healthy));
-  const key = keyAt(0, 'killed');
-  const other = startLoad(backend, keyAt(1, 'other'));
+  const key = findKey(0, 'killed');
+  const other = startLoad(backend, findKey(1, 'other'));
   const { load, stop, moreCounts } = startLoad(backend, key);
   await moreCounts(100);
   await cluster.stopNode(0);
@@ -226,17 +226,17 @@ t.test('a master killed under load: requests fail until its replica is promoted'
 
 t.test('a master killed without a replica: only its counters fail', async (t) => {
   const { backend, health } = await started(t);
-  const [lost, other] = [keyAt(1, 'lost'), keyAt(0, 'kept')];
-  await backend.add([hitOf(lost), hitOf(other)]);
+  const [lost, other] = [findKey(1, 'lost'), findKey(0, 'kept')];
+  await backend.add([makeHit(lost), makeHit(other)]);
   await cluster.replicas[1]?.kill();
   await cluster.stopNode(1);
   const reason = `no connection to Redis at ${cluster.masters[1]?.address}: `;
   await awaitUntil(
-    async () => String(await backend.add([hitOf(lost)]).catch((error: unknown) => error)).includes(reason),
+    async () => String(await backend.add([makeHit(lost)]).catch((error: unknown) => error)).includes(reason),
     { what: 'a failure that names the node', timeoutMs: 20_000 },
   );
-  await t.rejects(backend.add([hitOf(other), hitOf(lost)]), { code: 'backend_failure' }, 'as a whole');
-  t.ok(await counts(backend, other, keyAt(2, 'kept')));
+  await t.rejects(backend.add([makeHit(other), makeHit(lost)]), { code: 'backend_failure' }, 'as a whole');
+  t.ok(await counts(backend, other, findKey(2, 'kept')));
   t.ok(health.isHealthy());
 
   t.comment('and a start meanwhile');
@@ -250,5 +250,5 @@ t.test('with all nodes lost the service is unhealthy', async (t) => {
   await Promise.all([...cluster.masters, ...cluster.replicas].map((node) => node.kill()));
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health', timeoutMs: 20_000 });
   t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 0);
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
 });

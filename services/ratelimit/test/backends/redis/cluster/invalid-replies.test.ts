@@ -3,16 +3,16 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import { answerCommands, startInvalidServer } from '../../../support/invalid-server.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
-import { hitOf } from '../../counter-backend-contract.ts';
+import { makeHit } from '../../counter-backend-contract.ts';
 
 /** Answers a command; the empty text answers nothing. */
 type Reply = (words: readonly string[], socket: Socket) => string;
 
-/** A node that does as it likes. It knows of one owner of all slots, itself at first. */
-interface OddNode {
+/** A fake node. Its slot map has one owner of all slots, initially itself. */
+interface FakeNode {
   readonly address: string;
   /** Received commands, without those common to every node. */
-  readonly asked: string[];
+  readonly received: string[];
   owner: string;
   reply: Reply;
   /** All slots but the first, which is its own. */
@@ -21,8 +21,8 @@ interface OddNode {
   gone: boolean;
 }
 
-async function startOddNode(t: Test, reply: Reply = () => ':1\r\n'): Promise<OddNode> {
-  const asked: string[] = [];
+async function startFakeNode(t: Test, reply: Reply = () => ':1\r\n'): Promise<FakeNode> {
+  const received: string[] = [];
   const server = await startInvalidServer(t, (socket) =>
     answerCommands(socket, (words) => {
       if (node.gone) {
@@ -30,14 +30,14 @@ async function startOddNode(t: Test, reply: Reply = () => ':1\r\n'): Promise<Odd
         return '';
       }
       if (words[0] === 'ping') return '+PONG\r\n';
-      if (words[0] === 'cluster') return slotsAsToldBy(node);
-      asked.push(words.join(' '));
+      if (words[0] === 'cluster') return formatSlots(node);
+      received.push(words.join(' '));
       return node.reply(words, socket);
     }),
   );
-  const node: OddNode = {
+  const node: FakeNode = {
     address: server.address,
-    asked,
+    received,
     owner: server.address,
     reply,
     keepsFirstSlot: false,
@@ -47,7 +47,7 @@ async function startOddNode(t: Test, reply: Reply = () => ':1\r\n'): Promise<Odd
 }
 
 /** The reply to CLUSTER SLOTS. */
-function slotsAsToldBy({ address, owner, keepsFirstSlot }: OddNode): string {
+function formatSlots({ address, owner, keepsFirstSlot }: FakeNode): string {
   const range = (first: number, last: number, at: string): string => {
     const [host = '', port = ''] = at.split(':');
     return `*3\r\n:${first}\r\n:${last}\r\n*2\r\n$${host.length}\r\n${host}\r\n:${port}\r\n`;
@@ -55,7 +55,7 @@ function slotsAsToldBy({ address, owner, keepsFirstSlot }: OddNode): string {
   return `*2\r\n${range(0, 0, keepsFirstSlot ? address : owner)}${range(1, 16383, owner)}`;
 }
 
-async function started(t: Test, node: OddNode, timeout = '20s') {
+async function started(t: Test, node: FakeNode, timeout = '20s') {
   const made = await redisFromSettings(t, {
     KVSTORE_TYPE: 'cluster',
     KVSTORE_URL: node.address,
@@ -66,73 +66,76 @@ async function started(t: Test, node: OddNode, timeout = '20s') {
 }
 
 t.test('a redirected hit whose connection breaks is not resent', async (t) => {
-  const target = await startOddNode(t, (_, socket) => {
+  const target = await startFakeNode(t, (_, socket) => {
     socket.destroy();
     return '';
   });
-  const node = await startOddNode(t, () => `-MOVED 1 ${target.address}\r\n`);
+  const node = await startFakeNode(t, () => `-MOVED 1 ${target.address}\r\n`);
   const { backend } = await started(t, node);
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
-  t.same(node.asked, ['incrby a 1', 'expire a 60']);
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  t.same(node.received, ['incrby a 1', 'expire a 60']);
   t.same(
-    target.asked.filter((words) => words.startsWith('incrby')),
+    target.received.filter((words) => words.startsWith('incrby')),
     ['incrby a 1'],
   );
 });
 
 t.test('a counter whose slot moves before EXPIRE gets its expiry on the new node', async (t) => {
-  const target = await startOddNode(t, () => ':5\r\n');
-  const node = await startOddNode(t, ([name]) =>
+  const target = await startFakeNode(t, () => ':5\r\n');
+  const node = await startFakeNode(t, ([name]) =>
     name === 'incrby' ? ':5\r\n' : `-MOVED 1 ${target.address}\r\n`,
   );
   const { backend } = await started(t, node);
-  t.same(await backend.add([hitOf('a', 2)]), [5]);
-  t.same(target.asked, ['incrby a 0', 'expire a 60'], 'without adding again');
+  t.same(await backend.add([makeHit('a', 2)]), [5]);
+  t.same(target.received, ['incrby a 0', 'expire a 60'], 'without adding again');
 });
 
 t.test('ASK is followed once, with ASKING', async (t) => {
-  const target = await startOddNode(t, ([name]) => (name === 'asking' ? '+OK\r\n' : ':7\r\n'));
-  const node = await startOddNode(t, () => `-ASK 1 ${target.address}\r\n`);
+  const target = await startFakeNode(t, ([name]) => (name === 'asking' ? '+OK\r\n' : ':7\r\n'));
+  const node = await startFakeNode(t, () => `-ASK 1 ${target.address}\r\n`);
   const { backend } = await started(t, node);
-  t.same(await backend.add([hitOf('a')]), [7]);
-  t.same(target.asked, ['asking', 'incrby a 1', 'asking', 'expire a 60']);
-  target.asked.length = 0;
-  node.asked.length = 0;
+  t.same(await backend.add([makeHit('a')]), [7]);
+  t.same(target.received, ['asking', 'incrby a 1', 'asking', 'expire a 60']);
+  target.received.length = 0;
+  node.received.length = 0;
   target.reply = ([name]) => (name === 'asking' ? '+OK\r\n' : '$1\r\n8\r\n');
-  t.same(await backend.read([hitOf('a')]), [8]);
-  t.same([node.asked, target.asked], [['get a'], ['asking', 'get a']]);
+  t.same(await backend.read([makeHit('a')]), [8]);
+  t.same([node.received, target.received], [['get a'], ['asking', 'get a']]);
 });
 
 t.test('redirection loops between nodes end after a few redirections', async (t) => {
-  const [one, two] = [await startOddNode(t), await startOddNode(t)];
+  const [one, two] = [await startFakeNode(t), await startFakeNode(t)];
   one.reply = () => `-MOVED 1 ${two.address}\r\n`;
   two.reply = () => `-MOVED 1 ${one.address}\r\n`;
   const { backend } = await started(t, one);
-  await t.rejects(backend.add([hitOf('a')]), {
+  await t.rejects(backend.add([makeHit('a')]), {
     code: 'backend_failure',
     message: /^the nodes of the Redis Cluster disagree: MOVED/,
   });
-  t.ok(one.asked.length + two.asked.length <= 12, `${one.asked.length} and ${two.asked.length} commands`);
+  t.ok(
+    one.received.length + two.received.length <= 12,
+    `${one.received.length} and ${two.received.length} commands`,
+  );
 });
 
 t.test('hits redirected to a node that does not respond fail within the timeout', async (t) => {
-  const target = await startOddNode(t, () => '');
-  const node = await startOddNode(t, () => `-MOVED 1 ${target.address}\r\n`);
+  const target = await startFakeNode(t, () => '');
+  const node = await startFakeNode(t, () => `-MOVED 1 ${target.address}\r\n`);
   const { backend } = await started(t, node, '300ms');
-  await t.rejects(backend.add([hitOf('a')]), { message: /did not answer within 300ms/ });
+  await t.rejects(backend.add([makeHit('a')]), { message: /did not answer within 300ms/ });
 });
 
 t.test('when all addresses of a cluster change, the configured ones are queried again', async (t) => {
-  const [first, later] = [await startOddNode(t), await startOddNode(t, () => ':2\r\n')];
-  const seed = await startOddNode(t);
+  const [first, later] = [await startFakeNode(t), await startFakeNode(t, () => ':2\r\n')];
+  const seed = await startFakeNode(t);
   seed.owner = first.address;
   const { backend, logLines } = await started(t, seed);
-  t.same(await backend.add([hitOf('a')]), [1]);
+  t.same(await backend.add([makeHit('a')]), [1]);
   seed.owner = later.address;
   first.gone = true;
   await awaitUntil(
     async () => {
-      const [count] = await backend.add([hitOf('a')]);
+      const [count] = await backend.add([makeHit('a')]);
       return count === 2;
     },
     { what: 'the new node', timeoutMs: 20_000 },
@@ -141,9 +144,9 @@ t.test('when all addresses of a cluster change, the configured ones are queried 
 });
 
 t.test('hits that wait for a replaced node are sent to its replacement', async (t) => {
-  const [first, later] = [await startOddNode(t, () => ''), await startOddNode(t)];
+  const [first, later] = [await startFakeNode(t, () => ''), await startFakeNode(t)];
   later.reply = ([name]) => (name === 'get' ? '$1\r\n8\r\n' : ':9\r\n');
-  const seed = await startOddNode(t, () => `-MOVED 0 ${later.address}\r\n`);
+  const seed = await startFakeNode(t, () => `-MOVED 0 ${later.address}\r\n`);
   seed.owner = first.address;
   seed.keepsFirstSlot = true;
   const { backend } = await redisFromSettings(t, {
@@ -154,21 +157,21 @@ t.test('hits that wait for a replaced node are sent to its replacement', async (
     KVSTORE_POOL_ON_EMPTY_BEHAVIOR: 'WAIT',
   });
   await backend.start();
-  const sent = t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
-  await awaitUntil(() => first.asked.length > 0, { what: 'the first hit on its way' });
-  const waiting = Promise.all([backend.add([hitOf('a'), hitOf('b')]), backend.read([hitOf('a')])]);
+  const sent = t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  await awaitUntil(() => first.received.length > 0, { what: 'the first hit on its way' });
+  const waiting = Promise.all([backend.add([makeHit('a'), makeHit('b')]), backend.read([makeHit('a')])]);
   // The empty key has the first slot: that it moved has the map read again, by its new owner.
-  t.same(await backend.read([hitOf('')]), [8]);
+  t.same(await backend.read([makeHit('')]), [8]);
   t.same(await waiting, [[9, 9], [8]]);
-  t.same(first.asked, ['incrby a 1', 'expire a 60'], 'only what had been sent stays with it');
+  t.same(first.received, ['incrby a 1', 'expire a 60'], 'only what had been sent stays with it');
   await backend.close();
   await sent;
 });
 
 t.test('a node that was never reachable has the backoff of reconnects', async (t) => {
-  const lost = await startOddNode(t, () => ':5\r\n');
+  const lost = await startFakeNode(t, () => ':5\r\n');
   lost.gone = true;
-  const node = await startOddNode(t);
+  const node = await startFakeNode(t);
   node.owner = lost.address;
   node.keepsFirstSlot = true;
   const { backend, logLines } = await redisFromSettings(t, {
@@ -178,8 +181,8 @@ t.test('a node that was never reachable has the backoff of reconnects', async (t
     KVSTORE_STARTUP_MAX_INTERVAL: '1h',
   });
   await backend.start();
-  await t.rejects(backend.add([hitOf('a')]), { code: 'backend_failure' });
+  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
   t.match(JSON.stringify(logLines), 'Redis connection failed');
   lost.gone = false;
-  t.same(await awaitUntil(() => backend.add([hitOf('a')]), { what: 'the node' }), [5]);
+  t.same(await awaitUntil(() => backend.add([makeHit('a')]), { what: 'the node' }), [5]);
 });
