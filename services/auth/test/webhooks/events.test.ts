@@ -212,6 +212,41 @@ t.test('event is given up after three days and can be redelivered', async (t) =>
   t.equal((await server.call('GET', '/admin/events/failed')).status, 401);
 });
 
+t.test('two replicas deliver all events, in order for each user', async (t) => {
+  const { hook, server } = await start(t);
+  const other = await startAuthServer(t, {
+    DB_DATABASE_URL: server.databaseUrl,
+    EVENT_WEBHOOK_URI: hook.url,
+    EVENT_WEBHOOK_SECRETS: secret.text,
+    EVENT_WEBHOOK_PRIVATE_HOSTS: '127.0.0.1',
+  });
+  const changes = [1, 2, 3, 4, 5];
+  const token = adminToken();
+  await Promise.all(
+    ['a', 'b', 'c', 'd'].map(async (name) => {
+      const { userId } = await signUp(server, { email: `${name}@example.com` });
+      for (const n of changes)
+        await (n % 2 === 0 ? server : other).call('PUT', `/admin/users/${userId}`, {
+          token,
+          body: { user_metadata: { n } },
+        });
+    }),
+  );
+  await awaitUntil(async () => (await countEvents(server)) === 0, { what: 'empty table' });
+  const received = new Map<string, unknown[]>();
+  const seen = new Set<unknown>();
+  for (const { event, headers } of hook.requests) {
+    const { user } = event.data as { user: { email: string; user_metadata: { n?: number } } };
+    if (seen.has(headers['webhook-id'])) continue;
+    seen.add(headers['webhook-id']);
+    const earlier = received.get(user.email) ?? [];
+    received.set(user.email, [...earlier, event.type === 'user.updated' ? user.user_metadata.n : event.type]);
+  }
+  t.equal(received.size, 4);
+  for (const [email, events] of received)
+    t.same(events, ['user.created', 'user.signed_in', ...changes], email);
+});
+
 t.test('event of a replica that crashed is claimed again', async (t) => {
   const server = await startAuthServer(t);
   const sql = connect({
