@@ -19,6 +19,7 @@ export class Metrics {
   readonly mailTemplateFailures: Counter<'reason'>;
   readonly hookCalls: Counter<'hook' | 'result'>;
   readonly eventDeliveries: Counter<'result'>;
+  readonly providerSignIns: Counter<'provider' | 'result'>;
   readonly wrongGuesses: Counter<'kind'>;
   readonly removedRows: Counter<'kind'>;
   readonly passwordHashes: WorkCounters;
@@ -65,6 +66,12 @@ export class Metrics {
     });
     // Alerts need the series from the start.
     for (const result of ['delivered', 'failed', 'abandoned']) this.eventDeliveries.inc({ result }, 0);
+    this.providerSignIns = new Counter({
+      name: 'auth_provider_sign_ins_total',
+      help: 'Callbacks of identity providers with a valid state, by provider and result: ok, rejected, failed (an error of the provider or of this server).',
+      labelNames: ['provider', 'result'],
+      registers,
+    });
     this.wrongGuesses = new Counter({
       name: 'auth_wrong_guesses_total',
       help: 'Wrong passwords and codes that were verified, by kind. Attempts refused with 429 are not included.',

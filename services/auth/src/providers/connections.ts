@@ -28,6 +28,11 @@ export class ProviderConnections {
       this.#connections.set(name, new OAuth2Connection(name, provider, { credentials, nowMs }));
   }
 
+  /** The enabled providers. */
+  names(): readonly string[] {
+    return [...this.#connections.keys()];
+  }
+
   /** Undefined for a provider that is unknown or disabled. */
   get(name: string): ProviderConnection | undefined {
     return this.#connections.get(name);

@@ -36,6 +36,10 @@ export const authorizeQuery = Type.Object({
 
 /** `/authorize` sends the browser to a provider, which sends it back to `/callback`. */
 export const addProviderRoutes: AddRoutes = (api, context) => {
+  // Alerts need the series from the start.
+  for (const provider of context.providers.names())
+    for (const result of ['ok', 'rejected', 'failed'])
+      context.metrics.providerSignIns.inc({ provider, result }, 0);
   const authorize = { schema: { querystring: authorizeQuery }, exposeHeadRoute: false };
   api.get('/authorize', authorize, async (request, reply) => {
     const query = readQuery(request);
@@ -141,9 +145,12 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
     return reply.redirect(redirectUrl(settings.siteUrl, { query: describe(errors.bad_oauth_state()) }), 303);
   const callback = { flow, parameters, browserSecret };
   const url = await finishSignIn(context, connection, callback, metadata).then(
-    (result) => successUrl(flow.redirectTo, result),
+    (result) => {
+      context.metrics.providerSignIns.inc({ provider: flow.provider, result: 'ok' });
+      return successUrl(flow.redirectTo, result);
+    },
     (error: unknown) => {
-      logFailure(context, { request, provider: flow.provider, error });
+      reportFailure(context, { request, provider: flow.provider, error });
       return errorUrl(flow.redirectTo, error);
     },
   );
@@ -166,16 +173,18 @@ function successUrl(target: string, result: SignInResult): string {
   });
 }
 
-function logFailure(
-  { logger }: Context,
+function reportFailure(
+  { logger, metrics }: Context,
   {
     request,
     provider,
     error,
   }: { readonly request: FastifyRequest; readonly provider: string; readonly error: unknown },
 ): void {
+  const isRejected = isAppError(error) && error.httpStatus < 500;
+  metrics.providerSignIns.inc({ provider, result: isRejected ? 'rejected' : 'failed' });
   const fields = { request_id: request.id, provider, err: error };
-  if (isAppError(error) && error.httpStatus < 500) logger.info(fields, 'rejected sign-in at provider');
+  if (isRejected) logger.info(fields, 'rejected sign-in at provider');
   else logger.warn(fields, 'sign-in at provider failed');
 }
 

@@ -108,3 +108,22 @@ t.test('/settings lists enabled providers', async (t) => {
   const { body } = await server.call('GET', '/settings');
   t.match(body, { external: { google: true, github: true } });
 });
+
+t.test('sign-ins are counted by provider and result', async (t) => {
+  const { server, signIn, vendors } = await startWithProviders(t, {
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+  });
+  await signIn('google');
+  vendors.set('google', { callback: { error: 'access_denied' } });
+  await signIn('google');
+  vendors.set('google', { claims: {} });
+  await signIn('google');
+  const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+  const text = await (await fetch(url)).text();
+  for (const result of ['ok', 'rejected', 'failed'])
+    t.match(text, `auth_provider_sign_ins_total{provider="google",result="${result}"} 1`);
+  t.match(text, 'auth_provider_sign_ins_total{provider="github",result="ok"} 0');
+});
