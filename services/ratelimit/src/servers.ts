@@ -150,7 +150,7 @@ function createGrpcServer(
     handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
     health,
     serviceName: 'ratelimit',
-    begin: createCallTimer(stats, () => performance.now()),
+    begin: createCallTimer(stats),
     tls: tls && { files: tls, mutual: settings.grpcClientTlsCacert !== '' },
     guard: settings.grpcClientTlsSan === '' ? everyPeer : createSanGuard(settings.grpcClientTlsSan),
     logger,

@@ -5,7 +5,7 @@ import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
-import { monotonicNow, runSteps } from '@tollgate/kit/time';
+import { runSteps } from '@tollgate/kit/time';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleSet } from '@tollgate/rules/rule-set';
@@ -80,7 +80,7 @@ function createServer({ backend, logger, ...context }: WarmUpContext) {
     },
     health: new Health(),
     serviceName: 'ratelimit',
-    begin: createCallTimer(stats, monotonicNow),
+    begin: createCallTimer(stats),
     guard: everyPeer,
     // The ACL of a store may not allow the keys of the warm-up.
     logger: logger.child({}, { level: 'silent' }),

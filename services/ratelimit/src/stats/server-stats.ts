@@ -42,7 +42,7 @@ export function createTlsStats(stats: StatsRegistry): Pick<TlsMetrics, keyof Tls
  * Counts and times calls by method: `ratelimit_server.<method>.total_requests` and
  * `.response_time`. The function is called at the start of a call, its result at the end.
  */
-export function createCallTimer(stats: StatsRegistry, nowMs: () => number): (method: string) => () => void {
+export function createCallTimer(stats: StatsRegistry): (method: string) => () => void {
   const createMethod = (method: string) => ({
     total: stats.counter(totalRequestsName(method)),
     responseTime: stats.timer(responseTimeName(method)),
@@ -57,7 +57,7 @@ export function createCallTimer(stats: StatsRegistry, nowMs: () => number): (met
     }
     const { total, responseTime } = stat;
     total.value += 1;
-    const startedMs = nowMs();
-    return () => responseTime.record(nowMs() - startedMs);
+    const startedMs = performance.now();
+    return () => responseTime.record(performance.now() - startedMs);
   };
 }
