@@ -285,7 +285,7 @@ t.test('replies of the wrong type are failures, not counts', async (t) => {
 
 t.test('an unknown host, a closed port and TLS to a plaintext port end the start in time', async (t) => {
   const { server } = await ownRedis(t);
-  for (const url of ['no-such-host.invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
+  for (const url of ['no-such-host..invalid:6379', '127.0.0.1:1', `rediss://${server.address}`]) {
     const failsToStart = async (): Promise<boolean> => {
       const { backend } = await redisFromSettings(t, {
         KVSTORE_URL: url,
