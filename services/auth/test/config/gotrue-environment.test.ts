@@ -55,7 +55,6 @@ t.test('a production environment of GoTrue is valid and has no unknown settings'
       'no effect: GOTRUE_DB_CONN_PERCENTAGE',
       'no effect: GOTRUE_DB_HEALTH_CHECK_PERIOD',
       'no effect: GOTRUE_MAILER_EXTERNAL_HOSTS',
-      'no effect: GOTRUE_SECURITY_MANUAL_LINKING_ENABLED',
     ],
   );
 });
