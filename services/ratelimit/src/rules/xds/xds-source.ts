@@ -80,7 +80,7 @@ export class XdsSource implements RuleSource {
   readonly #logger: Logger;
   readonly #sleep: NonNullable<XdsSourceContext['sleep']>;
   readonly #connected: Gauge;
-  readonly #nextDelayMs: (ended: EndedStream) => number;
+  readonly #backoff: ReconnectBackoff;
   readonly #closing = new AbortController();
   readonly #firstLoad = Promise.withResolvers<void>();
   #following: Promise<void> = Promise.resolve();
@@ -91,7 +91,7 @@ export class XdsSource implements RuleSource {
     this.#logger = context.logger;
     this.#sleep = context.sleep ?? sleepFor;
     this.#connected = context.stats.gauge(statsNames.xdsConnected);
-    this.#nextDelayMs = createReconnectBackoff(options.backoff, context.random);
+    this.#backoff = new ReconnectBackoff(options.backoff, context.random);
   }
 
   async start(
@@ -155,7 +155,7 @@ export class XdsSource implements RuleSource {
       });
       this.#connected.value = 0;
       if (signal.aborted) break;
-      const delayMs = Math.round(this.#nextDelayMs(ended));
+      const delayMs = Math.round(this.#backoff.delayAfterMs(ended));
       this.#logEnd(ended, delayMs);
       await this.#sleep(delayMs, { signal }).catch(() => undefined);
     }
@@ -208,27 +208,30 @@ export interface ReconnectBackoffOptions {
 const connectRetryJitter = 0.5;
 
 /**
- * Returns the pause after a stream. After a stream that had worked, and while the server is
- * unreachable, it is the short interval, so that rules are current again soon after any outage: an
- * attempt that fails to connect costs next to nothing. Servers that end streams without a response
- * get pauses that double.
+ * The pauses between streams. After a stream that had worked, and while the server is unreachable,
+ * it is the short interval, so that rules are current again soon after any outage: an attempt that
+ * fails to connect costs next to nothing. Servers that end streams without a response get pauses
+ * that double.
  */
-export function createReconnectBackoff(
-  { connectRetryMs, initialMs, maxMs, jitter }: ReconnectBackoffOptions,
-  random: () => number,
-): (ended: Pick<EndedStream, 'connected' | 'delivered'>) => number {
-  const short = backoffDelays({
-    initialMs: connectRetryMs,
-    maxMs: Math.min(maxTimerMs, connectRetryMs * (1 + connectRetryJitter)),
-    factor: 1,
-    jitter: connectRetryJitter,
-    random,
-  });
-  const growing = backoffDelays({ initialMs, maxMs, jitter, random });
-  let growingPauses = 0;
+export class ReconnectBackoff {
+  readonly #short: (attempt: number) => number;
+  readonly #growing: (attempt: number) => number;
+  #growingPauses = 0;
 
-  return ({ connected, delivered }) => {
-    growingPauses = delivered || !connected ? 0 : growingPauses + 1;
-    return growingPauses === 0 ? short(1) : growing(growingPauses);
-  };
+  constructor(options: ReconnectBackoffOptions, random: () => number) {
+    const { connectRetryMs, initialMs, maxMs, jitter } = options;
+    this.#short = backoffDelays({
+      initialMs: connectRetryMs,
+      maxMs: Math.min(maxTimerMs, connectRetryMs * (1 + connectRetryJitter)),
+      factor: 1,
+      jitter: connectRetryJitter,
+      random,
+    });
+    this.#growing = backoffDelays({ initialMs, maxMs, jitter, random });
+  }
+
+  delayAfterMs({ connected, delivered }: Pick<EndedStream, 'connected' | 'delivered'>): number {
+    this.#growingPauses = delivered || !connected ? 0 : this.#growingPauses + 1;
+    return this.#growingPauses === 0 ? this.#short(1) : this.#growing(this.#growingPauses);
+  }
 }

@@ -8,7 +8,7 @@ import {
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
-import { createReconnectBackoff } from '../../../src/rules/xds/xds-source.ts';
+import { ReconnectBackoff } from '../../../src/rules/xds/xds-source.ts';
 import { statsNames } from '../../../src/stats/names.ts';
 import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
 import { followServer } from '../../support/xds-source.ts';
@@ -309,31 +309,33 @@ const refused = { connected: true, delivered: false };
 
 t.test('an unreachable server is retried within five seconds, however long it is away', async (t) => {
   for (const drawn of [0, 0.5, 1]) {
-    const pauseAfter = createReconnectBackoff(defaults, () => drawn);
-    const outage = [lost, ...Array.from({ length: 100 }, () => unreachable)].map(pauseAfter);
+    const backoff = new ReconnectBackoff(defaults, () => drawn);
+    const outage = [lost, ...Array.from({ length: 100 }, () => unreachable)].map((ended) =>
+      backoff.delayAfterMs(ended),
+    );
     t.same(new Set(outage), new Set([1_500 + drawn * 3_000]));
   }
 });
 
 t.test('a server that ends streams without a response gets a growing backoff', async (t) => {
-  const pauseAfter = createReconnectBackoff(defaults, middle);
-  const pauses = [refused, refused, refused, refused, refused].map(pauseAfter);
+  const backoff = new ReconnectBackoff(defaults, middle);
+  const pauses = [refused, refused, refused, refused, refused].map((ended) => backoff.delayAfterMs(ended));
   t.same(pauses, [10_000, 20_000, 40_000, 60_000, 60_000]);
-  t.equal(pauseAfter(unreachable), 3_000, 'until it restarts');
-  t.equal(pauseAfter(refused), 10_000);
+  t.equal(backoff.delayAfterMs(unreachable), 3_000, 'until it restarts');
+  t.equal(backoff.delayAfterMs(refused), 10_000);
 });
 
 t.test('pauses are limited to the maximum of a timer', async (t) => {
   const connectRetryMs = 480 * 3_600_000;
-  const pauseAfter = createReconnectBackoff({ ...defaults, connectRetryMs }, () => 0.999);
-  t.equal(pauseAfter(lost), 2 ** 31 - 1);
+  const backoff = new ReconnectBackoff({ ...defaults, connectRetryMs }, () => 0.999);
+  t.equal(backoff.delayAfterMs(lost), 2 ** 31 - 1);
 });
 
 t.test('a stream with a response resets the backoff', async (t) => {
-  const pauseAfter = createReconnectBackoff(defaults, middle);
-  for (let i = 0; i < 9; i++) pauseAfter(refused);
-  t.equal(pauseAfter(lost), 3_000);
-  for (let i = 0; i < 9; i++) t.equal(pauseAfter(lost), 3_000, 'however often it is lost');
+  const backoff = new ReconnectBackoff(defaults, middle);
+  for (let i = 0; i < 9; i++) backoff.delayAfterMs(refused);
+  t.equal(backoff.delayAfterMs(lost), 3_000);
+  for (let i = 0; i < 9; i++) t.equal(backoff.delayAfterMs(lost), 3_000, 'however often it is lost');
 });
 
 t.test('short pauses have 50 % jitter, growing ones the configured one, up to the maximum', async (t) => {
@@ -341,11 +343,11 @@ t.test('short pauses have 50 % jitter, growing ones the configured one, up to th
     [0, 1_500, 5_000],
     [1, 4_500, 15_000],
   ] as const) {
-    const pauseAfter = createReconnectBackoff(defaults, () => drawn);
-    t.equal(pauseAfter(lost), short);
-    t.equal(pauseAfter(refused), grown);
-    for (let i = 0; i < 9; i++) t.ok(pauseAfter(refused) <= 60_000);
+    const backoff = new ReconnectBackoff(defaults, () => drawn);
+    t.equal(backoff.delayAfterMs(lost), short);
+    t.equal(backoff.delayAfterMs(refused), grown);
+    for (let i = 0; i < 9; i++) t.ok(backoff.delayAfterMs(refused) <= 60_000);
   }
-  const without = createReconnectBackoff({ ...defaults, jitter: 0 }, () => 1);
-  t.equal(without(refused), 10_000);
+  const without = new ReconnectBackoff({ ...defaults, jitter: 0 }, () => 1);
+  t.equal(without.delayAfterMs(refused), 10_000);
 });
