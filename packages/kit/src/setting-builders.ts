@@ -274,25 +274,21 @@ function splitItems(value: string): string[] {
 /**
  * One of a few words, in any case; the value is the word as spelled in `values`. `synonyms` are
  * alternative words; an empty key there is the meaning of an empty text, which is an error
- * otherwise. `notServed` are words that the original supports; the problem lists them as not
- * served.
+ * otherwise.
  */
 export function oneOf<const V extends string>(
   values: readonly V[],
   options: SettingOptions<NoInfer<V>> & {
     readonly synonyms?: Readonly<Record<string, NoInfer<V>>>;
-    readonly notServed?: readonly string[];
   },
 ): Setting<V> {
-  const notServed =
-    options.notServed === undefined ? '' : ` (not served yet: ${options.notServed.join(', ')})`;
   const words = new Map<string, V>(
     [...values.map((value) => [value, value] as const), ...Object.entries<V>(options.synonyms ?? {})].map(
       ([word, value]) => [word.toLowerCase(), value],
     ),
   );
   return build(options, {
-    form: `one of ${values.join(', ')}${notServed}`,
+    form: `one of ${values.join(', ')}`,
     // An empty text is valid only as a synonym.
     schema: { type: 'string', enum: [...new Set([...values, ...Object.keys(options.synonyms ?? {})])] },
     parse: (value) => words.get(value.toLowerCase()),

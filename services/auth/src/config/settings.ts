@@ -126,14 +126,6 @@ const sslMode: Check = (s, context) => {
     : toProblem('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`, context);
 };
 
-/** Without it, phone sign-in would fail at the first message. */
-const servedGateway: Check = (s, context) => {
-  const shown = context.shownValue('smsProvider') ?? '""';
-  return s.externalPhoneEnabled && s.smsProvider === '' && shown !== '""'
-    ? toProblem('smsProvider', settingsSpec.smsProvider.form, context)
-    : undefined;
-};
-
 /** A path is relative to SITE_URL, which must be a web site. */
 const templateUrl =
   (kind: MailKind): Check =>
@@ -212,7 +204,6 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       sslMode,
       ...mailChecks.map(mailCheck),
       ...mailKinds.map(templateUrl),
-      servedGateway,
       noLogGateway,
       ...providerNames.map(registeredClient),
       keycloakUrl,

@@ -1,25 +1,19 @@
 import { bool, int, oneOf, text } from '@tollgate/kit/settings';
-import {
-  codesByPhone,
-  lifetime,
-  optionalInstant,
-  seconds,
-  svc,
-  textOrDefault,
-  withoutEffect,
-} from './builders.ts';
+import { codesByPhone, lifetime, optionalInstant, seconds, svc, textOrDefault } from './builders.ts';
 
 const group = 'Text messages';
 
-/** GoTrue's gateways that are not supported: accepted if phone sign-in is disabled. */
-const unservedGateways = ['messagebird', 'vonage', 'textlocal'];
+const webUrl = {
+  pattern: /^https?:\/\/[^/?#@\s]+[^?#\s]*$/,
+  form: 'an absolute URL with http or https',
+};
 
 function credential(name: string, doc: string, secret = false) {
   return text({ ...svc(name), group, default: '', secret, doc });
 }
 
-function unservedCredential(name: string, doc: string, secret = false) {
-  return withoutEffect(credential(name, doc, secret));
+function apiUrl(name: string, vendor: string, url: string) {
+  return text({ ...svc(name), group, default: url, matches: webUrl, doc: `Base URL of the ${vendor} API.` });
 }
 
 export const smsSettings = {
@@ -59,12 +53,10 @@ export const smsSettings = {
     group,
     doc: 'Expiry of the test codes. Empty: no expiry.',
   }),
-  smsProvider: oneOf(['', 'twilio', 'twilio_verify', 'log'], {
+  smsProvider: oneOf(['', 'twilio', 'twilio_verify', 'messagebird', 'vonage', 'textlocal', 'log'], {
     ...svc('SMS_PROVIDER'),
     group,
     default: '',
-    synonyms: Object.fromEntries(unservedGateways.map((name) => [name, '' as const])),
-    notServed: unservedGateways,
     doc: 'Gateway. `twilio_verify` creates the codes and messages itself. `log` writes codes to the log, in development mode only.',
   }),
   smsTwilioAccountSid: credential('SMS_TWILIO_ACCOUNT_SID', 'Account SID of Twilio.'),
@@ -92,11 +84,17 @@ export const smsSettings = {
     default: 'https://verify.twilio.com',
     doc: 'Base URL of the Twilio Verify API.',
   }),
-  smsMessagebirdAccessKey: unservedCredential('SMS_MESSAGEBIRD_ACCESS_KEY', 'Key of MessageBird.', true),
-  smsMessagebirdOriginator: unservedCredential('SMS_MESSAGEBIRD_ORIGINATOR', 'Sender of MessageBird.'),
-  smsVonageApiKey: unservedCredential('SMS_VONAGE_API_KEY', 'Key of Vonage.', true),
-  smsVonageApiSecret: unservedCredential('SMS_VONAGE_API_SECRET', 'Secret of Vonage.', true),
-  smsVonageFrom: unservedCredential('SMS_VONAGE_FROM', 'Sender of Vonage.'),
-  smsTextlocalApiKey: unservedCredential('SMS_TEXTLOCAL_API_KEY', 'Key of Textlocal.', true),
-  smsTextlocalSender: unservedCredential('SMS_TEXTLOCAL_SENDER', 'Sender of Textlocal.'),
+  smsMessagebirdAccessKey: credential('SMS_MESSAGEBIRD_ACCESS_KEY', 'Key of MessageBird.', true),
+  smsMessagebirdOriginator: credential(
+    'SMS_MESSAGEBIRD_ORIGINATOR',
+    'Sender of MessageBird: a name or number.',
+  ),
+  smsMessagebirdUrl: apiUrl('SMS_MESSAGEBIRD_URL', 'MessageBird', 'https://rest.messagebird.com'),
+  smsVonageApiKey: credential('SMS_VONAGE_API_KEY', 'Key of Vonage.', true),
+  smsVonageApiSecret: credential('SMS_VONAGE_API_SECRET', 'Secret of Vonage.', true),
+  smsVonageFrom: credential('SMS_VONAGE_FROM', 'Sender of Vonage: a name or number.'),
+  smsVonageUrl: apiUrl('SMS_VONAGE_URL', 'Vonage', 'https://rest.nexmo.com'),
+  smsTextlocalApiKey: credential('SMS_TEXTLOCAL_API_KEY', 'Key of Textlocal.', true),
+  smsTextlocalSender: credential('SMS_TEXTLOCAL_SENDER', 'Sender of Textlocal: a registered name.'),
+  smsTextlocalUrl: apiUrl('SMS_TEXTLOCAL_URL', 'Textlocal', 'https://api.textlocal.in'),
 };

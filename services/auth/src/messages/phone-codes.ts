@@ -1,5 +1,4 @@
 import { type AppError, isAppError } from '@tollgate/kit/errors';
-import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
@@ -8,7 +7,7 @@ import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
-import type { CodeMessage, SmsChannel } from './sms.ts';
+import type { CodeMessage, SmsChannel, SmsGateway } from './sms.ts';
 
 /** Fixed codes of phones that get no message: for app reviewers and tests. */
 interface TestCodes {
@@ -144,16 +143,13 @@ function toSendError({ logger }: Context, error: unknown): AppError {
   return errors.sms_send_failed({ cause: error });
 }
 
-const whatsappGateways: readonly Settings['smsProvider'][] = ['twilio', 'twilio_verify', 'log'];
-
 /** Parses the channel of a code; `sms` by default. @throws AppError `validation_failed` */
 export function readChannel(
   text: string | undefined,
-  settings: Pick<Settings, 'smsProvider' | 'hookEnabled:SEND_SMS'>,
+  { channels }: Pick<SmsGateway, 'channels'>,
 ): SmsChannel {
   if (text === undefined || text === '' || text === 'sms') return 'sms';
-  const isServed = settings['hookEnabled:SEND_SMS'] || whatsappGateways.includes(settings.smsProvider);
-  if (text === 'whatsapp' && isServed) return 'whatsapp';
+  if (text === 'whatsapp' && channels.includes('whatsapp')) return 'whatsapp';
   throw errors.validation_failed({
     message:
       "Invalid channel, supported values are 'sms' or 'whatsapp'. 'whatsapp' is only supported if Twilio or Twilio Verify is used as the provider.",

@@ -2,8 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { errors } from '../errors.ts';
+import { messagebirdGateway } from './gateways/messagebird.ts';
+import { textlocalGateway } from './gateways/textlocal.ts';
+import { twilioGateway, twilioVerifyGateway } from './gateways/twilio.ts';
+import { vonageGateway } from './gateways/vonage.ts';
 import { parseTemplate } from './templates/template.ts';
-import { twilioGateway, twilioVerifyGateway } from './twilio.ts';
 
 export type SmsChannel = 'sms' | 'whatsapp';
 
@@ -16,6 +19,7 @@ export interface CodeMessage {
 }
 
 export interface SmsGateway {
+  readonly channels: readonly SmsChannel[];
   /**
    * Resolves with the gateway's message id once the message is accepted. Rejects on refusal and
    * timeout.
@@ -39,12 +43,14 @@ interface TextGateway extends Pick<SmsGateway, 'check'> {
 
 /** Registry entry of a vendor. */
 export interface SmsGatewayModule {
+  readonly channels: readonly SmsChannel[];
   readonly requiredSettings: readonly (keyof Settings)[];
   create(settings: Settings, options: { readonly logger: Logger }): TextGateway;
 }
 
 /** Logs messages including their codes; for development. */
 const logGateway: SmsGatewayModule = {
+  channels: ['sms', 'whatsapp'],
   requiredSettings: [],
   create: (_settings, { logger }) => ({
     send: ({ to, text, channel }) => {
@@ -59,6 +65,9 @@ const logGateway: SmsGatewayModule = {
 const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGatewayModule>> = {
   twilio: twilioGateway,
   twilio_verify: twilioVerifyGateway,
+  messagebird: messagebirdGateway,
+  vonage: vonageGateway,
+  textlocal: textlocalGateway,
   log: logGateway,
 };
 
@@ -66,24 +75,27 @@ const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGate
 export function createSmsGateway(settings: Settings, options: { readonly logger: Logger }): SmsGateway {
   const { smsProvider, smsTemplate } = settings;
   // Its codes are ours, also if the gateway would generate them.
-  if (settings['hookEnabled:SEND_SMS']) return createFailingGateway('a hook sends the messages');
-  if (smsProvider === '') return createFailingGateway(`${settingsSpec.smsProvider.env} is not set`);
+  if (settings['hookEnabled:SEND_SMS'])
+    return createFailingGateway('a hook sends the messages', ['sms', 'whatsapp']);
+  if (smsProvider === '') return createFailingGateway(`${settingsSpec.smsProvider.env} is not set`, ['sms']);
   const module = smsGateways[smsProvider];
   const missing = module.requiredSettings.filter((key) => settings[key] === '');
   if (missing.length > 0) {
     const variables = missing.map((key) => settingsSpec[key].env).join(', ');
-    return createFailingGateway(`${smsProvider} requires ${variables}`);
+    return createFailingGateway(`${smsProvider} requires ${variables}`, module.channels);
   }
   const gateway = module.create(settings, options);
   const template = parseTemplate(smsTemplate, 'text');
   return {
     ...gateway,
+    channels: module.channels,
     send: (message) => gateway.send({ ...message, text: template.render({ Code: message.code }) }),
   };
 }
 
-function createFailingGateway(detail: string): SmsGateway {
+function createFailingGateway(detail: string, channels: readonly SmsChannel[]): SmsGateway {
   return {
+    channels,
     send: () => Promise.reject(errors.unexpected_failure({ message: 'Unable to get SMS provider', detail })),
   };
 }

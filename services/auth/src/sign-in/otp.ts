@@ -49,7 +49,7 @@ export async function sendOtp(
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {
   const { store, settings } = context;
-  const read = readOtp(input, settings);
+  const read = readOtp(input, context);
   const { user, created } = await findUser(context, read, metadata);
   if (user === undefined && !settings.uniformAnswers)
     throw read.createUser && settings.disableSignup ? errors.signup_disabled() : errors.otp_disabled();
@@ -84,7 +84,7 @@ interface ReadOtp extends Pick<OtpInput, 'challenge' | 'redirectTo' | 'aud'> {
   readonly createUser: boolean;
 }
 
-function readOtp(input: OtpInput, settings: Settings): ReadOtp {
+function readOtp(input: OtpInput, { settings, sms }: Context): ReadOtp {
   const { email = '', phone = '', channel = '', createUser = true, data = {} } = input;
   const { challenge, redirectTo, aud } = input;
   if (email !== '' && channel !== '')
@@ -102,7 +102,7 @@ function readOtp(input: OtpInput, settings: Settings): ReadOtp {
       neither: 'One of email or phone must be set',
     },
   );
-  return { contact, channel: readChannel(channel, settings), createUser, data, challenge, redirectTo, aud };
+  return { contact, channel: readChannel(channel, sms), createUser, data, challenge, redirectTo, aud };
 }
 
 async function findUser(

@@ -194,7 +194,7 @@ async function readSignUp(context: Context, input: SignUpInput): Promise<ReadSig
   if (password === '') throw errors.validation_failed({ message: 'Signup requires a valid password' });
   await checkPassword(context, password);
   if (email !== '' && phone !== '') throw errors.validation_failed({ message: oneContact });
-  const channel = readChannel(phone === '' ? undefined : input.channel, settings);
+  const channel = readChannel(phone === '' ? undefined : input.channel, context.sms);
   if (phone !== '' && challenge !== undefined)
     throw errors.validation_failed({ message: 'PKCE not supported for phone signups' });
   checkEnabled(phone === '' ? 'email' : 'phone', settings);

@@ -251,7 +251,7 @@ async function planOwnUpdate(
   const { user } = owner;
   const { phone = '', password, currentPassword, nonce = '' } = request;
   const update = readUpdate(request);
-  const channel = readChannel(phone === '' ? undefined : request.channel, settings);
+  const channel = readChannel(phone === '' ? undefined : request.channel, context.sms);
   if (password !== undefined) await checkPassword(context, password);
   checkAllowed(update, owner, settings);
   checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);

@@ -112,7 +112,7 @@ export async function countingServices(
       logger,
       nowMs: Date.now,
     }),
-    sms: { send: () => Promise.resolve({ messageId: 'id' }) },
+    sms: { channels: ['sms'], send: () => Promise.resolve({ messageId: 'id' }) },
   };
   return {
     services,

@@ -1,4 +1,5 @@
 import { createLogger } from '@tollgate/kit/logger';
+import { type EchoedRequest, startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
 import type { SmsChannel } from '../../src/messages/sms.ts';
@@ -82,3 +83,138 @@ t.test(
     });
   },
 );
+
+/** A gateway whose vendor is a local server with one reply. */
+async function gatewayWith(
+  test: Pick<typeof t, 'teardown'>,
+  variables: (url: string) => Readonly<Record<string, string>>,
+) {
+  const requests: EchoedRequest[] = [];
+  let reply: { status: number; body: unknown } = { status: 500, body: {} };
+  const server = await startJsonServer((request) => {
+    requests.push(request);
+    return reply;
+  });
+  test.teardown(() => server.stop());
+  return {
+    gateway: gatewayOf(variables(server.url)),
+    answer: (status: number, body: unknown) => {
+      reply = { status, body };
+    },
+    requests,
+    forms: () => requests.map(({ body }) => Object.fromEntries(new URLSearchParams(body))),
+  };
+}
+
+t.test('MessageBird accepts or rejects a message', async (t) => {
+  const { gateway, answer, requests, forms } = await gatewayWith(t, (url) => ({
+    SMS_PROVIDER: 'messagebird',
+    SMS_MESSAGEBIRD_URL: url,
+    SMS_MESSAGEBIRD_ACCESS_KEY: 'key',
+    SMS_MESSAGEBIRD_ORIGINATOR: 'Example',
+  }));
+  const recipients = { totalCount: 1, totalSentCount: 1, totalDeliveredCount: 0 };
+  answer(201, { id: 'e8077d80', originator: 'Example', type: 'sms', recipients });
+  t.same(await gateway.send(message()), { messageId: 'e8077d80' });
+  t.match(requests, [{ method: 'POST', path: '/messages', headers: { authorization: 'AccessKey key' } }]);
+  t.same(forms(), [
+    {
+      originator: 'Example',
+      body: 'Your code is 123456',
+      recipients: '4915112345678',
+      type: 'sms',
+      datacoding: 'unicode',
+    },
+  ]);
+  answer(401, {
+    errors: [{ code: 2, description: 'Request not allowed (incorrect access_key)', parameter: 'access_key' }],
+  });
+  await t.rejects(gateway.send(message()), {
+    message: 'MessageBird answered 401: Request not allowed (incorrect access_key) (2)',
+  });
+  answer(201, { id: 'e8077d80', recipients: { ...recipients, totalSentCount: 0 } });
+  await t.rejects(gateway.send(message()), { message: /^MessageBird answered 201: not sent/ });
+  answer(502, 'bad gateway');
+  await t.rejects(gateway.send(message()), { message: /^MessageBird answered 502/ });
+});
+
+t.test('Vonage accepts or rejects a message, with status 200', async (t) => {
+  const credentials = {
+    SMS_PROVIDER: 'vonage',
+    SMS_VONAGE_API_KEY: 'abcd1234',
+    SMS_VONAGE_API_SECRET: 'secret',
+    SMS_VONAGE_FROM: 'Example',
+  };
+  let url = '';
+  const { gateway, answer, requests, forms } = await gatewayWith(t, (at) => {
+    url = at;
+    return { ...credentials, SMS_VONAGE_URL: at };
+  });
+  const accepted = { to: '4915112345678', 'message-id': '0A0000000123ABCD1', status: '0' };
+  answer(200, { 'message-count': '1', messages: [accepted] });
+  t.same(await gateway.send(message()), { messageId: '0A0000000123ABCD1' });
+  t.match(requests, [{ method: 'POST', path: '/sms/json' }]);
+  const form = { from: 'Example', to: '4915112345678', api_key: 'abcd1234', api_secret: 'secret' };
+  t.same(forms(), [{ ...form, text: 'Your code is 123456' }]);
+
+  const arrow = { ...credentials, SMS_VONAGE_URL: `${url}/`, SMS_TEMPLATE: 'Code → {{ .Code }}' };
+  await gatewayOf(arrow).send(message());
+  t.same(forms().at(-1), { ...form, text: 'Code → 123456', type: 'unicode' });
+
+  answer(200, { 'message-count': '1', messages: [{ status: '4', 'error-text': 'Bad Credentials' }] });
+  await t.rejects(gateway.send(message()), { message: 'Vonage answered 200: Bad Credentials (4)' });
+  answer(200, { messages: [] });
+  await t.rejects(gateway.send(message()), { message: /^Vonage answered 200: not sent/ });
+  answer(429, { messages: [accepted] });
+  await t.rejects(gateway.send(message()), { message: /^Vonage answered 429/ });
+});
+
+t.test('Textlocal accepts or rejects a message, with status 200', async (t) => {
+  const { gateway, answer, requests, forms } = await gatewayWith(t, (url) => ({
+    SMS_PROVIDER: 'textlocal',
+    SMS_TEXTLOCAL_URL: url,
+    SMS_TEXTLOCAL_API_KEY: 'key',
+    SMS_TEXTLOCAL_SENDER: 'EXAMPL',
+  }));
+  answer(200, { batch_id: 1, messages: [{ id: '1151346216', recipient: 4915112345678 }], status: 'success' });
+  t.same(await gateway.send(message()), { messageId: '1151346216' });
+  t.match(requests, [{ method: 'POST', path: '/send' }]);
+  t.same(forms(), [
+    { sender: 'EXAMPL', apikey: 'key', message: 'Your code is 123456', numbers: '4915112345678' },
+  ]);
+  answer(200, { errors: [{ code: 3, message: 'Invalid login details' }], status: 'failure' });
+  await t.rejects(gateway.send(message()), {
+    message: 'Textlocal answered 200: Invalid login details (3)',
+  });
+  answer(200, { errors: [{ code: 80, message: 'Invalid template' }], status: 'failure' });
+  await t.rejects(gateway.send(message()), {
+    message: 'Textlocal answered 200: Invalid template (80), SMS_TEMPLATE is not a registered template',
+  });
+  answer(200, 'not an object');
+  await t.rejects(gateway.send(message()), { message: /^Textlocal answered 200: not sent/ });
+});
+
+t.test('gateways without credentials fail at send time', async (t) => {
+  for (const [provider, missing] of [
+    ['messagebird', /^messagebird requires SVC_SMS_MESSAGEBIRD_ACCESS_KEY, SVC_SMS_MESSAGEBIRD_ORIGINATOR$/],
+    ['vonage', /^vonage requires SVC_SMS_VONAGE_API_KEY, SVC_SMS_VONAGE_API_SECRET, SVC_SMS_VONAGE_FROM$/],
+    ['textlocal', /^textlocal requires SVC_SMS_TEXTLOCAL_API_KEY, SVC_SMS_TEXTLOCAL_SENDER$/],
+  ] as const)
+    await t.rejects(gatewayOf({ SMS_PROVIDER: provider }).send(message()), {
+      message: 'Unable to get SMS provider',
+      detail: missing,
+    });
+});
+
+t.test('WhatsApp is served by Twilio, the log and the hook only', (t) => {
+  const isServed = (variables: Readonly<Record<string, string>>) =>
+    gatewayOf(variables).channels.includes('whatsapp');
+  for (const SMS_PROVIDER of ['twilio', 'twilio_verify', 'log'])
+    t.equal(isServed({ SMS_PROVIDER }), true, SMS_PROVIDER);
+  const hook = { HOOK_SEND_SMS_ENABLED: 'true', HOOK_SEND_SMS_URI: 'pg-functions://postgres/public/send' };
+  for (const SMS_PROVIDER of ['', 'messagebird', 'vonage', 'textlocal']) {
+    t.equal(isServed({ SMS_PROVIDER }), false, SMS_PROVIDER);
+    t.equal(isServed({ SMS_PROVIDER, ...hook }), true, `${SMS_PROVIDER} with the hook`);
+  }
+  t.end();
+});

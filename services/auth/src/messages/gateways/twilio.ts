@@ -1,70 +1,9 @@
-import type { Settings } from '../config/settings.ts';
-import type { SmsGatewayModule, TextMessage } from './sms.ts';
-
-const timeoutMs = 10_000;
-/** Responses have a few hundred bytes. */
-const maxResponseBytes = 64 * 1024;
-
-interface FormResponse {
-  readonly status: number;
-  /** Unvalidated JSON; undefined for another content. */
-  readonly body: unknown;
-}
-
-/** Posts a form. Redirects are errors, as the form contains secrets. */
-async function postForm(
-  url: string,
-  options: {
-    readonly form: Readonly<Record<string, string>>;
-    readonly headers: Readonly<Record<string, string>>;
-  },
-): Promise<FormResponse> {
-  const response = await fetch(url, {
-    method: 'POST',
-    redirect: 'error',
-    headers: { accept: 'application/json', ...options.headers },
-    body: new URLSearchParams(options.form),
-    signal: AbortSignal.timeout(timeoutMs),
-  });
-  return { status: response.status, body: parse(await readText(response)) };
-}
-
-async function readText(response: Response): Promise<string> {
-  if (response.body === null) return '';
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body) {
-    bytes += chunk.length;
-    if (bytes > maxResponseBytes) throw new Error(`the response is longer than ${maxResponseBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Members of responses of all Twilio products. */
-interface TwilioBody {
-  readonly sid?: unknown;
-  readonly status?: unknown;
-  readonly valid?: unknown;
-  readonly code?: unknown;
-  readonly message?: unknown;
-}
-
-function readBody({ body }: FormResponse): TwilioBody {
-  // Parsed boundary: all members are unknown.
-  return (typeof body === 'object' && body !== null ? body : {}) as TwilioBody;
-}
+import type { Settings } from '../../config/settings.ts';
+import { type FormResponse, membersOf, postForm } from '../../http/post-form.ts';
+import type { SmsGatewayModule, TextMessage } from '../sms.ts';
 
 function toError(response: FormResponse): Error {
-  const { message, code } = readBody(response);
+  const { message, code } = membersOf(response.body);
   return new Error(`Twilio answered ${response.status}: ${String(message ?? '')} (${String(code ?? '')})`);
 }
 
@@ -79,7 +18,7 @@ function isSuccess({ status }: FormResponse): boolean {
 /** `failed`: statuses of a resource whose message does not arrive. */
 function readMessageId(response: FormResponse, failed: readonly string[]): string {
   if (!isSuccess(response)) throw toError(response);
-  const { sid, status } = readBody(response);
+  const { sid, status } = membersOf(response.body);
   if (typeof status === 'string' && failed.includes(status))
     throw new Error(`Twilio answered that the message is ${status}`);
   return typeof sid === 'string' ? sid : '';
@@ -90,6 +29,7 @@ function readMessageId(response: FormResponse, failed: readonly string[]): strin
  * @see https://www.twilio.com/docs/messaging/api/message-resource
  */
 export const twilioGateway: SmsGatewayModule = {
+  channels: ['sms', 'whatsapp'],
   requiredSettings: ['smsTwilioAccountSid', 'smsTwilioAuthToken', 'smsTwilioMessageServiceSid'],
   create(settings) {
     const { smsTwilioAccountSid: account, smsTwilioAuthToken: token, smsTwilioUrl } = settings;
@@ -134,6 +74,7 @@ const maxAttemptsReached = 60_202;
  * @see https://www.twilio.com/docs/verify/api
  */
 export const twilioVerifyGateway: SmsGatewayModule = {
+  channels: ['sms', 'whatsapp'],
   requiredSettings: [
     'smsTwilioVerifyAccountSid',
     'smsTwilioVerifyAuthToken',
@@ -160,7 +101,7 @@ export const twilioVerifyGateway: SmsGatewayModule = {
 };
 
 function isApproved(response: FormResponse): boolean {
-  const { status, valid, code } = readBody(response);
+  const { status, valid, code } = membersOf(response.body);
   if (response.status === 404 || (response.status === 429 && code === maxAttemptsReached)) return false;
   if (!isSuccess(response)) throw toError(response);
   return status === 'approved' && valid === true;
