@@ -1,5 +1,5 @@
 import type { ClientAuthContext, ClientAuthFunction } from './client-auth.ts';
-import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth.ts';
+import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth-option.ts';
 import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';

@@ -1,0 +1,105 @@
+// Apart from client-auth.ts: a bundler keeps what a module imports dynamically, even where it drops
+// the function that does. Bundles with a grant of grants.ts would contain all that signs.
+import {
+  type BasicEncoding,
+  type ClientAuth,
+  type ClientAuthFunction,
+  type ClientAuthName,
+  clientSecretBasic,
+  clientSecretPost,
+  dependsOnEncoding,
+  publicClient,
+} from './client-auth.ts';
+import { ConfigurationError } from './errors.ts';
+
+const signedMethods = ['private_key_jwt', 'client_secret_jwt', 'client_assertion'];
+const namedMethods = ['client_secret_basic', 'client_secret_post', 'tls_client_auth', 'none'];
+
+/** The name of a method, as in discovery documents; `custom` for a function. */
+export function clientAuthName(auth: ClientAuth): string {
+  if (typeof auth === 'function') return 'custom';
+  return typeof auth === 'string' ? auth : auth.method;
+}
+
+/**
+ * Makes the function that authenticates a client by the method it is configured with.
+ * @throws {ConfigurationError} if the method does not exist or lacks its settings.
+ */
+export function resolveClientAuth(
+  auth: ClientAuth,
+  clientSecret: string | undefined,
+  encoding: BasicEncoding,
+): ClientAuthFunction {
+  if (typeof auth === 'function') return auth;
+  const name = clientAuthName(auth);
+  if (!namedMethods.includes(name) && !signedMethods.includes(name)) {
+    const known = [...namedMethods, ...signedMethods].join(', ');
+    throw new ConfigurationError(
+      `\`clientAuth\` must be a function or one of ${known}; got ${JSON.stringify(name)}`,
+    );
+  }
+  if (typeof auth !== 'string') return loadedOnUse(auth, clientSecret);
+  if (signedMethods.includes(name))
+    throw new ConfigurationError(`\`clientAuth\`: ${auth} needs its settings: { method: '${auth}', … }`);
+  return identified(withSecret(auth, clientSecret, encoding));
+}
+
+/** A client without a secret is public: servers refuse empty Basic credentials. */
+function withSecret(
+  name: ClientAuthName,
+  secret: string | undefined,
+  encoding: BasicEncoding,
+): ClientAuthFunction {
+  if (secret !== undefined && name === 'client_secret_basic') return clientSecretBasic(secret, encoding);
+  if (secret !== undefined && name === 'client_secret_post') return clientSecretPost(secret);
+  return publicClient;
+}
+
+/**
+ * Requires a client id, except where the grant carries an assertion.
+ * @see RFC 7521 §4.1 https://www.rfc-editor.org/rfc/rfc7521#section-4.1
+ */
+function identified(authenticate: ClientAuthFunction): ClientAuthFunction {
+  return (request, client) => {
+    const { headers, body } = request;
+    const isIdentified =
+      client.clientId !== undefined ||
+      ['client_id', 'client_assertion', 'assertion'].some((name) => body.has(name)) ||
+      headers.has('authorization');
+    if (isIdentified) return authenticate(request, client);
+    throw new ConfigurationError(
+      'the client has no `clientId`: set it, or authenticate with a function as `clientAuth`',
+    );
+  };
+}
+
+/**
+ * Most clients sign nothing, so that bundlers may split signing off. Loaded before anything is
+ * sent.
+ */
+function loadedOnUse(
+  auth: Exclude<ClientAuth, string | ClientAuthFunction>,
+  clientSecret: string | undefined,
+): ClientAuthFunction {
+  let loaded: ClientAuthFunction | undefined;
+  return async (request, client) => {
+    const methods = await import('./client-assertion.ts');
+    loaded ??=
+      auth.method === 'private_key_jwt'
+        ? methods.privateKeyJwt(auth)
+        : auth.method === 'client_secret_jwt'
+          ? methods.clientSecretJwt(clientSecret, auth)
+          : methods.clientAssertion(auth);
+    await loaded(request, client);
+  };
+}
+
+/**
+ * A hint for `invalid_client`, where the secret has characters that servers decode differently and
+ * never say so.
+ */
+export function encodingHint(id: string, secret: string, encoding: BasicEncoding): string | undefined {
+  if (!dependsOnEncoding(id, secret)) return undefined;
+  const other = encoding === 'raw' ? 'rfc6749' : 'raw';
+  return `client id or secret have characters that servers decode differently: try \`basicEncoding: '${other}'\``;
+}
