@@ -99,4 +99,4 @@ function formatCount(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-if (import.meta.main) finish(await runCheck(process.argv.slice(2)));
+finish(await runCheck(process.argv.slice(2)));

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
-import { parseClientOptions } from '../../src/cli/client.ts';
+import { parseClientOptions } from '../../src/cli/client-options.ts';
 import { runCommand } from '../support/run-command.ts';
 import { startApp } from '../support/start-app.ts';
 
