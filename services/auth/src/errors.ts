@@ -70,6 +70,7 @@ export const errors = defineErrors({
   ),
 
   // Sign-up and sign-in.
+  captcha_failed: define(400, g.failedPrecondition, 'captcha protection: request disallowed'),
   signup_disabled: define(422, g.failedPrecondition, 'Signups not allowed for this instance'),
   otp_disabled: define(422, g.failedPrecondition, 'Signups not allowed for otp'),
   email_provider_disabled: define(422, g.failedPrecondition, 'Email logins are disabled'),

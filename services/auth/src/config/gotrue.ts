@@ -115,9 +115,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'SAML_PRIVATE_KEY_NEXT',
   'SAML_RATE_LIMIT_ASSERTION',
   'SAML_RELAY_STATE_VALIDITY_PERIOD',
-  'SECURITY_CAPTCHA_PROVIDER',
-  'SECURITY_CAPTCHA_SECRET',
-  'SECURITY_CAPTCHA_TIMEOUT',
   'WEBAUTHN_CHALLENGE_EXPIRY_DURATION',
   'WEBAUTHN_RP_DISPLAY_NAME',
   'WEBAUTHN_RP_ID',
@@ -172,7 +169,6 @@ const group = 'Not supported yet';
 
 /** Switches of unsupported features. Enabling one is a startup error. */
 export const unservedSettings = {
-  captchaEnabled: notServed('SECURITY_CAPTCHA_ENABLED', { group, feature: 'CAPTCHA' }),
   samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
   passkeyEnabled: notServed('PASSKEY_ENABLED', { group, feature: 'passkeys' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),

@@ -10,6 +10,7 @@ import {
 import { sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
+import { captchaChecks, captchaSettings } from './captcha.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
@@ -43,6 +44,7 @@ export const settingsSpec = defineSettings({
   ...sessionSettings,
   ...passwordSettings,
   ...limitSettings,
+  ...captchaSettings,
   ...mailSettings,
   ...mailTextSettings,
   ...smsSettings,
@@ -205,6 +207,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       ...mailChecks.map(mailCheck),
       ...mailKinds.map(templateUrl),
       noLogGateway,
+      ...captchaChecks,
       ...providerNames.map(registeredClient),
       keycloakUrl,
       ...extAuthzChecks,

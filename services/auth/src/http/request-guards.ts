@@ -7,6 +7,7 @@ import { errors } from '../errors.ts';
 import { bucketQuota, enforceQuota, type Quota } from '../messages/quotas.ts';
 import type { Api } from './api.ts';
 import { verifyAdmin } from './authenticate.ts';
+import { verifyCaptcha } from './captcha.ts';
 import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } from './request-metadata.ts';
 
 const allowedHeaders = [
@@ -107,6 +108,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The limit of the route, or a function that selects one per request. */
     limiter?: Limiter | ((request: FastifyRequest) => Limiter);
+    /** Whether requests need a CAPTCHA token, if CAPTCHA is enabled. */
+    captcha?: (request: FastifyRequest) => boolean;
   }
 }
 
@@ -115,7 +118,8 @@ const minuteMs = 60_000;
 type RequestHook = (request: FastifyRequest) => Promise<void>;
 
 /**
- * Adds rate limits to routes with `config.limiter`, and the check of the token to admin routes.
+ * Adds rate limits to routes with `config.limiter`, CAPTCHA to routes with `config.captcha`, and
+ * the check of the token to admin routes.
  * Other routes have no hook that they would pass.
  */
 export function guardRoutes(api: Api, context: Context): void {
@@ -127,8 +131,15 @@ export function guardRoutes(api: Api, context: Context): void {
     const onRequest: RequestHook[] = [];
     // Before the body is read, unless the limit depends on it.
     if (typeof limiter === 'string') onRequest.push((request) => limit(request, limiter));
-    if (typeof limiter === 'function')
-      route.preHandler = [(request) => limit(request, limiter(request)), ...[route.preHandler ?? []].flat()];
+    const preHandler: RequestHook[] = [];
+    if (typeof limiter === 'function') preHandler.push((request) => limit(request, limiter(request)));
+    const needsCaptcha = context.settings.captchaEnabled ? route.config?.captcha : undefined;
+    // After the rate limit, which also bounds the requests to the provider.
+    if (needsCaptcha !== undefined)
+      preHandler.push(async (request) => {
+        if (needsCaptcha(request)) await verifyCaptcha(request, context);
+      });
+    if (preHandler.length > 0) route.preHandler = [...preHandler, ...[route.preHandler ?? []].flat()];
     // The route checks the session.
     if (isAdminRoute(route.url)) onRequest.push(async (request) => void verifyAdmin(request, context));
     if (onRequest.length > 0) route.onRequest = [...onRequest, ...[route.onRequest ?? []].flat()];

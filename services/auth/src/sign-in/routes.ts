@@ -90,7 +90,7 @@ export const addTokenRoutes: AddRoutes = (api, context) => {
   const schema = { body: tokenBody, querystring: tokenQuery };
   api.post(
     '/token',
-    { schema, config: { limiter: 'token' }, bodyLimit: bodyLimits.token },
+    { schema, config: { limiter: 'token', captcha: needsCaptcha }, bodyLimit: bodyLimits.token },
     async (request, reply) => {
       const metadata = requestMetadata(request, context);
       const aud = requestedAudience(request, context);
@@ -102,6 +102,16 @@ export const addTokenRoutes: AddRoutes = (api, context) => {
     },
   );
 };
+
+/** Other grants have a secret that only a client after a sign-in has. */
+function needsCaptcha(request: FastifyRequest): boolean {
+  // Parsed by the schema of the route.
+  const body = request.body as TokenBody;
+  const query = request.query as Type.Static<typeof tokenQuery>;
+  const isForm = isTokenForm(request.headers['content-type'], body);
+  const grant = (isForm ? body : query).grant_type;
+  return grant === 'password' || grant === 'web3';
+}
 
 async function grantIdToken(context: Context, { request, body, metadata }: GrantRequest) {
   const { id_token: idToken, access_token: accessToken, nonce, provider, client_id: clientId, issuer } = body;
@@ -151,7 +161,7 @@ const otpBody = body({
 });
 const resendBody = body({ type: optionalText, email: optionalText, phone: optionalText, ...challenge });
 
-const limiter = { config: { limiter: 'otp' } } as const;
+const limiter = { config: { limiter: 'otp', captcha: () => true } } as const;
 const withContact = { ...limiter, bodyLimit: bodyLimits.contact } as const;
 const withMetadata = { ...limiter, bodyLimit: bodyLimits.metadata } as const;
 

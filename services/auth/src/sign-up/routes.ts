@@ -24,7 +24,11 @@ const signUpBody = body({
 export const addSignUpRoutes: AddRoutes = (api, context) => {
   api.post(
     '/signup',
-    { schema: { body: signUpBody }, config: { limiter: chooseLimiter }, bodyLimit: bodyLimits.metadata },
+    {
+      schema: { body: signUpBody },
+      config: { limiter: chooseLimiter, captcha: () => true },
+      bodyLimit: bodyLimits.metadata,
+    },
     async (request, reply) => {
       const { email, phone, password, channel } = request.body;
       const data = request.body.data as JsonObject | undefined; // parsed from JSON

@@ -125,7 +125,7 @@ t.test('check reports settings without effect, differences and database contents
 
 t.test('check --json for a migrated database', async (t) => {
   const { url } = await testDatabase(t);
-  const variables = { ...environment, GOTRUE_SECURITY_CAPTCHA_ENABLED: 'true', GOTRUE_JWT_EXP: 'soon' };
+  const variables = { ...environment, GOTRUE_SAML_ENABLED: 'true', GOTRUE_JWT_EXP: 'soon' };
   const { code, out } = await check(t, variables, ['--json', `--database-url=${url}`]);
   t.equal(code, 1);
   t.match(JSON.parse(out), {
@@ -133,8 +133,8 @@ t.test('check --json for a migrated database', async (t) => {
     stops: [
       { subject: 'GOTRUE_JWT_EXP', text: /^is "soon", expected a duration/ },
       {
-        subject: 'GOTRUE_SECURITY_CAPTCHA_ENABLED',
-        text: 'is "true", expected false: CAPTCHA is not supported yet',
+        subject: 'GOTRUE_SAML_ENABLED',
+        text: 'is "true", expected false: SAML single sign-on is not supported yet',
       },
     ],
     withoutEffect: [{ subject: 'GOTRUE_COOKIE_KEY' }],

@@ -194,7 +194,6 @@ t.test('SITE_URL may be an app URL, but not a script or text', (t) => {
 
 t.test('enabling an unsupported protection is an error', (t) => {
   const switches = [
-    'SECURITY_CAPTCHA_ENABLED',
     'SAML_ENABLED',
     'PASSKEY_ENABLED',
     'OAUTH_SERVER_ENABLED',
@@ -223,7 +222,21 @@ t.test('enabling an unsupported protection is an error', (t) => {
   t.match(problemsOf({ GOTRUE_EXTERNAL_EMAIL_AUTHORIZED_ADDRESSES: 'a@example.com' }), [
     /not supported yet$/,
   ]);
-  t.same(problemsOf({ GOTRUE_SECURITY_CAPTCHA_PROVIDER: 'other', GOTRUE_SECURITY_CAPTCHA_TIMEOUT: '' }), []);
+  t.end();
+});
+
+t.test('CAPTCHA requires a provider and a secret', (t) => {
+  const enabled = { GOTRUE_SECURITY_CAPTCHA_ENABLED: 'true', GOTRUE_SECURITY_CAPTCHA_SECRET: 'secret' };
+  for (const provider of ['hcaptcha', 'turnstile'])
+    t.same(problemsOf({ ...enabled, GOTRUE_SECURITY_CAPTCHA_PROVIDER: provider }), []);
+  t.match(
+    problemsOf({ GOTRUE_SECURITY_CAPTCHA_ENABLED: 'true', GOTRUE_SECURITY_CAPTCHA_PROVIDER: 'other' }),
+    [
+      /^GOTRUE_SECURITY_CAPTCHA_PROVIDER: one of hcaptcha, turnstile$/,
+      /^\w+SECURITY_CAPTCHA_SECRET: the secret key, because GOTRUE_SECURITY_CAPTCHA_ENABLED is true$/,
+    ],
+  );
+  t.same(problemsOf({ GOTRUE_SECURITY_CAPTCHA_PROVIDER: 'other' }), [], 'no effect while it is off');
   t.end();
 });
 

@@ -1,0 +1,81 @@
+import { bool, type SettingProblem, text } from '@tollgate/kit/settings';
+import { lifetime, svc } from './builders.ts';
+
+const group = 'CAPTCHA';
+
+/** The verification endpoint of each provider. */
+const captchaUrls: ReadonlyMap<string, string> = new Map([
+  ['hcaptcha', 'https://hcaptcha.com/siteverify'],
+  ['turnstile', 'https://challenges.cloudflare.com/turnstile/v0/siteverify'],
+]);
+
+export const captchaSettings = {
+  captchaEnabled: bool({
+    ...svc('SECURITY_CAPTCHA_ENABLED'),
+    group,
+    default: false,
+    doc: 'Require a CAPTCHA token for sign-up, sign-in with a password, /otp, /magiclink, /recover and /resend. Administrators are exempt.',
+  }),
+  captchaProvider: text({
+    ...svc('SECURITY_CAPTCHA_PROVIDER'),
+    group,
+    default: 'hcaptcha',
+    doc: '`hcaptcha` or `turnstile`.',
+  }),
+  captchaSecret: text({
+    ...svc('SECURITY_CAPTCHA_SECRET'),
+    group,
+    default: '',
+    secret: true,
+    doc: 'Secret key of the provider.',
+  }),
+  captchaTimeoutMs: lifetime({
+    ...svc('SECURITY_CAPTCHA_TIMEOUT'),
+    group,
+    default: '10s',
+    doc: 'Timeout of requests to the provider. Requests fail if it does not answer in time.',
+  }),
+  captchaUrl: text({
+    ...svc('SECURITY_CAPTCHA_URL'),
+    group,
+    default: '',
+    matches: {
+      pattern: /^$|^https?:\/\/[^/?#@\s]+[^?#\s]*$/,
+      form: 'an absolute URL with http or https',
+    },
+    doc: 'Verification endpoint. Empty: that of the provider.',
+  }),
+};
+
+/** Settings of CAPTCHA, as far as needed here. */
+interface CaptchaSettings {
+  readonly captchaEnabled: boolean;
+  readonly captchaProvider: string;
+  readonly captchaSecret: string;
+  readonly captchaUrl: string;
+}
+
+/** Undefined for an unknown provider. */
+export function captchaEndpoint({ captchaProvider, captchaUrl }: CaptchaSettings): string | undefined {
+  const url = captchaUrls.get(captchaProvider);
+  return url !== undefined && captchaUrl !== '' ? captchaUrl : url;
+}
+
+interface Names {
+  readonly variableName: (key: keyof typeof captchaSettings) => string;
+}
+
+function knownProvider(s: CaptchaSettings, { variableName }: Names): SettingProblem | undefined {
+  if (!s.captchaEnabled || captchaEndpoint(s) !== undefined) return undefined;
+  const expected = `one of ${[...captchaUrls.keys()].join(', ')}`;
+  return { variable: variableName('captchaProvider'), value: JSON.stringify(s.captchaProvider), expected };
+}
+
+function givenSecret(s: CaptchaSettings, { variableName }: Names): SettingProblem | undefined {
+  if (!s.captchaEnabled || s.captchaSecret !== '') return undefined;
+  const expected = `the secret key, because ${variableName('captchaEnabled')} is true`;
+  return { variable: variableName('captchaSecret'), expected };
+}
+
+/** Without them, all requests would be rejected. */
+export const captchaChecks = [knownProvider, givenSecret];
