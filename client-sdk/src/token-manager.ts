@@ -329,8 +329,8 @@ export class TokenManager {
 
   #coolDown(error: unknown): void {
     const { cooldownMs = 1000 } = this.#options;
-    const asked = error instanceof OAuthError ? (error.retryAfterMs ?? 0) : 0;
-    const lengthMs = Math.min(longestCooldownMs, Math.max(cooldownMs, asked));
+    const waitMs = error instanceof OAuthError ? (error.retryAfterMs ?? 0) : 0;
+    const lengthMs = Math.min(longestCooldownMs, Math.max(cooldownMs, waitMs));
     this.#failure = { error, untilSeconds: this.#context.client.settings.now() + lengthMs / 1000 };
   }
 }

@@ -122,7 +122,7 @@ function makeStory(
   });
 }
 
-/** Answers whether every row came out as expected. */
+/** Answers whether every row has the expected result. */
 async function showScenario(story: Story, { write, paint, signal, nowMs }: DemoProcess): Promise<boolean> {
   const waitMs = waitForWindowMs(nowMs());
   if (waitMs > 0) {
@@ -141,7 +141,7 @@ async function showScenario(story: Story, { write, paint, signal, nowMs }: DemoP
     if (!shown.answered) break;
   }
   const all = scenario.reduce((sum, step) => sum + step.rows.length, 0);
-  const summary = `${asExpected} of ${all} came out as expected`;
+  const summary = `${asExpected} of ${all} as expected`;
   write(`\n${paint(asExpected === all ? 'green' : 'red', summary)}\n`);
   return asExpected === all;
 }

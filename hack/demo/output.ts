@@ -26,17 +26,17 @@ export function createTable(steps: readonly Step[], paint: Paint): Table {
   const whatWidth = Math.max(...rows.map(({ what }) => what.length));
   const expectWidth = Math.max(...rows.map(({ expect }) => expect.length));
   // What came is last: it may be longer than anything that is expected.
-  const line = (mark: string, what: string, ms: string, expected: string, came: string) =>
-    [mark.padEnd(5), what.padEnd(whatWidth), ms.padStart(msWidth), expected.padEnd(expectWidth), came].join(
+  const line = (mark: string, what: string, ms: string, expected: string, actual: string) =>
+    [mark.padEnd(5), what.padEnd(whatWidth), ms.padStart(msWidth), expected.padEnd(expectWidth), actual].join(
       '  ',
     );
   return {
-    head: paint('dim', line('', 'what', 'ms', 'expected', 'came')),
+    head: paint('dim', line('', 'what', 'ms', 'expected', 'actual')),
     title: (step) => paint('bold', step.title),
-    row({ what, expect }, { asExpected, came, tookMs }) {
+    row({ what, expect }, { asExpected, actual, tookMs }) {
       const ms = String(Math.round(tookMs));
-      if (!asExpected) return paint('red', line('WRONG', what, ms, expect, came));
-      return line('ok', what, ms, expect, came).replace('ok', paint('green', 'ok'));
+      if (!asExpected) return paint('red', line('WRONG', what, ms, expect, actual));
+      return line('ok', what, ms, expect, actual).replace('ok', paint('green', 'ok'));
     },
   };
 }

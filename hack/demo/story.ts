@@ -105,7 +105,7 @@ export interface PersonOptions {
 }
 
 /**
- * A user with an unmodified auth-js. Methods answer in a few words what came of it, as the table
+ * A user with an unmodified auth-js. Methods answer in a few words what happened, as the table
  * shows it.
  */
 export interface Person {
@@ -229,7 +229,7 @@ export function createStory({ gatewayUrl, signal, ...cast }: StoryOptions): Stor
 export interface Outcome {
   readonly asExpected: boolean;
   /** The result in a few words. */
-  readonly came: string;
+  readonly actual: string;
   /** False when there was no answer at all. */
   readonly answered: boolean;
   readonly tookMs: number;
@@ -283,11 +283,11 @@ export async function performAfter(
 
 async function attempt(row: Row, story: Story, signal: AbortSignal): Promise<Omit<Outcome, 'tookMs'>> {
   try {
-    const came = await row.act(story);
-    return { came, answered: true, asExpected: came === row.expect };
+    const actual = await row.act(story);
+    return { actual, answered: true, asExpected: actual === row.expect };
   } catch (error) {
     signal.throwIfAborted();
-    return { came: `no answer: ${getReason(error)}`, answered: false, asExpected: false };
+    return { actual: `no answer: ${getReason(error)}`, answered: false, asExpected: false };
   }
 }
 

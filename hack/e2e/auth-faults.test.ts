@@ -12,11 +12,11 @@ t.test('requests during faults of the auth server', async (t) => {
   // Users sign in and out here; Envoy asks the other one, which learns of it from the database
   // alone.
   const auth = await startAuth(t, databaseUrl);
-  const asked = await startAuth(t, databaseUrl, {
+  const checkedServer = await startAuth(t, databaseUrl, {
     // Without notifications the cache outlives this test.
     SVC_EXT_AUTHZ_MAX_STALENESS: '1h',
   });
-  const edge = await startPlatform(t, asked);
+  const edge = await startPlatform(t, checkedServer);
   const url = edge.url('ingress');
 
   await t.test('no request passes without it, and all pass once it is back', async (t) => {
@@ -24,12 +24,12 @@ t.test('requests during faults of the auth server', async (t) => {
     t.same(await getStatuses(url, ada.accessToken, 2), [200, 200]);
     const passed = edge.echo.requests.length;
 
-    await asked.kill();
+    await checkedServer.kill();
     t.same(await getStatuses(url, ada.accessToken, 5), [503, 503, 503, 503, 503]);
     t.same(await getStatuses(url, undefined, 2), [503, 503]);
     t.equal(edge.echo.requests.length, passed, 'the application saw nothing of it');
 
-    await asked.restart();
+    await checkedServer.restart();
     await awaitStatus(url, ada.accessToken, 200);
     t.same(await getStatuses(url, undefined, 1), [401]);
   });
@@ -67,12 +67,12 @@ t.test('requests during faults of the auth server', async (t) => {
   });
 });
 
-async function startPlatform(t: Test, asked: AuthProcess): Promise<Edge> {
+async function startPlatform(t: Test, checkedServer: AuthProcess): Promise<Edge> {
   const { limiter } = await startLimits(t, { requestsPerYear: 1000 });
   return startEdge(t, {
     limiters: { ports: [limiter.grpcPort] },
     listeners: [{ name: 'ingress', failureModeDeny: true }],
-    extAuthz: { ports: [asked.extAuthzPort] },
+    extAuthz: { ports: [checkedServer.extAuthzPort] },
     rateLimits: identityRateLimits,
   });
 }

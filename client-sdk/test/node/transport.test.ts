@@ -54,15 +54,15 @@ async function startHttps(t: Test, options: ServerOptions = {}) {
 
 /** A proxy that records requests, tunnels, and answers absolute-form requests itself. */
 async function startProxy(t: Test, { wants, isSecure = false }: { wants?: string; isSecure?: boolean } = {}) {
-  const asked: string[] = [];
+  const proxied: string[] = [];
   const { cert, key } = certificates.issue({ name: 'proxy', subjectAltNames: ['IP:127.0.0.1'] });
   const proxy = isSecure ? createSecureServer({ cert, key }) : createServer();
   proxy.on('request', (request, response) => {
-    asked.push(`${request.method} ${request.url} ${request.headers['proxy-authorization'] ?? '-'}`);
+    proxied.push(`${request.method} ${request.url} ${request.headers['proxy-authorization'] ?? '-'}`);
     response.end(JSON.stringify({ host: request.headers.host }));
   });
   proxy.on('connect', (request: IncomingMessage, client: Socket) => {
-    asked.push(`CONNECT ${request.headers['proxy-authorization'] ?? '-'}`);
+    proxied.push(`CONNECT ${request.headers['proxy-authorization'] ?? '-'}`);
     if (wants !== undefined && request.headers['proxy-authorization'] !== wants) {
       client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
       return;
@@ -76,7 +76,7 @@ async function startProxy(t: Test, { wants, isSecure = false }: { wants?: string
     t.teardown(() => upstream.destroy());
     t.teardown(() => client.destroy());
   });
-  return { asked, port: await listen(t, proxy) };
+  return { proxied, port: await listen(t, proxy) };
 }
 
 t.test('texts, forms, bytes and streams are sent as fetch sends them', async (t) => {
@@ -192,7 +192,7 @@ t.test(
   async (t) => {
     const url = await startHttps(t, { requestCert: true, rejectUnauthorized: true });
     const wants = `Basic ${btoa('us er:pa:ss')}`;
-    const { asked, port } = await startProxy(t, { wants });
+    const { proxied, port } = await startProxy(t, { wants });
     const { cert, key } = certificates.client;
     const proxy = `http://us%20er:pa%3Ass@127.0.0.1:${port}`;
     const fetch = transport(t, { cert, key, ca: certificates.ca.cert, proxy });
@@ -201,7 +201,7 @@ t.test(
       t.match(answer, { subject: 'client' });
       t.notMatch(answer.headers, { 'proxy-authorization': /./ });
     }
-    t.same(asked, [`CONNECT ${wants}`]);
+    t.same(proxied, [`CONNECT ${wants}`]);
   },
 );
 
@@ -212,20 +212,20 @@ t.test('a proxy that refuses the tunnel is named as the reason', async (t) => {
 });
 
 t.test('http goes to the proxy in absolute form, hosts of noProxy directly', async (t) => {
-  const { asked, port } = await startProxy(t);
+  const { proxied, port } = await startProxy(t);
   const fetch = transport(t, { proxy: `http://127.0.0.1:${port}`, noProxy: ['127.0.0.1'] });
   t.match(await (await fetch('http://api.test/path?q=1')).json(), { host: 'api.test' });
   t.match(await (await fetch(await startHttp(t))).json(), { url: '/' });
-  t.same(asked, ['GET http://api.test/path?q=1 -']);
+  t.same(proxied, ['GET http://api.test/path?q=1 -']);
 });
 
 t.test('a proxy can be spoken to over TLS, for https and http alike', async (t) => {
-  const { asked, port } = await startProxy(t, { isSecure: true });
+  const { proxied, port } = await startProxy(t, { isSecure: true });
   const fetch = transport(t, { ca: certificates.ca.cert, proxy: `https://127.0.0.1:${port}` });
   const { port: targetPort } = new URL(await startHttps(t));
   t.match(await (await fetch(`https://localhost:${targetPort}`)).json(), { url: '/' });
   t.match(await (await fetch('http://api.test/x')).json(), { host: 'api.test' });
-  t.same(asked, ['CONNECT -', 'GET http://api.test/x -']);
+  t.same(proxied, ['CONNECT -', 'GET http://api.test/x -']);
 });
 
 t.test('hosts without proxy are named with or without subdomains and ports', (t) => {

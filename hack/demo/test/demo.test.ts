@@ -11,7 +11,7 @@ import { scenario } from '../scenario.ts';
 
 const mainFile = resolve(import.meta.dirname, '../main.ts');
 const rowCount = scenario.flatMap(({ rows }) => rows).length;
-const summary = `${rowCount} of ${rowCount} came out as expected`;
+const summary = `${rowCount} of ${rowCount} as expected`;
 
 /** It takes ten seconds on an idle machine with two cores; other tests share it. */
 const timeoutMs = 150_000;

@@ -39,8 +39,8 @@ function toRow(...texts: string[]): Row {
 }
 
 t.test('a row compares its result with the expected one', async (t) => {
-  t.match(await perform(toRow('yes'), story, signal), { asExpected: true, answered: true, came: 'yes' });
-  t.match(await perform(toRow('no'), story, signal), { asExpected: false, answered: true, came: 'no' });
+  t.match(await perform(toRow('yes'), story, signal), { asExpected: true, answered: true, actual: 'yes' });
+  t.match(await perform(toRow('no'), story, signal), { asExpected: false, answered: true, actual: 'no' });
 });
 
 t.test('a row without a response says why', async (t) => {
@@ -52,7 +52,7 @@ t.test('a row without a response says why', async (t) => {
   t.match(await perform(row, story, signal), {
     asExpected: false,
     answered: false,
-    came: /^no answer: .+/,
+    actual: /^no answer: .+/,
   });
 });
 
@@ -67,7 +67,7 @@ t.test('a row after a change is repeated until it has the expected result', asyn
       return row.act(to);
     },
   };
-  t.match(await performAfter(recorded, counting, { story, signal }), { asExpected: true, came: 'yes' });
+  t.match(await performAfter(recorded, counting, { story, signal }), { asExpected: true, actual: 'yes' });
   t.same(events, ['changed', 'asked', 'asked', 'asked']);
 });
 

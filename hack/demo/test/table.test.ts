@@ -10,8 +10,8 @@ const orders: Row = { what: 'GET /orders', expect: '200 ada (free), 4 of 5 left'
 const refused: Row = { what: 'GET /stock', expect: '403 role_not_allowed', act: async () => '' };
 const steps: readonly Step[] = [{ title: 'Both', rows: [orders, refused] }];
 
-const outcome = (came: string, asExpected: boolean): Outcome => ({
-  came,
+const outcome = (actual: string, asExpected: boolean): Outcome => ({
+  actual,
   asExpected,
   answered: true,
   tookMs: 12.3,
@@ -26,7 +26,7 @@ t.test('rows line up under the head', async (t) => {
       table.row(refused, outcome('200 ada (free), not counted', false)),
     ],
     [
-      '       what           ms  expected                     came',
+      '       what           ms  expected                     actual',
       'ok     GET /orders    12  200 ada (free), 4 of 5 left  200 ada (free), 4 of 5 left',
       'WRONG  GET /stock     12  403 role_not_allowed         200 ada (free), not counted',
     ],

@@ -29,7 +29,7 @@ const backoff = { initialMs: 10, maxMs: 40 };
 
 t.test('a function is called again until it succeeds', async (t) => {
   const slept: number[] = [];
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   const answer = await retry(
     (attempt) => {
       if (attempt < 4) throw new Error(`failure ${attempt}`);
@@ -38,12 +38,12 @@ t.test('a function is called again until it succeeds', async (t) => {
     {
       backoff,
       sleep: (ms) => Promise.resolve(slept.push(ms)),
-      onRetry: ({ error, attempt, delayMs }) => heard.push([String(error), attempt, delayMs]),
+      onRetry: ({ error, attempt, delayMs }) => received.push([String(error), attempt, delayMs]),
     },
   );
   t.equal(answer, 'answer 4');
   t.same(slept, [10, 20, 40]);
-  t.same(heard[2], ['Error: failure 3', 3, 40]);
+  t.same(received[2], ['Error: failure 3', 3, 40]);
 });
 
 t.test('an error that is not retryable is thrown at once', async (t) => {

@@ -16,18 +16,18 @@ t.test('health is the conjunction of its components', (t) => {
 
 t.test('listeners are called for changes of the overall health until they unsubscribe', (t) => {
   const health = new Health();
-  const heard: boolean[] = [];
-  const leave = health.onChange((healthy) => heard.push(healthy));
+  const received: boolean[] = [];
+  const leave = health.onChange((healthy) => received.push(healthy));
   const one = health.component('one', { healthy: true });
   const two = health.component('two', { healthy: false });
   one.set(false);
   one.set(true);
   two.set(true);
   two.set(true);
-  t.same(heard, [false, true]);
+  t.same(received, [false, true]);
   leave();
   two.set(false);
-  t.same(heard, [false, true]);
+  t.same(received, [false, true]);
   t.end();
 });
 

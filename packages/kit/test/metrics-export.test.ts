@@ -27,7 +27,7 @@ t.test('metrics are exported periodically; an outage and its end are logged once
   });
 
   const registry = new Registry();
-  const asked = new Counter({ name: 'asked', help: 'Asked.', registers: [registry] });
+  const requests = new Counter({ name: 'asked', help: 'Asked.', registers: [registry] });
   const { logger, lines } = recordingLogger();
   const metrics = new MetricsExport({
     registry,
@@ -43,7 +43,7 @@ t.test('metrics are exported periodically; an outage and its end are logged once
   await awaitUntil(() => JSON.stringify(lines).includes('exporting metrics again'), {
     what: 'the end of the outage',
   });
-  asked.inc(42);
+  requests.inc(42);
   await metrics.stop();
   t.ok(bodies.some((body) => /"name":"asked".*"asDouble":42/s.test(body)));
   t.equal(JSON.stringify(lines).split('cannot export metrics').length, 2);

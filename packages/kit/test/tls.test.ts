@@ -97,8 +97,8 @@ t.test(
     const { logger, lines } = recordingLogger();
     const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
     t.teardown(() => tls.close());
-    const heard: TlsMaterial[] = [];
-    tls.onChange((material) => heard.push(material));
+    const received: TlsMaterial[] = [];
+    tls.onChange((material) => received.push(material));
 
     copyFileSync(client.certFile, files.certFile);
     await awaitUntil(() => lines.some((line) => line.level === 'error'), {
@@ -106,11 +106,11 @@ t.test(
     });
     t.equal(tls.current().cert?.toString(), server.cert, 'the old one stays');
     copyFileSync(client.keyFile, files.keyFile);
-    await awaitUntil(() => heard.length > 0, { what: 'the new pair' });
+    await awaitUntil(() => received.length > 0, { what: 'the new pair' });
     t.equal(tls.current().cert?.toString(), client.cert);
     t.equal(tls.current().key?.toString(), client.key);
-    t.equal(tls.current(), heard[0]);
-    t.equal(heard.length, 1);
+    t.equal(tls.current(), received[0]);
+    t.equal(received.length, 1);
     t.equal(lines.filter((line) => line.level === 'error').length, 1, 'logged once');
     t.notMatch(JSON.stringify(lines), 'PRIVATE KEY');
   },
@@ -172,14 +172,14 @@ t.test('rewriting the same files is not a change, and listeners can unsubscribe'
   const { logger, lines } = recordingLogger();
   const tls = await watchTlsFiles(files, { logger, debounceMs: 5 });
   t.teardown(() => tls.close());
-  const heard: string[] = [];
-  const leave = tls.onChange(() => heard.push('first'));
-  tls.onChange(() => heard.push('second'));
+  const received: string[] = [];
+  const leave = tls.onChange(() => received.push('first'));
+  tls.onChange(() => received.push('second'));
   place(folder, server);
   leave();
   place(folder, client);
-  await awaitUntil(() => heard.length > 0, { what: 'the change' });
-  t.same(heard, ['second']);
+  await awaitUntil(() => received.length > 0, { what: 'the change' });
+  t.same(received, ['second']);
   t.equal(lines.filter((line) => line['@message'] === 'TLS files reloaded').length, 1);
 });
 

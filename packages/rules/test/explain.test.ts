@@ -99,8 +99,8 @@ t.test('an unknown key is explained with the known keys', async (t) => {
 t.test('of many keys the most similar are listed, with the number of others', async (t) => {
   const keys = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'remote_address', 'remote'];
   const many = loadRules(`{ domain: d, descriptors: [${keys.map((key) => `{ key: ${key} }`).join(', ')}] }`);
-  const [told] = explain(many, request([['remote_adress', '::1']])).descriptors;
-  t.match(told?.reasons[1], /keys: remote_address, remote, .* and 2 more$/);
+  const [reported] = explain(many, request([['remote_adress', '::1']])).descriptors;
+  t.match(reported?.reasons[1], /keys: remote_address, remote, .* and 2 more$/);
 });
 
 t.test('too many entries: the rule has no deeper level', async (t) => {

@@ -377,18 +377,18 @@ async function apply(kubectl: KubeApiserver['kubectl'], manifests: string): Prom
 /** Asks the API server over TLS, which fetch cannot with an authority of its own. */
 function expectOk(url: string, ca: string, token: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    const asked = request(url, {
+    const outgoing = request(url, {
       ca,
       headers: { authorization: `Bearer ${token}` },
       agent: false,
       signal: AbortSignal.timeout(requestTimeoutMs),
     });
-    asked.once('error', reject);
-    asked.once('response', (response) => {
+    outgoing.once('error', reject);
+    outgoing.once('response', (response) => {
       response.resume();
       if (response.statusCode === 200) resolve();
       else reject(new Error(`${url} answered ${response.statusCode}`));
     });
-    asked.end();
+    outgoing.end();
   });
 }

@@ -53,8 +53,8 @@ t.test('a server counts responses, passwords and refused emails', async (t) => {
 t.test('password rejected by the full queue is counted as submitted, not as completed', async (t) => {
   const registry = new Registry();
   const hasher = new PasswordHasher({ concurrency: 1, metrics: new Metrics(registry) });
-  const asked = Array.from({ length: 52 }, () => hasher.verify('x', 'no hash', 'no user'));
-  const refused = (await Promise.allSettled(asked)).filter(({ status }) => status === 'rejected');
+  const verifications = Array.from({ length: 52 }, () => hasher.verify('x', 'no hash', 'no user'));
+  const refused = (await Promise.allSettled(verifications)).filter(({ status }) => status === 'rejected');
   t.equal(refused.length, 1);
   t.same(samplesOf(await registry.metrics(), /^gotrue_compare/), [
     'gotrue_compare_hash_and_password_submitted_total 52',

@@ -94,8 +94,8 @@ t.test('the source of keys changes at the next start only', async (t) => {
   await ofFile.write('own.env', `SVC_JWT_KEYS_FILE=\n${next}`);
   await ofFolder.write('own.env', 'SVC_JWT_KEYS_FILE=keys.json\nSVC_JWT_KEYS=\n');
   for (const { keys, logs } of [ofFile, ofFolder]) {
-    const told = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
-    await awaitUntil(told, { what: 'the warning', ...patience });
+    const isLogged = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
+    await awaitUntil(isLogged, { what: 'the warning', ...patience });
     t.notOk(keys.includes(''), 'JWT_SECRET does not become the signing key');
   }
   t.same(ofFile.keys, []);

@@ -61,14 +61,14 @@ t.test('rules are printed in the order of matching', async (t) => {
 });
 
 t.test('requests are printed with the rule that matches', async (t) => {
-  const asked = [
+  const routes = [
     { method: 'GET', path: '/admin/x?a=b' },
     { method: 'DELETE', path: '/admin/x' },
     { method: 'GET', path: '/healthz/../admin' },
     { method: 'OPTIONS', path: '*' },
   ];
   t.equal(
-    formatMatches(await loaded(t), asked),
+    formatMatches(await loaded(t), routes),
     `METHOD   PATH               RULE               REQUIRES
 GET      /admin/x?a=b       line 4: /admin/**  a signed-in user, role admin or auditor, at least aal2
 DELETE   /admin/x           default            denied for everyone (deny)

@@ -29,8 +29,8 @@ t.test('client signs in by password, calls the API and refreshes the token', asy
 t.test('errors have the form of OAuth 2.0', async (t) => {
   const server = await startAuthServer(t);
   const client = clientOf(server);
-  const refusalOf = (asked: Promise<unknown>) =>
-    asked.then(
+  const refusalOf = (requests: Promise<unknown>) =>
+    requests.then(
       () => undefined,
       (error: unknown) => (error instanceof OAuthError ? [error.status, error.code] : error),
     );

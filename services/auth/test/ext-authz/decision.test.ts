@@ -359,9 +359,9 @@ t.test('a token older than the inactivity timeout must be refreshed', (t) => {
 });
 
 t.test('users and sessions are looked up by ids in lower case', async (t) => {
-  const asked: unknown[] = [];
+  const reads: unknown[] = [];
   const find: IdentityCache['find'] = (...ids) => {
-    asked.push(ids);
+    reads.push(ids);
     return state;
   };
   await startAuthorizer({ find }).ask(
@@ -369,7 +369,7 @@ t.test('users and sessions are looked up by ids in lower case', async (t) => {
     bearer({ sub: userId.toUpperCase(), session_id: sessionId.toUpperCase() }),
   );
   await startAuthorizer({ find }).ask('/anything', bearer({ session_id: '' }));
-  t.same(asked, [
+  t.same(reads, [
     [userId, sessionId],
     [userId, undefined],
   ]);

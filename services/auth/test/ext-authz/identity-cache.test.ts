@@ -101,16 +101,16 @@ const ada = randomUUID();
 const session = randomUUID();
 
 t.test('a cached user is returned synchronously until the state is too old', async (t) => {
-  const { states, clock, asked } = makeStates({ maxStalenessMs: 10_000 });
+  const { states, clock, reads } = makeStates({ maxStalenessMs: 10_000 });
   const first = states.find(ada, session);
   t.type(first, Promise);
-  t.match(await first, { role: 'asked 1' });
-  t.match(states.find(ada, session), { role: 'asked 1' }, 'without a promise');
+  t.match(await first, { role: 'read 1' });
+  t.match(states.find(ada, session), { role: 'read 1' }, 'without a promise');
   clock.advance(9_999);
-  t.match(states.find(ada, session), { role: 'asked 1' });
+  t.match(states.find(ada, session), { role: 'read 1' });
   clock.advance(1);
-  t.match(await states.find(ada, session), { role: 'asked 2' });
-  t.same(asked(), [[ada], [ada]]);
+  t.match(await states.find(ada, session), { role: 'read 2' });
+  t.same(reads(), [[ada], [ada]]);
   t.match(states.stats(), { hits: 2, misses: 2, entries: 1 });
 });
 
@@ -132,38 +132,38 @@ t.test('the age of a state counts from when its read was sent', async (t) => {
 });
 
 t.test('concurrent lookups of a user share a read, and those of one turn a statement', async (t) => {
-  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const { states, reads } = makeStates({ maxStalenessMs: aMinuteMs });
   const others = Array.from({ length: 20 }, () => randomUUID());
   const answers = await Promise.all([
     ...Array.from({ length: 50 }, () => states.find(ada, session)),
     ...others.map((other) => states.find(other, undefined)),
   ]);
   t.equal(answers.length, 70);
-  t.same(asked(), [[ada, ...others]]);
+  t.same(reads(), [[ada, ...others]]);
   t.match(states.stats(), { misses: 21, joins: 49 });
 });
 
 t.test('each session of a user is read separately', async (t) => {
-  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const { states, reads } = makeStates({ maxStalenessMs: aMinuteMs });
   await states.find(ada, session);
   await states.find(ada, undefined);
   await states.find(ada, randomUUID());
-  t.equal(asked().length, 3);
+  t.equal(reads().length, 3);
 });
 
 t.test('a cached session is not returned for another user', async (t) => {
-  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const { states, reads } = makeStates({ maxStalenessMs: aMinuteMs });
   const eve = randomUUID();
   const [first, second] = await Promise.all([states.find(ada, session), states.find(eve, session)]);
-  t.match([first, second], [{ role: 'asked 1' }, { role: 'asked 1' }]);
-  t.same(asked(), [[ada, eve]]);
-  t.match(states.find(eve, session), { role: 'asked 1' });
-  t.match(await states.find(ada, session), { role: 'asked 2' });
-  t.match(await states.find(session, undefined), { role: 'asked 3' });
+  t.match([first, second], [{ role: 'read 1' }, { role: 'read 1' }]);
+  t.same(reads(), [[ada, eve]]);
+  t.match(states.find(eve, session), { role: 'read 1' });
+  t.match(await states.find(ada, session), { role: 'read 2' });
+  t.match(await states.find(session, undefined), { role: 'read 3' });
 });
 
 t.test('invalidation of a user or of all users causes new reads', async (t) => {
-  const { states, asked } = makeStates({ maxStalenessMs: aMinuteMs });
+  const { states, reads } = makeStates({ maxStalenessMs: aMinuteMs });
   const other = '00000000-0000-4000-8000-000000000000';
   const changed = '00000000-0000-4000-8000-000000000001';
   const ask = () => Promise.all([states.find(other, undefined), states.find(changed, session)]);
@@ -172,7 +172,7 @@ t.test('invalidation of a user or of all users causes new reads', async (t) => {
   await ask();
   states.invalidate('all');
   await ask();
-  t.same(asked(), [[other, changed], [changed], [other, changed]]);
+  t.same(reads(), [[other, changed], [changed], [other, changed]]);
   t.match(states.stats(), { invalidations: 1, invalidationsOfAll: 1 });
 });
 
@@ -207,13 +207,13 @@ t.test('an older read that ends last does not replace a newer one', async (t) =>
 });
 
 t.test('an unknown user is read again after a second', async (t) => {
-  const { states, clock, asked } = makeStates({ maxStalenessMs: aMinuteMs, answer: () => undefined });
+  const { states, clock, reads } = makeStates({ maxStalenessMs: aMinuteMs, answer: () => undefined });
   t.equal(await states.find(ada, session), undefined);
   clock.advance(999);
   t.equal(states.find(ada, session), undefined);
   clock.advance(1);
   t.type(states.find(ada, session), Promise);
-  t.equal(asked().length, 1);
+  t.equal(reads().length, 1);
 });
 
 t.test('during an outage cached states are used until they are too old', async (t) => {
@@ -230,7 +230,7 @@ t.test('during an outage cached states are used until they are too old', async (
   t.match(states.find(ada, session), { role: 'known' });
   clock.advance(1);
   await t.rejects(Promise.resolve(states.find(ada, session)), { message: 'away' });
-  await t.rejects(Promise.resolve(states.find(ada, session)), { message: 'away' }, 'asked again each time');
+  await t.rejects(Promise.resolve(states.find(ada, session)), { message: 'away' }, 'read again each time');
   database.answer = () => stateOf('known');
   t.match(await states.find(ada, session), { role: 'known' });
 });
@@ -257,7 +257,7 @@ function makeStates(options: {
   readonly answer?: () => IdentityState | undefined;
   readonly store?: Pick<IdentityStateStore, 'findMany'>;
 }) {
-  const { maxStalenessMs, capacity, answer = () => stateOf(`asked ${calls.length}`) } = options;
+  const { maxStalenessMs, capacity, answer = () => stateOf(`read ${calls.length}`) } = options;
   const clock = fakeClock();
   const calls: (readonly IdentityKey[])[] = [];
   const counting: Pick<IdentityStateStore, 'findMany'> = {
@@ -272,7 +272,7 @@ function makeStates(options: {
     maxStalenessMs,
     ...(capacity !== undefined && { capacity }),
   });
-  return { states, clock, asked: () => calls.map((keys) => keys.map(({ userId }) => userId)) };
+  return { states, clock, reads: () => calls.map((keys) => keys.map(({ userId }) => userId)) };
 }
 
 function stateOf(role: string): IdentityState {
@@ -284,13 +284,13 @@ function stateOf(role: string): IdentityState {
 function holdAnswers() {
   const held: PromiseWithResolvers<readonly IdentityState[]>[] = [];
   const waiting: { count: number; resolve: () => void }[] = [];
-  let asked = 0;
+  let readCount = 0;
   const store: Pick<IdentityStateStore, 'findMany'> = {
     findMany() {
       const answer = Promise.withResolvers<readonly IdentityState[]>();
       held.push(answer);
-      asked += 1;
-      for (const { count, resolve } of waiting) if (asked >= count) resolve();
+      readCount += 1;
+      for (const { count, resolve } of waiting) if (readCount >= count) resolve();
       return answer.promise;
     },
   };
@@ -300,7 +300,7 @@ function holdAnswers() {
     arrived(count: number): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
       waiting.push({ count, resolve });
-      if (asked >= count) resolve();
+      if (readCount >= count) resolve();
       return promise;
     },
     /** Answers the oldest question. */

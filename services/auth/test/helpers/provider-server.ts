@@ -132,20 +132,24 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
   async function exchange(name: string, { behavior, codes }: State, received: ProviderRequest) {
     const { form } = received;
     const code = form.get('code') ?? '';
-    const asked = codes.get(code);
+    const authorization = codes.get(code);
     codes.delete(code);
-    const challenge = asked?.get('code_challenge');
+    const challenge = authorization?.get('code_challenge');
     const verifier = form.get('code_verifier') ?? '';
     const matches = challenge
       ? createHash('sha256').update(verifier).digest('base64url') === challenge
       : true;
-    if (asked === undefined || !matches || form.get('redirect_uri') !== asked.get('redirect_uri'))
+    if (
+      authorization === undefined ||
+      !matches ||
+      form.get('redirect_uri') !== authorization.get('redirect_uri')
+    )
       return { status: 400, body: { error: 'invalid_grant' } };
     const { claims, issuer = baseUrl(name), token } = behavior;
-    const nonce = asked.get('nonce');
+    const nonce = authorization.get('nonce');
     const idToken =
       claims &&
-      (await sign({ iss: issuer, aud: asked.get('client_id'), ...(nonce && { nonce }), ...claims }));
+      (await sign({ iss: issuer, aud: authorization.get('client_id'), ...(nonce && { nonce }), ...claims }));
     const body = {
       access_token: providerAccessToken,
       refresh_token: 'provider-refresh-token',

@@ -84,9 +84,9 @@ t.test('invalid keys are ignored and logged', async (t) => {
     [JSON.stringify([verifying(makeKey('other'))]), 'exactly one key whose key_ops'],
   ] as const) {
     await file.write(text);
-    const told = (): boolean =>
+    const isLogged = (): boolean =>
       server.logs().split('rejected new signing keys').at(-2)?.includes(problem) ?? false;
-    await awaitUntil(told, { what: `${problem} to be logged`, timeoutMs: 30_000 });
+    await awaitUntil(isLogged, { what: `${problem} to be logged`, timeoutMs: 30_000 });
     t.same(await shownKids(server), ['good']);
   }
 });
@@ -96,8 +96,8 @@ t.test('removing the signing key is a warning', async (t) => {
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
   await file.write(JSON.stringify([signing(makeKey('new'))]));
   await awaitKids(server, ['new']);
-  const told = () => server.logs().includes('"kid":"gone","@message":"removed the previous signing key');
-  await awaitUntil(told, { what: 'the warning', timeoutMs: 30_000 });
+  const isLogged = () => server.logs().includes('"kid":"gone","@message":"removed the previous signing key');
+  await awaitUntil(isLogged, { what: 'the warning', timeoutMs: 30_000 });
 });
 
 t.test('ext_authz rejects cached tokens of a removed key', async (t) => {
@@ -122,8 +122,9 @@ t.test('a short secret among new keys is a warning', async (t) => {
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });
   t.notMatch(server.logs(), 'secret is too short');
   await file.write(JSON.stringify([signing(makeKey('two')), short]));
-  const told = () => server.logs().includes('"variable":"SVC_JWT_KEYS_FILE","kid":"weak","leastBytes":32');
-  await awaitUntil(told, { what: 'the warning', timeoutMs: 30_000 });
+  const isLogged = () =>
+    server.logs().includes('"variable":"SVC_JWT_KEYS_FILE","kid":"weak","leastBytes":32');
+  await awaitUntil(isLogged, { what: 'the warning', timeoutMs: 30_000 });
 });
 
 t.test('an invalid key file is a startup error that names it', async (t) => {

@@ -165,8 +165,8 @@ t.test('code is sent by WhatsApp if requested and supported by the gateway', asy
   const texts = await textMessages(t);
   const server = await startAuthServer(t, texts.variables);
   const { accessToken: token } = await signUp(server);
-  const asked = await server.call('PUT', '/user', { token, body: { phone, channel: 'whatsapp' } });
-  t.equal(asked.status, 200);
+  const changed = await server.call('PUT', '/user', { token, body: { phone, channel: 'whatsapp' } });
+  t.equal(changed.status, 200);
   t.match(texts.texts[0]?.form, { Channel: 'whatsapp', To: `whatsapp:+${phone}` });
 });
 

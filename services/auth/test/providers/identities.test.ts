@@ -67,10 +67,10 @@ t.test('anonymous user becomes permanent by linking', async (t) => {
   });
   const { server } = running;
   const { accessToken: token, userId } = await signUp(server, { email: undefined, password: undefined });
-  const asked = await server.call('GET', '/user/identities/authorize?provider=github', { token });
-  t.equal(asked.status, 302);
+  const redirect = await server.call('GET', '/user/identities/authorize?provider=github', { token });
+  t.equal(redirect.status, 302);
   const browser = new Browser({ [apiUrl]: server.url });
-  const landed = land(await browser.visit(asked.headers.get('location') ?? '', siteUrl));
+  const landed = land(await browser.visit(redirect.headers.get('location') ?? '', siteUrl));
   const { body } = await server.call('GET', '/user', { token: String(landed.fragment.access_token) });
   t.match(body, { id: userId, is_anonymous: false, email: 'ada@example.com' });
 });

@@ -103,7 +103,7 @@ t.test('twitter signs a user in by OAuth 1.0a', async (t) => {
   });
 
   const denied = await browser.open(`${apiUrl}/authorize?provider=twitter`);
-  const asked = new URL(denied.headers.get('location') ?? '').searchParams.get('oauth_token') ?? '';
-  const callback = await browser.open(`${apiUrl}/callback?denied=${asked}&state=other`);
+  const requests = new URL(denied.headers.get('location') ?? '').searchParams.get('oauth_token') ?? '';
+  const callback = await browser.open(`${apiUrl}/callback?denied=${requests}&state=other`);
   t.match(callback.headers.get('location'), /error_code=bad_oauth_state/, 'a state is required as well');
 });

@@ -61,8 +61,8 @@ t.test('providers sign users in with the identity that the vendor documents', as
       const browser = new Browser({ [apiUrl]: server.url });
       const landed = await signIn(browser, name, query);
       const fragment = new URLSearchParams(landed.hash.slice(1));
-      const [asked] = vendors.requests(name).filter(({ query }) => query.has('redirect_uri'));
-      t.match(Object.fromEntries(asked?.query ?? []), {
+      const [sent] = vendors.requests(name).filter(({ query }) => query.has('redirect_uri'));
+      t.match(Object.fromEntries(sent?.query ?? []), {
         client_id: `${name}-client`,
         redirect_uri: `${apiUrl}/callback`,
         ...authorization,

@@ -146,15 +146,15 @@ t.test('concurrent factor verifications in two sessions do not deadlock', async 
     // Both wait for their locked sessions and continue simultaneously.
     const answers = await sql.begin(async (busy) => {
       await busy`select 1 from auth.sessions for update`;
-      const asked = verifications.map(({ path, ...options }) => server.call('POST', path, options));
+      const replies = verifications.map(({ path, ...options }) => server.call('POST', path, options));
       const waiting = async () => {
         const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
         return Number(row?.n) >= 2;
       };
       await awaitUntil(waiting, { what: 'two statements that wait', timeoutMs: 20_000 });
-      return { asked };
+      return { replies };
     });
-    const tallied = tally(await Promise.all(answers.asked));
+    const tallied = tally(await Promise.all(answers.replies));
     t.equal(tallied['200 ok'], 1, JSON.stringify(tallied));
     t.equal(Object.keys(tallied).filter((what) => what.startsWith('5')).length, 0);
   }

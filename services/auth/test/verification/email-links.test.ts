@@ -115,13 +115,13 @@ for (const sender of ['signUp', 'signInWithOtp', 'resetPasswordForEmail'] as con
         await client.signUp(ada);
         await follow(server, linkIn(await smtp.mailTo(email)));
       }
-      const asked =
+      const requests =
         sender === 'signUp'
           ? await client.signUp(ada)
           : sender === 'signInWithOtp'
             ? await client.signInWithOtp({ email, options: { emailRedirectTo: 'https://example.com/in' } })
             : await client.resetPasswordForEmail(email);
-      t.equal(asked.error, null);
+      t.equal(requests.error, null);
 
       // The time in the mailbox does not count against the lifetime of the code.
       server.clock.advance(2 * hourMs);

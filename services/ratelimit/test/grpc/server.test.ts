@@ -213,7 +213,7 @@ t.test('logs of the gRPC library are in the log of the service', async (t) => {
     new Server().bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), resolve);
   });
   t.match(await bound, { message: /No address added/ });
-  const told = logLines.filter((line) => line['@message'] === 'from the gRPC library');
-  t.match(told, [{ level: 'error', detail: /No address added/ }]);
+  const reported = logLines.filter((line) => line['@message'] === 'from the gRPC library');
+  t.match(reported, [{ level: 'error', detail: /No address added/ }]);
   t.equal(written().length, 0, 'and not on standard error');
 });

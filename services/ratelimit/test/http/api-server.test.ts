@@ -182,13 +182,13 @@ t.test('the same without rules, and while the backend fails', async (t) => {
   const answer = await send(empty.ports.http, { body: question({ tenant: 'a' }) });
   t.strictSame([answer.status, answer.text], [400, 'Bad Request\n']);
 
-  const asked: RateLimitRequest[] = [];
+  const rateLimitRequests: RateLimitRequest[] = [];
   const port = await startApi(t, (request) => {
-    asked.push(request);
+    rateLimitRequests.push(request);
     return Promise.reject(new Error('no route to Redis'));
   });
   const failed = await send(port, { body: question({ tenant: 'a' }) });
-  t.strictSame([failed.status, failed.text, asked.length], [400, 'Bad Request\n', 1]);
+  t.strictSame([failed.status, failed.text, rateLimitRequests.length], [400, 'Bad Request\n', 1]);
 });
 
 t.test('content type and transfer encoding do not matter', async (t) => {
@@ -215,9 +215,9 @@ t.test('any method that has a body is answered; GET and HEAD have none', async (
 t.test(
   'reads snake_case and camelCase, enums by name and number, hitsAddend as text and number',
   async (t) => {
-    const asked: RateLimitRequest[] = [];
+    const rateLimitRequests: RateLimitRequest[] = [];
     const port = await startApi(t, (request) => {
-      asked.push(request);
+      rateLimitRequests.push(request);
       return Promise.resolve({ overallCode: 1, statuses: [], responseHeaders: [] });
     });
     const bodies = [
@@ -227,14 +227,14 @@ t.test(
     for (const body of bodies) {
       t.equal((await send(port, { body })).status, 200);
     }
-    for (const request of asked) {
+    for (const request of rateLimitRequests) {
       t.match(request, {
         domain: 'd',
         hitsAddend: 3,
         descriptors: [{ hitsAddend: 7n, limit: { requestsPerUnit: 5, unit: 3 } }],
       });
     }
-    t.equal(asked.length, 2);
+    t.equal(rateLimitRequests.length, 2);
   },
 );
 

@@ -126,24 +126,28 @@ t.test('/explain shows the rule of each descriptor of a query', async (t) => {
   const {
     status,
     type,
-    text: told,
+    text: explanation,
   } = await ask('/explain?domain=shop&descriptor=path=/login,user=7&descriptor=path=/cart');
   t.equal(status, 200);
   t.equal(type, text);
-  t.match(told, '(path=/login, user=7): limited to 7 per hour');
-  t.match(told, 'rule shop.path_/login.user (name by_user)');
-  t.match(told, '(path=/cart): no limit');
-  t.match(told, "key matches but value '/cart' is not '/login'");
+  t.match(explanation, '(path=/login, user=7): limited to 7 per hour');
+  t.match(explanation, 'rule shop.path_/login.user (name by_user)');
+  t.match(explanation, '(path=/cart): no limit');
+  t.match(explanation, "key matches but value '/cart' is not '/login'");
 });
 
 t.test('/explain accepts the JSON of /json, and returns JSON for Accept', async (t) => {
   const { ask } = await startDebug(t);
   const entries = [{ key: 'path', value: '/login' }];
   const body = JSON.stringify({ domain: 'shop', descriptors: [{ entries }], hits_addend: 2 });
-  const { status, type, text: told } = await ask('/explain', { method: 'POST', body, headers: asJson });
+  const {
+    status,
+    type,
+    text: explanation,
+  } = await ask('/explain', { method: 'POST', body, headers: asJson });
   t.equal(status, 200);
   t.match(type, 'application/json');
-  t.match(JSON.parse(told), {
+  t.match(JSON.parse(explanation), {
     domain: 'shop',
     domainFound: true,
     descriptors: [{ entries, outcome: 'limited', rule: { path: 'shop.path_/login', requestsPerUnit: 5 } }],
@@ -161,9 +165,9 @@ t.test('/explain shows overrides', async (t) => {
     (await ask('/explain', post)).text,
     'descriptors[1]: its own limit of 3 per minute overrides any rule',
   );
-  const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
-  t.match(told.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
-  t.equal(told.descriptors.length, 1);
+  const explanation = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
+  t.match(explanation.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);
+  t.equal(explanation.descriptors.length, 1);
 });
 
 t.test('/explain shows counter, limit and reset', async (t) => {
@@ -180,8 +184,8 @@ t.test('/explain shows counter, limit and reset', async (t) => {
     await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body });
   }
   const post = { method: 'POST', body };
-  const told = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
-  t.strictSame(told.descriptors[0].counter, {
+  const explanation = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
+  t.strictSame(explanation.descriptors[0].counter, {
     key: 'p:shop_path_/login_999960',
     count: 4,
     remaining: 1,
@@ -189,8 +193,8 @@ t.test('/explain shows counter, limit and reset', async (t) => {
     resetSeconds: 20,
   });
   const override = { key: 'p:shop_path_/login_997200', count: 4, remaining: 0, limit: 3, resetSeconds: 800 };
-  t.strictSame(told.overrides[0].counter, override);
-  t.equal(told.descriptors[1].counter, undefined, 'unlimited');
+  t.strictSame(explanation.overrides[0].counter, override);
+  t.equal(explanation.descriptors[1].counter, undefined, 'unlimited');
   const { text: read } = await ask('/explain', post);
   t.match(read, 'counter p:shop_path_/login_999960: 4 now, limit 5, 1 remaining, reset in 20 s');
   t.match(read, /descriptors\[1\].*\n {4}counter p:shop_path_\/login_997200: 4 now, limit 3, 0 remaining/);
@@ -203,9 +207,9 @@ t.test('/explain without a counter store shows the error of the counter', async 
     env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address },
   });
   await redis.stop();
-  const { status, text: told } = await ask('/explain?domain=shop&descriptor=path=/login');
+  const { status, text: explanation } = await ask('/explain?domain=shop&descriptor=path=/login');
   t.equal(status, 200);
-  t.match(told, /limited to 5 per minute[\s\S]*counter shop_path_\/login_\d+: cannot be read: /);
+  t.match(explanation, /limited to 5 per minute[\s\S]*counter shop_path_\/login_\d+: cannot be read: /);
 });
 
 t.test('/explain counts nothing', async (t) => {
@@ -242,9 +246,9 @@ t.test('invalid requests to /explain are rejected with the reason', async (t) =>
 
 t.test('an error is JSON for Accept: application/json', async (t) => {
   const { ask } = await startDebug(t);
-  const { status, text: told } = await ask('/explain?domain=shop', { headers: asJson });
+  const { status, text: explanation } = await ask('/explain?domain=shop', { headers: asJson });
   t.equal(status, 400);
-  t.match(JSON.parse(told), { code: 'malformed_request', message: /at least one descriptor/ });
+  t.match(JSON.parse(explanation), { code: 'malformed_request', message: /at least one descriptor/ });
 });
 
 t.test('a body or a query that is too large is rejected', async (t) => {
@@ -272,9 +276,9 @@ t.test('before a first configuration /rlconfig is empty and /explain says so', a
   const { ask } = await startDebug(t, { rules: { 'broken.yaml': 'domain: ""' } });
   const rules = await ask('/rlconfig');
   t.strictSame([rules.status, rules.text], [200, '']);
-  const told = await ask('/explain?domain=shop&descriptor=a=b');
-  t.equal(told.status, 400);
-  t.match(told.text, 'no rate limit configuration loaded');
+  const explanation = await ask('/explain?domain=shop&descriptor=a=b');
+  t.equal(explanation.status, 400);
+  t.match(explanation.text, 'no rate limit configuration loaded');
 });
 
 t.test('a debug port in use is logged, and the service starts', async (t) => {

@@ -55,8 +55,8 @@ t.test('one profile is taken at a time, and ends when its caller disconnects', a
   const heap = await awaitUntil(
     async () => {
       const response = await fetch(url('heap'));
-      const told = await response.text();
-      return response.status === 409 ? told : undefined;
+      const reported = await response.text();
+      return response.status === 409 ? reported : undefined;
     },
     { what: 'the refusal of a second profile', timeoutMs: 20_000 },
   );

@@ -14,7 +14,7 @@ export interface DnsServer {
   /** What it answers from now on; undefined: there is no such name. */
   answer: readonly SrvTarget[] | undefined;
   /** Questions so far. */
-  readonly asked: () => number;
+  readonly requests: () => number;
   /** Asks this server and no other. */
   readonly resolver: Resolver;
 }
@@ -30,14 +30,14 @@ const headerBytes = 12;
 export async function startDnsServer(t: Test, targets?: readonly SrvTarget[]): Promise<DnsServer> {
   const socket = createSocket('udp4');
   t.teardown(() => socket.close());
-  let asked = 0;
+  let requests = 0;
   const server: DnsServer = {
     answer: targets,
-    asked: () => asked,
+    requests: () => requests,
     resolver: new Resolver({ timeout: 10_000, tries: 3 }),
   };
   socket.on('message', (query: Buffer, { port, address }: RemoteInfo) => {
-    asked += 1;
+    requests += 1;
     socket.send(reply(query, server.answer), port, address);
   });
   socket.bind(0, '127.0.0.1');

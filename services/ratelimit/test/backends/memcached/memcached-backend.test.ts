@@ -163,9 +163,9 @@ t.test('an unreachable server fails open, is logged once, and counts again once 
   const { backend, logLines, uncounted, stats } = await started(t, [own.address, first.address]);
   // By their CRC-32, key-0 lives in the first server and key-4 in the second.
   t.same(await backend.add([makeHit('key-0'), makeHit('key-4')]), [1, 1]);
-  const told = (msg: string) =>
+  const logged = (msg: string) =>
     logLines.filter((line) => line['@message'] === msg && line.memcached === own.address);
-  const lost = () => told('memcached unreachable, failing open');
+  const lost = () => logged('memcached unreachable, failing open');
   await own.kill();
   t.same(await backend.add([makeHit('key-0', 5), makeHit('key-4'), makeHit('key-0')]), [5, 2, 6]);
   t.equal(uncounted(), 6);
@@ -185,7 +185,7 @@ t.test('an unreachable server fails open, is logged once, and counts again once 
     { what: 'counting again', timeoutMs: 20_000 },
   );
   await awaitUntil(
-    () => told('memcached reachable again').length === 1 && gaugeOf(stats, 'unreachable_servers') === 0,
+    () => logged('memcached reachable again').length === 1 && gaugeOf(stats, 'unreachable_servers') === 0,
     {
       what: 'a log entry for the recovery',
     },

@@ -88,7 +88,7 @@ t.test('without MCACHE_SRV_REFRESH the record is resolved once', async (t) => {
   const { backend } = await fromSrv(t, dns);
   await backend.start();
   t.same(await backend.add([makeHit('a')]), [1]);
-  t.equal(dns.asked(), 1);
+  t.equal(dns.requests(), 1);
 });
 
 t.test('TLS: chain and host name are verified, and the client certificate is sent', async (t) => {
