@@ -39,13 +39,29 @@ begin
   insert into tollgate_events (user_id, type, data) values (event_user, event_type, details);
 end $f$;
 
+-- The columns are compared here and not in the conditions of triggers, which would make it impossible to change their types.
 create or replace function tollgate_user_event() returns trigger language plpgsql as $f$
 begin
-  if tg_op = 'DELETE' or (tg_argv[0] = 'user.deleted') then
+  if tg_op = 'INSERT' then
+    perform tollgate_write_event('user.created', new.id, jsonb_build_object('user', tollgate_event_user(new)));
+    return null;
+  end if;
+  if tg_op = 'DELETE' or new.deleted_at is not null then
     -- Soft deletion removes the contacts from the row.
-    perform tollgate_write_event(tg_argv[0], old.id, jsonb_build_object('user', tollgate_event_user(old)));
-  else
-    perform tollgate_write_event(tg_argv[0], new.id, jsonb_build_object('user', tollgate_event_user(new)));
+    if old.deleted_at is null then
+      perform tollgate_write_event('user.deleted', old.id, jsonb_build_object('user', tollgate_event_user(old)));
+    end if;
+    return null;
+  end if;
+  -- A hash that is replaced by one of the same password keeps `updated_at`.
+  if old.encrypted_password is distinct from new.encrypted_password and old.updated_at is distinct from new.updated_at then
+    perform tollgate_write_event('password.changed', new.id, jsonb_build_object('user', tollgate_event_user(new)));
+  end if;
+  if (old.aud, old.role, old.email, old.phone, old.email_confirmed_at, old.phone_confirmed_at, old.raw_app_meta_data,
+      old.raw_user_meta_data, old.banned_until, old.is_anonymous)
+    is distinct from (new.aud, new.role, new.email, new.phone, new.email_confirmed_at, new.phone_confirmed_at,
+      new.raw_app_meta_data, new.raw_user_meta_data, new.banned_until, new.is_anonymous) then
+    perform tollgate_write_event('user.updated', new.id, jsonb_build_object('user', tollgate_event_user(new)));
   end if;
   return null;
 end $f$;
@@ -57,6 +73,9 @@ declare
   owner users%rowtype;
   details jsonb;
 begin
+  if tg_op = 'UPDATE' and to_jsonb(old) -> 'status' = to_jsonb(new) -> 'status' then
+    return null;
+  end if;
   select * into owner from users u where u.id = (related ->> 'user_id')::uuid and u.deleted_at is null;
   if not found then
     return null;
@@ -79,41 +98,10 @@ begin
   return null;
 end $f$;
 
-drop trigger if exists tollgate_user_created on users;
-create constraint trigger tollgate_user_created after insert on users
+drop trigger if exists tollgate_user_changed on users;
+create constraint trigger tollgate_user_changed after insert or update or delete on users
   deferrable initially deferred for each row when (current_setting('tollgate.events', true) = 'on')
-  execute function tollgate_user_event('user.created');
-
-drop trigger if exists tollgate_user_updated on users;
-create constraint trigger tollgate_user_updated
-  after update of aud, role, email, phone, email_confirmed_at, phone_confirmed_at, raw_app_meta_data, raw_user_meta_data,
-    banned_until, is_anonymous on users
-  deferrable initially deferred for each row
-  when (current_setting('tollgate.events', true) = 'on' and new.deleted_at is null
-    and (old.aud, old.role, old.email, old.phone, old.email_confirmed_at, old.phone_confirmed_at, old.raw_app_meta_data,
-      old.raw_user_meta_data, old.banned_until, old.is_anonymous)
-    is distinct from (new.aud, new.role, new.email, new.phone, new.email_confirmed_at, new.phone_confirmed_at,
-      new.raw_app_meta_data, new.raw_user_meta_data, new.banned_until, new.is_anonymous))
-  execute function tollgate_user_event('user.updated');
-
--- A hash that is replaced by one of the same password keeps `updated_at`.
-drop trigger if exists tollgate_password_changed on users;
-create constraint trigger tollgate_password_changed after update of encrypted_password on users
-  deferrable initially deferred for each row
-  when (current_setting('tollgate.events', true) = 'on' and new.deleted_at is null
-    and old.encrypted_password is distinct from new.encrypted_password and old.updated_at is distinct from new.updated_at)
-  execute function tollgate_user_event('password.changed');
-
-drop trigger if exists tollgate_user_deleted on users;
-create constraint trigger tollgate_user_deleted after delete on users
-  deferrable initially deferred for each row
-  when (current_setting('tollgate.events', true) = 'on' and old.deleted_at is null)
-  execute function tollgate_user_event('user.deleted');
-drop trigger if exists tollgate_user_soft_deleted on users;
-create constraint trigger tollgate_user_soft_deleted after update of deleted_at on users
-  deferrable initially deferred for each row
-  when (current_setting('tollgate.events', true) = 'on' and old.deleted_at is null and new.deleted_at is not null)
-  execute function tollgate_user_event('user.deleted');
+  execute function tollgate_user_event();
 
 drop trigger if exists tollgate_session_created on sessions;
 create constraint trigger tollgate_session_created after insert on sessions
@@ -129,9 +117,8 @@ create constraint trigger tollgate_factor_created after insert on mfa_factors
   deferrable initially deferred for each row when (current_setting('tollgate.events', true) = 'on')
   execute function tollgate_related_event('factor.enrolled');
 drop trigger if exists tollgate_factor_verified on mfa_factors;
-create constraint trigger tollgate_factor_verified after update of status on mfa_factors
-  deferrable initially deferred for each row
-  when (current_setting('tollgate.events', true) = 'on' and old.status is distinct from new.status)
+create constraint trigger tollgate_factor_verified after update on mfa_factors
+  deferrable initially deferred for each row when (current_setting('tollgate.events', true) = 'on')
   execute function tollgate_related_event('factor.verified');
 drop trigger if exists tollgate_factor_deleted on mfa_factors;
 create constraint trigger tollgate_factor_deleted after delete on mfa_factors
