@@ -4,7 +4,7 @@ import { lifetime, svc } from './builders.ts';
 const group = 'CAPTCHA';
 
 /** The verification endpoint of each provider. */
-const captchaUrls: ReadonlyMap<string, string> = new Map([
+export const captchaUrls: ReadonlyMap<string, string> = new Map([
   ['hcaptcha', 'https://hcaptcha.com/siteverify'],
   ['turnstile', 'https://challenges.cloudflare.com/turnstile/v0/siteverify'],
 ]);
@@ -52,13 +52,6 @@ interface CaptchaSettings {
   readonly captchaEnabled: boolean;
   readonly captchaProvider: string;
   readonly captchaSecret: string;
-  readonly captchaUrl: string;
-}
-
-/** Undefined for an unknown provider. */
-export function captchaEndpoint({ captchaProvider, captchaUrl }: CaptchaSettings): string | undefined {
-  const url = captchaUrls.get(captchaProvider);
-  return url !== undefined && captchaUrl !== '' ? captchaUrl : url;
 }
 
 interface Names {
@@ -66,7 +59,7 @@ interface Names {
 }
 
 function knownProvider(s: CaptchaSettings, { variableName }: Names): SettingProblem | undefined {
-  if (!s.captchaEnabled || captchaEndpoint(s) !== undefined) return undefined;
+  if (!s.captchaEnabled || captchaUrls.has(s.captchaProvider)) return undefined;
   const expected = `one of ${[...captchaUrls.keys()].join(', ')}`;
   return { variable: variableName('captchaProvider'), value: JSON.stringify(s.captchaProvider), expected };
 }

@@ -1,6 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyRequest } from 'fastify';
-import { captchaEndpoint } from '../config/captcha.ts';
+import { captchaUrls } from '../config/captcha.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { authenticateAdmin } from './authenticate.ts';
@@ -51,7 +51,7 @@ function rejected(reason: string) {
 }
 
 async function callProvider(token: string, clientAddress: string, { settings }: Context) {
-  const url = captchaEndpoint(settings);
+  const url = settings.captchaUrl === '' ? captchaUrls.get(settings.captchaProvider) : settings.captchaUrl;
   const form = { secret: settings.captchaSecret, response: token, remoteip: clientAddress };
   try {
     if (url === undefined) throw new Error('unknown CAPTCHA provider');
