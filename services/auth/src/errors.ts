@@ -150,7 +150,13 @@ export const errors = defineErrors({
   mfa_totp_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for TOTP'),
   mfa_totp_verify_not_enabled: define(422, g.failedPrecondition, 'MFA verification is disabled for TOTP'),
   mfa_phone_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for phones'),
+  mfa_phone_verify_not_enabled: define(422, g.failedPrecondition, 'MFA verification is disabled for phones'),
   mfa_webauthn_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for WebAuthn'),
+  mfa_webauthn_verify_not_enabled: define(
+    422,
+    g.failedPrecondition,
+    'MFA verification is disabled for WebAuthn',
+  ),
   mfa_verification_failed: define(422, g.unauthenticated, 'Invalid TOTP code entered'),
   mfa_challenge_expired: define(
     422,

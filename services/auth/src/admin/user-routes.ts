@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import { errors } from '../errors.ts';
 import {
   type AddRoutes,
+  allowMissingBody,
   body,
   optionalFlag,
   optionalObject,
@@ -104,11 +105,6 @@ function readPathId(parameters: Static<typeof params>, bodyId: string | undefine
   if (bodyId !== undefined && bodyId.toLowerCase() !== id)
     throw errors.validation_failed({ message: 'id of the body differs from the id in the path' });
   return id;
-}
-
-function allowMissingBody(request: FastifyRequest, _reply: unknown, done: () => void): void {
-  request.body ??= {};
-  done();
 }
 
 function toUserInput(b: Static<typeof changeBody>): AdminUserInput {

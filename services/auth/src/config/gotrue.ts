@@ -172,10 +172,16 @@ export const unservedSettings = {
   samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
   passkeyEnabled: notServed('PASSKEY_ENABLED', { group, feature: 'passkeys' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),
-  mfaPhoneEnrollEnabled: notServed('MFA_PHONE_ENROLL_ENABLED', { group, feature: 'MFA by phone' }),
-  mfaPhoneVerifyEnabled: notServed('MFA_PHONE_VERIFY_ENABLED', { group, feature: 'MFA by phone' }),
-  mfaWebAuthnEnrollEnabled: notServed('MFA_WEB_AUTHN_ENROLL_ENABLED', { group, feature: 'MFA by WebAuthn' }),
-  mfaWebAuthnVerifyEnabled: notServed('MFA_WEB_AUTHN_VERIFY_ENABLED', { group, feature: 'MFA by WebAuthn' }),
+  'mfaEnabled:phone:enroll': notServed('MFA_PHONE_ENROLL_ENABLED', { group, feature: 'MFA by phone' }),
+  'mfaEnabled:phone:verify': notServed('MFA_PHONE_VERIFY_ENABLED', { group, feature: 'MFA by phone' }),
+  'mfaEnabled:webauthn:enroll': notServed('MFA_WEB_AUTHN_ENROLL_ENABLED', {
+    group,
+    feature: 'MFA by WebAuthn',
+  }),
+  'mfaEnabled:webauthn:verify': notServed('MFA_WEB_AUTHN_VERIFY_ENABLED', {
+    group,
+    feature: 'MFA by WebAuthn',
+  }),
   mfaRecoveryCodesEnrollEnabled: notServed('MFA_RECOVERY_CODES_ENROLL_ENABLED', {
     group,
     feature: 'MFA by recovery code',

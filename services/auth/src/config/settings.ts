@@ -23,14 +23,9 @@ import {
   mailSettings,
   mailTextSettings,
 } from './mail.ts';
+import { mfaSettings } from './mfa.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
-import {
-  customProviderSettings,
-  limitSettings,
-  mfaSettings,
-  passwordSettings,
-  providerSettings,
-} from './sign-in.ts';
+import { customProviderSettings, limitSettings, passwordSettings, providerSettings } from './sign-in.ts';
 import { smsSettings } from './sms.ts';
 import { jwtSettings, sessionSettings } from './tokens.ts';
 

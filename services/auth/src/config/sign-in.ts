@@ -1,7 +1,7 @@
 import { bool, float, int, list, type Setting, text } from '@tollgate/kit/settings';
 import { type CustomProvider, parseCustomProviders } from '../providers/custom.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
-import { quota, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { quota, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Passwords';
 
@@ -63,43 +63,6 @@ export const passwordSettings = {
     group,
     default: false,
     doc: 'Prevent user enumeration: responses of sign-up, /otp, /magiclink, /recover and /resend, including limits, are the same for known and unknown users, and emails are sent after the response. Requires that contacts are confirmed.',
-  }),
-};
-
-const mfaGroup = 'Multi-factor authentication';
-
-function mfaSwitch(name: string, fallback: boolean, doc: string) {
-  return bool({ ...svc(name), group: mfaGroup, default: fallback, doc });
-}
-
-export const mfaSettings = {
-  mfaTotpEnrollEnabled: mfaSwitch('MFA_TOTP_ENROLL_ENABLED', true, 'Enable enrollment of TOTP.'),
-  mfaTotpVerifyEnabled: mfaSwitch('MFA_TOTP_VERIFY_ENABLED', true, 'Enable verification with TOTP.'),
-  mfaChallengeExpiryMs: seconds({
-    ...svc('MFA_CHALLENGE_EXPIRY_DURATION'),
-    group: mfaGroup,
-    default: '5m',
-    doc: 'Lifetime of a challenge, at least 5 minutes.',
-  }),
-  mfaFactorExpiryMs: seconds({
-    ...svc('MFA_FACTOR_EXPIRY_DURATION'),
-    group: mfaGroup,
-    default: '5m',
-    doc: 'Age at which an unverified factor is removed when the user enrolls another one, at least 5 minutes.',
-  }),
-  mfaMaxEnrolledFactors: int({
-    ...svc('MFA_MAX_ENROLLED_FACTORS'),
-    group: mfaGroup,
-    default: 10,
-    min: 0,
-    doc: 'Maximum number of factors of a user.',
-  }),
-  mfaMaxVerifiedFactors: int({
-    ...svc('MFA_MAX_VERIFIED_FACTORS'),
-    group: mfaGroup,
-    default: 10,
-    min: 0,
-    doc: 'Maximum number of verified factors of a user.',
   }),
 };
 

@@ -32,9 +32,15 @@ export const optionalFlag = Type.Optional(Type.Boolean());
 /** An object with any members: metadata. */
 export const optionalObject = Type.Optional(Type.Record(Type.String(), Type.Unknown()));
 
-/** Clients may omit the body if all members are optional. */
+/** Clients may omit the body only of routes with `allowMissingBody`. */
 export function body<T extends Record<string, TSchema>>(members: T) {
   return Type.Object(members);
+}
+
+/** For a route without required members, whose clients may also omit the body. */
+export function allowMissingBody(request: FastifyRequest, _reply: unknown, done: () => void): void {
+  request.body ??= {};
+  done();
 }
 
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

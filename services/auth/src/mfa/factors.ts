@@ -1,12 +1,11 @@
-import { Secret, TOTP } from 'otpauth';
-import qrcode from 'qrcode';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import type { Session } from '../sessions/store.ts';
-import type { User } from '../users/user.ts';
+import type { JsonObject, User } from '../users/user.ts';
+import { type FactorBody, getFactorType } from './factor-types.ts';
 import type { WriteOptions } from './store.ts';
 
 /** A second factor without its secret. */
@@ -43,28 +42,50 @@ export function getFactor(user: User, factorId: string): Factor {
   return factor;
 }
 
+/** A request of the caller about a second factor. */
+interface FactorOptions {
+  readonly user: User;
+  readonly session: Session;
+  readonly factorId: string;
+}
+
 interface IssuedChallenge {
   readonly id: string;
-  readonly type: 'totp';
+  readonly type: Factor['type'];
   /** Unix time in seconds. */
   readonly expiresAt: number;
+  /** Type-specific members of the response. */
+  readonly members: JsonObject;
 }
 
 export async function challengeFactor(
-  { store, random, settings }: Context,
-  { user, factorId }: { readonly user: User; readonly factorId: string },
+  context: Context,
+  { user, factorId, body }: Pick<FactorOptions, 'user' | 'factorId'> & { readonly body: FactorBody },
   metadata: RequestMetadata,
 ): Promise<IssuedChallenge> {
+  const { store, random, settings } = context;
   const factor = getFactor(user, factorId);
-  if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
+  const type = getFactorType(context, 'verify', factor.type);
   const id = random.uuid();
+  const prepared = await type.challenge?.(context, { user, factor, body }, metadata);
   const traits = { factor_id: factor.id, factor_status: factor.status };
   await store.factors.challenge(
-    { id, factorId: factor.id, ip: metadata.clientAddress, at: new Date(metadata.nowMs) },
+    {
+      id,
+      factorId: factor.id,
+      ip: metadata.clientAddress,
+      at: new Date(metadata.nowMs),
+      ...prepared?.columns,
+    },
     auditEntry(user, 'challenge_created', { metadata, traits }),
   );
   const expiresAtMs = metadata.nowMs + Math.max(settings.mfaChallengeExpiryMs, minLifeMs);
-  return { id, type: factor.type, expiresAt: Math.floor(expiresAtMs / 1000) };
+  return {
+    id,
+    type: factor.type,
+    expiresAt: Math.floor(expiresAtMs / 1000),
+    members: prepared?.members ?? {},
+  };
 }
 
 /**
@@ -73,7 +94,7 @@ export async function challengeFactor(
  */
 export async function unenrollFactor(
   context: Context,
-  options: { readonly user: User; readonly session: Session; readonly factorId: string },
+  options: FactorOptions,
   metadata: RequestMetadata,
 ): Promise<Factor> {
   const { user, session, factorId } = options;
@@ -105,54 +126,41 @@ export async function removeFactor(
     });
 }
 
-/** The defaults of authenticator apps. @see RFC 6238 https://www.rfc-editor.org/rfc/rfc6238 */
-const parameters = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
-/** Codes of the previous and the next period are accepted too. */
-const window = 1;
-
-/** Limits of a QR code, which contains name and issuer percent-encoded: three characters a byte. */
+/** For the QR code of TOTP, which may contain the name. */
 const maxNameChars = 255;
-const maxUriChars = 2_500;
 
-export interface EnrolledTotp {
+interface EnrolledFactor {
   readonly id: string;
   readonly friendlyName: string;
-  /** In base32. */
-  readonly secret: string;
-  readonly uri: string;
-  /** The URI as SVG. */
-  readonly qrCode: string;
+  /** Type-specific members of the response. */
+  readonly members: JsonObject;
 }
 
-/** Enrols an unverified TOTP factor. */
-export async function enrollTotp(
+/** Enrolls an unverified factor. */
+export async function enrollFactor(
   context: Context,
-  { user, session }: { readonly user: User; readonly session: Session },
-  enrollment: {
-    readonly friendlyName?: string | undefined;
-    /** Shown by the app above the code; the host of SITE_URL when absent. */
-    readonly issuer?: string | undefined;
-  },
+  { user, session }: Pick<FactorOptions, 'user' | 'session'>,
+  {
+    type,
+    body,
+    ...enrollment
+  }: { readonly type: Factor['type']; readonly friendlyName?: string | undefined; readonly body: FactorBody },
   metadata: RequestMetadata,
-): Promise<EnrolledTotp> {
-  const { store, random, settings } = context;
-  const { issuer } = enrollment;
-  if (!settings.mfaTotpEnrollEnabled) throw errors.mfa_totp_enroll_not_enabled();
+): Promise<EnrolledFactor> {
+  const { store, random } = context;
+  const { enroll } = getFactorType(context, 'enroll', type);
   const friendlyName = (enrollment.friendlyName ?? '').trim();
   if (friendlyName.length > maxNameChars) throw tooLong('friendly_name');
   const factors = await removeExpired(context, user, metadata.nowMs);
   checkMayEnroll(context, session, { factors, friendlyName });
   const id = random.uuid();
-  const secret = random.totpSecret();
-  const account = user.email || user.phone || user.id;
-  const uri = toTotpUri({ secret, issuer: issuer || new URL(settings.siteUrl).host, account });
-  if (uri.length > maxUriChars) throw tooLong('issuer');
+  const { columns, members } = await enroll(context, { user, body }, metadata);
   const isEnrolled = await store.factors.enroll(
-    { id, userId: user.id, friendlyName, secret, at: new Date(metadata.nowMs) },
-    auditEntry(user, 'factor_in_progress', { metadata, traits: { factor_id: id, factor_type: 'totp' } }),
+    { id, userId: user.id, type, friendlyName, at: new Date(metadata.nowMs), ...columns },
+    auditEntry(user, 'factor_in_progress', { metadata, traits: { factor_id: id, factor_type: type } }),
   );
   if (!isEnrolled) throw nameConflict(friendlyName);
-  return { id, friendlyName, secret, uri, qrCode: await toQrCodeSvg(uri) };
+  return { id, friendlyName, members };
 }
 
 /** Removes factors that were never verified in time. Returns the others. */
@@ -184,42 +192,12 @@ function checkMayEnroll(
     throw errors.insufficient_aal({ message: 'AAL2 required to enroll a new factor', httpStatus: 403 });
 }
 
-/** @see https://github.com/google/google-authenticator/wiki/Key-Uri-Format */
-function toTotpUri(options: {
-  /** In base32. */
-  readonly secret: string;
-  readonly issuer: string;
-  /** Email or phone of the user. */
-  readonly account: string;
-}): string {
-  const { secret, issuer, account } = options;
-  return new TOTP({ ...parameters, issuer, label: account, secret: Secret.fromBase32(secret) }).toString();
-}
-
-/**
- * Number of the period that a code belongs to, or undefined for a wrong or expired code. Takes
- * constant time for wrong codes. The caller rejects codes of the last accepted period and earlier.
- *
- * @see RFC 6238 §5.2 https://www.rfc-editor.org/rfc/rfc6238#section-5.2
- */
-export function findTotpPeriod(code: string, secret: string, nowMs: number): number | undefined {
-  const token = { ...parameters, token: code, secret: Secret.fromBase32(secret) };
-  const delta = TOTP.validate({ ...token, timestamp: nowMs, window });
-  return delta === null ? undefined : TOTP.counter({ ...parameters, timestamp: nowMs }) + delta;
-}
-
-/** Without `#`, as clients put the SVG into a data URL unescaped. */
-async function toQrCodeSvg(text: string): Promise<string> {
-  const svg = await qrcode.toString(text, { type: 'svg', errorCorrectionLevel: 'L' });
-  return svg.replaceAll('#ffffff', 'white').replaceAll('#000000', 'black').trim();
-}
-
 export function nameConflict(name: string) {
   return errors.mfa_factor_name_conflict({
     message: `A factor with the friendly name "${name}" for this user already exists`,
   });
 }
 
-function tooLong(member: string) {
+export function tooLong(member: string) {
   return errors.validation_failed({ message: `${member} is too long` });
 }

@@ -2,16 +2,18 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { type AddRoutes, body, isUuid, optionalText, uuidParameter } from '../http/api.ts';
+import { type AddRoutes, allowMissingBody, body, isUuid, optionalText, uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
-import { challengeFactor, type EnrolledTotp, enrollTotp, unenrollFactor } from './factors.ts';
+import { readFactorType } from './factor-types.ts';
+import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
 
 const enrollBody = body({ factor_type: optionalText, friendly_name: optionalText, issuer: optionalText });
+const challengeBody = body({ channel: optionalText });
 const verifyBody = body({ challenge_id: optionalText, code: optionalText });
 const params = Type.Object({ factor_id: Type.String() });
 
@@ -21,23 +23,29 @@ const params = Type.Object({ factor_id: Type.String() });
 export const addFactorRoutes: AddRoutes = (api, context) => {
   api.post('/factors', { schema: { body: enrollBody } }, async (request, reply) => {
     const caller = await authenticatePermanentUser(request, context);
-    const { factor_type: type, friendly_name: friendlyName, issuer } = request.body;
-    checkFactorType(type);
-    const enrolled = await enrollTotp(
+    const { factor_type, friendly_name: friendlyName, ...body } = request.body;
+    const type = readFactorType(factor_type);
+    const { id, ...enrolled } = await enrollFactor(
       context,
       caller,
-      { friendlyName, issuer },
+      { type, friendlyName, body },
       requestMetadata(request, context),
     );
-    return reply.send(toEnrolledJson(enrolled));
+    const name = enrolled.friendlyName === '' ? {} : { friendly_name: enrolled.friendlyName };
+    return reply.send({ id, type, ...name, ...enrolled.members });
   });
 
   const config = { limiter: 'factor' } as const;
-  api.post('/factors/:factor_id/challenge', { schema: { params }, config }, async (request, reply) => {
+  const challenge = { schema: { params, body: challengeBody }, config, preValidation: allowMissingBody };
+  api.post('/factors/:factor_id/challenge', challenge, async (request, reply) => {
     const { user } = await authenticatePermanentUser(request, context);
     const factorId = uuidParameter(request.params, 'factor_id');
-    const challenge = await challengeFactor(context, { user, factorId }, requestMetadata(request, context));
-    return reply.send({ id: challenge.id, type: challenge.type, expires_at: challenge.expiresAt });
+    const { id, type, expiresAt, members } = await challengeFactor(
+      context,
+      { user, factorId, body: request.body },
+      requestMetadata(request, context),
+    );
+    return reply.send({ id, type, expires_at: expiresAt, ...members });
   });
 
   api.post(
@@ -46,11 +54,11 @@ export const addFactorRoutes: AddRoutes = (api, context) => {
     async (request, reply) => {
       const caller = await authenticatePermanentUser(request, context);
       const factorId = uuidParameter(request.params, 'factor_id');
-      const { challenge_id: challengeId = '', code = '' } = request.body;
+      const { challenge_id: challengeId = '', ...body } = request.body;
       if (!isUuid(challengeId)) throw errors.validation_failed({ message: 'challenge_id must be an UUID' });
       const verified = await verifyFactor(
         context,
-        { ...caller, factorId, challengeId, code },
+        { ...caller, factorId, challengeId, body },
         requestMetadata(request, context),
       );
       return sendSession(reply, verified);
@@ -77,20 +85,4 @@ async function authenticatePermanentUser(
     });
   if (session === undefined) throw errors.session_not_found();
   return { user, session };
-}
-
-function checkFactorType(type: string | undefined): void {
-  if (type === 'phone') throw errors.mfa_phone_enroll_not_enabled();
-  if (type === 'webauthn') throw errors.mfa_webauthn_enroll_not_enabled();
-  if (type !== 'totp')
-    throw errors.validation_failed({ message: 'factor_type needs to be totp, phone, or webauthn' });
-}
-
-function toEnrolledJson({ id, friendlyName, secret, uri, qrCode }: EnrolledTotp) {
-  return {
-    id,
-    type: 'totp',
-    ...(friendlyName !== '' && { friendly_name: friendlyName }),
-    totp: { qr_code: qrCode, secret, uri },
-  };
 }

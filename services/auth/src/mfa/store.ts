@@ -10,17 +10,28 @@ import {
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
 
-interface NewTotpFactor {
+/** Columns of a factor that depend on its type. */
+export interface FactorColumns {
+  /** In base32. */
+  readonly secret?: string;
+}
+
+interface NewFactor extends FactorColumns {
   readonly id: string;
   readonly userId: string;
+  readonly type: string;
   /** Empty for none. */
   readonly friendlyName: string;
-  /** In base32. */
-  readonly secret: string;
   readonly at: Date;
 }
 
-interface NewChallenge {
+/** Columns of a challenge that depend on the type of its factor. */
+export interface ChallengeColumns {
+  /** Hash of a code that was sent. */
+  readonly otpHash?: string;
+}
+
+interface NewChallenge extends ChallengeColumns {
   readonly id: string;
   readonly factorId: string;
   /** Address of the client, which must also send the code. */
@@ -34,22 +45,28 @@ export interface Challenge {
   readonly isSpent: boolean;
   /** Whether the challenge was created from the address that answers it. */
   readonly isSameAddress: boolean;
-  /** In base32. */
+  /** Hash of the code that was sent; empty for none. */
+  readonly otpHash: string;
+  /** In base32; of TOTP only. */
   readonly secret: string;
   /** TOTP period of the last accepted code of the factor; 0 for none. */
-  readonly lastPeriod: number;
+  readonly lastTotpPeriod: number;
+}
+
+/** Columns that a verification writes, and that depend on the type of the factor. */
+export interface VerificationColumns {
+  /** Period of the code, which must be later than that of the last accepted one. */
+  readonly totpPeriod?: number;
 }
 
 /** A correctly answered challenge, and the session that it raises to `aal2`. */
-interface VerifiedChallenge {
+interface VerifiedChallenge extends VerificationColumns {
   readonly challengeId: string;
   readonly factorId: string;
   readonly userId: string;
   readonly sessionId: string;
   /** Value of the claim `amr`. */
   readonly method: string;
-  /** TOTP period of the code. */
-  readonly period: number;
   /** Replaces the refresh tokens of a session that stores them. */
   readonly refreshToken: string;
   readonly at: Date;
@@ -82,10 +99,10 @@ export class FactorStore {
   }
 
   /** Returns false when the user has a factor of that name, also one inserted concurrently. */
-  async enroll(factor: NewTotpFactor, audit: AuditEntry): Promise<boolean> {
-    const { id, userId, friendlyName, secret, at } = factor;
-    const sealed = this.#cipher.encrypt(id, secret);
-    const parameters = [id, userId, friendlyName, sealed, at, ...auditParameters(audit)];
+  async enroll(factor: NewFactor, audit: AuditEntry): Promise<boolean> {
+    const { id, userId, type, friendlyName, secret, at } = factor;
+    const sealed = secret === undefined ? null : this.#cipher.encrypt(id, secret);
+    const parameters = [id, userId, type, friendlyName, sealed, at, ...auditParameters(audit)];
     return (await query(this.#sql, enrollSql, parameters)).length > 0;
   }
 
@@ -94,8 +111,9 @@ export class FactorStore {
     await query(this.#sql, removeUnverifiedSql, [userId, before]);
   }
 
-  async challenge({ id, factorId, ip, at }: NewChallenge, audit: AuditEntry): Promise<void> {
-    const parameters = [id, factorId, ip, at, ...auditParameters(audit)];
+  async challenge(challenge: NewChallenge, audit: AuditEntry): Promise<void> {
+    const { id, factorId, ip, at, otpHash = '' } = challenge;
+    const parameters = [id, factorId, ip, at, otpHash, ...auditParameters(audit)];
     for (let attempt = 1; ; attempt += 1) {
       try {
         await query(this.#sql, challengeSql, parameters);
@@ -119,17 +137,18 @@ export class FactorStore {
       createdAt: r.created_at,
       isSpent: r.spent,
       isSameAddress: r.same_address,
-      secret: this.#cipher.decrypt(key.factorId, r.secret ?? ''),
-      lastPeriod: r.last_period,
+      otpHash: r.otp_code ?? '',
+      secret: r.secret === null ? '' : this.#cipher.decrypt(key.factorId, r.secret),
+      lastTotpPeriod: r.last_period,
     };
   }
 
   /**
    * Spends the challenge, verifies its factor and raises the session to `aal2` with a new refresh
-   * token. The user's sessions below `aal2` and other unverified TOTP factors are deleted. Returns
-   * false when the challenge or the code has been spent concurrently, or the session has ended. The
-   * refresh counter is that of a session that does not store its tokens: it rises by two, so that
-   * no earlier token counts as the previous one.
+   * token. The user's sessions below `aal2` and other unverified factors of its type are deleted.
+   * Returns false when the challenge or the code has been spent concurrently, or the session has
+   * ended. The refresh counter is that of a session that does not store its tokens: it rises by
+   * two, so that no earlier token counts as the previous one.
    */
   async verify(
     verified: VerifiedChallenge,
@@ -144,7 +163,7 @@ export class FactorStore {
       verified.method,
       verified.refreshToken,
       verified.at,
-      verified.period,
+      verified.totpPeriod ?? null,
       ...auditParameters(audit),
     ]);
     this.#onChange?.(userId);
@@ -181,10 +200,10 @@ export class FactorStore {
 const enrollSql = `
   with enrolled as (
     insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, created_at, updated_at)
-    values ($1, $2, $3, 'totp', 'unverified', $4, $5, $5)
+    values ($1, $2, $4, $3::factor_type, 'unverified', $5, $6, $6)
     on conflict do nothing
     returning id
-  ), audit as (${auditInsert(6, 'enrolled')})
+  ), audit as (${auditInsert(7, 'enrolled')})
   select id from enrolled`;
 
 const removeUnverifiedSql = `
@@ -198,16 +217,16 @@ function address(parameter: string): string {
 // apart.
 const challengeSql = `
   with challenge as (
-    insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, '')
+    insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, $5)
   ), challenged as (
     update mfa_factors
     set last_challenged_at = $4::timestamptz + floor(random() * 1000)::integer * interval '1 microsecond' where id = $2
   )
-  ${auditInsert(5)}`;
+  ${auditInsert(6)}`;
 
 const findChallengeSql = `
   select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address,
-    f.secret, coalesce(p.period, 0) as last_period
+    c.otp_code, f.secret, coalesce(p.period, 0) as last_period
   from mfa_challenges c join mfa_factors f on f.id = c.factor_id left join tollgate_totp_periods p on p.factor_id = f.id
   where c.id = $1 and c.factor_id = $2`;
 
@@ -215,6 +234,7 @@ interface ChallengeRow {
   readonly created_at: Date;
   readonly spent: boolean;
   readonly same_address: boolean;
+  readonly otp_code: string | null;
   readonly secret: string | null;
   readonly last_period: number;
 }
@@ -247,27 +267,28 @@ const updateSql = `
 // and session. Locking the factor fails when it has been deleted concurrently.
 const verifySql = `
   with owner as (${lockOwner('$3')}), factor as (
-    select id from mfa_factors where id = $2 and user_id = (select id from owner) for no key update
+    select id, factor_type from mfa_factors where id = $2 and user_id = (select id from owner) for no key update
+  ), spent as (
+    update mfa_challenges set verified_at = $7
+    where id = $1 and factor_id = (select id from factor) and verified_at is null
+      and exists (select 1 from sessions where id = $4 and user_id = $3)
+    returning factor_id
   ), fresh as (
     insert into tollgate_totp_periods as p (factor_id, period)
-    select id, $8 from factor
-    where exists (select 1 from mfa_challenges where id = $1 and factor_id = $2 and verified_at is null)
-      and exists (select 1 from sessions where id = $4 and user_id = $3)
+    select factor_id, $8::integer from spent where $8::integer is not null
     on conflict (factor_id) do update set period = excluded.period where p.period < excluded.period
     returning factor_id
+  ), accepted as (
+    select factor_id from fresh union all select factor_id from spent where $8::integer is null
   ), verified as (
     update mfa_factors
     set status = 'verified', updated_at = case status when 'verified' then updated_at else $7 end
-    where id = (select factor_id from fresh)
+    where id = (select factor_id from accepted)
     returning id
-  ), spent as (
-    update mfa_challenges set verified_at = $7
-    where id = $1 and factor_id = (select id from verified) and verified_at is null
-    returning factor_id
   ), raised as (
     update sessions s set aal = 'aal2', factor_id = $2, updated_at = $7, refresh_token_counter = refresh_token_counter + 2,
       refreshed_at = case when refresh_token_hmac_key is null then refreshed_at else $7::timestamptz at time zone 'utc' end
-    where id = $4 and user_id = $3 and exists (select 1 from spent)
+    where id = $4 and user_id = $3 and exists (select 1 from verified)
     returning id, ${refreshCounterColumns}
   ), proof as (
     insert into mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
@@ -287,6 +308,6 @@ const verifySql = `
     where user_id = $3 and id <> $4 and coalesce(aal, 'aal1') < 'aal2' and exists (select 1 from raised)
   ), unverified as (
     delete from mfa_factors
-    where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = 'totp' and exists (select 1 from raised)
+    where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = (select factor_type from factor) and exists (select 1 from raised)
   ), audit as (${auditInsert(9, 'raised')})
   select ${refreshCounterColumns} from raised s`;

@@ -8,7 +8,8 @@ import { notify } from '../messages/send.ts';
 import { type IssuedSession, makeCounterToken, signAccessToken } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
-import { type Factor, findTotpPeriod, getFactor, hasExpired } from './factors.ts';
+import { type FactorBody, getFactorType } from './factor-types.ts';
+import { type Factor, getFactor, hasExpired } from './factors.ts';
 import type { Challenge } from './store.ts';
 
 interface FactorVerification {
@@ -16,31 +17,29 @@ interface FactorVerification {
   readonly session: Session;
   readonly factorId: string;
   readonly challengeId: string;
-  readonly code: string;
+  readonly body: FactorBody;
 }
 
 const minuteMs = 60_000;
 
-/** Verifies a code for a challenge, and issues tokens for the session, which is now at `aal2`. */
+/** Verifies the answer to a challenge, raises the session to `aal2`, and issues its tokens. */
 export async function verifyFactor(
   context: Context,
   verification: FactorVerification,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
-  const { store, random, settings } = context;
-  const { user, session, challengeId, code } = verification;
+  const { store, random } = context;
+  const { user, session, challengeId, body } = verification;
   const { nowMs } = metadata;
   const factor = getFactor(user, verification.factorId);
-  if (factor.type !== 'totp' || !settings.mfaTotpVerifyEnabled) throw errors.mfa_totp_verify_not_enabled();
+  const { method, invalidMessage, verify } = getFactorType(context, 'verify', factor.type);
   const key = { challengeId, factorId: factor.id, ip: metadata.clientAddress };
   const challenge = checkChallenge(context, await store.factors.findChallenge(key), nowMs);
   await countAttempt(context, factor, nowMs);
-  const period = findTotpPeriod(code, challenge.secret, nowMs);
-  const valid = period !== undefined && period > challenge.lastPeriod;
-  await checkFactorAttempt(context, { user, factor, valid }, metadata);
-  if (!valid) throw errors.mfa_verification_failed();
+  const columns = await verify(context, { user, factor, challenge, body }, metadata);
+  await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
+  if (columns === undefined) throw errors.mfa_verification_failed({ message: invalidMessage });
   const at = new Date(nowMs);
-  const method = 'totp';
   const methods = [{ method, at }, ...session.methods.filter((earlier) => earlier.method !== method)];
   const raised = { id: session.id, aal: 'aal2', methods } as const;
   const token = await signAccessToken(context, { user, session: raised, method }, metadata);
@@ -52,9 +51,9 @@ export async function verifyFactor(
       userId: user.id,
       sessionId: session.id,
       method,
-      period,
       refreshToken: storedToken,
       at,
+      ...columns,
     },
     auditEntry(user, 'verification_attempted', { metadata, traits }),
   );

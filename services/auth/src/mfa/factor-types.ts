@@ -1,0 +1,84 @@
+import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { JsonObject, User } from '../users/user.ts';
+import type { Factor } from './factors.ts';
+import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } from './store.ts';
+import { totp } from './totp.ts';
+
+/** What a type of second factor does differently from others. */
+export interface FactorType {
+  /** Value of the claim `amr` after a verification. */
+  readonly method: string;
+  /** Message of the error for a wrong answer to a challenge. */
+  readonly invalidMessage: string;
+
+  /** Makes a factor to be stored, unverified. */
+  enroll(
+    context: Context,
+    enrollment: FactorRequest,
+    metadata: RequestMetadata,
+  ): Promise<{
+    readonly columns: FactorColumns;
+    /** Type-specific members of the response. */
+    readonly members: JsonObject;
+  }>;
+
+  /** Absent if a challenge has no content. */
+  challenge?(
+    context: Context,
+    request: FactorRequest & { readonly factor: Factor },
+    metadata: RequestMetadata,
+  ): Promise<PreparedChallenge>;
+
+  /**
+   * Checks the answer to a challenge. Returns undefined for a wrong one, and otherwise what is to
+   * be stored with the verification.
+   */
+  verify(
+    context: Context,
+    answer: FactorRequest & { readonly factor: Factor; readonly challenge: Challenge },
+    metadata: RequestMetadata,
+  ): Promise<VerificationColumns | undefined>;
+}
+
+/** A request of a user about a second factor. */
+interface FactorRequest {
+  readonly user: User;
+  /** The parsed body. */
+  readonly body: FactorBody;
+}
+
+/** Members of request bodies that types of factors read. */
+export interface FactorBody {
+  readonly issuer?: string | undefined;
+  readonly channel?: string | undefined;
+  readonly code?: string | undefined;
+}
+
+interface PreparedChallenge {
+  readonly columns: ChallengeColumns;
+  /** Type-specific members of the response. */
+  readonly members?: JsonObject;
+}
+
+/** Types of second factors that can be enrolled. A new one is a file and an entry here. */
+const factorTypes: Readonly<Partial<Record<Factor['type'], FactorType>>> = { totp };
+
+/** @throws AppError if the settings disable the type */
+export function getFactorType(
+  { settings }: Context,
+  action: 'enroll' | 'verify',
+  name: Factor['type'],
+): FactorType {
+  const type = factorTypes[name];
+  const isEnabled = settings[`mfaEnabled:${name}:${action}`];
+  if (type === undefined || !isEnabled) throw errors[`mfa_${name}_${action}_not_enabled`]();
+  return type;
+}
+
+/** @throws AppError `validation_failed` */
+export function readFactorType(text: string | undefined): Factor['type'] {
+  if (text === 'totp' || text === 'phone' || text === 'webauthn') return text;
+  throw errors.validation_failed({ message: 'factor_type needs to be totp, phone, or webauthn' });
+}
