@@ -32,7 +32,7 @@ export interface Context {
   /** Development mode without SMTP_HOST only. */
   readonly mailbox: Mailbox | undefined;
   readonly sms: SmsGateway;
-  readonly hooks: Pick<HookCaller, 'isEnabled' | 'call'>;
+  readonly hooks: Pick<HookCaller, 'enabled' | 'call'>;
   readonly metrics: Metrics;
   readonly logger: Logger;
   /** Unix time in milliseconds. */

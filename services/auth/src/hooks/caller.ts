@@ -39,6 +39,8 @@ const statementTimedOut = '57014';
 
 /** Calls the hooks that the settings enable. */
 export class HookCaller {
+  /** A field, so that requests without a hook call no code of hooks. */
+  readonly enabled: Pick<ReadonlySet<HookName>, 'has'>;
   readonly #options: HookCallerOptions;
   readonly #endpoints: ReadonlyMap<HookName, HookEndpoint>;
 
@@ -50,12 +52,9 @@ export class HookCaller {
         .filter((name) => settings[`hookEnabled:${name}`])
         .map((name) => [name, readEndpoint(settings, name)] as const),
     );
+    this.enabled = this.#endpoints;
     for (const hook of this.#endpoints.keys())
       for (const result of ['ok', 'rejected', 'failed']) metrics.hookCalls.inc({ hook, result }, 0);
-  }
-
-  isEnabled(name: HookName): boolean {
-    return this.#endpoints.has(name);
   }
 
   /**

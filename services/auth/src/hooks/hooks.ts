@@ -15,7 +15,7 @@ export async function checkNewUser(
   newUser: NewUser,
   metadata: RequestMetadata,
 ): Promise<void> {
-  if (!hooks.isEnabled('BEFORE_USER_CREATED')) return;
+  if (!hooks.enabled.has('BEFORE_USER_CREATED')) return;
   const { decision, message } = await hooks.call(
     'BEFORE_USER_CREATED',
     { user: toNewUserJson(newUser) },
@@ -44,7 +44,7 @@ function toNewUserJson(user: NewUser): JsonObject {
 
 /** Tells a hook about a new user, after the response: it cannot reject the user any more. */
 export function reportNewUser({ hooks, background }: Context, user: User, metadata: RequestMetadata): void {
-  if (!hooks.isEnabled('AFTER_USER_CREATED')) return;
+  if (!hooks.enabled.has('AFTER_USER_CREATED')) return;
   background.run('hook for a new user', async () => {
     await hooks.call('AFTER_USER_CREATED', { user: toUserJson(user) }, metadata);
   });
@@ -105,7 +105,6 @@ export async function customizeClaims(
   { claims, method }: { readonly claims: Claims & { readonly sub: string }; readonly method: string },
   metadata: RequestMetadata,
 ): Promise<Claims> {
-  if (!hooks.isEnabled('CUSTOM_ACCESS_TOKEN')) return claims;
   const reply = await hooks.call(
     'CUSTOM_ACCESS_TOKEN',
     { user_id: claims.sub, claims, authentication_method: method },

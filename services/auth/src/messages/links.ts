@@ -304,7 +304,8 @@ async function sendMails(
 ): Promise<void> {
   const { mailer, hooks, store } = context;
   try {
-    if (hooks.isEnabled('SEND_EMAIL')) await hooks.call('SEND_EMAIL', toHookPayload(context, mail), metadata);
+    if (hooks.enabled.has('SEND_EMAIL'))
+      await hooks.call('SEND_EMAIL', toHookPayload(context, mail), metadata);
     else for (const token of mail.addressed) await mailer.send(toMail(context, { ...mail, token }));
   } catch (error) {
     await store.oneTimeTokens.withdraw(tokens);

@@ -125,7 +125,7 @@ async function deliver(
   metadata: RequestMetadata,
 ): Promise<string> {
   try {
-    if (!hooks.isEnabled('SEND_SMS')) return (await sms.send(message)).messageId;
+    if (!hooks.enabled.has('SEND_SMS')) return (await sms.send(message)).messageId;
     const { to, code, channel } = message;
     const payload = { user: toUserJson(user), sms: { otp: code, phone: to, channel } };
     await hooks.call('SEND_SMS', payload, metadata);

@@ -148,7 +148,7 @@ async function simulateSending(
   // Calls of a hook cannot be simulated. With uniform answers mails are sent after the response.
   if (
     contact.kind === 'phone' ||
-    hooks.isEnabled('SEND_EMAIL') ||
+    hooks.enabled.has('SEND_EMAIL') ||
     (settings.uniformAnswers && !afterResponse)
   )
     return;
@@ -198,7 +198,7 @@ export function notify(
 ): void {
   if (!settings[`mailNotification:${kind}`] || to === '') return;
   background.run('notification mail', async () => {
-    if (hooks.isEnabled('SEND_EMAIL')) {
+    if (hooks.enabled.has('SEND_EMAIL')) {
       const payload = { user: toUserJson(user), email_data: toNotificationData(settings, kind, variables) };
       await hooks.call('SEND_EMAIL', payload, { clientAddress: '', requestId: '' });
       return;

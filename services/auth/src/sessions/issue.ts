@@ -137,10 +137,12 @@ export async function signAccessToken(
   },
   metadata: RequestMetadata,
 ): Promise<AccessToken> {
-  const { keys, settings } = context;
+  const { keys, hooks, settings } = context;
   const { nowMs } = metadata;
   const own = limitClaims(accessTokenClaims(user, session, { settings, nowMs }), user);
-  const claims = await customizeClaims(context, { claims: own, method }, metadata);
+  const claims = hooks.enabled.has('CUSTOM_ACCESS_TOKEN')
+    ? await customizeClaims(context, { claims: own, method }, metadata)
+    : own;
   if (claims !== own && !fits(claims))
     throw errors.hook_payload_over_size_limit({
       message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,

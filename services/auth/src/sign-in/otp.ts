@@ -123,7 +123,7 @@ async function findUser(
     userMetadata: data,
     at: new Date(metadata.nowMs),
   });
-  if (context.hooks.isEnabled('BEFORE_USER_CREATED')) {
+  if (context.hooks.enabled.has('BEFORE_USER_CREATED')) {
     const known = await findByContact(store, contact, aud);
     if (known !== undefined) return { user: known, created: false };
     await checkNewUser(context, newUser, metadata);

@@ -65,20 +65,21 @@ async function verifyPassword(
   { contact, password, aud }: { readonly contact: Contact; readonly password: string; readonly aud: string },
   metadata: RequestMetadata,
 ): Promise<PasswordAttempt> {
-  const { store, passwords, settings } = context;
+  const { store, passwords, hooks, settings } = context;
   const user = await findByContact(store, contact, aud);
   if (user?.passwordHash === undefined) {
     await passwords.verifyDummy(password);
     return { ok: false };
   }
   const valid = await passwords.verify(password, user.passwordHash, user.id);
-  const checked = checkPasswordAttempt(context, { user, valid }, metadata);
-  if (!valid)
-    return checked.then(
-      () => ({ ok: false }),
-      (rejection: unknown) => ({ ok: false, rejection }),
-    );
-  await checked;
+  try {
+    if (hooks.enabled.has('PASSWORD_VERIFICATION_ATTEMPT'))
+      await checkPasswordAttempt(context, { user, valid }, metadata);
+  } catch (rejection) {
+    if (valid) throw rejection;
+    return { ok: false, rejection };
+  }
+  if (!valid) return { ok: false };
   // Runs within the guess, so that an unconfirmed account, which anyone can create for this
   // contact, does not make a network known.
   checkUsable(user, { contact, settings, nowMs: metadata.nowMs });
