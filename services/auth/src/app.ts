@@ -199,7 +199,16 @@ async function createExtAuthz(
         });
   const rules = rulesFile ?? { current: defaultRules };
   const authorizer = observeChecks(
-    new Authorizer({ rules, tokens, keys, identities, tracing, nowMs, logger, settings }),
+    new Authorizer({
+      rules,
+      tokens,
+      keys,
+      identities,
+      tracing: tracing.enabled ? tracing : undefined,
+      nowMs,
+      logger,
+      settings,
+    }),
     { logger, registry, tracing, rules },
   );
   const servers = await createExtAuthzServers({ authorizer, health, logger, tracing, registry, settings });

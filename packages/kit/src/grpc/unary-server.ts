@@ -81,7 +81,7 @@ export interface UnaryServerOptions extends UnaryListenOptions {
    * Called at the start of every call with the name of its method; the returned function is called
    * at its end.
    */
-  readonly begin: (method: string) => () => void;
+  readonly begin?: (method: string) => () => void;
   /**
    * Plaintext without it. When `mutual`, clients must present a certificate of the files'
    * authorities.
@@ -190,7 +190,7 @@ function adapt(path: string, handler: UnaryHandler, { begin, logger }: UnaryServ
     return new GrpcStatus(grpcStatus, message);
   };
   return (request, call) => {
-    const done = begin(method);
+    const done = begin?.(method);
     let reply: ReturnType<UnaryHandler>;
     try {
       reply = handler(request, call);
@@ -198,16 +198,16 @@ function adapt(path: string, handler: UnaryHandler, { begin, logger }: UnaryServ
       reply = fail(error);
     }
     if (!(reply instanceof Promise)) {
-      done();
+      done?.();
       return reply;
     }
     return reply.then(
       (message) => {
-        done();
+        done?.();
         return message;
       },
       (error: unknown) => {
-        done();
+        done?.();
         return fail(error);
       },
     );

@@ -1,5 +1,8 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { SpanKind } from '@opentelemetry/api';
+import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import { type GrpcStatus, grpcStatus } from '@tollgate/kit/errors';
+import { type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
 import {
   HeaderValueOption_HeaderAppendAction as AppendAction,
   type HeaderValue,
@@ -23,11 +26,24 @@ import type { CallerIdentity } from './identity.ts';
 /** @see envoy.service.auth.v3.Authorization.Check */
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
 
+/** Handles Check calls: with tracing, each in a span of Envoy's trace. */
+export function createGrpcCheckHandler(
+  authorizer: Pick<Authorizer, 'authorize'>,
+  tracing: Tracing,
+): UnaryHandler {
+  const handle: UnaryHandler = (bytes, call) => handleGrpcCheck(authorizer, bytes, call.timeLeftMs());
+  if (!tracing.enabled) return handle;
+  return (bytes, call) => {
+    const parent = tracing.extract(traceCarrier((name) => call.header(name)));
+    return tracing.inSpan(checkPath.slice(1), { kind: SpanKind.SERVER, parent }, () => handle(bytes, call));
+  };
+}
+
 /**
- * Handles a Check call. Denials are successful calls: Envoy treats a failed call as an error, which
- * `failure_mode_allow` lets pass.
+ * Denials are successful calls: Envoy treats a failed call as an error, which `failure_mode_allow`
+ * lets pass.
  */
-export function handleGrpcCheck(
+function handleGrpcCheck(
   authorizer: Pick<Authorizer, 'authorize'>,
   bytes: Uint8Array,
   timeoutMs: number | undefined,

@@ -9,9 +9,11 @@ import {
 import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
+import { SpanKind } from '@opentelemetry/api';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
+import type { Tracing } from '@tollgate/kit/telemetry';
 import { type HandshakeReport, reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
 import {
   type Authorizer,
@@ -24,6 +26,21 @@ import {
 const removeHeader = 'x-envoy-auth-headers-to-remove';
 /** Envoy's timeout in milliseconds. Envoy overwrites what a client sends. */
 const timeoutHeader = 'x-envoy-expected-rq-timeout-ms';
+
+/** Handles checks: with tracing, each in a span of Envoy's trace. */
+export function createHttpCheckHandler(
+  authorizer: Pick<Authorizer, 'authorize'>,
+  tracing: Tracing,
+): HttpCheckServerOptions['onRequest'] {
+  if (!tracing.enabled) return (request, response) => handleHttpCheck(authorizer, request, response);
+  return (request, response) => {
+    const parent = tracing.extract(request.headers);
+    // Not named after the path, which is that of the authorized request and unbounded.
+    const span = tracing.startSpan('ext_authz', { kind: SpanKind.SERVER, parent });
+    response.once('close', () => span.end());
+    tracing.withSpan(span, () => handleHttpCheck(authorizer, request, response));
+  };
+}
 
 /** Responds with 200 and the headers for the upstream, or with the response for the client. */
 export function handleHttpCheck(

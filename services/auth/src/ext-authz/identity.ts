@@ -35,7 +35,8 @@ export interface AuthzContext {
   readonly keys: SigningKeys;
   /** Undefined: tokens are trusted until they expire. */
   readonly identities: Pick<IdentityCache, 'find'> | undefined;
-  readonly tracing: Pick<Tracing, 'activeSpan'>;
+  /** Undefined if tracing is off. */
+  readonly tracing: Pick<Tracing, 'activeSpan'> | undefined;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
   readonly logger: Logger;
@@ -87,7 +88,7 @@ export class CallerIdentifier {
     try {
       const state = identities.find(token.userId, token.sessionId);
       const isCached = !(state instanceof Promise);
-      tracing.activeSpan()?.setAttribute('tollgate.authz.cache_hit', isCached);
+      tracing?.activeSpan()?.setAttribute('tollgate.authz.cache_hit', isCached);
       return isCached ? this.#checkState(token, state) : this.#awaitState(token, state, timeoutMs);
     } catch (error) {
       return this.#unavailable(error);

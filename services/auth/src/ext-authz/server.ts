@@ -1,21 +1,18 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { SpanKind } from '@opentelemetry/api';
-import type { Call } from '@tollgate/grpc-server/call';
 import { createSanGuard, everyPeer, type PeerGuard } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { TlsMetrics } from '@tollgate/kit/metrics';
-import { type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
+import type { Tracing } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
 import { type HandshakeReport, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Registry } from 'prom-client';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Authorizer } from './decision.ts';
-import { checkPath, handleGrpcCheck } from './grpc.ts';
-import { createHttpCheckServer, handleHttpCheck } from './http.ts';
+import { checkPath, createGrpcCheckHandler } from './grpc.ts';
+import { createHttpCheckHandler, createHttpCheckServer } from './http.ts';
 
 export interface ExtAuthzServerOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
@@ -110,12 +107,10 @@ function createGrpcServer(
   const tls = tlsFor('ext_authz_grpc');
   return new UnaryServer({
     handlers: {
-      [checkPath]: (bytes, call) =>
-        traceGrpcCheck(tracing, call, () => handleGrpcCheck(authorizer, bytes, call.timeLeftMs())),
+      [checkPath]: createGrpcCheckHandler(authorizer, tracing),
     },
     health,
     serviceName: healthName,
-    begin: () => () => undefined,
     tls: tls && { files: tls.files, mutual: tls.mutual },
     guard,
     logger,
@@ -134,39 +129,9 @@ function createHttpServer(
   return createHttpCheckServer({
     host,
     port: settings.extAuthzHttpPort,
-    onRequest: (request, response) =>
-      traceHttpCheck(tracing, { request, response }, () => handleHttpCheck(authorizer, request, response)),
+    onRequest: createHttpCheckHandler(authorizer, tracing),
     tls: tlsFor('ext_authz_http'),
     guard,
     logger,
   });
-}
-
-/** Runs a gRPC check in a span of Envoy's trace. */
-function traceGrpcCheck<T>(tracing: Tracing, call: Call, check: () => T | Promise<T>): T | Promise<T> {
-  if (!tracing.enabled) return check();
-  const options = {
-    kind: SpanKind.SERVER,
-    parent: tracing.extract(traceCarrier((name) => call.header(name))),
-  };
-  return tracing.inSpan(checkPath.slice(1), options, check);
-}
-
-/** Runs an HTTP check in a span of Envoy's trace. */
-function traceHttpCheck(
-  tracing: Tracing,
-  { request, response }: { readonly request: IncomingMessage; readonly response: ServerResponse },
-  check: () => void,
-): void {
-  if (!tracing.enabled) {
-    check();
-    return;
-  }
-  // Not named after the path, which is that of the authorized request and unbounded.
-  const span = tracing.startSpan('ext_authz', {
-    kind: SpanKind.SERVER,
-    parent: tracing.extract(request.headers),
-  });
-  response.once('close', () => span.end());
-  tracing.withSpan(span, check);
 }

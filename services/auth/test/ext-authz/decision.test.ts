@@ -80,7 +80,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     tokens: { verify: verifyJwt },
     keys,
     identities: find && { find },
-    tracing: { activeSpan: () => undefined },
+    tracing: undefined,
     nowMs: clock.now,
     logger,
     settings: {
