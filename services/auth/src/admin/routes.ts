@@ -15,7 +15,7 @@ import {
 } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { bodyLimits } from '../http/body.ts';
-import { redirectTarget } from '../http/redirects.ts';
+import { explainRedirect, redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { type Factor, getFactor, nameConflict, removeFactor } from '../mfa/factors.ts';
 import { listSessions, toSessionJson } from '../sessions/sessions.ts';
@@ -71,6 +71,21 @@ export const addAdminLinkRoutes: AddRoutes = (api, context) => {
       verification_type: link.verificationType,
       redirect_to: link.redirectTo,
     });
+  });
+};
+
+const redirectQuery = Type.Object({
+  to: Type.Optional(Type.String({ description: 'A value of `redirect_to`, as the application sends it.' })),
+});
+
+/** `/admin/redirect-check` */
+export const addAdminRedirectRoutes: AddRoutes = (api, context) => {
+  api.get('/admin/redirect-check', { schema: { querystring: redirectQuery } }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    const { to = '' } = request.query;
+    if (to === '')
+      throw errors.validation_failed({ message: 'to is missing: ?to=<URL>, with the URL percent-encoded' });
+    return reply.send(explainRedirect(to, context));
   });
 };
 

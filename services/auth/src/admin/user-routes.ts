@@ -10,6 +10,7 @@ import {
   optionalText,
   pageQuery,
   parsePage,
+  setNextLink,
   setPageHeaders,
   uuidParameter,
 } from '../http/api.ts';
@@ -19,7 +20,16 @@ import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toUserJson } from '../users/user.ts';
 import { type AdminUserInput, readAdminRequest } from './input.ts';
-import { createUser, deleteUser, readOrder, updateUser } from './users.ts';
+import {
+  cursorQuery,
+  encodeCursor,
+  filterQuery,
+  parseCursor,
+  readFilter,
+  readOrder,
+  wantsCursor,
+} from './user-list.ts';
+import { createUser, deleteUser, updateUser } from './users.ts';
 
 const userMembers = {
   role: optionalText,
@@ -37,24 +47,32 @@ const changeBody = body(userMembers);
 const createBody = body({ ...userMembers, id: optionalText, aud: optionalText });
 const deleteBody = body({ should_soft_delete: optionalFlag });
 const params = Type.Object({ user_id: Type.String() });
-const listQuery = Type.Object({
-  ...pageQuery,
-  filter: Type.Optional(Type.String({ description: 'Part of email, phone or full name, case-insensitive.' })),
-  sort: Type.Optional(Type.String({ description: '`created_at asc` or `created_at desc` (the default).' })),
-});
+const listQuery = Type.Object({ ...pageQuery, ...cursorQuery, ...filterQuery });
 
 /** `/admin/users` */
 export const addAdminUserRoutes: AddRoutes = (api, context) => {
-  const { store } = context;
+  const { store, settings } = context;
   const path = '/admin/users/:user_id';
   const bodyLimit = bodyLimits.admin;
 
   api.get('/admin/users', { schema: { querystring: listQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
-    const page = parsePage(request.query);
     const aud = requestedAudience(request, context);
-    const { filter = '', sort = '' } = request.query;
-    const { items, total } = await store.users.list({ ...page, aud, filter, order: readOrder(sort) });
+    const filter = { ...readFilter(request.query), aud };
+    const order = readOrder(request.query.sort);
+    if (wantsCursor(request.query, settings.cursorPaginationEnabled)) {
+      const { limit, after } = parseCursor(request.query);
+      const { items, next } = await store.users.listAfter(filter, { order, limit, after });
+      const cursor = next && encodeCursor(next);
+      if (cursor !== undefined) setNextLink(request, reply, { cursor, limit: String(limit) });
+      const pagination = {
+        ...(cursor !== undefined && { next_cursor: cursor }),
+        has_more: next !== undefined,
+      };
+      return reply.send({ users: items.map(toUserJson), aud, pagination });
+    }
+    const page = parsePage(request.query);
+    const { items, total } = await store.users.list(filter, { order, ...page });
     setPageHeaders(request, reply, { page, total });
     return reply.send({ users: items.map(toUserJson), aud });
   });

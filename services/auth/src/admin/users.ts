@@ -20,21 +20,6 @@ import {
   userAuditEntry,
 } from './input.ts';
 
-/** Reads `created_at`, `created_at asc` or `created_at desc`; descending when empty. */
-export function readOrder(sort: string): 'asc' | 'desc' {
-  const [field = '', direction = 'desc', ...rest] = sort.trim().toLowerCase().split(/\s+/);
-  if (field === '') return 'desc';
-  if (field !== 'created_at' || rest.length > 0)
-    throw errors.validation_failed({
-      message: `Bad Sort Parameters: bad field for sort ${JSON.stringify(sort.slice(0, 64))}, only created_at is known`,
-    });
-  if (direction !== 'asc' && direction !== 'desc')
-    throw errors.validation_failed({
-      message: `Bad Sort Parameters: bad direction for sort ${JSON.stringify(direction.slice(0, 64))}, only asc and desc allowed`,
-    });
-  return direction;
-}
-
 /** @throws AppError `user_not_found`. */
 export async function deleteUser(
   store: Store,

@@ -95,7 +95,8 @@ export function optionalInstant(
 /** The last moment that a Date can hold. */
 const endOfTime = new Date(8_640_000_000_000_000);
 
-function parseInstant(value: string): Date | undefined {
+/** A time in RFC 3339 format; undefined for another text. */
+export function parseInstant(value: string): Date | undefined {
   if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.test(value)) return undefined;
   const ms = Date.parse(value);
   return Number.isNaN(ms) ? undefined : new Date(ms);

@@ -21,7 +21,6 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   DB_MAX_IDLE_POOL_SIZE: 'DB_MAX_POOL_SIZE limits the connections.',
   DB_MIGRATIONS_PATH: 'The migrations are part of the server.',
   EXPERIMENTAL_CREATE_EMAIL_IDENTITY_ON_PASSWORD_SET_ENABLED: 'No identity is added with a password.',
-  EXPERIMENTAL_CURSOR_PAGINATION_ENABLED: 'Users are listed by page.',
   EXPERIMENTAL_ENABLE_OTT_AS_SOURCE_OF_TRUTH: 'The source of codes is not configurable.',
   EXPERIMENTAL_ONE_TIME_TOKEN_EXPIRES_AT_WRITE_ENABLED: 'The expiry of a code is computed when it is used.',
   EXPERIMENTAL_PROVIDERS_WITH_OWN_LINKING_DOMAIN: 'All providers link by verified email.',

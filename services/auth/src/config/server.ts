@@ -127,6 +127,12 @@ export const serverSettings = {
     default: [],
     doc: 'Further allowed request headers for CORS.',
   }),
+  cursorPaginationEnabled: bool({
+    ...svc('EXPERIMENTAL_CURSOR_PAGINATION_ENABLED'),
+    group: serverGroup,
+    default: false,
+    doc: '`GET /admin/users` without `page` and `per_page` lists users by cursor. With `cursor` or `limit` it always does.',
+  }),
   trustedProxies: proxyList({
     ...svc('SECURITY_TRUSTED_PROXIES'),
     group: serverGroup,

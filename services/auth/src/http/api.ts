@@ -142,8 +142,22 @@ export function setPageHeaders(
   reply.header('x-total-count', total).header('link', links.join(', '));
 }
 
+/** Sets `Link` to the same list with other query parameters. */
+export function setNextLink(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parameters: Readonly<Record<string, string>>,
+): void {
+  reply.header('link', `<${pathWith(request, parameters)}>; rel="next"`);
+}
+
 function pagePath(request: FastifyRequest, page: number): string {
+  return pathWith(request, { page: String(page) });
+}
+
+/** The path with these query parameters first, and then the others of the request. */
+function pathWith(request: FastifyRequest, parameters: Readonly<Record<string, string>>): string {
   const url = new URL(request.url, 'http://path.invalid');
-  const others = [...url.searchParams].filter(([name]) => name !== 'page');
-  return `${url.pathname}?${new URLSearchParams([['page', String(page)], ...others])}`;
+  const others = [...url.searchParams].filter(([name]) => !Object.hasOwn(parameters, name));
+  return `${url.pathname}?${new URLSearchParams([...Object.entries(parameters), ...others])}`;
 }

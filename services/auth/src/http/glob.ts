@@ -56,17 +56,28 @@ export function parseGlob(source: string): Glob | undefined {
   }
 }
 
-/** Matches the whole text, in time proportional to the product of both lengths. */
-export function matchesGlob({ steps, start }: Glob, text: string): boolean {
+/** Whether the whole text matches, in time proportional to the product of both lengths. */
+export function matchesGlob(glob: Glob, text: string): boolean {
+  return findMismatch(glob, text) === undefined;
+}
+
+/**
+ * Index of the first character that cannot follow the ones before it; the length of the text if it
+ * ends too early. Undefined if the text matches.
+ */
+export function findMismatch({ steps, start }: Glob, text: string): number | undefined {
   let states = withForks(steps, [start]);
+  let at = 0;
   for (const char of text) {
     const read = [...states].flatMap((state) => {
       const step = steps[state];
       return step?.kind === 'read' && step.accepts(char) ? [step.next] : [];
     });
+    if (read.length === 0) return at;
     states = withForks(steps, read);
+    at += char.length;
   }
-  return states.has(0);
+  return states.has(0) ? undefined : at;
 }
 
 function withForks(steps: readonly Step[], from: readonly number[]): ReadonlySet<number> {

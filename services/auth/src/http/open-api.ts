@@ -77,7 +77,8 @@ export const operations: Readonly<Record<string, Operation>> = {
   'POST /invite': { ...forAdmin, summary: 'Invite a user by email', response: 'User' },
   'GET /admin/users': {
     ...forAdmin,
-    summary: 'List users, paginated (`X-Total-Count`, `Link`)',
+    summary:
+      'List users, by page (`X-Total-Count`, `Link`) or by cursor (`pagination`, `Link`). Cursors are for large lists: their cost does not depend on the position',
     response: 'UserList',
   },
   'POST /admin/users': { ...forAdmin, summary: 'Create a user', response: 'User' },
@@ -111,6 +112,10 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...forAdmin,
     summary: 'Generate a link without sending it',
     response: 'ActionLink',
+  },
+  'GET /admin/redirect-check': {
+    ...forAdmin,
+    summary: 'Explain which rule allows a `redirect_to`, or why none does',
   },
   'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first' },
   'GET /admin/events/failed': { ...forAdmin, summary: 'List events whose delivery was given up' },
@@ -284,7 +289,16 @@ const user = Type.Object({
   is_anonymous: flag,
 });
 
-const userList = Type.Object({ users: Type.Array(user), aud: text });
+const userList = Type.Object({
+  users: Type.Array(user),
+  aud: text,
+  pagination: maybe(
+    Type.Object(
+      { next_cursor: maybe(text), has_more: Type.Boolean() },
+      { description: 'Of a list by cursor. The last page has no `next_cursor`.' },
+    ),
+  ),
+});
 
 const session = Type.Object({
   access_token: Type.String({ description: 'A JWT.' }),

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
-import { type Glob, matchesGlob, parseGlob } from './glob.ts';
+import { findMismatch, type Glob, parseGlob } from './glob.ts';
 
 /** Allowed redirect targets: the site, and URLs that match the allow list. */
 export interface RedirectPolicy {
@@ -8,7 +8,17 @@ export interface RedirectPolicy {
   readonly globs: readonly Glob[];
 }
 
-type RedirectCheck = { readonly ok: true } | { readonly ok: false; readonly reason: string };
+/** A rule that was tried. Without `problem` it allows the target. */
+interface RedirectRule {
+  readonly source: 'SITE_URL' | 'URI_ALLOW_LIST';
+  readonly rule: string;
+  readonly problem: string | undefined;
+}
+
+/** The rules are in the order in which they were tried, up to the one that allows the target. */
+type RedirectCheck =
+  | { readonly ok: true; readonly rules: readonly RedirectRule[] }
+  | { readonly ok: false; readonly reason: string; readonly rules: readonly RedirectRule[] };
 
 /** Longer URLs do not fit into emails, and take too long to match. */
 const maxTargetChars = 2048;
@@ -53,14 +63,31 @@ export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy
   const parts = parseUrl(target);
   if (parts === undefined) return reject('it is not an absolute URL');
   if (forbiddenSchemes.includes(parts.scheme)) return reject('its scheme is never allowed');
-  const site = parseUrl(siteUrl);
-  if (site !== undefined && isSameSite(parts, site)) return { ok: true };
+  const site = { source: 'SITE_URL', rule: siteUrl, problem: findSiteProblem(parts, siteUrl) } as const;
+  if (site.problem === undefined) return { ok: true, rules: [site] };
   const problem = findHostProblem(parts);
-  if (problem !== undefined) return reject(problem);
+  if (problem !== undefined) return { ok: false, reason: problem, rules: [site] };
   const [beforeFragment = ''] = target.split('#', 1);
-  return globs.some((glob) => matchesGlob(glob, beforeFragment))
-    ? { ok: true }
-    : reject('it matches neither SITE_URL nor SVC_URI_ALLOW_LIST');
+  const rules: RedirectRule[] = [site];
+  for (const glob of globs) {
+    const mismatch = describeMismatch(glob, beforeFragment);
+    rules.push({ source: 'URI_ALLOW_LIST', rule: glob.source, problem: mismatch });
+    if (mismatch === undefined) return { ok: true, rules };
+  }
+  return { ok: false, reason: 'it matches neither SITE_URL nor SVC_URI_ALLOW_LIST', rules };
+}
+
+/** Longer texts are cut. */
+const maxShownChars = 64;
+
+function describeMismatch(glob: Glob, target: string): string | undefined {
+  const at = findMismatch(glob, target);
+  if (at === undefined) return undefined;
+  if (at === target.length) return 'the URL ends where the rule requires more characters';
+  const rest = JSON.stringify(target.slice(at, at + maxShownChars));
+  const isSeparator = '/.'.includes(target.charAt(at));
+  const hint = isSeparator && /(?<!\*)\*(?!\*)|\?/.test(glob.source);
+  return `no match from character ${at + 1} on: ${rest}${hint ? ' (* and ? do not match "." and "/", ** does)' : ''}`;
 }
 
 interface UrlParts {
@@ -86,13 +113,15 @@ function parseUrl(url: string): UrlParts | undefined {
 const defaultPorts: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
 /** Same origin. https is also allowed for an http site, and any port for a loopback site. */
-function isSameSite(target: UrlParts, site: UrlParts): boolean {
-  if (target.host !== site.host || target.host === undefined) return false;
+function findSiteProblem(target: UrlParts, siteUrl: string): string | undefined {
+  const site = parseUrl(siteUrl);
+  if (site?.host === undefined || target.host !== site.host) return 'the host differs';
   const isUpgrade = site.scheme === 'http' && target.scheme === 'https';
-  if (target.scheme !== site.scheme && !isUpgrade) return false;
-  if (isLoopback(site.host)) return true;
+  if (target.scheme !== site.scheme && !isUpgrade) return 'the scheme differs';
+  if (isLoopback(site.host)) return undefined;
   const bothDefault = target.port === defaultPorts[target.scheme] && site.port === defaultPorts[site.scheme];
-  return bothDefault || (target.scheme === site.scheme && target.port === site.port);
+  const isSamePort = target.scheme === site.scheme && target.port === site.port;
+  return bothDefault || isSamePort ? undefined : 'the port differs';
 }
 
 /** Of IP addresses only loopback is allowed, in its plain form. */
@@ -127,7 +156,25 @@ function isLoopbackIpv4(host: string): boolean {
 }
 
 function reject(reason: string): RedirectCheck {
-  return { ok: false, reason };
+  return { ok: false, reason, rules: [] };
+}
+
+/** What `redirectTarget` does with a `redirect_to`, and why. */
+export function explainRedirect(target: string, { settings }: Pick<Context, 'settings'>) {
+  const check = checkRedirect(target, getPolicy(settings));
+  const rules = check.rules.map(({ source, rule, problem }) => ({
+    source,
+    rule,
+    matches: problem === undefined,
+    ...(problem !== undefined && { reason: problem }),
+  }));
+  return {
+    to: target,
+    allowed: check.ok,
+    redirects_to: check.ok ? target : settings.siteUrl,
+    ...(!check.ok && { reason: check.reason }),
+    rules,
+  };
 }
 
 /** Globs are parsed once per settings. */

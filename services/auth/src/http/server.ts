@@ -7,6 +7,7 @@ import {
   addAdminAuditRoutes,
   addAdminFactorRoutes,
   addAdminLinkRoutes,
+  addAdminRedirectRoutes,
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
@@ -48,6 +49,7 @@ const allRoutes: readonly AddRoutes[] = [
   addFactorRoutes,
   addAdminUserRoutes,
   addAdminLinkRoutes,
+  addAdminRedirectRoutes,
   addAdminAuditRoutes,
   addEventRoutes,
   addAdminFactorRoutes,

@@ -1,28 +1,14 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import {
-  containing,
-  emptyUserColumns,
-  isUniqueViolation,
-  noInstance,
-  type Queryable,
-  query,
-} from '../db/connection.ts';
-import type { Page, PageRequest } from '../http/api.ts';
+import { emptyUserColumns, isUniqueViolation, noInstance, type Queryable, query } from '../db/connection.ts';
+import type { Page } from '../http/api.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
+import { nextPage, numberedPage, type UserFilter, type UserPosition } from './search.ts';
 import { type NewIdentity, type NewUser, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =
   | { readonly ok: true; readonly user: User }
   | { readonly ok: false; readonly reason: 'not_found' | 'email_exists' | 'phone_exists' };
-
-interface UserQuery extends PageRequest {
-  readonly aud: string;
-  /** Part of email, phone or `full_name`; empty for all users. */
-  readonly filter: string;
-  /** By creation time. */
-  readonly order: 'asc' | 'desc';
-}
 
 /** Users with identities and factors. Soft-deleted users are never found. */
 export class UserStore {
@@ -53,12 +39,27 @@ export class UserStore {
     return row && toUser(row);
   }
 
-  async list({ aud, filter, order, limit, offset }: UserQuery): Promise<Page<User>> {
-    const pattern = filter === '' ? null : containing(filter);
-    const rows = await query(this.#sql, listSql[order], [aud, pattern, limit, offset]);
+  async list(filter: UserFilter, page: Parameters<typeof numberedPage>[1]): Promise<Page<User>> {
+    const { text, parameters } = numberedPage(filter, page);
+    const rows = await query(this.#sql, text, parameters);
     // Parsed boundary: the column selected above.
     const total = (rows[0] as { readonly total: number } | undefined)?.total ?? 0;
     return { total, items: rows.filter(({ id }) => id !== null).map(toUser) };
+  }
+
+  /** Users after a position. `next` is undefined for the last page. */
+  async listAfter(
+    filter: UserFilter,
+    { limit, ...page }: Parameters<typeof nextPage>[1],
+  ): Promise<{ readonly items: readonly User[]; readonly next: UserPosition | undefined }> {
+    const { text, parameters } = nextPage(filter, { ...page, limit: limit + 1 });
+    const rows = await query(this.#sql, text, parameters);
+    const items = rows.slice(0, limit);
+    const last = rows.length > limit ? items.at(-1) : undefined;
+    return {
+      items: items.map(toUser),
+      next: last && { createdAt: String(last.position), id: String(last.id) },
+    };
   }
 
   /** Which value of a new user belongs to another user already, in any audience. */
@@ -180,20 +181,6 @@ const findByEmailSql = `select ${userColumns} from users u
   where u.email = $1 and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null`;
 const findByPhoneSql = `select ${userColumns} from users u
   where u.phone = $1 and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null`;
-
-const listSql = { asc: listInOrder('asc'), desc: listInOrder('desc') } as const;
-
-/** Returns the total also when the page is empty. */
-function listInOrder(order: 'asc' | 'desc'): string {
-  const matching = `
-    from users u
-    where u.aud = $1 and u.deleted_at is null and ($2::text is null
-      or u.email like lower($2) or u.phone like $2 or u.raw_user_meta_data ->> 'full_name' ilike $2)`;
-  return `select t.total, p.* from (select count(*)::int as total ${matching}) t left join lateral (
-      select ${userColumns} ${matching} order by u.created_at ${order}, u.id limit $3 offset $4
-    ) p on true
-    order by p.created_at ${order}, p.id`;
-}
 
 const findTakenSql = `
   select taken from (

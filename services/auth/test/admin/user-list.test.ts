@@ -1,0 +1,166 @@
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { connect } from '../../src/db/connection.ts';
+import { Store } from '../../src/db/store.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+import { insertUser } from '../helpers/test-store.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
+
+const token = adminToken();
+
+async function list(server: AuthServer, query: string) {
+  const { status, headers, body } = await server.call('GET', `/admin/users?${query}`, { token });
+  // Parsed boundary: the members of the response.
+  const {
+    users = [],
+    pagination,
+    msg,
+  } = body as {
+    users?: readonly { readonly email: string; readonly phone: string }[];
+    pagination?: { readonly next_cursor?: string; readonly has_more: boolean };
+    msg?: string;
+  };
+  const names = users.map(({ email, phone }) => (email || phone).split('@')[0]);
+  return { status, headers, names, pagination, msg };
+}
+
+/** Users a, b, c and so on, created a day apart; the newest is an anonymous one. */
+async function startWithUsers(t: Test, variables: Readonly<Record<string, string>> = {}) {
+  const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true', ...variables });
+  const users = [
+    { email: 'a@example.com', email_confirm: true },
+    { email: 'b@example.com', ban_duration: '9000h' },
+    { phone: '+49 151 1', phone_confirm: true },
+  ];
+  for (const body of users) await server.call('POST', '/admin/users', { token, body });
+  await server.call('POST', '/signup', { body: {} });
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  await sql`update auth.users set created_at = '2026-01-01'::timestamptz
+    + interval '1 day' * array_position(array['a@example.com', 'b@example.com', ''], coalesce(email, ''))`;
+  await sql`update auth.users set created_at = '2026-01-09', email = 'anonymous' where is_anonymous`;
+  await sql`update auth.users set last_sign_in_at = '2026-02-01' where email = 'a@example.com'`;
+  await sql`insert into auth.identities (user_id, provider, provider_id, identity_data)
+    select id, 'google', '1', '{}' from auth.users where email = 'b@example.com'`;
+  return { server, sql };
+}
+
+t.test('users are found by email, phone, provider, state and time', async (t) => {
+  const { server } = await startWithUsers(t);
+  const found = async (query: string) => (await list(server, query)).names;
+  t.same(await found('email=A@Example.com'), ['a']);
+  t.same(await found('email=a@example'), [], 'exact');
+  t.same(await found('email=%25'), []);
+  t.same(await found('phone=%2B491511'), ['491511']);
+  t.same(await found('phone=+49 151 1'), ['491511'], 'a plus that was not encoded');
+  t.same(await found('provider=google'), ['b']);
+  t.same(await found('provider=email&sort=created_at asc'), ['a', 'b']);
+  t.same(await found('confirmed=false'), ['anonymous', 'b']);
+  t.same(await found('banned=true'), ['b']);
+  t.same(await found('banned=false&anonymous=false'), ['491511', 'a']);
+  t.same(await found('anonymous=true'), ['anonymous']);
+  t.same(await found('created_from=2026-01-03&created_before=2026-01-04T00:00:00Z'), ['b']);
+  t.same(await found('last_sign_in_before=2026-02-01T00:00:01%2B00:00'), ['a']);
+  t.same(await found('last_sign_in_from=2026-02-02'), ['anonymous']);
+  t.same(await found('email=&phone=&provider=&confirmed=&created_from=&per_page=1'), ['anonymous']);
+  for (const bad of ['confirmed=yes', 'created_from=yesterday', 'last_sign_in_before=2026-13-01'])
+    t.match(await list(server, bad), { status: 400, msg: bad.split('=')[0] }, bad);
+});
+
+t.test('cursors visit each user once, also users of the same time', async (t) => {
+  const { server, sql } = await startWithUsers(t);
+  await sql`update auth.users set created_at = '2026-01-01T00:00:00.123456Z' where not is_anonymous`;
+  for (const sort of ['asc', 'desc']) {
+    const names: (string | undefined)[] = [];
+    let query = `limit=1&sort=created_at ${sort}`;
+    for (let pages = 1; pages <= 4; pages++) {
+      const page = await list(server, query);
+      names.push(...page.names);
+      t.equal(page.pagination?.has_more, pages < 4);
+      t.equal(page.headers.get('x-total-count'), null);
+      const [, next = ''] = /^<\/admin\/users\?(.*)>; rel="next"$/.exec(page.headers.get('link') ?? '') ?? [];
+      t.equal(new URLSearchParams(next).get('cursor'), page.pagination?.next_cursor ?? null);
+      query = next;
+    }
+    t.equal(names.length, 4);
+    t.equal(query, '', 'no page follows the last one');
+    t.same(new Set(names), new Set(['491511', 'a', 'anonymous', 'b']), sort);
+  }
+  for (const bad of ['limit=0', 'limit=-1', 'limit=x', 'cursor=x', `cursor=${btoa("2026-01-01' or 1")}`])
+    t.match(await list(server, bad), { status: 400, msg: /^Bad Pagination Parameters: / }, bad);
+  t.match(await list(server, 'page=1&limit=1'), { pagination: undefined, names: { length: 4 } });
+});
+
+t.test('setting of GoTrue makes cursors the default, except for numbered pages', async (t) => {
+  const { server } = await startWithUsers(t, { EXPERIMENTAL_CURSOR_PAGINATION_ENABLED: 'true' });
+  t.match(await list(server, 'page=&per_page='), { pagination: { has_more: false }, names: { length: 4 } });
+  const numbered = await list(server, 'per_page=3');
+  t.equal(numbered.pagination, undefined);
+  t.equal(numbered.headers.get('x-total-count'), '4');
+});
+
+t.test('lookups and cursors use indexes', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  const store = new Store(sql, { cipher: unencrypted });
+  for (const name of ['a', 'b', 'c']) await insertUser(store, { email: `${name}@example.com` });
+  await sql`create index idx_users_created_at_desc on users (created_at desc)`;
+  // Tables of tests are small.
+  await sql`set enable_seqscan = off`;
+  await sql`set enable_bitmapscan = off`;
+  const page = { order: 'desc', limit: 1, after: undefined } as const;
+  const { next } = await store.users.listAfter({ aud: '' }, page);
+  await store.users.listAfter({ aud: '' }, { ...page, after: next });
+  await store.users.listAfter({ aud: '', email: 'a@example.com' }, page);
+  await store.users.listAfter({ aud: '', phone: '491' }, page);
+  const plan = async (part: string) => {
+    const [statement] = await sql`select name, cardinality(parameter_types) as parameters
+      from pg_prepared_statements where statement like ${`%${part}%`} and statement not like '%pg_prepared_statements%'`;
+    const values = Array.from({ length: Number(statement?.parameters) }, () => 'null').join();
+    await sql`set plan_cache_mode = force_generic_plan`;
+    const lines = await sql.unsafe(`explain execute "${statement?.name}"(${values})`);
+    return lines.map((line) => String(line['QUERY PLAN'])).join('\n');
+  };
+  t.match(await plan('lower(u.email) = '), /Index Scan using users_instance_id_email_idx/);
+  t.match(await plan('u.phone = '), /Index Scan using users_phone_key/);
+  t.match(await plan('(u.created_at, u.id) < '), /Index Scan using idx_users_created_at_desc/);
+});
+
+t.test('administrator sees which rule allows a redirect, or why none does', async (t) => {
+  const server = await startAuthServer(t, {
+    URI_ALLOW_LIST: 'http://localhost:8000/*,https://*.example.com/app/**',
+  });
+  const check = async (to: string) =>
+    (await server.call('GET', `/admin/redirect-check?to=${encodeURIComponent(to)}`, { token })).body;
+  t.same(await check('https://example.com/done'), {
+    to: 'https://example.com/done',
+    allowed: true,
+    redirects_to: 'https://example.com/done',
+    rules: [{ source: 'SITE_URL', rule: 'https://example.com', matches: true }],
+  });
+  t.match(await check('https://a.example.com/app/x/y?z#f'), {
+    allowed: true,
+    rules: [{ reason: 'the host differs' }, { matches: false }, { source: 'URI_ALLOW_LIST', matches: true }],
+  });
+  t.match(await check('http://localhost:8000'), {
+    allowed: false,
+    redirects_to: 'https://example.com',
+    reason: 'it matches neither SITE_URL nor SVC_URI_ALLOW_LIST',
+    rules: [{}, { reason: 'the URL ends where the rule requires more characters' }, {}],
+  });
+  t.match(await check('http://localhost:8000/a/b'), {
+    rules: [
+      {},
+      { reason: 'no match from character 24 on: "/b" (* and ? do not match "." and "/", ** does)' },
+      { reason: 'no match from character 5 on: "://localhost:8000/a/b"' },
+    ],
+  });
+  t.match(await check('https://192.0.2.1/'), { reason: 'its host is an IP address, or may be read as one' });
+  t.match(await check('http://example.com/'), { rules: [{ reason: 'the scheme differs' }] });
+  t.match(await check('javascript:alert(1)'), { reason: 'its scheme is never allowed', rules: [] });
+  const missing = await server.call('GET', '/admin/redirect-check', { token });
+  t.match(missing, { status: 400, body: { error_code: 'validation_failed', msg: /^to is missing/ } });
+});
