@@ -80,6 +80,12 @@ export const mailSettings = {
     default: false,
     doc: 'Allow password sign-in before the email address is confirmed.',
   }),
+  mailerLinkPageEnabled: bool({
+    ...svc('MAILER_LINK_PAGE_ENABLED'),
+    group,
+    default: false,
+    doc: 'Links in emails open a page with a button, and only the button spends the link. Protects it from mail scanners, which open links.',
+  }),
 };
 
 /** Kinds of mail with their default subjects. */

@@ -24,6 +24,7 @@ import {
   mailTextSettings,
 } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
+import { pageSettings } from './pages.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
 import { customProviderSettings, limitSettings, passwordSettings, providerSettings } from './sign-in.ts';
 import { smsSettings } from './sms.ts';
@@ -43,6 +44,7 @@ export const settingsSpec = defineSettings({
   ...mailSettings,
   ...mailTextSettings,
   ...smsSettings,
+  ...pageSettings,
   ...mfaSettings,
   ...hookSettings,
   ...eventSettings,

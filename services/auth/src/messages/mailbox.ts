@@ -1,3 +1,4 @@
+import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
@@ -43,20 +44,6 @@ export class Mailbox implements MailTransport {
   }
 }
 
-const entities: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&#34;',
-  "'": '&#39;',
-  '`': '&#96;',
-};
-
-/** Escapes text for HTML elements and quoted attributes. */
-function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"'`]/g, (char) => entities[char] ?? char);
-}
-
 const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem }
   article { border: 1px solid #8888; border-radius: .5rem; margin: 1rem 0; padding: 1rem }
@@ -64,29 +51,28 @@ const style = `
   iframe { border: 0; width: 100%; height: 16rem; background: #fff; margin-top: 1rem }`;
 
 /** Bodies are shown in sandboxed frames, which run no scripts. */
-function renderPage(mails: readonly MailboxEntry[]): string {
-  const articles =
-    mails.map(renderMail).join('\n') || '<p>No mail yet. Mails are shown here instead of being sent.</p>';
-  return `<!doctype html>
+function renderPage(mails: readonly MailboxEntry[]): Html {
+  return html`<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>Mail (development mode)</title>
-<style>${style}</style>
+<style>${trustedHtml(style)}</style>
 <h1>Mail</h1>
-${articles}
+${mails.length === 0 && html`<p>No mail yet. Mails are shown here instead of being sent.</p>`}
+${mails.map(renderMail)}
 </html>
 `;
 }
 
-function renderMail({ to, subject, at, html }: MailboxEntry): string {
+function renderMail({ to, subject, at, html: body }: MailboxEntry): Html {
   // Links open in a new tab: the sandbox does not let the frame navigate.
-  const content = escapeHtml(`<base target="_blank">${html}`);
-  return `<article>
-<h2>${escapeHtml(subject)}</h2>
-<p>to ${escapeHtml(to)}, ${at.toISOString()}</p>
-<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="${content}"></iframe>
-</article>`;
+  return html`<article>
+<h2>${subject}</h2>
+<p>to ${to}, ${at.toISOString()}</p>
+<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="${`<base target="_blank">${body}`}"></iframe>
+</article>
+`;
 }
 
 const mailboxQuery = Type.Object({ to: Type.Optional(Type.String()) });
@@ -111,7 +97,7 @@ export const addMailboxRoutes: AddRoutes = (api, { mailbox }) => {
         'content-security-policy',
         "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:",
       )
-      .send(renderPage(select(request.query))),
+      .send(renderPage(select(request.query)).toString()),
   );
   api.get('/dev/mail.json', options, (request, reply) => reply.send({ mails: select(request.query) }));
   api.delete('/dev/mail', options, (_request, reply) => {

@@ -1,10 +1,13 @@
 import { isAppError } from '@tollgate/kit/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, optionalText } from '../http/api.ts';
 import { bodyLimits } from '../http/body.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
+import { sendLinkPage } from '../pages/link-page.ts';
 import { sendSession } from '../sessions/issue.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import { type Verified, verify } from './verify.ts';
@@ -77,18 +80,60 @@ const verifyBody = body({
   phone: optionalText,
   password: optionalText,
   redirect_to: optionalText,
+  /** Set by the form of the confirmation page, which otherwise has the parameters of the link. */
+  confirm_link: optionalText,
 });
 const verifyQuery = Type.Object({ type: optionalText, token: optionalText, redirect_to: optionalText });
 
+/** Parameters of a link. */
+interface Link {
+  readonly type?: string | undefined;
+  readonly token?: string | undefined;
+  readonly redirect_to?: string | undefined;
+}
+
+/** Spends the token of a link, and redirects with a session, a code or an error. */
+async function followLink(
+  context: Context,
+  { type, tokenHash, redirectTo }: CheckedLink,
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
+): Promise<FastifyReply> {
+  const flow = tokenHash.startsWith(pkcePrefix) ? 'pkce' : 'implicit';
+  const url = await verify(context, { type, tokenHash, by: 'link' }, requestMetadata(request, context)).then(
+    (verified) => verifiedUrl(redirectTo, verified, flow),
+    (error: unknown) => refusedUrl(redirectTo, error, flow),
+  );
+  return reply.header('cache-control', 'no-store').redirect(url, 303);
+}
+
+interface CheckedLink {
+  readonly type: string;
+  readonly tokenHash: string;
+  /** Result of `redirectTarget`. */
+  readonly redirectTo: string;
+}
+
+/** @throws AppError `validation_failed` */
+function checkLink(context: Context, request: FastifyRequest, link: Link): CheckedLink {
+  const { type = '', token: tokenHash = '' } = link;
+  if (type === '') throw errors.validation_failed({ message: 'Verify requires a verification type' });
+  if (tokenHash === '')
+    throw errors.validation_failed({ message: 'Verify requires a token or a token hash' });
+  return { type, tokenHash, redirectTo: redirectTarget(request, link, context) };
+}
+
 /** `/verify`: codes and hashes sent by clients, and links followed by users. */
 export const addVerifyRoutes: AddRoutes = (api, context) => {
+  const { mailerLinkPageEnabled: hasPage } = context.settings;
   const post = {
     schema: { body: verifyBody },
     config: { limiter: 'verify' },
     bodyLimit: bodyLimits.contact,
   } as const;
   api.post('/verify', post, async (request, reply) => {
-    const { token_hash: tokenHash, redirect_to: redirectTo, ...rest } = request.body;
+    const { token_hash: tokenHash, redirect_to: redirectTo, confirm_link: confirm, ...rest } = request.body;
+    if (hasPage && confirm !== undefined)
+      return followLink(context, checkLink(context, request, request.body), { request, reply });
     const presented = { ...rest, tokenHash, redirectTo, by: 'request' } as const;
     const verified = await verify(context, presented, requestMetadata(request, context));
     if (verified.kind === 'session') return sendSession(reply, verified.session, { type: verified.type });
@@ -96,26 +141,14 @@ export const addVerifyRoutes: AddRoutes = (api, context) => {
   });
 
   // No HEAD: a request that only inspects the link must not spend it.
-  const get = {
-    schema: { querystring: verifyQuery },
-    config: { limiter: 'verify' },
-    exposeHeadRoute: false,
-  } as const;
-  api.get('/verify', get, async (request, reply) => {
-    const { type = '', token: tokenHash = '' } = request.query;
-    if (type === '') throw errors.validation_failed({ message: 'Verify requires a verification type' });
-    if (tokenHash === '')
-      throw errors.validation_failed({ message: 'Verify requires a token or a token hash' });
-    const target = redirectTarget(request, undefined, context);
-    const flow = tokenHash.startsWith(pkcePrefix) ? 'pkce' : 'implicit';
-    const url = await verify(
-      context,
-      { type, tokenHash, by: 'link' },
-      requestMetadata(request, context),
-    ).then(
-      (verified) => verifiedUrl(target, verified, flow),
-      (error: unknown) => refusedUrl(target, error, flow),
+  const get = { schema: { querystring: verifyQuery }, exposeHeadRoute: false } as const;
+  if (hasPage)
+    // Not limited: it reads nothing, and the limit is for the form.
+    api.get('/verify', get, (request, reply) =>
+      sendLinkPage(reply, context, checkLink(context, request, request.query)),
     );
-    return reply.header('cache-control', 'no-store').redirect(url, 303);
-  });
+  else
+    api.get('/verify', { ...get, config: { limiter: 'verify' } }, (request, reply) =>
+      followLink(context, checkLink(context, request, request.query), { request, reply }),
+    );
 };

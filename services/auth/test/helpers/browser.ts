@@ -22,10 +22,11 @@ export class Browser {
         form = undefined;
         continue;
       }
-      const action = /<form[^>]*\saction="([^"]+)"/.exec(text)?.[1];
-      if (action === undefined) throw new Error(`${url.href} responded with ${response.status}: ${text}`);
+      const [tag] = /<form[^>]*>/.exec(text) ?? [];
+      if (tag === undefined) throw new Error(`${url.href} responded with ${response.status}: ${text}`);
       form = readInputs(text);
-      url = new URL(action.replaceAll('&amp;', '&'), url);
+      const action = /\saction="([^"]+)"/.exec(tag)?.[1] ?? '';
+      if (action !== '') url = new URL(action.replaceAll('&amp;', '&'), url);
     }
     throw new Error(`still not at ${until}, but at ${url.href}`);
   }

@@ -1,39 +1,6 @@
 import { createHash } from 'node:crypto';
 import { compareText } from '@tollgate/kit/text';
 
-/** Markup, which is not escaped. */
-export interface Html {
-  readonly html: string;
-}
-
-/** Lists are joined; undefined is rendered as nothing. */
-type HtmlValue = string | number | undefined | Html | readonly HtmlValue[];
-
-/** Template tag that escapes all values except markup. */
-export function html(parts: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  return { html: parts.map((part, index) => part + render(values[index])).join('') };
-}
-
-function render(value: HtmlValue): string {
-  if (value === undefined) return '';
-  if (typeof value === 'string') return escapeText(value);
-  if (typeof value === 'number') return String(value);
-  return isMarkup(value) ? value.html : value.map(render).join('');
-}
-
-const isMarkup = (value: Html | readonly HtmlValue[]): value is Html => 'html' in value;
-
-const escapes: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-const escapeText = (text: string): string =>
-  text.replace(/[&<>"']/g, (character) => escapes[character] ?? '');
-
 export const pageStyle = `
 :root { color-scheme: light dark; --ok: light-dark(#17692f, #6fd08c); --bad: light-dark(#a4161a, #ff8a80);
   --wait: light-dark(#8a5a00, #ffc766); --line: light-dark(#d5d9e0, #3a4150); --dim: light-dark(#59616e, #a3abb8); }

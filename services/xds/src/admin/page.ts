@@ -1,4 +1,5 @@
 import type { Health } from '@tollgate/kit/health';
+import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { Registry } from 'prom-client';
 import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
 import type { Pipeline, PipelineState } from '../catalog/pipeline.ts';
@@ -7,7 +8,7 @@ import type { ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
 import { formatOutages } from '../sources/source.ts';
 import type { Condition } from '../status/conditions.ts';
-import { type Html, html, type Page, pageStyle, paginate } from './html.ts';
+import { type Page, pageStyle, paginate } from './html.ts';
 
 /** What the pages show. */
 export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
@@ -46,7 +47,7 @@ export function renderDebugPage(admin: AdminState, find: string): string {
   const page = html`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Tollgate xDS</title>
-<style>${{ html: pageStyle }}</style></head>
+<style>${trustedHtml(pageStyle)}</style></head>
 <body>
 <h1>Tollgate xDS</h1>
 ${summary(admin, state, snapshot)}
@@ -59,7 +60,7 @@ ${limiterTable(admin, find)}
 </body>
 </html>
 `;
-  return page.html;
+  return page.toString();
 }
 
 function summary(

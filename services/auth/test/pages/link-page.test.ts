@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import t from 'tap';
+import { Browser } from '../helpers/browser.ts';
+import { linkIn, startMailingServer } from '../helpers/mail-server.ts';
+
+const password = 'correct horse';
+const { server, smtp } = await startMailingServer(t, {
+  MAILER_LINK_PAGE_ENABLED: 'true',
+  PAGES_NAME: 'Ada & Co',
+  PAGES_LOGO_URL: 'https://cdn.example.com/logo.svg?v=1',
+  URI_ALLOW_LIST: 'com.example.app://callback',
+});
+
+/** The link of a new user, with the address of this server. */
+async function signUpLink(email: string): Promise<string> {
+  await server.call('POST', '/signup', { body: { email, password } });
+  const { pathname, search } = linkIn(await smtp.mailTo(email));
+  return `${server.url}${pathname}${search}`;
+}
+
+async function isConfirmed(email: string): Promise<boolean> {
+  const { status } = await server.call('POST', '/token?grant_type=password', { body: { email, password } });
+  return status === 200;
+}
+
+t.test('opening a link does not spend it, its button does, once', async (t) => {
+  const email = 'scanned@example.com';
+  const link = await signUpLink(email);
+  for (const method of ['GET', 'HEAD', 'GET']) await fetch(link, { method });
+  t.notOk(await isConfirmed(email));
+
+  const target = await new Browser().visit(link, 'https://example.com');
+  t.match(target.hash, /access_token=.*&type=signup/);
+  t.ok(await isConfirmed(email));
+  const again = await new Browser().visit(link, 'https://example.com');
+  t.match(again.hash, /error_code=otp_expired/);
+});
+
+t.test('HEAD is rejected', async (t) => {
+  const { status } = await fetch(`${server.url}/verify?type=signup&token=abc`, { method: 'HEAD' });
+  t.equal(status, 405);
+});
+
+t.test('page cannot be framed, cached or scripted, and its form may redirect to the app', async (t) => {
+  for (const [target, source] of [
+    ['com.example.app://callback', 'com.example.app:'],
+    ['https://evil.test/', 'https:'],
+  ] as const) {
+    const page = await server.call('GET', `/verify?type=magiclink&token=abc&redirect_to=${target}`);
+    const style = /<style>(.*?)<\/style>/s.exec(page.text)?.[1] ?? '';
+    const hash = createHash('sha256').update(style).digest('base64');
+    t.equal(page.status, 200);
+    t.equal(
+      page.headers.get('content-security-policy'),
+      `default-src 'none'; style-src 'sha256-${hash}'; img-src https://cdn.example.com; form-action 'self' ${source}; frame-ancestors 'none'; base-uri 'none'`,
+    );
+    t.match(Object.fromEntries(page.headers), {
+      'cache-control': 'no-store',
+      'referrer-policy': 'no-referrer',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+    });
+    t.equal(page.headers.get('access-control-allow-origin'), null);
+  }
+});
+
+t.test('values of link and settings are escaped', async (t) => {
+  const attack = encodeURIComponent('"><script>alert(1)</script>');
+  const page = await server.call('GET', `/verify?type=${attack}&token=${attack}`);
+  t.equal(page.status, 200);
+  t.notMatch(page.text, '<script');
+  t.match(page.text, 'name="token" value="&quot;&gt;&lt;script&gt;');
+  t.match(page.text, '<img src="https://cdn.example.com/logo.svg?v=1" alt="Ada &amp; Co"');
+});
+
+t.test('link without type or token is an error', async (t) => {
+  for (const query of ['type=signup', 'token=abc'])
+    t.match(await server.call('GET', `/verify?${query}`), {
+      status: 400,
+      body: { error_code: 'validation_failed' },
+    });
+});
+
+t.test('clients verify codes and token hashes as without the page', async (t) => {
+  const link = new URL(await signUpLink('client@example.com'));
+  const body = { type: 'signup', token_hash: link.searchParams.get('token') };
+  const { status, text } = await server.call('POST', '/verify', { body });
+  t.match({ status, text }, { status: 200, text: /"access_token"/ });
+});
+
+t.test('without the setting, a form does not follow a link', async (t) => {
+  const { server } = await startMailingServer(t);
+  const body = new URLSearchParams({ confirm_link: 'true', type: 'signup', token: 'abc' });
+  const { status } = await fetch(`${server.url}/verify`, { method: 'POST', body, redirect: 'manual' });
+  t.equal(status, 400);
+});
