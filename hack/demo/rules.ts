@@ -5,7 +5,7 @@ import { load } from 'js-yaml';
 import { settingsSpec } from '../../services/xds/src/config/settings.ts';
 import { ApiClient } from '../../services/xds/src/kube/client.ts';
 import { loadKubeConfig } from '../../services/xds/src/kube/config.ts';
-import { hasStatus } from '../../services/xds/src/kube/objects.ts';
+import { hasStatus } from '../../services/xds/src/kube/errors.ts';
 
 /** A change to a manifest while everything runs. */
 export interface RuleEdit {

@@ -274,7 +274,12 @@ function composeStatus(
     retryPeriodMs: settings.leaseRetryPeriodMs,
   });
   const leadership = elector;
-  const writer = new KubernetesStatusWriter(context, { api, objects: source, leadership, debounceMs });
+  const writer = new KubernetesStatusWriter(context, {
+    api,
+    objects: source.objects,
+    leadership,
+    debounceMs,
+  });
   const events = new KubernetesEvents(context, { api, leadership, instance: identity });
   const reports = new ReplicaReports({
     api,

@@ -217,8 +217,8 @@ export class Pipeline {
     const { metrics } = this.#context;
     for (const event of events) {
       if (event.type !== 'replaced') continue;
-      this.#problems = event.problems;
-      this.#log.problems(event.problems);
+      this.#problems = event.problems ?? [];
+      this.#log.problems(this.#problems);
       this.#synced = true;
       metrics.synced.set(1);
     }

@@ -3,8 +3,9 @@ import { sleepFor } from '@tollgate/kit/time';
 import type { TlsMaterial, WatchedTls } from '@tollgate/kit/tls';
 import type { Context } from '../context.ts';
 import { type ApiClient, apiBackoff } from '../kube/client.ts';
-import { describeApiError, hasStatus, type ObjectName, secrets } from '../kube/objects.ts';
+import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { Reflector } from '../kube/reflector.ts';
+import { type ObjectName, secrets } from '../kube/resources.ts';
 import {
   type Authorities,
   type KeyPair,

@@ -1,5 +1,5 @@
-import type { ApiClient } from '../kube/client.ts';
-import { type ObjectName, requireRecord, secrets } from '../kube/objects.ts';
+import { type ApiClient, requireRecord } from '../kube/client.ts';
+import { type ObjectName, secrets } from '../kube/resources.ts';
 import type { KeyPair } from './authorities.ts';
 
 export interface StoredSecret {

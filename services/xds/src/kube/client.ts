@@ -8,15 +8,8 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { BackoffOptions } from '@tollgate/kit/backoff';
-import {
-  collectionPath,
-  getApiVersion,
-  hasStatus,
-  type KubeResource,
-  type ObjectName,
-  objectPath,
-  parseApiError,
-} from './objects.ts';
+import { hasStatus, parseApiError } from './errors.ts';
+import type { KubeResource, ObjectName } from './resources.ts';
 
 /** How long a call may take. */
 export interface CallLimits {
@@ -130,7 +123,7 @@ export class ApiClient {
     limits: CallLimits,
   ): Promise<unknown> {
     const path = collectionPath(resource, object.metadata.namespace);
-    const body = { apiVersion: getApiVersion(resource), kind: resource.kind, ...object };
+    const body = { apiVersion: resource.apiVersion, kind: resource.kind, ...object };
     return this.send({ method: 'POST', path, body, ...limits });
   }
 
@@ -202,6 +195,24 @@ export class ApiClient {
     if (!this.#config.getCurrentCluster()?.proxyUrl) options.agent = this.#agent;
     return options;
   }
+}
+
+/** Path of all objects of a kind, in one namespace or, when that is empty, in all. */
+export function collectionPath({ group, apiVersion, plural }: KubeResource, namespace: string): string {
+  const scope = namespace === '' ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
+  return `/${group === '' ? 'api' : 'apis'}/${apiVersion}${scope}/${plural}`;
+}
+
+export function objectPath(resource: KubeResource, { namespace, name }: ObjectName): string {
+  return `${collectionPath(resource, namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** @throws Error that names `what` unless the value is a JSON object. */
+export function requireRecord(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error(`the API server sent an invalid ${what}`);
+  // Parsed JSON: an object that is not an array has string keys and unknown values.
+  return value as Readonly<Record<string, unknown>>;
 }
 
 /** A response was aborted because it exceeds the bound of the client. */

@@ -4,15 +4,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
-import type { ApiClient, CallLimits } from './client.ts';
-import {
-  describeApiError,
-  hasStatus,
-  leases,
-  type ObjectName,
-  objectPath,
-  requireRecord,
-} from './objects.ts';
+import { type ApiClient, type CallLimits, objectPath, requireRecord } from './client.ts';
+import { describeApiError, hasStatus } from './errors.ts';
+import { leases, type ObjectName } from './resources.ts';
 
 /** The part of an elector that other parts use. */
 export type Leadership = Pick<LeaseElector, 'isLeader' | 'onChange'>;

@@ -2,21 +2,24 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
-import type { SourceOutage } from '../sources/source.ts';
-import { type ApiClient, apiBackoff } from './client.ts';
-import { listObjects, type ObjectList, parseWatchEvent } from './list-watch.ts';
-import {
-  ApiError,
-  collectionPath,
-  describeApiError,
-  hasStatus,
-  type KubeObject,
-  type KubeResource,
-} from './objects.ts';
+import type { ConfigObject, SourceOutage } from '../sources/source.ts';
+import { type ApiClient, apiBackoff, collectionPath, requireRecord } from './client.ts';
+import { ApiError, describeApiError, hasStatus, toApiError } from './errors.ts';
+import { listObjects, requireVersion } from './list.ts';
+import type { KubeResource } from './resources.ts';
+
+/** An object of any kind. */
+export interface KubeObject extends ConfigObject {
+  /** Opaque; differs after each change. */
+  readonly resourceVersion: string;
+  readonly manifest: Readonly<Record<string, unknown>>;
+}
 
 export interface ReflectorOptions {
   readonly api: ApiClient;
   readonly logger: Logger;
+  /** Where the objects are stored by id, with those of other reflectors. Default a new map. */
+  readonly objects?: Map<string, KubeObject>;
   /** Absent for objects that are not the source. */
   readonly metrics?: Pick<XdsMetrics, 'relists' | 'sourceErrors' | 'lastEventTimestampSeconds'>;
   readonly resource: KubeResource;
@@ -38,11 +41,14 @@ export interface ReflectorOptions {
   readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
 }
 
-/** The first event is `replaced`; then only differences follow. */
+/**
+ * The first event is `replaced`; then only differences follow. For kinds with generations, changes
+ * of the metadata or the status, most of them our own, are no events.
+ */
 export type ReflectorEvent =
   | { readonly type: 'replaced'; readonly objects: readonly KubeObject[] }
   | { readonly type: 'changed'; readonly object: KubeObject }
-  | { readonly type: 'deleted'; readonly object: KubeObject };
+  | { readonly type: 'deleted'; readonly id: string };
 
 const defaultPageSize = 500;
 /** The API server sends a bookmark about once a minute: two missing ones mean a dead connection. */
@@ -73,8 +79,8 @@ export class Reflector {
   readonly #synced = Promise.withResolvers<void>();
   #onEvent: (event: ReflectorEvent) => void = () => undefined;
   #running: Promise<void> | undefined;
-  /** Undefined before the first list. */
-  #known: Map<string, KubeObject> | undefined;
+  readonly #objects: Map<string, KubeObject>;
+  #hasListed: boolean = false;
   /** The resourceVersion to watch from; undefined when a list is due. */
   #cursor: string | undefined;
   #resync = new AbortController().signal;
@@ -87,6 +93,7 @@ export class Reflector {
     const { resource, namespace, backoff = apiBackoff } = options;
     const { now = Date.now, random = Math.random, sleep = sleepFor } = options;
     this.#options = options;
+    this.#objects = options.objects ?? new Map();
     this.#now = now;
     this.#random = random;
     this.#sleep = sleep;
@@ -135,11 +142,16 @@ export class Reflector {
   async #list(): Promise<void> {
     const { api, resource, namespace, fieldSelector, metrics, pageSize = defaultPageSize } = this.#options;
     const { signal } = this.#closing;
-    const listed = await listObjects(api, { resource, namespace, fieldSelector, pageSize, signal });
+    const objects = new Map<string, KubeObject>();
+    const listed = { resource, namespace, fieldSelector, pageSize, signal };
+    const resourceVersion = await listObjects(api, listed, (manifest) => {
+      const object = parseKubeObject(manifest);
+      objects.set(object.id, object);
+    });
     metrics?.relists.inc();
     this.#recordEventTime();
-    this.#reconcile(listed);
-    this.#cursor = listed.resourceVersion;
+    this.#reconcile(objects);
+    this.#cursor = resourceVersion;
     this.#hasWatched = false;
     this.#resync = this.#createResyncSignal();
   }
@@ -184,31 +196,36 @@ export class Reflector {
     }
     this.#cursor = event.object.resourceVersion;
     if (event.type === 'put') this.#put(event.object);
-    else this.#remove(event.object);
+    else this.#remove(event.object.id);
   }
 
-  #reconcile({ objects }: ObjectList): void {
-    if (this.#known === undefined) {
-      this.#known = new Map(objects);
-      this.#emit({ type: 'replaced', objects: [...objects.values()] });
+  #reconcile(listed: ReadonlyMap<string, KubeObject>): void {
+    if (!this.#hasListed) {
+      this.#hasListed = true;
+      for (const object of listed.values()) this.#objects.set(object.id, object);
+      this.#emit({ type: 'replaced', objects: [...listed.values()] });
       this.#synced.resolve();
       return;
     }
-    for (const old of [...this.#known.values()]) if (!objects.has(old.id)) this.#remove(old);
-    for (const object of objects.values()) this.#put(object);
+    const { namespace } = this.#options;
+    for (const old of [...this.#objects.values()])
+      if (!listed.has(old.id) && (namespace === '' || namespace === old.namespace)) this.#remove(old.id);
+    for (const object of listed.values()) this.#put(object);
   }
 
   #put(object: KubeObject): void {
-    const old = this.#known?.get(object.id);
-    if (old?.uid === object.uid && old.resourceVersion === object.resourceVersion) return;
+    const { id, uid, generation, resourceVersion } = object;
+    const old = this.#objects.get(id);
+    const isSame = old?.uid === uid;
+    if (isSame && old.resourceVersion === resourceVersion) return;
     // Deleted and created again between watches.
-    if (old !== undefined && old.uid !== object.uid) this.#remove(old);
-    this.#known?.set(object.id, object);
-    this.#emit({ type: 'changed', object });
+    if (old !== undefined && !isSame) this.#remove(id);
+    this.#objects.set(id, object);
+    if (!isSame || generation === 0 || old.generation !== generation) this.#emit({ type: 'changed', object });
   }
 
-  #remove(object: KubeObject): void {
-    if (this.#known?.delete(object.id)) this.#emit({ type: 'deleted', object });
+  #remove(id: string): void {
+    if (this.#objects.delete(id)) this.#emit({ type: 'deleted', id });
   }
 
   #emit(event: ReflectorEvent): void {
@@ -247,7 +264,7 @@ export class Reflector {
       this.#logger.debug({ reason, operation, failures: this.#failures }, 'API server still unreachable');
       return;
     }
-    const state = this.#known === undefined ? 'not synced yet' : 'keeping known objects';
+    const state = !this.#hasListed ? 'not synced yet' : 'keeping known objects';
     this.#logger.warn({ reason, operation, state }, 'cannot follow objects, retrying');
     this.#outage = { reason, sinceMs: this.#outage?.sinceMs ?? this.#now() };
   }
@@ -276,4 +293,85 @@ function canResume(error: unknown): boolean {
   if (error instanceof ApiError) return error.status === 429 || error.status >= 500;
   // Node's network errors have a code; parse errors have none.
   return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}
+
+/** One line of a watch. */
+type WatchEvent =
+  | { readonly type: 'put'; readonly object: KubeObject }
+  | { readonly type: 'deleted'; readonly object: KubeObject }
+  /** Nothing has changed up to this version. */
+  | { readonly type: 'bookmark'; readonly resourceVersion: string };
+
+/**
+ * @throws ApiError for an ERROR event, with its code (410: the version of the watch has expired).
+ * @throws Error for anything else that is not an event.
+ */
+function parseWatchEvent(line: string): WatchEvent {
+  const { type, object } = requireRecord(parseJson(line), 'watch event');
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+      return { type: 'put', object: parseKubeObject(object) };
+    case 'DELETED':
+      return { type: 'deleted', object: parseKubeObject(object) };
+    case 'BOOKMARK': {
+      const { metadata } = requireRecord(object, 'bookmark');
+      return {
+        type: 'bookmark',
+        resourceVersion: requireVersion(requireRecord(metadata, 'bookmark: metadata'), 'a bookmark'),
+      };
+    }
+    case 'ERROR':
+      throw toApiError(requireRecord(object, 'status'));
+    default:
+      throw new Error(`the API server sent an event of an unknown type: ${String(type).slice(0, 100)}`);
+  }
+}
+
+function parseJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch (cause) {
+    throw new Error('the API server sent a line that is not JSON', { cause });
+  }
+}
+
+/**
+ * Parses an object. `managedFields` and kubectl's last-applied annotation, which repeat the spec,
+ * are dropped from the manifest: they take more memory than everything else.
+ *
+ * @throws Error without a name, uid or resourceVersion.
+ */
+export function parseKubeObject(value: unknown): KubeObject {
+  const manifest = requireRecord(value, 'object');
+  const metadata = requireRecord(manifest.metadata, 'metadata');
+  const requireText = (key: string): string => {
+    const field = metadata[key];
+    if (typeof field !== 'string' || field === '') throw new Error(`an object has no metadata.${key}`);
+    return field;
+  };
+  const name = requireText('name');
+  const namespace = typeof metadata.namespace === 'string' ? metadata.namespace : '';
+  const { generation, creationTimestamp } = metadata;
+  const id = `${namespace}/${name}`;
+  return {
+    id,
+    namespace,
+    name,
+    order: id,
+    uid: requireText('uid'),
+    resourceVersion: requireText('resourceVersion'),
+    generation: typeof generation === 'number' ? generation : 0,
+    createdMs: typeof creationTimestamp === 'string' ? Date.parse(creationTimestamp) || 0 : 0,
+    manifest: { ...manifest, metadata: withoutBookkeeping(metadata) },
+  };
+}
+
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+function withoutBookkeeping(metadata: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const { managedFields: _, annotations, ...rest } = metadata;
+  if (typeof annotations !== 'object' || annotations === null) return rest;
+  const kept = Object.entries(annotations).filter(([key]) => key !== lastApplied);
+  return kept.length === 0 ? rest : { ...rest, annotations: Object.fromEntries(kept) };
 }

@@ -1,42 +1,35 @@
-import { type KubeObject, rateLimitConfigs } from '../kube/objects.ts';
-import { Reflector, type ReflectorEvent, type ReflectorOptions } from '../kube/reflector.ts';
-import type { ConfigObject, ResourceSource, SourceEvent, SourceOutage } from './source.ts';
+import { type KubeObject, Reflector, type ReflectorOptions } from '../kube/reflector.ts';
+import { rateLimitConfigs } from '../kube/resources.ts';
+import type { ResourceSource, SourceEvent, SourceOutage } from './source.ts';
 
-export interface KubernetesSourceOptions extends Omit<ReflectorOptions, 'resource' | 'namespace'> {
+export interface KubernetesSourceOptions
+  extends Omit<ReflectorOptions, 'resource' | 'namespace' | 'objects'> {
   /** Empty for all namespaces. Each listed one needs its own connection and RBAC privileges. */
   readonly namespaces: readonly string[];
 }
 
-/**
- * Follows the RateLimitConfigs of a cluster. With several namespaces, the first event waits until
- * all were listed: a partial set would remove the limits of the other namespaces.
- */
+/** Follows the RateLimitConfigs of a cluster, of all namespaces or of several. */
 export class KubernetesSource implements ResourceSource {
+  /** By id, as the API server last sent them. */
+  readonly objects = new Map<string, KubeObject>();
   readonly #reflectors: readonly Reflector[];
-  readonly #objects = new Map<string, ConfigObject>();
-  readonly #notListed: Set<Reflector>;
 
   constructor({ namespaces, ...options }: KubernetesSourceOptions) {
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)];
     this.#reflectors = scopes.map(
-      (namespace) => new Reflector({ ...options, resource: rateLimitConfigs, namespace }),
+      (namespace) =>
+        new Reflector({ ...options, resource: rateLimitConfigs, namespace, objects: this.objects }),
     );
-    this.#notListed = new Set(this.#reflectors);
   }
 
   async start(onEvent: (event: SourceEvent) => void): Promise<void> {
-    for (const reflector of this.#reflectors) {
-      reflector.start((event) => this.#handle(reflector, event, onEvent));
-    }
+    const [first, ...others] = this.#reflectors;
+    if (others.length === 0) first?.start(onEvent);
+    else this.#startAll(onEvent);
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
-  }
-
-  /** The object as the API server last sent it. */
-  get(id: string): ConfigObject | undefined {
-    return this.#objects.get(id);
   }
 
   /** The same reason in several namespaces is listed once, with its first occurrence. */
@@ -51,40 +44,17 @@ export class KubernetesSource implements ResourceSource {
     return [...byReason.values()];
   }
 
-  #handle(reflector: Reflector, event: ReflectorEvent, onEvent: (event: SourceEvent) => void): void {
-    const events = this.#store(event);
-    if (this.#notListed.size === 0) {
-      for (const one of events) onEvent(one);
-      return;
-    }
-    if (event.type === 'replaced') this.#notListed.delete(reflector);
-    if (this.#notListed.size === 0)
-      onEvent({ type: 'replaced', objects: [...this.#objects.values()], problems: [] });
-  }
-
-  #store(event: ReflectorEvent): readonly SourceEvent[] {
-    switch (event.type) {
-      case 'replaced': {
-        // The first list of a namespace.
-        const added = event.objects.map(toConfigObject);
-        for (const object of added) this.#objects.set(object.id, object);
-        return added.map((object) => ({ type: 'changed', object }));
-      }
-      case 'changed': {
-        const object = toConfigObject(event.object);
-        const known = this.#objects.get(object.id);
-        this.#objects.set(object.id, object);
-        // Status and metadata changes, most of them our own, do not affect the rules.
-        const isSameSpec = known?.uid === object.uid && known.generation === object.generation;
-        return isSameSpec ? [] : [{ type: 'changed', object }];
-      }
-      case 'deleted':
-        this.#objects.delete(event.object.id);
-        return [{ type: 'deleted', id: event.object.id }];
+  /** A partial set would remove the limits of namespaces that are not listed yet. */
+  #startAll(onEvent: (event: SourceEvent) => void): void {
+    let notListed = this.#reflectors.length;
+    for (const reflector of this.#reflectors) {
+      reflector.start((event) => {
+        if (notListed === 0) onEvent(event);
+        else if (event.type === 'replaced') {
+          notListed -= 1;
+          if (notListed === 0) onEvent({ type: 'replaced', objects: [...this.objects.values()] });
+        }
+      });
     }
   }
-}
-
-function toConfigObject({ resourceVersion: _, ...object }: KubeObject): ConfigObject {
-  return { ...object, order: object.id };
 }

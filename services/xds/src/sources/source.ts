@@ -30,7 +30,7 @@ export type SourceEvent =
   | {
       readonly type: 'replaced';
       readonly objects: readonly ConfigObject[];
-      readonly problems: readonly SourceProblem[];
+      readonly problems?: readonly SourceProblem[];
     }
   /** Added or changed. */
   | { readonly type: 'changed'; readonly object: ConfigObject }

@@ -3,15 +3,9 @@ import { RecentlyUsed } from '@tollgate/kit/collections';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
 import { type ApiClient, TokenBucket } from '../kube/client.ts';
+import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { formatMicroTime, type Leadership } from '../kube/lease.ts';
-import {
-  describeApiError,
-  events,
-  getApiVersion,
-  hasStatus,
-  type ObjectName,
-  rateLimitConfigs,
-} from '../kube/objects.ts';
+import { events, type ObjectName, rateLimitConfigs } from '../kube/resources.ts';
 import type { ObjectStatus } from './conditions.ts';
 import type { StatusWriter } from './reporter.ts';
 
@@ -163,7 +157,7 @@ export class KubernetesEvents implements StatusWriter {
     const { api, instance } = this.#options;
     const { namespace, name } = object;
     const hash = createHash('sha256').update(key).digest('hex').slice(0, 16);
-    const { kind } = rateLimitConfigs;
+    const { apiVersion, kind } = rateLimitConfigs;
     await api.create(
       events,
       {
@@ -173,7 +167,7 @@ export class KubernetesEvents implements StatusWriter {
         reason,
         action,
         note: truncateBytes(note, maxNoteBytes),
-        regarding: { apiVersion: getApiVersion(rateLimitConfigs), kind, namespace, name, uid },
+        regarding: { apiVersion, kind, namespace, name, uid },
         reportingController: 'ratelimit.tollgate.dev/xds',
         reportingInstance: instance.slice(0, maxInstance),
       },

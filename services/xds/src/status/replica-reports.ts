@@ -3,9 +3,10 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { type ApiClient, apiBackoff, type CallLimits } from '../kube/client.ts';
+import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { getReplicaName, type Leadership } from '../kube/lease.ts';
-import { configMaps, describeApiError, hasStatus, type ObjectName } from '../kube/objects.ts';
 import { Reflector, type ReflectorEvent } from '../kube/reflector.ts';
+import { configMaps, type ObjectName } from '../kube/resources.ts';
 import { formatReport, type LimiterReport, parseReport, type ReplicaReport } from './limiter-report.ts';
 
 export interface ReplicaReportsOptions extends ObjectName {

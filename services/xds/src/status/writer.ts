@@ -2,17 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
-import { type ApiClient, apiBackoff, TokenBucket } from '../kube/client.ts';
+import { type ApiClient, apiBackoff, objectPath, requireRecord, TokenBucket } from '../kube/client.ts';
+import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
-import {
-  ApiError,
-  describeApiError,
-  getApiVersion,
-  hasStatus,
-  objectPath,
-  rateLimitConfigs,
-  requireRecord,
-} from '../kube/objects.ts';
+import { rateLimitConfigs } from '../kube/resources.ts';
 import type { ConfigObject } from '../sources/source.ts';
 import type { ObjectStatus } from './conditions.ts';
 import { hasStatusManifest, type StatusManifest, toStatusManifest } from './manifest.ts';
@@ -237,7 +230,7 @@ export class KubernetesStatusWriter implements StatusWriter {
       query: { fieldManager, force: 'true' },
       contentType: 'application/apply-patch+yaml',
       body: {
-        apiVersion: getApiVersion(rateLimitConfigs),
+        apiVersion: rateLimitConfigs.apiVersion,
         kind: rateLimitConfigs.kind,
         // The version makes the API server refuse (409) when the object has changed or was created
         // again. It ignores the uid when a status is applied.

@@ -97,7 +97,7 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
   const leadership = new LeaseElector({ ...cluster, metrics, name: 'tollgate-xds' });
   const writer = new KubernetesStatusWriter(context, {
     api,
-    objects: following.source,
+    objects: following.source.objects,
     leadership,
     debounceMs: 5,
   });
@@ -118,8 +118,8 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
   writer.start();
   reports.publish({ groups: [{ count: namespaces.length + 1 }] });
   reports.start();
-  await awaitUntil(() => following.source.get('shop/web'), { what: 'the object' });
-  const { uid = '' } = following.source.get('shop/web') ?? {};
+  await awaitUntil(() => following.source.objects.get('shop/web'), { what: 'the object' });
+  const { uid = '' } = following.source.objects.get('shop/web') ?? {};
   const condition = { status: 'True', reason: 'Accepted', message: '' } as const;
   writer.put({
     id: 'shop/web',
@@ -132,7 +132,9 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     programmed: condition,
   });
   const back = () =>
-    JSON.stringify(following.source.get('shop/web')?.manifest).includes(`"version":"${namespaces.join()}"`);
+    JSON.stringify(following.source.objects.get('shop/web')?.manifest).includes(
+      `"version":"${namespaces.join()}"`,
+    );
   await awaitUntil(back, { what: 'the status' });
   await awaitUntil(() => reports.others(), { what: 'the reports of others' });
   const path = '/api/v1/namespaces/tollgate/configmaps/tollgate-xds-limiters';

@@ -4,14 +4,8 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import t from 'tap';
 import { ApiClient } from '../../src/kube/client.ts';
-import {
-  ApiError,
-  type Attempt,
-  configMaps,
-  explainApiError,
-  leases,
-  rateLimitConfigs,
-} from '../../src/kube/objects.ts';
+import { ApiError, type Attempt, explainApiError } from '../../src/kube/errors.ts';
+import { configMaps, leases, rateLimitConfigs } from '../../src/kube/resources.ts';
 
 const refused = (attempt: Attempt): string | undefined => explainApiError(new ApiError(403), attempt);
 

@@ -154,10 +154,18 @@ test('objects have their type and no bookkeeping', async (t) => {
 });
 
 test('watch that expires by an event is followed by a list, of which only differences are passed on', async (t) => {
+  const edited = item('edited', '12');
   const server = await serve(t, {
     lists: [
       page([item('same', '1'), item('edited', '2'), item('gone', '3')], '10'),
-      page([item('same', '1'), item('edited', '12'), item('new', '13')], '20'),
+      page(
+        [
+          item('same', '1'),
+          { ...edited, metadata: { ...edited.metadata, generation: 2 } },
+          item('new', '13'),
+        ],
+        '20',
+      ),
     ],
     watches: [watch(expired), watch()],
   });

@@ -39,7 +39,7 @@ async function follow(
         .split('\n')
         .filter((line) => /^tollgate_xds_source_\w+_total.* [1-9]/.test(line)),
     ids: () => last().objects.map(({ id }) => id),
-    problems: () => last().problems.map(({ source: at, message }) => `${at}: ${message}`),
+    problems: () => (last().problems ?? []).map(({ source: at, message }) => `${at}: ${message}`),
     until: (attempt: () => boolean, what: string) => awaitUntil(attempt, { what }),
   };
 }

@@ -50,12 +50,12 @@ kubeSuite(
       });
       const age = Date.now() - (following.object('shop/web')?.createdMs ?? 0);
       t.ok(age > -2_000 && age < 60_000, `${age} ms old`);
-      t.equal(following.source.get('shop/web'), following.object('shop/web'));
+      t.equal(following.source.objects.get('shop/web'), following.object('shop/web'));
 
       await editor.delete('shop', 'web');
       await settles(following, {});
       t.strictSame(following.types, ['replaced', 'changed', 'changed', 'deleted']);
-      t.equal(following.source.get('shop/web'), undefined);
+      t.equal(following.source.objects.get('shop/web'), undefined);
     });
 
     await t.test('are not passed on when only metadata or status has changed', async (t) => {
@@ -66,7 +66,8 @@ kubeSuite(
       const { code } = await kube.kubectl(['label', 'rlc', 'labelled', '-n', 'shop', 'team=web']);
       t.equal(code, 0);
       await awaitUntil(
-        () => JSON.stringify(following.source.get('shop/labelled')?.manifest).includes('"team":"web"'),
+        () =>
+          JSON.stringify(following.source.objects.get('shop/labelled')?.manifest).includes('"team":"web"'),
         { what: 'the label' },
       );
       await editor.delete('shop', 'labelled');
@@ -105,7 +106,9 @@ kubeSuite(
       };
       await grant('bank');
       const following = await start(t, asReader, { namespaces: ['bank', 'elsewhere'] });
-      await awaitUntil(() => following.source.get('bank/x') !== undefined, { what: 'the namespace bank' });
+      await awaitUntil(() => following.source.objects.get('bank/x') !== undefined, {
+        what: 'the namespace bank',
+      });
       await awaitUntil(() => following.logs.some(({ namespace }) => namespace === 'elsewhere'), {
         what: 'the refusal',
       });
@@ -142,7 +145,7 @@ kubeSuite(
 
     await t.test('are removed with their CRD, and followed again when it is back', async (t) => {
       const following = await start(t, api);
-      await awaitUntil(() => following.source.get('bank/x') !== undefined, { what: 'the objects' });
+      await awaitUntil(() => following.source.objects.get('bank/x') !== undefined, { what: 'the objects' });
       await kube.kubectl(['delete', 'crd', 'ratelimitconfigs.ratelimit.tollgate.dev']);
       await settles(following, {});
       await prepareCluster(kube, ['bank']);

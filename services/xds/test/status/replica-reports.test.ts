@@ -1,8 +1,8 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
-import type { ApiClient } from '../../src/kube/client.ts';
-import { configMaps, type ObjectName, objectPath } from '../../src/kube/objects.ts';
+import { type ApiClient, objectPath } from '../../src/kube/client.ts';
+import { configMaps, type ObjectName } from '../../src/kube/resources.ts';
 import { formatReport } from '../../src/status/limiter-report.ts';
 import { ReplicaReports, type ReplicaReportsOptions } from '../../src/status/replica-reports.ts';
 import { connectApi } from '../support/cluster.ts';

@@ -1,7 +1,6 @@
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { parseKubeObject } from '../../src/kube/objects.ts';
-import type { ReflectorEvent } from '../../src/kube/reflector.ts';
+import { parseKubeObject } from '../../src/kube/reflector.ts';
 import { formatReport } from '../../src/status/limiter-report.ts';
 import { ReportEntries } from '../../src/status/replica-reports.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
@@ -41,9 +40,7 @@ t.test('without a ConfigMap there are no reports', async (t) => {
   t.strictSame(entries.active(), []);
   read({ other_1: report(1) });
   t.equal(entries.active()?.length, 1);
-  // The object is not used.
-  const deleted = { type: 'deleted', object: {} } as unknown as ReflectorEvent;
-  entries.update(deleted);
+  entries.update({ type: 'deleted', id: 'tollgate/tollgate-xds-limiters' });
   t.strictSame(entries.active(), []);
   read(undefined);
   t.strictSame(entries.active(), []);

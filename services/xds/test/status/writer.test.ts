@@ -399,10 +399,10 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
   const editor = createEditor(kube, api);
   const following = await startSource(api);
   t.teardown(() => following.source.close());
-  const { writer, results, logs } = await startWriter(t, { api, objects: following.source });
+  const { writer, results, logs } = await startWriter(t, { api, objects: following.source.objects });
   const known = async (id: string): Promise<ConfigObject> => {
-    await awaitUntil(() => following.source.get(id), { what: `${id} to be known` });
-    return following.source.get(id) ?? makeObject(id);
+    await awaitUntil(() => following.source.objects.get(id), { what: `${id} to be known` });
+    return following.source.objects.get(id) ?? makeObject(id);
   };
   const written = (count: number) =>
     awaitUntil(async () => (await results()).written === count, { what: `${count} writes` });
@@ -430,13 +430,13 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
   await t.test('comes back to the source with the same generation and is not written again', async (t) => {
     const back = () =>
       awaitUntil(
-        () => JSON.stringify(following.source.get('shop/web')?.manifest).includes('"version":"v1"'),
+        () => JSON.stringify(following.source.objects.get('shop/web')?.manifest).includes('"version":"v1"'),
         {
           what: 'the event',
         },
       );
     await back();
-    const object = following.source.get('shop/web');
+    const object = following.source.objects.get('shop/web');
     t.equal(object?.generation, 1);
     const before = await editor.get('shop', 'web');
     writer.put(toObjectStatus('shop/web', { uid: object?.uid ?? '' }));
@@ -462,10 +462,10 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     const { uid } = await known('shop/marker');
     // Otherwise the first write would not be a repair.
     await awaitUntil(
-      () => JSON.stringify(following.source.get('shop/marker')?.manifest).includes('"version":"v1"'),
+      () => JSON.stringify(following.source.objects.get('shop/marker')?.manifest).includes('"version":"v1"'),
       { what: 'the status to come back' },
     );
-    const healing = await startWriter(t, { api, objects: following.source, recheckMs: 50 });
+    const healing = await startWriter(t, { api, objects: following.source.objects, recheckMs: 50 });
     healing.writer.put(toObjectStatus('shop/marker', { uid }));
     const vandal = JSON.stringify({ status: { rules: 77 } });
     await kube.kubectl([

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
-import { ApiClient } from '../../src/kube/client.ts';
+import { ApiClient, collectionPath, objectPath } from '../../src/kube/client.ts';
 import { loadKubeConfig } from '../../src/kube/config.ts';
-import { collectionPath, objectPath, rateLimitConfigs } from '../../src/kube/objects.ts';
+import { rateLimitConfigs } from '../../src/kube/resources.ts';
 
 const root = join(import.meta.dirname, '../../../..');
 

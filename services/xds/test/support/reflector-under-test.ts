@@ -1,6 +1,6 @@
 import type { ApiClient } from '../../src/kube/client.ts';
-import { rateLimitConfigs } from '../../src/kube/objects.ts';
 import { Reflector, type ReflectorEvent, type ReflectorOptions } from '../../src/kube/reflector.ts';
+import { rateLimitConfigs } from '../../src/kube/resources.ts';
 import { recordingContext } from './recording-logger.ts';
 
 /** A started reflector and its events. */
@@ -40,6 +40,7 @@ export function followWith(
 }
 
 function describe(event: ReflectorEvent): string {
-  if (event.type !== 'replaced') return `${event.type} ${event.object.name}`;
+  if (event.type === 'changed') return `changed ${event.object.name}`;
+  if (event.type === 'deleted') return `deleted ${event.id.split('/')[1]}`;
   return ['replaced', ...event.objects.map(({ name }) => name).sort()].join(' ');
 }

@@ -1,0 +1,48 @@
+/** A kind of objects in the API. */
+export interface KubeResource {
+  /** Empty for the core group. */
+  readonly group: string;
+  /** `group/version`, as in manifests. */
+  readonly apiVersion: string;
+  /** As in paths and RBAC rules: `ratelimitconfigs`. */
+  readonly plural: string;
+  readonly kind: string;
+}
+
+export const rateLimitConfigs: KubeResource = {
+  group: 'ratelimit.tollgate.dev',
+  apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+  plural: 'ratelimitconfigs',
+  kind: 'RateLimitConfig',
+};
+
+/** Elects the replica that writes statuses. */
+export const leases: KubeResource = {
+  group: 'coordination.k8s.io',
+  apiVersion: 'coordination.k8s.io/v1',
+  plural: 'leases',
+  kind: 'Lease',
+};
+
+/** Holds the limiter reports of the replicas. */
+export const configMaps: KubeResource = {
+  group: '',
+  apiVersion: 'v1',
+  plural: 'configmaps',
+  kind: 'ConfigMap',
+};
+
+/** Hold certificates. */
+export const secrets: KubeResource = { group: '', apiVersion: 'v1', plural: 'secrets', kind: 'Secret' };
+
+export const events: KubeResource = {
+  group: 'events.k8s.io',
+  apiVersion: 'events.k8s.io/v1',
+  plural: 'events',
+  kind: 'Event',
+};
+
+export interface ObjectName {
+  readonly namespace: string;
+  readonly name: string;
+}
