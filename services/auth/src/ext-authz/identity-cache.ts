@@ -1,7 +1,6 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import { inTime } from '@tollgate/kit/time';
-import { Batch } from '../db/batch.ts';
-import { batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
+import { Batch, batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import type { JsonObject } from '../users/user.ts';

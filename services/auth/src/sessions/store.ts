@@ -1,6 +1,6 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { Batch } from '../db/batch.ts';
 import {
+  Batch,
   batchedInput,
   lockOwner,
   nextRefreshTokenId,

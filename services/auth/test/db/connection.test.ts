@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { Batch } from '../../src/db/batch.ts';
-import { connect, disconnect } from '../../src/db/connection.ts';
+import { Batch, connect, disconnect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
