@@ -6,6 +6,7 @@ import { errors } from '../errors.ts';
 import {
   type AddRoutes,
   body,
+  bodyLimits,
   optionalObject,
   optionalText,
   pageQuery,
@@ -14,7 +15,6 @@ import {
   uuidParameter,
 } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
-import { bodyLimits } from '../http/body.ts';
 import { explainRedirect, redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { type Factor, getFactor, nameConflict, removeFactor } from '../mfa/factors.ts';

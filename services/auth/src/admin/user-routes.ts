@@ -5,6 +5,7 @@ import {
   type AddRoutes,
   allowMissingBody,
   body,
+  bodyLimits,
   optionalFlag,
   optionalObject,
   optionalText,
@@ -15,7 +16,6 @@ import {
   uuidParameter,
 } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
-import { bodyLimits } from '../http/body.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toUserJson } from '../users/user.ts';

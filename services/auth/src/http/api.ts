@@ -43,6 +43,22 @@ export function allowMissingBody(request: FastifyRequest, _reply: unknown, done:
   done();
 }
 
+const kib = 1024;
+
+/** Limits in bytes. Parsing blocks the event loop, and most callers are not authenticated yet. */
+export const bodyLimits = {
+  /** Ids, codes and names. The default. */
+  small: 4 * kib,
+  /** A contact with a CAPTCHA token, or a code with a password and a `redirect_to`. */
+  contact: 16 * kib,
+  /** 4 KiB of `user_metadata` (24 KiB if escaped), a contact and a password. */
+  metadata: 32 * kib,
+  /** The ID token and access token of a provider, or a signed message of 20 KiB. */
+  token: 32 * kib,
+  /** User and app metadata and a password hash. Read after the token has been verified. */
+  admin: 64 * kib,
+} as const;
+
 const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** @see RFC 9562 §4 https://www.rfc-editor.org/rfc/rfc9562#section-4 */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { Logger } from '@tollgate/kit/logger';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -180,4 +181,52 @@ export function requestIds({ requestIdHeader }: Pick<Settings, 'requestIdHeader'
     const inherited = headers[name];
     return typeof inherited === 'string' && requestIdForm.test(inherited) ? inherited : randomUUID();
   };
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The last audit entry of the request. */
+    auditEntry: AuditEntry | undefined;
+  }
+}
+
+const maxRefererChars = 200;
+
+/** Logs each response. Queries, headers and bodies are not logged: they may hold tokens. */
+export function addAccessLog(api: Api, logger: Logger): void {
+  // The fields below have no names that are redacted.
+  const log = logger.child({ component: 'api' }, { redact: [] });
+  api.decorateRequest('auditEntry', undefined);
+  api.addHook('onResponse', (request, reply, done) => {
+    const { auditEntry } = request;
+    log.info(
+      {
+        method: request.method,
+        path: request.url.split('?', 1)[0],
+        route: request.routeOptions.url,
+        remote_addr: request.ip,
+        referer: toLoggedReferer(request.headers.referer),
+        request_id: request.id,
+        status: reply.statusCode,
+        duration: Math.round(reply.elapsedTime * 1e6),
+        ...(auditEntry && { auth_audit_event: toLoggedEvent(auditEntry) }),
+      },
+      'request completed',
+    );
+    done();
+  });
+}
+
+/** Without query and fragment, which may hold tokens. */
+function toLoggedReferer(referer: string | undefined): string | undefined {
+  const url = referer === undefined ? null : URL.parse(referer);
+  if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+  return `${url.origin}${url.pathname}`.slice(0, maxRefererChars);
+}
+
+/** Ids only: names and addresses are in the audit log. */
+function toLoggedEvent({
+  payload: { action, log_type, actor_id, actor_via_sso },
+}: AuditEntry): Readonly<Record<string, unknown>> {
+  return { action, log_type, actor_id, actor_via_sso };
 }

@@ -1,7 +1,9 @@
+import cors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { HttpServer } from '@tollgate/kit/http-server';
 import type { Tracing } from '@tollgate/kit/telemetry';
-import { fastify } from 'fastify';
+import { compareText } from '@tollgate/kit/text';
+import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import {
   addAdminAuditRoutes,
@@ -11,6 +13,7 @@ import {
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
@@ -25,13 +28,12 @@ import { addSignUpRoutes } from '../sign-up/routes.ts';
 import { addUserRoutes } from '../users/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
 import { addEventRoutes } from '../webhooks/routes.ts';
-import type { AddRoutes, Api } from './api.ts';
-import { addBodyParsers, bodyLimits } from './body.ts';
+import { type AddRoutes, type Api, bodyLimits } from './api.ts';
 import { sendError } from './error-response.ts';
-import { addAccessLog, addRequestMetrics, addTracing } from './observability.ts';
+import { addRequestMetrics, addTracing } from './observability.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
-import { addCors, addUrlChecks, guardRoutes, trackRoutes } from './request-guards.ts';
-import { limitForwardedFor, requestIds } from './request-metadata.ts';
+import { addBodyParsers, addUrlChecks, guardRoutes } from './request-guards.ts';
+import { addAccessLog, limitForwardedFor, requestIds } from './request-metadata.ts';
 import { addStatusRoutes } from './status.ts';
 
 const allRoutes: readonly AddRoutes[] = [
@@ -125,4 +127,81 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     done();
   });
   return api;
+}
+
+const allowedHeaders = [
+  'Accept',
+  'Authorization',
+  'Content-Type',
+  'X-Client-IP',
+  'X-Client-Info',
+  'X-JWT-AUD',
+  'x-use-cookie',
+  'apikey',
+  'X-Supabase-Api-Version',
+  'X-Svc-Api-Version',
+  'X-Svc-Session-Tag',
+];
+const exposedHeaders = [
+  'X-Total-Count',
+  'Link',
+  'Retry-After',
+  'X-Supabase-Api-Version',
+  'X-Svc-Api-Version',
+];
+
+/** Allows all origins: callers are authenticated by tokens, not by cookies. */
+function addCors(api: Api, { corsAllowedHeaders }: Pick<Settings, 'corsAllowedHeaders'>): void {
+  void api.register(cors, {
+    origin: '*',
+    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    allowedHeaders: [...allowedHeaders, ...corsAllowedHeaders],
+    exposedHeaders,
+    credentials: true,
+    strictPreflight: false,
+  });
+}
+
+/** Methods that get a 405 if the path does not support them. OPTIONS is left to CORS. */
+const methods = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'];
+
+/**
+ * Records the routes that are added from now on. The returned function must be called after the
+ * last one; it adds routes that reject other methods with 405 and `Allow`.
+ *
+ * @see RFC 9110 §15.5.6 https://www.rfc-editor.org/rfc/rfc9110#section-15.5.6
+ */
+function trackRoutes(api: Api): () => void {
+  const known = new Map<string, Set<string>>();
+  let watching = true;
+  api.addHook('onRoute', ({ url, method }) => {
+    if (!watching) return;
+    const allowed = known.get(url) ?? new Set<string>();
+    known.set(url, allowed);
+    for (const one of [method].flat()) allowed.add(one);
+  });
+  return () => {
+    watching = false;
+    for (const [url, allowed] of known) {
+      const rejected = methods.filter((method) => !allowed.has(method));
+      if (rejected.length === 0) continue;
+      const reject = rejectMethod([...allowed].toSorted(compareText));
+      api.route({
+        url,
+        method: rejected,
+        exposeHeadRoute: false,
+        schema: { hide: true },
+        // Before the body is read.
+        onRequest: reject,
+        handler: reject,
+      });
+    }
+  };
+}
+
+function rejectMethod(allowed: readonly string[]) {
+  return async (_request: FastifyRequest, reply: FastifyReply): Promise<never> => {
+    reply.header('allow', allowed.join(', '));
+    throw errors.method_not_allowed();
+  };
 }

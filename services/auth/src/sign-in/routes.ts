@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
-import { type AddRoutes, body, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
-import { bodyLimits, isTokenForm } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
+import { formType } from '../http/request-guards.ts';
 import { type RequestMetadata, requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { signInWithIdToken } from '../providers/id-token-grant.ts';
 import { requireManualLinking } from '../providers/identities.ts';
@@ -102,6 +102,11 @@ export const addTokenRoutes: AddRoutes = (api, context) => {
     },
   );
 };
+
+/** Whether a request is an OAuth 2.0 form, with `grant_type` in the body. */
+function isTokenForm(contentType: string | undefined, body: Readonly<Record<string, unknown>>): boolean {
+  return (contentType?.toLowerCase().startsWith(formType) ?? false) && 'grant_type' in body;
+}
 
 /** Other grants have a secret that only a client after a sign-in has. */
 function needsCaptcha(request: FastifyRequest): boolean {

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Type } from 'typebox';
-import { type AddRoutes, body, optionalObject, optionalText } from '../http/api.ts';
-import { bodyLimits } from '../http/body.ts';
+import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import type { Limiter } from '../http/request-guards.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';

@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { type AddRoutes, body, optionalObject, optionalText } from '../http/api.ts';
+import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateUser, type Caller } from '../http/authenticate.ts';
-import { bodyLimits } from '../http/body.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';

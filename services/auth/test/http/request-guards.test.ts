@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
-import { bodyLimits, findFormProblem, findJsonProblem } from '../../src/http/body.ts';
+import { bodyLimits } from '../../src/http/api.ts';
+import { findFormProblem, findJsonProblem } from '../../src/http/request-guards.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
