@@ -1,13 +1,14 @@
 import {
   defineSettings,
   type Environment,
-  type ParsedSettings,
   parseSettings,
   type SettingProblem,
   type SettingsCheck,
   type SettingValues,
 } from '@tollgate/kit/settings';
 import { parseRedisTarget } from '../backends/redis/target.ts';
+import type { Mogrifier } from '../stats/tag-statsd.ts';
+import { readMogrifiers } from './mogrifiers.ts';
 import { counterSettings, decisionSettings } from './ratelimit.ts';
 import { ruleSettings, xdsChecks, xdsSettings } from './rules.ts';
 import { serverSettings, serverTlsSettings } from './server.ts';
@@ -28,7 +29,8 @@ export const settingsSpec = defineSettings({
   ...tracingSettings,
 });
 
-export type Settings = SettingValues<typeof settingsSpec>;
+/** Settings, and the mogrifiers, whose variables depend on `TAGSTATSD_MOGRIFIERS`. */
+export type Settings = SettingValues<typeof settingsSpec> & { readonly mogrifiers: readonly Mogrifier[] };
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
@@ -97,7 +99,7 @@ const redisPerSecondAddress: Check = (s, context) =>
 
 function addressProblem(
   instance: 'redis' | 'redisPerSecond',
-  s: Settings,
+  s: SettingValues<typeof settingsSpec>,
   { variableName, shownValue }: Parameters<Check>[1],
 ): SettingProblem | undefined {
   const key = `${instance}Url` as const;
@@ -119,10 +121,7 @@ const redisClientPair: Check = (s, { variableName }) =>
 const oneSink: Check = (s, { variableName }) => {
   const choice = chooseSink(s);
   if (choice.ok) return undefined;
-  const why =
-    choice.because === 'unsupported'
-      ? 'tagged statistics are not supported yet; USE_PUSHSTATS=true puts tags into names'
-      : `${variableName(choice.because)} is true, and there can be only one sink`;
+  const why = `${variableName(choice.because)} is true, and there can be only one sink`;
   const byDefault = choice.turnOff === 'usePushStats' ? ' (the default is true)' : '';
   return {
     variable: variableName(choice.turnOff),
@@ -131,24 +130,34 @@ const oneSink: Check = (s, { variableName }) => {
   };
 };
 
+type ReadSettings =
+  | { readonly ok: true; readonly settings: Settings }
+  | { readonly ok: false; readonly problems: readonly SettingProblem[] };
+
 /** Parses the environment; returns all problems at once. */
-export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
-  return parseSettings(settingsSpec, env, {
-    checks: [
-      tlsNeeds('grpcServerTlsCert'),
-      tlsNeeds('grpcServerTlsKey'),
-      clientTlsNeedsServerTls,
-      sanNeedsAuthority,
-      workersNeedStore,
-      workersNeedPort('port'),
-      workersNeedPort('grpcPort'),
-      workersNeedTcp,
-      ...xdsChecks,
-      redisAddress,
-      redisPerSecondAddress,
-      redisClientPair,
-      ...memcacheChecks,
-      oneSink,
-    ],
-  });
+export function readSettings(env: Environment): ReadSettings {
+  const parsed = parseSettings(settingsSpec, env, { checks });
+  const rewriting = readMogrifiers(env);
+  if (parsed.ok && rewriting.ok) {
+    return { ok: true, settings: Object.freeze({ ...parsed.settings, mogrifiers: rewriting.mogrifiers }) };
+  }
+  const problems = [parsed, rewriting].flatMap((read) => (read.ok ? [] : read.problems));
+  return { ok: false, problems };
 }
+
+const checks: readonly Check[] = [
+  tlsNeeds('grpcServerTlsCert'),
+  tlsNeeds('grpcServerTlsKey'),
+  clientTlsNeedsServerTls,
+  sanNeedsAuthority,
+  workersNeedStore,
+  workersNeedPort('port'),
+  workersNeedPort('grpcPort'),
+  workersNeedTcp,
+  ...xdsChecks,
+  redisAddress,
+  redisPerSecondAddress,
+  redisClientPair,
+  ...memcacheChecks,
+  oneSink,
+];

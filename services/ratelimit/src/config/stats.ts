@@ -1,4 +1,4 @@
-import { bool, duration, float, longestTimer, oneOf, pairs, port, text } from '@tollgate/kit/settings';
+import { bool, duration, float, list, longestTimer, oneOf, pairs, port, text } from '@tollgate/kit/settings';
 import type { StatsSinkKind } from '../stats/sinks.ts';
 
 const group = 'Statistics';
@@ -16,7 +16,14 @@ export const statsSettings = {
     aliases: ['USE_DOG_STATSD'],
     group,
     default: false,
-    doc: 'Push tagged statistics. Not supported yet: true is rejected.',
+    doc: 'Push statistics with tags, in the format of DogStatsD over UDP; requires USE_PUSHSTATS=false.',
+  }),
+  tagStatsdMogrifiers: list({
+    env: 'TAGSTATSD_MOGRIFIERS',
+    aliases: ['USE_DOG_STATSD_MOGRIFIERS', 'DOG_STATSD_MOGRIFIERS'],
+    group,
+    default: [],
+    doc: 'Names of rules that rewrite tagged statistics; the first one that matches is used. Each has `TAGSTATSD_MOGRIFIER_<NAME>_PATTERN` (a regular expression in the syntax of Go), `_NAME` (the new name) and `_TAGS` (`key:value,…`); `$1` is what the first group matched.',
   }),
   usePullMetrics: bool({
     env: 'USE_PULLMETRICS',
@@ -73,14 +80,14 @@ export const statsSettings = {
     aliases: ['PROMETHEUS_MAPPER_YAML'],
     group,
     default: '',
-    doc: 'Accepted, and not read yet: metrics have the names and labels of the default mapping of envoyproxy/ratelimit, which are those of the mapping of Envoy Gateway, too.',
+    doc: 'File with names and labels of metrics, in the format of statsd_exporter. Default: the mapping of envoyproxy/ratelimit, also when the file does not exist.',
   }),
   pullMetricsResponseTimeAsMilliseconds: bool({
     env: 'PULLMETRICS_RESPONSE_TIME_AS_MILLISECONDS',
     aliases: ['PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS'],
     group,
     default: false,
-    doc: 'Export response times in milliseconds under the metric name for seconds, as some dashboards expect.',
+    doc: 'With the default mapping: export response times in milliseconds under the metric name for seconds, as some dashboards expect.',
   }),
 };
 
@@ -141,7 +148,9 @@ type SinkSwitch = Exclude<keyof SinkSettings, 'disableStats'>;
 /** The chosen sink, undefined for none; or the setting to turn off, and the reason. */
 type SinkChoice =
   | { readonly ok: true; readonly sink: StatsSinkKind | undefined }
-  | { readonly ok: false; readonly turnOff: SinkSwitch; readonly because: SinkSwitch | 'unsupported' };
+  | { readonly ok: false; readonly turnOff: SinkSwitch; readonly because: SinkSwitch };
+
+const sinkKinds = { usePushStats: 'statsd', useTagStatsd: 'tagStatsd', usePullMetrics: 'pull' } as const;
 
 /**
  * Chooses the sink. `DISABLE_STATS` takes precedence; without a choice it is standard output.
@@ -153,9 +162,7 @@ export function chooseSink(settings: SinkSettings): SinkChoice {
   const switches = ['usePushStats', 'useTagStatsd', 'usePullMetrics'] as const;
   const [first, second] = switches.filter((name) => settings[name]);
   if (first !== undefined && second !== undefined) return { ok: false, turnOff: first, because: second };
-  if (first === 'useTagStatsd') return { ok: false, turnOff: first, because: 'unsupported' };
-  if (first === undefined) return { ok: true, sink: 'log' };
-  return { ok: true, sink: first === 'usePullMetrics' ? 'pull' : 'statsd' };
+  return { ok: true, sink: first === undefined ? 'log' : sinkKinds[first] };
 }
 
 /** An address to listen on; without a host, all interfaces. */

@@ -6,10 +6,10 @@ export const bucketBoundsMs: readonly number[] = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000,
 ];
 
-// Quantiles come from finer buckets, eight to each doubling from 1/64 ms to about 2^16 ms: they are
-// at most 9 % too high.
+// Quantiles come from finer buckets, eight to each doubling from about 1 µs to about 2^16 ms: they
+// are at most 9 % too high.
 const stepsPerDoubling = 8;
-const smallestExponent = -6;
+const smallestExponent = -10;
 const largestExponent = 16;
 const fineCount = (largestExponent - smallestExponent) * stepsPerDoubling + 1;
 
@@ -34,11 +34,6 @@ export class TimingHistogram {
 
   get sumMs(): number {
     return this.#sumMs;
-  }
-
-  /** Recordings of at most `bucketBoundsMs[i]` that are above the bound before it. */
-  get buckets(): readonly number[] {
-    return this.#buckets;
   }
 
   /** Negative values (a clock that stepped back) count as 0. */
@@ -73,6 +68,17 @@ export class TimingHistogram {
     this.#fine = this.#fine.map((value, i) => value + (changes.fine[i] ?? 0));
   }
 
+  /**
+   * Recordings of at most `boundMs`: exact for the exported bounds, otherwise for a bound that is
+   * up to 9 % lower.
+   */
+  countAtMost(boundMs: number): number {
+    const exported = bucketBoundsMs.findIndex((bound) => Math.abs(bound - boundMs) < bound * 1e-9);
+    if (exported !== -1) return sum(this.#buckets.slice(0, exported + 1));
+    const fine = Math.floor((Math.log2(boundMs) - smallestExponent) * stepsPerDoubling + 1e-9);
+    return sum(this.#fine.subarray(0, Math.max(0, fine + 1)));
+  }
+
   /** The `q` quantile (0 to 1), at most 9 % too high; 0 when empty. */
   quantileMs(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.#count));
@@ -83,6 +89,12 @@ export class TimingHistogram {
     }
     return 0;
   }
+}
+
+function sum(values: Iterable<number>): number {
+  let total = 0;
+  for (const value of values) total += value;
+  return total;
 }
 
 function toFineIndex(ms: number): number {

@@ -199,6 +199,7 @@ export function tagSuffix(...tagSets: readonly (StatTags | undefined)[]): string
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what this matches
 const unsafeInTag = /[.:|\u0000-\u001f\u007f]/g;
 
-function cleanTag(text: string): string {
+/** Replaces what separates tags and lines, and dots. */
+export function cleanTag(text: string): string {
   return text.replace(unsafeInTag, '_');
 }

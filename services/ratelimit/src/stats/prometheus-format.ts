@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { bucketBoundsMs } from './histogram.ts';
+import { bucketBoundsMs, type TimingHistogram } from './histogram.ts';
 import { localCacheStat, ruleStatPrefix, ruleStats, sanitiseStatKey } from './names.ts';
-import type { Counter, Gauge, RuleStats, StatsRegistry, StatTags, Timer } from './registry.ts';
+import type { Counter, Gauge, RuleStats, StatsRegistry, StatTags } from './registry.ts';
 
 export type MetricLabels = readonly (readonly [name: string, value: string])[];
 
-interface MetricSample {
+export interface MetricSample {
   /** `_bucket`, `_sum` or `_count` of histograms. */
   readonly suffix?: string;
   readonly labels: MetricLabels;
@@ -15,7 +15,7 @@ interface MetricSample {
 export interface MetricFamily {
   readonly name: string;
   readonly help: string;
-  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
   readonly samples: Iterable<MetricSample>;
 }
 
@@ -47,7 +47,7 @@ function* flatCounters(
 }
 
 /** Formats labels as `key="value",…`. */
-function formatLabels(labels: MetricLabels): string {
+export function formatLabels(labels: MetricLabels): string {
   return labels.map(([name, value]) => `${name}="${escapeLabelValue(value)}"`).join(',');
 }
 
@@ -125,7 +125,10 @@ export function* serviceMetrics(
       name,
       help: `Durations from the timer ${timers[0]?.stat.name}.`,
       type: 'histogram',
-      samples: histogramSamples(timers, scale),
+      samples: timers.flatMap(({ stat: { histogram }, labels }) => {
+        const bounds = bucketBoundsMs.map((boundMs) => [boundMs / scale, boundMs] as const);
+        return [...histogramSamples(histogram, labels, { bounds, sum: histogram.sumMs / scale })];
+      }),
     };
   }
 }
@@ -180,21 +183,21 @@ function mapName(statName: string): { name: string; labels: MetricLabels } {
   return { name: toMetricName(statName), labels: [] };
 }
 
-function* histogramSamples(timers: readonly Mapped<Timer>[], scale: number): Generator<MetricSample> {
-  for (const { stat, labels } of timers) {
-    const { count, sumMs, buckets } = stat.histogram;
-    let atMost = 0;
-    for (const [i, boundMs] of bucketBoundsMs.entries()) {
-      atMost += buckets[i] ?? 0;
-      yield { suffix: '_bucket', labels: [...labels, ['le', String(boundMs / scale)]], value: atMost };
-    }
-    yield { suffix: '_bucket', labels: [...labels, ['le', '+Inf']], value: count };
-    yield { suffix: '_sum', labels, value: sumMs / scale };
-    yield { suffix: '_count', labels, value: count };
+/** Samples of a histogram with the cumulative count for each bound. */
+export function* histogramSamples(
+  histogram: TimingHistogram,
+  labels: MetricLabels,
+  exported: { readonly bounds: Iterable<readonly [bound: number, boundMs: number]>; readonly sum: number },
+): Generator<MetricSample> {
+  for (const [bound, boundMs] of exported.bounds) {
+    const value = histogram.countAtMost(boundMs);
+    yield { suffix: '_bucket', labels: [...labels, ['le', String(bound)]], value };
   }
+  yield { suffix: '_bucket', labels: [...labels, ['le', '+Inf']], value: histogram.count };
+  yield { suffix: '_sum', labels, value: exported.sum };
+  yield { suffix: '_count', labels, value: histogram.count };
 }
 
-/** The event loop continues after this many rules, so that a scrape does not delay decisions. */
 const rulesPerTurn = 500;
 const maxLevelLabels = 4;
 
@@ -215,26 +218,16 @@ interface SummedRule {
 }
 
 /**
- * The statistics of rules, twice: as `ratelimit_service_rate_limit_<stat>` with the labels of
+ * The statistics of rules as `ratelimit_service_rate_limit_<stat>` with the labels of
  * envoyproxy/ratelimit (`domain`, `key1`, `key2`; rules that differ only in deeper levels are
- * summed), and as `tollgate_ratelimit_hits_total` with a label for each level. Rules without hits
- * have no series. Hits of the local cache are also exported under their full name, as by the
- * default mapping of envoyproxy/ratelimit.
+ * summed). Rules without hits have no series. Hits of the local cache are also exported under their
+ * full name, as by the default mapping of envoyproxy/ratelimit.
  */
-export async function* ruleMetrics(
-  registry: StatsRegistry,
-  { maxRules }: { readonly maxRules: number },
-): AsyncGenerator<MetricFamily> {
+export async function* ruleMetrics(registry: StatsRegistry): AsyncGenerator<MetricFamily> {
   const byKeys = new Map<string, SummedRule>();
-  const byLevels = new Map<string, SummedRule>();
   const localCacheHits: { name: string; value: number }[] = [];
-  let visited = 0;
-  for (const rule of registry.rules()) {
-    visited += 1;
-    if (visited % rulesPerTurn === 0) await nextTurn();
-    if (rule.totalHits === 0) continue;
+  for await (const rule of rulesWithHits(registry)) {
     addTo(byKeys, keyLabels(rule), rule);
-    addTo(byLevels, byLevels.size < maxRules ? levelLabels(rule) : otherLabels(rule.domain), rule);
     if (rule.overLimitWithLocalCache > 0) {
       const name = `${ruleStatPrefix}${rule.key}.${localCacheStat}`;
       localCacheHits.push({ name, value: rule.overLimitWithLocalCache });
@@ -249,12 +242,33 @@ export async function* ruleMetrics(
     };
   }
   yield* flatCounters(localCacheHits);
+}
+
+/** The statistics of rules with a label for each level, whatever the mapping is. */
+export async function* hitMetrics(
+  registry: StatsRegistry,
+  { maxRules }: { readonly maxRules: number },
+): AsyncGenerator<MetricFamily> {
+  const byLevels = new Map<string, SummedRule>();
+  for await (const rule of rulesWithHits(registry)) {
+    addTo(byLevels, byLevels.size < maxRules ? levelLabels(rule) : otherLabels(rule.domain), rule);
+  }
   yield {
     name: 'tollgate_ratelimit_hits_total',
     help: 'Hits of rules by result. Results overlap: near hits are also within or over, local cache and shadow hits also over.',
     type: 'counter',
     samples: resultSamples(byLevels),
   };
+}
+
+/** The event loop continues in between, so that a scrape does not delay decisions. */
+export async function* rulesWithHits(registry: StatsRegistry): AsyncGenerator<RuleStats> {
+  let visited = 0;
+  for (const rule of registry.rules()) {
+    visited += 1;
+    if (visited % rulesPerTurn === 0) await nextTurn();
+    if (rule.totalHits > 0) yield rule;
+  }
 }
 
 /**

@@ -15,8 +15,11 @@ import {
   Registry,
 } from 'prom-client';
 import type { ListenAddress } from '../config/stats.ts';
+import { mappedMetrics } from './mapped-metrics.ts';
+import type { MetricMapper } from './metric-mapper.ts';
 import {
   formatFamily,
+  hitMetrics,
   type MetricFamily,
   type MetricLabels,
   ruleMetrics,
@@ -34,6 +37,9 @@ export interface PrometheusExporterOptions {
   readonly processMetrics?: boolean;
   /** Called before each scrape: updates the registry, returns the metrics of other processes. */
   readonly collect?: (() => Promise<readonly ProcessMetricValues[]>) | undefined;
+  /** Names and labels; the default is the mapping of envoyproxy/ratelimit. */
+  readonly mapper?: MetricMapper | undefined;
+  /** With the default mapping. */
   readonly responseTimeAsMilliseconds?: boolean;
   /** Rules with their own series in `tollgate_ratelimit_hits_total`; default 10,000. */
   readonly maxRules?: number;
@@ -135,9 +141,14 @@ export class PrometheusExporter implements StatsSink {
   }
 
   async *#families(): AsyncGenerator<MetricFamily> {
-    const { responseTimeAsMilliseconds = false, maxRules = defaultMaxRules } = this.#options;
-    yield* serviceMetrics(this.#registry, { responseTimeAsMilliseconds });
-    yield* ruleMetrics(this.#registry, { maxRules });
+    const { mapper, responseTimeAsMilliseconds = false, maxRules = defaultMaxRules } = this.#options;
+    if (mapper !== undefined) {
+      yield* mappedMetrics(this.#registry, mapper);
+    } else {
+      yield* serviceMetrics(this.#registry, { responseTimeAsMilliseconds });
+      yield* ruleMetrics(this.#registry);
+    }
+    yield* hitMetrics(this.#registry, { maxRules });
   }
 }
 

@@ -1,7 +1,9 @@
+import { readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
 import { chooseSink, parseListenAddress } from '../config/stats.ts';
+import type { MetricMapper } from './metric-mapper.ts';
 import { statsNames } from './names.ts';
 import type { ProcessMetricValues } from './prometheus.ts';
 import type { StatsRegistry, StatsSnapshot } from './registry.ts';
@@ -43,14 +45,24 @@ const sinks = {
     const { registry, logger } = context;
     return createStatsdSink({ protocol, host, port, extraTags, onDropped: countDropped(registry), logger });
   },
+  async tagStatsd({ extraTags, statsdHost: host, statsdPort: port, mogrifiers }, { registry, logger }) {
+    const { createTagStatsdSink } = await import('./tag-statsd.ts');
+    return createTagStatsdSink({
+      host,
+      port,
+      extraTags,
+      mogrifiers,
+      onDropped: countDropped(registry),
+      logger,
+    });
+  },
   async pull(settings, { registry, collect, logger }) {
     const { PrometheusExporter } = await import('./prometheus.ts');
-    const { pullMetricsMapperYaml: path } = settings;
-    if (path !== '') logger.warn({ path }, 'metrics mapping not read, using the default mapping');
     return new PrometheusExporter(registry, {
       address: requireListenAddress(settings.pullMetricsAddr),
       path: settings.pullMetricsPath,
       extraTags: settings.extraTags,
+      mapper: await loadMapper(settings.pullMetricsMapperYaml, logger),
       responseTimeAsMilliseconds: settings.pullMetricsResponseTimeAsMilliseconds,
       collect,
     });
@@ -69,6 +81,26 @@ export async function createSink(settings: Settings, context: SinkContext): Prom
     throw new TypeError('the choice of a sink was checked with the settings');
   }
   return choice.sink && sinks[choice.sink](settings, context);
+}
+
+/**
+ * The mapping of PULLMETRICS_MAPPER_YAML; undefined for the default. Envoy Gateway names a file
+ * that may not exist.
+ */
+async function loadMapper(path: string, logger: Logger): Promise<MetricMapper | undefined> {
+  if (path === '') return undefined;
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+    logger.warn({ path }, 'metrics mapping not found, using the default mapping');
+    return undefined;
+  }
+  const { parseMapping } = await import('./mapping-file.ts');
+  const parsed = parseMapping(text);
+  if (!parsed.ok) throw new Error(`PULLMETRICS_MAPPER_YAML: ${path}: ${parsed.problem}`);
+  return parsed.mapper;
 }
 
 function requireListenAddress(text: string) {

@@ -39,15 +39,20 @@ const charsPerTurn = 65_536;
  */
 const maxWaiting = 4;
 
-class StatsdSink implements StatsSink {
+/** Formats a snapshot as lines. */
+interface LineEncoder {
+  encode(snapshot: StatsSnapshot): Iterable<string>;
+}
+
+export class StatsdSink implements StatsSink {
   readonly timings = { max: maxTimingsPerTake, everyMs: timingsEveryMs };
   readonly #transport: LineTransport;
-  readonly #encoder: StatsdEncoder;
+  readonly #encoder: LineEncoder;
   readonly #waiting: StatsSnapshot[] = [];
   #isSending: boolean = false;
   #sent = Promise.resolve();
 
-  constructor(transport: LineTransport, encoder: StatsdEncoder) {
+  constructor(transport: LineTransport, encoder: LineEncoder) {
     this.#transport = transport;
     this.#encoder = encoder;
   }

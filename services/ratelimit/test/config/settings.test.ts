@@ -2,7 +2,7 @@ import { findReplaced, formatSettingProblems, type SettingProblem } from '@tollg
 import t from 'tap';
 import { readSettings, type Settings, settingsSpec } from '../../src/config/settings.ts';
 
-type Key = keyof Settings;
+type Key = keyof typeof settingsSpec;
 
 function settingsOf(env: Readonly<Record<string, string>>): Settings {
   const read = readSettings(env);
@@ -137,6 +137,12 @@ const table: Readonly<
   redisPerSecond: [both('PERSECOND'), false, 'true', true, 'per second'],
   usePushStats: ['USE_PUSHSTATS USE_STATSD', true, 'false', false, 'udp'],
   useTagStatsd: ['USE_TAGSTATSD USE_DOG_STATSD', false, 'false', false, 'dog'],
+  tagStatsdMogrifiers: [
+    'TAGSTATSD_MOGRIFIERS USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIERS',
+    [],
+    'A, B',
+    ['A', 'B'],
+  ],
   usePullMetrics: ['USE_PULLMETRICS USE_PROMETHEUS', false, 'false', false, 'yes'],
   disableStats: ['DISABLE_STATS', false, 'true', true, ''],
   statsFlushIntervalMs: ['STATS_FLUSH_INTERVAL', 10_000, '1s', 1_000, '10'],

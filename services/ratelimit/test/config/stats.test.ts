@@ -22,12 +22,8 @@ t.test('two sinks are rejected with the setting to turn off', async (t) => {
   });
 });
 
-t.test('tagged push is rejected as unsupported', async (t) => {
-  t.strictSame(chooseSink({ ...none, useTagStatsd: true }), {
-    ok: false,
-    turnOff: 'useTagStatsd',
-    because: 'unsupported',
-  });
+t.test('tagged push is a sink', async (t) => {
+  t.strictSame(chooseSink({ ...none, useTagStatsd: true }), { ok: true, sink: 'tagStatsd' });
 });
 
 t.test('DISABLE_STATS takes precedence, also over conflicts', async (t) => {

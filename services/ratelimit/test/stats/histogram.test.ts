@@ -1,10 +1,13 @@
 import t from 'tap';
-import { TimingHistogram } from '../../src/stats/histogram.ts';
+import { bucketBoundsMs, TimingHistogram } from '../../src/stats/histogram.ts';
 
 t.test('a timing on the bound of a bucket is in it', async (t) => {
   const histogram = new TimingHistogram();
   for (const ms of [0, 0.05, 0.0625, 5, 5.125, 10, 99_999]) histogram.record(ms);
-  t.strictSame(histogram.buckets, [2, 1, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  t.strictSame(
+    bucketBoundsMs.map((boundMs) => histogram.countAtMost(boundMs)),
+    [2, 3, 3, 3, 3, 3, 4, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6],
+  );
   t.equal(histogram.count, 7);
   t.equal(histogram.sumMs, 100_019.2375);
 });
@@ -32,5 +35,16 @@ t.test('an empty histogram has quantile 0, and a clock that stepped back counts 
   t.equal(histogram.quantileMs(0.99), 0);
   histogram.record(-3);
   t.equal(histogram.sumMs, 0);
-  t.equal(histogram.buckets[0], 1);
+  t.equal(histogram.countAtMost(0.05), 1);
+});
+
+t.test('other bounds are up to 9 % lower', async (t) => {
+  const histogram = new TimingHistogram();
+  for (let ms = 1; ms <= 1000; ms++) histogram.record(ms);
+  for (const bound of [3, 30, 300, 700]) {
+    const count = histogram.countAtMost(bound);
+    t.ok(count <= bound && count >= Math.floor(bound / 1.091), `${bound}: ${count}`);
+  }
+  t.equal(histogram.countAtMost(0.000_001), 0);
+  t.equal(histogram.countAtMost(1e9), 1000);
 });
