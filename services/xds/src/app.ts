@@ -41,6 +41,7 @@ import { FolderSource } from './sources/folder.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
 import type { ResourceSource } from './sources/source.ts';
 import { KubernetesEvents } from './status/events.ts';
+import { summarizeLimiters } from './status/limiter-report.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
 import { KubernetesStatusWriter } from './status/writer.ts';
@@ -78,7 +79,7 @@ export async function buildApp(
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
   const context: Context = { logger, metrics, nowMs, trace };
 
-  const environment = await environments[source](context, settings);
+  const environment = await environments[source](context, settings, { snapshots, limiters });
   const pipeline = new Pipeline(context, {
     ...environment,
     snapshots,
@@ -147,9 +148,12 @@ function certificatesComponent(certificates: SecretCertificates, health: Health)
   };
 }
 
-interface AdsParts {
+interface Served {
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
+}
+
+interface AdsParts extends Served {
   readonly health: Health;
   readonly certificates: SecretCertificates | undefined;
 }
@@ -227,7 +231,7 @@ function readFolder(context: Context, { folder, namespaces }: Settings): Environ
   return { source, writers: [], components: [], statusComponents: [] };
 }
 
-async function readCluster(context: Context, settings: Settings): Promise<Environment> {
+async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {
   const { logger, metrics } = context;
   const { folder, namespaces, resyncIntervalMs: resyncMs } = settings;
   if (folder !== '')
@@ -249,14 +253,25 @@ async function readCluster(context: Context, settings: Settings): Promise<Enviro
     : undefined;
   const components = [{ name: 'API client', stop: () => api.close() }];
   return settings.statusEnabled
-    ? { source, certificates, components, ...composeStatus(context, settings, { api, config, source }) }
+    ? {
+        source,
+        certificates,
+        components,
+        ...composeStatus(context, settings, { api, config, source, ...served }),
+      }
     : { source, certificates, components, writers: [], statusComponents: [] };
+}
+
+interface ClusterParts extends Served {
+  readonly api: ApiClient;
+  readonly config: KubeConfig;
+  readonly source: KubernetesSource;
 }
 
 function composeStatus(
   context: Context,
   settings: Settings,
-  { api, config, source }: { api: ApiClient; config: KubeConfig; source: KubernetesSource },
+  { api, config, source, snapshots, limiters }: ClusterParts,
 ): Pick<Environment, 'writers' | 'reports' | 'statusComponents'> {
   const { logger, metrics } = context;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
@@ -288,6 +303,7 @@ function composeStatus(
     namespace,
     name: `${name}-limiters`,
     identity,
+    summarize: () => summarizeLimiters(limiters.settled(), snapshots.current()),
   });
   const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
     name,

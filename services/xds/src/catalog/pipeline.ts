@@ -23,7 +23,7 @@ export interface PipelineOptions {
   /** Empty when objects have no status. The caller starts and closes them. */
   readonly writers?: readonly StatusWriter[];
   /** Undefined when there is only one replica. The caller starts and closes it. */
-  readonly reports?: Pick<ReplicaReports, 'publish' | 'others' | 'onChange'> | undefined;
+  readonly reports?: Pick<ReplicaReports, 'changed' | 'others' | 'onChange'> | undefined;
   /** Changes are collected for this time before they are applied together. */
   readonly debounceMs: number;
   /** Whether an empty set is served. Otherwise limiters keep the last one. */

@@ -64,6 +64,7 @@ const timeoutMs = 5_000;
  * effort.
  */
 export class KubernetesEvents implements StatusWriter {
+  readonly problemsOnly = true;
   readonly #context: Context;
   readonly #options: KubernetesEventsOptions;
   readonly #bucket: TokenBucket;

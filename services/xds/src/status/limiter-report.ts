@@ -196,8 +196,11 @@ export class ReportedLimiters {
   #lastKnown = new Map<string, Versions>();
 
   remember({ version, resources }: Snapshot): void {
+    const versions =
+      this.#history.get(version) ??
+      new Map([...resources.values()].map((resource) => [resource.name, resource.version]));
     this.#history.delete(version);
-    this.#history.set(version, new Map([...resources.values()].map(({ name, version: of }) => [name, of])));
+    this.#history.set(version, versions);
     const [oldest] = this.#history.keys();
     if (oldest !== undefined && this.#history.size > maxSnapshots) this.#history.delete(oldest);
   }

@@ -16,6 +16,8 @@ export interface ReplicaReportsOptions extends ObjectName {
   readonly logger: Logger;
   /** Of this process: see `replicaIdentity`. */
   readonly identity: string;
+  /** Makes the report of this replica. */
+  readonly summarize: () => LimiterReport;
   /** Changes are collected for this time. Default 500. */
   readonly debounceMs?: number;
   /** Interval of heartbeats. Default 10000. */
@@ -42,6 +44,8 @@ type ConfigMapData = Readonly<Record<string, string | null>>;
  * retried and never block the service.
  */
 export class ReplicaReports {
+  /** Set by this class only; undefined before the first read. */
+  others: readonly ReplicaReport[] | undefined;
   readonly #options: ReplicaReportsOptions;
   readonly #logger: Logger;
   readonly #key: string;
@@ -52,7 +56,6 @@ export class ReplicaReports {
   readonly #closing = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #delayAfter: (failures: number) => number;
-  #others: readonly ReplicaReport[] | undefined;
   #report: LimiterReport | undefined;
   #beat = 0;
   #failures = 0;
@@ -80,16 +83,9 @@ export class ReplicaReports {
     });
   }
 
-  /** Sets the report of this replica. */
-  publish(report: LimiterReport): void {
-    if (isDeepStrictEqual(report, this.#report)) return;
-    this.#report = report;
-    this.#writeSoon.abort();
-  }
-
-  /** Undefined before the first read. */
-  others(): readonly ReplicaReport[] | undefined {
-    return this.#others;
+  /** Writes the report of this replica if it has changed, before the next heartbeat does. */
+  changed(): void {
+    if (!isDeepStrictEqual(this.#options.summarize(), this.#report)) this.#writeSoon.abort();
   }
 
   /** Called when the other reports change, not for heartbeats. */
@@ -126,14 +122,16 @@ export class ReplicaReports {
   }
 
   async #run(): Promise<void> {
-    const { debounceMs = 500 } = this.#options;
+    const { debounceMs = 500, summarize } = this.#options;
     while (!this.#closing.signal.aborted) {
-      await this.#pause(this.#renewMs, this.#writeSoon.signal);
       await this.#pause(
         this.#failures === 0 ? debounceMs : Math.max(debounceMs, this.#delayAfter(this.#failures)),
       );
       this.#writeSoon = new AbortController();
-      if (this.#report !== undefined && !this.#closing.signal.aborted) await this.#tryWrite(this.#report);
+      if (this.#closing.signal.aborted) return;
+      this.#report = summarize();
+      await this.#tryWrite(this.#report);
+      await this.#pause(this.#renewMs, this.#writeSoon.signal);
     }
   }
 
@@ -195,8 +193,8 @@ export class ReplicaReports {
 
   #checkOthers(): void {
     const active = this.#entries.active();
-    if (isDeepStrictEqual(active, this.#others)) return;
-    this.#others = active;
+    if (isDeepStrictEqual(active, this.others)) return;
+    this.others = active;
     for (const listener of [...this.#listeners]) listener();
   }
 }

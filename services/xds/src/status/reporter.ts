@@ -9,16 +9,19 @@ import {
   groupLimiters,
   indexSubscribers,
   type LimiterGroup,
+  needsAction,
   type ObjectStatus,
   type Subscribers,
   toDomainStatus,
   toObjectStatus,
 } from './conditions.ts';
-import { ReportedLimiters, summarizeLimiters } from './limiter-report.ts';
+import { ReportedLimiters } from './limiter-report.ts';
 import type { ReplicaReports } from './replica-reports.ts';
 
 /** Receives statuses, from all replicas. */
 export interface StatusWriter {
+  /** Receives only statuses that need action, and the first one after them. Default false. */
+  readonly problemsOnly?: boolean;
   /** Sets the wanted status of an object. */
   put(status: ObjectStatus): void;
   /** The object was deleted. */
@@ -31,7 +34,7 @@ export interface StatusReporterOptions {
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   /** Undefined when there is only one replica. */
-  readonly reports: Pick<ReplicaReports, 'publish' | 'others' | 'onChange'> | undefined;
+  readonly reports: Pick<ReplicaReports, 'changed' | 'others' | 'onChange'> | undefined;
   readonly writers: readonly StatusWriter[];
   readonly schedule: Schedule;
   /** How long a lower number of limiters must last before it is reported; 0 reports it at once. */
@@ -92,7 +95,10 @@ export class StatusReporter {
     this.#stops = [
       limiters.onChange(changed),
       reports?.onChange(changed),
-      reports && snapshots.onChange((snapshot) => this.#reportedLimiters.remember(snapshot)),
+      reports &&
+        snapshots.onChange((snapshot) => {
+          if (reports.others?.length !== 0) this.#reportedLimiters.remember(snapshot);
+        }),
     ];
   }
 
@@ -103,7 +109,7 @@ export class StatusReporter {
 
   /** Number of limiters of other replicas. */
   countElsewhere(): number {
-    const groups = (this.#options.reports?.others() ?? []).flatMap(({ report }) => report.groups);
+    const groups = (this.#options.reports?.others ?? []).flatMap(({ report }) => report.groups);
     return groups.reduce((sum, { count }) => sum + count, 0);
   }
 
@@ -156,20 +162,22 @@ export class StatusReporter {
     }
   }
 
-  /** Publishes the report of this replica, and returns the limiters of all replicas. */
+  /** Reports the limiters of this replica to others, and returns those of all replicas. */
   #exchangeReports(): readonly LimiterGroup[] {
     const { limiters, snapshots, reports } = this.#options;
-    const own = limiters.settled();
-    const groups = groupLimiters(own);
-    if (reports === undefined) return groups;
-    reports.publish(summarizeLimiters(own, snapshots.current()));
-    return [...groups, ...this.#reportedLimiters.groups(reports.others() ?? [])];
+    const groups = groupLimiters(limiters.settled());
+    // Without other replicas, the next heartbeat is early enough.
+    if (reports === undefined || reports.others?.length === 0) return groups;
+    reports.changed();
+    const snapshot = snapshots.current();
+    if (snapshot !== undefined) this.#reportedLimiters.remember(snapshot);
+    return [...groups, ...this.#reportedLimiters.groups(reports.others ?? [])];
   }
 
   #observeCount(groups: readonly LimiterGroup[]): boolean {
     const connected = groups.reduce((sum, { size }) => sum + size, 0);
     const { reports } = this.#options;
-    const isKnown = reports === undefined || reports.others() !== undefined || this.#hasReported;
+    const isKnown = reports === undefined || reports.others !== undefined || this.#hasReported;
     const isSettled = this.#limiterCount.observe(isKnown ? connected : 0);
     this.#hasReported ||= !this.#limiterCount.isStarting();
     return isSettled;
@@ -212,7 +220,8 @@ export class StatusReporter {
     this.#statuses.set(result.id, status);
     this.#changedStatuses += 1;
     this.#context.trace?.reported(status);
-    for (const writer of this.#options.writers) writer.put(status);
+    const isProblem = needsAction(status) || (known !== undefined && needsAction(known));
+    for (const writer of this.#options.writers) if (isProblem || !writer.problemsOnly) writer.put(status);
   }
 
   #forget(id: string): void {

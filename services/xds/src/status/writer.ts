@@ -7,8 +7,7 @@ import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
 import type { ConfigObject } from '../sources/source.ts';
-import type { ObjectStatus } from './conditions.ts';
-import { hasStatusManifest, type StatusManifest, toStatusManifest } from './manifest.ts';
+import { hasStatusManifest, type ObjectStatus, type StatusManifest, toStatusManifest } from './conditions.ts';
 import type { StatusWriter } from './reporter.ts';
 
 export interface KubernetesStatusWriterOptions {

@@ -357,6 +357,23 @@ t.test('limiters of other replicas count like own ones', async (t) => {
   ]);
 });
 
+t.test('changes are reported at once only while there are other replicas', async (t) => {
+  const { tell, settle, limiters, store, setOthers, time, published } = await startPipeline(t, {
+    hasReplicas: true,
+  });
+  setOthers([]);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store) }));
+  time.advance(100);
+  t.equal(published(), undefined);
+  const snapshot = store.current()?.version ?? '';
+  const report = { snapshot, groups: [{ count: 1, accepted: snapshot }] };
+  setOthers([{ identity: 'replica-2_x', replica: 'replica-2', report }]);
+  time.advance(100);
+  t.match(published(), { snapshot, groups: [{ count: 1 }] });
+});
+
 t.test('limiter that moves between replicas causes no status write', async (t) => {
   const { tell, settle, written, limiters, store, setOthers, time } = await startPipeline(t, {
     settleMs: 15_000,

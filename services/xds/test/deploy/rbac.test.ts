@@ -105,6 +105,7 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     ...cluster,
     leadership,
     name: 'tollgate-xds-limiters',
+    summarize: () => ({ groups: [{ count: namespaces.length + 1 }] }),
     debounceMs: 5,
   });
   t.teardown(async () => {
@@ -116,7 +117,6 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
   });
   leadership.start();
   writer.start();
-  reports.publish({ groups: [{ count: namespaces.length + 1 }] });
   reports.start();
   await awaitUntil(() => following.source.objects.get('shop/web'), { what: 'the object' });
   const { uid = '' } = following.source.objects.get('shop/web') ?? {};
@@ -136,7 +136,7 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
       `"version":"${namespaces.join()}"`,
     );
   await awaitUntil(back, { what: 'the status' });
-  await awaitUntil(() => reports.others(), { what: 'the reports of others' });
+  await awaitUntil(() => reports.others, { what: 'the reports of others' });
   const path = '/api/v1/namespaces/tollgate/configmaps/tollgate-xds-limiters';
   await awaitUntil(
     async () =>

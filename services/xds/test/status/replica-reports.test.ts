@@ -3,13 +3,15 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import { type ApiClient, objectPath } from '../../src/kube/client.ts';
 import { configMaps, type ObjectName } from '../../src/kube/resources.ts';
-import { formatReport } from '../../src/status/limiter-report.ts';
+import { formatReport, type LimiterReport } from '../../src/status/limiter-report.ts';
 import { ReplicaReports, type ReplicaReportsOptions } from '../../src/status/replica-reports.ts';
 import { connectApi } from '../support/cluster.ts';
 import { recordingLogger } from '../support/recording-logger.ts';
 
 interface Replica {
   readonly reports: ReplicaReports;
+  /** Sets the report of this replica. */
+  publish(report: LimiterReport): void;
   readonly logs: readonly Record<string, unknown>[];
   /** Number of notifications of listeners. */
   notifications(): number;
@@ -28,8 +30,10 @@ function startReplica(
   const { leads = false, ...rest } = options;
   const { logger, lines } = recordingLogger();
   const leadership = { isLeader: () => leads, onChange: () => () => undefined };
+  let report: LimiterReport = { groups: [] };
   const reports = new ReplicaReports({
     api,
+    summarize: () => report,
     leadership,
     logger,
     namespace: 'default',
@@ -40,12 +44,16 @@ function startReplica(
     ...rest,
   });
   const others = () =>
-    reports.others()?.map(({ replica, report }) => `${replica} ${report.groups.map(({ count }) => count)}`);
+    reports.others?.map(({ replica, report }) => `${replica} ${report.groups.map(({ count }) => count)}`);
   const history: string[] = [];
   reports.onChange(() => history.push(String(others())));
   t.teardown(() => reports.close());
   reports.start();
-  return { reports, logs: lines, notifications: () => history.length, others, history };
+  const publish = (next: LimiterReport): void => {
+    report = next;
+    reports.changed();
+  };
+  return { reports, publish, logs: lines, notifications: () => history.length, others, history };
 }
 
 const problems = ({ logs }: Replica) => logs.filter(({ level }) => level === 'warning' || level === 'error');
@@ -92,13 +100,13 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       const replicas = ['a', 'b', 'c'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
       const [a, b, c] = replicas;
       if (a === undefined || b === undefined || c === undefined) throw new Error('three were made');
-      for (const [i, { reports }] of replicas.entries()) reports.publish({ groups: [{ count: i + 1 }] });
+      for (const [i, { publish }] of replicas.entries()) publish({ groups: [{ count: i + 1 }] });
       await receives(a, 'b 2', 'c 3');
       await receives(b, 'a 1', 'c 3');
       await receives(c, 'a 1', 'b 2');
       t.strictSame(replicas.flatMap(problems), []);
 
-      b.reports.publish({ groups: [{ count: 9 }] });
+      b.publish({ groups: [{ count: 9 }] });
       await receives(a, 'b 9', 'c 3');
       await receives(c, 'a 1', 'b 9');
       const before = a.notifications();
@@ -116,14 +124,14 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
   await t.test('leader removes the report of a replica that is gone', async (t) => {
     const name = 'gone';
     const follower = startReplica(t, api, { identity: 'b_1', name, expiryMs: 400 });
-    follower.reports.publish({ groups: [{ count: 1 }] });
+    follower.publish({ groups: [{ count: 1 }] });
     await awaitUntil(async () => (await readData(api, name)).b_1, { what: 'the ConfigMap' });
     await patch(api, name, { killed_1: formatReport({ groups: [{ count: 5 }] }, 1) });
     await hasReceived(follower, 'killed 5');
     await receives(follower);
     t.ok((await readData(api, name)).killed_1, 'who is not the leader leaves it there');
     const leader = startReplica(t, api, { identity: 'a_1', name, expiryMs: 400, leads: true });
-    leader.reports.publish({ groups: [{ count: 2 }] });
+    leader.publish({ groups: [{ count: 2 }] });
     await hasReceived(leader, 'b 1', 'killed 5');
     await receives(leader, 'b 1');
     await awaitUntil(async () => !('killed_1' in (await readData(api, name))), {
@@ -136,12 +144,12 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
   await t.test('restarted replica replaces the report of its former process', async (t) => {
     const name = 'restarted';
     const witness = startReplica(t, api, { identity: 'b_1', name });
-    witness.reports.publish({ groups: [{ count: 1 }] });
+    witness.publish({ groups: [{ count: 1 }] });
     await awaitUntil(async () => (await readData(api, name)).b_1, { what: 'the ConfigMap' });
     await patch(api, name, { a_1: formatReport({ groups: [{ count: 5 }] }, 1) });
     await receives(witness, 'a 5');
     const restarted = startReplica(t, api, { identity: 'a_2', name });
-    restarted.reports.publish({ groups: [{ count: 4 }] });
+    restarted.publish({ groups: [{ count: 4 }] });
     await receives(witness, 'a 4');
     await receives(restarted, 'b 1');
     t.strictSame(Object.keys(await readData(api, name)), ['a_2', 'b_1']);
@@ -151,7 +159,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     const name = 'spoiled';
     const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
     if (a === undefined || b === undefined) throw new Error('two were made');
-    for (const { reports } of [a, b]) reports.publish({ groups: [{ count: 1 }] });
+    for (const { publish } of [a, b]) publish({ groups: [{ count: 1 }] });
     await receives(a, 'b 1');
     await patch(api, name, { b_1: 'nonsense' });
     await receives(a, 'b 1');
@@ -163,7 +171,7 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
 
   await t.test('identity that is not a valid key is converted', async (t) => {
     const a = startReplica(t, api, { identity: `my pod/${'x'.repeat(300)}_1`, name: 'converted' });
-    a.reports.publish({ groups: [] });
+    a.publish({ groups: [] });
     await awaitUntil(
       async () => Object.keys(await readData(api, 'converted'))[0] === `${'x'.repeat(251)}_1`,
       {
@@ -178,10 +186,10 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
       const name = 'outage';
       const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
       if (a === undefined || b === undefined) throw new Error('two were made');
-      for (const { reports } of [a, b]) reports.publish({ groups: [{ count: 1 }] });
+      for (const { publish } of [a, b]) publish({ groups: [{ count: 1 }] });
       await receives(a, 'b 1');
       await kube.killApiserver();
-      b.reports.publish({ groups: [{ count: 2 }] });
+      b.publish({ groups: [{ count: 2 }] });
       await awaitUntil(
         () => problems(b).some(({ '@message': text }) => /cannot report limiters/.test(String(text))),
         {

@@ -6,7 +6,11 @@ import { Pipeline, type PipelineOptions } from '../../src/catalog/pipeline.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { SourceEvent, SourceOutage } from '../../src/sources/source.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
-import type { LimiterReport, ReplicaReport } from '../../src/status/limiter-report.ts';
+import {
+  type LimiterReport,
+  type ReplicaReport,
+  summarizeLimiters,
+} from '../../src/status/limiter-report.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingContext } from './recording-logger.ts';
 
@@ -51,7 +55,7 @@ export async function startPipeline(
   const written: ObjectStatus[] = [];
   const forgotten: string[] = [];
   const { context, registry, lines } = recordingContext({ nowMs });
-  const replicas = otherReplicas();
+  const replicas = otherReplicas(() => summarizeLimiters(limiters.settled(), store.current()));
   let tell: (event: SourceEvent) => void = () => undefined;
   let lost: readonly SourceOutage[] = [];
   store.onChange(({ version }) => served.push(version));
@@ -110,15 +114,14 @@ export async function startPipeline(
 }
 
 /** Reports of other replicas, set by the test. */
-function otherReplicas() {
+function otherReplicas(summarize: () => LimiterReport) {
   let published: LimiterReport | undefined;
-  let others: readonly ReplicaReport[] | undefined;
   const listeners = new Set<() => void>();
   const reports: NonNullable<PipelineOptions['reports']> = {
-    publish(report) {
-      published = report;
+    others: undefined,
+    changed() {
+      published = summarize();
     },
-    others: () => others,
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
@@ -127,8 +130,8 @@ function otherReplicas() {
   return {
     reports,
     published: () => published,
-    setOthers(reports: readonly ReplicaReport[]) {
-      others = reports;
+    setOthers(others: readonly ReplicaReport[]) {
+      reports.others = others;
       for (const listener of listeners) listener();
     },
   };
