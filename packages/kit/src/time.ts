@@ -135,6 +135,17 @@ function formatClock(nanos: bigint): string {
 }
 
 /**
+ * Reads a time in RFC 3339 format; undefined for any other text.
+ *
+ * @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6
+ */
+export function parseInstant(text: string): Date | undefined {
+  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.test(text)) return undefined;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? undefined : new Date(ms);
+}
+
+/**
  * Work that may be interrupted wherever it yields. The caller decides how long it runs at a time.
  */
 export type Steps<T> = Generator<undefined, T, undefined>;

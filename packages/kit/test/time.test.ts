@@ -6,6 +6,7 @@ import {
   inTime,
   monotonicNow,
   parseDuration,
+  parseInstant,
   runInSlices,
   type Steps,
   sleepFor,
@@ -188,4 +189,19 @@ t.test('an error thrown by the work rejects the promise', async (t) => {
     throw new Error('no such rule');
   }
   await t.rejects(runInSlices(broken(), { sliceMs: 5 }), { message: 'no such rule' });
+});
+
+t.test('parses a time in RFC 3339 format only', (t) => {
+  const ms = Date.UTC(2026, 0, 31, 12);
+  for (const text of ['2026-01-31T12:00:00Z', '2026-01-31t14:00:00.000000+02:00', '2026-01-31 12:00:00z'])
+    t.equal(parseInstant(text)?.getTime(), ms, text);
+  for (const text of [
+    '',
+    '2026-01-31',
+    '2026-01-31T12:00:00',
+    '2026-13-31T12:00:00Z',
+    ' 2026-01-31T12:00:00Z',
+  ])
+    t.equal(parseInstant(text), undefined, text);
+  t.end();
 });

@@ -98,6 +98,7 @@ export const errors = defineErrors({
   identity_already_exists: define(422, g.alreadyExists, 'Identity is already linked'),
   provider_disabled: define(400, g.failedPrecondition, 'Provider is not enabled'),
   web3_provider_disabled: define(422, g.failedPrecondition, 'Web3 provider is disabled'),
+  web3_unsupported_chain: define(400, g.invalidArgument, 'Unsupported chain'),
   saml_provider_disabled: define(404, g.failedPrecondition, 'SAML 2.0 is disabled'),
   manual_linking_disabled: define(404, g.failedPrecondition, 'Manual linking is disabled'),
   invalid_credentials: define(400, g.unauthenticated, 'Invalid login credentials'),

@@ -1,5 +1,5 @@
+import { parseInstant } from '@tollgate/kit/time';
 import { type Static, Type } from 'typebox';
-import { parseInstant } from '../config/builders.ts';
 import { errors } from '../errors.ts';
 import type { UserFilter, UserOrder, UserPosition } from '../users/search.ts';
 

@@ -8,7 +8,7 @@ import {
   type SettingOptions,
   text,
 } from '@tollgate/kit/settings';
-import type { Millis } from '@tollgate/kit/time';
+import { type Millis, parseInstant } from '@tollgate/kit/time';
 import { parseGlob } from '../http/glob.ts';
 import { parseQuota, type Quota } from '../messages/quotas.ts';
 
@@ -75,11 +75,7 @@ function phoneDigits(phone: string): string {
   return phone.replace(/^\+/, '').replaceAll(' ', '');
 }
 
-/**
- * A time in RFC 3339 format.
- *
- * @see RFC 3339 §5.6 https://www.rfc-editor.org/rfc/rfc3339#section-5.6
- */
+/** A time in RFC 3339 format. */
 export function optionalInstant(
   options: Omit<SettingOptions<string>, 'default' | 'required'>,
 ): Setting<Date | undefined> {
@@ -94,13 +90,6 @@ export function optionalInstant(
 
 /** The last moment that a Date can hold. */
 const endOfTime = new Date(8_640_000_000_000_000);
-
-/** A time in RFC 3339 format; undefined for another text. */
-export function parseInstant(value: string): Date | undefined {
-  if (!/^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/.test(value)) return undefined;
-  const ms = Date.parse(value);
-  return Number.isNaN(ms) ? undefined : new Date(ms);
-}
 
 /** Events per time: `30` (per hour), `10/5m`. 0 rejects all. */
 export function quota(options: SettingOptions<string>): Setting<Quota> {

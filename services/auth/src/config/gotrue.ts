@@ -72,7 +72,7 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
 };
 
 /** Providers of GoTrue that are not supported. */
-const otherProviders: readonly string[] = ['vercel_marketplace', 'web3_ethereum', 'web3_solana'];
+const otherProviders: readonly string[] = ['vercel_marketplace'];
 
 const providerParts = [
   'API_URL',
@@ -107,7 +107,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER',
   'RATE_LIMIT_PASSKEY',
   'RATE_LIMIT_SSO',
-  'RATE_LIMIT_WEB3',
   'SAML_ALLOW_ENCRYPTED_ASSERTIONS',
   'SAML_EXTERNAL_URL',
   'SAML_PRIVATE_KEY',

@@ -26,7 +26,13 @@ import {
 import { mfaSettings } from './mfa.ts';
 import { pageSettings } from './pages.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
-import { customProviderSettings, limitSettings, passwordSettings, providerSettings } from './sign-in.ts';
+import {
+  customProviderSettings,
+  limitSettings,
+  passwordSettings,
+  providerSettings,
+  web3Settings,
+} from './sign-in.ts';
 import { smsSettings } from './sms.ts';
 import { jwtSettings, sessionSettings } from './tokens.ts';
 
@@ -51,6 +57,7 @@ export const settingsSpec = defineSettings({
   ...extAuthzSettings,
   ...telemetrySettings,
   ...providerSettings,
+  ...web3Settings,
   ...customProviderSettings,
   ...unservedSettings,
 });

@@ -1,7 +1,9 @@
 import { bool, float, int, list, type Setting, text } from '@tollgate/kit/settings';
+import type { Millis } from '@tollgate/kit/time';
 import { type CustomProvider, parseCustomProviders } from '../providers/custom.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
-import { quota, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { type ChainName, chains } from '../web3/chain.ts';
+import { lifetime, quota, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Passwords';
 
@@ -109,6 +111,7 @@ export const limitSettings = {
   rateLimitVerify: perAddress('RATE_LIMIT_VERIFY', 30, '5 minutes: /verify'),
   rateLimitTokenRefresh: perAddress('RATE_LIMIT_TOKEN_REFRESH', 150, '5 minutes: /token'),
   rateLimitSso: withoutEffect(perAddress('RATE_LIMIT_SSO', 30, '5 minutes: /sso')),
+  rateLimitWeb3: perAddress('RATE_LIMIT_WEB3', 30, '5 minutes: sign-in with a wallet'),
   rateLimitAnonymousUsers: perAddress('RATE_LIMIT_ANONYMOUS_USERS', 30, 'hour: anonymous sign-up'),
   rateLimitFactorVerify: perAddress(
     'MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY',
@@ -226,6 +229,35 @@ export const providerSettings = Object.fromEntries<
     ] as const;
   }),
 ) as ProviderSettings;
+
+type Web3Settings = {
+  readonly [C in ChainName as `web3Enabled:${C}`]: Setting<boolean>;
+} & { readonly [C in ChainName as `web3MaxValidityMs:${C}`]: Setting<Millis> };
+
+/** Settings of each chain: `settings['web3Enabled:ethereum']`. */
+// Object.fromEntries loses the keys, which match the type.
+export const web3Settings = Object.fromEntries<Setting<boolean> | Setting<Millis>>(
+  Object.entries(chains).flatMap(([name, { title }]) => {
+    const named = (part: string) => ({
+      ...svc(`EXTERNAL_WEB3_${name.toUpperCase()}_${part}`),
+      group: providerGroup,
+    });
+    return [
+      [
+        `web3Enabled:${name}`,
+        bool({ ...named('ENABLED'), default: false, doc: `Enable sign-in with ${title} wallets.` }),
+      ],
+      [
+        `web3MaxValidityMs:${name}`,
+        lifetime({
+          ...named('MAXIMUM_VALIDITY_DURATION'),
+          default: '10m',
+          doc: 'Maximum time between `Issued At` of a signed message and the sign-in.',
+        }),
+      ],
+    ] as const;
+  }),
+) as Web3Settings;
 
 const customProviders = text({
   ...svc('EXTERNAL_CUSTOM_PROVIDERS'),

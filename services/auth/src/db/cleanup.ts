@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import type { Quota } from '../messages/quotas.ts';
 import { knownNetworkMs, rememberMs } from '../sign-in/guess-limiter.ts';
 import { flowLifeMs } from '../sign-in/pkce.ts';
+import { web3MessageLifeMs } from '../web3/grant.ts';
 import { type Queryable, query } from './connection.ts';
 
 export const expiringKinds = [
@@ -34,6 +35,8 @@ export interface RetentionPolicy {
   readonly smsOtpExpMs: Millis;
   readonly rateLimitEmailSent: Quota;
   readonly rateLimitSmsSent: Quota;
+  readonly 'web3MaxValidityMs:ethereum': Millis;
+  readonly 'web3MaxValidityMs:solana': Millis;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -73,6 +76,9 @@ function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | unde
         ...[getPeriod(policy.rateLimitEmailSent), getPeriod(policy.rateLimitSmsSent)],
         // A code without remaining attempts stays refused until it expires.
         ...[policy.mailerOtpExpMs, policy.smsOtpExpMs, rememberMs],
+        // A signed message stays refused until it expires.
+        web3MessageLifeMs(policy['web3MaxValidityMs:ethereum']),
+        web3MessageLifeMs(policy['web3MaxValidityMs:solana']),
       );
     case 'known_networks':
       return knownNetworkMs;

@@ -213,6 +213,11 @@ function requestedTarget(
   return body?.redirect_to ?? '';
 }
 
+/** Whether a URL is of the site, or in the allow list. */
+export function isAllowedRedirect(target: string, settings: Context['settings']): boolean {
+  return checkRedirect(target, getPolicy(settings)).ok;
+}
+
 function getPolicy(settings: Context['settings']): RedirectPolicy {
   const known = policies.get(settings);
   if (known !== undefined) return known;

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { settingsSpec } from '../config/settings.ts';
+import { type Settings, settingsSpec } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { bucketQuota, enforceQuota, type Quota } from '../messages/quotas.ts';
@@ -144,7 +144,7 @@ function isStorable(value: unknown): boolean {
 }
 
 /** Rate limits per client address. */
-export type Limiter = 'otp' | 'verify' | 'token' | 'anonymous' | 'factor';
+export type Limiter = 'otp' | 'verify' | 'token' | 'web3' | 'anonymous' | 'factor';
 
 declare module 'fastify' {
   // The library's way to type `config` of a route.
@@ -166,8 +166,8 @@ type RequestHook = (request: FastifyRequest) => Promise<void>;
  * Other routes have no hook that they would pass.
  */
 export function guardRoutes(api: Api, context: Context): void {
-  const limit = canIdentifyClients(context.settings)
-    ? requestLimits(context)
+  const limit: Limit = canIdentifyClients(context.settings)
+    ? (request, limiter) => limitRequest(request, limiter, context)
     : untrustedProxyWarning(context);
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;
@@ -195,21 +195,27 @@ function isAdminRoute(pattern: string): boolean {
 
 type Limit = (request: FastifyRequest, limiter: Limiter) => Promise<void>;
 
-function requestLimits(context: Context): Limit {
+const quotas: Readonly<Record<Limiter, (settings: Settings) => Quota>> = {
+  otp: (settings) => bucketQuota(settings.rateLimitOtp, 5 * minuteMs),
+  verify: (settings) => bucketQuota(settings.rateLimitVerify, 5 * minuteMs),
+  token: (settings) => bucketQuota(settings.rateLimitTokenRefresh, 5 * minuteMs),
+  web3: (settings) => bucketQuota(settings.rateLimitWeb3, 5 * minuteMs),
+  anonymous: (settings) => bucketQuota(settings.rateLimitAnonymousUsers, 60 * minuteMs),
+  factor: (settings) => bucketQuota(settings.rateLimitFactorVerify, minuteMs),
+};
+
+/** Counts a request against a limit, if the address of its client is known. */
+export async function limitRequest(
+  request: FastifyRequest,
+  limiter: Limiter,
+  context: Context,
+): Promise<void> {
   const { settings } = context;
-  const quotas: Readonly<Record<Limiter, Quota>> = {
-    otp: bucketQuota(settings.rateLimitOtp, 5 * minuteMs),
-    verify: bucketQuota(settings.rateLimitVerify, 5 * minuteMs),
-    token: bucketQuota(settings.rateLimitTokenRefresh, 5 * minuteMs),
-    anonymous: bucketQuota(settings.rateLimitAnonymousUsers, 60 * minuteMs),
-    factor: bucketQuota(settings.rateLimitFactorVerify, minuteMs),
-  };
-  return async (request, limiter) => {
-    const { nowMs, clientAddress } = requestMetadata(request, context);
-    const key = rateLimitKey(request, settings) ?? clientAddress;
-    const error = errors.over_request_rate_limit;
-    await enforceQuota(context, { limiter, key, quota: quotas[limiter], nowMs, error });
-  };
+  if (!canIdentifyClients(settings)) return;
+  const { nowMs, clientAddress } = requestMetadata(request, context);
+  const key = rateLimitKey(request, settings) ?? clientAddress;
+  const error = errors.over_request_rate_limit;
+  await enforceQuota(context, { limiter, key, quota: quotas[limiter](settings), nowMs, error });
 }
 
 /** Without a trusted proxy, all clients would share the limits of the proxy's address. */

@@ -181,7 +181,7 @@ function toCallbackError(thrown: unknown): Error {
 /** The user of an identity: who links it, is invited, has it, or is created. */
 export async function findOwner(
   context: Context,
-  { emailOptional }: ProviderConnection,
+  { emailOptional }: Pick<ProviderConnection, 'emailOptional'>,
   {
     identity,
     linkingUserId,

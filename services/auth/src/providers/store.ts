@@ -76,6 +76,10 @@ const findCandidatesSql = `
   )
   order by has_identity desc, u.created_at, u.id limit 3`;
 
+const findIdentityIdSql = `
+  select provider_id from identities where provider = $1 and provider_id = any($2::text[])
+  order by array_position($2::text[], provider_id) limit 1`;
+
 const touchIdentitySql =
   'update identities set last_sign_in_at = $3 where provider = $1 and provider_id = $2';
 
@@ -147,6 +151,12 @@ export class ProviderStore {
   }): Promise<readonly Candidate[]> {
     const rows = await query(this.#sql, findCandidatesSql, [provider, id, verifiedEmails, aud]);
     return rows.map((row) => ({ user: toUser(row), hasIdentity: row.has_identity === true }));
+  }
+
+  /** The first of several forms of an id that is stored; undefined if none is. */
+  async findIdentityId(provider: string, ids: readonly string[]): Promise<string | undefined> {
+    const [row] = await query(this.#sql, findIdentityIdSql, [provider, ids]);
+    return row && String(row.provider_id);
   }
 
   async touchIdentity({ provider, id }: IdentityKey, at: Date): Promise<void> {

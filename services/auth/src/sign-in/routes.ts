@@ -6,13 +6,14 @@ import { errors, OAuthError, RetryLaterError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { formType } from '../http/request-guards.ts';
+import { formType, limitRequest } from '../http/request-guards.ts';
 import { type RequestMetadata, requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { signInWithIdToken } from '../providers/id-token-grant.ts';
 import { requireManualLinking } from '../providers/identities.ts';
 import { type IssuedSession, sendSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import type { JsonObject } from '../users/user.ts';
+import { signInWithWeb3 } from '../web3/grant.ts';
 import { recover, resend, sendOtp } from './otp.ts';
 import { signInWithPassword } from './password.ts';
 import { exchangeCode, parseCodeChallenge } from './pkce.ts';
@@ -34,6 +35,9 @@ const tokenBody = body({
   provider: optionalText,
   client_id: optionalText,
   issuer: optionalText,
+  chain: optionalText,
+  message: optionalText,
+  signature: optionalText,
 });
 const tokenQuery = Type.Object({ grant_type: Type.Optional(Type.String()) });
 
@@ -74,13 +78,7 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
       exchangeCode(context, { authCode, codeVerifier }, metadata),
   ],
   ['id_token', grantIdToken],
-  // Not supported yet.
-  [
-    'web3',
-    () => {
-      throw errors.web3_provider_disabled();
-    },
-  ],
+  ['web3', grantWeb3],
 ]);
 
 /**
@@ -127,6 +125,12 @@ async function grantIdToken(context: Context, { request, body, metadata }: Grant
   };
   const linking = body.link_identity === true ? { authenticate } : {};
   return signInWithIdToken(context, { ...presented, ...linking }, metadata);
+}
+
+async function grantWeb3(context: Context, { request, body, metadata }: GrantRequest) {
+  await limitRequest(request, 'web3', context);
+  const { chain, message, signature } = body;
+  return signInWithWeb3(context, { chain, message, signature }, metadata);
 }
 
 async function grantForm(context: Context, request: GrantRequest): Promise<IssuedSession> {

@@ -57,7 +57,7 @@ t.test('unknown settings and settings without effect are warnings at startup', a
     GOTRUE_OPERATOR_TOKEN: 'geheim',
     SVC_SITE_ULR: 'https://example.com',
     GOTRUE_NONSENSE: 'geheim',
-    GOTRUE_EXTERNAL_WEB3_SOLANA_ENABLED: 'true',
+    GOTRUE_EXTERNAL_VERCEL_MARKETPLACE_ENABLED: 'true',
     GOTRUE_EXTERNAL_GITHUB_SECRET: 'geheim',
     SVC_SMTP_HOST: '',
     // A Service of Kubernetes by the name of gotrue.
@@ -71,7 +71,7 @@ t.test('unknown settings and settings without effect are warnings at startup', a
   t.match(log, '"variable":"GOTRUE_NONSENSE","@message":"unknown setting"');
   t.match(
     log,
-    '"variable":"GOTRUE_EXTERNAL_WEB3_SOLANA_ENABLED","@message":"identity provider is not supported',
+    '"variable":"GOTRUE_EXTERNAL_VERCEL_MARKETPLACE_ENABLED","@message":"identity provider is not supported',
   );
   t.match(log, '"variable":"SVC_SMTP_HOST","@message":"no SMTP server configured');
   t.equal(log.match(/"level":"warning"/g)?.length, 5, 'no other warnings');

@@ -20,6 +20,8 @@ const policy = {
   smsOtpExpMs: 60_000,
   rateLimitEmailSent: { kind: 'window', events: 1, periodMs: 7 * dayMs },
   rateLimitSmsSent: { kind: 'window', events: 1, periodMs: 1000 },
+  'web3MaxValidityMs:ethereum': 600_000,
+  'web3MaxValidityMs:solana': 600_000,
 } as const;
 
 async function openDatabase(t: Test): Promise<Sql> {
@@ -123,6 +125,12 @@ t.test('sessions without a time limit never expire', (t) => {
 t.test('guess limits are kept as long as they apply', (t) => {
   const endless = { ...policy, mailerOtpExpMs: 20 * dayMs };
   t.same(removeBefore('rate_limits', endless, now), at(21));
+  t.end();
+});
+
+t.test('used messages of wallets are kept as long as they are valid', (t) => {
+  const endless = { ...policy, 'web3MaxValidityMs:solana': 20 * dayMs };
+  t.same(removeBefore('rate_limits', endless, now), at(41));
   t.end();
 });
 
