@@ -5,7 +5,6 @@ import { type Queryable, query } from '../db/connection.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Metrics } from '../metrics.ts';
-import { QueueFull, WorkQueue } from '../work-queue.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -78,7 +77,7 @@ type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger'>;
 
 /** Waiting guesses per account and network. */
 const maxWaiting = 50;
-const queueFullRetrySeconds = 2;
+const tooManyRetrySeconds = 2;
 /**
  * Minimum age of a known network before it is stored again: one write a day instead of one per
  * sign-in.
@@ -95,8 +94,8 @@ const storeAgainMs = 24 * 3_600_000;
  */
 export class GuessLimiter {
   readonly #context: LimiterContext;
-  /** Queues by kind, account and network; removed when idle. */
-  readonly #turns = new Map<string, { readonly queue: WorkQueue; guesses: number }>();
+  /** Running and waiting guesses, and the end of the last one, by kind, account and network. */
+  readonly #turns = new Map<string, { guesses: number; end: Promise<void> }>();
 
   constructor(context: LimiterContext) {
     this.#context = context;
@@ -145,19 +144,20 @@ export class GuessLimiter {
   }
 
   async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const turn = this.#turns.get(key) ?? {
-      queue: new WorkQueue({ concurrency: 1, maxWaiting }),
-      guesses: 0,
-    };
+    const turn = this.#turns.get(key) ?? { guesses: 0, end: Promise.resolve() };
+    // One of them is running.
+    if (turn.guesses > maxWaiting)
+      throw new RetryLaterError(errors.over_request_rate_limit(), tooManyRetrySeconds);
     this.#turns.set(key, turn);
     turn.guesses++;
+    const previousEnd = turn.end;
+    const { promise, resolve: end } = Promise.withResolvers<void>();
+    turn.end = promise;
     try {
-      return await turn.queue.run(work);
-    } catch (error) {
-      if (error instanceof QueueFull)
-        throw new RetryLaterError(errors.over_request_rate_limit(), queueFullRetrySeconds);
-      throw error;
+      await previousEnd;
+      return await work();
     } finally {
+      end();
       if (--turn.guesses === 0) this.#turns.delete(key);
     }
   }

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { testStore } from '../helpers/test-store.ts';
+import { countingServices } from '../helpers/counting-services.ts';
+import { metadata, testStore } from '../helpers/test-store.ts';
 
 const start = Date.parse('2026-03-04T05:06:07.089Z');
 const hourMs = 3_600_000;
@@ -64,4 +65,23 @@ t.test('without a network only the account is counted', async (t) => {
   await guesses.countWrong({ account: 'account' }, limits, start);
   await guesses.countRight({ account: 'account' }, start);
   t.match(await guesses.read(keys), { network: undefined, account: { count: 1 }, knownSinceMs: undefined });
+});
+
+t.test('guesses of one account run one by one, and too many waiting ones are rejected', async (t) => {
+  const { services } = await countingServices(t, {});
+  const guess = { kind: 'password', contact: 'ada@example.com' } as const;
+  const gate = Promise.withResolvers<void>();
+  let running = 0;
+  const attempt = async () => {
+    t.equal(++running, 1, 'no other guess is running');
+    await gate.promise;
+    running--;
+    return {};
+  };
+  const tryOnce = () => services.guessLimiter.guess(guess, metadata, attempt);
+  const guesses = Array.from({ length: 51 }, tryOnce);
+  await t.rejects(tryOnce(), { code: 'over_request_rate_limit', retryAfterSeconds: 2 });
+  gate.resolve();
+  await Promise.all(guesses);
+  t.same(await tryOnce(), {}, 'the next guess need not wait');
 });
