@@ -37,12 +37,13 @@ export function isEncryptionKey(text: string): boolean {
  * Decryption keys read values from before a key rotation, or from before encryption was turned off.
  */
 export class ColumnCipher {
-  readonly #encrypts: boolean;
+  /** Whether `encrypt` does; otherwise there is at most something to decrypt. */
+  readonly encrypts: boolean;
   readonly #currentId: string;
   readonly #keys: ReadonlyMap<string, string>;
 
   constructor(settings: EncryptionSettings) {
-    this.#encrypts = settings.dbEncryptionEncrypt;
+    this.encrypts = settings.dbEncryptionEncrypt;
     this.#currentId = settings.dbEncryptionKeyId;
     const keys = new Map(Object.entries(settings.dbEncryptionDecryptionKeys));
     if (this.#currentId !== '' && settings.dbEncryptionKey !== '')
@@ -55,7 +56,7 @@ export class ColumnCipher {
    * the same.
    */
   encrypt(rowId: string, value: string): string {
-    if (!this.#encrypts || parseEncrypted(value) !== undefined) return value;
+    if (!this.encrypts || parseEncrypted(value) !== undefined) return value;
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv('aes-256-gcm', this.#key(this.#currentId, rowId), nonce);
     const data = Buffer.concat([cipher.update(value, 'utf8'), cipher.final(), cipher.getAuthTag()]);
@@ -89,7 +90,7 @@ export class ColumnCipher {
   /** Whether `encrypt` would store the value like this: with the current key, or plain. */
   isCurrent(stored: string): boolean {
     const encrypted = parseEncrypted(stored);
-    return this.#encrypts ? encrypted?.key_id === this.#currentId : encrypted === undefined;
+    return this.encrypts ? encrypted?.key_id === this.#currentId : encrypted === undefined;
   }
 
   #key(keyId: string, rowId: string): Buffer {
@@ -128,35 +129,16 @@ function parseEncrypted(stored: string): EncryptedValue | undefined {
 /** Cryptographically secure random values. */
 export interface Randomness {
   uuid(): string;
-  /** 12 letters and digits: 60 bits. */
-  refreshToken(): string;
-  /** A key of HMAC-SHA256, 256 bits in base64url. */
-  hmacKey(): string;
-  /** 32 letters and digits of base32: 160 bits. */
-  totpSecret(): string;
+  bytes(count: number): Buffer;
   /** A code of decimal digits. */
   otp(digits: number): string;
 }
 
-const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
-/** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
-const refreshTokenChars = 12;
-/** The length of the hash, as RFC 2104 §3 recommends. */
-const hmacKeyBytes = 32;
-/** 160 bits, the length of the hash, as RFC 4226 §4 recommends. */
-const totpSecretChars = 32;
-
 export const systemRandomness: Randomness = {
-  uuid: () => randomUUID(),
-  refreshToken: () => letters(refreshTokenChars),
-  hmacKey: () => randomBytes(hmacKeyBytes).toString('base64url'),
-  totpSecret: () => letters(totpSecretChars).toUpperCase(),
+  uuid: randomUUID,
+  bytes: randomBytes,
   otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
 };
-
-function letters(count: number): string {
-  return Array.from(randomBytes(count), (byte) => alphabet.charAt(byte % alphabet.length)).join('');
-}
 
 const encryptedColumns = ['password hashes', 'factor secrets', 'refresh token keys'] as const;
 

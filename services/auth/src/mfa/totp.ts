@@ -8,6 +8,9 @@ const parameters = { algorithm: 'SHA1', digits: 6, period: 30 } as const;
 /** Codes of the previous and the next period are accepted too. */
 const window = 1;
 
+/** The length of the hash, as RFC 4226 §4 recommends. */
+const secretBytes = 20;
+
 /** Limit of a QR code, which contains name and issuer percent-encoded: three characters a byte. */
 const maxUriChars = 2_500;
 
@@ -16,8 +19,8 @@ export const totp: FactorType = {
   method: 'totp',
   invalidMessage: 'Invalid TOTP code entered',
 
-  async enroll({ random, settings }, { user, body }) {
-    const secret = random.totpSecret();
+  async enroll({ settings }, { user, body }) {
+    const secret = new Secret({ size: secretBytes }).base32;
     const account = user.email || user.phone || user.id;
     // Shown by the app above the code.
     const issuer = body.issuer || new URL(settings.siteUrl).host;

@@ -5,7 +5,12 @@ import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { notify } from '../messages/send.ts';
-import { type IssuedSession, makeCounterToken, signAccessToken } from '../sessions/issue.ts';
+import {
+  type IssuedSession,
+  makeCounterToken,
+  makeRefreshToken,
+  signAccessToken,
+} from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
@@ -43,7 +48,7 @@ export async function verifyFactor(
   const methods = [{ method, at }, ...session.methods.filter((earlier) => earlier.method !== method)];
   const raised = { id: session.id, aal: 'aal2', methods } as const;
   const token = await signAccessToken(context, { user, session: raised, method }, metadata);
-  const storedToken = random.refreshToken();
+  const storedToken = makeRefreshToken(random);
   const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
   const verified = await store.factors.verify(
     {

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
 import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt';
+import PQueue from 'p-queue';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { Metrics, type WorkCounters } from '../metrics.ts';
-import { QueueFull, WorkQueue } from '../work-queue.ts';
 import { verifyFirebaseHash } from './imported-hashes.ts';
 
 /**
@@ -54,7 +54,7 @@ interface HasherOptions {
 export class PasswordHasher {
   readonly #dbSharedWithGotrue: boolean;
   readonly #cipher: ColumnCipher | undefined;
-  readonly #queue: WorkQueue;
+  readonly #queue: PQueue;
   readonly #metrics: Metrics;
   #dummyHash: Promise<string> | undefined;
 
@@ -66,7 +66,7 @@ export class PasswordHasher {
   }: HasherOptions) {
     this.#dbSharedWithGotrue = dbSharedWithGotrue;
     this.#cipher = cipher;
-    this.#queue = new WorkQueue({ concurrency, maxWaiting: concurrency * maxWaitingPerHash });
+    this.#queue = new PQueue({ concurrency });
     this.#metrics = metrics;
   }
 
@@ -97,7 +97,9 @@ export class PasswordHasher {
    * hash.
    */
   isCurrent(storedHash: string, userId: string): boolean {
-    if (this.#cipher?.isCurrent(storedHash) === false) return false;
+    const cipher = this.#cipher;
+    const isStale = isPlain(storedHash) ? cipher?.encrypts : cipher?.isCurrent(storedHash) === false;
+    if (isStale) return false;
     const hash = this.#decrypt(storedHash, userId);
     return hash.startsWith(currentPrefix) || (this.#dbSharedWithGotrue && bcryptForm.test(hash));
   }
@@ -109,25 +111,26 @@ export class PasswordHasher {
   }
 
   #decrypt(storedHash: string, userId: string): string {
-    return this.#cipher === undefined ? storedHash : this.#cipher.decrypt(userId, storedHash);
+    return this.#cipher === undefined || isPlain(storedHash)
+      ? storedHash
+      : this.#cipher.decrypt(userId, storedHash);
   }
 
   async #count<T>({ submitted, completed }: WorkCounters, work: () => Promise<T>): Promise<T> {
     submitted.inc();
-    const result = await this.#enqueue(work);
-    completed.inc();
-    return result;
-  }
-
-  async #enqueue<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await this.#queue.run(work);
-    } catch (error) {
-      if (!(error instanceof QueueFull)) throw error;
+    if (this.#queue.size >= this.#queue.concurrency * maxWaitingPerHash) {
       this.#metrics.passwordQueueFull.inc();
       throw new RetryLaterError(errors.hash_queue_full(), retryAfterSeconds);
     }
+    const result = await this.#queue.add(work);
+    completed.inc();
+    return result;
   }
+}
+
+/** All forms of hashes begin with `$`, and no encrypted value does. */
+function isPlain(storedHash: string): boolean {
+  return storedHash.startsWith('$');
 }
 
 async function verifyHash(password: string, hash: string): Promise<boolean> {

@@ -7,6 +7,7 @@ import { errors } from '../errors.ts';
 import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt } from '../keys/jwt.ts';
+import type { Randomness } from '../keys/secrets.ts';
 import type { PasswordWeakness } from '../passwords/policy.ts';
 import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 import type { ReuseCause } from './refresh.ts';
@@ -109,8 +110,8 @@ function firstRefreshToken(
   { random, settings }: Context,
   sessionId: string,
 ): { readonly refreshToken: string; readonly hmacKey?: string } {
-  if (settings.refreshTokenAlgorithmVersion < 2) return { refreshToken: random.refreshToken() };
-  const hmacKey = random.hmacKey();
+  if (settings.refreshTokenAlgorithmVersion < 2) return { refreshToken: makeRefreshToken(random) };
+  const hmacKey = makeHmacKey(random);
   return { refreshToken: makeCounterToken({ sessionId, counter: 0 }, hmacKey), hmacKey };
 }
 
@@ -258,6 +259,23 @@ function refreshTokenHeaders({ refreshToken, refresh }: IssuedSession): Record<s
       ...(refresh.causes.length > 0 && { 'sb-auth-refresh-token-reuse-cause': refresh.causes.join() }),
     }),
   };
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+/** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
+const refreshTokenChars = 12;
+/** The length of the hash, as RFC 2104 §3 recommends. */
+const hmacKeyBytes = 32;
+
+/** Makes a refresh token of version 1. */
+export function makeRefreshToken(random: Randomness): string {
+  const bytes = random.bytes(refreshTokenChars);
+  return Array.from(bytes, (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+}
+
+/** Makes the key of a session with refresh tokens of version 2, in base64url. */
+export function makeHmacKey(random: Randomness): string {
+  return random.bytes(hmacKeyBytes).toString('base64url');
 }
 
 /** Payload of a refresh token of version 2. */

@@ -8,6 +8,8 @@ import {
   type CounterToken,
   type IssuedSession,
   makeCounterToken,
+  makeHmacKey,
+  makeRefreshToken,
   parseCounterToken,
   type RefreshOutcome,
   signAccessToken,
@@ -190,11 +192,11 @@ async function rotate(
   }
   const { refreshTokenAlgorithmVersion: version, refreshTokenUpgradePercentage: percentage } = settings;
   if (version === 2 && isSampled(sessionId, percentage)) {
-    const hmacKey = random.hmacKey();
+    const hmacKey = makeHmacKey(random);
     const upgraded = await store.refreshTokens.upgrade({ ...refresh, token: text, hmacKey }, audit);
     return upgraded ? makeCounterToken({ sessionId, counter: 0 }, hmacKey) : undefined;
   }
-  const successor = random.refreshToken();
+  const successor = makeRefreshToken(random);
   const rotated = await store.refreshTokens.rotate({ ...refresh, token: text, successor }, audit);
   return rotated ? successor : undefined;
 }
