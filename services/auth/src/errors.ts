@@ -148,6 +148,11 @@ export const errors = defineErrors({
     g.resourceExhausted,
     'Maximum number of enrolled factors reached, unenroll to continue',
   ),
+  mfa_verified_factor_exists: define(
+    422,
+    g.alreadyExists,
+    'A verified phone factor already exists, unenroll the existing factor to continue',
+  ),
   mfa_totp_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for TOTP'),
   mfa_totp_verify_not_enabled: define(422, g.failedPrecondition, 'MFA verification is disabled for TOTP'),
   mfa_phone_enroll_not_enabled: define(422, g.failedPrecondition, 'MFA enroll is disabled for phones'),

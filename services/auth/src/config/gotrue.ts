@@ -92,9 +92,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'MAILER_EMAIL_VALIDATION_BLOCKED_MX',
   'MAILER_EMAIL_VALIDATION_SERVICE_HEADERS',
   'MAILER_EMAIL_VALIDATION_SERVICE_URL',
-  'MFA_PHONE_MAX_FREQUENCY',
-  'MFA_PHONE_OTP_LENGTH',
-  'MFA_PHONE_TEMPLATE',
   'MFA_RECOVERY_CODES_CODE_LENGTH',
   'MFA_RECOVERY_CODES_COUNT',
   'MFA_RECOVERY_CODES_LOCKOUT_DURATION',
@@ -170,8 +167,6 @@ export const unservedSettings = {
   samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
   passkeyEnabled: notServed('PASSKEY_ENABLED', { group, feature: 'passkeys' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),
-  'mfaEnabled:phone:enroll': notServed('MFA_PHONE_ENROLL_ENABLED', { group, feature: 'MFA by phone' }),
-  'mfaEnabled:phone:verify': notServed('MFA_PHONE_VERIFY_ENABLED', { group, feature: 'MFA by phone' }),
   'mfaEnabled:webauthn:enroll': notServed('MFA_WEB_AUTHN_ENROLL_ENABLED', {
     group,
     feature: 'MFA by WebAuthn',

@@ -178,6 +178,7 @@ export interface MailCheck {
     | 'smtpSenderName'
     | 'smtpAdminEmail'
     | 'smsTemplate'
+    | 'mfaPhoneTemplate'
     | `mailSubject:${MailKind}`
     | `mailTemplate:${MailKind}`
     | `mailUrlPath:${(typeof linkedKinds)[number]}`;
@@ -229,6 +230,7 @@ export const mailChecks: readonly MailCheck[] = [
   { key: 'smtpSenderName', problem: oneLine },
   { key: 'smtpAdminEmail', problem: oneLine },
   { key: 'smsTemplate', problem: textMessage },
+  { key: 'mfaPhoneTemplate', problem: textMessage },
   ...mailKinds.map((kind): MailCheck => ({ key: `mailSubject:${kind}`, problem: subject })),
   ...mailKinds.map((kind): MailCheck => ({ key: `mailTemplate:${kind}`, problem: urlOrPath })),
   ...linkedKinds.map((kind): MailCheck => ({ key: `mailUrlPath:${kind}`, problem: urlOrPath })),

@@ -1,5 +1,5 @@
 import { bool, int } from '@tollgate/kit/settings';
-import { seconds, svc } from './builders.ts';
+import { lifetime, seconds, svc, textOrDefault } from './builders.ts';
 
 const group = 'Multi-factor authentication';
 
@@ -10,6 +10,30 @@ function mfaSwitch(name: string, fallback: boolean, doc: string) {
 export const mfaSettings = {
   'mfaEnabled:totp:enroll': mfaSwitch('MFA_TOTP_ENROLL_ENABLED', true, 'Enable enrollment of TOTP.'),
   'mfaEnabled:totp:verify': mfaSwitch('MFA_TOTP_VERIFY_ENABLED', true, 'Enable verification with TOTP.'),
+  'mfaEnabled:phone:enroll': mfaSwitch('MFA_PHONE_ENROLL_ENABLED', false, 'Enable enrollment of phones.'),
+  'mfaEnabled:phone:verify': mfaSwitch(
+    'MFA_PHONE_VERIFY_ENABLED',
+    false,
+    'Enable verification with codes sent to phones, through `SMS_PROVIDER` or the hook.',
+  ),
+  mfaPhoneTemplate: textOrDefault({
+    ...svc('MFA_PHONE_TEMPLATE'),
+    group,
+    default: 'Your code is {{ .Code }}',
+    doc: 'Template of the message with a code for a second factor.',
+  }),
+  mfaPhoneOtpLength: int({
+    ...svc('MFA_PHONE_OTP_LENGTH'),
+    group,
+    default: 6,
+    doc: 'Digits of such a code, from 6 to 10. Other values mean 6.',
+  }),
+  mfaPhoneMaxFrequencyMs: lifetime({
+    ...svc('MFA_PHONE_MAX_FREQUENCY'),
+    group,
+    default: '60s',
+    doc: 'Minimum interval between two of these messages to a phone of a user.',
+  }),
   mfaChallengeExpiryMs: seconds({
     ...svc('MFA_CHALLENGE_EXPIRY_DURATION'),
     group,

@@ -116,28 +116,57 @@ export async function sendPhoneCode(
 }
 
 async function deliver(
-  { store, sms, hooks }: Context,
-  {
-    user,
-    message,
-    token,
-  }: { readonly user: User; readonly message: CodeMessage; readonly token: OneTimeToken },
+  context: Context,
+  { token, ...sending }: CodeSending & { readonly token: OneTimeToken },
   metadata: RequestMetadata,
 ): Promise<string> {
   try {
-    if (!hooks.enabled.has('SEND_SMS')) return (await sms.send(message)).messageId;
-    const { to, code, channel } = message;
-    const payload = { user: toUserJson(user), sms: { otp: code, phone: to, channel } };
-    await hooks.call('SEND_SMS', payload, metadata);
-    return '';
+    return await sendCode(context, sending, metadata);
   } catch (error) {
-    await store.oneTimeTokens.withdraw([token]);
+    await context.store.oneTimeTokens.withdraw([token]);
     throw error;
   }
 }
 
+interface CodeSending {
+  readonly user: User;
+  readonly message: CodeMessage;
+  /** Tells a hook what the code is for; absent for a contact of the user. */
+  readonly type?: 'mfa';
+}
+
+/** Sends a code by the hook or the gateway. Returns the gateway's message id; empty for none. */
+export async function sendCode(
+  { sms, hooks }: Context,
+  { user, message, type }: CodeSending,
+  metadata: RequestMetadata,
+): Promise<string> {
+  if (!hooks.enabled.has('SEND_SMS')) return (await sms.send(message)).messageId;
+  const { to, code, channel } = message;
+  const details = { otp: code, phone: to, channel, ...(type && { sms_type: type }) };
+  await hooks.call('SEND_SMS', { user: toUserJson(user), sms: details }, metadata);
+  return '';
+}
+
+/** Whether the gateway makes and checks the codes of the phone itself. */
+export function isGatewayCode({ sms, settings }: Context, phone: string, nowMs: number): boolean {
+  return sms.check !== undefined && getTestCode(phone, settings, nowMs) === undefined;
+}
+
+/** Lets the gateway check a code that it made, which is then spent. */
+export async function checkGatewayCode(
+  { sms }: Context,
+  submitted: { readonly to: string; readonly code: string },
+): Promise<boolean> {
+  try {
+    return (await sms.check?.(submitted)) ?? false;
+  } catch (cause) {
+    throw errors.unexpected_failure({ message: 'Unable to check the code with the SMS provider', cause });
+  }
+}
+
 /** The gateway's reason is for the operator, not for the user. */
-function toSendError({ logger }: Context, error: unknown): AppError {
+export function toSendError({ logger }: Context, error: unknown): AppError {
   if (isAppError(error)) return error;
   logger.error({ err: error }, 'failed to send text message');
   return errors.sms_send_failed({ cause: error });

@@ -93,6 +93,8 @@ const bucket = `
     where ${left} + 1 <= $4::float8
   returning used`;
 
+const giveBack = 'update rate_limits set used = greatest(0, used - 1) where limiter = $1 and key = $2';
+
 /** Counts events against quotas that all replicas share. */
 export class QuotaStore {
   readonly #sql: Queryable;
@@ -111,6 +113,11 @@ export class QuotaStore {
     const retryAfterMs =
       quota.kind === 'window' ? windowStart(quota, nowMs) + quota.periodMs - nowMs : quota.refillEveryMs;
     return { allowed: false, retryAfterMs };
+  }
+
+  /** Takes back the last event, which did not happen after all. */
+  async giveBack({ limiter, key }: Pick<QuotaEvent, 'limiter' | 'key'>): Promise<void> {
+    await query(this.#sql, giveBack, [limiter, key]);
   }
 
   async #count({ limiter, key, quota }: QuotaEvent, nowMs: number): Promise<boolean> {
@@ -155,6 +162,15 @@ export async function enforceMessageQuota(
 }
 
 /**
+ * Counts a text message to a phone that any user may enter, also with SMS_AUTOCONFIRM.
+ *
+ * @throws AppError `over_sms_send_rate_limit`
+ */
+export async function enforceSmsQuota(context: Context, nowMs: number): Promise<void> {
+  await enforceQuota(context, { ...smsQuota(context.settings), nowMs, error: sendLimitErrors.phone });
+}
+
+/**
  * Counts a message that is only simulated. With uniform answers it counts against the quota of all
  * messages, which then refuses requests for known and unknown contacts alike. Returns whether the
  * message would be sent.
@@ -180,9 +196,11 @@ function getSharedQuota(settings: Settings, kind: Contact['kind']): QuotaEvent |
     return settings.mailerAutoconfirm
       ? undefined
       : { limiter: 'email_sent', key: '', quota: settings.rateLimitEmailSent };
-  return settings.smsAutoconfirm
-    ? undefined
-    : { limiter: 'sms_sent', key: '', quota: settings.rateLimitSmsSent };
+  return settings.smsAutoconfirm ? undefined : smsQuota(settings);
+}
+
+function smsQuota({ rateLimitSmsSent: quota }: Settings): QuotaEvent {
+  return { limiter: 'sms_sent', key: '', quota };
 }
 
 /** Each purpose has its own spacing. */

@@ -16,6 +16,8 @@ export interface CodeMessage {
   /** Ignored by gateways that generate codes. */
   readonly code: string;
   readonly channel: SmsChannel;
+  /** Setting with the text; `smsTemplate` if absent. Ignored by gateways that generate codes. */
+  readonly template?: 'smsTemplate' | 'mfaPhoneTemplate';
 }
 
 export interface SmsGateway {
@@ -73,7 +75,7 @@ const smsGateways: Readonly<Record<Exclude<Settings['smsProvider'], ''>, SmsGate
 
 /** Without a provider or its credentials the server starts, and only text messages fail. */
 export function createSmsGateway(settings: Settings, options: { readonly logger: Logger }): SmsGateway {
-  const { smsProvider, smsTemplate } = settings;
+  const { smsProvider } = settings;
   // Its codes are ours, also if the gateway would generate them.
   if (settings['hookEnabled:SEND_SMS'])
     return createFailingGateway('a hook sends the messages', ['sms', 'whatsapp']);
@@ -85,11 +87,18 @@ export function createSmsGateway(settings: Settings, options: { readonly logger:
     return createFailingGateway(`${smsProvider} requires ${variables}`, module.channels);
   }
   const gateway = module.create(settings, options);
-  const template = parseTemplate(smsTemplate, 'text');
+  const templates = {
+    smsTemplate: parseTemplate(settings.smsTemplate, 'text'),
+    mfaPhoneTemplate: parseTemplate(settings.mfaPhoneTemplate, 'text'),
+  };
   return {
     ...gateway,
     channels: module.channels,
-    send: (message) => gateway.send({ ...message, text: template.render({ Code: message.code }) }),
+    send: (message) =>
+      gateway.send({
+        ...message,
+        text: templates[message.template ?? 'smsTemplate'].render({ Code: message.code }),
+      }),
   };
 }
 

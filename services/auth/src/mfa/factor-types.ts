@@ -3,6 +3,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject, User } from '../users/user.ts';
 import type { Factor } from './factors.ts';
+import { phone } from './phone.ts';
 import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } from './store.ts';
 import { totp } from './totp.ts';
 
@@ -52,6 +53,7 @@ interface FactorRequest {
 /** Members of request bodies that types of factors read. */
 export interface FactorBody {
   readonly issuer?: string | undefined;
+  readonly phone?: string | undefined;
   readonly channel?: string | undefined;
   readonly code?: string | undefined;
 }
@@ -63,7 +65,7 @@ interface PreparedChallenge {
 }
 
 /** Types of second factors that can be enrolled. A new one is a file and an entry here. */
-const factorTypes: Readonly<Partial<Record<Factor['type'], FactorType>>> = { totp };
+const factorTypes: Readonly<Partial<Record<Factor['type'], FactorType>>> = { totp, phone };
 
 /** @throws AppError if the settings disable the type */
 export function getFactorType(

@@ -6,7 +6,7 @@ import { notify } from '../messages/send.ts';
 import type { Session } from '../sessions/store.ts';
 import type { JsonObject, User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import type { WriteOptions } from './store.ts';
+import type { FactorColumns, WriteOptions } from './store.ts';
 
 /** A second factor without its secret. */
 export interface Factor {
@@ -151,16 +151,21 @@ export async function enrollFactor(
   const { enroll } = getFactorType(context, 'enroll', type);
   const friendlyName = (enrollment.friendlyName ?? '').trim();
   if (friendlyName.length > maxNameChars) throw tooLong('friendly_name');
-  const factors = await removeExpired(context, user, metadata.nowMs);
+  const { columns, members } = await enroll(context, { user, body }, metadata);
+  const current = await removeExpired(context, user, metadata.nowMs);
+  const factors = current.filter((factor) => !isReplaced(factor, columns));
   checkMayEnroll(context, session, { factors, friendlyName });
   const id = random.uuid();
-  const { columns, members } = await enroll(context, { user, body }, metadata);
   const isEnrolled = await store.factors.enroll(
     { id, userId: user.id, type, friendlyName, at: new Date(metadata.nowMs), ...columns },
     auditEntry(user, 'factor_in_progress', { metadata, traits: { factor_id: id, factor_type: type } }),
   );
-  if (!isEnrolled) throw nameConflict(friendlyName);
+  if (!isEnrolled) throw friendlyName === '' ? errors.conflict() : nameConflict(friendlyName);
   return { id, friendlyName, members };
+}
+
+function isReplaced(factor: Factor, { phone }: FactorColumns): boolean {
+  return factor.status === 'unverified' && phone !== undefined && factor.phone === phone;
 }
 
 /** Removes factors that were never verified in time. Returns the others. */

@@ -12,7 +12,12 @@ import { readFactorType } from './factor-types.ts';
 import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
 
-const enrollBody = body({ factor_type: optionalText, friendly_name: optionalText, issuer: optionalText });
+const enrollBody = body({
+  factor_type: optionalText,
+  friendly_name: optionalText,
+  issuer: optionalText,
+  phone: optionalText,
+});
 const challengeBody = body({ channel: optionalText });
 const verifyBody = body({ challenge_id: optionalText, code: optionalText });
 const params = Type.Object({ factor_id: Type.String() });

@@ -14,6 +14,8 @@ import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '..
 export interface FactorColumns {
   /** In base32. */
   readonly secret?: string;
+  /** Digits. An unverified factor of the same phone is replaced. */
+  readonly phone?: string;
 }
 
 interface NewFactor extends FactorColumns {
@@ -27,8 +29,8 @@ interface NewFactor extends FactorColumns {
 
 /** Columns of a challenge that depend on the type of its factor. */
 export interface ChallengeColumns {
-  /** Hash of a code that was sent. */
-  readonly otpHash?: string;
+  /** The code that was sent, or its hash. */
+  readonly otpCode?: string;
 }
 
 interface NewChallenge extends ChallengeColumns {
@@ -45,8 +47,8 @@ export interface Challenge {
   readonly isSpent: boolean;
   /** Whether the challenge was created from the address that answers it. */
   readonly isSameAddress: boolean;
-  /** Hash of the code that was sent; empty for none. */
-  readonly otpHash: string;
+  /** The code that was sent, or its hash; empty for none. */
+  readonly otpCode: string;
   /** In base32; of TOTP only. */
   readonly secret: string;
   /** TOTP period of the last accepted code of the factor; 0 for none. */
@@ -98,11 +100,11 @@ export class FactorStore {
     this.#onChange = onChange;
   }
 
-  /** Returns false when the user has a factor of that name, also one inserted concurrently. */
+  /** Returns false when the user has a factor of that name or phone, also a concurrent one. */
   async enroll(factor: NewFactor, audit: AuditEntry): Promise<boolean> {
-    const { id, userId, type, friendlyName, secret, at } = factor;
+    const { id, userId, type, friendlyName, secret, phone, at } = factor;
     const sealed = secret === undefined ? null : this.#cipher.encrypt(id, secret);
-    const parameters = [id, userId, type, friendlyName, sealed, at, ...auditParameters(audit)];
+    const parameters = [id, userId, type, friendlyName, sealed, at, phone ?? null, ...auditParameters(audit)];
     return (await query(this.#sql, enrollSql, parameters)).length > 0;
   }
 
@@ -112,8 +114,9 @@ export class FactorStore {
   }
 
   async challenge(challenge: NewChallenge, audit: AuditEntry): Promise<void> {
-    const { id, factorId, ip, at, otpHash = '' } = challenge;
-    const parameters = [id, factorId, ip, at, otpHash, ...auditParameters(audit)];
+    const { id, factorId, ip, at, otpCode } = challenge;
+    const sealed = otpCode === undefined ? '' : this.#cipher.encrypt(id, otpCode);
+    const parameters = [id, factorId, ip, at, sealed, ...auditParameters(audit)];
     for (let attempt = 1; ; attempt += 1) {
       try {
         await query(this.#sql, challengeSql, parameters);
@@ -137,7 +140,7 @@ export class FactorStore {
       createdAt: r.created_at,
       isSpent: r.spent,
       isSameAddress: r.same_address,
-      otpHash: r.otp_code ?? '',
+      otpCode: this.#cipher.decrypt(key.challengeId, r.otp_code ?? ''),
       secret: r.secret === null ? '' : this.#cipher.decrypt(key.factorId, r.secret),
       lastTotpPeriod: r.last_period,
     };
@@ -198,12 +201,14 @@ export class FactorStore {
 }
 
 const enrollSql = `
-  with enrolled as (
-    insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, created_at, updated_at)
-    values ($1, $2, $4, $3::factor_type, 'unverified', $5, $6, $6)
+  with replaced as (
+    delete from mfa_factors where user_id = $2 and phone = $7 and status = 'unverified' returning id
+  ), enrolled as (
+    insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, phone, created_at, updated_at)
+    select $1, $2, $4, $3::factor_type, 'unverified', $5, $7, $6, $6 from (select count(*) from replaced) as first
     on conflict do nothing
     returning id
-  ), audit as (${auditInsert(7, 'enrolled')})
+  ), audit as (${auditInsert(8, 'enrolled')})
   select id from enrolled`;
 
 const removeUnverifiedSql = `

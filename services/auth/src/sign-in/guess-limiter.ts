@@ -236,11 +236,11 @@ interface GuessLimits {
   readonly perAccount: number;
 }
 
-// With uniform answers, `rate_limits` has a row for each contact: the spacing of its messages.
+// `rate_limits` has the spacing of codes of factors and, with uniform answers, of each contact.
 const latestCode = (contact: string): string =>
   `greatest((select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact}),
     (select max(since) from rate_limits
-      where key = ${contact} and limiter in ('contact_confirmation', 'contact_sign_in', 'contact_change')))`;
+      where key = ${contact} and limiter in ('contact_confirmation', 'contact_sign_in', 'contact_change', 'factor_code')))`;
 
 const read = `
   select limiter, used, since from rate_limits where (limiter, key) in (

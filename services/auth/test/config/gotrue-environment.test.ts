@@ -197,7 +197,6 @@ t.test('enabling an unsupported protection is an error', (t) => {
     'SAML_ENABLED',
     'PASSKEY_ENABLED',
     'OAUTH_SERVER_ENABLED',
-    'MFA_PHONE_VERIFY_ENABLED',
     'MFA_WEB_AUTHN_ENROLL_ENABLED',
     'MFA_RECOVERY_CODES_VERIFY_ENABLED',
     'MAILER_EMAIL_VALIDATION_EXTENDED',
