@@ -46,6 +46,8 @@ export interface BatchCounter {
  */
 export class Batch {
   readonly adds = new Map<string, BatchCounter>();
+  /** Counters to take hits from, after the hits of `adds`; their addend is negative. */
+  readonly refunds = new Map<string, BatchCounter>();
   readonly reads = new Map<string, BatchCounter>();
   #hitCount = 0;
   #keyChars = 0;
@@ -60,11 +62,11 @@ export class Batch {
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#join(this.adds, hits, true);
+    return this.#join(hits, true);
   }
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#join(this.reads, hits, false);
+    return this.#join(hits, false);
   }
 
   /** Adds 0 to a counter, for its expiry; no request waits for it. */
@@ -74,15 +76,19 @@ export class Batch {
 
   /** All counters, those to read first. */
   counters(): BatchCounter[] {
-    return [...this.reads.values(), ...this.adds.values()];
+    return [...this.reads.values(), ...this.adds.values(), ...this.refunds.values()];
   }
 
-  /** Resolves the requests that share a counter. */
+  /**
+   * Resolves the requests that share a counter. All refunds have the same count, because the
+   * counter may have reached 0 in between.
+   */
   settle(counter: BatchCounter, count: number): void {
     const before = count - counter.addend;
+    const isRefund = counter.addend < 0;
     for (let share = counter.first; share !== undefined; share = share.next) {
       const { request } = share;
-      request.counts[share.index] = before + share.upTo;
+      request.counts[share.index] = isRefund ? count : before + share.upTo;
       request.missing -= 1;
       if (request.missing === 0) {
         request.resolve(request.counts);
@@ -105,7 +111,7 @@ export class Batch {
     }
   }
 
-  #join(into: Map<string, BatchCounter>, hits: readonly BatchHit[], adding: boolean) {
+  #join(hits: readonly BatchHit[], adding: boolean) {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
@@ -116,7 +122,8 @@ export class Batch {
         const hit = hits[index];
         if (hit !== undefined) {
           this.#keyChars += hit.key.length;
-          const counter = getCounter(into, hit);
+          const adds = hit.addend < 0 ? this.refunds : this.adds;
+          const counter = getCounter(adding ? adds : this.reads, hit);
           counter.addend += adding ? hit.addend : 0;
           append(counter, { request, index, upTo: counter.addend, next: undefined });
         }

@@ -4,7 +4,10 @@ import type { Context } from '../context.ts';
 
 export interface Hit {
   readonly key: string;
-  /** Whole number of hits to add; 0 reads the counter and extends its life. */
+  /**
+   * Whole number of hits to add; 0 reads the counter and extends its life. A negative number takes
+   * hits back: the counter stays at 0 or above, and is not created.
+   */
   readonly addend: number;
   /** The unit of the window; counters of seconds may have their own store. */
   readonly unit: Unit;

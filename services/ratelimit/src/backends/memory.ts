@@ -74,6 +74,10 @@ export class MemoryBackend implements CounterBackend {
 
   #addHit({ key, addend, secondsLeft }: Hit, now: number): number {
     const storedKey = toStoredKey(key);
+    if (addend < 0) {
+      const taken = Math.min(-addend, this.#store.read(storedKey, now));
+      return taken === 0 ? 0 : this.#store.add(storedKey, -taken, now + secondsLeft, now);
+    }
     const count = this.#store.add(storedKey, addend, now + secondsLeft, now);
     if (count >= maxCount) {
       this.#store.add(storedKey, -addend, now + secondsLeft, now);

@@ -39,7 +39,7 @@ export async function addHits(
   nowSeconds: number,
 ): Promise<readonly HitResult[]> {
   const { backend, localCache } = context;
-  const cached = localCache && descriptors.map(({ hit }) => localCache.has(hit.key, nowSeconds));
+  const cached = localCache && descriptors.map(({ hit }) => isOverInCache(localCache, hit, nowSeconds));
   const uncached = cached === undefined ? descriptors : descriptors.filter((_, i) => cached[i] !== true);
   if (uncached.length === 0) {
     return descriptors.map(() => overByLocalCache);
@@ -56,7 +56,17 @@ export async function addHits(
   );
 }
 
-/** When a limit of the request is exceeded, the other counters are only kept alive. */
+/** A refund may bring the counter below its limit, so the cache forgets it. */
+function isOverInCache(localCache: LocalCache, { key, addend }: Hit, nowSeconds: number): boolean {
+  if (addend >= 0) return localCache.has(key, nowSeconds);
+  localCache.delete(key);
+  return false;
+}
+
+/**
+ * When a limit of the request is exceeded, the other counters are only kept alive. Refunds are
+ * applied in any case.
+ */
 async function withholdHits(
   backend: HitsContext['backend'],
   descriptors: readonly LimitedDescriptor[],
@@ -68,13 +78,13 @@ async function withholdHits(
   }
   const counts = await backend.read(hits);
   const exceeds = descriptors.map(
-    ({ limit, hit }, i) => (counts[i] ?? 0) + hit.addend > limit.requestsPerUnit,
+    ({ limit, hit }, i) => hit.addend >= 0 && (counts[i] ?? 0) + hit.addend > limit.requestsPerUnit,
   );
   return exceeds.includes(true) ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutHits(hit))) : hits;
 }
 
 function withoutHits(hit: Hit): Hit {
-  return { ...hit, addend: 0 };
+  return hit.addend < 0 ? hit : { ...hit, addend: 0 };
 }
 
 function toResult(
@@ -83,7 +93,7 @@ function toResult(
   localCache: LocalCache | undefined,
   nowSeconds: number,
 ): HitResult {
-  const over = count > limit.requestsPerUnit;
+  const over = hit.addend >= 0 && count > limit.requestsPerUnit;
   if (over) {
     localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
   }

@@ -79,6 +79,11 @@ export class LocalCache {
     this.#evict(nowSeconds);
   }
 
+  delete(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry !== undefined) this.#remove(key, entry);
+  }
+
   /** Registers the gauges `ratelimit.localcache.*`. */
   registerGauges(stats: StatsRegistry): void {
     for (const name of localCacheStatNames) {

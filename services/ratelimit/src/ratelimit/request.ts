@@ -25,7 +25,7 @@ export interface Descriptor {
   readonly limit?: LimitOverride | undefined;
   /** Hits of this descriptor; 0 reads the counter. Unsigned 64-bit. */
   readonly hitsAddend?: bigint | undefined;
-  /** Asks for a refund of hits. */
+  /** Takes the hits back instead of adding them. */
   readonly isNegativeHits?: boolean | undefined;
 }
 
@@ -120,16 +120,14 @@ const maxHits = 2 ** 32;
 
 /**
  * Hits that a descriptor adds: its own number if it has one, else that of the request, at least 1.
- * Refunds (`is_negative_hits`) are not supported and add nothing.
+ * Negative for a refund (`is_negative_hits`).
  */
 export function getHitsAddend(request: RateLimitRequest, descriptor: Descriptor): number {
-  if (descriptor.isNegativeHits === true) {
-    return 0;
-  }
-  if (descriptor.hitsAddend !== undefined) {
-    return Math.min(Number(descriptor.hitsAddend), maxHits);
-  }
-  return Math.max(1, request.hitsAddend);
+  const hits =
+    descriptor.hitsAddend === undefined
+      ? Math.max(1, request.hitsAddend)
+      : Math.min(Number(descriptor.hitsAddend), maxHits);
+  return descriptor.isNegativeHits === true && hits > 0 ? -hits : hits;
 }
 
 type ParsedDescriptor =

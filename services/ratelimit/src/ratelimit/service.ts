@@ -158,7 +158,8 @@ function toLimitedDescriptors(
     const { unit, unitSeconds, keyEntries } = limit;
     const addend = getHitsAddend(request, descriptor);
     const ruleStats = stats.getRule(request.domain, limit);
-    ruleStats.totalHits += addend;
+    if (addend < 0) ruleStats.totalNegativeHits -= addend;
+    else ruleStats.totalHits += addend;
     limited.push({
       limit,
       hit: {
@@ -189,8 +190,8 @@ function evaluate(
     code: result.over && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
     currentLimit: limit,
     // Other clients of the store may bring a counter below zero; the wire holds no more than the
-    // limit.
-    limitRemaining: result.over ? 0 : limit.requestsPerUnit - Math.max(0, result.count),
+    // limit. After a refund a counter may still be above its limit.
+    limitRemaining: result.over ? 0 : Math.max(0, limit.requestsPerUnit - Math.max(0, result.count)),
     quota: quotaMode || limit.quotaMode,
     secondsUntilReset: hit.secondsLeft,
   };

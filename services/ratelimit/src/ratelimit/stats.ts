@@ -62,11 +62,13 @@ export function nearThreshold(limit: number, ratio: number): number {
 }
 
 /**
- * Adds a result to the statistics of its rule, except `totalHits`, which is counted before the
- * backend is called. A request that crosses a threshold is split: each hit is counted on its side.
- * `nearLimit` counts hits above the near threshold, including the one that reaches the limit.
+ * Adds a result to the statistics of its rule, except `totalHits` and refunds, which are counted
+ * before the backend is called. A request that crosses a threshold is split: each hit is counted on
+ * its side. `nearLimit` counts hits above the near threshold, including the one that reaches the
+ * limit.
  */
 export function recordResult(descriptor: LimitedDescriptor, result: HitResult, near: number): void {
+  if (descriptor.hit.addend < 0) return;
   if (result.over) recordOver(descriptor, result, near);
   else recordWithin(descriptor.stats, descriptor.hit.addend, result.count, near);
 }

@@ -75,6 +75,7 @@ export const ruleStats = [
   ['overLimitWithLocalCache', localCacheStat],
   ['withinLimit', 'within_limit'],
   ['shadowMode', 'shadow_mode'],
+  ['totalNegativeHits', 'total_negative_hits'],
 ] as const;
 
 /** Gauges of the local cache, spelled as in envoyproxy/ratelimit. */

@@ -267,7 +267,7 @@ export async function* rulesWithHits(registry: StatsRegistry): AsyncGenerator<Ru
   for (const rule of registry.rules()) {
     visited += 1;
     if (visited % rulesPerTurn === 0) await nextTurn();
-    if (rule.totalHits > 0) yield rule;
+    if (rule.totalHits > 0 || rule.totalNegativeHits > 0) yield rule;
   }
 }
 
@@ -303,12 +303,24 @@ function addTo(rules: Map<string, SummedRule>, labels: MetricLabels, rule: RuleS
   const identity = formatLabels(labels);
   const known = rules.get(identity);
   if (known === undefined) {
-    const { totalHits, overLimit, nearLimit, overLimitWithLocalCache, withinLimit, shadowMode } = rule;
-    const sum = { totalHits, overLimit, nearLimit, overLimitWithLocalCache, withinLimit, shadowMode };
-    rules.set(identity, { labels, sum });
+    rules.set(identity, { labels, sum: pickValues(rule) });
     return;
   }
   for (const [field] of ruleStats) known.sum[field] += rule[field];
+}
+
+function pickValues(rule: RuleValues): SummedRule['sum'] {
+  const { totalHits, overLimit, nearLimit, overLimitWithLocalCache } = rule;
+  const { withinLimit, shadowMode, totalNegativeHits } = rule;
+  return {
+    totalHits,
+    overLimit,
+    nearLimit,
+    overLimitWithLocalCache,
+    withinLimit,
+    shadowMode,
+    totalNegativeHits,
+  };
 }
 
 function* toSamples(rules: Map<string, SummedRule>, field: keyof RuleValues): Generator<MetricSample> {

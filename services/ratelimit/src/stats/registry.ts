@@ -35,6 +35,8 @@ export interface RuleStats {
   overLimitWithLocalCache: number;
   withinLimit: number;
   shadowMode: number;
+  /** Refunded hits. */
+  totalNegativeHits: number;
 }
 
 /** A counter that changed since the previous snapshot. */

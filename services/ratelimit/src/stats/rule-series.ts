@@ -144,6 +144,7 @@ const noHits: RuleValues = {
   overLimitWithLocalCache: 0,
   withinLimit: 0,
   shadowMode: 0,
+  totalNegativeHits: 0,
 };
 
 function createSeries(domain: string, levels: readonly string[], origin: RuleSeriesOrigin): RuleSeries {

@@ -77,7 +77,7 @@ export class StatsReporter {
 
   *#takeRules(): Generator<RuleChange> {
     for (const rule of this.#registry.rules()) {
-      if (rule.totalHits === 0) continue;
+      if (rule.totalHits === 0 && rule.totalNegativeHits === 0) continue;
       const reported = this.#reportedRules.get(rule);
       const values = ruleStats.map(([field]) => rule[field]);
       const deltas = values.map((value, i) => value - (reported?.[i] ?? 0));

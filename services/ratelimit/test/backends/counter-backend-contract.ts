@@ -109,6 +109,23 @@ export function counterBackendContract(
     t.same([first, look, second], [[10], [10], [15]]);
   });
 
+  t.test(`${name}: a refund takes hits back, down to 0, and creates no counter`, async (t) => {
+    const backend = await makeBackend(t);
+    await backend.add([makeHit('a', 5)]);
+    t.same(await backend.add([makeHit('a', -2), makeHit('missing', -3)]), [3, 0]);
+    t.same(await backend.add([makeHit('a', -7)]), [0]);
+    t.same(await backend.add([makeHit('a'), makeHit('missing')]), [1, 1]);
+  });
+
+  t.test(`${name}: concurrent hits and refunds leave the difference`, async (t) => {
+    const backend = await makeBackend(t);
+    await backend.add([makeHit('a', 1000)]);
+    await Promise.all(
+      Array.from({ length: 100 }, (_, i) => backend.add([makeHit('a', i % 2 === 0 ? 3 : -2)])),
+    );
+    t.same(await backend.read([makeHit('a')]), [1050]);
+  });
+
   t.test(`${name}: keys are compared exactly`, async (t) => {
     const backend = await makeBackend(t);
     const keys = [

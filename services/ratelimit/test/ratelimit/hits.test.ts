@@ -97,3 +97,21 @@ t.test('STOP_…: with a counter in the local cache, nothing is read and nothing
   t.match(await add(limited('a', 9, 3), limited('over', 0)), [{ count: 0 }, { fromLocalCache: true }]);
   t.same(calls.slice(2), ['add a+0']);
 });
+
+t.test('a refund is sent even if the counter is in the local cache, which forgets it', async (t) => {
+  const { add, calls } = makeAddHits({ localCache: new LocalCache(0), stopIncrementWhenOverLimit: true });
+  await add(limited('a', 1, 3));
+  t.match(await add(limited('a', 1, -3)), [{ count: 0, over: false, fromLocalCache: false }]);
+  t.match(await add(limited('a', 1, 1)), [{ count: 1, over: false, fromLocalCache: false }]);
+  t.strictSame(
+    calls.filter((call) => call.startsWith('add')),
+    ['add a+3', 'add a+-3', 'add a+1'],
+  );
+});
+
+t.test('a refund beside a limit that is exceeded is applied', async (t) => {
+  const { add, calls } = makeAddHits({ stopIncrementWhenOverLimit: true });
+  await add(limited('a', 5, 5), limited('b', 5, 5));
+  await add(limited('a', 5, -2), limited('b', 5, 1));
+  t.strictSame(calls.at(-1), 'add a+-2 b+1');
+});

@@ -57,8 +57,9 @@ t.test("the descriptor's number takes precedence, including 0", async (t) => {
 });
 
 t.test('negative hits add nothing', async (t) => {
-  t.equal(hits(5, { hitsAddend: 3n, isNegativeHits: true }), 0);
-  t.equal(hits(5, { isNegativeHits: true }), 0);
+  t.equal(hits(5, { hitsAddend: 3n, isNegativeHits: true }), -3);
+  t.equal(hits(5, { isNegativeHits: true }), -5);
+  t.equal(hits(5, { hitsAddend: 0n, isNegativeHits: true }), 0);
   t.equal(hits(5, { hitsAddend: 3n, isNegativeHits: false }), 3);
 });
 

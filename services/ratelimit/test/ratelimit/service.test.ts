@@ -182,7 +182,18 @@ t.test('hits: the descriptor decides, then the request, and at least 1', async (
   t.equal(await remaining({}, 2), 7);
   t.equal(await remaining({ hitsAddend: 3n }, 2), 4);
   t.equal(await remaining({ hitsAddend: 0n }, 2), 4);
-  t.equal(await remaining({ hitsAddend: 3n, isNegativeHits: true }, 2), 4, 'a refund takes nothing');
+});
+
+t.test('a refund is OK, gives hits back, and counts as negative hits only', async (t) => {
+  const { ask, stats } = makeDecider({ yaml });
+  const refund = (hitsAddend: bigint) =>
+    ask([descriptor({ minute: 'x' }, { hitsAddend, isNegativeHits: true })]);
+  await ask([descriptor({ minute: 'x' })], { hitsAddend: 9 });
+  t.match(await refund(1n), { overallCode: OK, statuses: [{ code: OK, limitRemaining: 0 }] }, 'still above');
+  t.match(await refund(7n), { overallCode: OK, statuses: [{ code: OK, limitRemaining: 1 }] });
+  t.match(await refund(99n), { overallCode: OK, statuses: [{ code: OK, limitRemaining: 2 }] });
+  const [rule] = [...stats.rules()].filter(({ totalNegativeHits }) => totalNegativeHits > 0);
+  t.match(rule, { totalHits: 9, overLimit: 7, withinLimit: 0, totalNegativeHits: 107 });
 });
 
 t.test('reading a counter at its limit is OK, above it is over', async (t) => {
@@ -204,9 +215,7 @@ t.test('a huge number of hits is always over the limit, and never a failure', as
 
 t.test('a counter below zero leaves the full limit', async (t) => {
   const { ask, backend } = makeDecider({ yaml });
-  await backend.add([
-    { key: 'd_hour_x_997200', addend: -5, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
-  ]);
+  backend.add = async (hits) => hits.map(() => -4);
   t.match(await ask([descriptor({ hour: 'x' })]), { statuses: [{ code: OK, limitRemaining: 10 }] });
 });
 

@@ -69,6 +69,7 @@ t.test('all statistics are listed by name with their value', async (t) => {
       'ratelimit.service.rate_limit.domain.key_value.over_limit_with_local_cache: 0',
       'ratelimit.service.rate_limit.domain.key_value.shadow_mode: 0',
       'ratelimit.service.rate_limit.domain.key_value.total_hits: 3',
+      'ratelimit.service.rate_limit.domain.key_value.total_negative_hits: 0',
       'ratelimit.service.rate_limit.domain.key_value.within_limit: 2',
       'ratelimit.service.rate_limit.nowhere.domain_not_found: 1',
       'ratelimit.stats.dropped_series: 0',

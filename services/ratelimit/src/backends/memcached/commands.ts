@@ -111,8 +111,14 @@ async function addToCounter(
   { key, counter }: StoredCounter,
   deps: ServerContext,
 ): Promise<void> {
+  const { increment: metrics } = deps.stats;
   try {
-    deps.settle(counter, await incrementOrCreate(driver, key, counter, deps));
+    const count =
+      counter.addend < 0
+        ? // Never below 0; a counter that does not exist is 0.
+          ((await change(driver, `decr ${key} ${-counter.addend}`, metrics)) ?? 0)
+        : await incrementOrCreate(driver, key, counter, deps);
+    deps.settle(counter, count);
   } catch (error) {
     deps.fail(counter, error);
   }
@@ -128,25 +134,25 @@ async function incrementOrCreate(
   { addend, ttlSeconds }: BatchCounter,
   { stats, nowSeconds }: ServerContext,
 ): Promise<number> {
+  const increment = `incr ${key} ${addend}`;
   const count =
-    (await increment(driver, key, addend, stats)) ??
+    (await change(driver, increment, stats.increment)) ??
     (await create(driver, key, addend, expiry(ttlSeconds, nowSeconds()), stats)) ??
     // Another limiter created it meanwhile.
-    (await increment(driver, key, addend, stats));
+    (await change(driver, increment, stats.increment));
   if (count === undefined) {
     throw backendFailure('memcached evicted a counter right after it was stored: check its memory limit');
   }
   return count;
 }
 
-/** The count after adding; undefined when the counter does not exist. */
-async function increment(
+/** The count after `incr` or `decr`; undefined when the counter does not exist. */
+async function change(
   driver: MemcacheNode,
-  key: string,
-  addend: number,
-  { increment: metrics }: MemcachedStats,
+  text: string,
+  metrics: MemcachedStats['increment'],
 ): Promise<number | undefined> {
-  const reply = await command(driver, `incr ${key} ${addend}`, metrics.error);
+  const reply = await command(driver, text, metrics.error);
   if (typeof reply === 'number') {
     metrics.success.value += 1;
     return reply;

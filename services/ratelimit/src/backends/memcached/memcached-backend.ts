@@ -208,8 +208,9 @@ class MemcachedBackend implements CounterBackend {
   }
 
   #settleAsNew(batch: Batch, counter: BatchCounter): void {
-    this.#options.stats.uncountedHits.value += counter.addend;
-    batch.settle(counter, counter.addend);
+    const hits = Math.max(0, counter.addend);
+    this.#options.stats.uncountedHits.value += hits;
+    batch.settle(counter, hits);
   }
 }
 

@@ -238,7 +238,7 @@ export class Batcher {
       });
     await Promise.all([
       ...[...batch.reads.values()].map((counter) => settleOne(counter, 'read')),
-      ...[...batch.adds.values()].map((counter) => settleOne(counter, 'add')),
+      ...[...batch.adds.values(), ...batch.refunds.values()].map((counter) => settleOne(counter, 'add')),
     ]);
     this.#repair(repairDelayMs);
   }
@@ -254,6 +254,11 @@ export class Batcher {
     this.#pool.retireAll();
   }
 }
+
+/** Takes hits from a counter that stays at 0 or above; a counter that does not exist is 0. */
+const refundScript =
+  "local n = math.min(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1])) " +
+  "if n <= 0 then return 0 end return redis.call('DECRBY', KEYS[1], string.format('%.0f', n))";
 
 function writeBatch(batch: Batch, expiries: Expiries): Pipeline {
   const pipeline = new Pipeline();
@@ -271,6 +276,10 @@ function writeBatch(batch: Batch, expiries: Expiries): Pipeline {
       if (asking) pipeline.command('ASKING');
       pipeline.expire(key, ttlSeconds);
     }
+  }
+  for (const { key, addend, asking } of batch.refunds.values()) {
+    if (asking) pipeline.command('ASKING');
+    pipeline.command('EVAL', refundScript, '1', key, String(-addend));
   }
   return pipeline;
 }
@@ -315,6 +324,15 @@ async function settleBatch(
     } else {
       expiries.onReplies(counter, count, expireReply);
       settle(batch, counter, count);
+    }
+  }
+  for (const counter of batch.refunds.values()) {
+    const reply = nextReply(counter);
+    if (reply instanceof RedisReplyError) {
+      const redirected = redirect(reply, 'add', counter);
+      refused.push(settleRefused(batch, counter, { refusal: reply, redirected }));
+    } else {
+      settle(batch, counter, typeof reply === 'number' ? reply : Number.NaN);
     }
   }
   return refused.length === 0 || (await Promise.all(refused)).every(Boolean);

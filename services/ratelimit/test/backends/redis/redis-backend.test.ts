@@ -66,6 +66,16 @@ t.test('Redis holds the counter as a number that expires', async (t) => {
   t.ok(ttl > 70 && ttl <= 75, `expires in ${ttl} s`);
 });
 
+t.test('a refund keeps the expiry of a counter, and creates none', async (t) => {
+  const backend = await started(t, instance(server.address));
+  await backend.add([{ ...makeHit('refunded', 3), ttlSeconds: 75 }]);
+  await backend.add([{ ...makeHit('refunded', -9), ttlSeconds: 3000 }, makeHit('never hit', -1)]);
+  t.equal(await admin('GET', 'refunded'), '0');
+  const ttl = Number(await admin('TTL', 'refunded'));
+  t.ok(ttl > 60 && ttl <= 75, `expires in ${ttl} s`);
+  t.equal(Number(await admin('EXISTS', 'never hit')), 0);
+});
+
 t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin('CONFIG', 'RESETSTAT');
