@@ -27,11 +27,6 @@ export function unaryMethod(path: string): MethodDefinition<Uint8Array, Uint8Arr
   };
 }
 
-/** A bidirectional streaming method whose messages are bytes. */
-export function bidiStreamingMethod(path: string): MethodDefinition<Uint8Array, Uint8Array> {
-  return { ...unaryMethod(path), requestStream: true, responseStream: true };
-}
-
 /** The same bytes as a Buffer, without a copy. */
 function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,31 +1,31 @@
 import { fromBinary } from '@bufbuild/protobuf';
+import { BinaryWriter } from '@bufbuild/protobuf/wire';
 import { DeltaDiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
-import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
+import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
 import {
+  type AdsExchange,
   type AdsProtocol,
   type AdsRequest,
   type Answer,
   beginSubscription,
   changeSubscription,
   diffResources,
+  field,
   isEmptySubscription,
   type KnownResources,
-  parseRejection,
   pickNames,
   type RejectedResources,
   type ResourceDiff,
   type Selection,
   type Subscription,
   select,
-  subscribedNames,
+  toAdsRequest,
   wildcardName,
 } from './exchange.ts';
-import { rejectionMessage } from './limiters.ts';
+import { parseRejection } from './limiters.ts';
 
 /** State of an incremental exchange. */
-export interface DeltaExchange {
-  /** Undefined before the first request. */
-  readonly subscription: Subscription | undefined;
+export interface DeltaExchange extends AdsExchange {
   /** What the client has: its initial versions, then what it acknowledged. */
   readonly known: KnownResources;
   /** Names that the next response must contain, even if the client should have them. */
@@ -285,28 +285,36 @@ function withoutRejected(diff: ResourceDiff, rejected: ReadonlyMap<string, Rejec
 const getVersion = (resources: ReadonlyMap<string, SnapshotResource>, name: string): string =>
   resources.get(name)?.version ?? '';
 
+/** Encodes an envoy.service.discovery.v3.DeltaDiscoveryResponse without its nonce. */
+export function encodeDeltaDiscoveryResponse(
+  systemVersionInfo: string,
+  { changed, removed }: ResourceDiff,
+): Uint8Array {
+  const writer = field(new BinaryWriter(), 1).string(systemVersionInfo);
+  for (const { name, version, any } of changed) {
+    // An envoy.service.discovery.v3.Resource.
+    const resource = field(field(new BinaryWriter(), 1).string(version), 2).bytes(any);
+    field(writer, 2).bytes(field(resource, 3).string(name).finish());
+  }
+  field(writer, 4).string(rateLimitConfigType);
+  for (const name of removed) field(writer, 6).string(name);
+  return writer.finish();
+}
+
 export const deltaProtocol: AdsProtocol<DeltaExchange, AdsRequest & DeltaRequest, DeltaReply> = {
   label: 'delta',
   newExchange: newDeltaExchange,
   decode(bytes) {
     const request = fromBinary(DeltaDiscoveryRequestSchema, bytes);
-    return {
-      typeUrl: request.typeUrl,
-      nodeId: request.node?.id ?? '',
-      subscribe: request.resourceNamesSubscribe,
-      unsubscribe: request.resourceNamesUnsubscribe,
-      initialVersions: new Map(Object.entries(request.initialResourceVersions)),
-      nonce: request.responseNonce,
-      message: request.errorDetail && rejectionMessage(request.errorDetail.message),
-      rejects: request.errorDetail !== undefined,
-    };
+    const { resourceNamesSubscribe: subscribe, resourceNamesUnsubscribe: unsubscribe } = request;
+    const initialVersions = new Map(Object.entries(request.initialResourceVersions));
+    const names = [...subscribe, ...unsubscribe];
+    return { ...toAdsRequest(request), names, subscribe, unsubscribe, initialVersions };
   },
-  requestNames: ({ subscribe, unsubscribe }) => [...subscribe, ...unsubscribe],
   receive: receiveDelta,
-  subscribedNames: ({ subscription }) => subscribedNames(subscription),
-  countNames: ({ subscription, owed }) => (subscription?.names.size ?? 0) + owed.size,
   due: (exchange, snapshot, cache) => dueDelta(exchange, snapshot, (known, next) => cache.diff(known, next)),
   sent: sentDelta,
   rejected: getRejected,
-  body: (reply, cache) => cache.deltaBody(reply),
+  body: ({ diff, selection }, cache) =>
+    cache.deltaBody(diff, () => encodeDeltaDiscoveryResponse(selection.snapshot.version, diff)),
 };

@@ -1,8 +1,12 @@
 import { fromBinary } from '@bufbuild/protobuf';
-import { DiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
-import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import {
+  type DeltaDiscoveryRequest,
+  type DiscoveryRequest,
+  DiscoveryRequestSchema,
+} from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
 import { rejectionMessage } from './limiters.ts';
-import type { ResponseCache } from './responses.ts';
 
 /** What a client subscribes to, of one resource type on one stream. */
 export interface Subscription {
@@ -133,12 +137,26 @@ export interface AdsRequest {
   readonly typeUrl: string;
   /** Only the first request of a stream must have it. */
   readonly nodeId: string;
+  /** All names in the request, to which bounds apply. */
+  readonly names: readonly string[];
   /** Of the response that it answers; empty for none. */
   readonly nonce: string;
   /** Whether it has an `error_detail`: that alone makes it a NACK, not a comparison of versions. */
   readonly rejects: boolean;
   /** Message of the `error_detail`. */
   readonly message?: string | undefined;
+}
+
+/** What both kinds of request have in common, except for the names. */
+export function toAdsRequest(request: DiscoveryRequest | DeltaDiscoveryRequest): Omit<AdsRequest, 'names'> {
+  const { typeUrl, node, responseNonce: nonce, errorDetail } = request;
+  return {
+    typeUrl,
+    nodeId: node?.id ?? '',
+    nonce,
+    message: errorDetail && rejectionMessage(errorDetail.message),
+    rejects: errorDetail !== undefined,
+  };
 }
 
 /** What a request says about the previous response. */
@@ -163,24 +181,26 @@ export interface RejectedResources {
   readonly message: string;
 }
 
+/** The state of one resource type on one stream. */
+export interface AdsExchange {
+  /** Undefined before the first request. */
+  readonly subscription: Subscription | undefined;
+  /** Names that the next response must contain. */
+  readonly owed?: ReadonlySet<string>;
+}
+
 /**
  * One variant of the protocol: its messages, and its state ("exchange") of one resource type on one
  * stream. A stream calls `receive` with each request, `due` to find out what to send, and `sent`
  * once it was sent. Nothing is queued: `due` is evaluated against the latest snapshot, and there is
  * at most one response without an answer.
  */
-export interface AdsProtocol<Exchange, Request extends AdsRequest, Reply> {
+export interface AdsProtocol<Exchange extends AdsExchange, Request extends AdsRequest, Reply> {
   readonly label: 'sotw' | 'delta';
   readonly newExchange: Exchange;
   /** Throws the decoder's error when the bytes are not a request. */
   decode(bytes: Uint8Array): Request;
-  /** Names in the request, to which bounds apply. */
-  requestNames(request: Request): readonly string[];
   receive(exchange: Exchange, request: Request): { readonly exchange: Exchange; readonly answer: Answer };
-  /** Undefined for a wildcard. */
-  subscribedNames(exchange: Exchange): ReadonlySet<string> | undefined;
-  /** Number of names that the exchange stores. */
-  countNames(exchange: Exchange): number;
   due(exchange: Exchange, snapshot: Snapshot, cache: ResponseCache): Reply | undefined;
   sent(exchange: Exchange, reply: Reply, nonce: string): Exchange;
   /** What the client rejects of earlier responses and has not received a replacement for. */
@@ -189,41 +209,83 @@ export interface AdsProtocol<Exchange, Request extends AdsRequest, Reply> {
   body(reply: Reply, cache: ResponseCache): Uint8Array;
 }
 
-/** Finds the resources of a rejection: our limiters start each line with a domain. */
-export function parseRejection<Resources extends ReadonlyMap<string, unknown>>(rejection: {
-  readonly resources: Resources;
-  readonly message: string;
-}) {
-  const { resources, message } = rejection;
-  const blamed = new Map<string, string>();
-  for (const line of message.split('\n')) {
-    const name = parseResourceName(line, resources);
-    if (name === undefined) continue;
-    const previous = blamed.get(name);
-    blamed.set(name, previous === undefined ? line : `${previous}\n${line}`);
-  }
-  return {
-    resources,
-    message,
-    /** Lines of the message by resource; empty when it names none, which blames all resources. */
-    blamed: blamed as ReadonlyMap<string, string>,
-  };
+// Responses are encoded field by field, because all streams share the encoded resources and differ
+// only in the nonce. The nonce is appended last: the order of fields in protocol buffers is free.
+
+/** Begins a field of text, bytes or a message. */
+export const field = (writer: BinaryWriter, number: number): BinaryWriter =>
+  writer.tag(number, WireType.LengthDelimited);
+
+/** Encodes an envoy.service.discovery.v3.DiscoveryResponse without its nonce. */
+export function encodeDiscoveryResponse(
+  versionInfo: string,
+  resources: Iterable<SnapshotResource>,
+): Uint8Array {
+  const writer = field(new BinaryWriter(), 1).string(versionInfo);
+  for (const { any } of resources) field(writer, 2).bytes(any);
+  return field(writer, 4).string(rateLimitConfigType).finish();
 }
 
-/** The resource that a line starts with, `<name>: …`; the longest, as names may contain colons. */
-function parseResourceName(line: string, resources: ReadonlyMap<string, unknown>): string | undefined {
-  let found: string | undefined;
-  for (let colon = line.indexOf(':'); colon !== -1; colon = line.indexOf(':', colon + 1)) {
-    const start = line.slice(0, colon);
-    if (resources.has(start)) found = start;
+/** Adds the nonce, which is field 5 of both responses. */
+export function withNonce(body: Uint8Array, nonce: string): Uint8Array {
+  return field(new BinaryWriter().raw(body), 5).string(nonce).finish();
+}
+
+type Resources = ReadonlyMap<string, SnapshotResource>;
+
+/**
+ * Values derived from a snapshot, computed once for all streams that need the same. They live as
+ * long as the snapshot, or the selection of the one stream that subscribes by name.
+ */
+export class ResponseCache {
+  readonly #versions = new WeakMap<KnownResources, ReadonlyMap<string, string>>();
+  readonly #diffs = new WeakMap<KnownResources, WeakMap<Resources, ResourceDiff>>();
+  readonly #deltaBodies = new WeakMap<ResourceDiff, Uint8Array>();
+  #latestBody: { readonly resources: Resources; readonly body: Uint8Array } | undefined;
+
+  /** Versions by name. */
+  versions(resources: KnownResources): ReadonlyMap<string, string> {
+    return getOrCreate(
+      this.#versions,
+      resources,
+      () => new Map([...resources].map(([name, { version }]) => [name, version])),
+    );
   }
-  return found;
+
+  /** A state-of-the-world response without a nonce. Cached for the latest snapshot only. */
+  sotwBody(selection: Selection): Uint8Array {
+    const { snapshot, resources } = selection;
+    const encode = () => encodeDiscoveryResponse(snapshot.version, resources.values());
+    if (!isWhole(selection)) return encode();
+    if (this.#latestBody?.resources !== resources) this.#latestBody = { resources, body: encode() };
+    return this.#latestBody.body;
+  }
+
+  diff(known: KnownResources, next: Resources): ResourceDiff {
+    const fromKnown = getOrCreate(this.#diffs, known, () => new WeakMap<Resources, ResourceDiff>());
+    return getOrCreate(fromKnown, next, () => diffResources(known, next));
+  }
+
+  /** An incremental response without a nonce. */
+  deltaBody(diff: ResourceDiff, encode: () => Uint8Array): Uint8Array {
+    return getOrCreate(this.#deltaBodies, diff, encode);
+  }
+}
+
+function getOrCreate<Key extends object, Value extends object>(
+  cache: WeakMap<Key, Value>,
+  key: Key,
+  create: () => Value,
+): Value {
+  const known = cache.get(key);
+  if (known !== undefined) return known;
+  const created = create();
+  cache.set(key, created);
+  return created;
 }
 
 /** State of a state-of-the-world exchange. */
-export interface SotwExchange {
-  /** Undefined before the first request. */
-  readonly subscription: Subscription | undefined;
+export interface SotwExchange extends AdsExchange {
   /** Of the last response; undefined before it. */
   readonly nonce: string | undefined;
   /** Content of the last response; undefined when a response is due whatever its content. */
@@ -232,11 +294,8 @@ export interface SotwExchange {
   readonly unanswered: boolean;
 }
 
-/** A request without type and node. */
-export interface SotwRequest extends Pick<AdsRequest, 'nonce' | 'rejects' | 'message'> {
-  /** The complete list; `*` is the wildcard. */
-  readonly names: readonly string[];
-}
+/** A request without type and node. Its names are the complete list; `*` is the wildcard. */
+export type SotwRequest = Pick<AdsRequest, 'names' | 'nonce' | 'rejects' | 'message'>;
 
 export const newSotwExchange: SotwExchange = {
   subscription: undefined,
@@ -295,24 +354,14 @@ function toAnswer({ snapshot, resources }: Selection, rejects: boolean, message:
     : { type: 'ack', snapshot, accepted: resources, rejected: undefined };
 }
 
-export const sotwProtocol: AdsProtocol<SotwExchange, AdsRequest & SotwRequest, Selection> = {
+export const sotwProtocol: AdsProtocol<SotwExchange, AdsRequest, Selection> = {
   label: 'sotw',
   newExchange: newSotwExchange,
   decode(bytes) {
     const request = fromBinary(DiscoveryRequestSchema, bytes);
-    return {
-      typeUrl: request.typeUrl,
-      nodeId: request.node?.id ?? '',
-      names: request.resourceNames,
-      nonce: request.responseNonce,
-      message: request.errorDetail && rejectionMessage(request.errorDetail.message),
-      rejects: request.errorDetail !== undefined,
-    };
+    return { ...toAdsRequest(request), names: request.resourceNames };
   },
-  requestNames: ({ names }) => names,
   receive: receiveSotw,
-  subscribedNames: ({ subscription }) => subscribedNames(subscription),
-  countNames: ({ subscription }) => subscription?.names.size ?? 0,
   due: dueSotw,
   sent: sentSotw,
   rejected: () => undefined,

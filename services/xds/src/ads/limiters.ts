@@ -1,8 +1,7 @@
 import { type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { Snapshot } from '../catalog/snapshot.ts';
-import type { KnownResources, RejectedResources } from './exchange.ts';
+import type { KnownResources, RejectedResources, ResponseCache } from './exchange.ts';
 import { maxRejectionLength } from './limits.ts';
-import type { ResponseCache } from './responses.ts';
 
 /** A connected limiter: an ADS stream that has subscribed to RateLimitConfig. */
 export interface Limiter {
@@ -63,6 +62,37 @@ function escapeCharacter(character: string): string {
 /** The message of a NACK as it is stored. */
 export function rejectionMessage(message: string): string {
   return escapeClientText(message || 'rejected without a message', maxRejectionLength);
+}
+
+/** Finds the resources of a rejection: our limiters start each line with a domain. */
+export function parseRejection<Resources extends ReadonlyMap<string, unknown>>(rejection: {
+  readonly resources: Resources;
+  readonly message: string;
+}) {
+  const { resources, message } = rejection;
+  const blamed = new Map<string, string>();
+  for (const line of message.split('\n')) {
+    const name = parseResourceName(line, resources);
+    if (name === undefined) continue;
+    const previous = blamed.get(name);
+    blamed.set(name, previous === undefined ? line : `${previous}\n${line}`);
+  }
+  return {
+    resources,
+    message,
+    /** Lines of the message by resource; empty when it names none, which blames all resources. */
+    blamed: blamed as ReadonlyMap<string, string>,
+  };
+}
+
+/** The resource that a line starts with, `<name>: …`; the longest, as names may contain colons. */
+function parseResourceName(line: string, resources: ReadonlyMap<string, unknown>): string | undefined {
+  let found: string | undefined;
+  for (let colon = line.indexOf(':'); colon !== -1; colon = line.indexOf(':', colon + 1)) {
+    const start = line.slice(0, colon);
+    if (resources.has(start)) found = start;
+  }
+  return found;
 }
 
 /** A new limiter counts without an answer after this time. Ours compiles 10,000 domains in less. */

@@ -1,6 +1,5 @@
 import { Server, type ServerCredentials } from '@grpc/grpc-js';
 import { HealthService, healthDefinition } from '@tollgate/kit/grpc/health';
-import { bidiStreamingMethod } from '@tollgate/kit/grpc/library';
 import { GrpcListener } from '@tollgate/kit/grpc/listener';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import type { Health } from '@tollgate/kit/health';
@@ -9,7 +8,13 @@ import type { SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context } from '../context.ts';
 import type { BearerTokens } from './bearer-tokens.ts';
 import { deltaProtocol } from './delta.ts';
-import { type AdsProtocol, type AdsRequest, sotwProtocol } from './exchange.ts';
+import {
+  type AdsExchange,
+  type AdsProtocol,
+  type AdsRequest,
+  ResponseCache,
+  sotwProtocol,
+} from './exchange.ts';
 import type { LimiterRegistry } from './limiters.ts';
 import {
   maxBytesInFlight,
@@ -23,9 +28,8 @@ import {
   tooManyStreamsOfPeer,
   unauthenticated,
 } from './limits.ts';
-import { ResponseCache } from './responses.ts';
 import { SendGate } from './send-gate.ts';
-import { type AdsCall, AdsStream, getHost } from './stream.ts';
+import { type AdsCall, AdsStream, adsMethod, getHost } from './stream.ts';
 
 /** Where and how the server listens. */
 export interface AdsListenOptions {
@@ -58,8 +62,6 @@ export interface AdsServerOptions extends AdsListenOptions {
   /** Checks the `authorization` of ADS calls, but not of health checks. */
   readonly tokens?: BearerTokens | undefined;
 }
-
-const servicePath = '/envoy.service.discovery.v3.AggregatedDiscoveryService';
 
 /**
  * Serves envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and
@@ -102,8 +104,8 @@ export class AdsServer {
     server.addService(healthDefinition, this.#healthService.implementation);
     server.addService(
       {
-        StreamAggregatedResources: bidiStreamingMethod(`${servicePath}/StreamAggregatedResources`),
-        DeltaAggregatedResources: bidiStreamingMethod(`${servicePath}/DeltaAggregatedResources`),
+        StreamAggregatedResources: adsMethod('StreamAggregatedResources'),
+        DeltaAggregatedResources: adsMethod('DeltaAggregatedResources'),
       },
       {
         StreamAggregatedResources: (call: AdsCall) => this.#serve(call, sotwProtocol),
@@ -131,7 +133,7 @@ export class AdsServer {
     });
   }
 
-  #serve<Exchange, Request extends AdsRequest, Reply>(
+  #serve<Exchange extends AdsExchange, Request extends AdsRequest, Reply>(
     call: AdsCall,
     protocol: AdsProtocol<Exchange, Request, Reply>,
   ): void {

@@ -1,9 +1,16 @@
-import type { ServerDuplexStream } from '@grpc/grpc-js';
+import type { MethodDefinition, ServerDuplexStream } from '@grpc/grpc-js';
 import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, PushSpan } from '../context.ts';
-import type { AdsProtocol, AdsRequest, Answer } from './exchange.ts';
+import {
+  type AdsExchange,
+  type AdsProtocol,
+  type AdsRequest,
+  type Answer,
+  type ResponseCache,
+  subscribedNames,
+} from './exchange.ts';
 import { escapeClientText, type LimiterRegistry, RegisteredLimiter } from './limiters.ts';
 import {
   maxIdentityLength,
@@ -15,11 +22,26 @@ import {
   type StreamEnd,
   streamEnds,
 } from './limits.ts';
-import { type ResponseCache, ResponseWriter } from './responses.ts';
-import type { SendGate } from './send-gate.ts';
+import { ResponseWriter, type SendGate } from './send-gate.ts';
 
 /** A call of either ADS method, with encoded messages. */
 export type AdsCall = ServerDuplexStream<Uint8Array, Uint8Array>;
+
+const toBuffer = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
+  Buffer.from(buffer, byteOffset, byteLength);
+
+/** A method of the Aggregated Discovery Service. */
+export function adsMethod(name: string): MethodDefinition<Uint8Array, Uint8Array> {
+  return {
+    path: `/envoy.service.discovery.v3.AggregatedDiscoveryService/${name}`,
+    requestStream: true,
+    responseStream: true,
+    requestSerialize: toBuffer,
+    requestDeserialize: (bytes) => bytes,
+    responseSerialize: toBuffer,
+    responseDeserialize: (bytes) => bytes,
+  };
+}
 
 export interface AdsStreamOptions {
   /** Unique in this process. */
@@ -43,7 +65,7 @@ export function getHost(peer: string): string {
  * One ADS stream: decodes requests, passes them to the exchange, and writes what is due, one
  * response at a time. An error of the client ends only its stream.
  */
-export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
+export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest, Reply> {
   readonly #call: AdsCall;
   readonly #protocol: AdsProtocol<Exchange, Request, Reply>;
   readonly #context: Context;
@@ -165,12 +187,11 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   }
 
   #findViolation(request: Request): StreamEnd | undefined {
-    const { typeUrl } = request;
+    const { typeUrl, names } = request;
     if (typeUrl === '') return streamEnds.noTypeUrl;
     this.#typeUrls.add(typeUrl);
     if (this.#typeUrls.size > maxTypesPerStream || typeUrl.length > maxNameLength)
       return streamEnds.tooManyTypes;
-    const names = this.#protocol.requestNames(request);
     const isTooLarge = names.length > maxNames || names.some((name) => name.length > maxNameLength);
     return isTooLarge ? streamEnds.tooManyNames : undefined;
   }
@@ -178,8 +199,9 @@ export class AdsStream<Exchange, Request extends AdsRequest, Reply> {
   #handle(request: Request): StreamEnd | undefined {
     const { exchange, answer } = this.#protocol.receive(this.#exchange, request);
     this.#exchange = exchange;
-    if (this.#protocol.countNames(exchange) > maxNames) return streamEnds.tooManyNames;
-    this.#register(this.#protocol.subscribedNames(exchange));
+    const { subscription, owed } = exchange;
+    if ((subscription?.names.size ?? 0) + (owed?.size ?? 0) > maxNames) return streamEnds.tooManyNames;
+    this.#register(subscribedNames(subscription));
     if (answer.type !== 'none') this.#handleAnswer(answer);
     this.#push();
     return undefined;

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
-import { parseRejection } from '../ads/exchange.ts';
-import { type Limiter, limiterName } from '../ads/limiters.ts';
+import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { SnapshotResource } from '../catalog/snapshot.ts';
 import type { ValidationResult } from '../catalog/validation.ts';
 

@@ -1,6 +1,5 @@
 import { compareText } from '@tollgate/kit/text';
-import { parseRejection } from '../ads/exchange.ts';
-import { type Limiter, limiterName } from '../ads/limiters.ts';
+import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
 import type { LimiterGroup } from './conditions.ts';
 

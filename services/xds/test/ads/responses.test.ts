@@ -5,13 +5,15 @@ import {
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import t from 'tap';
-import { noSubscription, replaceSubscription, select } from '../../src/ads/exchange.ts';
+import { deltaProtocol, encodeDeltaDiscoveryResponse } from '../../src/ads/delta.ts';
 import {
-  encodeDeltaDiscoveryResponse,
   encodeDiscoveryResponse,
+  noSubscription,
   ResponseCache,
+  replaceSubscription,
+  select,
   withNonce,
-} from '../../src/ads/responses.ts';
+} from '../../src/ads/exchange.ts';
 import { rateLimitConfigType, type SnapshotResource } from '../../src/catalog/snapshot.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
@@ -101,8 +103,8 @@ t.test('difference of two snapshots and its response are computed once', async (
   const diff = cache.diff(before.resources, after.resources);
   t.equal(cache.diff(before.resources, after.resources), diff);
   t.equal(
-    cache.deltaBody({ selection: selectAll(after), diff }),
-    cache.deltaBody({ selection: selectAll(after), diff }),
+    deltaProtocol.body({ selection: selectAll(after), diff }, cache),
+    deltaProtocol.body({ selection: selectAll(after), diff }, cache),
   );
   t.not(cache.diff(before.resources, later.resources), diff);
 });
