@@ -7,16 +7,7 @@ import {
   type LimitSpec,
   type RuleDocument,
 } from './rule-document.ts';
-import {
-  isRuntimeLevel,
-  parseUnit,
-  type Rule,
-  type RuleNode,
-  type RuleSet,
-  staticMetricText,
-  type Unit,
-  unitSeconds,
-} from './rule-set.ts';
+import { type Rule, type RuleNode, type RuleSet, type Unit, unitSeconds } from './rule-set.ts';
 import { findWarnings } from './warnings.ts';
 import { WildcardIndex } from './wildcard-index.ts';
 
@@ -259,4 +250,37 @@ function withFirstLocations(
     const location = first.line === undefined ? formatLocation(first) : `:${first.line}`;
     return { ...problem, hint: `the first is at ${first.source}${location}` };
   });
+}
+
+const isUnit = (text: string): text is Unit => Object.hasOwn(unitSeconds, text);
+
+/** Reads a unit without regard to case. `unknown`, empty and any other text give undefined. */
+export function parseUnit(text: string): Unit | undefined {
+  if (isUnit(text)) return text;
+  const lower = text.toLowerCase();
+  return isUnit(lower) ? lower : undefined;
+}
+
+/**
+ * Whether a level's metric text depends on the request: value_to_metric on a bare key or a
+ * wildcard, not shared.
+ */
+export function isRuntimeLevel(node: RuleNode): boolean {
+  return node.valueToMetric && !node.sharesThreshold && (isBare(node) || node.composite.includes('*'));
+}
+
+/**
+ * Metric text of a level as configured. With share_threshold and value_to_metric it ends before the
+ * `*`: the spec's reading, where the original keeps the `*` (contract sections 0 and 1.9).
+ */
+export function staticMetricText(node: RuleNode): string {
+  return node.sharesThreshold && node.valueToMetric ? beforeStar(node) : node.composite;
+}
+
+const isBare = (node: RuleNode) => node.composite.length === node.keyLength;
+
+/** A `*` in the key counts only when the value has none. */
+export function beforeStar({ composite, keyLength }: RuleNode): string {
+  const inValue = composite.indexOf('*', keyLength);
+  return composite.slice(0, inValue === -1 ? composite.indexOf('*') : inValue);
 }

@@ -1,4 +1,5 @@
-import { metricText, type Rule, type RuleNode } from './rule-set.ts';
+import { beforeStar, isRuntimeLevel, staticMetricText } from './compile.ts';
+import type { Rule, RuleNode } from './rule-set.ts';
 
 /** One key and value of a request descriptor. */
 export interface Entry {
@@ -98,4 +99,22 @@ export function applyReplaces(matches: readonly (Match | undefined)[]): readonly
 
 function isReplaced({ name, unlimited }: Rule, names: ReadonlySet<string>): boolean {
   return name !== '' && !unlimited && names.has(name);
+}
+
+/** The rule that a metric is for. */
+interface MetricRule {
+  /** detailed_metric is set. */
+  readonly detailed: boolean;
+  /** One of its levels has share_threshold. */
+  readonly shares: boolean;
+}
+
+/** Metric text of a level for one request (contract 1.9). */
+function metricText(node: RuleNode, { key, value }: Entry, { detailed, shares }: MetricRule): string {
+  if (node.sharesThreshold) return detailed ? beforeStar(node) : staticMetricText(node);
+  if (!detailed && !isRuntimeLevel(node)) return node.composite;
+  // As in the original: an empty value leaves its underscore in detailed metrics, unless a level is
+  // shared.
+  const onlyKey = value === '' && (!detailed || shares);
+  return onlyKey ? key : `${key}_${value}`;
 }

@@ -1,6 +1,3 @@
-import { metadataField, rateLimitField, shareThresholdField } from './read-resource.ts';
-import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
-import type { ResourceLocations } from './resource-value.ts';
 import {
   asMapping,
   booleanField,
@@ -10,10 +7,14 @@ import {
   isAbsent,
   listField,
   type Mapping,
-  report,
+  metadataField,
+  rateLimitField,
   requiredText,
+  shareThresholdField,
   textField,
-} from './resource-value.ts';
+} from './read-resource.ts';
+import { type ResourceLocations, report } from './resource-problems.ts';
+import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
 import type { DescriptorSpec } from './rule-document.ts';
 
 /**

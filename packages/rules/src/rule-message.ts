@@ -12,7 +12,7 @@ import {
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import { parseUnit, type Unit } from './rule-set.ts';
+import type { Unit } from './rule-set.ts';
 
 /** The numbers of the units on the wire. */
 const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
@@ -25,9 +25,8 @@ const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
   year: RateLimitUnit.YEAR,
 };
 
-const unitTexts: ReadonlyMap<number, string> = new Map(
-  Object.entries(unitNumbers).map(([text, number]) => [number, text]),
-);
+const units: ReadonlyMap<string, RateLimitUnit> = new Map(Object.entries(unitNumbers));
+const unitTexts: ReadonlyMap<number, string> = new Map([...units].map(([text, number]) => [number, text]));
 
 /** Label of a document whose message has neither name nor domain. */
 const unnamed = '(unnamed resource)';
@@ -88,9 +87,8 @@ function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
 }
 
 function toPolicy({ unit = '', requestsPerUnit, unlimited, name, replaces }: LimitSpec): RateLimitPolicy {
-  const known = parseUnit(unit);
   return create(RateLimitPolicySchema, {
-    unit: known === undefined ? RateLimitUnit.UNKNOWN : unitNumbers[known],
+    unit: units.get(unit.toLowerCase()) ?? RateLimitUnit.UNKNOWN,
     requestsPerUnit,
     unlimited: unlimited ?? false,
     name: name ?? '',

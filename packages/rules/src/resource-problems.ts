@@ -1,0 +1,83 @@
+import { maxProblems } from './compile.ts';
+import { editDistance } from './near-misses.ts';
+import type { Location } from './problem.ts';
+import type { Reading } from './read-resource.ts';
+
+/** Reports a problem of a field. */
+export function report({ source, problems }: Reading, field: string, message: string, hint?: string): void {
+  if (problems.length >= maxProblems) return;
+  const more = hint === undefined ? undefined : { hint };
+  problems.push({ source, ...(field === '' ? undefined : { field }), path: field, message, ...more });
+}
+
+/** A value as shown in messages. */
+export function describeValue(value: unknown): string {
+  if (typeof value === 'string') return `'${shown(value)}'`;
+  if (Array.isArray(value)) return 'a list';
+  if (value instanceof Date) return 'a date';
+  return typeof value === 'object' && value !== null ? 'a mapping' : String(value);
+}
+
+/**
+ * The end of a message about a value of the wrong type. A text of the `right` form only has quotes
+ * too many.
+ */
+export function butFound(value: unknown, right: RegExp): string {
+  if (typeof value !== 'string') return `not ${describeValue(value)}`;
+  return right.test(value)
+    ? `and ${describeValue(value)} is text: remove the quotes`
+    : `not the text ${describeValue(value)}`;
+}
+
+/** Maximum length of a quoted text. */
+const maxShown = 100;
+
+export const shown = (text: string) => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text);
+
+export function notText(value: unknown): string {
+  const isScalar = typeof value !== 'object' || value instanceof Date;
+  return `must be text, not ${describeValue(value)}${isScalar ? ': put it in quotes' : ''}`;
+}
+
+/** Maximum edit distance of a suggested field. */
+const maxTypos = 2;
+
+export function hintFor(name: string, known: readonly string[]): string {
+  const plain = bare(name);
+  const same = known.find((field) => bare(field) === plain);
+  if (same !== undefined) return `it is spelled ${same}`;
+  const [nearest] = known
+    .map((field) => ({ field, distance: editDistance(bare(field), plain) }))
+    .filter(({ field, distance }) => distance <= maxTypos && distance < field.length / 2)
+    .sort((a, b) => a.distance - b.distance);
+  return nearest === undefined ? `known here: ${known.join(', ')}` : `did you mean ${nearest.field}?`;
+}
+
+/** A normalized name: `rate_limit`, `RateLimit` and `ratelimit` are equal. */
+const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
+
+/** Where a descriptor is defined. */
+export interface ResourceLocation {
+  /** JSON path of its key and value: a descriptor, or an entry of a match. */
+  readonly entry: string;
+  /** JSON path of the parent of its `rateLimit`: the same descriptor, or a limit. */
+  rule: string;
+}
+
+/** Locations of all descriptors of an object, by `at`. */
+export type ResourceLocations = ResourceLocation[];
+
+/** Location in a resource of a descriptor's field, named as in rule files. */
+export function locateInResource({ entry, rule }: ResourceLocation, field: string | undefined): Location {
+  switch (field) {
+    case undefined:
+      return { field: entry };
+    case 'unit':
+    case 'replaces':
+      return { field: `${rule}.rateLimit.${field}` };
+    case 'share_threshold':
+      return { field: `${entry}.shareThreshold` };
+    default:
+      return { field: `${entry}.${field}` };
+  }
+}
