@@ -276,7 +276,7 @@ export interface Mapping {
 const maxValues = 1_000_000;
 
 /** Begins to read a manifest. */
-export const startReading = (source: string): Reading => ({ source, problems: [], budget: maxValues });
+const startReading = (source: string): Reading => ({ source, problems: [], budget: maxValues });
 
 /** Counts a value; false once there are too many, which is reported once and ends the reading. */
 export function charge(read: Reading, field: string): boolean {
@@ -297,7 +297,7 @@ export function asMapping(read: Reading, field: string, value: unknown): Mapping
 }
 
 /** The mapping in a field; undefined when absent or (reported) something else. */
-export function mappingField(mapping: Mapping, name: string): Mapping | undefined {
+function mappingField(mapping: Mapping, name: string): Mapping | undefined {
   const value = mapping.values[name];
   return isAbsent(value) ? undefined : asMapping(mapping.read, fieldPath(mapping, name), value);
 }

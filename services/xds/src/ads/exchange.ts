@@ -104,7 +104,7 @@ export function isSameSelection(one: Selection, other: Selection): boolean {
 }
 
 /** Whether a selection is the whole snapshot, which it shares with other streams. */
-export function isWhole({ snapshot, resources }: Selection): boolean {
+function isWhole({ snapshot, resources }: Selection): boolean {
   return resources === snapshot.resources;
 }
 
