@@ -48,6 +48,12 @@ export const decisionSettings = {
     default: 'RateLimit-Reset',
     doc: 'Header with the seconds until the limit resets.',
   }),
+  standardHeadersEnabled: bool({
+    env: 'LIMIT_STANDARD_HEADERS_ENABLED',
+    group,
+    default: false,
+    doc: 'Add `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10) with all limits of a request, and `Retry-After` when it is refused.',
+  }),
   responseDynamicMetadata: bool({
     env: 'RESPONSE_DYNAMIC_METADATA',
     group,

@@ -3,7 +3,7 @@ import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
-import { getResponseHeaders, type HeaderNames } from './headers.ts';
+import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
 import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
 import { counterKey, type DescriptorLimit, findLimits, secondsUntilReset } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
@@ -53,6 +53,8 @@ export interface DecisionOptions {
   readonly quotaMode: boolean;
   /** Absent when LIMIT_RESPONSE_HEADERS_ENABLED is false. */
   readonly headerNames?: HeaderNames | undefined;
+  /** LIMIT_STANDARD_HEADERS_ENABLED. */
+  readonly standardHeaders: boolean;
   readonly responseDynamicMetadata: boolean;
 }
 
@@ -67,6 +69,7 @@ export function getDecisionOptions(settings: Settings): DecisionOptions {
     headerNames: settings.responseHeadersEnabled
       ? { limit: settings.limitHeader, remaining: settings.remainingHeader, reset: settings.resetHeader }
       : undefined,
+    standardHeaders: settings.standardHeadersEnabled,
     responseDynamicMetadata: settings.responseDynamicMetadata,
   };
 }
@@ -221,12 +224,12 @@ function toDecision(
   statuses: readonly DescriptorStatus[],
 ): Decision {
   const { options } = context;
-  const decision: Decision = {
-    overallCode: applyShadowMode(context, getOverallCode(statuses)),
-    statuses,
-    responseHeaders:
-      options.headerNames === undefined ? noHeaders : getResponseHeaders(statuses, options.headerNames),
-  };
+  const overallCode = applyShadowMode(context, getOverallCode(statuses));
+  let responseHeaders =
+    options.headerNames === undefined ? noHeaders : getResponseHeaders(statuses, options.headerNames);
+  if (options.standardHeaders)
+    responseHeaders = [...responseHeaders, ...getStandardHeaders(limits, { statuses, overallCode })];
+  const decision: Decision = { overallCode, statuses, responseHeaders };
   return options.responseDynamicMetadata
     ? { ...decision, dynamicMetadata: getDynamicMetadata(request, limits, statuses) }
     : decision;

@@ -100,6 +100,7 @@ const table: Readonly<
   limitHeader: ['LIMIT_LIMIT_HEADER', 'RateLimit-Limit', 'X-Limit', 'X-Limit'],
   remainingHeader: ['LIMIT_REMAINING_HEADER', 'RateLimit-Remaining', 'X-Remaining', 'X-Remaining'],
   resetHeader: ['LIMIT_RESET_HEADER', 'RateLimit-Reset', 'X-Reset', 'X-Reset'],
+  standardHeadersEnabled: ['LIMIT_STANDARD_HEADERS_ENABLED', false, 'true', true, 'on'],
   responseDynamicMetadata: ['RESPONSE_DYNAMIC_METADATA', false, 'true', true, 'metadata'],
   backendType: ['BACKEND_TYPE', 'redis', 'Memory', 'memory', 'memcached', 'postgres'],
   memoryMaxCounters: ['MEMORY_MAX_COUNTERS', 1_000_000, '10', 10, '0', '1e6'],

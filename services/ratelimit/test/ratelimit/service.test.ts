@@ -452,3 +452,60 @@ t.test('decisions are counted by result, near the limit among them', async (t) =
   await ask([descriptor({ minute: 'x' })], { domain: 'unknown' });
   t.strictSame(counted(), { ok: 3, near_limit: 1, over_limit: 1 });
 });
+
+const named = `
+domain: d
+descriptors:
+  - key: plan
+    value: 'free "x"'
+    rate_limit: { unit: minute, requests_per_unit: 2, name: 'free "ä"' }
+  - key: path
+    descriptors:
+      - key: user
+        rate_limit: { unit: hour, requests_per_unit: 10 }
+  - key: open
+    rate_limit: { unlimited: true }
+`;
+
+t.test('LIMIT_STANDARD_HEADERS_ENABLED: all limits, and when to retry a refused request', async (t) => {
+  const { ask } = makeDecider({ yaml: named, standardHeaders: true });
+  const request = [
+    descriptor({ plan: 'free "x"' }),
+    descriptor({ path: '/a', user: '1' }),
+    descriptor({ open: 'x' }),
+    descriptor({ unknown: 'x' }),
+  ];
+  const policy = { key: 'RateLimit-Policy', value: '"free \\"_\\"";q=2;w=60, "path.user";q=10;w=3600' };
+  t.same((await ask(request)).responseHeaders, [
+    policy,
+    { key: 'RateLimit', value: '"free \\"_\\"";r=1;t=20, "path.user";r=9;t=800' },
+  ]);
+  await ask(request);
+  t.same((await ask(request)).responseHeaders, [
+    policy,
+    { key: 'RateLimit', value: '"free \\"_\\"";r=0;t=20, "path.user";r=7;t=800' },
+    { key: 'Retry-After', value: '20' },
+  ]);
+  t.same((await ask([descriptor({ open: 'x' })])).responseHeaders, [], 'without a limit there are none');
+});
+
+t.test('standard headers: of two limits with one name the tighter one, and at most 16', async (t) => {
+  const { ask } = makeDecider({ yaml: named, standardHeaders: true });
+  await ask([descriptor({ path: '/b', user: '1' })]);
+  const { responseHeaders } = await ask(['/a', '/b'].map((path) => descriptor({ path, user: '1' })));
+  t.equal(responseHeaders[1]?.value, '"path.user";r=8;t=800');
+  const many = Array.from({ length: 40 }, (_, i) => ({
+    ...descriptor({ [`k${i}`]: 'v' }),
+    limit: { requestsPerUnit: 5, unit: 2 },
+  }));
+  t.equal((await ask(many)).responseHeaders[0]?.value.split(', ').length, 16);
+});
+
+t.test('standard headers: a refusal that shadow mode allows has no Retry-After', async (t) => {
+  const { ask } = makeDecider({ yaml: named, standardHeaders: true, shadowMode: true });
+  const { responseHeaders } = await ask([descriptor({ plan: 'free "x"' })], { hitsAddend: 3 });
+  t.same(
+    responseHeaders.map(({ key }) => key),
+    ['RateLimit-Policy', 'RateLimit'],
+  );
+});

@@ -73,6 +73,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
       shadowMode: false,
       quotaMode: false,
       responseDynamicMetadata: false,
+      standardHeaders: false,
       ...options,
     },
   };
