@@ -157,7 +157,7 @@ function createContext(
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
     guessLimiter: new GuessLimiter({ store, settings, logger }),
     keys,
-    providers: new ProviderConnections(settings, nowMs),
+    providers: new ProviderConnections(settings, { store, nowMs }),
     tokens: new TokenCache(),
     random: systemRandomness,
     mailer,

@@ -27,6 +27,7 @@ export const errors = defineErrors({
     g.deadlineExceeded,
     'Processing this request timed out, please retry after a moment.',
   ),
+  feature_disabled: define(400, g.failedPrecondition, 'This feature is disabled'),
   conflict: define(409, g.aborted, 'Conflict with another request, please retry'),
   over_request_rate_limit: define(429, g.resourceExhausted, 'Request rate limit reached'),
   hash_queue_full: define(
@@ -96,6 +97,12 @@ export const errors = defineErrors({
     'Unable to unlink identity due to email conflict',
   ),
   identity_already_exists: define(422, g.alreadyExists, 'Identity is already linked'),
+  custom_provider_not_found: define(404, g.notFound, 'Custom OAuth provider not found'),
+  over_custom_provider_quota: define(
+    400,
+    g.resourceExhausted,
+    'Maximum number of custom OAuth/OIDC providers reached',
+  ),
   provider_disabled: define(400, g.failedPrecondition, 'Provider is not enabled'),
   web3_provider_disabled: define(422, g.failedPrecondition, 'Web3 provider is disabled'),
   web3_unsupported_chain: define(400, g.invalidArgument, 'Unsupported chain'),

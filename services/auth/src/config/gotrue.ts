@@ -9,7 +9,6 @@ export const ignoredSettings: Readonly<Record<string, string>> = {
   COOKIE_DOMAIN: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
   COOKIE_DURATION: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
   COOKIE_KEY: 'The only cookie binds a sign-in with a provider to its browser, for 10 minutes.',
-  CUSTOM_OAUTH_MAX_PROVIDERS: 'EXTERNAL_CUSTOM_PROVIDERS has up to 100 providers.',
   DB_ADVISOR_ENABLED: 'There is no advisor.',
   DB_ADVISOR_OBSERVATION_INTERVAL: 'There is no advisor.',
   DB_ADVISOR_SAMPLING_INTERVAL: 'There is no advisor.',
@@ -87,8 +86,6 @@ const providerParts = [
 
 /** Details of unsupported features, for which only the switch is reported. */
 export const unservedDetails: ReadonlySet<string> = new Set([
-  'CUSTOM_OAUTH_ENABLED',
-  'CUSTOM_OAUTH_EXTERNAL_URL',
   'MAILER_EMAIL_VALIDATION_BLOCKED_MX',
   'MAILER_EMAIL_VALIDATION_SERVICE_HEADERS',
   'MAILER_EMAIL_VALIDATION_SERVICE_URL',

@@ -274,6 +274,31 @@ export const customProviderSettings = {
     default: false,
     doc: 'Users can link and unlink identities.',
   }),
+  customOauthEnabled: bool({
+    ...svc('CUSTOM_OAUTH_ENABLED'),
+    group: providerGroup,
+    default: true,
+    doc: 'Providers that administrators add with `/admin/custom-providers`. `false`: none can be added, and users cannot sign in with them.',
+  }),
+  customOauthMaxProviders: int({
+    ...svc('CUSTOM_OAUTH_MAX_PROVIDERS'),
+    group: providerGroup,
+    default: 0,
+    min: 0,
+    doc: 'Maximum number of providers that administrators can add. 0: no limit.',
+  }),
+  customOauthExternalUrl: textOrDefault({
+    ...svc('CUSTOM_OAUTH_EXTERNAL_URL'),
+    group: providerGroup,
+    default: '',
+    doc: 'Public URL of this server for the callbacks of these providers. Empty: API_EXTERNAL_URL.',
+  }),
+  customOauthPrivateHosts: list({
+    ...svc('CUSTOM_OAUTH_PRIVATE_HOSTS'),
+    group: providerGroup,
+    default: [],
+    doc: 'Hosts of these providers that may have a private address. Other ones must have public addresses.',
+  }),
   externalCustomProviders: Object.freeze({
     ...customProviders,
     form: 'a JSON object of providers with client_id and https URLs',

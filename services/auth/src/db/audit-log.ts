@@ -28,6 +28,10 @@ const auditActions = {
   factor_deleted: 'factor',
   factor_updated: 'factor',
   mfa_code_login: 'factor',
+  // Not in GoTrue.
+  custom_provider_created: 'provider',
+  custom_provider_updated: 'provider',
+  custom_provider_deleted: 'provider',
 } as const;
 
 export type AuditAction = keyof typeof auditActions;

@@ -4,6 +4,7 @@ import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
 import { QuotaStore } from '../messages/quotas.ts';
 import { Metrics } from '../metrics.ts';
 import { FactorStore } from '../mfa/store.ts';
+import { CustomProviderStore } from '../providers/custom-store.ts';
 import { ProviderStore } from '../providers/store.ts';
 import { RefreshTokenStore } from '../sessions/refresh-store.ts';
 import { SessionStore } from '../sessions/store.ts';
@@ -52,6 +53,7 @@ export class Store {
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
   readonly providers: ProviderStore;
+  readonly customProviders: CustomProviderStore;
   readonly quotas: QuotaStore;
   readonly guesses: GuessStore;
   readonly cleanup: CleanupStore;
@@ -74,6 +76,7 @@ export class Store {
     this.oneTimeTokens = new OneTimeTokenStore(sql, { sharedWithGotrue: dbSharedWithGotrue });
     this.flows = new FlowStore(sql);
     this.providers = new ProviderStore(sql);
+    this.customProviders = new CustomProviderStore(sql, cipher);
     this.quotas = new QuotaStore(sql, metrics);
     this.guesses = new GuessStore(sql, metrics);
     this.cleanup = new CleanupStore(sql);

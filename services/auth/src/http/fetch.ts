@@ -2,6 +2,7 @@ import { lookup as lookUpName } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
+import { Readable } from 'node:stream';
 
 // Networks that are not the Internet. @see
 // https://www.iana.org/assignments/iana-ipv4-special-registry
@@ -109,15 +110,53 @@ export async function postText(url: URL, options: SendOptions & { readonly body:
   if (statusCode < 200 || statusCode > 299) throw new FetchRejected(`the response has status ${statusCode}`);
 }
 
+/**
+ * A `fetch` with the restrictions of {@link fetchText}, for URLs that administrators set. Requires
+ * https, does not follow redirects, and leaves the limits of time and size to the caller.
+ */
+export function guardedFetch(privateHosts: readonly string[]) {
+  return async (url: string, init: RequestInit): Promise<Response> => {
+    const request = new Request(url, init);
+    const { method, signal } = request;
+    const target = new URL(url);
+    if (target.protocol !== 'https:') throw new FetchRejected(`${target.protocol} is not https`);
+    const body = request.body === null ? {} : { body: await request.text() };
+    const options = { privateHosts, headers: Object.fromEntries(request.headers) };
+    const message = await send(target, options, { signal, method, ...body });
+    const { statusCode: status = 0, headersDistinct } = message;
+    const headers = Object.entries(headersDistinct).flatMap(([name, values = []]) =>
+      values.map((value): [string, string] => [name, value]),
+    );
+    const hasBody = ![204, 205, 304].includes(status);
+    if (!hasBody) message.resume();
+    // The library's type of streams differs from that of the DOM, not the streams.
+    const stream = hasBody ? (Readable.toWeb(message) as ReadableStream) : null;
+    return new Response(stream, { status, headers });
+  };
+}
+
+/** Why a URL can never be fetched; undefined if that depends on the addresses of its host. */
+export function findUrlProblem(text: string, privateHosts: readonly string[]): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return 'it is not a URL';
+  if (url.username !== '' || url.password !== '') return 'it has a user or password';
+  const host = getHost(url);
+  return isIP(host) === 0 ? undefined : findProblem(host, host, privateHosts)?.message;
+}
+
 function getHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
 }
 
-/** Sends a body with POST, and GET without one. */
+/** Without a method, sends a body with POST, and GET without one. */
 function send(
   url: URL,
-  { privateHosts, headers }: SendOptions,
-  { signal, body }: { readonly signal: AbortSignal; readonly body?: string },
+  { privateHosts, headers }: Pick<SendOptions, 'privateHosts' | 'headers'>,
+  {
+    signal,
+    body,
+    method = body === undefined ? 'GET' : 'POST',
+  }: { readonly signal: AbortSignal; readonly body?: string; readonly method?: string },
 ): Promise<IncomingMessage> {
   const host = getHost(url);
   const check = (address: string): Error | undefined => findProblem(host, address, privateHosts);
@@ -128,7 +167,7 @@ function send(
   const problem = isIP(host) === 0 ? undefined : check(host);
   if (problem) throw problem;
   const options = {
-    method: body === undefined ? 'GET' : 'POST',
+    method,
     signal,
     lookup: guardedLookup(check),
     agent: false,

@@ -12,7 +12,7 @@ export interface Operation {
   /** A component, a list of one, or one of several. Undefined: any object. */
   readonly response?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
   /** Default 200. */
-  readonly status?: 200 | 204 | 302 | 303;
+  readonly status?: 200 | 201 | 204 | 302 | 303;
 }
 
 const forUser = { caller: 'user' } as const;
@@ -112,6 +112,19 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...forAdmin,
     summary: 'Generate a link without sending it',
     response: 'ActionLink',
+  },
+  'GET /admin/custom-providers': { ...forAdmin, summary: 'List custom identity providers' },
+  'POST /admin/custom-providers': {
+    ...forAdmin,
+    summary: 'Add an identity provider, by OpenID Connect discovery or OAuth 2.0',
+    status: 201,
+  },
+  'GET /admin/custom-providers/{identifier}': { ...forAdmin, summary: 'Get a custom identity provider' },
+  'PUT /admin/custom-providers/{identifier}': { ...forAdmin, summary: 'Change a custom identity provider' },
+  'DELETE /admin/custom-providers/{identifier}': {
+    ...forAdmin,
+    summary: 'Delete a custom identity provider',
+    status: 204,
   },
   'GET /admin/redirect-check': {
     ...forAdmin,

@@ -19,6 +19,7 @@ import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addCustomProviderRoutes } from '../providers/custom-routes.ts';
 import { addIdentityRoutes } from '../providers/identities.ts';
 import { addProviderRoutes } from '../providers/routes.ts';
 import { addLogoutRoutes, addSessionRoutes } from '../sessions/routes.ts';
@@ -57,6 +58,7 @@ const allRoutes: readonly AddRoutes[] = [
   addAdminFactorRoutes,
   addAdminSessionRoutes,
   addProviderRoutes,
+  addCustomProviderRoutes,
   addIdentityRoutes,
   addDisabledRoutes,
 ];

@@ -140,7 +140,12 @@ export const systemRandomness: Randomness = {
   otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
 };
 
-const encryptedColumns = ['password hashes', 'factor secrets', 'refresh token keys'] as const;
+const encryptedColumns = [
+  'password hashes',
+  'factor secrets',
+  'refresh token keys',
+  'provider secrets',
+] as const;
 
 type EncryptedColumn = (typeof encryptedColumns)[number];
 
@@ -172,6 +177,7 @@ const queries: Readonly<Record<EncryptedColumn, ColumnQueries>> = {
   'password hashes': columnQueries('users', 'encrypted_password'),
   'factor secrets': columnQueries('mfa_factors', 'secret'),
   'refresh token keys': columnQueries('sessions', 'refresh_token_hmac_key'),
+  'provider secrets': columnQueries('custom_oauth_providers', 'client_secret'),
 };
 
 interface StoredValue {
@@ -222,7 +228,12 @@ const batchSize = 500;
 export async function reencrypt({
   store,
 }: Pick<Context, 'store'>): Promise<Readonly<Record<EncryptedColumn, number>>> {
-  const counts = { 'password hashes': 0, 'factor secrets': 0, 'refresh token keys': 0 };
+  const counts = {
+    'password hashes': 0,
+    'factor secrets': 0,
+    'refresh token keys': 0,
+    'provider secrets': 0,
+  };
   for (const column of encryptedColumns) {
     let after: string | undefined = nilUuid;
     while (after !== undefined) {

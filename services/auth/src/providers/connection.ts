@@ -81,6 +81,17 @@ export interface ProviderConnection {
   finish(callback: ReceivedCallback): Promise<SignedInUser>;
 }
 
+type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+interface ConnectionOptions {
+  readonly credentials: ProviderCredentials;
+  readonly nowMs: () => number;
+  /** Default: the global `fetch`. */
+  readonly fetch?: Fetch;
+  /** For the metadata of an issuer. Default `fetch`. */
+  readonly fetchMetadata?: Fetch;
+}
+
 /** Connects to a provider by OAuth 2.0 or OpenID Connect. */
 export class OAuth2Connection implements ProviderConnection {
   readonly name: string;
@@ -89,6 +100,7 @@ export class OAuth2Connection implements ProviderConnection {
   readonly #provider: Provider;
   readonly #credentials: ProviderCredentials;
   readonly #nowSeconds: () => number;
+  readonly #fetch: Fetch | undefined;
   readonly #metadata: MetadataSource | undefined;
   #client: Client | undefined;
   #clientMetadata: unknown;
@@ -100,9 +112,10 @@ export class OAuth2Connection implements ProviderConnection {
   constructor(
     name: string,
     provider: Provider,
-    { credentials, nowMs }: { readonly credentials: ProviderCredentials; readonly nowMs: () => number },
+    { credentials, nowMs, fetch, fetchMetadata = fetch }: ConnectionOptions,
   ) {
     this.name = name;
+    this.#fetch = fetch;
     this.emailOptional = credentials.emailOptional;
     this.isFormPost = provider.authorizationParameters?.response_mode === 'form_post';
     this.#provider = provider;
@@ -112,6 +125,7 @@ export class OAuth2Connection implements ProviderConnection {
     if (typeof endpoints === 'object' && 'issuer' in endpoints)
       this.#metadata = createMetadataSource(getIssuer(endpoints.issuer, credentials.url), {
         now: this.#nowSeconds,
+        ...(fetchMetadata && { fetch: fetchMetadata }),
       });
     const hasIdTokens = this.#hasIdToken() || provider.idTokenGrant !== undefined;
     this.readIdToken = hasIdTokens ? (presented) => this.#readIdToken(presented) : undefined;
@@ -173,7 +187,9 @@ export class OAuth2Connection implements ProviderConnection {
     if (idTokenGrant !== undefined) return profileOfClaims(claims);
     const token = new AccessToken(client, accessToken || 'none');
     const session = this.#session(client, token, new URLSearchParams());
-    return await this.#provider.readProfile({ ...session, claims });
+    // Without an access token, the ID token is all there is.
+    const userinfoEndpoint = accessToken === '' ? undefined : session.userinfoEndpoint;
+    return await this.#provider.readProfile({ ...session, claims, userinfoEndpoint });
   }
 
   #hasIdToken(): boolean {
@@ -226,6 +242,7 @@ export class OAuth2Connection implements ProviderConnection {
       allowedOrigins: ['*'],
       maxBodyBytes: maxResponseBytes,
       now: this.#nowSeconds,
+      ...(this.#fetch && { fetch: this.#fetch }),
       onWarning: () => undefined,
     });
     this.#clientMetadata = metadata;

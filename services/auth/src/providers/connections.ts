@@ -1,40 +1,97 @@
 import type { Settings } from '../config/settings.ts';
+import type { Store } from '../db/store.ts';
+import { guardedFetch } from '../http/fetch.ts';
 import { OAuth2Connection, type ProviderConnection } from './connection.ts';
-import { customProviders } from './custom.ts';
+import { connectCustom, customPrefix, discoveryFetch, fromStored } from './custom.ts';
+import type { StoredVersion } from './custom-store.ts';
 import { OAuth1Connection } from './oauth1.ts';
 import { providerNames, providers } from './registry.ts';
 import { callbackUrl, getCredentials, isEnabled } from './settings.ts';
 
-/** The enabled providers, by the value of the parameter `provider`. */
-export class ProviderConnections {
-  readonly #connections = new Map<string, ProviderConnection>();
+/** Each has metadata and keys of its provider. */
+const maxStored = 1000;
+/** The longest identifier of the table. */
+const maxIdentifierChars = 50;
 
-  constructor(settings: Settings, nowMs: () => number) {
+interface StoredConnection {
+  readonly version: string;
+  readonly connection: ProviderConnection;
+}
+
+/**
+ * The enabled providers, by the value of the parameter `provider`. Those of the settings are
+ * constant. Those of administrators are read with each sign-in, so that changes apply on all
+ * replicas at once; only their metadata and keys are cached.
+ */
+export class ProviderConnections {
+  readonly #settings: Settings;
+  readonly #store: Pick<Store, 'customProviders'>;
+  readonly #nowMs: () => number;
+  readonly #configured = new Map<string, ProviderConnection>();
+  readonly #stored = new Map<string, StoredConnection>();
+
+  constructor(
+    settings: Settings,
+    options: { readonly store: Pick<Store, 'customProviders'>; readonly nowMs: () => number },
+  ) {
+    const { nowMs } = options;
+    this.#settings = settings;
+    this.#store = options.store;
+    this.#nowMs = nowMs;
     for (const name of providerNames) {
       if (!isEnabled(name, settings)) continue;
       const provider = providers[name];
-      const options = { credentials: getCredentials(name, settings), nowMs };
-      this.#connections.set(
+      const credentials = getCredentials(name, settings);
+      this.#configured.set(
         name,
         'endpoints' in provider
-          ? new OAuth2Connection(name, provider, options)
-          : new OAuth1Connection(name, provider, options),
+          ? new OAuth2Connection(name, provider, { credentials, nowMs })
+          : new OAuth1Connection(name, provider, { credentials, nowMs }),
       );
     }
-    for (const { name, provider, credentials } of customProviders(
-      settings.externalCustomProviders,
-      callbackUrl(settings),
-    ))
-      this.#connections.set(name, new OAuth2Connection(name, provider, { credentials, nowMs }));
+    for (const custom of settings.externalCustomProviders) {
+      const name = `${customPrefix}${custom.name}`;
+      const { provider, credentials } = connectCustom(custom, callbackUrl(settings));
+      this.#configured.set(name, new OAuth2Connection(name, provider, { credentials, nowMs }));
+    }
   }
 
-  /** The enabled providers. */
+  /** The providers that the settings enable. */
   names(): readonly string[] {
-    return [...this.#connections.keys()];
+    return [...this.#configured.keys()];
+  }
+
+  isConfigured(name: string): boolean {
+    return this.#configured.has(name);
   }
 
   /** Undefined for a provider that is unknown or disabled. */
-  get(name: string): ProviderConnection | undefined {
-    return this.#connections.get(name);
+  async find(name: string): Promise<ProviderConnection | undefined> {
+    const configured = this.#configured.get(name);
+    if (configured !== undefined || !this.#settings.customOauthEnabled) return configured;
+    if (!name.startsWith(customPrefix) || name.length > maxIdentifierChars) return undefined;
+    const stored = await this.#store.customProviders.find(name);
+    if (stored?.enabled === true) return this.#connect(stored);
+    this.#stored.delete(name);
+    return undefined;
+  }
+
+  #connect(stored: StoredVersion): ProviderConnection {
+    const { identifier: name, version, discovery_url: discoveryUrl } = stored;
+    const known = this.#stored.get(name);
+    if (known?.version === version) return known.connection;
+    const { apiExternalUrl, customOauthExternalUrl, customOauthPrivateHosts: privateHosts } = this.#settings;
+    const redirectUri = callbackUrl({ apiExternalUrl: customOauthExternalUrl || apiExternalUrl });
+    const { provider, credentials } = connectCustom(fromStored(stored), redirectUri);
+    const connection = new OAuth2Connection(name, provider, {
+      credentials,
+      nowMs: this.#nowMs,
+      fetch: guardedFetch(privateHosts),
+      fetchMetadata: discoveryFetch(discoveryUrl ?? '', privateHosts),
+    });
+    const [oldest] = this.#stored.keys();
+    if (this.#stored.size >= maxStored && oldest !== undefined) this.#stored.delete(oldest);
+    this.#stored.set(name, { version, connection });
+    return connection;
   }
 }

@@ -1,4 +1,6 @@
-import type { JsonObject } from '../users/user.ts';
+import { guardedFetch } from '../http/fetch.ts';
+import type { Json, JsonObject } from '../users/user.ts';
+import type { StoredProvider } from './custom-store.ts';
 import { type Endpoints, type Provider, type ProviderSession, toObject, toProfile } from './provider.ts';
 import type { ProviderCredentials } from './settings.ts';
 
@@ -15,10 +17,14 @@ export interface CustomProvider {
   readonly pkce: boolean;
   readonly emailOptional: boolean;
   readonly skipNonceCheck: boolean;
-  /** Claim of the provider by the name of a claim here. */
-  readonly attributeMapping: Readonly<Record<string, string>>;
+  /** Claim of the provider, or a value that is not a text, by the name of a claim here. */
+  readonly attributeMapping: JsonObject;
+  /** Claims of the provider that are copied to `custom_claims`. */
+  readonly claimsAllowlist: readonly string[];
   readonly authorizationParameters: Readonly<Record<string, string>>;
   readonly issuer: string;
+  /** Of the issuer's metadata; empty for the standard one. */
+  readonly discoveryUrl: string;
   readonly authorizationUrl: string;
   readonly tokenUrl: string;
   readonly userinfoUrl: string;
@@ -60,8 +66,10 @@ function parseProvider(name: string, fields: Readonly<Record<string, unknown>>):
     emailOptional: fields.email_optional === true,
     skipNonceCheck: fields.skip_nonce_check === true,
     attributeMapping: toTextRecord(fields.attribute_mapping),
+    claimsAllowlist: toTexts(fields.custom_claims_allowlist),
     authorizationParameters: toTextRecord(fields.authorization_params),
     issuer: text('issuer'),
+    discoveryUrl: '',
     authorizationUrl: text('authorization_url'),
     tokenUrl: text('token_url'),
     userinfoUrl: text('userinfo_url'),
@@ -83,19 +91,35 @@ function toTextRecord(value: unknown): Readonly<Record<string, string>> {
   );
 }
 
-interface ConfiguredProvider {
-  readonly name: string;
-  readonly provider: Provider;
-  readonly credentials: ProviderCredentials;
+/** A provider that administrators have added. */
+export function fromStored(stored: StoredProvider): CustomProvider {
+  return {
+    name: stored.identifier.slice(customPrefix.length),
+    clientIds: [stored.client_id, ...stored.acceptable_client_ids],
+    clientSecret: stored.client_secret,
+    scopes: stored.scopes,
+    pkce: stored.pkce_enabled,
+    emailOptional: stored.email_optional,
+    skipNonceCheck: stored.skip_nonce_check,
+    attributeMapping: stored.attribute_mapping,
+    claimsAllowlist: stored.custom_claims_allowlist,
+    authorizationParameters: toTextRecord(stored.authorization_params),
+    issuer: stored.issuer ?? '',
+    discoveryUrl: stored.discovery_url ?? '',
+    authorizationUrl: stored.authorization_url ?? '',
+    tokenUrl: stored.token_url ?? '',
+    userinfoUrl: stored.userinfo_url ?? '',
+  };
 }
 
-/** Custom providers under their names `custom:<name>`. */
-export function customProviders(
-  configured: readonly CustomProvider[],
+export const customPrefix = 'custom:';
+
+/** How to connect to a custom provider. */
+export function connectCustom(
+  custom: CustomProvider,
   redirectUri: string,
-): readonly ConfiguredProvider[] {
-  return configured.map((custom) => ({
-    name: `custom:${custom.name}`,
+): { readonly provider: Provider; readonly credentials: ProviderCredentials } {
+  return {
     provider: {
       endpoints: getEndpoints(custom),
       scopes: custom.scopes,
@@ -112,7 +136,13 @@ export function customProviders(
       emailOptional: custom.emailOptional,
       skipNonceCheck: custom.skipNonceCheck,
     },
-  }));
+  };
+}
+
+/** Loads the metadata of an issuer from `discoveryUrl` unless it is empty. */
+export function discoveryFetch(discoveryUrl: string, privateHosts: readonly string[]) {
+  const fetch = guardedFetch(privateHosts);
+  return (url: string, init: RequestInit) => fetch(discoveryUrl || url, init);
 }
 
 function getEndpoints({ issuer, authorizationUrl, tokenUrl }: CustomProvider): Endpoints {
@@ -126,7 +156,7 @@ async function readProfile(custom: CustomProvider, { claims, userinfoEndpoint, g
   const info = url === undefined || isComplete ? {} : toObject(await get(url));
   const isSameUser = claims.sub === undefined || info.sub === claims.sub;
   const user = { ...(isSameUser && info), ...claims };
-  const claim = (name: string): unknown => user[custom.attributeMapping[name] ?? name];
+  const claim = (name: string): unknown => mapped(user, custom.attributeMapping[name] ?? name);
   return toProfile({
     issuer: custom.issuer || new URL(custom.tokenUrl).origin,
     id: claim('sub') ?? user.id,
@@ -144,17 +174,27 @@ const standardClaims: readonly string[] = [
   ...['sub', 'name', 'preferred_username', 'nickname', 'picture', 'email', 'email_verified'],
 ];
 
-/** Claims that the settings name besides the standard ones. */
+/** A text names a claim; anything else is the value. */
+function mapped(user: Readonly<Record<string, unknown>>, source: Json): unknown {
+  return typeof source === 'string' ? user[source] : source;
+}
+
+/** Claims that the mapping names besides the standard ones, and those of the allow list. */
 function mappedClaims(
-  { attributeMapping }: CustomProvider,
+  { attributeMapping, claimsAllowlist }: CustomProvider,
   user: Readonly<Record<string, unknown>>,
 ): JsonObject {
-  const mapped = Object.entries(attributeMapping).filter(([name]) => !standardClaims.includes(name));
-  const found = mapped.flatMap(([name, source]) => {
-    const value = user[source];
+  const others = Object.entries(attributeMapping).filter(([name]) => !standardClaims.includes(name));
+  const found = others.flatMap(([name, source]) => {
+    const value = mapped(user, source);
     return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean'
       ? [[name, value] as const]
       : [];
   });
-  return Object.fromEntries(found);
+  const allowed = claimsAllowlist.filter((name) => Object.hasOwn(user, name));
+  // Parsed boundary: claims are JSON.
+  return {
+    ...Object.fromEntries(allowed.map((name) => [name, user[name] as Json])),
+    ...Object.fromEntries(found),
+  };
 }

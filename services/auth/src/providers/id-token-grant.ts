@@ -36,7 +36,7 @@ export async function signInWithIdToken(
   const { idToken = '', accessToken = '', nonce = '', authenticate } = request;
   const { settings } = context;
   if (idToken === '') throw invalid('id_token required');
-  const connection = findConnection(context, request);
+  const connection = await findConnection(context, request);
   const linkTo = await authenticate?.();
   const profile = await connection.readIdToken({ idToken, accessToken, nonce }).catch((thrown: unknown) => {
     throw toGrantError(context, thrown);
@@ -71,16 +71,16 @@ const issuers: ReadonlyMap<string, string> = new Map([
   ['keycloak', ''],
 ]);
 
-function findConnection(
+async function findConnection(
   { providers }: Context,
   { provider = '', clientId = '', issuer = '' }: IdTokenRequest,
-): IdTokenReader {
+): Promise<IdTokenReader> {
   if (provider === '' && (clientId === '' || issuer === ''))
     throw invalid('provider or client_id and issuer required');
   const [name, knownIssuer] = [...issuers].find(
     ([known, url]) => known === provider || (provider === '' && isIssuer(issuer, known, url)),
   ) ?? [provider, issuer];
-  const connection = providers.get(name);
+  const connection = await providers.find(name);
   if (connection !== undefined && hasIdTokens(connection)) return connection;
   if (!issuers.has(name))
     throw errors.validation_failed({ message: `Custom OIDC provider ${quote(provider)} not allowed` });

@@ -25,7 +25,7 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
     const { user } = await authenticateUser(request, context);
     requireManualLinking(context);
     const query = new URL(request.url, 'http://localhost').searchParams;
-    const connection = findConnection(context, query.get('provider') ?? '');
+    const connection = await findConnection(context, query.get('provider') ?? '');
     const start = { ...readStart(request, query, context), linkingUserId: user.id };
     const url = await startLinking(context, connection, start, requestMetadata(request, context));
     if (query.get('skip_http_redirect') === 'true') return reply.send({ url });

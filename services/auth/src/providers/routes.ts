@@ -42,7 +42,7 @@ export const addProviderRoutes: AddRoutes = (api, context) => {
   const authorize = { schema: { querystring: authorizeQuery }, exposeHeadRoute: false };
   api.get('/authorize', authorize, async (request, reply) => {
     const query = readQuery(request);
-    const connection = findConnection(context, query.get('provider') ?? '');
+    const connection = await findConnection(context, query.get('provider') ?? '');
     const browserSecret = openBrowserSecret(request, reply, {
       ...context,
       isFormPost: connection.isFormPost,
@@ -75,8 +75,8 @@ function readForm(body: unknown): URLSearchParams {
 }
 
 /** @throws AppError `validation_failed` */
-export function findConnection({ providers }: Context, name: string): ProviderConnection {
-  const connection = providers.get(name);
+export async function findConnection({ providers }: Context, name: string): Promise<ProviderConnection> {
+  const connection = await providers.find(name);
   if (connection !== undefined) return connection;
   const isKnown = providerNames.some((known) => known === name);
   const reason = isKnown
@@ -139,7 +139,7 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
     browserSecret === undefined || state === undefined || otherStates.length > 0
       ? undefined
       : await takeFlow(context, { state, browserSecret }, metadata);
-  const connection = flow && context.providers.get(flow.provider);
+  const connection = flow && (await context.providers.find(flow.provider));
   if (flow === undefined || connection === undefined || browserSecret === undefined)
     return reply.redirect(redirectUrl(settings.siteUrl, { query: describe(errors.bad_oauth_state()) }), 303);
   const callback = { flow, parameters, browserSecret };

@@ -115,7 +115,7 @@ t.test('admin reencrypt encrypts existing values', async (t) => {
       SVC_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID: key,
       SVC_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY: key.repeat(43),
     });
-  const out = 'password hashes: 1\nfactor secrets: 0\nrefresh token keys: 0\n';
+  const out = 'password hashes: 1\nfactor secrets: 0\nrefresh token keys: 0\nprovider secrets: 0\n';
   t.match(await reencrypt('a'), { code: 0, err: '', out });
   const refused = await reencrypt('b');
   t.equal(refused.code, 1);

@@ -87,7 +87,7 @@ export async function countingServices(
     settings,
     store,
     keys: parsed.keys,
-    providers: new ProviderConnections(settings, Date.now),
+    providers: new ProviderConnections(settings, { store, nowMs: Date.now }),
     tokens: new TokenCache(),
     random: systemRandomness,
     passwords: new CountedHasher({ concurrency: 1 }),

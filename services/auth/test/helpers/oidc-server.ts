@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
@@ -20,9 +21,11 @@ export const oidcUser = {
 export async function startOidcServer(
   test: Pick<typeof t, 'teardown'>,
   client: ClientMetadata,
+  tls?: { readonly cert: string; readonly key: string },
 ): Promise<string> {
   let listener: RequestListener = (_request, response) => response.writeHead(503).end();
-  const server = createServer((request, response) => listener(request, response));
+  const listen: RequestListener = (request, response) => listener(request, response);
+  const server = tls ? createTlsServer(tls, listen) : createServer(listen);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   test.teardown(() => {
@@ -31,7 +34,7 @@ export async function startOidcServer(
   });
   const { port } = server.address() as AddressInfo; // it listens on TCP
   // Cookies of the provider are bound to a name.
-  const issuer = `http://localhost:${port}`;
+  const issuer = `${tls ? 'https' : 'http'}://localhost:${port}`;
   const { privateKey } = await generateKeyPair('RS256', { extractable: true });
   const configuration: Configuration = {
     clients: [client],

@@ -42,7 +42,8 @@ function database(t: Test, { databaseUrl }: AuthServer) {
 async function kept(t: Test, server: AuthServer): Promise<string[]> {
   const sql = database(t, server);
   const rows = await sql`select encrypted_password as kept from users where encrypted_password <> ''
-    union all select secret from mfa_factors union all select refresh_token_hmac_key from sessions order by 1`;
+    union all select secret from mfa_factors union all select refresh_token_hmac_key from sessions
+    union all select client_secret from custom_oauth_providers order by 1`;
   return rows.map((row) => String(row.kept));
 }
 
@@ -140,6 +141,18 @@ t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
   const plain = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2' });
   const { accessToken } = await signUp(plain);
   await enroll(plain, accessToken);
+  const provider = {
+    ...{
+      provider_type: 'oauth2',
+      identifier: 'custom:shop',
+      name: 'Shop',
+      client_id: 'a',
+      client_secret: 'b',
+    },
+    ...{ authorization_url: 'https://as.example/a', token_url: 'https://as.example/t' },
+    userinfo_url: 'https://as.example/u',
+  };
+  await plain.call('POST', '/admin/custom-providers', { token: adminToken(), body: provider });
   const before = await kept(t, plain);
   const [old, current] = [newKey(), newKey()];
 
@@ -157,8 +170,8 @@ t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
       await sql.end();
     }
   };
-  const all = { 'password hashes': 1, 'factor secrets': 1, 'refresh token keys': 1 };
-  const none = { 'password hashes': 0, 'factor secrets': 0, 'refresh token keys': 0 };
+  const all = { 'password hashes': 1, 'factor secrets': 1, 'refresh token keys': 1, 'provider secrets': 1 };
+  const none = { 'password hashes': 0, 'factor secrets': 0, 'refresh token keys': 0, 'provider secrets': 0 };
   t.same(await reencryptWith('a'), all);
   t.ok((await kept(t, plain)).every((value) => value.startsWith('{"key_id":"a"')));
   t.same(await reencryptWith('b'), all);
