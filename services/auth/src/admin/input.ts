@@ -7,8 +7,7 @@ import { authenticateAdmin } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import type { PasswordHasher } from '../passwords/hasher.ts';
 import { isImportableHash } from '../passwords/imported-hashes.ts';
-import { readEmail, readPhone } from '../users/contact.ts';
-import type { JsonObject } from '../users/user.ts';
+import { type JsonObject, readEmail, readPhone } from '../users/user.ts';
 
 /** The administrator who calls, and their request. */
 export interface AdminRequest {

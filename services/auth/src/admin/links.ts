@@ -4,10 +4,10 @@ import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
 import { checkPassword } from '../passwords/policy.ts';
-import { newContactUser, readEmail } from '../users/contact.ts';
 import { checkMetadata } from '../users/metadata.ts';
+import { newContactUser } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/update.ts';
-import type { JsonObject, User } from '../users/user.ts';
+import { type JsonObject, readEmail, type User } from '../users/user.ts';
 import { type AdminRequest, userAuditEntry } from './input.ts';
 
 /** Invites a user by mail, also while sign-up is disabled. */

@@ -4,10 +4,10 @@ import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/policy.ts';
-import { type Contact, newContactIdentity } from '../users/contact.ts';
 import { checkMetadata } from '../users/metadata.ts';
+import { type NewIdentity, type NewUser, newContactIdentity } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/update.ts';
-import type { JsonObject, NewIdentity, NewUser, User, UserChanges } from '../users/user.ts';
+import type { Contact, JsonObject, User, UserChanges } from '../users/user.ts';
 import {
   type AdminRequest,
   type AdminUserInput,

@@ -12,7 +12,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { ColumnCipher, reencrypt, systemRandomness } from '../keys/secrets.ts';
 import { PasswordHasher } from '../passwords/hasher.ts';
 import { checkPassword, LeakedPasswords } from '../passwords/policy.ts';
-import { normalizeEmail } from '../users/contact.ts';
+import { normalizeEmail } from '../users/user.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import type { Command } from './run-command.ts';
 

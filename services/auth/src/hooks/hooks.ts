@@ -3,7 +3,8 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Factor } from '../mfa/factors.ts';
 import { signOut } from '../sessions/sessions.ts';
-import { type JsonObject, type NewUser, toUserJson, type User } from '../users/user.ts';
+import type { NewUser } from '../users/new-user.ts';
+import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 
 /**
  * Lets a hook reject a user who is about to be created.

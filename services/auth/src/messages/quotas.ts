@@ -6,7 +6,7 @@ import { type Queryable, query } from '../db/connection.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Metrics } from '../metrics.ts';
-import { type Contact, getAddress } from '../users/contact.ts';
+import { type Contact, getAddress } from '../users/user.ts';
 import { linkDefinitions } from './links.ts';
 
 /** Limit of events: a fixed window aligned to the clock, or a leaky bucket. */

@@ -5,8 +5,7 @@ import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sign-in/pkce.ts';
-import type { Contact } from '../users/contact.ts';
-import { type JsonObject, toUserJson, type User } from '../users/user.ts';
+import { type Contact, type JsonObject, toUserJson, type User } from '../users/user.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import {

@@ -12,8 +12,7 @@ import {
 } from '../messages/phone-codes.ts';
 import { enforceSmsQuota, secondsUntilNext, tooSoon } from '../messages/quotas.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import { readPhone } from '../users/contact.ts';
-import type { User } from '../users/user.ts';
+import { readPhone, type User } from '../users/user.ts';
 import { hashOneTimeToken, oneTimeTokenHashes, otpDigits } from '../verification/find-token.ts';
 import type { FactorType } from './factor-types.ts';
 import type { Factor } from './factors.ts';

@@ -6,16 +6,9 @@ import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { signOut } from '../sessions/sessions.ts';
-import { normalizeEmail } from '../users/contact.ts';
 import { metadataSizeProblem } from '../users/metadata.ts';
-import {
-  isBanned,
-  type JsonObject,
-  type NewIdentity,
-  type NewUser,
-  type User,
-  type UserChanges,
-} from '../users/user.ts';
+import type { NewIdentity, NewUser } from '../users/new-user.ts';
+import { isBanned, type JsonObject, normalizeEmail, type User, type UserChanges } from '../users/user.ts';
 import type { Profile } from './provider.ts';
 
 /** A profile with the email that counts. */

@@ -8,17 +8,16 @@ import { enforceContactSpacing, enforceMessageQuota } from '../messages/quotas.t
 import { type SendingKind, sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign-up.ts';
+import { checkMetadata } from '../users/metadata.ts';
+import { confirmsAutomatically, newContactUser } from '../users/new-user.ts';
 import {
   type Contact,
-  confirmsAutomatically,
-  findByContact,
   hasConfirmed,
-  newContactUser,
+  type JsonObject,
   readContact,
   readEmail,
-} from '../users/contact.ts';
-import { checkMetadata } from '../users/metadata.ts';
-import type { JsonObject, User } from '../users/user.ts';
+  type User,
+} from '../users/user.ts';
 import { checkLoginEnabled } from './password.ts';
 import type { CodeChallenge } from './pkce.ts';
 
@@ -112,7 +111,7 @@ async function findUser(
 ): Promise<FoundOrCreated> {
   const { store, random, settings } = context;
   if (!createUser || settings.disableSignup)
-    return { user: await findByContact(store, contact, aud), created: false };
+    return { user: await store.users.findByContact(contact, aud), created: false };
   const newUser = newContactUser({
     id: random.uuid(),
     aud,
@@ -124,7 +123,7 @@ async function findUser(
     at: new Date(metadata.nowMs),
   });
   if (context.hooks.enabled.has('BEFORE_USER_CREATED')) {
-    const known = await findByContact(store, contact, aud);
+    const known = await store.users.findByContact(contact, aud);
     if (known !== undefined) return { user: known, created: false };
     await checkNewUser(context, newUser, metadata);
   }
@@ -236,7 +235,7 @@ export async function resend(
   const resendType = parseType(type, { email, phone });
   checkLoginEnabled(resendType.contact, context.settings);
   const contact = readContact({ email, phone }, contactMessages);
-  const user = await findByContact(context.store, contact, aud);
+  const user = await context.store.users.findByContact(contact, aud);
   const kind = user && resendType.pending(user);
   const recipient = kind && { user, kind };
   const { purpose } = resendType;

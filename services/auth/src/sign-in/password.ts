@@ -5,8 +5,7 @@ import { checkPasswordAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { findWeakness } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { type Contact, findByContact, getAddress, readContact } from '../users/contact.ts';
-import { isBanned, type User } from '../users/user.ts';
+import { type Contact, getAddress, isBanned, readContact, type User } from '../users/user.ts';
 
 interface PasswordSignIn {
   readonly email?: string | undefined;
@@ -66,7 +65,7 @@ async function verifyPassword(
   metadata: RequestMetadata,
 ): Promise<PasswordAttempt> {
   const { store, passwords, hooks, settings } = context;
-  const user = await findByContact(store, contact, aud);
+  const user = await store.users.findByContact(contact, aud);
   if (user?.passwordHash === undefined) {
     await passwords.verifyDummy(password);
     return { ok: false };

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { NewUser, User } from '../users/user.ts';
+import type { NewUser } from '../users/new-user.ts';
+import type { User } from '../users/user.ts';
 
 type ResponseContext = Pick<Context, 'settings' | 'random'>;
 

@@ -10,18 +10,15 @@ import type { SmsChannel } from '../messages/sms.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
+import { checkMetadata, metadataSizeProblem } from '../users/metadata.ts';
 import {
-  type Contact,
   confirmsAutomatically,
-  findByContact,
-  hasConfirmed,
+  type NewUser,
   newContactIdentity,
   newContactUser,
-  readContact,
-} from '../users/contact.ts';
-import { checkMetadata, metadataSizeProblem } from '../users/metadata.ts';
+} from '../users/new-user.ts';
 import { getUser } from '../users/update.ts';
-import type { JsonObject, NewUser, User } from '../users/user.ts';
+import { type Contact, hasConfirmed, type JsonObject, readContact, type User } from '../users/user.ts';
 import { toDecoyUser, toPendingUser } from './response-user.ts';
 
 /** A session, or a user who has to confirm the contact first. */
@@ -235,7 +232,7 @@ export async function findOrCreateUser(
 ): Promise<FoundOrCreated> {
   const audit = auditEntry(newUser, action, { metadata, traits: { provider: contact.kind } });
   const created = await store.users.insert(newUser, audit);
-  return { created, user: await findByContact(store, contact, newUser.aud) };
+  return { created, user: await store.users.findByContact(contact, newUser.aud) };
 }
 
 interface LatestSignUp {

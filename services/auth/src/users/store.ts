@@ -3,8 +3,9 @@ import { emptyUserColumns, isUniqueViolation, noInstance, type Queryable, query 
 import type { Page } from '../http/api.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
+import type { NewIdentity, NewUser } from './new-user.ts';
 import { nextPage, numberedPage, type UserFilter, type UserPosition } from './search.ts';
-import { type NewIdentity, type NewUser, toUser, type User, type UserChanges, userColumns } from './user.ts';
+import { type Contact, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =
   | { readonly ok: true; readonly user: User }
@@ -32,6 +33,12 @@ export class UserStore {
 
   findByPhone(phone: string, aud: string): Promise<User | undefined> {
     return this.#find(findByPhoneSql, [phone, aud]);
+  }
+
+  findByContact(contact: Contact, aud: string): Promise<User | undefined> {
+    return contact.kind === 'email'
+      ? this.findByEmail(contact.email, aud)
+      : this.findByPhone(contact.phone, aud);
   }
 
   async #find(text: string, parameters: readonly string[]): Promise<User | undefined> {

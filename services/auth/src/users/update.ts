@@ -13,9 +13,9 @@ import { checkPassword } from '../passwords/policy.ts';
 import type { Session } from '../sessions/store.ts';
 import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';
-import { type Contact, newContactIdentity, readEmail, readPhone } from './contact.ts';
 import { checkMetadata } from './metadata.ts';
-import type { JsonObject, User, UserChanges } from './user.ts';
+import { newContactIdentity } from './new-user.ts';
+import { type Contact, type JsonObject, readEmail, readPhone, type User, type UserChanges } from './user.ts';
 
 /** @throws AppError `user_not_found`. */
 export async function getUser(store: Store, id: string): Promise<User> {

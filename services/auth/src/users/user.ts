@@ -1,8 +1,9 @@
 import type { Row } from '../db/connection.ts';
+import { errors } from '../errors.ts';
 import type { Factor } from '../mfa/factors.ts';
 
 /** A way to sign in: email, phone, or an account at an external provider. */
-interface Identity {
+export interface Identity {
   readonly id: string;
   readonly userId: string;
   readonly provider: string;
@@ -55,31 +56,6 @@ export interface User {
   readonly factors: readonly Factor[];
 }
 
-/** An identity to be stored. */
-export type NewIdentity = Pick<Identity, 'provider' | 'providerId' | 'data'>;
-
-/** A user to be created. */
-export interface NewUser
-  extends Pick<
-    User,
-    | 'id'
-    | 'aud'
-    | 'role'
-    | 'email'
-    | 'phone'
-    | 'passwordHash'
-    | 'emailConfirmedAt'
-    | 'phoneConfirmedAt'
-    | 'appMetadata'
-    | 'userMetadata'
-    | 'isAnonymous'
-    | 'createdAt'
-  > {
-  readonly invitedAt?: Date | undefined;
-  readonly bannedUntil?: Date | undefined;
-  readonly identities: readonly NewIdentity[];
-}
-
 /** Changes to a user: `null` clears a value, absent keys stay as they are. */
 export interface UserChanges {
   readonly aud?: string;
@@ -103,6 +79,69 @@ export interface UserChanges {
 
 export function isBanned(user: Pick<User, 'bannedUntil'>, nowMs: number): boolean {
   return user.bannedUntil !== undefined && user.bannedUntil.getTime() > nowMs;
+}
+
+/** A normalized email address or phone number. */
+export type Contact =
+  | { readonly kind: 'email'; readonly email: string }
+  | { readonly kind: 'phone'; readonly phone: string };
+
+/** HTML's form of an email address, with bounded labels to avoid quadratic matching. */
+const emailForm =
+  /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
+const maxEmailChars = 255;
+/** E.164 without the plus. */
+const phoneForm = /^[1-9][0-9]{1,14}$/;
+
+/** The email address in lower case; undefined if the text is not one. */
+export function normalizeEmail(text: string): string | undefined {
+  const email = text.trim().toLowerCase();
+  return email.length <= maxEmailChars && emailForm.test(email) ? email : undefined;
+}
+
+/** The digits of a phone number; undefined if the text is not one. */
+function normalizePhone(text: string): string | undefined {
+  const phone = text.replaceAll(' ', '').replace(/^\+/, '');
+  return phoneForm.test(phone) ? phone : undefined;
+}
+
+/** @throws AppError `validation_failed` */
+export function readEmail(text: string): string {
+  const email = normalizeEmail(text);
+  if (email === undefined)
+    throw errors.validation_failed({ message: 'Unable to validate email address: invalid format' });
+  return email;
+}
+
+/** @throws AppError `validation_failed` */
+export function readPhone(text: string): string {
+  const phone = normalizePhone(text);
+  if (phone === undefined)
+    throw errors.validation_failed({ message: 'Invalid phone number format (E.164 required)' });
+  return phone;
+}
+
+/**
+ * Reads the contact of a request, which must have an email or a phone, not both.
+ *
+ * @throws AppError `validation_failed`, with the message of `both` or `neither`
+ */
+export function readContact(
+  { email = '', phone = '' }: { readonly email?: string | undefined; readonly phone?: string | undefined },
+  messages: { readonly both: string; readonly neither: string },
+): Contact {
+  if (email !== '' && phone !== '') throw errors.validation_failed({ message: messages.both });
+  if (email !== '') return { kind: 'email', email: readEmail(email) };
+  if (phone !== '') return { kind: 'phone', phone: readPhone(phone) };
+  throw errors.validation_failed({ message: messages.neither });
+}
+
+export function getAddress(contact: Contact): string {
+  return contact.kind === 'email' ? contact.email : contact.phone;
+}
+
+export function hasConfirmed(user: User, { kind }: Contact): boolean {
+  return (kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== undefined;
 }
 
 /** Columns of a user with identities and factors, for `select … from users u`. */

@@ -7,8 +7,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { checkGatewayCode, isGatewayCode } from '../messages/phone-codes.ts';
 import { bucketQuota } from '../messages/quotas.ts';
 import { type FlowMethod, pkcePrefix } from '../sign-in/pkce.ts';
-import { type Contact, getAddress, readEmail, readPhone } from '../users/contact.ts';
-import { isBanned, type User } from '../users/user.ts';
+import { type Contact, getAddress, isBanned, readEmail, readPhone, type User } from '../users/user.ts';
 import type { FoundOneTimeToken, OneTimeTokenType } from './store.ts';
 
 interface Verification {

@@ -6,7 +6,7 @@ import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/policy.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
-import { newContactIdentity } from '../users/contact.ts';
+import { newContactIdentity } from '../users/new-user.ts';
 import { changeContact } from '../users/update.ts';
 import type { User, UserChanges } from '../users/user.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';

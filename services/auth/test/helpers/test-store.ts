@@ -4,7 +4,7 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store, type StoreOptions } from '../../src/db/store.ts';
 import type { RequestMetadata } from '../../src/http/request-metadata.ts';
-import { newContactUser } from '../../src/users/contact.ts';
+import { newContactUser } from '../../src/users/new-user.ts';
 import type { User } from '../../src/users/user.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
