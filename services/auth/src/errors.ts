@@ -143,6 +143,14 @@ export const errors = defineErrors({
     'code challenge does not match previously saved code verifier',
   ),
 
+  // Passkeys.
+  passkey_disabled: define(404, g.failedPrecondition, 'Passkeys are disabled'),
+  too_many_passkeys: define(422, g.resourceExhausted, 'Maximum number of passkeys reached'),
+  webauthn_challenge_not_found: define(400, g.notFound, 'Challenge not found or already used'),
+  webauthn_challenge_expired: define(400, g.deadlineExceeded, 'Challenge has expired'),
+  webauthn_verification_failed: define(400, g.unauthenticated, 'Credential verification failed'),
+  webauthn_credential_exists: define(422, g.alreadyExists, 'This credential is already registered'),
+
   // Second factors.
   mfa_factor_not_found: define(404, g.notFound, 'Factor not found'),
   mfa_factor_name_conflict: define(

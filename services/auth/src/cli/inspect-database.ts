@@ -124,7 +124,12 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
         ),
       }),
     ),
-    ...['saml_providers', 'oauth_clients', 'custom_oauth_providers', 'webauthn_credentials'].map(
+    {
+      table: 'webauthn_credentials',
+      select: (table) => `select '' as kind, count(*) from ${table}`,
+      describe: unlessZero('passkeys', (count) => `${count}, supported`),
+    },
+    ...['saml_providers', 'oauth_clients', 'custom_oauth_providers'].map(
       (table): RowCount => ({
         table,
         select: (name) => `select '' as kind, count(*) from ${name}`,

@@ -14,7 +14,7 @@ export const captchaSettings = {
     ...svc('SECURITY_CAPTCHA_ENABLED'),
     group,
     default: false,
-    doc: 'Require a CAPTCHA token for sign-up, sign-in with a password, /otp, /magiclink, /recover and /resend. Administrators are exempt.',
+    doc: 'Require a CAPTCHA token for sign-up, sign-in with a password or passkey, /otp, /magiclink, /recover and /resend. Administrators are exempt.',
   }),
   captchaProvider: text({
     ...svc('SECURITY_CAPTCHA_PROVIDER'),

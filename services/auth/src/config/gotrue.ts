@@ -97,9 +97,7 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'OAUTH_SERVER_AUTHORIZATION_PATH',
   'OAUTH_SERVER_AUTHORIZATION_TTL',
   'OAUTH_SERVER_DEFAULT_SCOPE',
-  'PASSKEY_MAX_PASSKEYS_PER_USER',
   'RATE_LIMIT_O_AUTH_DYNAMIC_CLIENT_REGISTER',
-  'RATE_LIMIT_PASSKEY',
   'RATE_LIMIT_SSO',
   'SAML_ALLOW_ENCRYPTED_ASSERTIONS',
   'SAML_EXTERNAL_URL',
@@ -107,10 +105,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'SAML_PRIVATE_KEY_NEXT',
   'SAML_RATE_LIMIT_ASSERTION',
   'SAML_RELAY_STATE_VALIDITY_PERIOD',
-  'WEBAUTHN_CHALLENGE_EXPIRY_DURATION',
-  'WEBAUTHN_RP_DISPLAY_NAME',
-  'WEBAUTHN_RP_ID',
-  'WEBAUTHN_RP_ORIGINS',
   ...[...providerNames, ...otherProviders].flatMap((provider) =>
     providerParts.map((part) => `EXTERNAL_${provider.toUpperCase()}_${part}`),
   ),
@@ -162,7 +156,6 @@ const group = 'Not supported yet';
 /** Switches of unsupported features. Enabling one is a startup error. */
 export const unservedSettings = {
   samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
-  passkeyEnabled: notServed('PASSKEY_ENABLED', { group, feature: 'passkeys' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),
   'mfaEnabled:webauthn:enroll': notServed('MFA_WEB_AUTHN_ENROLL_ENABLED', {
     group,

@@ -35,6 +35,7 @@ import {
 } from './sign-in.ts';
 import { smsSettings } from './sms.ts';
 import { jwtSettings, sessionSettings } from './tokens.ts';
+import { webAuthnChecks, webAuthnSettings } from './webauthn.ts';
 
 /** All settings, in the order of docs/settings-auth.md. */
 export const settingsSpec = defineSettings({
@@ -52,6 +53,7 @@ export const settingsSpec = defineSettings({
   ...smsSettings,
   ...pageSettings,
   ...mfaSettings,
+  ...webAuthnSettings,
   ...hookSettings,
   ...eventSettings,
   ...extAuthzSettings,
@@ -212,6 +214,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       ...mailKinds.map(templateUrl),
       noLogGateway,
       ...captchaChecks,
+      ...webAuthnChecks,
       ...providerNames.map(registeredClient),
       keycloakUrl,
       ...extAuthzChecks,

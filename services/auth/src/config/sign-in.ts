@@ -113,6 +113,7 @@ export const limitSettings = {
   rateLimitSso: withoutEffect(perAddress('RATE_LIMIT_SSO', 30, '5 minutes: /sso')),
   rateLimitWeb3: perAddress('RATE_LIMIT_WEB3', 30, '5 minutes: sign-in with a wallet'),
   rateLimitAnonymousUsers: perAddress('RATE_LIMIT_ANONYMOUS_USERS', 30, 'hour: anonymous sign-up'),
+  rateLimitPasskey: perAddress('RATE_LIMIT_PASSKEY', 30, '5 minutes: challenges for passkeys'),
   rateLimitFactorVerify: perAddress(
     'MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY',
     15,

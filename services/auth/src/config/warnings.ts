@@ -14,8 +14,6 @@ export interface SettingWarning {
 }
 
 const prefixes = ['SVC_', 'GOTRUE_'];
-/** Read by GoTrue without a prefix, for an unsupported feature. */
-const bareDetails = ['RP_ID'];
 
 /** Unknown and misspelled variables, and settings of unsupported features. */
 export function settingWarnings(env: Environment): SettingWarning[] {
@@ -54,7 +52,7 @@ function getWarnings(
 }
 
 function misspelling(variable: string, meant: string | undefined): SettingWarning[] {
-  return meant === undefined || bareDetails.includes(variable) ? [] : [{ variable, kind: 'unknown', meant }];
+  return meant === undefined ? [] : [{ variable, kind: 'unknown', meant }];
 }
 
 function isOff(value: string): boolean {

@@ -4,6 +4,7 @@ import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
 import { QuotaStore } from '../messages/quotas.ts';
 import { Metrics } from '../metrics.ts';
 import { FactorStore } from '../mfa/store.ts';
+import { PasskeyStore } from '../passkeys/store.ts';
 import { CustomProviderStore } from '../providers/custom-store.ts';
 import { ProviderStore } from '../providers/store.ts';
 import { RefreshTokenStore } from '../sessions/refresh-store.ts';
@@ -49,6 +50,7 @@ export class Store {
   readonly sessions: SessionStore;
   readonly refreshTokens: RefreshTokenStore;
   readonly factors: FactorStore;
+  readonly passkeys: PasskeyStore;
   readonly audit: AuditLog;
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
@@ -72,6 +74,7 @@ export class Store {
     this.sessions = new SessionStore(sql, cipher, onChange);
     this.refreshTokens = new RefreshTokenStore(sql, cipher);
     this.factors = new FactorStore(sql, cipher, onChange);
+    this.passkeys = new PasskeyStore(sql);
     this.audit = new AuditLog(sql);
     this.oneTimeTokens = new OneTimeTokenStore(sql, { sharedWithGotrue: dbSharedWithGotrue });
     this.flows = new FlowStore(sql);

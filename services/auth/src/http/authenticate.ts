@@ -39,6 +39,26 @@ export async function authenticateUser(request: FastifyRequest, context: Context
   return { user, session, claims };
 }
 
+/**
+ * As `authenticateUser`, for users who are not anonymous: those cannot recover from the loss of a
+ * factor or a passkey.
+ *
+ * @throws AppError `no_authorization` with 403, and others
+ */
+export async function authenticatePermanentUser(
+  request: FastifyRequest,
+  context: Context,
+): Promise<{ readonly user: User; readonly session: Session }> {
+  const { user, session } = await authenticateUser(request, context);
+  if (user.isAnonymous)
+    throw errors.no_authorization({
+      message: 'Anonymous user not allowed to perform these actions',
+      httpStatus: 403,
+    });
+  if (session === undefined) throw errors.session_not_found();
+  return { user, session };
+}
+
 export interface AdminCaller {
   readonly claims: JwtClaims;
   /** For the audit log. */

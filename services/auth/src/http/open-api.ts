@@ -74,6 +74,14 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
   'DELETE /factors/{factor_id}': { ...forUser, summary: 'Remove a factor' },
 
+  'POST /passkeys/authentication/options': { summary: 'Create a challenge for a sign-in with a passkey' },
+  'POST /passkeys/authentication/verify': { summary: 'Sign in with a passkey', response: 'Session' },
+  'POST /passkeys/registration/options': { ...forUser, summary: 'Create a challenge for a new passkey' },
+  'POST /passkeys/registration/verify': { ...forUser, summary: 'Register a passkey', response: 'Passkey' },
+  'GET /passkeys': { ...forUser, summary: 'List the passkeys of the user', response: ['Passkey'] },
+  'PATCH /passkeys/{passkey_id}': { ...forUser, summary: 'Rename a passkey', response: 'Passkey' },
+  'DELETE /passkeys/{passkey_id}': { ...forUser, summary: 'Remove a passkey', status: 204 },
+
   'POST /invite': { ...forAdmin, summary: 'Invite a user by email', response: 'User' },
   'GET /admin/users': {
     ...forAdmin,
@@ -107,6 +115,16 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...forAdmin,
     summary: 'Remove a factor',
     response: 'Factor',
+  },
+  'GET /admin/users/{user_id}/passkeys': {
+    ...forAdmin,
+    summary: 'List the passkeys of a user',
+    response: ['Passkey'],
+  },
+  'DELETE /admin/users/{user_id}/passkeys/{passkey_id}': {
+    ...forAdmin,
+    summary: 'Remove a passkey',
+    status: 204,
   },
   'POST /admin/generate_link': {
     ...forAdmin,
@@ -273,6 +291,13 @@ const factor = Type.Object({
   updated_at: time,
 });
 
+const passkey = Type.Object({
+  id: uuid,
+  friendly_name: maybe(text),
+  created_at: time,
+  last_used_at: maybe(time),
+});
+
 const user = Type.Object({
   id: uuid,
   aud: text,
@@ -373,6 +398,7 @@ export const components = {
   UserList: userList,
   Session: session,
   Factor: factor,
+  Passkey: passkey,
   Settings: settings,
   ActionLink: actionLink,
   Error: error,

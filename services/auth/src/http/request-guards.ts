@@ -144,7 +144,7 @@ function isStorable(value: unknown): boolean {
 }
 
 /** Rate limits per client address. */
-export type Limiter = 'otp' | 'verify' | 'token' | 'web3' | 'anonymous' | 'factor';
+export type Limiter = 'otp' | 'verify' | 'token' | 'web3' | 'anonymous' | 'passkey' | 'factor';
 
 declare module 'fastify' {
   // The library's way to type `config` of a route.
@@ -201,6 +201,7 @@ const quotas: Readonly<Record<Limiter, (settings: Settings) => Quota>> = {
   token: (settings) => bucketQuota(settings.rateLimitTokenRefresh, 5 * minuteMs),
   web3: (settings) => bucketQuota(settings.rateLimitWeb3, 5 * minuteMs),
   anonymous: (settings) => bucketQuota(settings.rateLimitAnonymousUsers, 60 * minuteMs),
+  passkey: (settings) => bucketQuota(settings.rateLimitPasskey, 5 * minuteMs),
   factor: (settings) => bucketQuota(settings.rateLimitFactorVerify, minuteMs),
 };
 

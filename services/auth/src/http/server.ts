@@ -19,6 +19,7 @@ import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
 import { addCustomProviderRoutes } from '../providers/custom-routes.ts';
 import { addIdentityRoutes } from '../providers/identities.ts';
 import { addProviderRoutes } from '../providers/routes.ts';
@@ -50,6 +51,8 @@ const allRoutes: readonly AddRoutes[] = [
   addSessionRoutes,
   addLogoutRoutes,
   addFactorRoutes,
+  addPasskeyRoutes,
+  addPasskeyManagementRoutes,
   addAdminUserRoutes,
   addAdminLinkRoutes,
   addAdminRedirectRoutes,

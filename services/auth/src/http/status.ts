@@ -79,6 +79,6 @@ function publicSettings(s: Settings) {
     sms_provider: s.smsProvider,
     saml_enabled: false,
     saml_private_key_next_configured: false,
-    passkeys_enabled: false,
+    passkeys_enabled: s.passkeyEnabled,
   };
 }

@@ -1,13 +1,9 @@
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, allowMissingBody, body, isUuid, optionalText, uuidParameter } from '../http/api.ts';
-import { authenticateUser } from '../http/authenticate.ts';
+import { authenticatePermanentUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
-import type { Session } from '../sessions/store.ts';
-import type { User } from '../users/user.ts';
 import { readFactorType } from './factor-types.ts';
 import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
@@ -77,17 +73,3 @@ export const addFactorRoutes: AddRoutes = (api, context) => {
     return reply.send({ id });
   });
 };
-
-async function authenticatePermanentUser(
-  request: FastifyRequest,
-  context: Context,
-): Promise<{ user: User; session: Session }> {
-  const { user, session } = await authenticateUser(request, context);
-  if (user.isAnonymous)
-    throw errors.no_authorization({
-      message: 'Anonymous user not allowed to perform these actions',
-      httpStatus: 403,
-    });
-  if (session === undefined) throw errors.session_not_found();
-  return { user, session };
-}

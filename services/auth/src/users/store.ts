@@ -299,6 +299,10 @@ const softDeleteSql = `
     delete from sessions where user_id = (select id from deleted)
   ), unenrolled as (
     delete from mfa_factors where user_id = (select id from deleted)
+  ), passkeys as (
+    delete from webauthn_credentials where user_id = (select id from deleted)
+  ), passkey_challenges as (
+    delete from webauthn_challenges where user_id = (select id from deleted)
   ), tokens as (
     delete from one_time_tokens where user_id = (select id from deleted)
   ), flows as (

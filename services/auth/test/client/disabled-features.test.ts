@@ -80,6 +80,11 @@ t.test('disabled paths respond with JSON', async (t) => {
   t.match(await server.call('DELETE', '/user/identities/x', { token }), linking);
   t.match(await server.call('DELETE', '/user/identities/x'), { status: 401 }, 'requires a token first');
 
+  const passkeys = { status: 404, body: { error_code: 'passkey_disabled' } };
+  t.match(await server.call('POST', '/passkeys/authentication/options', { body: '{' }), passkeys);
+  t.match(await server.call('GET', '/passkeys', { token }), passkeys);
+  t.match((await server.call('GET', '/settings')).body, { passkeys_enabled: false });
+
   const unsupported = (msg: string) => ({ status: 400, body: { error_code: 'validation_failed', msg } });
   t.match(
     await server.call('GET', '/authorize?provider=github'),

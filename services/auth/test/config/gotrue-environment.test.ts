@@ -70,7 +70,6 @@ t.test('all settings of GoTrue are known', async (t) => {
   const known = Object.values(settingsSpec).flatMap(({ env, aliases }) => [env, ...aliases]);
   const isListed = (name: string): boolean =>
     known.includes(name) ||
-    name === 'RP_ID' ||
     Object.hasOwn(ignoredSettings, name.replace('GOTRUE_', '')) ||
     unservedDetails.has(name.replace('GOTRUE_', '')) ||
     providerSwitches.has(name.replace('GOTRUE_', ''));
@@ -195,7 +194,6 @@ t.test('SITE_URL may be an app URL, but not a script or text', (t) => {
 t.test('enabling an unsupported protection is an error', (t) => {
   const switches = [
     'SAML_ENABLED',
-    'PASSKEY_ENABLED',
     'OAUTH_SERVER_ENABLED',
     'MFA_WEB_AUTHN_ENROLL_ENABLED',
     'MFA_RECOVERY_CODES_VERIFY_ENABLED',
@@ -239,6 +237,30 @@ t.test('CAPTCHA requires a provider and a secret', (t) => {
   t.end();
 });
 
+t.test('passkeys require the relying party', (t) => {
+  const enabled = { GOTRUE_PASSKEY_ENABLED: 'true' };
+  t.match(problemsOf(enabled), [
+    /WEBAUTHN_RP_ID: the domain of the application, because GOTRUE_PASSKEY_ENABLED is true$/,
+    /WEBAUTHN_RP_DISPLAY_NAME: the name of the application/,
+    /WEBAUTHN_RP_ORIGINS: the origins of the application/,
+  ]);
+  const party = { ...enabled, GOTRUE_WEBAUTHN_RP_DISPLAY_NAME: 'Example' };
+  const origin = (GOTRUE_WEBAUTHN_RP_ORIGINS: string) =>
+    problemsOf({ ...party, RP_ID: 'example.com', GOTRUE_WEBAUTHN_RP_ORIGINS });
+  for (const valid of ['https://example.com/, https://app.example.com:8443', 'http://localhost:3000'])
+    t.same(origin(valid), [], valid);
+  for (const invalid of [
+    'example.com',
+    'http://example.com',
+    'https://example.com/app',
+    'https://*.example.com',
+  ])
+    t.match(origin(invalid), [/^GOTRUE_WEBAUTHN_RP_ORIGINS: origins such as https:/], invalid);
+  for (const GOTRUE_WEBAUTHN_RP_ID of ['https://example.com', 'example.com:443', '-x'])
+    t.match(problemsOf({ GOTRUE_WEBAUTHN_RP_ID }), [/^GOTRUE_WEBAUTHN_RP_ID: a domain such as example.com/]);
+  t.end();
+});
+
 t.test('all SMS gateways of GoTrue are served', (t) => {
   for (const provider of ['twilio', 'twilio_verify', 'messagebird', 'vonage', 'textlocal'])
     t.same(problemsOf({ GOTRUE_SMS_PROVIDER: provider, GOTRUE_EXTERNAL_PHONE_ENABLED: 'true' }), []);
@@ -264,7 +286,6 @@ t.test('unknown names are warnings, with a suggestion for misspelled ones', (t) 
       REQUEST_ID_HEADR: 'x',
       OTEL_EXPORTER_PROMETHEUS_PROT: 'x',
       GOTRUE_EXTERNAL_GITHUB_ENABLD: 'true',
-      RP_ID: 'example.com',
       PATH: '/bin',
       OTHER_NAMESPACE: 'x',
     }),

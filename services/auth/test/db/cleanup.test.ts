@@ -66,6 +66,8 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
       values (${uuid(n + 2)}, ${user}, 'totp', 'verified', ${at(50)}, ${at(50)}, ${String(n + 2)})`;
     await sql`insert into mfa_challenges (id, factor_id, created_at, ip_address)
       values (${uuid(n)}, ${uuid(3)}, ${age}, '192.0.2.1')`;
+    await sql`insert into webauthn_challenges (id, challenge_type, session_data, expires_at)
+      values (${uuid(n)}, 'authentication', '{}', ${age})`;
     await sql`insert into rate_limits (limiter, key, used, since) values ('x', ${n}, 1, ${at(n === 1 ? 8.1 : 7.9)}),
       ('known_network', ${n}, 1, ${at(n === 1 ? 91.1 : 90.9)})`;
   }

@@ -2,6 +2,7 @@ import { type EchoedRequest, startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
+import { relyingParty } from '../helpers/authenticator.ts';
 
 const unsolved = 'captcha protection: request disallowed (no captcha_token found)';
 
@@ -27,6 +28,7 @@ async function startProtected(test: Pick<typeof t, 'teardown'>, provider = 'hcap
     SECURITY_CAPTCHA_SECRET: 'captcha-secret',
     SECURITY_CAPTCHA_URL: `${vendor.url}/siteverify`,
     EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+    ...relyingParty,
   });
   return {
     server,
@@ -53,6 +55,7 @@ t.test('each protected route requires a solved CAPTCHA', async (t) => {
     ['/magiclink', { email: '' }],
     ['/recover', { email: '' }],
     ['/resend', { type: 'signup' }],
+    ['/passkeys/authentication/options', {}],
   ] as const) {
     const before = requests.length;
     const without = await server.call('POST', path, { body });

@@ -7,6 +7,7 @@ import { retryDelayMs } from '../../src/webhooks/deliveries.ts';
 import { EventStore } from '../../src/webhooks/store.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
 import { expectedSignature, type HookServer, hookSecret, startHookServer } from '../helpers/hook-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
@@ -104,6 +105,19 @@ t.test('changes of users, sessions, factors and identities are events', async (t
   t.match(hook.last(), { data: { user: { id: userId, email: ada.email, phone: '4915112345678' } } });
   const linked = hook.requests.find(({ event }) => event.type === 'identity.linked');
   t.match(linked?.event, { data: { identity: { provider: 'phone' } } });
+});
+
+t.test('passkeys that are registered and removed have events', async (t) => {
+  const { hook, server } = await start(t, relyingParty);
+  const { accessToken: token } = await signUp(server);
+  const { body: challenge } = await server.call('POST', '/passkeys/registration/options', { token });
+  // Parsed boundary: the form of a challenge, as the tests of passkeys prove.
+  const { challenge_id, options } = challenge as { challenge_id: string; options: { challenge: string } };
+  const body = { challenge_id, credential: new Authenticator().create(options) };
+  const { id } = (await server.call('POST', '/passkeys/registration/verify', { token, body })).body;
+  await server.call('DELETE', `/passkeys/${String(id)}`, { token });
+  await awaitTypes(t, hook, ['user.created', 'user.signed_in', 'passkey.registered', 'passkey.removed']);
+  t.match(hook.last(), { data: { user: { email: ada.email }, passkey: { id, friendly_name: 'Passkey' } } });
 });
 
 t.test('soft deletion has the contacts of the user', async (t) => {
