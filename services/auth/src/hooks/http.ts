@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
+import { readBody } from '@tollgate/kit/body';
 import { type AppError, isAppError } from '@tollgate/kit/errors';
 import type { Millis } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
@@ -98,26 +99,14 @@ async function tryOnce(
 ): Promise<Attempt> {
   try {
     const response = await fetch(url, { ...request, method: 'POST', redirect: 'manual' });
-    return readResponse(response, await readBody(response, limits.maxReplyBytes));
+    const tooLarge = () => overSizeLimit(limits.maxReplyBytes);
+    const body = await readBody(response.body, limits.maxReplyBytes, tooLarge);
+    return readResponse(response, body.toString());
   } catch (cause) {
     if (isAppError(cause)) throw cause;
     if (request.signal.aborted) throw timeoutError(limits.timeoutMs);
     return { ok: false, error: errors.hook_timeout_after_retry({ cause }) };
   }
-}
-
-async function readBody(response: Response, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > maxBytes)
-      throw errors.hook_payload_over_size_limit({
-        message: `Payload size exceeded size limit of ${maxBytes} bytes`,
-      });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function readResponse({ status, headers }: Response, body: string): Attempt {
@@ -133,6 +122,11 @@ function readResponse({ status, headers }: Response, body: string): Attempt {
   // Hooks may reject a request with another status, too.
   if (isJson && hasError(body)) return { ok: true, body };
   throw toStatusError(status);
+}
+
+function overSizeLimit(maxBytes: number): AppError {
+  const message = `Payload size exceeded size limit of ${maxBytes} bytes`;
+  return errors.hook_payload_over_size_limit({ message });
 }
 
 function invalidContentType(contentType: string): AppError {

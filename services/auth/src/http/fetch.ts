@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
+import { readBody } from '@tollgate/kit/body';
 
 // Networks that are not the Internet. @see
 // https://www.iana.org/assignments/iana-ipv4-special-registry
@@ -209,16 +210,6 @@ async function readText(response: IncomingMessage, maxBytes: number): Promise<st
     response.destroy();
     throw new FetchRejected(`the response has status ${response.statusCode}`);
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response) {
-    const buffer = Buffer.from(chunk);
-    bytes += buffer.length;
-    if (bytes > maxBytes) {
-      response.destroy();
-      throw new FetchRejected(`the response has more than ${maxBytes} bytes`);
-    }
-    chunks.push(buffer);
-  }
-  return Buffer.concat(chunks).toString('utf8');
+  const tooLarge = () => new FetchRejected(`the response has more than ${maxBytes} bytes`);
+  return (await readBody(response, maxBytes, tooLarge)).toString();
 }

@@ -1,3 +1,5 @@
+import { readBody } from '@tollgate/kit/body';
+
 const defaultTimeoutMs = 10_000;
 /** Responses have a few hundred bytes. */
 const maxResponseBytes = 64 * 1024;
@@ -30,7 +32,9 @@ export async function postForm(
     body: new URLSearchParams(form),
     signal: AbortSignal.timeout(timeoutMs),
   });
-  return { status: response.status, body: parse(await readText(response)) };
+  const tooLarge = () => new Error(`the response is longer than ${maxResponseBytes} bytes`);
+  const body = await readBody(response.body, maxResponseBytes, tooLarge);
+  return { status: response.status, body: parse(body.toString()) };
 }
 
 /** The members of a JSON object, with unknown values; none for another value. */
@@ -42,18 +46,6 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 /** The members of the first object of a list; none without one. */
 export function firstOf(value: unknown): Readonly<Record<string, unknown>> {
   return membersOf(Array.isArray(value) ? value[0] : undefined);
-}
-
-async function readText(response: Response): Promise<string> {
-  if (response.body === null) return '';
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body) {
-    bytes += chunk.length;
-    if (bytes > maxResponseBytes) throw new Error(`the response is longer than ${maxResponseBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function parse(text: string): unknown {

@@ -10,6 +10,7 @@ import {
 } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { readBody } from '@tollgate/kit/body';
 import type { HttpApplication, HttpServerOptions } from '@tollgate/kit/http-server';
 import { errors } from '../errors.ts';
 
@@ -104,15 +105,9 @@ export class HttpRouter implements HttpApplication {
   async #readBody(message: IncomingMessage): Promise<Buffer> {
     const { bodyLimitBytes } = this.#options;
     if (Number(message.headers['content-length'] ?? 0) > bodyLimitBytes) throw errors.body_too_large();
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    // Without an encoding, chunks are buffers.
-    for await (const chunk of message.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      bytes += chunk.length;
-      if (bytes > bodyLimitBytes) throw errors.body_too_large();
-      chunks.push(chunk);
-    }
-    return Buffer.concat(chunks);
+    return await readBody(message.iterator({ destroyOnReturn: false }), bodyLimitBytes, () =>
+      errors.body_too_large(),
+    );
   }
 
   #find(method: string, path: string): HttpHandler | undefined {

@@ -8,6 +8,7 @@ import {
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { BackoffOptions } from '@tollgate/kit/backoff';
+import { readBody } from '@tollgate/kit/body';
 import { hasStatus, parseApiError } from './errors.ts';
 import type { KubeResource, ObjectName } from './resources.ts';
 
@@ -99,7 +100,7 @@ export class ApiClient {
     const signals = [timeout, this.#closing.signal, ...(signal === undefined ? [] : [signal])];
     try {
       const response = await this.#open(call, AbortSignal.any(signals));
-      return JSON.parse(await readText(response, this.#maxBodyBytes));
+      return JSON.parse(await this.#readText(response));
     } catch (error) {
       if (!timeout.aborted || signal?.aborted === true || this.#closing.signal.aborted) throw error;
       throw new Error(`the API server did not respond within ${timeoutMs} ms`, { cause: error });
@@ -184,7 +185,13 @@ export class ApiClient {
     [response] = (await once(request, 'response')) as [IncomingMessage];
     const status = response.statusCode ?? 0;
     if (status >= 200 && status < 300) return response;
-    throw parseApiError(status, await readText(response, this.#maxBodyBytes), parseRetryAfterMs(response));
+    throw parseApiError(status, await this.#readText(response), parseRetryAfterMs(response));
+  }
+
+  async #readText(response: IncomingMessage): Promise<string> {
+    const maxBytes = this.#maxBodyBytes;
+    const tooLarge = () => new ResponseTooLarge(`the API server's response exceeds ${maxBytes} bytes`);
+    return (await readBody(response, maxBytes, tooLarge)).toString();
   }
 
   /** Evaluated for each call, because tokens expire and certificates are replaced. */
@@ -218,19 +225,6 @@ export function requireRecord(value: unknown, what: string): Readonly<Record<str
 /** A response was aborted because it exceeds the bound of the client. */
 export class ResponseTooLarge extends Error {
   override readonly name = 'ResponseTooLarge';
-}
-
-async function readText(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    // A response without an encoding yields Buffers.
-    const bytes = chunk as Buffer;
-    size += bytes.length;
-    if (size > maxBytes) throw new ResponseTooLarge(`the API server's response exceeds ${maxBytes} bytes`);
-    chunks.push(bytes);
-  }
-  return Buffer.concat(chunks, size).toString('utf8');
 }
 
 /** With the code of a lost connection, so that the watch is resumed. */
