@@ -225,7 +225,7 @@ export class OAuth2Connection implements ProviderConnection {
     };
   }
 
-  /** A new client when metadata were loaded again. */
+  /** A new client, with new verifiers of ID tokens, when metadata were loaded again. */
   async #connect(): Promise<Client> {
     const metadata = await this.#metadata?.();
     if (this.#client !== undefined && this.#clientMetadata === metadata) return this.#client;
@@ -246,6 +246,8 @@ export class OAuth2Connection implements ProviderConnection {
       onWarning: () => undefined,
     });
     this.#clientMetadata = metadata;
+    this.#idTokens = undefined;
+    this.#presented = undefined;
     return this.#client;
   }
 }

@@ -1,3 +1,4 @@
+import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { Client } from '@tollgate/oauth2-client';
 import {
   createIdTokenValidator,
@@ -16,7 +17,7 @@ export class IdTokenVerifier {
   readonly #rules: IdTokenRules;
   readonly #baseUrl: string;
   readonly #otherClientIds: readonly string[];
-  readonly #validators = new Map<string, IdTokenValidator>();
+  readonly #validators = new RecentlyUsed<IdTokenValidator>({ capacity: maxIssuers });
 
   /** @param options.otherClientIds accepted besides that of the client */
   constructor(
@@ -41,8 +42,6 @@ export class IdTokenVerifier {
   #validator(issuer: string): IdTokenValidator {
     const known = this.#validators.get(issuer);
     if (known !== undefined) return known;
-    const [oldest] = this.#validators.keys();
-    if (this.#validators.size >= maxIssuers && oldest !== undefined) this.#validators.delete(oldest);
     const jwksUri = this.#rules.keys(this.#baseUrl);
     const validator = createIdTokenValidator({
       ...{ client: this.#client, issuer, jwksUri, otherClientIds: this.#otherClientIds },

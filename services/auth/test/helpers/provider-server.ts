@@ -111,7 +111,7 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
     } = behavior;
     const { path, method, query } = received;
     if (path === '/.well-known/openid-configuration')
-      return { status: 200, body: metadata(behavior.issuer ?? baseUrl(name), baseUrl(name)) };
+      return { status: 200, body: metadata(behavior.issuer ?? baseUrl(name), baseUrl(name), keysPath) };
     if (path === keysPath) return { status: 200, body: keys };
     if (path === authorizationPath && method === 'GET' && query.has('redirect_uri')) {
       const code = randomUUID();
@@ -172,13 +172,13 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
   };
 }
 
-function metadata(issuer: string, baseUrl: string) {
+function metadata(issuer: string, baseUrl: string, keysPath: string) {
   return {
     issuer,
     authorization_endpoint: `${baseUrl}/authorize`,
     token_endpoint: `${baseUrl}/token`,
     userinfo_endpoint: `${baseUrl}/userinfo`,
-    jwks_uri: `${baseUrl}/keys`,
+    jwks_uri: `${baseUrl}${keysPath}`,
     response_types_supported: ['code'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['RS256'],

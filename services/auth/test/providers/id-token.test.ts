@@ -87,6 +87,16 @@ t.test('ID tokens of other clients, issuers and sessions are rejected', async (t
   t.notMatch(server.logs(), googleClaims.picture);
 });
 
+t.test('keys are loaded from the URL of reloaded metadata', async (t) => {
+  const { server, vendors, present } = await start(t);
+  const exp = Math.floor(server.clock.nowMs() / 1000) + 7200;
+  t.equal((await present({ exp })).status, 200);
+  vendors.set('google', { claims: googleClaims, keysPath: '/new-keys' });
+  server.clock.advance(3_601_000);
+  t.equal((await present({ exp })).status, 200);
+  t.ok(vendors.requests('google').some(({ path }) => path === '/new-keys'));
+});
+
 t.test('SKIP_NONCE_CHECK accepts any nonce', async (t) => {
   const { present } = await start(t, { EXTERNAL_GOOGLE_SKIP_NONCE_CHECK: 'true' });
   t.equal((await present({ nonce: 'unknown' })).status, 200);
