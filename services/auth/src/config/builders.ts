@@ -6,6 +6,7 @@ import {
   pairs,
   type Setting,
   type SettingOptions,
+  type SettingProblem,
   text,
 } from '@tollgate/kit/settings';
 import { type Millis, parseInstant } from '@tollgate/kit/time';
@@ -107,6 +108,12 @@ function parseDefault(value: string): Quota {
   const parsed = parseQuota(value);
   if (parsed === undefined) throw new TypeError(`invalid default quota: ${value}`);
   return parsed;
+}
+
+/** Hosts separated by commas, in lower case. */
+export function hostList(options: SettingOptions<readonly string[]>): Setting<readonly string[]> {
+  const base = list(options);
+  return Object.freeze({ ...base, parse: (value) => base.parse(value.toLowerCase()) });
 }
 
 /** URL globs separated by commas, except for commas in braces. */
@@ -211,4 +218,20 @@ export function bare(name: string, ...others: readonly string[]): VariableNames 
     env: name,
     aliases: [name, ...others].flatMap((other) => [`SVC_${other}`, `GOTRUE_${other}`]),
   };
+}
+
+/** What is wrong with the value of a setting. */
+export function toProblem<Key extends string>(
+  key: Key,
+  expected: string,
+  {
+    variableName,
+    shownValue,
+  }: {
+    readonly variableName: (key: Key) => string;
+    readonly shownValue: (key: Key) => string | undefined;
+  },
+): SettingProblem {
+  const value = shownValue(key);
+  return { variable: variableName(key), ...(value !== undefined && { value }), expected };
 }

@@ -1,4 +1,4 @@
-import { bool, list, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
+import { bool, type Setting, type SettingProblem, type SettingsCheck, text } from '@tollgate/kit/settings';
 import {
   type HookName,
   hookDefinitions,
@@ -6,7 +6,7 @@ import {
   parseEndpoint,
   parseSecrets,
 } from '../hooks/definitions.ts';
-import { svc } from './builders.ts';
+import { hostList, svc, toProblem } from './builders.ts';
 
 const group = 'Hooks';
 
@@ -47,35 +47,6 @@ export const hookSettings = Object.fromEntries<Setting<boolean> | Setting<string
   }),
 ) as HookSettings;
 
-type Check = SettingsCheck<typeof hookSettings>;
-
-const uri =
-  (name: HookName): Check =>
-  (s, { variableName, shownValue }) => {
-    const endpoint = parseEndpoint(s[`hookUri:${name}`], []);
-    if (!s[`hookEnabled:${name}`] || endpoint.ok) return undefined;
-    const value = shownValue(`hookUri:${name}`);
-    return {
-      variable: variableName(`hookUri:${name}`),
-      ...(value !== undefined && { value }),
-      expected: endpoint.expected,
-    };
-  };
-
-const secrets =
-  (name: HookName): Check =>
-  (s, { variableName }) => {
-    const parsed = parseSecrets(s[`hookSecrets:${name}`]);
-    const isSigned = s[`hookUri:${name}`].startsWith('http');
-    if (!s[`hookEnabled:${name}`] || !isSigned || parsed.ok) return undefined;
-    const isSet = s[`hookSecrets:${name}`] !== '';
-    return {
-      variable: variableName(`hookSecrets:${name}`),
-      ...(isSet && { value: '(hidden)' }),
-      expected: parsed.expected,
-    };
-  };
-
 const eventGroup = 'Event webhooks';
 
 export const eventSettings = {
@@ -92,7 +63,7 @@ export const eventSettings = {
     secret: true,
     doc: 'Secrets that sign events: `v1,whsec_<base64>`, several separated by `|`.',
   }),
-  eventWebhookPrivateHosts: list({
+  eventWebhookPrivateHosts: hostList({
     ...svc('EVENT_WEBHOOK_PRIVATE_HOSTS'),
     group: eventGroup,
     default: [],
@@ -100,33 +71,47 @@ export const eventSettings = {
   }),
 };
 
-type EventCheck = SettingsCheck<typeof eventSettings>;
+type Check = SettingsCheck<typeof hookSettings & typeof eventSettings>;
 
-const eventUri: EventCheck = (s, { variableName, shownValue }) => {
+/** Undefined if the secrets can sign. */
+function secretsProblem(
+  key: 'eventWebhookSecrets' | `hookSecrets:${HookName}`,
+  ...[s, context]: Parameters<Check>
+): SettingProblem | undefined {
+  const parsed = parseSecrets(s[key]);
+  return parsed.ok ? undefined : toProblem(key, parsed.expected, context);
+}
+
+const uri =
+  (name: HookName): Check =>
+  (s, context) => {
+    const endpoint = parseEndpoint(s[`hookUri:${name}`], []);
+    if (!s[`hookEnabled:${name}`] || endpoint.ok) return undefined;
+    return toProblem(`hookUri:${name}`, endpoint.expected, context);
+  };
+
+const secrets =
+  (name: HookName): Check =>
+  (s, context) => {
+    const isSigned = s[`hookEnabled:${name}`] && s[`hookUri:${name}`].startsWith('http');
+    return isSigned ? secretsProblem(`hookSecrets:${name}`, s, context) : undefined;
+  };
+
+const eventUri: Check = (s, context) => {
   if (s.eventWebhookUri === '') return undefined;
   const url = URL.parse(s.eventWebhookUri);
   const isPrivate = s.eventWebhookPrivateHosts.includes(url?.hostname.replace(/^\[|\]$/g, '') ?? '');
   const isAllowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && isPrivate);
   if (isAllowed && url?.username === '' && url.password === '') return undefined;
-  const value = shownValue('eventWebhookUri');
-  return {
-    variable: variableName('eventWebhookUri'),
-    ...(value !== undefined && { value }),
-    expected: `an https URL without user and password, or an http URL of a host in ${variableName('eventWebhookPrivateHosts')}`,
-  };
+  const hosts = context.variableName('eventWebhookPrivateHosts');
+  const expected = `an https URL without user and password, or an http URL of a host in ${hosts}`;
+  return toProblem('eventWebhookUri', expected, context);
 };
 
-const eventSecrets: EventCheck = (s, { variableName }) => {
-  const parsed = parseSecrets(s.eventWebhookSecrets);
-  if (s.eventWebhookUri === '' || parsed.ok) return undefined;
-  const isSet = s.eventWebhookSecrets !== '';
-  return {
-    variable: variableName('eventWebhookSecrets'),
-    ...(isSet && { value: '(hidden)' }),
-    expected: parsed.expected,
-  };
-};
+const eventSecrets: Check = (s, context) =>
+  s.eventWebhookUri === '' ? undefined : secretsProblem('eventWebhookSecrets', s, context);
 
-export const eventChecks: readonly EventCheck[] = [eventUri, eventSecrets];
-
-export const hookChecks: readonly Check[] = hookNames.flatMap((name) => [uri(name), secrets(name)]);
+export const hookChecks: readonly Check[] = [
+  ...[eventUri, eventSecrets],
+  ...hookNames.flatMap((name) => [uri(name), secrets(name)]),
+];

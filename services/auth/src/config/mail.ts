@@ -1,8 +1,8 @@
-import { bool, int, list, port, type Setting, text } from '@tollgate/kit/settings';
+import { bool, int, port, type Setting, text } from '@tollgate/kit/settings';
 import { parseExtraHeaders } from '../messages/smtp.ts';
 import { TemplateError } from '../messages/templates/syntax.ts';
 import { parseTemplate } from '../messages/templates/template.ts';
-import { lifetime, optionalSeconds, svc, textOrDefault } from './builders.ts';
+import { hostList, lifetime, optionalSeconds, svc, textOrDefault } from './builders.ts';
 
 const group = 'Mail';
 
@@ -39,7 +39,7 @@ export const mailSettings = {
     default: '',
     doc: 'Further headers: a JSON object of names and lists of values.',
   }),
-  mailerTemplatePrivateHosts: list({
+  mailerTemplatePrivateHosts: hostList({
     ...svc('MAILER_TEMPLATE_PRIVATE_HOSTS'),
     group,
     default: [],

@@ -10,11 +10,12 @@ import {
 import { sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
+import { toProblem } from './builders.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
-import { eventChecks, eventSettings, hookChecks, hookSettings } from './hooks.ts';
+import { eventSettings, hookChecks, hookSettings } from './hooks.ts';
 import {
   type MailCheck,
   type MailKind,
@@ -90,15 +91,6 @@ function isAppUrl(text: string): boolean {
     scheme,
   );
   return scheme !== '' && !isForbidden && !/^\d/.test(rest) && URL.canParse(text);
-}
-
-function toProblem(
-  key: keyof typeof settingsSpec & string,
-  expected: string,
-  { variableName, shownValue }: Pick<Parameters<Check>[1], 'variableName' | 'shownValue'>,
-): SettingProblem {
-  const value = shownValue(key);
-  return { variable: variableName(key), ...(value !== undefined && { value }), expected };
 }
 
 const signingKeys: Check = (s, { variableName }) => {
@@ -220,7 +212,6 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       ...extAuthzChecks,
       ...encryptionChecks,
       ...hookChecks,
-      ...eventChecks,
     ],
   });
 }

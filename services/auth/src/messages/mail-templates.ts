@@ -45,7 +45,7 @@ export class MailTemplates implements LifecycleComponent {
   readonly #fetching = new Map<MailKind, Promise<CachedTemplate>>();
 
   constructor(options: MailTemplatesOptions) {
-    const privateHosts = options.settings.mailerTemplatePrivateHosts.map((host) => host.toLowerCase());
+    const privateHosts = options.settings.mailerTemplatePrivateHosts;
     const limits = { privateHosts, timeoutMs: fetchTimeoutMs, maxBytes: maxTemplateBytes };
     this.#options = options;
     this.#fetch = options.fetch ?? ((url) => fetchText(url, limits));

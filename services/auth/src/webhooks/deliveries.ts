@@ -126,7 +126,7 @@ async function postEvent(
   await postText(new URL(settings.eventWebhookUri), {
     body,
     headers: signedHeaders({ id: eventId, body, nowMs }, secrets),
-    privateHosts: settings.eventWebhookPrivateHosts.map((host) => host.toLowerCase()),
+    privateHosts: settings.eventWebhookPrivateHosts,
     timeoutMs,
   });
 }
