@@ -4,7 +4,7 @@ import { captchaUrls } from '../config/captcha.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { authenticateAdmin } from './authenticate.ts';
-import { membersOf, postForm } from './post-form.ts';
+import { postForm, toObject } from './post-form.ts';
 import { requestMetadata } from './request-metadata.ts';
 
 /**
@@ -38,9 +38,9 @@ async function isAdmin(request: FastifyRequest, context: Context): Promise<boole
 
 /** Clients of GoTrue send it as `gotrue_meta_security`; the other names are ours. */
 function findToken(body: unknown): string {
-  const members = membersOf(body);
+  const members = toObject(body);
   const tokens = [members.gotrue_meta_security, members.svc_meta_security, members].map(
-    (parent) => membersOf(parent).captcha_token,
+    (parent) => toObject(parent).captcha_token,
   );
   const found = tokens.find((token) => typeof token === 'string' && token.trim() !== '');
   return typeof found === 'string' ? found.trim() : '';
@@ -56,7 +56,7 @@ async function callProvider(token: string, clientAddress: string, { settings }: 
   try {
     if (url === undefined) throw new Error('unknown CAPTCHA provider');
     const { status, body } = await postForm(url, { form, timeoutMs: settings.captchaTimeoutMs });
-    const answer = membersOf(body);
+    const answer = toObject(body);
     // Rejections have status 200 or 400.
     if (status >= 500 || typeof answer.success !== 'boolean')
       throw new Error(`the CAPTCHA provider answered ${status}`);

@@ -37,15 +37,17 @@ export async function postForm(
   return { status: response.status, body: parse(body.toString()) };
 }
 
-/** The members of a JSON object, with unknown values; none for another value. */
-export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  // Parsed boundary: all members are unknown.
-  return (typeof value === 'object' && value !== null ? value : {}) as Readonly<Record<string, unknown>>;
+/** An object; empty for anything else. */
+export function toObject(value: unknown): Readonly<Record<string, unknown>> {
+  // Parsed boundary: members are unknown.
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : {};
 }
 
-/** The members of the first object of a list; none without one. */
-export function firstOf(value: unknown): Readonly<Record<string, unknown>> {
-  return membersOf(Array.isArray(value) ? value[0] : undefined);
+/** The objects of a list; empty for anything else. */
+export function toObjects(value: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(value) ? value.map(toObject) : [];
 }
 
 function parse(text: string): unknown {

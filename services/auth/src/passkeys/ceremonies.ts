@@ -10,7 +10,7 @@ import {
 } from '@simplewebauthn/server';
 import { COSEALG, decodeAttestationObject, isoBase64URL, isoCBOR } from '@simplewebauthn/server/helpers';
 import type { Context } from '../context.ts';
-import { membersOf } from '../http/post-form.ts';
+import { toObject } from '../http/post-form.ts';
 import type { JsonObject, User } from '../users/user.ts';
 
 /** The public key of an authenticator and what is known of it. */
@@ -245,11 +245,11 @@ function toReason(error: unknown): string {
 
 /** Id of the credential; undefined if it is missing. */
 export function readCredentialId(response: unknown): Buffer | undefined {
-  const { id } = membersOf(response);
+  const { id } = toObject(response);
   return typeof id === 'string' ? Buffer.from(id, 'base64url') : undefined;
 }
 
 /** Whether the authenticator stored the credential for this user. */
 export function namesUser(response: unknown, userId: string): boolean {
-  return membersOf(membersOf(response).response).userHandle === Buffer.from(userId).toString('base64url');
+  return toObject(toObject(response).response).userHandle === Buffer.from(userId).toString('base64url');
 }

@@ -1,7 +1,8 @@
 import { guardedFetch } from '../http/fetch.ts';
+import { toObject } from '../http/post-form.ts';
 import type { Json, JsonObject } from '../users/user.ts';
 import type { StoredProvider } from './custom-store.ts';
-import { type Endpoints, type Provider, type ProviderSession, toObject, toProfile } from './provider.ts';
+import { type Endpoints, type Provider, type ProviderSession, toProfile } from './provider.ts';
 import type { ProviderCredentials } from './settings.ts';
 
 /**

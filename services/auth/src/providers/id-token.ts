@@ -6,7 +6,8 @@ import {
   type IdTokenClaims,
   type IdTokenValidator,
 } from '@tollgate/oauth2-client/id-token';
-import { type IdTokenRules, ProviderError, toObject } from './provider.ts';
+import { toObject } from '../http/post-form.ts';
+import { type IdTokenRules, ProviderError } from './provider.ts';
 
 /** Azure has an issuer per tenant. Each validator caches the keys. */
 const maxIssuers = 100;

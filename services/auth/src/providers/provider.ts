@@ -163,19 +163,6 @@ export function toText(value: unknown): string {
   return value.isWellFormed() && !value.includes('\0') ? value : '';
 }
 
-/** An object; empty for anything else. */
-export function toObject(value: unknown): Readonly<Record<string, unknown>> {
-  // Parsed boundary: members are unknown.
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? (value as Readonly<Record<string, unknown>>)
-    : {};
-}
-
-/** The objects of a list; empty for anything else. */
-export function toObjects(value: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(value) ? value.map(toObject) : [];
-}
-
 /** Replaces the origin of a provider's URL, and keeps its path. */
 export function rebase(url: string, baseUrl: string): string {
   if (baseUrl === '') return url;

@@ -1,4 +1,4 @@
-import { firstOf, membersOf, postForm } from '../../http/post-form.ts';
+import { postForm, toObject, toObjects } from '../../http/post-form.ts';
 import type { SmsGatewayModule } from '../sms.ts';
 
 /**
@@ -16,11 +16,11 @@ export const messagebirdGateway: SmsGatewayModule = {
       async send({ to, text }) {
         const form = { originator, body: text, recipients: to, type: 'sms', datacoding: 'unicode' };
         const { status, body } = await postForm(url, { form, headers });
-        const { id, recipients, errors } = membersOf(body);
-        const { totalSentCount } = membersOf(recipients);
+        const { id, recipients, errors } = toObject(body);
+        const { totalSentCount } = toObject(recipients);
         const isSent = typeof totalSentCount === 'number' && totalSentCount > 0;
         if (status < 200 || status > 299 || !isSent) {
-          const { description, code } = firstOf(errors);
+          const [{ description, code } = {}] = toObjects(errors);
           throw new Error(
             `MessageBird answered ${status}: ${String(description ?? 'not sent')} (${String(code ?? '')})`,
           );

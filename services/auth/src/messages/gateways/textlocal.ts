@@ -1,4 +1,4 @@
-import { firstOf, membersOf, postForm } from '../../http/post-form.ts';
+import { postForm, toObject, toObjects } from '../../http/post-form.ts';
 import type { SmsGatewayModule } from '../sms.ts';
 
 /** The text is none of the templates that are registered for the sender. */
@@ -18,17 +18,18 @@ export const textlocalGateway: SmsGatewayModule = {
       async send({ to, text }) {
         const form = { sender, apikey, message: text, numbers: to };
         const { status, body } = await postForm(url, { form });
-        const answer = membersOf(body);
+        const answer = toObject(body);
         if (status !== 200 || answer.status !== 'success')
-          throw new Error(`Textlocal answered ${status}: ${describe(firstOf(answer.errors))}`);
-        const { id } = firstOf(answer.messages);
+          throw new Error(`Textlocal answered ${status}: ${describe(answer.errors)}`);
+        const [{ id } = {}] = toObjects(answer.messages);
         return { messageId: typeof id === 'string' || typeof id === 'number' ? String(id) : '' };
       },
     };
   },
 };
 
-function describe({ code, message }: Readonly<Record<string, unknown>>): string {
+function describe(errors: unknown): string {
+  const [{ code, message } = {}] = toObjects(errors);
   const hint = code === templateNotMatched ? ', SMS_TEMPLATE is not a registered template' : '';
   return `${String(message ?? 'not sent')} (${String(code ?? '')})${hint}`;
 }

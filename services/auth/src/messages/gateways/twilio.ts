@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/settings.ts';
-import { type FormResponse, membersOf, postForm } from '../../http/post-form.ts';
+import { type FormResponse, postForm, toObject } from '../../http/post-form.ts';
 import type { SmsGatewayModule, TextMessage } from '../sms.ts';
 
 function toError(response: FormResponse): Error {
-  const { message, code } = membersOf(response.body);
+  const { message, code } = toObject(response.body);
   return new Error(`Twilio answered ${response.status}: ${String(message ?? '')} (${String(code ?? '')})`);
 }
 
@@ -18,7 +18,7 @@ function isSuccess({ status }: FormResponse): boolean {
 /** `failed`: statuses of a resource whose message does not arrive. */
 function readMessageId(response: FormResponse, failed: readonly string[]): string {
   if (!isSuccess(response)) throw toError(response);
-  const { sid, status } = membersOf(response.body);
+  const { sid, status } = toObject(response.body);
   if (typeof status === 'string' && failed.includes(status))
     throw new Error(`Twilio answered that the message is ${status}`);
   return typeof sid === 'string' ? sid : '';
@@ -101,7 +101,7 @@ export const twilioVerifyGateway: SmsGatewayModule = {
 };
 
 function isApproved(response: FormResponse): boolean {
-  const { status, valid, code } = membersOf(response.body);
+  const { status, valid, code } = toObject(response.body);
   if (response.status === 404 || (response.status === 429 && code === maxAttemptsReached)) return false;
   if (!isSuccess(response)) throw toError(response);
   return status === 'approved' && valid === true;

@@ -1,4 +1,4 @@
-import { firstOf, membersOf, postForm } from '../../http/post-form.ts';
+import { postForm, toObject, toObjects } from '../../http/post-form.ts';
 import type { SmsGatewayModule } from '../sms.ts';
 
 /** `type=text` has the characters of GSM 03.38 only, to which ASCII can be mapped. */
@@ -19,7 +19,7 @@ export const vonageGateway: SmsGatewayModule = {
         const message = { from, to, text, ...(!ascii.test(text) && { type: 'unicode' }) };
         const form = { ...message, api_key: key, api_secret: secret };
         const response = await postForm(url, { form });
-        const answer = firstOf(membersOf(response.body).messages);
+        const [answer = {}] = toObjects(toObject(response.body).messages);
         if (response.status !== 200 || answer.status !== '0') {
           const reason = String(answer['error-text'] ?? 'not sent');
           throw new Error(`Vonage answered ${response.status}: ${reason} (${String(answer.status ?? '')})`);

@@ -1,4 +1,5 @@
-import { type Provider, rebase, toObject, toProfile, toText } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, rebase, toProfile, toText } from '../provider.ts';
 
 const origin = 'https://appleid.apple.com';
 

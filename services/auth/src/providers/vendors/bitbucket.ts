@@ -1,4 +1,5 @@
-import { type Provider, toObject, toObjects, toProfile, toText } from '../provider.ts';
+import { toObject, toObjects } from '../../http/post-form.ts';
+import { type Provider, toProfile, toText } from '../provider.ts';
 
 const api = 'https://api.bitbucket.org/2.0';
 

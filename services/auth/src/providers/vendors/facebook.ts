@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { type Provider, rebase, toObject, toProfile } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, rebase, toProfile } from '../provider.ts';
 
 const graph = 'https://graph.facebook.com';
 

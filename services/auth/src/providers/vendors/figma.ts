@@ -1,4 +1,5 @@
-import { type Provider, toObject, toProfile } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, toProfile } from '../provider.ts';
 
 /** @see https://developers.figma.com/docs/rest-api/authentication/ */
 export const figma: Provider = {

@@ -1,4 +1,5 @@
-import { type Provider, toObject, toProfile } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, toProfile } from '../provider.ts';
 
 const api = 'https://api.fly.io';
 

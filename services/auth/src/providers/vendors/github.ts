@@ -1,12 +1,5 @@
-import {
-  type Provider,
-  type ProviderEmail,
-  toObject,
-  toObjects,
-  toProfile,
-  toText,
-  withoutSlash,
-} from '../provider.ts';
+import { toObject, toObjects } from '../../http/post-form.ts';
+import { type Provider, type ProviderEmail, toProfile, toText, withoutSlash } from '../provider.ts';
 
 /**
  * github.com, or GitHub Enterprise at `EXTERNAL_GITHUB_URL`.

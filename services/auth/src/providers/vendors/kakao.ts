@@ -1,4 +1,5 @@
-import { type Provider, rebase, toObject, toProfile } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, rebase, toProfile } from '../provider.ts';
 
 /** @see https://developers.kakao.com/docs/latest/en/kakaologin/rest-api */
 export const kakao: Provider = {

@@ -1,4 +1,5 @@
-import { type Provider, toObject, toProfile, withoutSlash } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, toProfile, withoutSlash } from '../provider.ts';
 
 /**
  * `EXTERNAL_KEYCLOAK_URL` is that of the realm.

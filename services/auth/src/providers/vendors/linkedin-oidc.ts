@@ -11,7 +11,7 @@ export const linkedinOidc: Provider = {
   scopes: ['openid', 'email', 'profile'],
   idToken: {
     keys: (baseUrl) => rebase(`${issuer}/openid/jwks`, baseUrl),
-    issuers: (_claims, baseUrl) => [baseUrl === '' ? issuer : rebase(issuer, baseUrl)],
+    issuers: (_claims, baseUrl) => [rebase(issuer, baseUrl)],
   },
   readProfile: ({ claims }) =>
     toProfile({

@@ -1,4 +1,5 @@
-import { type Provider, toObject, toObjects, toProfile } from '../provider.ts';
+import { toObject, toObjects } from '../../http/post-form.ts';
+import { type Provider, toProfile } from '../provider.ts';
 
 /** @see https://dev.twitch.tv/docs/authentication/getting-tokens-oauth/ */
 export const twitch: Provider = {

@@ -1,5 +1,6 @@
+import { toObject } from '../../http/post-form.ts';
 import type { OAuth1Provider } from '../oauth1.ts';
-import { toObject, toProfile } from '../provider.ts';
+import { toProfile } from '../provider.ts';
 
 const api = 'https://api.twitter.com';
 

@@ -1,4 +1,5 @@
-import { type Provider, toObject, toProfile, toText } from '../provider.ts';
+import { toObject } from '../../http/post-form.ts';
+import { type Provider, toProfile, toText } from '../provider.ts';
 
 const api = 'https://api.workos.com';
 
