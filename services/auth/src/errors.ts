@@ -199,6 +199,11 @@ export const errors = defineErrors({
   hook_payload_invalid_content_type: define(400, g.invalidArgument, 'Invalid Content-Type'),
 });
 
+/** Limits what error messages echo. */
+export function shorten(text: string): string {
+  return text.slice(0, 64);
+}
+
 export type WeakPasswordReason = 'length' | 'characters' | 'pwned';
 
 /** `weak_password` with its reasons, which are part of the response. */

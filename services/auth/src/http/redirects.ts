@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
+import { shorten } from '../errors.ts';
 import { findMismatch, type Glob, parseGlob } from './glob.ts';
 
 /** Allowed redirect targets: the site, and URLs that match the allow list. */
@@ -77,14 +78,11 @@ export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy
   return { ok: false, reason: 'it matches neither SITE_URL nor SVC_URI_ALLOW_LIST', rules };
 }
 
-/** Longer texts are cut. */
-const maxShownChars = 64;
-
 function describeMismatch(glob: Glob, target: string): string | undefined {
   const at = findMismatch(glob, target);
   if (at === undefined) return undefined;
   if (at === target.length) return 'the URL ends where the rule requires more characters';
-  const rest = JSON.stringify(target.slice(at, at + maxShownChars));
+  const rest = JSON.stringify(shorten(target.slice(at)));
   const isSeparator = '/.'.includes(target.charAt(at));
   const hint = isSeparator && /(?<!\*)\*(?!\*)|\?/.test(glob.source);
   return `no match from character ${at + 1} on: ${rest}${hint ? ' (* and ? do not match "." and "/", ** does)' : ''}`;

@@ -1,6 +1,6 @@
 import { OAuthClientError } from '@tollgate/oauth2-client';
 import type { Context } from '../context.ts';
-import { errors, OAuthError } from '../errors.ts';
+import { errors, OAuthError, shorten } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { User } from '../users/user.ts';
@@ -99,11 +99,8 @@ function hasIdTokens(connection: ProviderConnection): connection is IdTokenReade
   return connection.readIdToken !== undefined;
 }
 
-/** Limits what error messages echo. */
-const maxShownChars = 64;
-
 function quote(text: string): string {
-  return JSON.stringify(text.slice(0, maxShownChars));
+  return JSON.stringify(shorten(text));
 }
 
 function toGrantError({ logger }: Context, thrown: unknown): Error {

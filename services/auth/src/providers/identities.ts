@@ -8,7 +8,7 @@ import { authenticateUser } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { toUserJson, type User } from '../users/user.ts';
-import { authorizeQuery, findConnection, readStart } from './routes.ts';
+import { authorizeQuery, findConnection, readQuery, readStart } from './routes.ts';
 import { startLinking } from './sign-in.ts';
 
 type Identity = User['identities'][number];
@@ -24,7 +24,7 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
   api.get('/user/identities/authorize', authorize, async (request, reply) => {
     const { user } = await authenticateUser(request, context);
     requireManualLinking(context);
-    const query = new URL(request.url, 'http://localhost').searchParams;
+    const query = readQuery(request);
     const connection = await findConnection(context, query.get('provider') ?? '');
     const start = { ...readStart(request, query, context), linkingUserId: user.id };
     const url = await startLinking(context, connection, start, requestMetadata(request, context));

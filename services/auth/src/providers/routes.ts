@@ -2,11 +2,11 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import { errors, OAuthError } from '../errors.ts';
+import { errors, OAuthError, shorten } from '../errors.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { providerTokenMembers } from '../sessions/issue.ts';
+import { fragmentMarker, sessionFragment } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { ProviderConnection } from './connection.ts';
 import { openBrowserSecret, readBrowserSecret } from './flow.ts';
@@ -19,9 +19,6 @@ import {
   startSignIn,
   takeFlow,
 } from './sign-in.ts';
-
-/** Tells clients that the fragment is for them. */
-const marker = { sb: '' };
 
 /** For the documentation: a repeated parameter is not an error, and the first one counts. */
 export const authorizeQuery = Type.Object({
@@ -62,7 +59,8 @@ export const addProviderRoutes: AddRoutes = (api, context) => {
   );
 };
 
-function readQuery({ url }: FastifyRequest): URLSearchParams {
+/** All values of each parameter, as they were sent. */
+export function readQuery({ url }: FastifyRequest): URLSearchParams {
   const queryAt = url.indexOf('?');
   return new URLSearchParams(queryAt < 0 ? '' : url.slice(queryAt));
 }
@@ -79,14 +77,9 @@ export async function findConnection({ providers }: Context, name: string): Prom
   const connection = await providers.find(name);
   if (connection !== undefined) return connection;
   const isKnown = providerNames.some((known) => known === name);
-  const reason = isKnown
-    ? 'provider is not enabled'
-    : `Provider ${name.slice(0, maxShownChars)} could not be found`;
+  const reason = isKnown ? 'provider is not enabled' : `Provider ${shorten(name)} could not be found`;
   throw errors.validation_failed({ message: `Unsupported provider: ${reason}` });
 }
-
-/** Limits what error messages echo. */
-const maxShownChars = 64;
 
 /** Parameters of this server, and parameters that it sets itself. */
 const ownParameters: ReadonlySet<string> = new Set([
@@ -158,18 +151,7 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
 
 function successUrl(target: string, result: SignInResult): string {
   if (result.kind === 'code') return redirectUrl(target, { query: { code: result.code } });
-  const { session } = result;
-  return redirectUrl(target, {
-    fragment: {
-      ...marker,
-      access_token: session.accessToken,
-      expires_at: String(session.expiresAt),
-      expires_in: String(session.expiresInSeconds),
-      ...providerTokenMembers(session.providerTokens),
-      refresh_token: session.refreshToken,
-      token_type: 'bearer',
-    },
-  });
+  return redirectUrl(target, { fragment: sessionFragment(result.session) });
 }
 
 function reportFailure(
@@ -196,7 +178,7 @@ const deniedCodes: readonly string[] = [
 
 function errorUrl(target: string, error: unknown): string {
   const parameters = describe(error);
-  return redirectUrl(target, { query: parameters, fragment: { ...marker, ...parameters } });
+  return redirectUrl(target, { query: parameters, fragment: { ...fragmentMarker, ...parameters } });
 }
 
 /** The parameters of an error. Details of failures are only logged. */

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import { withoutSlash } from './provider.ts';
 import type { ProviderName } from './registry.ts';
 
 /** How this server is registered with a provider. */
@@ -34,5 +35,5 @@ export function getCredentials(name: ProviderName, settings: Settings): Provider
 
 /** The URL of `/callback`. */
 export function callbackUrl({ apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): string {
-  return `${apiExternalUrl.replace(/\/+$/, '')}/callback`;
+  return `${withoutSlash(apiExternalUrl)}/callback`;
 }

@@ -18,7 +18,7 @@ import {
 } from './account.ts';
 import type { ProviderConnection, SignedInUser } from './connection.ts';
 import { deriveSecrets, signInLifeMs } from './flow.ts';
-import { ProviderError } from './provider.ts';
+import { ProviderError, withoutSlash } from './provider.ts';
 import type { SignInFlow } from './store.ts';
 
 /** A request to sign in at a provider. */
@@ -89,7 +89,7 @@ export async function startLinking(
   await store.providers.start(flow, new Date(nowMs));
   const query = new URLSearchParams({ ...parameters, provider: name, link_ticket: ticket });
   if (scopes.length > 0) query.set('scopes', scopes.join(' '));
-  return `${settings.apiExternalUrl.replace(/\/+$/, '')}/authorize?${query}`;
+  return `${withoutSlash(settings.apiExternalUrl)}/authorize?${query}`;
 }
 
 /** What the user has asked to link. @throws AppError `bad_oauth_state` for a used ticket */

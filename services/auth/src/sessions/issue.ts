@@ -237,8 +237,24 @@ export function sendSession(
     });
 }
 
+/** Tells clients that the fragment is for them. */
+export const fragmentMarker = { sb: '' };
+
+/** Parameters of a redirect that signs a user in. */
+export function sessionFragment(session: IssuedSession): Readonly<Record<string, string>> {
+  return {
+    ...fragmentMarker,
+    access_token: session.accessToken,
+    expires_at: String(session.expiresAt),
+    expires_in: String(session.expiresInSeconds),
+    ...providerTokenMembers(session.providerTokens),
+    refresh_token: session.refreshToken,
+    token_type: 'bearer',
+  };
+}
+
 /** Members of a response, or parameters of a redirect. */
-export function providerTokenMembers(tokens: ProviderTokens | undefined): Readonly<Record<string, string>> {
+function providerTokenMembers(tokens: ProviderTokens | undefined): Readonly<Record<string, string>> {
   if (tokens === undefined) return {};
   const { accessToken, refreshToken } = tokens;
   return {

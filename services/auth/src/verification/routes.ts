@@ -7,15 +7,12 @@ import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { sendLinkPage } from '../pages/link-page.ts';
-import { sendSession } from '../sessions/issue.ts';
+import { fragmentMarker, sendSession, sessionFragment } from '../sessions/issue.ts';
 import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import { type Verified, verify } from './verify.ts';
 
 const otherAddressMessage =
   'Confirmation link accepted. Please proceed to confirm link sent to the other email';
-
-/** Tells clients that the fragment is for them. */
-const marker = { sb: '' };
 
 /**
  * Redirect target of a valid link. PKCE clients read the query, others the fragment, which is not
@@ -26,17 +23,7 @@ function verifiedUrl(target: string, verified: Verified, flow: FlowType): string
   if (verified.kind === 'other-address-to-confirm')
     return withMessage(target, { message: otherAddressMessage }, flow);
   const { session, type } = verified;
-  return redirectUrl(target, {
-    fragment: {
-      ...marker,
-      access_token: session.accessToken,
-      expires_at: String(session.expiresAt),
-      expires_in: String(session.expiresInSeconds),
-      refresh_token: session.refreshToken,
-      token_type: 'bearer',
-      type,
-    },
-  });
+  return redirectUrl(target, { fragment: { ...sessionFragment(session), type } });
 }
 
 /**
@@ -66,7 +53,7 @@ function refusedUrl(target: string, error: unknown, flow: FlowType): string {
 
 function withMessage(target: string, parameters: Readonly<Record<string, string>>, flow: FlowType): string {
   return redirectUrl(target, {
-    fragment: { ...marker, ...parameters },
+    fragment: { ...fragmentMarker, ...parameters },
     ...(flow === 'pkce' && { query: parameters }),
   });
 }
