@@ -3,7 +3,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Registry } from 'prom-client';
 import t from 'tap';
 import { Metrics } from '../src/metrics.ts';
-import { PasswordHasher } from '../src/passwords/hasher.ts';
+import { PasswordHasher } from '../src/passwords/passwords.ts';
 import { startAuthServer } from './helpers/auth-server.ts';
 
 /** The samples of some metrics, one a line, without those of the process. */

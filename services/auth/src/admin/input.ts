@@ -5,8 +5,8 @@ import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
-import type { PasswordHasher } from '../passwords/hasher.ts';
 import { isImportableHash } from '../passwords/imported-hashes.ts';
+import type { PasswordHasher } from '../passwords/passwords.ts';
 import { type JsonObject, readEmail, readPhone } from '../users/user.ts';
 
 /** The administrator who calls, and their request. */

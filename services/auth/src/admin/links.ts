@@ -3,7 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
-import { checkPassword } from '../passwords/policy.ts';
+import { checkPassword } from '../passwords/passwords.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { newContactUser } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/update.ts';

@@ -3,7 +3,7 @@ import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { notify } from '../messages/send.ts';
-import { checkPassword, checkPasswordLength } from '../passwords/policy.ts';
+import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { type NewIdentity, type NewUser, newContactIdentity } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/update.ts';

@@ -8,7 +8,7 @@ import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt } from '../keys/jwt.ts';
 import type { Randomness } from '../keys/secrets.ts';
-import type { PasswordWeakness } from '../passwords/policy.ts';
+import type { PasswordWeakness } from '../passwords/passwords.ts';
 import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 import type { ReuseCause } from './refresh.ts';
 import type { Session } from './store.ts';

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { checkPasswordAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { findWeakness } from '../passwords/policy.ts';
+import { findWeakness } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { type Contact, getAddress, isBanned, readContact, type User } from '../users/user.ts';
 

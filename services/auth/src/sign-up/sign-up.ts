@@ -7,7 +7,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import { sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import { checkPassword } from '../passwords/policy.ts';
+import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
 import { checkMetadata, metadataSizeProblem } from '../users/metadata.ts';

@@ -9,7 +9,7 @@ import { readChannel, sendPhoneCode } from '../messages/phone-codes.ts';
 import { notify } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { type ChosenPassword, choosePassword } from '../passwords/change.ts';
-import { checkPassword } from '../passwords/policy.ts';
+import { checkPassword } from '../passwords/passwords.ts';
 import type { Session } from '../sessions/store.ts';
 import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';

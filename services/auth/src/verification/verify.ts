@@ -3,7 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import { checkPassword } from '../passwords/policy.ts';
+import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { pkcePrefix } from '../sign-in/pkce.ts';
 import { newContactIdentity } from '../users/new-user.ts';

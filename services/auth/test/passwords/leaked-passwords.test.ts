@@ -3,7 +3,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import type { Test } from 'tap';
 import t from 'tap';
-import { LeakedPasswords } from '../../src/passwords/policy.ts';
+import { LeakedPasswords } from '../../src/passwords/leaked-passwords.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startWebServer } from '../helpers/web-server.ts';

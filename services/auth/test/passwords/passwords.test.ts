@@ -1,6 +1,6 @@
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import t from 'tap';
-import { PasswordHasher } from '../../src/passwords/hasher.ts';
+import { PasswordHasher } from '../../src/passwords/passwords.ts';
 
 const userId = '00112233-4455-4677-8899-aabbccddeeff';
 
