@@ -16,7 +16,7 @@ function warnOfSettings(logger: Logger): void {
   }
 }
 
-const outcome = handleArguments(process.argv.slice(2));
+const outcome = await handleArguments(process.argv.slice(2));
 if (outcome !== undefined) {
   finish(outcome);
   process.exit();

@@ -20,12 +20,20 @@ It is configured by environment variables, see docs/settings-ratelimit.md. To tr
   -help
         Print this help.
 
+  test <folder of rule files> <file of cases>
+        Decide requests by the rules and compare the decisions; test -help has more.
+
 tollgate-ratelimit-client calls a running service, tollgate-ratelimit-check validates rule files.
 `;
 
 /** The outcome of command line arguments; undefined without arguments, which starts the service. */
-export function handleArguments(args: readonly string[]): Outcome | undefined {
-  if (args.length === 0) return undefined;
+export async function handleArguments(args: readonly string[]): Promise<Outcome | undefined> {
+  const [first, ...rest] = args;
+  if (first === undefined) return undefined;
+  if (first === 'test') {
+    const { testRules } = await import('./test-rules.ts');
+    return testRules(rest);
+  }
   const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };
   if (parsed.kind === 'values') return { exitCode: 0, output: `tollgate-ratelimit ${packageJson.version}\n` };

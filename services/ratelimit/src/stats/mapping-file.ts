@@ -1,4 +1,11 @@
-import { parse } from '@tollgate/yaml/documents';
+import {
+  FieldProblem,
+  type Fields,
+  readDocument,
+  readFields,
+  readText,
+  readWord,
+} from '@tollgate/yaml/fields';
 import { RE2JS } from 're2js';
 import { MetricMapper, type MetricMapping, type Observer, type StatType } from './metric-mapper.ts';
 
@@ -45,38 +52,15 @@ export type ParsedMapping =
  * @see https://github.com/prometheus/statsd_exporter#metric-mapping-and-configuration
  */
 export function parseMapping(text: string): ParsedMapping {
-  const parsed = parse({ text, linesBefore: 0 });
-  if (!parsed.ok) {
-    const { position, reason } = parsed.error;
-    return { ok: false, problem: position === undefined ? reason : `line ${position.line}: ${reason}` };
-  }
-  const [document] = parsed.documents;
-  if (document === undefined) return { ok: false, problem: 'the file is empty' };
-  try {
-    return { ok: true, mapper: readMapper(document.value) };
-  } catch (error) {
-    if (!(error instanceof MappingProblem)) throw error;
-    const { line } = document.positionOf(error.path);
-    return { ok: false, problem: `line ${line}: ${error.message}` };
-  }
+  const read = readDocument(text, readMapper);
+  return read.ok ? { ok: true, mapper: read.value } : read;
 }
-
-class MappingProblem extends Error {
-  readonly path: string;
-
-  constructor(path: string, reason: string) {
-    super(reason);
-    this.path = path;
-  }
-}
-
-type Fields = Readonly<Record<string, unknown>>;
 
 function readMapper(root: unknown): MetricMapper {
   const file = readFields(root, '', new Set(['defaults', 'mappings']));
   const defaults = readFields(file.defaults ?? {}, 'defaults', defaultFields);
   const { mappings = [] } = file;
-  if (!Array.isArray(mappings)) throw new MappingProblem('mappings', 'mappings must be a list');
+  if (!Array.isArray(mappings)) throw new FieldProblem('mappings', 'mappings must be a list');
   const mostSpecific = defaults.glob_disable_ordering === true;
   const defaultObserver = readObserver({}, defaults, 'defaults');
   return new MetricMapper(
@@ -89,19 +73,19 @@ function readMapping(value: unknown, defaults: Fields, path: string): MetricMapp
   const fields = readFields(value, path, mappingFields);
   const name = readText(fields, 'name', path);
   if (!nameForm.test(name)) {
-    throw new MappingProblem(`${path}.name`, 'name must have letters, digits, _ and captures such as $1');
+    throw new FieldProblem(`${path}.name`, 'name must have letters, digits, _ and captures such as $1');
   }
   const labels = Object.entries(readFields(fields.labels ?? {}, `${path}.labels`));
   for (const [label, template] of labels) {
-    if (!labelForm.test(label)) throw new MappingProblem(`${path}.labels.${label}`, `invalid label ${label}`);
+    if (!labelForm.test(label)) throw new FieldProblem(`${path}.labels.${label}`, `invalid label ${label}`);
     if (typeof template !== 'string') {
-      throw new MappingProblem(`${path}.labels.${label}`, `label ${label} must be text`);
+      throw new FieldProblem(`${path}.labels.${label}`, `label ${label} must be text`);
     }
   }
   const action = readWord(fields, 'action', path, ['map', 'drop']) ?? 'map';
   const type = readWord(fields, 'match_metric_type', path, Object.keys(statTypes));
   const { scale = 1, help } = fields;
-  if (typeof scale !== 'number') throw new MappingProblem(`${path}.scale`, 'scale must be a number');
+  if (typeof scale !== 'number') throw new FieldProblem(`${path}.scale`, 'scale must be a number');
   return {
     match: readMatch(fields, defaults, path),
     statType: type === undefined ? undefined : statTypes[type],
@@ -124,11 +108,11 @@ function readMatch(fields: Fields, defaults: Fields, path: string): MetricMappin
       return RE2JS.compile(match);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      throw new MappingProblem(`${path}.match`, reason);
+      throw new FieldProblem(`${path}.match`, reason);
     }
   }
   if (globForm.test(match)) return match.split('.');
-  throw new MappingProblem(`${path}.match`, 'match must be segments joined by dots, such as a.*.c');
+  throw new FieldProblem(`${path}.match`, 'match must be segments joined by dots, such as a.*.c');
 }
 
 function readObserver(fields: Fields, defaults: Fields, path: string): Observer {
@@ -148,7 +132,7 @@ function readBuckets(fields: Fields, path: string): readonly number[] | undefine
   if (list === undefined || list.length === 0) return undefined;
   return list.map((bound: unknown) => {
     if (typeof bound === 'number') return bound;
-    throw new MappingProblem(at, 'buckets must be numbers');
+    throw new FieldProblem(at, 'buckets must be numbers');
   });
 }
 
@@ -158,7 +142,7 @@ function readQuantiles(fields: Fields, path: string): readonly number[] | undefi
   return list.map((item: unknown, i) => {
     const { quantile } = readFields(item, `${at}[${i}]`, new Set(['quantile', 'error']));
     if (typeof quantile === 'number' && quantile >= 0 && quantile <= 1) return quantile;
-    throw new MappingProblem(`${at}[${i}]`, 'quantile must be a number from 0 to 1');
+    throw new FieldProblem(`${at}[${i}]`, 'quantile must be a number from 0 to 1');
   });
 }
 
@@ -173,37 +157,5 @@ function findList(
   const at = inner[field] === undefined ? `${path}.${field}` : `${path}.${options}.${field}`;
   const list = inner[field] ?? fields[field];
   if (list === undefined || Array.isArray(list)) return [list, at];
-  throw new MappingProblem(at, `${field} must be a list`);
-}
-
-function readFields(value: unknown, path: string, known?: ReadonlySet<string>): Fields {
-  const where = path === '' ? 'the file' : path;
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new MappingProblem(path, `${where} must have fields`);
-  }
-  const fields = value as Fields;
-  const unknown = known && Object.keys(fields).find((field) => !known.has(field));
-  if (unknown !== undefined) {
-    throw new MappingProblem(path === '' ? unknown : `${path}.${unknown}`, `unknown field ${unknown}`);
-  }
-  return fields;
-}
-
-function readText(fields: Fields, field: string, path: string): string {
-  const value = fields[field];
-  if (typeof value === 'string' && value !== '') return value;
-  throw new MappingProblem(`${path}.${field}`, `${field} must be text that is not empty`);
-}
-
-function readWord<W extends string>(
-  fields: Fields,
-  field: string,
-  path: string,
-  words: readonly W[],
-): W | undefined {
-  const value = fields[field];
-  if (value === undefined || value === '') return undefined;
-  const word = words.find((candidate) => candidate === value);
-  if (word !== undefined) return word;
-  throw new MappingProblem(`${path}.${field}`, `${field} must be ${words.join(' or ')}`);
+  throw new FieldProblem(at, `${field} must be a list`);
 }

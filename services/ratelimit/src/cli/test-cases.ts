@@ -1,0 +1,220 @@
+import { type DescriptorExplanation, explain } from '@tollgate/rules/explain';
+import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
+import {
+  FieldProblem,
+  type Fields,
+  type ReadDocument,
+  readDocument,
+  readFields,
+  readText,
+  readUint32,
+  readWord,
+} from '@tollgate/yaml/fields';
+import { MemoryBackend } from '../backends/memory.ts';
+import { type Descriptor, parseDescriptor } from '../ratelimit/request.ts';
+import { Code, type Decision } from '../ratelimit/response.ts';
+import { type DecisionContext, decide } from '../ratelimit/service.ts';
+import { DecisionStats } from '../ratelimit/stats.ts';
+import { StatsRegistry } from '../stats/registry.ts';
+
+const codes = ['OK', 'OVER_LIMIT'] as const;
+type CodeName = (typeof codes)[number];
+
+/** Expected result of a descriptor without a limit. */
+const outcomes = ['none', 'unlimited', 'replaced'] as const;
+
+/** What is expected of a descriptor; absent fields are not compared. */
+interface ExpectedLimit {
+  readonly outcome: 'limited' | (typeof outcomes)[number];
+  readonly rule?: string | undefined;
+  readonly unit?: Unit | undefined;
+  readonly requests_per_unit?: number | undefined;
+  readonly remaining?: number | undefined;
+  readonly code?: CodeName | undefined;
+}
+
+/** A request and its expected decision. */
+export interface TestCase {
+  readonly name: string;
+  readonly line: number;
+  readonly domain: string;
+  readonly descriptors: readonly Descriptor[];
+  readonly hitsAddend: number;
+  /** How often it is sent; the last decision is compared. */
+  readonly times: number;
+  readonly code: CodeName | undefined;
+  readonly limits: readonly ExpectedLimit[];
+}
+
+const caseFields = new Set(['name', 'domain', 'descriptors', 'hits_addend', 'times', 'code', 'limits']);
+const limitFields = new Set(['rule', 'unit', 'requests_per_unit', 'remaining', 'code']);
+
+/** A case sends at most this many requests. */
+const maxTimes = 100_000;
+
+/** Parses a file of cases; a problem has its line. */
+export function parseTestCases(text: string): ReadDocument<readonly TestCase[]> {
+  return readDocument(text, (value, lineOf) => {
+    const { cases } = readFields(value, '', new Set(['cases']));
+    if (!Array.isArray(cases) || cases.length === 0) {
+      throw new FieldProblem('cases', 'cases must be a list that is not empty');
+    }
+    return cases.map((one: unknown, i) => readCase(one, `cases[${i}]`, lineOf(`cases[${i}]`)));
+  });
+}
+
+function readCase(value: unknown, path: string, line: number): TestCase {
+  const fields = readFields(value, path, caseFields);
+  const { descriptors, limits = [] } = fields;
+  if (!Array.isArray(descriptors) || descriptors.length === 0) {
+    throw new FieldProblem(`${path}.descriptors`, 'descriptors must be a list that is not empty');
+  }
+  if (!Array.isArray(limits) || limits.length > descriptors.length) {
+    throw new FieldProblem(`${path}.limits`, 'limits must be a list with one element for each descriptor');
+  }
+  const times = readUint32(fields, 'times', path) ?? 1;
+  if (times < 1 || times > maxTimes) {
+    throw new FieldProblem(`${path}.times`, `times must be a whole number from 1 to ${maxTimes}`);
+  }
+  const code = readWord(fields, 'code', path, codes);
+  if (code === undefined && limits.length === 0) {
+    throw new FieldProblem(path, 'a case must expect something: code, limits or both');
+  }
+  return {
+    name: readText(fields, 'name', path),
+    line,
+    domain: readText(fields, 'domain', path),
+    descriptors: descriptors.map((one: unknown, i) => readDescriptor(one, `${path}.descriptors[${i}]`)),
+    hitsAddend: readUint32(fields, 'hits_addend', path) ?? 1,
+    times,
+    code,
+    limits: limits.map((one: unknown, i) => readLimit(one, `${path}.limits[${i}]`)),
+  };
+}
+
+/** `key=value,key2=value2`, or a list of `key` and `value` for values with `,` or `=`. */
+function readDescriptor(value: unknown, path: string): Descriptor {
+  if (typeof value === 'string') {
+    const parsed = parseDescriptor(value);
+    if (!parsed.ok) throw new FieldProblem(path, parsed.problem);
+    return { entries: parsed.entries };
+  }
+  if (!Array.isArray(value) || value.length === 0) {
+    throw new FieldProblem(path, 'a descriptor must be key=value,… or a list of key and value');
+  }
+  const entries = value.map((entry: unknown, i) => {
+    const fields = readFields(entry, `${path}[${i}]`, new Set(['key', 'value']));
+    const { value: text = '' } = fields;
+    if (typeof text !== 'string') {
+      throw new FieldProblem(`${path}[${i}].value`, 'value must be text: put it in quotes');
+    }
+    return { key: readText(fields, 'key', `${path}[${i}]`), value: text };
+  });
+  return { entries };
+}
+
+function readLimit(value: unknown, path: string): ExpectedLimit {
+  const outcome = outcomes.find((word) => word === value);
+  if (outcome !== undefined) return { outcome };
+  if (typeof value === 'string') {
+    throw new FieldProblem(path, `a limit must have fields, or be ${outcomes.join(', ')}`);
+  }
+  const fields = readFields(value, path, limitFields);
+  return {
+    outcome: 'limited',
+    rule: fields.rule === undefined ? undefined : readText(fields, 'rule', path),
+    unit: readWord(fields, 'unit', path, Object.keys(unitSeconds) as Unit[]),
+    requests_per_unit: readUint32(fields, 'requests_per_unit', path),
+    remaining: readUint32(fields, 'remaining', path),
+    code: readWord(fields, 'code', path, codes),
+  };
+}
+
+/** The decision of a case, in the terms of the file. */
+export interface CaseResult {
+  readonly name: string;
+  readonly line: number;
+  readonly ok: boolean;
+  /** What differs from the expectation. */
+  readonly differences: readonly string[];
+  readonly code: CodeName;
+  readonly limits: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** Sends the request of a case to the rules, with counters that start at 0. */
+export async function runTestCase(rules: RuleSet, test: TestCase): Promise<CaseResult> {
+  const { domain, descriptors, hitsAddend, times, name, line } = test;
+  const context = createContext(rules);
+  const request = { domain, descriptors, hitsAddend };
+  let decision = await decide(context, request, { header: () => undefined });
+  for (let i = 1; i < times; i += 1) decision = await decide(context, request, { header: () => undefined });
+  const code = toName(decision.overallCode);
+  const explained = explain(rules, request).descriptors;
+  const limits = explained.map((one, i) => toLimit(one, decision.statuses[i]));
+  const differences = [
+    ...(test.code === undefined || test.code === code ? [] : [`code: expected ${test.code}, got ${code}`]),
+    ...test.limits.flatMap((expected, i) => compare(expected, limits[i] ?? {}, explained[i], i)),
+  ];
+  return { name, line, ok: differences.length === 0, differences, code, limits };
+}
+
+/** A fixed time: at the start of the windows of up to a day, so that a case stays within them. */
+const nowSeconds = 1_767_225_600;
+
+function createContext(rules: RuleSet): DecisionContext {
+  return {
+    rules: () => rules,
+    backend: new MemoryBackend({ nowSeconds: () => nowSeconds, maxCounters: 100_000 }),
+    stopIncrementWhenOverLimit: false,
+    stats: new DecisionStats(new StatsRegistry()),
+    nowSeconds: () => nowSeconds,
+    random: () => 0,
+    options: {
+      cacheKeyPrefix: '',
+      nearLimitRatio: 0.8,
+      expirationJitterMaxSeconds: 0,
+      shadowMode: false,
+      quotaMode: false,
+      standardHeaders: false,
+      responseDynamicMetadata: false,
+    },
+  };
+}
+
+function toName(code: Code): CodeName {
+  return code === Code.OVER_LIMIT ? 'OVER_LIMIT' : 'OK';
+}
+
+function toLimit(
+  { outcome, rule }: DescriptorExplanation,
+  status: Decision['statuses'][number] | undefined,
+): Fields {
+  if (outcome !== 'limited') return { outcome: outcome === 'no_limit' ? 'none' : outcome };
+  return {
+    outcome,
+    rule: rule?.path,
+    unit: rule?.unit,
+    requests_per_unit: rule?.requestsPerUnit,
+    remaining: status?.limitRemaining,
+    code: toName(status?.code ?? Code.OK),
+  };
+}
+
+function compare(
+  expected: ExpectedLimit,
+  actual: Fields,
+  explanation: DescriptorExplanation | undefined,
+  index: number,
+): string[] {
+  const at = `descriptors[${index}]`;
+  if (expected.outcome !== actual.outcome) {
+    const because = explanation?.reasons.length ? `: ${explanation.reasons.join('; ')}` : '';
+    const rule = actual.rule === undefined ? '' : ` by ${String(actual.rule)}`;
+    return [`${at}: expected ${expected.outcome}, got ${String(actual.outcome)}${rule}${because}`];
+  }
+  return Object.entries(expected).flatMap(([field, value]) =>
+    value === undefined || value === actual[field]
+      ? []
+      : [`${at}.${field}: expected ${value}, got ${String(actual[field])}`],
+  );
+}
