@@ -29,6 +29,11 @@ export const errors = defineErrors({
   ),
   feature_disabled: define(400, g.failedPrecondition, 'This feature is disabled'),
   conflict: define(409, g.aborted, 'Conflict with another request, please retry'),
+  form_rejected: define(
+    403,
+    g.permissionDenied,
+    'The form has expired or belongs to another site. Please try again',
+  ),
   over_request_rate_limit: define(429, g.resourceExhausted, 'Request rate limit reached'),
   hash_queue_full: define(
     429,

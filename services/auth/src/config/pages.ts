@@ -1,9 +1,15 @@
-import { text } from '@tollgate/kit/settings';
+import { bool, type SettingProblem, text } from '@tollgate/kit/settings';
 import { svc } from './builders.ts';
 
 const group = 'Pages';
 
 export const pageSettings = {
+  pagesEnabled: bool({
+    ...svc('PAGES_ENABLED'),
+    group,
+    default: false,
+    doc: 'Serve pages for sign-in, sign-up, recovery and the account of a user below `/pages/`. Off: none of their routes exists.',
+  }),
   pagesName: text({
     ...svc('PAGES_NAME'),
     group,
@@ -24,4 +30,40 @@ export const pageSettings = {
     matches: { pattern: /^#[0-9a-f]{6}$/i, form: 'a color such as #1d4ed8' },
     doc: 'Color of buttons and links. Their text is black or white, whichever has more contrast.',
   }),
+  pagesCaptchaSiteKey: text({
+    ...svc('PAGES_CAPTCHA_SITE_KEY'),
+    group,
+    default: '',
+    doc: 'Public site key of the CAPTCHA provider, for the widget on the pages.',
+  }),
 };
+
+/** Settings of the pages, as far as needed here. */
+interface PageSettings {
+  readonly pagesEnabled: boolean;
+  readonly apiExternalUrl: string;
+  readonly captchaEnabled: boolean;
+  readonly pagesCaptchaSiteKey: string;
+}
+
+interface Names {
+  readonly variableName: (key: keyof PageSettings) => string;
+}
+
+/** Browsers send the cookie of a session to an unencrypted server only without protection. */
+function secureUrl(s: PageSettings, { variableName }: Names): SettingProblem | undefined {
+  const { protocol, hostname } = URL.parse(s.apiExternalUrl) ?? {};
+  const isLoopback = hostname === 'localhost' || hostname === '[::1]' || hostname?.startsWith('127.');
+  if (!s.pagesEnabled || protocol === 'https:' || isLoopback) return undefined;
+  const expected = `a URL with https, because ${variableName('pagesEnabled')} is true`;
+  return { variable: variableName('apiExternalUrl'), value: s.apiExternalUrl, expected };
+}
+
+/** Without it, the pages would have no widget, and all of their requests would be rejected. */
+function siteKey(s: PageSettings, { variableName }: Names): SettingProblem | undefined {
+  if (!s.pagesEnabled || !s.captchaEnabled || s.pagesCaptchaSiteKey !== '') return undefined;
+  const expected = `the site key, because ${variableName('captchaEnabled')} is true`;
+  return { variable: variableName('pagesCaptchaSiteKey'), expected };
+}
+
+export const pageChecks = [secureUrl, siteKey];

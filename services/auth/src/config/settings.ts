@@ -25,7 +25,7 @@ import {
   mailTextSettings,
 } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
-import { pageSettings } from './pages.ts';
+import { pageChecks, pageSettings } from './pages.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
 import {
   customProviderSettings,
@@ -207,6 +207,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       noLogGateway,
       ...captchaChecks,
       ...webAuthnChecks,
+      ...pageChecks,
       ...providerNames.map(registeredClient),
       keycloakUrl,
       ...extAuthzChecks,

@@ -15,8 +15,7 @@ export function sendError(
     logger,
   }: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly logger: Logger },
 ): FastifyReply {
-  const error = toAppError(thrown);
-  logError(logger, request, { thrown, error });
+  const error = reportError(thrown, request, logger);
   if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
   if (error instanceof OAuthError) return sendOAuthError(reply, error);
   reply.header('x-sb-error-code', error.code);
@@ -24,6 +23,13 @@ export function sendError(
   if (wantsNewErrors(request)) return reply.code(error.httpStatus).send(newFormat(error));
   const status = statusWithoutVersion[error.code] ?? error.httpStatus;
   return reply.code(status).send(legacyFormat(error, status, request.id));
+}
+
+/** The error of the response to a failed request, which is logged. */
+export function reportError(thrown: unknown, request: FastifyRequest, logger: Logger): AppError {
+  const error = toAppError(thrown);
+  logError(logger, request, { thrown, error });
+  return error;
 }
 
 /** @see RFC 6749 §5.2 https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */

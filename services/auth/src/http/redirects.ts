@@ -1,12 +1,15 @@
 import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { shorten } from '../errors.ts';
+import { pageUrl } from '../pages/html.ts';
 import { findMismatch, type Glob, parseGlob } from './glob.ts';
 
 /** Allowed redirect targets: the site, and URLs that match the allow list. */
 export interface RedirectPolicy {
   readonly siteUrl: string;
   readonly globs: readonly Glob[];
+  /** URL of the pages of this server, with a slash at the end; undefined if they are disabled. */
+  readonly pagesUrl?: string | undefined;
 }
 
 /** A rule that was tried. Without `problem` it allows the target. */
@@ -57,7 +60,7 @@ export function createRedirectPolicy(siteUrl: string, allowList: readonly string
  * Checks a URL as it was sent: the text itself is matched, and sent in the response, not a parsed
  * form. URLs that parsers may read differently are rejected.
  */
-export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy): RedirectCheck {
+export function checkRedirect(target: string, { siteUrl, globs, pagesUrl }: RedirectPolicy): RedirectCheck {
   if (target.length > maxTargetChars) return reject(`longer than ${maxTargetChars} characters`);
   if (!printable.test(target) || ambiguous.test(target))
     return reject('it has characters that are invalid in URLs');
@@ -65,7 +68,8 @@ export function checkRedirect(target: string, { siteUrl, globs }: RedirectPolicy
   if (parts === undefined) return reject('it is not an absolute URL');
   if (forbiddenSchemes.includes(parts.scheme)) return reject('its scheme is never allowed');
   const site = { source: 'SITE_URL', rule: siteUrl, problem: findSiteProblem(parts, siteUrl) } as const;
-  if (site.problem === undefined) return { ok: true, rules: [site] };
+  const isOwnPage = pagesUrl !== undefined && URL.parse(target)?.href.startsWith(pagesUrl) === true;
+  if (site.problem === undefined || isOwnPage) return { ok: true, rules: [site] };
   const problem = findHostProblem(parts);
   if (problem !== undefined) return { ok: false, reason: problem, rules: [site] };
   const [beforeFragment = ''] = target.split('#', 1);
@@ -187,16 +191,23 @@ export function redirectTarget(
   body: { readonly redirect_to?: string | undefined } | undefined,
   { settings, logger }: Context,
 ): string {
-  const policy = getPolicy(settings);
   const requested = requestedTarget(request, body);
-  for (const target of [requested, request.headers.referer ?? '']) {
-    if (target === '') continue;
-    const check = checkRedirect(target, policy);
-    if (check.ok) return target;
-    if (target === requested)
-      logger.info({ request_id: request.id, reason: check.reason }, 'rejected redirect_to, using SITE_URL');
-  }
-  return settings.siteUrl;
+  const allowed = requested === '' ? undefined : allowedTarget(requested, request, { settings, logger });
+  if (allowed !== undefined) return allowed;
+  const { referer = '' } = request.headers;
+  return referer !== '' && checkRedirect(referer, getPolicy(settings)).ok ? referer : settings.siteUrl;
+}
+
+/** The target if it is allowed. Logs why it is not. */
+export function allowedTarget(
+  target: string,
+  request: Pick<FastifyRequest, 'id'>,
+  { settings, logger }: Pick<Context, 'settings' | 'logger'>,
+): string | undefined {
+  const check = checkRedirect(target, getPolicy(settings));
+  if (check.ok) return target;
+  logger.info({ request_id: request.id, reason: check.reason }, 'rejected redirect_to, using the default');
+  return undefined;
 }
 
 function requestedTarget(
@@ -219,7 +230,10 @@ export function isAllowedRedirect(target: string, settings: Context['settings'])
 function getPolicy(settings: Context['settings']): RedirectPolicy {
   const known = policies.get(settings);
   if (known !== undefined) return known;
-  const policy = createRedirectPolicy(settings.siteUrl, settings.uriAllowList);
+  const policy = {
+    ...createRedirectPolicy(settings.siteUrl, settings.uriAllowList),
+    pagesUrl: settings.pagesEnabled ? pageUrl(settings, '') : undefined,
+  };
   policies.set(settings, policy);
   return policy;
 }

@@ -19,6 +19,7 @@ import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addPageRoutes } from '../pages/routes.ts';
 import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
 import { addCustomProviderRoutes } from '../providers/custom-routes.ts';
 import { addIdentityRoutes } from '../providers/identities.ts';
@@ -63,6 +64,7 @@ const allRoutes: readonly AddRoutes[] = [
   addProviderRoutes,
   addCustomProviderRoutes,
   addIdentityRoutes,
+  addPageRoutes,
   addDisabledRoutes,
 ];
 

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import { type Html, html, trustedHtml } from '@tollgate/kit/html';
+import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import { stylesheet } from './style.ts';
 
-type Branding = Pick<Settings, 'pagesName' | 'pagesLogoUrl' | 'pagesColor' | 'siteUrl'>;
+type Branding = Pick<Settings, 'pagesName' | 'pagesLogoUrl' | 'pagesColor' | 'siteUrl' | 'apiExternalUrl'>;
 
 export interface Page {
   /** BCP 47 tag of the texts. */
@@ -20,11 +20,16 @@ export interface Page {
    * @see https://www.w3.org/TR/CSP3/#directive-form-action
    */
   readonly formTargets?: readonly string[];
+  /** CSP sources of a CAPTCHA widget. */
+  readonly widget?: readonly string[];
+  /** Whether the content starts with what is wrong, which the title then says. */
+  readonly isProblem?: boolean;
+  /** Has sections, and is wider. */
+  readonly isWide?: boolean;
 }
 
 /** Sends a page with the layout and the security headers of all pages. It needs no scripts. */
 export function sendPage(reply: FastifyReply, branding: Branding, page: Page): FastifyReply {
-  const style = stylesheet(branding.pagesColor);
   // Pages are for people: scripts of other sites have no use for them.
   for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
     reply.removeHeader(header);
@@ -33,27 +38,30 @@ export function sendPage(reply: FastifyReply, branding: Branding, page: Page): F
     .type('text/html; charset=utf-8')
     .headers({
       'cache-control': 'no-store',
-      'content-security-policy': contentSecurityPolicy(style, branding, page),
-      'referrer-policy': 'no-referrer',
+      'content-security-policy': contentSecurityPolicy(branding, page),
+      // Not `no-referrer`, with which browsers send `Origin: null` with forms.
+      'referrer-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
     })
-    .send(layout(style, branding, page).toString());
+    .send(layout(branding, page).toString());
 }
 
-function contentSecurityPolicy(style: string, { pagesLogoUrl }: Branding, { formTargets = [] }: Page) {
-  const hash = createHash('sha256').update(style).digest('base64');
+function contentSecurityPolicy({ pagesLogoUrl }: Branding, { formTargets = [], widget = [] }: Page): string {
   return [
     "default-src 'none'",
-    `style-src 'sha256-${hash}'`,
+    ["style-src 'self'", ...widget].join(' '),
     ...(pagesLogoUrl === '' ? [] : [`img-src ${new URL(pagesLogoUrl).origin}`]),
+    ...(widget.length === 0
+      ? []
+      : ['script-src', 'frame-src', 'connect-src'].map((directive) => [directive, ...widget].join(' '))),
     ["form-action 'self'", ...formTargets].join(' '),
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; ');
 }
 
-function layout(style: string, branding: Branding, { language, title, content }: Page): Html {
+function layout(branding: Branding, { language, title, content, isProblem, isWide }: Page): Html {
   const name = branding.pagesName || webHost(branding.siteUrl);
   const logo =
     branding.pagesLogoUrl === ''
@@ -65,11 +73,11 @@ function layout(style: string, branding: Branding, { language, title, content }:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${title}${name !== '' && ` · ${name}`}</title>
-<style>${trustedHtml(style)}</style>
+<title>${isProblem === true && 'Error: '}${title}${name !== '' && ` · ${name}`}</title>
+<link rel="stylesheet" href="${stylePath(branding)}">
 </head>
 <body>
-<main>
+<main${isWide === true && html` class="wide"`}>
 <p class="brand">${logo}</p>
 <h1>${title}</h1>
 ${content}
@@ -84,32 +92,18 @@ function webHost(url: string): string {
   return /^https?:/i.test(url) ? new URL(url).host : '';
 }
 
-function stylesheet(color: string): string {
-  return `
-:root { color-scheme: light dark; --back: #f4f4f5; --card: #fff; --text: #18181b; --line: #71717a }
-@media (prefers-color-scheme: dark) { :root { --back: #18181b; --card: #27272a; --text: #f4f4f5; --line: #a1a1aa } }
-* { box-sizing: border-box }
-body { margin: 0; padding: 1rem; background: var(--back); color: var(--text); font: 1rem/1.5 system-ui, sans-serif }
-main { max-width: 26rem; margin: 10vh auto 0; padding: 2rem; background: var(--card); border-radius: .75rem; overflow-wrap: anywhere }
-h1 { margin: 0 0 1rem; font-size: 1.375rem; line-height: 1.25 }
-.brand { margin: 0 0 1.5rem; font-weight: 600 }
-.brand img { max-width: 100%; vertical-align: middle }
-button { width: 100%; min-height: 3rem; padding: .5rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: ${color}; color: ${textColorOn(color)}; font: inherit; font-weight: 600; cursor: pointer }
-:focus-visible { outline: 3px solid var(--text); outline-offset: 2px }
-`;
+/** Changes with the content, which browsers keep. */
+function stylePath(settings: Branding): string {
+  const { version } = stylesheet(settings.pagesColor);
+  return `${pagePath(settings, 'style.css')}?v=${version}`;
 }
 
-/**
- * Black or white, whichever has the higher contrast, which is at least 4.5 : 1.
- *
- * @param color `#rrggbb`
- * @see https://www.w3.org/TR/WCAG22/#dfn-relative-luminance
- */
-function textColorOn(color: string): '#000000' | '#ffffff' {
-  const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
-    const channel = Number.parseInt(color.slice(at, at + 2), 16) / 255;
-    return channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
-  });
-  const luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  return (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) ? '#000000' : '#ffffff';
+/** Path of a page as browsers see it, which may have a prefix that a gateway removes. */
+export function pagePath(settings: Pick<Settings, 'apiExternalUrl'>, name: string): string {
+  return `${new URL(settings.apiExternalUrl).pathname.replace(/\/+$/, '')}/pages/${name}`;
+}
+
+/** Absolute form of `pagePath`. */
+export function pageUrl(settings: Pick<Settings, 'apiExternalUrl'>, name: string): string {
+  return new URL(pagePath(settings, name), settings.apiExternalUrl).href;
 }

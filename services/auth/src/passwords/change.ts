@@ -57,6 +57,31 @@ export async function choosePassword(
   return { hash: await passwords.hash(password), nonceToken };
 }
 
+/** Deleting an account without password requires a sign-in as recent as this. */
+const recentSignInMs = 10 * 60_000;
+
+/**
+ * Checks that the owner of a session is present. Returns false if the user has no password and has
+ * to sign in again.
+ *
+ * @throws AppError `current_password_required`, `current_password_invalid`,
+ * `over_request_rate_limit`.
+ */
+export async function confirmOwner(
+  context: Context,
+  {
+    user,
+    session,
+    currentPassword,
+  }: { readonly user: User; readonly session: Session; readonly currentPassword: string | undefined },
+  metadata: RequestMetadata,
+): Promise<boolean> {
+  const { passwordHash: hash } = user;
+  if (hash === undefined) return session.createdAt.getTime() + recentSignInMs > metadata.nowMs;
+  await checkCurrentPassword(context, { user, hash, currentPassword }, metadata);
+  return true;
+}
+
 function isRecent(session: Session | undefined, nowMs: number): boolean {
   return session !== undefined && session.createdAt.getTime() + recentSessionMs >= nowMs;
 }

@@ -229,6 +229,15 @@ function policyProblems(
   return problems;
 }
 
+/** The policy for users who choose a password. */
+export function describePolicy(
+  settings: Pick<Settings, 'passwordMinLength' | 'passwordRequiredCharacters'>,
+): string {
+  const sets = parseCharacterSets(settings.passwordRequiredCharacters);
+  const rule = sets.length === 0 ? '' : `, with at least one of each: ${sets.join(' ')}`;
+  return `At least ${Math.max(leastLength, settings.passwordMinLength)} characters${rule}.`;
+}
+
 /** Splits at `:`; `\:` is a colon. */
 function parseCharacterSets(text: string): string[] {
   return text

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
+import { readCookie, setCookie } from '../http/cookies.ts';
 
 /** Time from `/authorize` to `/callback`. */
 export const signInLifeMs = 600_000;
@@ -48,16 +49,15 @@ export function openBrowserSecret(
   reply: FastifyReply,
   options: { readonly settings: Settings; readonly isFormPost: boolean },
 ): string {
-  const name = cookieName(options);
-  const secret = readCookie(request, name) ?? randomBytes(32).toString('base64url');
+  const { settings, isFormPost } = options;
+  const secret = readBrowserSecret(request, options) ?? randomBytes(32).toString('base64url');
   // A form that another site posts carries no `Lax` cookie.
-  const sameSite = options.isFormPost && isSecure(options.settings) ? 'None' : 'Lax';
-  const secure = isSecure(options.settings) ? '; Secure' : '';
-  const maxAge = signInLifeMs / 1000;
-  reply.header(
-    'set-cookie',
-    `${name}=${secret}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=${sameSite}${secure}`,
-  );
+  const sameSite = isFormPost ? 'None' : 'Lax';
+  setCookie(reply, [cookieFor(isFormPost), secret], {
+    settings,
+    sameSite,
+    maxAgeSeconds: signInLifeMs / 1000,
+  });
   return secret;
 }
 
@@ -66,28 +66,10 @@ export function readBrowserSecret(
   request: FastifyRequest,
   options: { readonly settings: Settings; readonly isFormPost: boolean },
 ): string | undefined {
-  return readCookie(request, cookieName(options));
+  const { settings, isFormPost } = options;
+  return readCookie(request, { name: cookieFor(isFormPost), form: secretForm, settings });
 }
 
-/** With the prefix `__Host-`, other hosts of the domain cannot set the cookie. */
-function cookieName({
-  settings,
-  isFormPost,
-}: {
-  readonly settings: Settings;
-  readonly isFormPost: boolean;
-}): string {
-  return `${isSecure(settings) ? '__Host-' : ''}tollgate-${isFormPost ? 'form-post' : 'sign-in'}`;
-}
-
-function isSecure({ apiExternalUrl }: Settings): boolean {
-  return apiExternalUrl.startsWith('https:');
-}
-
-function readCookie({ headers }: FastifyRequest, name: string): string | undefined {
-  for (const pair of (headers.cookie ?? '').split(';')) {
-    const [key = '', value = ''] = pair.trim().split('=', 2);
-    if (key === name && secretForm.test(value)) return value;
-  }
-  return undefined;
+function cookieFor(isFormPost: boolean): string {
+  return isFormPost ? 'form-post' : 'sign-in';
 }

@@ -37,7 +37,7 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
     const { user } = await authenticateUser(request, context);
     requireManualLinking(context);
     const identityId = uuidParameter(request.params, 'identity_id');
-    await unlink(context, user, identityId, requestMetadata(request, context));
+    await unlinkIdentity(context, user, identityId, requestMetadata(request, context));
     return reply.send({});
   });
 };
@@ -53,7 +53,7 @@ export function requireManualLinking({ settings }: Context): void {
  * @throws AppError `single_identity_not_deletable`, `identity_not_found`,
  * `email_conflict_identity_not_deletable`
  */
-async function unlink(
+export async function unlinkIdentity(
   context: Context,
   user: User,
   identityId: string,

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { isBanned } from '../users/user.ts';
+import { isBanned, type User } from '../users/user.ts';
 import {
   type CounterToken,
   type IssuedSession,
@@ -15,7 +15,7 @@ import {
   signAccessToken,
 } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
-import { isLowAssurance, sessionExpiry } from './store.ts';
+import { isLowAssurance, type Session, sessionExpiry } from './store.ts';
 
 /** A presented refresh token with its session. */
 interface PresentedToken extends RefreshableSession {
@@ -43,6 +43,30 @@ export async function refreshSession(
   throw errors.conflict({
     message: 'Too many concurrent token refresh requests on the same session or refresh token',
   });
+}
+
+/**
+ * The session of a refresh token that a browser keeps in a cookie. The token is refreshed when an
+ * access token of the same age would have expired, rather than with each request: requests of
+ * several tabs overlap.
+ *
+ * @throws AppError as `refreshSession`
+ */
+export async function resumeSession(
+  context: Context,
+  refreshToken: string,
+  metadata: RequestMetadata,
+): Promise<{ readonly user: User; readonly session: Session; readonly refreshToken: string }> {
+  const { settings } = context;
+  const presented = await findPresentedToken(context, refreshToken);
+  const { token, session } = presented;
+  // Twice within the inactivity timeout, so that it does not end a session that is in use.
+  const inactivityMs = settings.sessionInactivityTimeoutMs || Number.POSITIVE_INFINITY;
+  const lifeMs = Math.min(settings.jwtExpMs, inactivityMs / 2);
+  if (token.revoked || token.updatedAt.getTime() + lifeMs <= metadata.nowMs)
+    return { ...(await refreshSession(context, refreshToken, metadata)), session };
+  await checkUsable(context, presented, metadata.nowMs);
+  return { user: presented.user, session, refreshToken };
 }
 
 /** Returns undefined if another request has refreshed the session in the meantime. */

@@ -88,7 +88,14 @@ export function isFlowExpired(
 }
 
 /** Value of the claim `amr` of the session. */
-export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change';
+export type FlowMethod =
+  | 'email/signup'
+  | 'magiclink'
+  | 'recovery'
+  | 'invite'
+  | 'email_change'
+  | 'password'
+  | 'oauth';
 
 interface FlowRequest extends CodeChallenge {
   /** Absent for an unknown contact: such a flow never gets a code. */

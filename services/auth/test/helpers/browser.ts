@@ -3,9 +3,15 @@ export class Browser {
   readonly #hosts: Readonly<Record<string, string>>;
   readonly #cookies = new Map<string, Map<string, string>>();
 
-  /** @param hosts origins that are reached at another one, such as that of a test server */
-  constructor(hosts: Readonly<Record<string, string>> = {}) {
+  readonly #toPath: (path: string) => string;
+
+  /**
+   * @param hosts origins that are reached at another one, such as that of a test server
+   * @param toPath changes paths as a gateway does
+   */
+  constructor(hosts: Readonly<Record<string, string>> = {}, toPath = (path: string): string => path) {
     this.#hosts = hosts;
+    this.#toPath = toPath;
   }
 
   /** Opens a URL and follows it to one that starts with `until`, which is not opened. */
@@ -31,15 +37,41 @@ export class Browser {
     throw new Error(`still not at ${until}, but at ${url.href}`);
   }
 
+  /** Fills in and sends the form of a page whose target contains `target`. */
+  async submit(
+    url: string,
+    fields: Readonly<Record<string, string>>,
+    { target = '', headers = {} }: { target?: string; headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<Response> {
+    const response = await this.open(url);
+    const page = await response.text();
+    const forms = [...page.matchAll(/<form method="post" action="([^"]*)">(.*?)<\/form>/gs)];
+    const [, action = '', content = ''] = forms.find(([, to = '']) => to.includes(target)) ?? [];
+    if (action === '') throw new Error(`${url} responded with ${response.status}, without the form: ${page}`);
+    const form = readInputs(content);
+    for (const [name, value] of Object.entries(fields)) form.set(name, value);
+    return this.open(new URL(action.replaceAll('&amp;', '&'), url).href, form, headers);
+  }
+
+  /** The cookies of an origin by name. */
+  cookies(origin: string): ReadonlyMap<string, string> {
+    return this.#cookies.get(origin) ?? new Map<string, string>();
+  }
+
   /** Sends one request with the cookies of its origin. */
-  async open(url: string, form?: URLSearchParams): Promise<Response> {
+  async open(
+    url: string,
+    form?: URLSearchParams,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
     const { origin } = new URL(url);
     const cookies = this.#cookies.get(origin) ?? new Map<string, string>();
     this.#cookies.set(origin, cookies);
-    const response = await fetch(url.replace(origin, this.#hosts[origin] ?? origin), {
+    const path = this.#toPath(url.slice(origin.length));
+    const response = await fetch(`${this.#hosts[origin] ?? origin}${path}`, {
       method: form === undefined ? 'GET' : 'POST',
       redirect: 'manual',
-      headers: { cookie: Array.from(cookies, (pair) => pair.join('=')).join('; ') },
+      headers: { cookie: Array.from(cookies, (pair) => pair.join('=')).join('; '), ...headers },
       ...(form !== undefined && { body: form }),
     });
     for (const cookie of response.headers.getSetCookie()) {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import t from 'tap';
 import { Browser } from '../helpers/browser.ts';
 import { linkIn, startMailingServer } from '../helpers/mail-server.ts';
@@ -47,20 +46,20 @@ t.test('page cannot be framed, cached or scripted, and its form may redirect to 
     ['https://evil.test/', 'https:'],
   ] as const) {
     const page = await server.call('GET', `/verify?type=magiclink&token=abc&redirect_to=${target}`);
-    const style = /<style>(.*?)<\/style>/s.exec(page.text)?.[1] ?? '';
-    const hash = createHash('sha256').update(style).digest('base64');
     t.equal(page.status, 200);
     t.equal(
       page.headers.get('content-security-policy'),
-      `default-src 'none'; style-src 'sha256-${hash}'; img-src https://cdn.example.com; form-action 'self' ${source}; frame-ancestors 'none'; base-uri 'none'`,
+      `default-src 'none'; style-src 'self'; img-src https://cdn.example.com; form-action 'self' ${source}; frame-ancestors 'none'; base-uri 'none'`,
     );
     t.match(Object.fromEntries(page.headers), {
       'cache-control': 'no-store',
-      'referrer-policy': 'no-referrer',
+      'referrer-policy': 'same-origin',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
     });
     t.equal(page.headers.get('access-control-allow-origin'), null);
+    const [, style = ''] = /<link rel="stylesheet" href="([^"]+)">/.exec(page.text) ?? [];
+    t.equal((await server.call('GET', style)).status, 200);
   }
 });
 

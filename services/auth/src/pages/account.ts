@@ -1,0 +1,195 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { auditEntry } from '../db/audit-log.ts';
+import { confirmOwner } from '../passwords/change.ts';
+import { signOut } from '../sessions/sessions.ts';
+import { updateOwnUser } from '../users/update.ts';
+import type { User } from '../users/user.ts';
+import { field, form, notice, problemSummary } from './forms.ts';
+import type { Outcome, PageDefinition, View } from './page.ts';
+import { describeCode, type Problem } from './problems.ts';
+import { factorSection, identitySection, sessionSection } from './security.ts';
+import type { Owner, Visit } from './visit.ts';
+
+/** What has been done before a redirect to the page, by the parameter `saved`. */
+const savedTexts: Readonly<Record<string, string>> = {
+  profile: 'Your profile is saved.',
+  email: 'We have sent an email. Your address changes when you follow the link in it.',
+  password: 'Your new password is saved. All other sessions have ended.',
+  factor: 'Two-step verification is set up.',
+  'factor-removed': 'The authenticator app is removed.',
+  session: 'The session has ended.',
+  identity: 'The account is disconnected.',
+};
+
+/** Profile, password, second factors, sessions and identities of the user. */
+export const accountPage: PageDefinition = { name: 'account', access: 'user', view: viewAccount };
+
+/** A form on the account page. */
+export function accountForm(
+  name: string,
+  submit: (visit: Visit, owner: Owner) => Promise<keyof typeof savedTexts>,
+  options: Pick<PageDefinition, 'limiter'> = {},
+): PageDefinition {
+  return {
+    ...options,
+    name,
+    access: 'user',
+    hasPage: false,
+    view: viewAccount,
+    async submit(visit) {
+      const { owner } = visit;
+      if (owner === undefined) return visit.redirect('sign-in');
+      return visit.redirect('account', { saved: await submit(visit, owner) });
+    },
+  };
+}
+
+export const profileForm = accountForm(
+  'profile',
+  async (visit, owner) => {
+    const data = { full_name: (visit.form.full_name ?? '').trim() };
+    const update = { data, challenge: undefined, redirectTo: '' };
+    await updateOwnUser(visit.context, owner, update, visit.metadata);
+    return 'profile';
+  },
+  { limiter: 'otp' },
+);
+
+export const emailForm = accountForm(
+  'email',
+  async (visit, owner) => {
+    // The link leads to a code that is not exchanged: the session is already here.
+    const update = {
+      email: visit.form.email,
+      challenge: visit.challenge('email change'),
+      redirectTo: visit.url('account'),
+    };
+    await updateOwnUser(visit.context, owner, update, visit.metadata);
+    return 'email';
+  },
+  { limiter: 'otp' },
+);
+
+export const signOutForm: PageDefinition = {
+  name: 'sign-out',
+  access: 'everyone',
+  hasPage: false,
+  view: viewAccount,
+  async submit(visit) {
+    const { context, owner, metadata } = visit;
+    if (owner !== undefined) {
+      const { user, session } = owner;
+      await signOut(context, { user, sessionId: session.id, scope: 'local' }, metadata);
+      visit.signOut();
+    }
+    return visit.redirect('sign-in');
+  },
+};
+
+/** Deletes the account, after the password or a recent sign-in. */
+export const deletePage: PageDefinition = {
+  name: 'delete',
+  access: 'user',
+  view: viewDelete,
+  async submit(visit) {
+    const { context, owner, metadata } = visit;
+    if (owner === undefined) return visit.redirect('sign-in');
+    const { user, session } = owner;
+    const { current_password: currentPassword } = visit.form;
+    if (!(await confirmOwner(context, { user, session, currentPassword }, metadata)))
+      return visit.redirect('sign-in', { again: 'true' });
+    await context.store.users.delete(user.id, auditEntry(user, 'user_deleted', { metadata }));
+    visit.signOut();
+    return visit.redirect('sign-in', { deleted: 'true' });
+  },
+};
+
+function viewDelete(visit: Visit, { problem }: Outcome): View {
+  const hasPassword = visit.owner?.user.passwordHash !== undefined;
+  const content = html`${
+    hasPassword &&
+    field(
+      {
+        name: 'current_password',
+        label: 'Current password',
+        type: 'password',
+        autocomplete: 'current-password',
+      },
+      problem,
+    )
+  }
+<button class="danger">Delete my account</button>`;
+  return {
+    title: 'Delete your account',
+    content: html`${problemSummary(problem)}
+<p>Your account and all of its data here will be deleted for good. This cannot be undone.</p>
+${form(visit, { action: visit.path('delete'), content })}
+<p class="after"><a href="${visit.path('account')}">Keep my account</a></p>`,
+  };
+}
+
+async function viewAccount(visit: Visit, outcome: Outcome): Promise<View> {
+  const { owner, query } = visit;
+  if (owner === undefined) return { title: 'Your account', content: html`` };
+  const { problem = describeCode(query.error_code) } = outcome;
+  const { user } = owner;
+  return {
+    title: 'Your account',
+    isWide: true,
+    content: html`${problemSummary(problem)}
+${problem === undefined && notice(findNotice(visit))}
+<p>Signed in as <strong>${user.email || user.phone || user.id}</strong></p>
+${form(visit, { action: visit.path('sign-out'), content: html`<button class="secondary">Sign out</button>` })}
+${profileSection(visit, user, problem)}
+<section aria-labelledby="password-title">
+<h2 id="password-title">Password</h2>
+<p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? 'Set a password' : 'Change password'}</a></p>
+</section>
+${factorSection(visit, user)}
+${await sessionSection(visit, owner)}
+${identitySection(visit, user)}
+<section aria-labelledby="delete-title">
+<h2 id="delete-title">Delete account</h2>
+<p><a class="button" href="${visit.path('delete')}">Delete my account</a></p>
+</section>`,
+  };
+}
+
+function findNotice({ query: { saved = '', message } }: Visit): string | undefined {
+  if (message !== undefined)
+    return 'Confirmed. Please also follow the link that we sent to the other address.';
+  return Object.hasOwn(savedTexts, saved) ? savedTexts[saved] : undefined;
+}
+
+function profileSection(visit: Visit, user: User, problem: Problem | undefined): Html {
+  const { full_name: fullName, name } = user.userMetadata;
+  const known = [fullName, name].find((value) => typeof value === 'string');
+  const profile = html`${field(
+    {
+      name: 'full_name',
+      label: 'Name',
+      autocomplete: 'name',
+      value: visit.form.full_name ?? (typeof known === 'string' ? known : ''),
+      isOptional: true,
+    },
+    problem,
+  )}
+<button class="secondary">Save name</button>`;
+  const email = html`${field(
+    {
+      name: 'email',
+      label: 'Email address',
+      type: 'email',
+      autocomplete: 'email',
+      value: visit.form.email ?? user.email,
+      hint: user.newEmail === '' ? undefined : `Waiting for confirmation of ${user.newEmail}.`,
+    },
+    problem,
+  )}
+<button class="secondary">Change email address</button>`;
+  return html`<section aria-labelledby="profile-title">
+<h2 id="profile-title">Profile</h2>
+${form(visit, { action: visit.path('profile'), content: profile })}
+${visit.context.settings.externalEmailEnabled && form(visit, { action: visit.path('email'), content: email })}
+</section>`;
+}

@@ -1,0 +1,65 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { Problem } from './problems.ts';
+import { formTokenField, type Visit } from './visit.ts';
+
+interface Form {
+  /** Path of the target; the page itself when absent. */
+  readonly action: string;
+  readonly content: Html;
+}
+
+/** A form with the token of the browser. */
+export function form(visit: Visit, { action, content }: Form): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="${formTokenField}" value="${visit.formToken}">
+${content}
+</form>`;
+}
+
+interface Field {
+  readonly name: string;
+  readonly label: string;
+  readonly type?: 'text' | 'email' | 'password';
+  /** @see https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#autofill */
+  readonly autocomplete: string;
+  /** Passwords and codes are never sent back. */
+  readonly value?: string | undefined;
+  readonly hint?: string | undefined;
+  readonly inputMode?: 'numeric';
+  readonly isOptional?: boolean;
+}
+
+/** An input with its label, hint and error. */
+export function field(
+  { name, label, type = 'text', autocomplete, value = '', hint, inputMode, isOptional = false }: Field,
+  problem?: Problem,
+): Html {
+  const error = problem?.field === name ? problem.message : undefined;
+  const described = [
+    ...(hint === undefined ? [] : [`${name}-hint`]),
+    ...(error === undefined ? [] : [`${name}-error`]),
+  ].join(' ');
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
+${error !== undefined && html`<p class="problem" id="${name}-error">${error}</p>`}
+<input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}"${
+    inputMode !== undefined && html` inputmode="${inputMode}"`
+  }${type === 'email' && html` autocapitalize="none" spellcheck="false"`}${!isOptional && html` required`}${
+    described !== '' && html` aria-describedby="${described}"`
+  }${error !== undefined && html` aria-invalid="true"`}>
+</div>`;
+}
+
+/** The summary of what is wrong, which gets the focus. A link leads to the field. */
+export function problemSummary(problem: Problem | undefined): Html | undefined {
+  if (problem === undefined) return undefined;
+  const { field: name, message } = problem;
+  return html`<div class="summary" role="alert" tabindex="-1" autofocus>${
+    name === undefined ? html`<p>${message}</p>` : html`<p><a href="#${name}">${message}</a></p>`
+  }</div>`;
+}
+
+export function notice(text: string | undefined): Html | undefined {
+  return text === undefined ? undefined : html`<div class="notice" role="status"><p>${text}</p></div>`;
+}

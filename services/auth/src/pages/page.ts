@@ -1,0 +1,164 @@
+import type { AppError } from '@tollgate/kit/errors';
+import { type Html, html } from '@tollgate/kit/html';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Context } from '../context.ts';
+import { errors, RetryLaterError } from '../errors.ts';
+import { type Api, bodyLimits } from '../http/api.ts';
+import { reportError } from '../http/error-response.ts';
+import type { Limiter } from '../http/request-guards.ts';
+import { captchaSources, useCaptchaResponse } from './captcha.ts';
+import { type Page, sendPage } from './html.ts';
+import { describeProblem, type Problem } from './problems.ts';
+import { Visit } from './visit.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a request for a page. */
+    visit: Visit | undefined;
+  }
+}
+
+/** What a page shows. */
+export interface View {
+  readonly title: string;
+  readonly content: Html;
+  /** Has sections, and is wider. */
+  readonly isWide?: boolean;
+}
+
+/** What a page shows about the last request. */
+export interface Outcome {
+  readonly problem?: Problem | undefined;
+}
+
+export interface PageDefinition {
+  /** The last segment of the path. */
+  readonly name: string;
+  /**
+   * Who may see it: everyone, a user who has yet to verify the second factor, or a signed-in user.
+   */
+  readonly access: 'everyone' | 'session' | 'user';
+  /** A response to GET instead of the page. */
+  readonly show?: (visit: Visit) => Promise<FastifyReply> | FastifyReply | undefined;
+  /** The page, also with the problem of a form that was rejected. */
+  readonly view: (visit: Visit, outcome: Outcome) => Promise<View> | View;
+  /** Handles the form. Throws AppError to show the page again. */
+  readonly submit?: (visit: Visit) => Promise<FastifyReply>;
+  /** Of the form. */
+  readonly limiter?: Limiter;
+  /** Whether the form needs a solved CAPTCHA, if the settings enable it. */
+  readonly hasCaptcha?: boolean;
+  /** Default true. False for the target of forms on another page. */
+  readonly hasPage?: boolean;
+}
+
+/** Whether the user has to verify a second factor in this session. */
+export function needsSecondFactor(
+  { factors }: { readonly factors: readonly { readonly status: string }[] },
+  { aal }: { readonly aal: string },
+): boolean {
+  return aal === 'aal1' && factors.some(({ status }) => status === 'verified');
+}
+
+/** Adds the routes of a page: GET shows it, POST handles its form. */
+export function addPage(api: Api, context: Context, page: PageDefinition): void {
+  const { name, submit, limiter, hasCaptcha = false, hasPage = true } = page;
+  const url = `/pages/${name}`;
+  const common = {
+    schema: { hide: true },
+    exposeHeadRoute: false,
+    errorHandler: (thrown: unknown, request: FastifyRequest, reply: FastifyReply) =>
+      showProblem(context, page, { thrown, request, reply }),
+  };
+  if (hasPage)
+    api.get(url, common, async (request, reply) => {
+      const visit = await Visit.open(context, request, reply);
+      return admit(visit, page) ?? page.show?.(visit) ?? render(visit, page, {});
+    });
+  if (submit === undefined) return;
+  const guards = {
+    ...(limiter && { limiter }),
+    ...(hasCaptcha && { captcha: () => true }),
+  };
+  const preValidation = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    request.visit = await Visit.open(context, request, reply);
+    request.visit.checkForm();
+    useCaptchaResponse(request);
+  };
+  const post = { ...common, config: guards, bodyLimit: bodyLimits.contact, preValidation };
+  api.post(url, post, async (request) => {
+    const { visit } = request;
+    if (visit === undefined) throw errors.form_rejected();
+    return admit(visit, page) ?? submit(visit);
+  });
+}
+
+/** A redirect to the page that has to come first. */
+function admit(visit: Visit, { access }: PageDefinition): FastifyReply | undefined {
+  const { owner } = visit;
+  if (access === 'everyone') return undefined;
+  if (owner === undefined) return visit.redirect('sign-in');
+  if (access === 'user' && needsSecondFactor(owner.user, owner.session))
+    return visit.redirect('second-factor');
+  return undefined;
+}
+
+async function render(
+  visit: Visit,
+  page: PageDefinition,
+  outcome: Outcome & { readonly status?: number },
+): Promise<FastifyReply> {
+  const view = await page.view(visit, outcome);
+  const { redirectTo } = visit.destination;
+  const { settings } = visit.context;
+  return sendPage(visit.reply, settings, {
+    language: 'en',
+    ...view,
+    isProblem: outcome.problem !== undefined,
+    ...(outcome.status !== undefined && { status: outcome.status }),
+    // The whole scheme: the app may redirect further, to `www` for example.
+    ...(redirectTo !== '' && { formTargets: [redirectTo.slice(0, redirectTo.indexOf(':') + 1)] }),
+    ...(page.hasCaptcha && settings.captchaEnabled && { widget: captchaSources(settings) }),
+  });
+}
+
+/** Shows a page without a form, which is only the response to a form. */
+export function sendView(visit: Visit, view: View): FastifyReply {
+  return sendPage(visit.reply, visit.context.settings, { language: 'en', ...view });
+}
+
+/** Shows the form again with what is wrong, or a page with the error. */
+async function showProblem(
+  context: Context,
+  page: PageDefinition,
+  failed: { readonly thrown: unknown; readonly request: FastifyRequest; readonly reply: FastifyReply },
+): Promise<FastifyReply> {
+  const { request, reply } = failed;
+  const error = reportError(failed.thrown, request, context.logger);
+  if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
+  if (request.method !== 'POST' || error.httpStatus >= 500)
+    return sendPage(reply, context.settings, errorPage(error, request));
+  try {
+    // Undefined after a failure of the checks before the body is read.
+    const visit = request.visit ?? (await Visit.open(context, request, reply));
+    const first = admit(visit, page);
+    if (first !== undefined) return first;
+    return await render(visit, page, { problem: describeProblem(error), status: error.httpStatus });
+  } catch (thrown) {
+    const second = reportError(thrown, request, context.logger);
+    return sendPage(reply, context.settings, errorPage(second, request));
+  }
+}
+
+function errorPage(error: AppError, request: FastifyRequest): Page {
+  const isFailure = error.httpStatus >= 500;
+  const { message } = describeProblem(error);
+  return {
+    language: 'en',
+    title: isFailure ? 'Something went wrong' : 'This does not work',
+    status: error.httpStatus,
+    content: isFailure
+      ? html`<p>Please try again in a moment.</p><p class="hint">Request ${request.id}</p>`
+      : html`<p>${message}</p>`,
+  };
+}

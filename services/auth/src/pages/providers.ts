@@ -1,0 +1,107 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { FastifyReply } from 'fastify';
+import { errors } from '../errors.ts';
+import { openBrowserSecret } from '../providers/flow.ts';
+import { requireManualLinking } from '../providers/identities.ts';
+import { findConnection } from '../providers/routes.ts';
+import { startSignIn } from '../providers/sign-in.ts';
+import { exchangeCode } from '../sign-in/pkce.ts';
+import { completeSignIn, continueSession } from './completion.ts';
+import type { PageDefinition } from './page.ts';
+import { isEqual, type Visit } from './visit.ts';
+
+/** Names that are not the capitalized value of the parameter `provider`. */
+const labels: Readonly<Record<string, string>> = {
+  azure: 'Microsoft',
+  fly: 'Fly.io',
+  github: 'GitHub',
+  gitlab: 'GitLab',
+  linkedin: 'LinkedIn',
+  linkedin_oidc: 'LinkedIn',
+  slack_oidc: 'Slack',
+  workos: 'WorkOS',
+};
+
+/** Name of a provider for users. */
+export function providerLabel(provider: string): string {
+  if (Object.hasOwn(labels, provider)) return labels[provider] ?? provider;
+  const name = provider.replace(/^custom:/, '');
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+/** Links rather than forms: `form-action` would have to allow all providers. */
+export function providerLinks(visit: Visit, purpose: 'sign-in' | 'link'): Html | undefined {
+  const names = visit.context.providers.names();
+  if (names.length === 0) return undefined;
+  const more = purpose === 'link' ? { link: linkToken(visit) } : {};
+  const text = purpose === 'link' ? 'Connect' : 'Continue with';
+  const links = names.map(
+    (provider) =>
+      html`<li><a class="button" href="${visit.path('provider', { provider, ...more })}">${text} ${providerLabel(provider)}</a></li>`,
+  );
+  return html`<ul class="providers">${links}</ul>`;
+}
+
+/** Otherwise another site could link an identity of an attacker to the account. */
+function linkToken(visit: Visit): string {
+  return visit.derive(`link ${visit.owner?.session.id ?? ''}`);
+}
+
+/** `/pages/provider`: sends the browser to a provider, which sends it back to `/callback`. */
+export const providerPage: PageDefinition = {
+  name: 'provider',
+  access: 'everyone',
+  view: () => ({ title: 'Sign in', content: html`` }),
+  show: startAtProvider,
+};
+
+async function startAtProvider(visit: Visit): Promise<FastifyReply> {
+  const { context, request, reply, query, owner } = visit;
+  const connection = await findConnection(context, query.provider ?? '');
+  const isLinking = query.link !== undefined;
+  if (isLinking) {
+    if (owner === undefined) return visit.redirect('sign-in');
+    requireManualLinking(context);
+    if (!isEqual(query.link ?? '', linkToken(visit))) throw errors.form_rejected();
+  }
+  const { settings } = context;
+  const browserSecret = openBrowserSecret(request, reply, { settings, isFormPost: connection.isFormPost });
+  const landing = isLinking ? 'account' : 'continue';
+  const url = await startSignIn(
+    context,
+    connection,
+    {
+      redirectTo: visit.url(landing),
+      // The code is only valid in the browser that started the sign-in.
+      challenge: visit.challenge(verifierPurpose),
+      inviteToken: '',
+      scopes: [],
+      parameters: {},
+      browserSecret,
+      linkingUserId: isLinking ? owner?.user.id : undefined,
+    },
+    visit.metadata,
+  );
+  return reply.header('cache-control', 'no-store').redirect(url, 303);
+}
+
+const verifierPurpose = 'code verifier';
+
+/**
+ * `/pages/continue`: a browser returns from a provider with a code (GET), or a signed-in user
+ * continues to an app (POST).
+ */
+export const continuePage: PageDefinition = {
+  name: 'continue',
+  access: 'everyone',
+  view: () => ({ title: 'Sign in', content: html`` }),
+  async show(visit) {
+    const { code: authCode, error_code: error } = visit.query;
+    if (authCode === undefined)
+      return visit.redirect('sign-in', { error_code: error ?? 'unexpected_failure' });
+    const codeVerifier = visit.derive(verifierPurpose);
+    const issued = await exchangeCode(visit.context, { authCode, codeVerifier }, visit.metadata);
+    return completeSignIn(visit, issued, { aal: 'aal1', method: 'oauth' });
+  },
+  submit: continueSession,
+};

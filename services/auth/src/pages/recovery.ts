@@ -1,0 +1,166 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { isAppError } from '@tollgate/kit/errors';
+import { html } from '@tollgate/kit/html';
+import { requestedAudience } from '../http/request-metadata.ts';
+import { recover } from '../sign-in/otp.ts';
+import { exchangeCode } from '../sign-in/pkce.ts';
+import { sendNonce } from '../users/reauthentication.ts';
+import { updateOwnUser } from '../users/update.ts';
+import { captcha } from './captcha.ts';
+import { continueSession } from './completion.ts';
+import { field, form, notice, problemSummary } from './forms.ts';
+import { needsSecondFactor, type Outcome, type PageDefinition, type View } from './page.ts';
+import { describeCode } from './problems.ts';
+import { newPasswordField } from './sign-up.ts';
+import type { Owner, Visit } from './visit.ts';
+
+/** Requests the mail with which a new password can be set. */
+export const recoveryPage: PageDefinition = {
+  name: 'recovery',
+  access: 'everyone',
+  view: viewRecovery,
+  limiter: 'otp',
+  hasCaptcha: true,
+  async submit(visit) {
+    const {
+      context,
+      form: { email },
+      metadata,
+    } = visit;
+    // In the link, as the mail may be read on another device.
+    const verifier = randomBytes(32).toString('base64url');
+    const challenge = createHash('sha256').update(verifier).digest('base64url');
+    const input = {
+      email,
+      challenge: { challenge, method: 's256' } as const,
+      redirectTo: visit.url('password', { verifier }),
+      aud: requestedAudience(visit.request, context),
+    };
+    await recover(context, input, metadata);
+    return visit.redirect('recovery', { sent: 'true' });
+  },
+};
+
+function viewRecovery(visit: Visit, { problem }: Outcome): View {
+  if (visit.query.sent !== undefined && problem === undefined)
+    return {
+      title: 'Check your email',
+      content: html`${notice('If there is an account with this address, we have sent an email with a link to set a new password.')}
+<p class="after">No email? Look into the spam folder, or <a href="${visit.path('recovery')}">try again</a>.</p>
+<p class="after"><a href="${visit.path('sign-in')}">Back to sign-in</a></p>`,
+    };
+  return {
+    title: 'Forgot your password?',
+    content: html`${problemSummary(problem)}
+<p>Enter your email address, and we send you a link to set a new password.</p>
+${form(visit, {
+  action: visit.path('recovery'),
+  content: html`${field(
+    {
+      name: 'email',
+      label: 'Email address',
+      type: 'email',
+      autocomplete: 'username',
+      value: visit.form.email,
+    },
+    problem,
+  )}
+${captcha(visit.context.settings)}
+<button>Send link</button>`,
+})}
+<p class="after"><a href="${visit.path('sign-in')}">Back to sign-in</a></p>`,
+  };
+}
+
+/**
+ * Sets a password: with the code of the mail, which the form spends rather than the page, or in a
+ * session.
+ */
+export const passwordPage: PageDefinition = {
+  name: 'password',
+  access: 'everyone',
+  view: viewPassword,
+  show(visit) {
+    const { owner, query } = visit;
+    if (query.code !== undefined || query.error_code !== undefined) return undefined;
+    if (owner === undefined) return visit.redirect('sign-in');
+    return needsSecondFactor(owner.user, owner.session) ? visit.redirect('second-factor') : undefined;
+  },
+  limiter: 'otp',
+  async submit(visit) {
+    const { context, form: fields, metadata } = visit;
+    const owner = await redeemCode(visit);
+    if (owner === undefined) return visit.redirect('sign-in');
+    if (needsSecondFactor(owner.user, owner.session)) return visit.redirect('second-factor');
+    const { password = '', current_password: currentPassword, nonce } = fields;
+    const update = { password, currentPassword, nonce, challenge: undefined, redirectTo: '' };
+    await updateOwnUser(context, owner, update, metadata).catch(async (error: unknown) => {
+      if (isAppError(error) && error.code === 'reauthentication_needed')
+        await sendNonce(context, owner.user, metadata);
+      throw error;
+    });
+    return isRecovery(owner) ? continueSession(visit) : visit.redirect('account', { saved: 'password' });
+  },
+};
+
+/** The user of the code in the query, who is now signed in, or of the session. */
+async function redeemCode(visit: Visit): Promise<Owner | undefined> {
+  const { code: authCode, verifier: codeVerifier } = visit.query;
+  if (authCode === undefined) return visit.owner;
+  return visit.signIn(await exchangeCode(visit.context, { authCode, codeVerifier }, visit.metadata));
+}
+
+/** Whether the session was started by the link of a recovery mail. */
+export function isRecovery({ session }: Owner): boolean {
+  return session.methods.some(({ method }) => method === 'recovery');
+}
+
+const reauthenticationCodes = ['reauthentication_needed', 'reauthentication_not_valid'];
+
+function viewPassword(visit: Visit, { problem = describeCode(visit.query.error_code) }: Outcome): View {
+  const { settings } = visit.context;
+  const { code, verifier = '', error_code: error } = visit.query;
+  const title = 'Set a new password';
+  if (error !== undefined)
+    return {
+      title: 'This link does not work',
+      content: html`${problemSummary(problem)}
+<p class="after"><a href="${visit.path('recovery')}">Request a new link</a></p>`,
+    };
+  const redeems = code !== undefined && !visit.hasSignedIn;
+  const owner = redeems ? undefined : visit.owner;
+  const needsCurrent =
+    owner?.user.passwordHash !== undefined &&
+    settings.updatePasswordRequireCurrentPassword &&
+    !isRecovery(owner);
+  const needsNonce = problem !== undefined && reauthenticationCodes.includes(problem.code);
+  const content = html`${
+    owner !== undefined &&
+    html`<input type="text" name="username" autocomplete="username" value="${owner.user.email || owner.user.phone}" hidden>`
+  }
+${
+  needsCurrent &&
+  field(
+    {
+      name: 'current_password',
+      label: 'Current password',
+      type: 'password',
+      autocomplete: 'current-password',
+    },
+    problem,
+  )
+}
+${newPasswordField(settings, { label: 'New password', problem })}
+${
+  needsNonce &&
+  field({ name: 'nonce', label: 'Code', autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)
+}
+<button>Save password</button>`;
+  const action = redeems ? visit.path('password', { code, verifier }) : visit.path('password');
+  return {
+    title,
+    content: html`${problemSummary(problem)}
+${form(visit, { action, content })}
+${owner !== undefined && !isRecovery(owner) && html`<p class="after"><a href="${visit.path('account')}">Back to the account</a></p>`}`,
+  };
+}

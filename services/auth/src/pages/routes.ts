@@ -1,0 +1,40 @@
+import type { AddRoutes } from '../http/api.ts';
+import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
+import { confirmFactorPage, enrollPage, removeFactor } from './factors.ts';
+import { addPage, type PageDefinition } from './page.ts';
+import { continuePage, providerPage } from './providers.ts';
+import { passwordPage, recoveryPage } from './recovery.ts';
+import { secondFactorPage } from './second-factor.ts';
+import { endSession, removeIdentity } from './security.ts';
+import { signInPage } from './sign-in.ts';
+import { signUpPage } from './sign-up.ts';
+import { addStyleRoute } from './style.ts';
+
+const pages: readonly PageDefinition[] = [
+  signInPage,
+  signUpPage,
+  providerPage,
+  continuePage,
+  secondFactorPage,
+  recoveryPage,
+  passwordPage,
+  accountPage,
+  profileForm,
+  emailForm,
+  enrollPage,
+  confirmFactorPage,
+  accountForm('factor-remove', removeFactor),
+  accountForm('session-end', endSession),
+  accountForm('identity-remove', removeIdentity),
+  deletePage,
+  signOutForm,
+];
+
+/** `/pages/…`: the pages for users. */
+export const addPageRoutes: AddRoutes = (api, context) => {
+  addStyleRoute(api, context);
+  const { settings } = context;
+  if (!settings.pagesEnabled) return;
+  api.decorateRequest('visit', undefined);
+  for (const page of pages) addPage(api, context, page);
+};

@@ -1,0 +1,116 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { errors } from '../errors.ts';
+import { isUuid } from '../http/api.ts';
+import { requireManualLinking, unlinkIdentity } from '../providers/identities.ts';
+import { listSessions, revokeSession, signOut } from '../sessions/sessions.ts';
+import type { Session } from '../sessions/store.ts';
+import type { User } from '../users/user.ts';
+import { form } from './forms.ts';
+import { providerLabel, providerLinks } from './providers.ts';
+import type { Owner, Visit } from './visit.ts';
+
+/** Second factors on the account page. */
+export function factorSection(visit: Visit, user: User): Html {
+  const factors = user.factors.filter(({ status }) => status === 'verified');
+  const items = factors.map(({ id, friendlyName }) => {
+    const name = friendlyName || 'Authenticator app';
+    const content = html`<input type="hidden" name="factor_id" value="${id}">
+<button class="link" aria-label="Remove ${name}">Remove</button>`;
+    return html`<li><span>${name}</span> ${form(visit, { action: visit.path('factor-remove'), content })}</li>`;
+  });
+  return html`<section aria-labelledby="factors-title">
+<h2 id="factors-title">Two-step verification</h2>
+${items.length === 0 ? html`<p>Protect your account with a code from an app, besides your password.</p>` : html`<ul class="items">${items}</ul>`}
+${visit.context.settings['mfaEnabled:totp:enroll'] && html`<p><a class="button" href="${visit.path('factor')}">Set up an authenticator app</a></p>`}
+</section>`;
+}
+
+/** Sessions on the account page. */
+export async function sessionSection(visit: Visit, { user, session: current }: Owner): Promise<Html> {
+  const sessions = await listSessions(visit.context, user.id, visit.metadata);
+  const items = sessions.map(
+    (session) => html`<li>${sessionItem(visit, session, session.id === current.id)}</li>`,
+  );
+  const endOthers = form(visit, {
+    action: visit.path('session-end'),
+    content: html`<button class="secondary">Sign out all other sessions</button>`,
+  });
+  return html`<section aria-labelledby="sessions-title">
+<h2 id="sessions-title">Sessions</h2>
+<ul class="items">${items}</ul>
+${sessions.length > 1 && endOthers}
+</section>`;
+}
+
+function sessionItem(
+  visit: Visit,
+  { id, userAgent, ip, createdAt, refreshedAt }: Session,
+  isCurrent: boolean,
+) {
+  const used = (refreshedAt ?? createdAt).toISOString();
+  const name = describeBrowser(userAgent);
+  const content = html`<input type="hidden" name="session_id" value="${id}">
+<button class="link" aria-label="Sign out ${name}">Sign out</button>`;
+  return html`<span>${name}${isCurrent && html` <strong>(this one)</strong>`}<br>
+<small>${ip !== '' && `${ip}, `}<time datetime="${used}">${used.slice(0, 16).replace('T', ' ')} UTC</time></small></span>
+${!isCurrent && form(visit, { action: visit.path('session-end'), content })}`;
+}
+
+const browsers = ['Edg', 'OPR', 'Firefox', 'Chrome', 'Safari', 'curl'] as const;
+const browserNames: Readonly<Partial<Record<(typeof browsers)[number], string>>> = {
+  Edg: 'Edge',
+  OPR: 'Opera',
+};
+const systems = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS X', 'CrOS', 'Linux'] as const;
+
+/** Browser and system of a `User-Agent`, or its first word. */
+function describeBrowser(userAgent: string): string {
+  const browser = browsers.find((name) => userAgent.includes(`${name}/`));
+  const system = systems.find((name) => userAgent.includes(name));
+  if (browser === undefined) return userAgent.split(/[/ ]/, 1)[0]?.slice(0, 40) || 'Unknown device';
+  const name = browserNames[browser] ?? browser;
+  return system === undefined ? name : `${name} on ${system.replace('Mac OS X', 'macOS')}`;
+}
+
+/** Ends one session, or all others without an id. */
+export async function endSession(visit: Visit, { user, session }: Owner): Promise<'session'> {
+  const {
+    context,
+    metadata,
+    form: { session_id: sessionId },
+  } = visit;
+  if (sessionId === undefined)
+    await signOut(context, { user, sessionId: session.id, scope: 'others' }, metadata);
+  else if (isUuid(sessionId)) await revokeSession(context, { user, sessionId }, metadata);
+  else throw errors.session_not_found({ httpStatus: 404 });
+  return 'session';
+}
+
+/** Identities on the account page. Only with manual linking they can be changed. */
+export function identitySection(visit: Visit, user: User): Html {
+  const { manualLinkingEnabled } = visit.context.settings;
+  const items = user.identities.map(({ id, provider, email }) => {
+    const name = providerLabel(provider);
+    const content = html`<input type="hidden" name="identity_id" value="${id}">
+<button class="link" aria-label="Disconnect ${name}">Disconnect</button>`;
+    const canUnlink = manualLinkingEnabled && user.identities.length > 1;
+    return html`<li><span>${name}${email !== '' && html`<br><small>${email}</small>`}</span>
+${canUnlink && form(visit, { action: visit.path('identity-remove'), content })}</li>`;
+  });
+  return html`<section aria-labelledby="identities-title">
+<h2 id="identities-title">Ways to sign in</h2>
+<ul class="items">${items}</ul>
+${manualLinkingEnabled && providerLinks(visit, 'link')}
+</section>`;
+}
+
+export async function removeIdentity(visit: Visit, { user }: Owner): Promise<'identity'> {
+  const {
+    context,
+    metadata,
+    form: { identity_id: id = '' },
+  } = visit;
+  requireManualLinking(context);
+  await unlinkIdentity(context, user, id, metadata);
+  return 'identity';
+}

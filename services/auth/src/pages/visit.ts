@@ -1,0 +1,212 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { isAppError } from '@tollgate/kit/errors';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
+import { readCookie, setCookie } from '../http/cookies.ts';
+import { allowedTarget } from '../http/redirects.ts';
+import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
+import type { IssuedSession } from '../sessions/issue.ts';
+import { resumeSession } from '../sessions/refresh.ts';
+import type { Session } from '../sessions/store.ts';
+import { type CodeChallenge, parseCodeChallenge } from '../sign-in/pkce.ts';
+import type { User } from '../users/user.ts';
+import { pagePath } from './html.ts';
+
+/** Has the refresh token of the session. */
+const sessionCookie = { name: 'session', form: /^[\w-]{12,128}$/ } as const;
+/** Has a random secret, from which the tokens of forms are derived. */
+const browserCookie = { name: 'browser', form: /^[\w-]{43}$/ } as const;
+
+/** Name of the form field with the token. */
+export const formTokenField = 'form_token';
+
+/** Where a browser goes after the sign-in. */
+interface Destination {
+  /** Checked; empty for the account page. */
+  readonly redirectTo: string;
+  /** Of a client that exchanges a code; undefined for the implicit flow. */
+  readonly challenge: CodeChallenge | undefined;
+}
+
+/** The signed-in user of a browser. */
+export interface Owner {
+  readonly user: User;
+  readonly session: Session;
+}
+
+/** Values by name. */
+type Parameters = Readonly<Record<string, string | undefined>>;
+
+/** A request of a browser for a page: its cookies, its query and its form. */
+export class Visit {
+  readonly context: Context;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly metadata: RequestMetadata;
+  readonly query: Parameters;
+  readonly destination: Destination;
+  readonly #browserSecret: string;
+  #form: Parameters;
+  #owner: Owner | undefined;
+  #refreshToken = '';
+  #hasSignedIn = false;
+
+  /** @throws AppError `validation_failed` for an invalid code challenge */
+  private constructor(context: Context, request: FastifyRequest, reply: FastifyReply) {
+    this.context = context;
+    this.request = request;
+    this.reply = reply;
+    this.metadata = requestMetadata(request, context);
+    this.query = texts(request.query);
+    this.#form = texts(request.body);
+    const { redirect_to: target = '' } = this.query;
+    this.destination = {
+      redirectTo: target === '' ? '' : (allowedTarget(target, request, context) ?? ''),
+      challenge: parseCodeChallenge(this.query),
+    };
+    const { settings } = context;
+    const known = readCookie(request, { ...browserCookie, settings });
+    this.#browserSecret = known ?? randomBytes(32).toString('base64url');
+    if (known === undefined) setCookie(reply, [browserCookie.name, this.#browserSecret], { settings });
+  }
+
+  /** Loads the session of the cookie. The cookie of a session that has ended is removed. */
+  static async open(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
+    const visit = new Visit(context, request, reply);
+    const { settings } = context;
+    const token = readCookie(request, { ...sessionCookie, settings });
+    if (token === undefined) return visit;
+    try {
+      const { user, session, refreshToken } = await resumeSession(context, token, visit.metadata);
+      visit.#owner = { user, session };
+      visit.#refreshToken = refreshToken;
+      if (refreshToken !== token) setCookie(reply, [sessionCookie.name, refreshToken], { settings });
+    } catch (error) {
+      // Another tab is refreshing the session: the cookie stays.
+      if (!isAppError(error) || error.httpStatus >= 500 || error.code === 'conflict') throw error;
+      visit.signOut();
+    }
+    return visit;
+  }
+
+  /** Whether `signIn` was called, so that a code in the query is spent. */
+  get hasSignedIn(): boolean {
+    return this.#hasSignedIn;
+  }
+
+  get owner(): Owner | undefined {
+    return this.#owner;
+  }
+
+  /** @throws AppError `session_not_found` */
+  get refreshToken(): string {
+    if (this.#refreshToken === '') throw errors.session_not_found();
+    return this.#refreshToken;
+  }
+
+  /** Fields of the posted form; empty for another request. */
+  get form(): Parameters {
+    return this.#form;
+  }
+
+  /** Token of the forms of this browser and session. */
+  get formToken(): string {
+    return this.derive(`form ${this.#owner?.session.id ?? ''}`);
+  }
+
+  /** A secret of this browser for one purpose. */
+  derive(purpose: string): string {
+    return createHmac('sha256', this.#browserSecret).update(purpose).digest('base64url');
+  }
+
+  /** A code challenge of this browser, whose verifier is `derive(purpose)`. */
+  challenge(purpose: string): CodeChallenge {
+    const challenge = createHash('sha256').update(this.derive(purpose)).digest('base64url');
+    return { challenge, method: 's256' };
+  }
+
+  /**
+   * Rejects forms of other sites. Their fields are dropped, so that none is shown.
+   *
+   * @throws AppError `form_rejected`
+   */
+  checkForm(): void {
+    const { [formTokenField]: presented = '' } = this.#form;
+    if (isSameOrigin(this.request, this.context.settings) && isEqual(presented, this.formToken)) return;
+    this.#form = {};
+    throw errors.form_rejected();
+  }
+
+  /** Keeps a session in the cookie. */
+  keep({ refreshToken }: Pick<IssuedSession, 'refreshToken'>): void {
+    const { settings } = this.context;
+    setCookie(this.reply, [sessionCookie.name, refreshToken], { settings });
+  }
+
+  /** Keeps a session, and continues this request with it. */
+  async signIn(issued: IssuedSession): Promise<Owner> {
+    this.keep(issued);
+    const { user, sessionId } = issued;
+    const found = await this.context.store.sessions.findWithUser(user.id, sessionId);
+    if (found?.session === undefined) throw errors.session_not_found();
+    this.#owner = { user: found.user, session: found.session };
+    this.#refreshToken = issued.refreshToken;
+    this.#hasSignedIn = true;
+    return this.#owner;
+  }
+
+  /** Removes the cookie. */
+  signOut(): void {
+    this.#owner = undefined;
+    this.#refreshToken = '';
+    setCookie(this.reply, [sessionCookie.name, ''], { settings: this.context.settings, maxAgeSeconds: 0 });
+  }
+
+  /** Path of a page with the destination of this visit. */
+  path(name: string, more: Readonly<Record<string, string>> = {}): string {
+    const { redirectTo, challenge } = this.destination;
+    const query = new URLSearchParams({
+      ...more,
+      ...(redirectTo !== '' && { redirect_to: redirectTo }),
+      ...(challenge && { code_challenge: challenge.challenge, code_challenge_method: challenge.method }),
+    });
+    const path = pagePath(this.context.settings, name);
+    return query.size === 0 ? path : `${path}?${query}`;
+  }
+
+  /** Absolute form of `path`, for mails and providers. */
+  url(name: string, more: Readonly<Record<string, string>> = {}): string {
+    return new URL(this.path(name, more), this.context.settings.apiExternalUrl).href;
+  }
+
+  redirect(name: string, more: Readonly<Record<string, string>> = {}): FastifyReply {
+    return this.reply.header('cache-control', 'no-store').redirect(this.path(name, more), 303);
+  }
+}
+
+/** The members that are text. */
+function texts(members: unknown): Parameters {
+  const pairs = Object.entries(typeof members === 'object' && members !== null ? members : {});
+  return Object.fromEntries(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'));
+}
+
+/**
+ * By `Sec-Fetch-Site`, which scripts cannot set, or by `Origin` for browsers that do not send it.
+ * Clients that send neither have no cookies of a user.
+ *
+ * @see https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
+ */
+function isSameOrigin({ headers }: FastifyRequest, { apiExternalUrl }: Settings): boolean {
+  const { 'sec-fetch-site': site, origin } = headers;
+  if (site !== undefined) return site === 'same-origin';
+  return origin === undefined || origin === new URL(apiExternalUrl).origin;
+}
+
+/** In constant time. */
+export function isEqual(presented: string, expected: string): boolean {
+  const bytes = Buffer.from(presented);
+  const wanted = Buffer.from(expected);
+  return bytes.length === wanted.length && timingSafeEqual(bytes, wanted);
+}
