@@ -134,8 +134,8 @@ function editDistance(left: string, right: string, most: number): number | undef
 type CheckContext<S extends SettingsSpec> = {
   /** The variable of a setting, by the name that is set (the main name when unset). */
   variableName(key: keyof S & string): string;
-  /** The value of a setting with secrets and credentials hidden; undefined when unset. */
-  shownValue(key: keyof S & string): string | undefined;
+  /** A problem of a setting, with its value if it is set; secrets and credentials are hidden. */
+  problem(key: keyof S & string, expected: string): SettingProblem;
 };
 
 /** Checks settings that depend on each other. Skipped when a setting that it reads is invalid. */
@@ -174,7 +174,10 @@ export function parseSettings<S extends SettingsSpec>(
   const settings = settingsFrom<S>(reads);
   const context: CheckContext<S> = {
     variableName: (key) => reads.get(key)?.variable ?? key,
-    shownValue: (key) => reads.get(key)?.shown,
+    problem(key, expected) {
+      const { variable = key, shown } = reads.get(key) ?? {};
+      return { variable, ...(shown !== undefined && { value: shown }), expected };
+    },
   };
   for (const check of options.checks ?? []) {
     const problem = runCheck(() => check(settings, context));
@@ -221,7 +224,7 @@ function conflictProblem(setting: Setting<unknown>, first: Found, other: Found):
 const maxShownLength = 100;
 
 function maskValue(setting: Setting<unknown>, raw: string): string {
-  if (setting.secret) return '(hidden)';
+  if (setting.secret && raw !== '') return '(hidden)';
   const masked = maskUrl(raw);
   return JSON.stringify(masked.length > maxShownLength ? `${masked.slice(0, maxShownLength)}…` : masked);
 }

@@ -6,7 +6,6 @@ import {
   pairs,
   type Setting,
   type SettingOptions,
-  type SettingProblem,
   text,
 } from '@tollgate/kit/settings';
 import { type Millis, parseInstant } from '@tollgate/kit/time';
@@ -218,20 +217,4 @@ export function bare(name: string, ...others: readonly string[]): VariableNames 
     env: name,
     aliases: [name, ...others].flatMap((other) => [`SVC_${other}`, `GOTRUE_${other}`]),
   };
-}
-
-/** What is wrong with the value of a setting. */
-export function toProblem<Key extends string>(
-  key: Key,
-  expected: string,
-  {
-    variableName,
-    shownValue,
-  }: {
-    readonly variableName: (key: Key) => string;
-    readonly shownValue: (key: Key) => string | undefined;
-  },
-): SettingProblem {
-  const value = shownValue(key);
-  return { variable: variableName(key), ...(value !== undefined && { value }), expected };
 }

@@ -1,4 +1,4 @@
-import { bool, type SettingProblem, text } from '@tollgate/kit/settings';
+import { bool, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { lifetime, svc } from './builders.ts';
 
 const group = 'CAPTCHA';
@@ -47,28 +47,17 @@ export const captchaSettings = {
   }),
 };
 
-/** Settings of CAPTCHA, as far as needed here. */
-interface CaptchaSettings {
-  readonly captchaEnabled: boolean;
-  readonly captchaProvider: string;
-  readonly captchaSecret: string;
-}
+type Check = SettingsCheck<typeof captchaSettings>;
 
-interface Names {
-  readonly variableName: (key: keyof typeof captchaSettings) => string;
-}
+const knownProvider: Check = (s, { problem }) =>
+  !s.captchaEnabled || captchaUrls.has(s.captchaProvider)
+    ? undefined
+    : problem('captchaProvider', `one of ${[...captchaUrls.keys()].join(', ')}`);
 
-function knownProvider(s: CaptchaSettings, { variableName }: Names): SettingProblem | undefined {
-  if (!s.captchaEnabled || captchaUrls.has(s.captchaProvider)) return undefined;
-  const expected = `one of ${[...captchaUrls.keys()].join(', ')}`;
-  return { variable: variableName('captchaProvider'), value: JSON.stringify(s.captchaProvider), expected };
-}
-
-function givenSecret(s: CaptchaSettings, { variableName }: Names): SettingProblem | undefined {
-  if (!s.captchaEnabled || s.captchaSecret !== '') return undefined;
-  const expected = `the secret key, because ${variableName('captchaEnabled')} is true`;
-  return { variable: variableName('captchaSecret'), expected };
-}
+const givenSecret: Check = (s, { problem, variableName }) =>
+  !s.captchaEnabled || s.captchaSecret !== ''
+    ? undefined
+    : problem('captchaSecret', `the secret key, because ${variableName('captchaEnabled')} is true`);
 
 /** Without them, all requests would be rejected. */
-export const captchaChecks = [knownProvider, givenSecret];
+export const captchaChecks: readonly Check[] = [knownProvider, givenSecret];

@@ -89,23 +89,22 @@ export const encryptionSettings = {
 
 type Check = SettingsCheck<typeof encryptionSettings>;
 
-const keyId: Check = (s, { variableName }) =>
+const keyId: Check = (s, { problem }) =>
   s.dbEncryptionEncrypt && s.dbEncryptionKeyId === ''
-    ? { variable: variableName('dbEncryptionKeyId'), expected: 'an id of the encryption key' }
+    ? problem('dbEncryptionKeyId', 'an id of the encryption key')
     : undefined;
 
-const key: Check = (s, { variableName }) => {
+const key: Check = (s, { problem }) => {
   const isNeeded = s.dbEncryptionEncrypt || s.dbEncryptionKey !== '';
   if (!isNeeded || isEncryptionKey(s.dbEncryptionKey)) return undefined;
-  return { variable: variableName('dbEncryptionKey'), value: '(hidden)', expected: keyForm };
+  return problem('dbEncryptionKey', keyForm);
 };
 
-const decryptionKeys: Check = (s, { variableName }) => {
-  const problem = Object.entries(s.dbEncryptionDecryptionKeys)
+const decryptionKeys: Check = (s, { problem }) => {
+  const expected = Object.entries(s.dbEncryptionDecryptionKeys)
     .map(([id, text]) => decryptionKeyProblem(s, { id, text }))
     .find((found) => found !== undefined);
-  if (problem === undefined) return undefined;
-  return { variable: variableName('dbEncryptionDecryptionKeys'), value: '(hidden)', expected: problem };
+  return expected === undefined ? undefined : problem('dbEncryptionDecryptionKeys', expected);
 };
 
 function decryptionKeyProblem(

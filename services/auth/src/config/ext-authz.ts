@@ -81,28 +81,22 @@ export const extAuthzSettings = {
 
 type Check = SettingsCheck<typeof extAuthzSettings>;
 
-const pair: Check = (s, { variableName }) =>
+const pair: Check = (s, { problem }) =>
   (s.extAuthzTlsCert === '') === (s.extAuthzTlsKey === '')
     ? undefined
-    : {
-        variable: variableName(s.extAuthzTlsCert === '' ? 'extAuthzTlsCert' : 'extAuthzTlsKey'),
-        expected: 'a PEM file: certificate and key must be set together',
-      };
+    : problem(
+        s.extAuthzTlsCert === '' ? 'extAuthzTlsCert' : 'extAuthzTlsKey',
+        'a PEM file: certificate and key must be set together',
+      );
 
-const clientTlsNeedsServerTls: Check = (s, { variableName }) =>
+const clientTlsNeedsServerTls: Check = (s, { problem, variableName }) =>
   s.extAuthzTlsCa !== '' && s.extAuthzTlsCert === ''
-    ? {
-        variable: variableName('extAuthzTlsCert'),
-        expected: `a PEM file, because ${variableName('extAuthzTlsCa')} is set`,
-      }
+    ? problem('extAuthzTlsCert', `a PEM file, because ${variableName('extAuthzTlsCa')} is set`)
     : undefined;
 
-const sanNeedsAuthority: Check = (s, { variableName }) =>
+const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
   s.extAuthzTlsClientSan !== '' && s.extAuthzTlsCa === ''
-    ? {
-        variable: variableName('extAuthzTlsCa'),
-        expected: `a PEM file, because ${variableName('extAuthzTlsClientSan')} is set`,
-      }
+    ? problem('extAuthzTlsCa', `a PEM file, because ${variableName('extAuthzTlsClientSan')} is set`)
     : undefined;
 
 export const extAuthzChecks: readonly Check[] = [pair, clientTlsNeedsServerTls, sanNeedsAuthority];

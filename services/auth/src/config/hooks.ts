@@ -6,7 +6,7 @@ import {
   parseEndpoint,
   parseSecrets,
 } from '../hooks/definitions.ts';
-import { hostList, svc, toProblem } from './builders.ts';
+import { hostList, svc } from './builders.ts';
 
 const group = 'Hooks';
 
@@ -76,18 +76,18 @@ type Check = SettingsCheck<typeof hookSettings & typeof eventSettings>;
 /** Undefined if the secrets can sign. */
 function secretsProblem(
   key: 'eventWebhookSecrets' | `hookSecrets:${HookName}`,
-  ...[s, context]: Parameters<Check>
+  ...[s, { problem }]: Parameters<Check>
 ): SettingProblem | undefined {
   const parsed = parseSecrets(s[key]);
-  return parsed.ok ? undefined : toProblem(key, parsed.expected, context);
+  return parsed.ok ? undefined : problem(key, parsed.expected);
 }
 
 const uri =
   (name: HookName): Check =>
-  (s, context) => {
+  (s, { problem }) => {
     const endpoint = parseEndpoint(s[`hookUri:${name}`], []);
     if (!s[`hookEnabled:${name}`] || endpoint.ok) return undefined;
-    return toProblem(`hookUri:${name}`, endpoint.expected, context);
+    return problem(`hookUri:${name}`, endpoint.expected);
   };
 
 const secrets =
@@ -97,15 +97,15 @@ const secrets =
     return isSigned ? secretsProblem(`hookSecrets:${name}`, s, context) : undefined;
   };
 
-const eventUri: Check = (s, context) => {
+const eventUri: Check = (s, { problem, variableName }) => {
   if (s.eventWebhookUri === '') return undefined;
   const url = URL.parse(s.eventWebhookUri);
   const isPrivate = s.eventWebhookPrivateHosts.includes(url?.hostname.replace(/^\[|\]$/g, '') ?? '');
   const isAllowed = url?.protocol === 'https:' || (url?.protocol === 'http:' && isPrivate);
   if (isAllowed && url?.username === '' && url.password === '') return undefined;
-  const hosts = context.variableName('eventWebhookPrivateHosts');
+  const hosts = variableName('eventWebhookPrivateHosts');
   const expected = `an https URL without user and password, or an http URL of a host in ${hosts}`;
-  return toProblem('eventWebhookUri', expected, context);
+  return problem('eventWebhookUri', expected);
 };
 
 const eventSecrets: Check = (s, context) =>

@@ -10,7 +10,6 @@ import {
 import { sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
-import { toProblem } from './builders.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
 import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
@@ -70,15 +69,13 @@ export type Settings = SettingValues<typeof settingsSpec>;
 type Check = SettingsCheck<typeof settingsSpec>;
 
 /** Apps have URLs such as `myapp://login`. */
-const siteUrl: Check = (s, context) =>
+const siteUrl: Check = (s, { problem }) =>
   isWebUrl(s.siteUrl) || isAppUrl(s.siteUrl)
     ? undefined
-    : toProblem('siteUrl', 'an absolute URL such as https://example.com or myapp://login', context);
+    : problem('siteUrl', 'an absolute URL such as https://example.com or myapp://login');
 
-const apiExternalUrl: Check = (s, context) =>
-  isWebUrl(s.apiExternalUrl)
-    ? undefined
-    : toProblem('apiExternalUrl', 'an absolute URL with http or https', context);
+const apiExternalUrl: Check = (s, { problem }) =>
+  isWebUrl(s.apiExternalUrl) ? undefined : problem('apiExternalUrl', 'an absolute URL with http or https');
 
 function isWebUrl(text: string): boolean {
   return /^https?:\/\/[^/]/i.test(text) && URL.canParse(text);
@@ -93,84 +90,68 @@ function isAppUrl(text: string): boolean {
   return scheme !== '' && !isForbidden && !/^\d/.test(rest) && URL.canParse(text);
 }
 
-const signingKeys: Check = (s, { variableName }) => {
+const signingKeys: Check = (s, { problem }) => {
   // Keys of a file are validated when it is read.
   const parsed = parseSigningKeys(s.jwtKeysFile === '' ? s : { ...s, jwtValidMethods: [] });
-  return parsed.ok
-    ? undefined
-    : { variable: variableName('jwtKeys'), value: '(hidden)', expected: parsed.expected };
+  return parsed.ok ? undefined : problem('jwtKeys', parsed.expected);
 };
 
-const oneSourceOfKeys: Check = (s, { variableName }) =>
+const oneSourceOfKeys: Check = (s, { problem, variableName }) =>
   s.jwtKeys !== '' && s.jwtKeysFile !== ''
-    ? {
-        variable: variableName('jwtKeysFile'),
-        value: s.jwtKeysFile,
-        expected: `an empty value, because ${variableName('jwtKeys')} is set`,
-      }
+    ? problem('jwtKeysFile', `an empty value, because ${variableName('jwtKeys')} is set`)
     : undefined;
 
-const senderOfMails: Check = (s, { variableName }) =>
+const senderOfMails: Check = (s, { problem, variableName }) =>
   s.mode === 'production' && s.smtpHost !== '' && s.smtpAdminEmail === ''
-    ? {
-        variable: variableName('smtpAdminEmail'),
-        expected: `the sender address, because ${variableName('smtpHost')} is set`,
-      }
+    ? problem('smtpAdminEmail', `the sender address, because ${variableName('smtpHost')} is set`)
     : undefined;
 
 /** An unknown mode must not silently weaken TLS. */
-const sslMode: Check = (s, context) => {
+const sslMode: Check = (s, { problem }) => {
   const mode = /[?&]sslmode=([^&]*)/.exec(s.databaseUrl)?.[1];
   return mode === undefined || sslModes.some((known) => known === mode)
     ? undefined
-    : toProblem('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`, context);
+    : problem('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`);
 };
 
 /** A path is relative to SITE_URL, which must be a web site. */
 const templateUrl =
   (kind: MailKind): Check =>
-  (s, context) =>
+  (s, { problem, variableName }) =>
     /^https?:/i.test(s.siteUrl) || /^(?:https?:.*)?$/i.test(s[`mailTemplate:${kind}`])
       ? undefined
-      : toProblem(
+      : problem(
           `mailTemplate:${kind}`,
-          `a URL with http or https, because ${context.variableName('siteUrl')} is not a web site`,
-          context,
+          `a URL with http or https, because ${variableName('siteUrl')} is not a web site`,
         );
 
 /** It writes codes to the log, with which readers of the log could sign in. */
-const noLogGateway: Check = (s, { variableName }) =>
+const noLogGateway: Check = (s, { problem }) =>
   s.mode === 'production' && s.smsProvider === 'log'
-    ? {
-        variable: variableName('smsProvider'),
-        value: 'log',
-        expected: 'another gateway: log is for development mode only',
-      }
+    ? problem('smsProvider', 'another gateway: log is for development mode only')
     : undefined;
 
 const mailCheck =
   (check: MailCheck): Check =>
-  (s, { variableName, shownValue }) => {
+  (s, { problem }) => {
     const expected = check.problem(s[check.key]);
-    if (expected === undefined) return undefined;
-    const value = shownValue(check.key);
-    return { variable: variableName(check.key), ...(value !== undefined && { value }), expected };
+    return expected === undefined ? undefined : problem(check.key, expected);
   };
 
 /** Without it, the provider would reject every sign-in. */
 const registeredClient =
   (name: ProviderName): Check =>
-  (s, { variableName }) =>
+  (s, { problem, variableName }) =>
     s[`externalEnabled:${name}`] && s[`externalClientId:${name}`].length === 0
-      ? {
-          variable: variableName(`externalClientId:${name}`),
-          expected: `the client id, because ${variableName(`externalEnabled:${name}`)} is true`,
-        }
+      ? problem(
+          `externalClientId:${name}`,
+          `the client id, because ${variableName(`externalEnabled:${name}`)} is true`,
+        )
       : undefined;
 
-const keycloakUrl: Check = (s, { variableName }) =>
+const keycloakUrl: Check = (s, { problem }) =>
   s['externalEnabled:keycloak'] && s['externalUrl:keycloak'] === ''
-    ? { variable: variableName('externalUrl:keycloak'), expected: 'the URL of the realm' }
+    ? problem('externalUrl:keycloak', 'the URL of the realm')
     : undefined;
 
 /** Hooks of other versions of GoTrue, such as HOOK_CUSTOM_SMS_PROVIDER_ENABLED. */

@@ -1,4 +1,4 @@
-import { bool, int, list, oneOf, type Setting, type SettingProblem, text } from '@tollgate/kit/settings';
+import { bool, int, list, oneOf, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { lifetime, svc } from './builders.ts';
 
 const group = 'Passkeys and WebAuthn';
@@ -82,16 +82,7 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost');
 }
 
-interface WebAuthnValues {
-  readonly passkeyEnabled: boolean;
-  readonly webAuthnRpId: string;
-  readonly webAuthnRpDisplayName: string;
-  readonly webAuthnRpOrigins: readonly string[];
-}
-
-interface Names {
-  readonly variableName: (key: keyof typeof webAuthnSettings) => string;
-}
+type Check = SettingsCheck<typeof webAuthnSettings>;
 
 /** Without these, no ceremony could succeed. */
 const relyingParty = {
@@ -101,14 +92,11 @@ const relyingParty = {
 } as const;
 
 export const webAuthnChecks = Object.entries(relyingParty).map(
-  ([name, expected]) =>
-    (s: WebAuthnValues, { variableName }: Names): SettingProblem | undefined => {
+  ([name, expected]): Check =>
+    (s, { problem, variableName }) => {
       // The keys of a constant.
       const key = name as keyof typeof relyingParty;
       if (!s.passkeyEnabled || s[key].length > 0) return undefined;
-      return {
-        variable: variableName(key),
-        expected: `${expected}, because ${variableName('passkeyEnabled')} is true`,
-      };
+      return problem(key, `${expected}, because ${variableName('passkeyEnabled')} is true`);
     },
 );

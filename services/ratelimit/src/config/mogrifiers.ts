@@ -41,10 +41,9 @@ function readMogrifier(mogrifier: string, env: Environment) {
     }),
     tags: pairs({ ...names(mogrifier, 'TAGS'), group, default: {}, doc: 'Further tags.' }),
   };
-  const tagsHaveValues: SettingsCheck<typeof spec> = ({ tags }, { variableName, shownValue }) => {
+  const tagsHaveValues: SettingsCheck<typeof spec> = ({ tags }, { problem }) => {
     if (Object.values(tags).every((value) => value !== '')) return undefined;
-    const value = shownValue('tags') ?? '';
-    return { variable: variableName('tags'), value, expected: 'a value for each tag, key:value' };
+    return problem('tags', 'a value for each tag, key:value');
   };
   return parseSettings(spec, env, { checks: [tagsHaveValues] });
 }

@@ -192,42 +192,40 @@ export const xdsSettings = {
 
 type Check = SettingsCheck<typeof ruleSettings & typeof xdsSettings>;
 
-const clientPair: Check = (s, { variableName }) =>
+const clientPair: Check = (s, { problem }) =>
   (s.xdsClientTlsCert === '') === (s.xdsClientTlsKey === '')
     ? undefined
-    : {
-        variable: variableName(s.xdsClientTlsCert === '' ? 'xdsClientTlsCert' : 'xdsClientTlsKey'),
-        expected: 'a PEM file: certificate and key belong together',
-      };
+    : problem(
+        s.xdsClientTlsCert === '' ? 'xdsClientTlsCert' : 'xdsClientTlsKey',
+        'a PEM file: certificate and key belong together',
+      );
 
 const tlsParts = ['xdsServerTlsCacert', 'xdsClientTlsCert', 'xdsServerTlsSan'] as const;
 
 /** Otherwise a protected connection would silently be plaintext. */
-const tlsPartsNeedTls: Check = (s, { variableName }) => {
+const tlsPartsNeedTls: Check = (s, { problem, variableName }) => {
   const part = tlsParts.find((name) => s[name] !== '');
   return part === undefined || s.xdsServerUseTls || s.configType !== 'GRPC_XDS_SOTW'
     ? undefined
-    : {
-        variable: variableName('xdsServerUseTls'),
-        value: 'false',
-        expected: `true, because ${variableName(part)} is set`,
-      };
+    : { ...problem('xdsServerUseTls', `true, because ${variableName(part)} is set`), value: 'false' };
 };
 
 /** Names of text metadata: `grpc-` is reserved, and `-bin` is for binary metadata. */
 const headerName = /^(?!grpc-)(?!.*-bin$)[0-9a-z_.-]+$/i;
 const headerValue = /^[\x20-\x7e]*$/;
 
-const headersAreLegal: Check = (s, { variableName }) => {
+const headersAreLegal: Check = (s, { problem }) => {
   const bad = Object.entries(s.xdsAdditionalHeaders).find(
     ([name, value]) => !headerName.test(name) || !headerValue.test(value),
   );
   return bad === undefined
     ? undefined
     : {
-        variable: variableName('xdsAdditionalHeaders'),
+        ...problem(
+          'xdsAdditionalHeaders',
+          'names of letters, digits, - _ and ., not grpc-… or …-bin; values of printable ASCII',
+        ),
         value: `(hidden), in the header ${JSON.stringify(bad[0])}`,
-        expected: 'names of letters, digits, - _ and ., not grpc-… or …-bin; values of printable ASCII',
       };
 };
 

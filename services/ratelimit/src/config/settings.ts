@@ -36,59 +36,52 @@ type Check = SettingsCheck<typeof settingsSpec>;
 
 const tlsNeeds =
   (file: 'grpcServerTlsCert' | 'grpcServerTlsKey'): Check =>
-  (s, { variableName }) =>
+  (s, { problem, variableName }) =>
     s.grpcServerUseTls && s[file] === ''
-      ? {
-          variable: variableName(file),
-          expected: `a PEM file, because ${variableName('grpcServerUseTls')} is true`,
-        }
+      ? problem(file, `a PEM file, because ${variableName('grpcServerUseTls')} is true`)
       : undefined;
 
-const clientTlsNeedsServerTls: Check = (s, { variableName }) =>
+const clientTlsNeedsServerTls: Check = (s, { problem, variableName }) =>
   s.grpcClientTlsCacert !== '' && !s.grpcServerUseTls
     ? {
-        variable: variableName('grpcServerUseTls'),
+        ...problem('grpcServerUseTls', `true, because ${variableName('grpcClientTlsCacert')} is set`),
         value: 'false',
-        expected: `true, because ${variableName('grpcClientTlsCacert')} is set`,
       }
     : undefined;
 
-const sanNeedsAuthority: Check = (s, { variableName }) =>
+const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
   s.grpcClientTlsSan !== '' && s.grpcClientTlsCacert === ''
-    ? {
-        variable: variableName('grpcClientTlsCacert'),
-        expected: `a PEM file, because ${variableName('grpcClientTlsSan')} is set`,
-      }
+    ? problem('grpcClientTlsCacert', `a PEM file, because ${variableName('grpcClientTlsSan')} is set`)
     : undefined;
 
 /** Memory counters would be per process, so that n workers would allow n times the limit. */
-const workersNeedStore: Check = (s, { variableName }) =>
+const workersNeedStore: Check = (s, { problem, variableName }) =>
   s.workers > 1 && s.backendType === 'memory'
     ? {
-        variable: variableName('backendType'),
+        ...problem(
+          'backendType',
+          `redis or memcache, because ${variableName('workers')} is above 1 and each worker would count by itself`,
+        ),
         value: 'memory',
-        expected: `redis or memcache, because ${variableName('workers')} is above 1 and each worker would count by itself`,
       }
     : undefined;
 
 const workersNeedPort =
   (port: 'port' | 'grpcPort'): Check =>
-  (s, { variableName }) =>
+  (s, { problem, variableName }) =>
     s.workers > 1 && s[port] === 0
       ? {
-          variable: variableName(port),
+          ...problem(port, `a port from 1 to 65535, because ${variableName('workers')} is above 1`),
           value: '0',
-          expected: `a port from 1 to 65535, because ${variableName('workers')} is above 1`,
         }
       : undefined;
 
-const workersNeedTcp: Check = (s, { variableName, shownValue }) =>
+const workersNeedTcp: Check = (s, { problem, variableName }) =>
   s.workers > 1 && s.grpcUds !== ''
-    ? {
-        variable: variableName('grpcUds'),
-        value: shownValue('grpcUds') ?? '',
-        expected: `nothing, because processes cannot share a unix socket and ${variableName('workers')} is above 1`,
-      }
+    ? problem(
+        'grpcUds',
+        `nothing, because processes cannot share a unix socket and ${variableName('workers')} is above 1`,
+      )
     : undefined;
 
 const redisAddress: Check = (s, context) =>
@@ -100,34 +93,27 @@ const redisPerSecondAddress: Check = (s, context) =>
 function addressProblem(
   instance: 'redis' | 'redisPerSecond',
   s: SettingValues<typeof settingsSpec>,
-  { variableName, shownValue }: Parameters<Check>[1],
+  { problem }: Parameters<Check>[1],
 ): SettingProblem | undefined {
   const key = `${instance}Url` as const;
   const result = parseRedisTarget(s[`${instance}Type`], s[key], s[`${instance}SocketType`]);
-  const value = shownValue(key);
-  return result.ok
-    ? undefined
-    : { variable: variableName(key), ...(value === undefined ? {} : { value }), expected: result.expected };
+  return result.ok ? undefined : problem(key, result.expected);
 }
 
-const redisClientPair: Check = (s, { variableName }) =>
+const redisClientPair: Check = (s, { problem }) =>
   (s.redisTlsClientCert === '') === (s.redisTlsClientKey === '')
     ? undefined
-    : {
-        variable: variableName(s.redisTlsClientCert === '' ? 'redisTlsClientCert' : 'redisTlsClientKey'),
-        expected: 'a PEM file: certificate and key belong together',
-      };
+    : problem(
+        s.redisTlsClientCert === '' ? 'redisTlsClientCert' : 'redisTlsClientKey',
+        'a PEM file: certificate and key belong together',
+      );
 
-const oneSink: Check = (s, { variableName }) => {
+const oneSink: Check = (s, { problem, variableName }) => {
   const choice = chooseSink(s);
   if (choice.ok) return undefined;
   const why = `${variableName(choice.because)} is true, and there can be only one sink`;
   const byDefault = choice.turnOff === 'usePushStats' ? ' (the default is true)' : '';
-  return {
-    variable: variableName(choice.turnOff),
-    value: 'true',
-    expected: `false${byDefault}: ${why}`,
-  };
+  return { ...problem(choice.turnOff, `false${byDefault}: ${why}`), value: 'true' };
 };
 
 type ReadSettings =

@@ -226,52 +226,44 @@ export const memcacheSettings = {
 
 type Check = SettingsCheck<typeof counterSettings & typeof memcacheSettings>;
 
-const serversAreNamed: Check = (s, { variableName }) =>
+const serversAreNamed: Check = (s, { problem, variableName }) =>
   s.backendType === 'memcache' && s.memcacheHostPort.length === 0 && s.memcacheSrv === ''
-    ? {
-        variable: variableName('memcacheHostPort'),
-        expected: `host:port,host:port, because ${variableName('backendType')} is memcache and ${variableName('memcacheSrv')} is not set either`,
-      }
+    ? problem(
+        'memcacheHostPort',
+        `host:port,host:port, because ${variableName('backendType')} is memcache and ${variableName('memcacheSrv')} is not set either`,
+      )
     : undefined;
 
-const serversAreNamedOnce: Check = (s, { variableName, shownValue }) =>
+const serversAreNamedOnce: Check = (s, { problem, variableName }) =>
   s.backendType === 'memcache' && s.memcacheHostPort.length > 0 && s.memcacheSrv !== ''
-    ? {
-        variable: variableName('memcacheSrv'),
-        value: shownValue('memcacheSrv') ?? '',
-        expected: `nothing, because ${variableName('memcacheHostPort')} names the servers already`,
-      }
+    ? problem('memcacheSrv', `nothing, because ${variableName('memcacheHostPort')} names the servers already`)
     : undefined;
 
-const serversAreAddresses: Check = (s, { variableName }) => {
+const serversAreAddresses: Check = (s, { problem }) => {
   const bad = s.memcacheHostPort.find((server) => parseServerAddress(server) === undefined);
   return bad === undefined || s.backendType !== 'memcache'
     ? undefined
     : {
-        variable: variableName('memcacheHostPort'),
+        ...problem('memcacheHostPort', 'host:port,host:port; an IPv6 address as [::1]:11211'),
         value: JSON.stringify(bad),
-        expected: 'host:port,host:port; an IPv6 address as [::1]:11211',
       };
 };
 
-const srvIsOne: Check = (s, { variableName, shownValue }) =>
+const srvIsOne: Check = (s, { problem }) =>
   s.backendType === 'memcache' && s.memcacheSrv !== '' && !isSrvName(s.memcacheSrv)
-    ? {
-        variable: variableName('memcacheSrv'),
-        value: shownValue('memcacheSrv') ?? '',
-        expected: '_service._proto.name, such as _memcache._tcp.memcached.default.svc.cluster.local',
-      }
+    ? problem(
+        'memcacheSrv',
+        '_service._proto.name, such as _memcache._tcp.memcached.default.svc.cluster.local',
+      )
     : undefined;
 
-const clientPair: Check = (s, { variableName }) =>
+const clientPair: Check = (s, { problem }) =>
   (s.memcacheTlsClientCert === '') === (s.memcacheTlsClientKey === '')
     ? undefined
-    : {
-        variable: variableName(
-          s.memcacheTlsClientCert === '' ? 'memcacheTlsClientCert' : 'memcacheTlsClientKey',
-        ),
-        expected: 'a PEM file: certificate and key belong together',
-      };
+    : problem(
+        s.memcacheTlsClientCert === '' ? 'memcacheTlsClientCert' : 'memcacheTlsClientKey',
+        'a PEM file: certificate and key belong together',
+      );
 
 export const memcacheChecks: readonly Check[] = [
   serversAreNamed,

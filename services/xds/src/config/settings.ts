@@ -38,12 +38,12 @@ export function getSourceName({
   return kubernetesServiceHost === '' ? 'folder' : 'kubernetes';
 }
 
-const folderIsRequired: Check = (s, { variableName }) =>
+const folderIsRequired: Check = (s, { problem, variableName }) =>
   getSourceName(s) === 'folder' && s.folder === ''
-    ? {
-        variable: variableName('folder'),
-        expected: `a directory of manifests, because ${variableName('source')} is ${s.source === 'auto' ? 'auto and this is not a pod' : 'folder'}; for a cluster set ${variableName('source')}=kubernetes`,
-      }
+    ? problem(
+        'folder',
+        `a directory of manifests, because ${variableName('source')} is ${s.source === 'auto' ? 'auto and this is not a pod' : 'folder'}; for a cluster set ${variableName('source')}=kubernetes`,
+      )
     : undefined;
 
 function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpcOwnCa'>): boolean {
@@ -52,14 +52,13 @@ function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpc
 
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
 
-const plaintextIsExplicit: Check = (s, { variableName }) =>
+const plaintextIsExplicit: Check = (s, { problem, variableName }) =>
   s.grpcHost === '' || loopback.test(s.grpcHost) || hasTls(s) || s.grpcPlaintext
     ? undefined
-    : {
-        variable: variableName('grpcHost'),
-        value: s.grpcHost,
-        expected: `127.0.0.1, because TLS is off: set ${variableName('grpcTlsCert')}, ${variableName('grpcTlsKey')} and ${variableName('grpcClientCacert')}, or ${variableName('grpcOwnCa')}=true in a cluster, or ${variableName('grpcPlaintext')}=true in a trusted network`,
-      };
+    : problem(
+        'grpcHost',
+        `127.0.0.1, because TLS is off: set ${variableName('grpcTlsCert')}, ${variableName('grpcTlsKey')} and ${variableName('grpcClientCacert')}, or ${variableName('grpcOwnCa')}=true in a cluster, or ${variableName('grpcPlaintext')}=true in a trusted network`,
+      );
 
 const tlsIsExclusive: Check = (s, { variableName }) => {
   const chosen = [
@@ -72,69 +71,57 @@ const tlsIsExclusive: Check = (s, { variableName }) => {
     : { variable: chosen.join(' and '), expected: 'only one of them: they are mutually exclusive' };
 };
 
-const ownCaNeedsCluster: Check = (s, { variableName }) =>
+const ownCaNeedsCluster: Check = (s, { problem, variableName }) =>
   s.grpcOwnCa && getSourceName(s) !== 'kubernetes'
-    ? {
-        variable: variableName('grpcOwnCa'),
-        expected: `false with ${variableName('source')}=folder: certificates are stored in Secrets of a cluster`,
-      }
+    ? problem(
+        'grpcOwnCa',
+        `false with ${variableName('source')}=folder: certificates are stored in Secrets of a cluster`,
+      )
     : undefined;
 
-const ownCaNeedsNames: Check = (s, { variableName }) =>
+const ownCaNeedsNames: Check = (s, { problem, variableName }) =>
   s.grpcOwnCa && s.serverNames.length === 0
-    ? {
-        variable: variableName('serverNames'),
-        expected: `DNS names such as tollgate-xds.tollgate.svc, because ${variableName('grpcOwnCa')} is true`,
-      }
+    ? problem(
+        'serverNames',
+        `DNS names such as tollgate-xds.tollgate.svc, because ${variableName('grpcOwnCa')} is true`,
+      )
     : undefined;
 
 const clientSecretForm = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?\/[a-z0-9](?:[-.a-z0-9]*[a-z0-9])?$/;
 
-const clientSecretsArePaths: Check = (s, { variableName }) => {
+const clientSecretsArePaths: Check = (s, { problem }) => {
   const wrong = s.clientSecrets.find((path) => !clientSecretForm.test(path));
   return wrong === undefined
     ? undefined
-    : {
-        variable: variableName('clientSecrets'),
-        value: wrong,
-        expected: 'namespace/name, separated by commas',
-      };
+    : { ...problem('clientSecrets', 'namespace/name, separated by commas'), value: wrong };
 };
 
-const tlsPair: Check = (s, { variableName }) =>
+const tlsPair: Check = (s, { problem }) =>
   (s.grpcTlsCert === '') === (s.grpcTlsKey === '')
     ? undefined
-    : {
-        variable: variableName(s.grpcTlsCert === '' ? 'grpcTlsCert' : 'grpcTlsKey'),
-        expected: 'a PEM file: certificate and key are both required',
-      };
+    : problem(
+        s.grpcTlsCert === '' ? 'grpcTlsCert' : 'grpcTlsKey',
+        'a PEM file: certificate and key are both required',
+      );
 
-const clientAuthorityNeedsTls: Check = (s, { variableName }) =>
+const clientAuthorityNeedsTls: Check = (s, { problem, variableName }) =>
   s.grpcClientCacert !== '' && s.grpcTlsCert === ''
-    ? {
-        variable: variableName('grpcTlsCert'),
-        expected: `a PEM file, because ${variableName('grpcClientCacert')} is set`,
-      }
+    ? problem('grpcTlsCert', `a PEM file, because ${variableName('grpcClientCacert')} is set`)
     : undefined;
 
-const sanNeedsAuthority: Check = (s, { variableName }) =>
+const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
   s.grpcClientSan !== '' && s.grpcClientCacert === ''
-    ? {
-        variable: variableName('grpcClientCacert'),
-        expected: `a PEM file, because ${variableName('grpcClientSan')} is set`,
-      }
+    ? problem('grpcClientCacert', `a PEM file, because ${variableName('grpcClientSan')} is set`)
     : undefined;
 
 /** Otherwise two replicas could both consider themselves the holder. */
-const leaseTimes: Check = (s, { variableName, shownValue }) => {
-  const value = shownValue('leaseRenewDeadlineMs');
+const leaseTimes: Check = (s, { problem, variableName }) => {
   if (s.leaseRetryPeriodMs < s.leaseRenewDeadlineMs && s.leaseRenewDeadlineMs < s.leaseDurationMs)
     return undefined;
-  return {
-    variable: variableName('leaseRenewDeadlineMs'),
-    ...(value === undefined ? {} : { value }),
-    expected: `more than ${variableName('leaseRetryPeriodMs')} and less than ${variableName('leaseDurationMs')}`,
-  };
+  return problem(
+    'leaseRenewDeadlineMs',
+    `more than ${variableName('leaseRetryPeriodMs')} and less than ${variableName('leaseDurationMs')}`,
+  );
 };
 
 /** Reports all problems at once. */
