@@ -77,24 +77,6 @@ export function uuidParameter<K extends string>(parameters: Readonly<Record<K, s
   return value.toLowerCase();
 }
 
-/**
- * The route in the notation of OpenTelemetry and OpenAPI, `/admin/users/{user_id}`. Undefined: no
- * route matched.
- */
-export function routePattern(request: Pick<FastifyRequest, 'routeOptions'>): string | undefined {
-  const { url } = request.routeOptions;
-  return url === undefined || url === '*' ? undefined : url.replaceAll(/:(\w+)/g, '{$1}');
-}
-
-/** Names and values of the path parameters. */
-export function routeParameters(
-  request: Pick<FastifyRequest, 'params' | 'routeOptions'>,
-): [string, string][] {
-  if (routePattern(request) === undefined) return [];
-  // Parsed boundary: the router returns an object of strings.
-  return Object.entries((request.params ?? {}) as Readonly<Record<string, string>>);
-}
-
 export interface PageRequest {
   readonly limit: number;
   readonly offset: number;

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Tracing } from '@tollgate/kit/telemetry';
+import type { FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { type Api, routeParameters, routePattern } from './api.ts';
+import type { Api } from './api.ts';
 
 /** From a cached response to a password hash that waits in the queue. */
 const bucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -117,4 +118,20 @@ export function addTracing(api: Api, tracing: Tracing): void {
     if (span === undefined) done();
     else tracing.withSpan(span, done);
   });
+}
+
+/**
+ * The route in the notation of OpenTelemetry and OpenAPI, `/admin/users/{user_id}`. Undefined: no
+ * route matched.
+ */
+function routePattern(request: Pick<FastifyRequest, 'routeOptions'>): string | undefined {
+  const { url } = request.routeOptions;
+  return url === undefined || url === '*' ? undefined : url.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+/** Names and values of the path parameters. */
+function routeParameters(request: Pick<FastifyRequest, 'params' | 'routeOptions'>): [string, string][] {
+  if (routePattern(request) === undefined) return [];
+  // Parsed boundary: the router returns an object of strings.
+  return Object.entries((request.params ?? {}) as Readonly<Record<string, string>>);
 }
