@@ -157,14 +157,6 @@ const group = 'Not supported yet';
 export const unservedSettings = {
   samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),
-  'mfaEnabled:webauthn:enroll': notServed('MFA_WEB_AUTHN_ENROLL_ENABLED', {
-    group,
-    feature: 'MFA by WebAuthn',
-  }),
-  'mfaEnabled:webauthn:verify': notServed('MFA_WEB_AUTHN_VERIFY_ENABLED', {
-    group,
-    feature: 'MFA by WebAuthn',
-  }),
   mfaRecoveryCodesEnrollEnabled: notServed('MFA_RECOVERY_CODES_ENROLL_ENABLED', {
     group,
     feature: 'MFA by recovery code',

@@ -16,6 +16,16 @@ export const mfaSettings = {
     false,
     'Enable verification with codes sent to phones, through `SMS_PROVIDER` or the hook.',
   ),
+  'mfaEnabled:webauthn:enroll': mfaSwitch(
+    'MFA_WEB_AUTHN_ENROLL_ENABLED',
+    false,
+    'Enable enrollment of security keys and other authenticators, for `WEBAUTHN_RP_ID`.',
+  ),
+  'mfaEnabled:webauthn:verify': mfaSwitch(
+    'MFA_WEB_AUTHN_VERIFY_ENABLED',
+    false,
+    'Enable verification with security keys and other authenticators.',
+  ),
   mfaPhoneTemplate: textOrDefault({
     ...svc('MFA_PHONE_TEMPLATE'),
     group,

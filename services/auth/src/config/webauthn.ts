@@ -1,5 +1,6 @@
 import { bool, int, list, oneOf, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { lifetime, svc } from './builders.ts';
+import type { mfaSettings } from './mfa.ts';
 
 const group = 'Passkeys and WebAuthn';
 
@@ -82,7 +83,10 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname.endsWith('.localhost');
 }
 
-type Check = SettingsCheck<typeof webAuthnSettings>;
+type Check = SettingsCheck<typeof webAuthnSettings & typeof mfaSettings>;
+
+/** Features that need a relying party. */
+const switches = ['passkeyEnabled', 'mfaEnabled:webauthn:enroll', 'mfaEnabled:webauthn:verify'] as const;
 
 /** Without these, no ceremony could succeed. */
 const relyingParty = {
@@ -96,7 +100,8 @@ export const webAuthnChecks = Object.entries(relyingParty).map(
     (s, { problem, variableName }) => {
       // The keys of a constant.
       const key = name as keyof typeof relyingParty;
-      if (!s.passkeyEnabled || s[key].length > 0) return undefined;
-      return problem(key, `${expected}, because ${variableName('passkeyEnabled')} is true`);
+      const enabled = switches.find((name) => s[name]);
+      if (enabled === undefined || s[key].length > 0) return undefined;
+      return problem(key, `${expected}, because ${variableName(enabled)} is true`);
     },
 );

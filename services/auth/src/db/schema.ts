@@ -99,8 +99,11 @@ export function isGotrueColumn(name: string): boolean {
 export const usedColumns: Columns = {
   ...gotrueColumns,
   sessions: [...sessionColumns, 'refresh_token_hmac_key', 'refresh_token_counter'],
-  mfa_factors: [...factorColumns, 'phone', 'last_challenged_at'],
-  mfa_challenges: [...challengeColumns, 'otp_code'],
+  mfa_factors: [
+    ...factorColumns,
+    ...['phone', 'last_challenged_at', 'web_authn_credential', 'web_authn_aaguid'],
+  ],
+  mfa_challenges: [...challengeColumns, 'otp_code', 'web_authn_session_data'],
   webauthn_credentials: [
     ...[
       'id',

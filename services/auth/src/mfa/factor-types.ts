@@ -6,6 +6,7 @@ import type { Factor } from './factors.ts';
 import { phone } from './phone.ts';
 import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } from './store.ts';
 import { totp } from './totp.ts';
+import { webauthn } from './webauthn.ts';
 
 /** What a type of second factor does differently from others. */
 export interface FactorType {
@@ -56,6 +57,7 @@ export interface FactorBody {
   readonly phone?: string | undefined;
   readonly channel?: string | undefined;
   readonly code?: string | undefined;
+  readonly webauthn?: { readonly type?: string; readonly credential_response?: object } | undefined;
 }
 
 interface PreparedChallenge {
@@ -65,7 +67,7 @@ interface PreparedChallenge {
 }
 
 /** Types of second factors that can be enrolled. A new one is a file and an entry here. */
-const factorTypes: Readonly<Partial<Record<Factor['type'], FactorType>>> = { totp, phone };
+const factorTypes: Readonly<Record<Factor['type'], FactorType>> = { totp, phone, webauthn };
 
 /** @throws AppError if the settings disable the type */
 export function getFactorType(
@@ -73,10 +75,8 @@ export function getFactorType(
   action: 'enroll' | 'verify',
   name: Factor['type'],
 ): FactorType {
-  const type = factorTypes[name];
-  const isEnabled = settings[`mfaEnabled:${name}:${action}`];
-  if (type === undefined || !isEnabled) throw errors[`mfa_${name}_${action}_not_enabled`]();
-  return type;
+  if (!settings[`mfaEnabled:${name}:${action}`]) throw errors[`mfa_${name}_${action}_not_enabled`]();
+  return factorTypes[name];
 }
 
 /** @throws AppError `validation_failed` */

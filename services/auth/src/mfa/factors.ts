@@ -25,6 +25,10 @@ export interface Factor {
 /** Lower settings count as five minutes, as in GoTrue: users need time to find their phone. */
 const minLifeMs = 300_000;
 
+export function challengeLifeMs({ settings }: Pick<Context, 'settings'>): number {
+  return Math.max(settings.mfaChallengeExpiryMs, minLifeMs);
+}
+
 /** Whether a challenge or an unverified factor has expired. */
 export function hasExpired(createdAt: Date, lifeMs: number, nowMs: number): boolean {
   return createdAt.getTime() <= getLastExpiredMs(lifeMs, nowMs);
@@ -63,7 +67,7 @@ export async function challengeFactor(
   { user, factorId, body }: Pick<FactorOptions, 'user' | 'factorId'> & { readonly body: FactorBody },
   metadata: RequestMetadata,
 ): Promise<IssuedChallenge> {
-  const { store, random, settings } = context;
+  const { store, random } = context;
   const factor = getFactor(user, factorId);
   const type = getFactorType(context, 'verify', factor.type);
   const id = random.uuid();
@@ -79,7 +83,7 @@ export async function challengeFactor(
     },
     auditEntry(user, 'challenge_created', { metadata, traits }),
   );
-  const expiresAtMs = metadata.nowMs + Math.max(settings.mfaChallengeExpiryMs, minLifeMs);
+  const expiresAtMs = metadata.nowMs + challengeLifeMs(context);
   return {
     id,
     type: factor.type,

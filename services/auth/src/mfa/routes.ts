@@ -1,6 +1,15 @@
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
-import { type AddRoutes, allowMissingBody, body, isUuid, optionalText, uuidParameter } from '../http/api.ts';
+import {
+  type AddRoutes,
+  allowMissingBody,
+  body,
+  bodyLimits,
+  isUuid,
+  optionalObject,
+  optionalText,
+  uuidParameter,
+} from '../http/api.ts';
 import { authenticatePermanentUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { sendSession } from '../sessions/issue.ts';
@@ -15,7 +24,11 @@ const enrollBody = body({
   phone: optionalText,
 });
 const challengeBody = body({ channel: optionalText });
-const verifyBody = body({ challenge_id: optionalText, code: optionalText });
+const verifyBody = body({
+  challenge_id: optionalText,
+  code: optionalText,
+  webauthn: Type.Optional(Type.Object({ type: optionalText, credential_response: optionalObject })),
+});
 const params = Type.Object({ factor_id: Type.String() });
 
 /**
@@ -51,7 +64,7 @@ export const addFactorRoutes: AddRoutes = (api, context) => {
 
   api.post(
     '/factors/:factor_id/verify',
-    { schema: { params, body: verifyBody }, config },
+    { schema: { params, body: verifyBody }, config, bodyLimit: bodyLimits.contact },
     async (request, reply) => {
       const caller = await authenticatePermanentUser(request, context);
       const factorId = uuidParameter(request.params, 'factor_id');

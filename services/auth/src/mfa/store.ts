@@ -8,7 +8,9 @@ import {
   query,
 } from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
+import type { Assertion, CeremonyData } from '../passkeys/ceremonies.ts';
 import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
+import type { JsonObject } from '../users/user.ts';
 
 /** Columns of a factor that depend on its type. */
 export interface FactorColumns {
@@ -31,6 +33,7 @@ interface NewFactor extends FactorColumns {
 export interface ChallengeColumns {
   /** The code that was sent, or its hash. */
   readonly otpCode?: string;
+  readonly webAuthnData?: CeremonyData;
 }
 
 interface NewChallenge extends ChallengeColumns {
@@ -53,12 +56,22 @@ export interface Challenge {
   readonly secret: string;
   /** TOTP period of the last accepted code of the factor; 0 for none. */
   readonly lastTotpPeriod: number;
+  /** In base64url; empty for none. */
+  readonly webAuthnChallenge: string;
+  /** Of WebAuthn only, once verified. */
+  readonly credential: JsonObject | undefined;
 }
 
 /** Columns that a verification writes, and that depend on the type of the factor. */
 export interface VerificationColumns {
   /** Period of the code, which must be later than that of the last accepted one. */
   readonly totpPeriod?: number;
+  /** The credential of a WebAuthn factor, which must not have one yet. */
+  readonly newCredential?: JsonObject;
+  /** Of the new credential. */
+  readonly aaguid?: string;
+  /** Use of the credential, whose counter must have increased. */
+  readonly assertion?: Assertion;
 }
 
 /** A correctly answered challenge, and the session that it raises to `aal2`. */
@@ -114,9 +127,9 @@ export class FactorStore {
   }
 
   async challenge(challenge: NewChallenge, audit: AuditEntry): Promise<void> {
-    const { id, factorId, ip, at, otpCode } = challenge;
+    const { id, factorId, ip, at, otpCode, webAuthnData = null } = challenge;
     const sealed = otpCode === undefined ? '' : this.#cipher.encrypt(id, otpCode);
-    const parameters = [id, factorId, ip, at, sealed, ...auditParameters(audit)];
+    const parameters = [id, factorId, ip, at, sealed, webAuthnData, ...auditParameters(audit)];
     for (let attempt = 1; ; attempt += 1) {
       try {
         await query(this.#sql, challengeSql, parameters);
@@ -143,15 +156,26 @@ export class FactorStore {
       otpCode: this.#cipher.decrypt(key.challengeId, r.otp_code ?? ''),
       secret: r.secret === null ? '' : this.#cipher.decrypt(key.factorId, r.secret),
       lastTotpPeriod: r.last_period,
+      webAuthnChallenge: r.web_authn_challenge ?? '',
+      credential: r.web_authn_credential ?? undefined,
     };
+  }
+
+  /** The credentials of the user's verified WebAuthn factors. */
+  async listCredentials(
+    userId: string,
+  ): Promise<readonly { readonly factorId: string; readonly credential: JsonObject }[]> {
+    const rows = await query(this.#sql, listCredentialsSql, [userId]);
+    // Parsed boundary: the columns selected by the statement, with the types of the schema.
+    return rows as readonly unknown[] as readonly { factorId: string; credential: JsonObject }[];
   }
 
   /**
    * Spends the challenge, verifies its factor and raises the session to `aal2` with a new refresh
    * token. The user's sessions below `aal2` and other unverified factors of its type are deleted.
-   * Returns false when the challenge or the code has been spent concurrently, or the session has
-   * ended. The refresh counter is that of a session that does not store its tokens: it rises by
-   * two, so that no earlier token counts as the previous one.
+   * Returns false when the challenge, the code or the counter of the credential has been spent
+   * concurrently, or the session has ended. The refresh counter is that of a session that does not
+   * store its tokens: it rises by two, so that no earlier token counts as the previous one.
    */
   async verify(
     verified: VerifiedChallenge,
@@ -167,6 +191,10 @@ export class FactorStore {
       verified.refreshToken,
       verified.at,
       verified.totpPeriod ?? null,
+      verified.newCredential ?? null,
+      verified.aaguid ?? null,
+      verified.assertion?.signCount ?? null,
+      verified.assertion?.isBackedUp ?? null,
       ...auditParameters(audit),
     ]);
     this.#onChange?.(userId);
@@ -222,16 +250,18 @@ function address(parameter: string): string {
 // apart.
 const challengeSql = `
   with challenge as (
-    insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code) values ($1, $2, $4, ${address('$3')}, $5)
+    insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code, web_authn_session_data)
+    values ($1, $2, $4, ${address('$3')}, $5, $6)
   ), challenged as (
     update mfa_factors
     set last_challenged_at = $4::timestamptz + floor(random() * 1000)::integer * interval '1 microsecond' where id = $2
   )
-  ${auditInsert(6)}`;
+  ${auditInsert(7)}`;
 
 const findChallengeSql = `
   select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address,
-    c.otp_code, f.secret, coalesce(p.period, 0) as last_period
+    c.otp_code, f.secret, coalesce(p.period, 0) as last_period, f.web_authn_credential,
+    c.web_authn_session_data ->> 'challenge' as web_authn_challenge
   from mfa_challenges c join mfa_factors f on f.id = c.factor_id left join tollgate_totp_periods p on p.factor_id = f.id
   where c.id = $1 and c.factor_id = $2`;
 
@@ -242,7 +272,15 @@ interface ChallengeRow {
   readonly otp_code: string | null;
   readonly secret: string | null;
   readonly last_period: number;
+  readonly web_authn_challenge: string | null;
+  readonly web_authn_credential: JsonObject | null;
 }
+
+const listCredentialsSql = `
+  select id as "factorId", web_authn_credential as credential from mfa_factors
+  where user_id = $1 and status = 'verified' and web_authn_credential is not null order by created_at, id`;
+
+const storedSignCount = `(web_authn_credential -> 'authenticator' ->> 'signCount')::bigint`;
 
 const removeSql = `
   with owner as (${lockOwner('$2')}), removed as (
@@ -287,8 +325,13 @@ const verifySql = `
     select factor_id from fresh union all select factor_id from spent where $8::integer is null
   ), verified as (
     update mfa_factors
-    set status = 'verified', updated_at = case status when 'verified' then updated_at else $7 end
-    where id = (select factor_id from accepted)
+    set status = 'verified', updated_at = case status when 'verified' then updated_at else $7 end,
+      web_authn_aaguid = coalesce($10::uuid, web_authn_aaguid),
+      web_authn_credential = case when $11::bigint is null then coalesce($9::jsonb, web_authn_credential) else
+        jsonb_set(jsonb_set(web_authn_credential, '{authenticator,signCount}', to_jsonb($11::bigint)),
+          '{flags,backupState}', to_jsonb($12::boolean)) end
+    where id = (select factor_id from accepted) and ($9::jsonb is null or status = 'unverified')
+      and ($11::bigint is null or ${storedSignCount} < $11 or (${storedSignCount} = 0 and $11 = 0))
     returning id
   ), raised as (
     update sessions s set aal = 'aal2', factor_id = $2, updated_at = $7, refresh_token_counter = refresh_token_counter + 2,
@@ -314,5 +357,5 @@ const verifySql = `
   ), unverified as (
     delete from mfa_factors
     where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = (select factor_type from factor) and exists (select 1 from raised)
-  ), audit as (${auditInsert(9, 'raised')})
+  ), audit as (${auditInsert(13, 'raised')})
   select ${refreshCounterColumns} from raised s`;

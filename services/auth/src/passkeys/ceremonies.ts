@@ -98,19 +98,22 @@ export async function startCreation(
     timeout: timeoutMs,
   });
   const { challenge } = options;
-  const user_id = Buffer.from(user.id).toString('base64');
   const credParams = algorithms.map((alg) => ({ type: 'public-key', alg }));
-  return { options, data: { challenge, rpId: rpID, user_id, userVerification, credParams } };
+  return { options, data: { challenge, rpId: rpID, user_id: toUserId(user), userVerification, credParams } };
 }
 
-/** Starts the use of a credential: of any that the user picks, or of those in `allow`. */
+/** Starts the use of a credential: of any that is picked, or of those in `allow` of `user`. */
 export async function startAssertion(
   { settings }: RelyingParty,
   {
+    user,
     allow,
     userVerification,
     timeoutMs,
-  }: CeremonyOptions & { readonly allow?: readonly Pick<Credential, 'id' | 'transports'>[] },
+  }: CeremonyOptions & {
+    readonly user?: User;
+    readonly allow?: readonly Pick<Credential, 'id' | 'transports'>[];
+  },
 ): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
   const { webAuthnRpId: rpID } = settings;
   const options = await generateAuthenticationOptions({
@@ -119,7 +122,14 @@ export async function startAssertion(
     userVerification,
     timeout: timeoutMs,
   });
-  return { options, data: { challenge: options.challenge, rpId: rpID, userVerification } };
+  const { challenge } = options;
+  const owner = user && { user_id: toUserId(user) };
+  const allowed = allow && { allowed_credentials: allow.map(({ id }) => id.toString('base64')) };
+  return { options, data: { challenge, rpId: rpID, userVerification, ...owner, ...allowed } };
+}
+
+function toUserId({ id }: User): string {
+  return Buffer.from(id).toString('base64');
 }
 
 function toDescriptor({ id, transports }: Pick<Credential, 'id' | 'transports'>) {
@@ -210,7 +220,7 @@ export async function verifyAssertion(
     challenge,
     userVerification,
     credential,
-  }: ReceivedResponse & { readonly credential: Omit<Credential, 'isUserVerified'> },
+  }: ReceivedResponse & { readonly credential: Omit<Credential, 'isUserVerified' | 'aaguid'> },
 ): Promise<Verified<Assertion>> {
   try {
     const { verified, authenticationInfo: asserted } = await verifyAuthenticationResponse({

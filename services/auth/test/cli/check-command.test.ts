@@ -115,7 +115,7 @@ t.test('check reports settings without effect, differences and database contents
     'single sign-on: 1 users, who CANNOT SIGN IN',
     'identities of google: 1',
     'users without password, email and phone: 1, who can sign in with an external provider only',
-    'factors by webauthn: 1, CANNOT BE VERIFIED',
+    'factors by webauthn: 1, supported',
     'raw_user_meta_data: 1 users have more than 4 KiB',
     'docs/coming-from-gotrue.md',
   ])

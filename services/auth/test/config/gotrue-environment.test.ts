@@ -195,7 +195,6 @@ t.test('enabling an unsupported protection is an error', (t) => {
   const switches = [
     'SAML_ENABLED',
     'OAUTH_SERVER_ENABLED',
-    'MFA_WEB_AUTHN_ENROLL_ENABLED',
     'MFA_RECOVERY_CODES_VERIFY_ENABLED',
     'MAILER_EMAIL_VALIDATION_EXTENDED',
   ];
@@ -243,6 +242,11 @@ t.test('passkeys require the relying party', (t) => {
     /WEBAUTHN_RP_ID: the domain of the application, because GOTRUE_PASSKEY_ENABLED is true$/,
     /WEBAUTHN_RP_DISPLAY_NAME: the name of the application/,
     /WEBAUTHN_RP_ORIGINS: the origins of the application/,
+  ]);
+  t.match(problemsOf({ GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED: 'true' }), [
+    /WEBAUTHN_RP_ID: the domain of the application, because GOTRUE_MFA_WEB_AUTHN_VERIFY_ENABLED is true$/,
+    /WEBAUTHN_RP_DISPLAY_NAME: /,
+    /WEBAUTHN_RP_ORIGINS: /,
   ]);
   const party = { ...enabled, GOTRUE_WEBAUTHN_RP_DISPLAY_NAME: 'Example' };
   const origin = (GOTRUE_WEBAUTHN_RP_ORIGINS: string) =>
