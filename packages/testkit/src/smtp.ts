@@ -13,30 +13,56 @@ export interface ReceivedMail {
    */
   readonly headers: ReadonlyMap<string, readonly string[]>;
   readonly subject: string;
-  /** The body, decoded. */
+  /** The HTML part, or else the body, decoded. */
   readonly html: string;
+  /** The plain text part; empty without one. */
+  readonly text: string;
   /** The source text. */
   readonly raw: string;
 }
 
 /**
- * Reads a mail of one part: headers and body.
+ * Reads a mail: headers, and a body of one part or of several (`multipart/alternative`).
  *
  * @see RFC 5322 https://www.rfc-editor.org/rfc/rfc5322
+ * @see RFC 2046 §5.1 https://www.rfc-editor.org/rfc/rfc2046#section-5.1
  */
 export function parseMail(
   raw: string,
   envelope: { readonly from: string; readonly to: readonly string[] },
 ): ReceivedMail {
-  const end = raw.indexOf('\r\n\r\n');
-  const headers = parseHeaders(raw.slice(0, end));
-  const [encoding = ''] = headers.get('content-transfer-encoding') ?? [];
-  const html = decodeBody(raw.slice(end + 4), encoding.toLowerCase());
+  const { headers, body } = parsePart(raw);
   const [subject = ''] = headers.get('subject') ?? [];
-  return { ...envelope, headers, subject, html, raw };
+  const boundary = /^multipart\/.*boundary="?([^";]+)/i.exec(contentType(headers))?.[1];
+  if (boundary === undefined)
+    return { ...envelope, headers, subject, html: decode(headers, body), text: '', raw };
+  const parts = `\r\n${body}`
+    .split(`\r\n--${boundary}`)
+    .slice(1, -1)
+    .map((part) => parsePart(part.slice('\r\n'.length)));
+  const find = (type: string): string => {
+    const part = parts.find(({ headers: own }) => contentType(own).startsWith(type));
+    return part === undefined ? '' : decode(part.headers, part.body);
+  };
+  return { ...envelope, headers, subject, html: find('text/html'), text: find('text/plain'), raw };
 }
 
-function parseHeaders(text: string): ReadonlyMap<string, readonly string[]> {
+function parsePart(raw: string) {
+  const end = raw.indexOf('\r\n\r\n');
+  return { headers: parseHeaders(raw.slice(0, end)), body: raw.slice(end + 4) };
+}
+
+type Headers = ReadonlyMap<string, readonly string[]>;
+
+function contentType(headers: Headers): string {
+  return headers.get('content-type')?.[0] ?? '';
+}
+
+function decode(headers: Headers, body: string): string {
+  return decodeBody(body, headers.get('content-transfer-encoding')?.[0]?.toLowerCase() ?? '');
+}
+
+function parseHeaders(text: string): Headers {
   const headers = new Map<string, string[]>();
   for (const line of text.replaceAll(/\r\n(?=[ \t])/g, '').split('\r\n')) {
     const colon = line.indexOf(':');

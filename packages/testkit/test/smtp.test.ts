@@ -31,3 +31,29 @@ t.test('bodies are base64 or plain', (t) => {
   t.equal(parseMail(plain, envelope).html, '<p>ä</p>');
   t.end();
 });
+
+t.test('alternatives are found by type', (t) => {
+  const mail = parseMail(
+    [
+      'Content-Type: multipart/alternative;',
+      ' boundary="--x"',
+      '',
+      '----x',
+      'Content-Type: text/plain; charset=utf-8',
+      'Content-Transfer-Encoding: base64',
+      '',
+      Buffer.from('ä').toString('base64'),
+      '----x',
+      'Content-Type: text/html',
+      '',
+      '<p>',
+      'a</p>',
+      '----x--',
+      '',
+    ].join('\r\n'),
+    envelope,
+  );
+  t.equal(mail.text, 'ä');
+  t.equal(mail.html, '<p>\r\na</p>');
+  t.end();
+});

@@ -2,6 +2,7 @@ import { bool, int, port, type Setting, text } from '@tollgate/kit/settings';
 import { parseExtraHeaders } from '../messages/smtp.ts';
 import { TemplateError } from '../messages/templates/syntax.ts';
 import { parseTemplate } from '../messages/templates/template.ts';
+import { en } from '../messages/texts/en.ts';
 import { hostList, lifetime, optionalSeconds, svc, textOrDefault } from './builders.ts';
 
 const group = 'Mail';
@@ -88,32 +89,30 @@ export const mailSettings = {
   }),
 };
 
-/** Kinds of mail with their default subjects. */
-export const defaultSubjects = {
-  INVITE: 'You have been invited',
-  CONFIRMATION: 'Confirm Your Signup',
-  RECOVERY: 'Reset Your Password',
-  MAGIC_LINK: 'Your Magic Link',
-  EMAIL_CHANGE: 'Confirm Email Change',
-  REAUTHENTICATION: 'Confirm reauthentication',
-  PASSWORD_CHANGED_NOTIFICATION: 'Your password has been changed',
-  EMAIL_CHANGED_NOTIFICATION: 'Your email address has been changed',
-  PHONE_CHANGED_NOTIFICATION: 'Your phone number has been changed',
-  IDENTITY_LINKED_NOTIFICATION: 'A new identity has been linked',
-  IDENTITY_UNLINKED_NOTIFICATION: 'An identity has been unlinked',
-  MFA_FACTOR_ENROLLED_NOTIFICATION: 'A new MFA factor has been enrolled',
-  MFA_FACTOR_UNENROLLED_NOTIFICATION: 'An MFA factor has been unenrolled',
-} as const;
+/** Kinds of email, as in setting names. */
+export const mailKinds = [
+  'INVITE',
+  'CONFIRMATION',
+  'RECOVERY',
+  'MAGIC_LINK',
+  'EMAIL_CHANGE',
+  'REAUTHENTICATION',
+  'PASSWORD_CHANGED_NOTIFICATION',
+  'EMAIL_CHANGED_NOTIFICATION',
+  'PHONE_CHANGED_NOTIFICATION',
+  'IDENTITY_LINKED_NOTIFICATION',
+  'IDENTITY_UNLINKED_NOTIFICATION',
+  'MFA_FACTOR_ENROLLED_NOTIFICATION',
+  'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+] as const;
 
 /** Emails whose link has its own path. */
 const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const;
 
-/** A kind of email, as in setting names. */
-export type MailKind = keyof typeof defaultSubjects;
+export type MailKind = (typeof mailKinds)[number];
 type LinkedKind = (typeof linkedKinds)[number];
 export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
 
-export const mailKinds = Object.keys(defaultSubjects) as readonly MailKind[]; // of the constant above
 const notificationKinds = mailKinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
 
 type MailTextSettings = {
@@ -138,8 +137,8 @@ function subjectSetting(kind: MailKind) {
   return textOrDefault({
     ...svc(`MAILER_SUBJECTS_${kind}`),
     group: 'Subjects of mails',
-    default: defaultSubjects[kind],
-    doc: 'Subject: a template for plain text.',
+    default: en.mails[kind].subject,
+    doc: 'Subject: a template for plain text. With a language at the end, such as `_DE` or `_PT_BR`: for that language.',
   });
 }
 
@@ -148,7 +147,7 @@ function templateSetting(kind: MailKind) {
     ...svc(`MAILER_TEMPLATES_${kind}`),
     group: 'Templates of mails',
     default: '',
-    doc: 'URL of an HTML template, or a path below SITE_URL. Fetched at startup and every 10 minutes. Empty, or if unavailable: the built-in template.',
+    doc: 'URL of an HTML template, or a path below SITE_URL. Fetched at startup and every 10 minutes. Empty, or if unavailable: the built-in template. With a language at the end: for that language.',
   });
 }
 
@@ -167,7 +166,7 @@ function notificationSetting(kind: NotificationKind) {
     ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
     group: 'Notifications',
     default: false,
-    doc: `Send the email "${defaultSubjects[kind]}".`,
+    doc: `Send the email "${en.mails[kind].subject}".`,
   });
 }
 
@@ -181,7 +180,11 @@ export interface MailCheck {
     | 'mfaPhoneTemplate'
     | `mailSubject:${MailKind}`
     | `mailTemplate:${MailKind}`
-    | `mailUrlPath:${(typeof linkedKinds)[number]}`;
+    | `mailUrlPath:${(typeof linkedKinds)[number]}`
+    | `mailSubject:${MailKind}:${string}`
+    | `mailTemplate:${MailKind}:${string}`
+    | `smsTemplate:${string}`
+    | `mfaPhoneTemplate:${string}`;
   readonly problem: (value: string) => string | undefined;
 }
 
@@ -224,6 +227,9 @@ const urlOrPath = (value: string): string | undefined => {
     ? undefined
     : 'a URL with http or https, or a path';
 };
+
+/** What is wrong with a value, as the expected form. */
+export const settingProblems = { subject, textMessage, urlOrPath };
 
 export const mailChecks: readonly MailCheck[] = [
   { key: 'smtpHeaders', problem: extraHeaders },

@@ -15,14 +15,8 @@ import { databaseSettings, encryptionChecks, encryptionSettings } from './databa
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
 import { eventSettings, hookChecks, hookSettings } from './hooks.ts';
-import {
-  type MailCheck,
-  type MailKind,
-  mailChecks,
-  mailKinds,
-  mailSettings,
-  mailTextSettings,
-} from './mail.ts';
+import { type LocalizedSettings, languageSettings, localizedSettings } from './languages.ts';
+import { type MailCheck, mailChecks, mailSettings, mailTextSettings } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
 import { pageChecks, pageSettings } from './pages.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
@@ -50,6 +44,7 @@ export const settingsSpec = defineSettings({
   ...captchaSettings,
   ...mailSettings,
   ...mailTextSettings,
+  ...languageSettings,
   ...smsSettings,
   ...pageSettings,
   ...mfaSettings,
@@ -64,9 +59,16 @@ export const settingsSpec = defineSettings({
   ...unservedSettings,
 });
 
-export type Settings = SettingValues<typeof settingsSpec>;
+type Spec = typeof settingsSpec & LocalizedSettings;
 
-type Check = SettingsCheck<typeof settingsSpec>;
+export type Settings = SettingValues<Spec>;
+
+type Check = SettingsCheck<Spec>;
+
+/** All settings that an environment may have: with those for its languages. */
+export function settingsSpecFor(env: Environment): Spec {
+  return { ...settingsSpec, ...localizedSettings(env).spec };
+}
 
 /** Apps have URLs such as `myapp://login`. */
 const siteUrl: Check = (s, { problem }) =>
@@ -116,14 +118,11 @@ const sslMode: Check = (s, { problem }) => {
 
 /** A path is relative to SITE_URL, which must be a web site. */
 const templateUrl =
-  (kind: MailKind): Check =>
+  (key: MailCheck['key']): Check =>
   (s, { problem, variableName }) =>
-    /^https?:/i.test(s.siteUrl) || /^(?:https?:.*)?$/i.test(s[`mailTemplate:${kind}`])
+    !key.startsWith('mailTemplate:') || /^https?:/i.test(s.siteUrl) || /^(?:https?:.*)?$/i.test(s[key] ?? '')
       ? undefined
-      : problem(
-          `mailTemplate:${kind}`,
-          `a URL with http or https, because ${variableName('siteUrl')} is not a web site`,
-        );
+      : problem(key, `a URL with http or https, because ${variableName('siteUrl')} is not a web site`);
 
 /** It writes codes to the log, with which readers of the log could sign in. */
 const noLogGateway: Check = (s, { problem }) =>
@@ -134,7 +133,7 @@ const noLogGateway: Check = (s, { problem }) =>
 const mailCheck =
   (check: MailCheck): Check =>
   (s, { problem }) => {
-    const expected = check.problem(s[check.key]);
+    const expected = check.problem(s[check.key] ?? '');
     return expected === undefined ? undefined : problem(check.key, expected);
   };
 
@@ -168,14 +167,15 @@ function otherHooks(env: Environment): SettingProblem[] {
 }
 
 /** Reads the settings from the environment. Returns all problems. */
-export function readSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
+export function readSettings(env: Environment): ParsedSettings<Spec> {
   const read = readKnownSettings(env);
   const hooks = otherHooks(env);
   return hooks.length === 0 ? read : { ok: false, problems: [...(read.ok ? [] : read.problems), ...hooks] };
 }
 
-function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec> {
-  return parseSettings(settingsSpec, env, {
+function readKnownSettings(env: Environment): ParsedSettings<Spec> {
+  const ofMails = [...mailChecks, ...localizedSettings(env).checks];
+  return parseSettings(settingsSpecFor(env), env, {
     checks: [
       siteUrl,
       apiExternalUrl,
@@ -183,8 +183,7 @@ function readKnownSettings(env: Environment): ParsedSettings<typeof settingsSpec
       oneSourceOfKeys,
       senderOfMails,
       sslMode,
-      ...mailChecks.map(mailCheck),
-      ...mailKinds.map(templateUrl),
+      ...ofMails.flatMap((check) => [mailCheck(check), templateUrl(check.key)]),
       noLogGateway,
       ...captchaChecks,
       ...webAuthnChecks,

@@ -1,7 +1,7 @@
 import { type Environment, findMisspelled, type Setting } from '@tollgate/kit/settings';
 import { compareText } from '@tollgate/kit/text';
 import { ignoredSettings, providerSwitches, unservedDetails } from './gotrue.ts';
-import { settingsSpec } from './settings.ts';
+import { settingsSpecFor } from './settings.ts';
 
 /** A variable that has no effect. Does not contain its value. */
 export interface SettingWarning {
@@ -17,32 +17,43 @@ const prefixes = ['SVC_', 'GOTRUE_'];
 
 /** Unknown and misspelled variables, and settings of unsupported features. */
 export function settingWarnings(env: Environment): SettingWarning[] {
+  const spec = settingsSpecFor(env);
+  const known = new Map(
+    Object.values(spec).flatMap((setting) =>
+      [setting.env, ...setting.aliases].map((variable) => [variable, setting] as const),
+    ),
+  );
   const misspelled = new Map(
-    findMisspelled(settingsSpec, env, prefixes).map(({ variable, meant }) => [variable, meant]),
+    findMisspelled(spec, env, prefixes).map(({ variable, meant }) => [variable, meant]),
   );
   return Object.keys(env)
     .filter((variable) => env[variable] !== undefined)
     .sort(compareText)
     .flatMap((variable) =>
-      getWarnings(variable, { value: env[variable] ?? '', meant: misspelled.get(variable) }),
+      getWarnings(variable, {
+        value: env[variable] ?? '',
+        setting: known.get(variable),
+        meant: misspelled.get(variable),
+      }),
     );
 }
 
-const known = new Map(
-  Object.values(settingsSpec).flatMap((setting) =>
-    [setting.env, ...setting.aliases].map((variable) => [variable, setting] as const),
-  ),
-);
-
 function getWarnings(
   variable: string,
-  { value, meant }: { readonly value: string; readonly meant: string | undefined },
+  {
+    value,
+    setting,
+    meant,
+  }: {
+    readonly value: string;
+    readonly setting: Setting<unknown> | undefined;
+    readonly meant: string | undefined;
+  },
 ): SettingWarning[] {
   const prefix = prefixes.find((start) => variable.startsWith(start));
   const name = variable.slice(prefix?.length ?? 0);
   if (prefix !== undefined && providerSwitches.has(name))
     return isOff(value) ? [] : [{ variable, kind: 'provider not served' }];
-  const setting = known.get(variable);
   if (setting !== undefined) return isIneffective(setting, value) ? [{ variable, kind: 'no effect' }] : [];
   if (prefix === undefined) return misspelling(variable, meant);
   if (unservedDetails.has(name)) return [];

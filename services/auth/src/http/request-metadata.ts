@@ -37,6 +37,8 @@ export interface RequestMetadata {
   readonly clientNetwork?: string | undefined;
   /** Empty if the header is missing. */
   readonly userAgent: string;
+  /** The header `Accept-Language`. */
+  readonly acceptLanguage?: string | undefined;
   readonly requestId: string;
   /** The requested kind of session, if the settings list it. */
   readonly sessionTag?: string;
@@ -58,6 +60,7 @@ export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Co
     clientAddress: getClientAddress(request, settings.forwardedForEnabled),
     clientNetwork: getClientNetwork(request, settings),
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
+    acceptLanguage: request.headers['accept-language'],
     requestId: request.id,
     onAudit: (entry) => {
       request.auditEntry = entry;

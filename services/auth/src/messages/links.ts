@@ -9,6 +9,7 @@ import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
+import { userLanguages } from './languages.ts';
 import type { OutgoingMail } from './mailer.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
 
@@ -231,16 +232,20 @@ function toMail(
     user,
     link,
     token: { code, token, to },
+    metadata,
   }: {
     readonly user: User;
     readonly link: LinkRequest;
     readonly token: AddressedToken;
+    readonly metadata: RequestMetadata;
   },
 ): OutgoingMail {
   const definition = linkDefinitions[link.kind];
   return {
     kind: definition.mail,
     to,
+    // The language of an administrator's request is not that of the user.
+    languages: userLanguages(user, link.actor === undefined ? metadata : {}),
     variables: {
       SiteURL: settings.siteUrl,
       Email: user.email,
@@ -306,7 +311,7 @@ async function sendMails(
   try {
     if (hooks.enabled.has('SEND_EMAIL'))
       await hooks.call('SEND_EMAIL', toHookPayload(context, mail), metadata);
-    else for (const token of mail.addressed) await mailer.send(toMail(context, { ...mail, token }));
+    else for (const token of mail.addressed) await mailer.send(toMail(context, { ...mail, token, metadata }));
   } catch (error) {
     await store.oneTimeTokens.withdraw(tokens);
     throw error;

@@ -1,9 +1,10 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
-import { type MailKind, mailKinds } from '../config/mail.ts';
 import type { Settings } from '../config/settings.ts';
 import { fetchText } from '../http/fetch.ts';
 import type { Metrics } from '../metrics.ts';
+import { builtInMail } from './built-in-mails.ts';
+import type { MailSource } from './mail-sources.ts';
 import { TemplateError } from './templates/syntax.ts';
 import { parseTemplate, type Template } from './templates/template.ts';
 
@@ -23,7 +24,9 @@ interface CachedTemplate {
 }
 
 interface MailTemplatesOptions {
-  readonly settings: Pick<Settings, 'siteUrl' | 'mailerTemplatePrivateHosts' | `mailTemplate:${MailKind}`>;
+  readonly settings: Pick<Settings, 'siteUrl' | 'mailerTemplatePrivateHosts' | 'pagesColor'>;
+  /** Those whose templates are fetched at start. */
+  readonly sources: readonly MailSource[];
   readonly metrics: Metrics;
   readonly logger: Logger;
   readonly nowMs: () => number;
@@ -40,9 +43,11 @@ export class MailTemplates implements LifecycleComponent {
   readonly name = 'mail templates';
   readonly #options: MailTemplatesOptions;
   readonly #fetch: (url: URL) => Promise<string>;
-  readonly #builtIn = new Map<MailKind, Template>();
-  readonly #cache = new Map<MailKind, CachedTemplate>();
-  readonly #fetching = new Map<MailKind, Promise<CachedTemplate>>();
+  /** By kind and language. */
+  readonly #builtIn = new Map<string, Template>();
+  /** By location. */
+  readonly #cache = new Map<string, CachedTemplate>();
+  readonly #fetching = new Map<string, Promise<CachedTemplate>>();
 
   constructor(options: MailTemplatesOptions) {
     const privateHosts = options.settings.mailerTemplatePrivateHosts;
@@ -52,53 +57,55 @@ export class MailTemplates implements LifecycleComponent {
   }
 
   /**
-   * Fetches all templates. Unavailable ones are fetched again when they are needed.
+   * Fetches the templates of `sources`. Unavailable ones are fetched again when they are needed.
    *
    * @throws Error naming each template that cannot be parsed, with its line.
    */
   async start(): Promise<void> {
-    const attempts = mailKinds.map(async (kind) => {
-      const location = this.#options.settings[`mailTemplate:${kind}`];
-      if (location === '') return [];
-      const { error } = await this.#refresh(kind, location);
+    const configured = this.#options.sources.filter(({ location }) => location !== '');
+    const attempts = configured.map(async (source) => {
+      const { error } = await this.#refresh(source);
+      const { kind, location } = source;
       return error instanceof TemplateError ? [`${kind} (${location}): ${error.message}`] : [];
     });
-    const problems = (await Promise.all(attempts)).flat();
-    if (problems.length > 0) throw new Error(`invalid mail templates: ${problems.join('; ')}`);
+    const problems = new Set((await Promise.all(attempts)).flat());
+    if (problems.size > 0) throw new Error(`invalid mail templates: ${[...problems].join('; ')}`);
   }
 
   /** Never rejects. */
-  async get(kind: MailKind): Promise<Template> {
-    const { settings, nowMs } = this.#options;
-    const location = settings[`mailTemplate:${kind}`];
-    if (location === '') return this.getBuiltIn(kind);
-    const cached = this.#cache.get(kind);
-    if (cached !== undefined && nowMs() < cached.refreshAtMs) return cached.template ?? this.getBuiltIn(kind);
-    const refreshed = this.#refresh(kind, location);
-    return cached?.template ?? (await refreshed).template ?? this.getBuiltIn(kind);
+  async get(source: MailSource): Promise<Template> {
+    if (source.location === '') return this.getBuiltIn(source);
+    const cached = this.#cache.get(source.location);
+    if (cached !== undefined && this.#options.nowMs() < cached.refreshAtMs)
+      return cached.template ?? this.getBuiltIn(source);
+    const refreshed = this.#refresh(source);
+    return cached?.template ?? (await refreshed).template ?? this.getBuiltIn(source);
   }
 
-  getBuiltIn(kind: MailKind): Template {
-    const template = this.#builtIn.get(kind) ?? parseTemplate(builtInTemplates[kind], 'html');
-    this.#builtIn.set(kind, template);
+  getBuiltIn({ kind, builtIn }: MailSource): Template {
+    const key = `${kind} ${builtIn}`;
+    const { pagesColor } = this.#options.settings;
+    const template = this.#builtIn.get(key) ?? parseTemplate(builtInMail(kind, builtIn, pagesColor), 'html');
+    this.#builtIn.set(key, template);
     return template;
   }
 
   /** Concurrent callers share one fetch. */
-  async #refresh(kind: MailKind, location: string): Promise<CachedTemplate> {
-    const running = this.#fetching.get(kind);
+  async #refresh(source: MailSource): Promise<CachedTemplate> {
+    const { location } = source;
+    const running = this.#fetching.get(location);
     if (running !== undefined) return running;
-    const fetching = this.#fetchTemplate(kind, location);
-    this.#fetching.set(kind, fetching);
+    const fetching = this.#fetchTemplate(source);
+    this.#fetching.set(location, fetching);
     const cached = await fetching;
-    this.#cache.set(kind, cached);
-    this.#fetching.delete(kind);
+    this.#cache.set(location, cached);
+    this.#fetching.delete(location);
     return cached;
   }
 
-  async #fetchTemplate(kind: MailKind, location: string): Promise<CachedTemplate> {
+  async #fetchTemplate({ kind, location }: MailSource): Promise<CachedTemplate> {
     const { metrics, logger, nowMs } = this.#options;
-    const previous = this.#cache.get(kind)?.template;
+    const previous = this.#cache.get(location)?.template;
     try {
       const template = parseTemplate(await this.#fetch(this.#resolve(location)), 'html');
       return { template, refreshAtMs: nowMs() + freshMs };
@@ -118,73 +125,3 @@ export class MailTemplates implements LifecycleComponent {
     return new URL(`${siteUrl.replace(/\/$/, '')}/${location.replace(/^\//, '')}`);
   }
 }
-
-const link = (text: string): string => `<p><a href="{{ .ConfirmationURL }}">${text}</a></p>`;
-const code = '<p>Or enter this code: <strong>{{ .Token }}</strong></p>';
-const ignore = "<p>If you didn't request this, you can ignore this email.</p>";
-const report = `<p>If you didn't make this change, contact support for {{ .SiteURL }} immediately.</p>`;
-
-/** Templates used when none is configured, or while the configured one is unavailable. */
-export const builtInTemplates: Readonly<Record<MailKind, string>> = {
-  INVITE: `<h2>You have been invited</h2>
-<p>You have been invited to create an account on {{ .SiteURL }}.</p>
-${link('Accept the invitation')}
-${code}
-`,
-  CONFIRMATION: `<h2>Confirm your email address</h2>
-<p>You signed up on {{ .SiteURL }} with the address {{ .Email }}.</p>
-${link('Confirm email address')}
-${code}
-<p>If you didn't sign up, you can ignore this email.</p>
-`,
-  RECOVERY: `<h2>Reset your password</h2>
-<p>We received a request to reset the password for {{ .Email }} on {{ .SiteURL }}.</p>
-${link('Reset password')}
-${code}
-<p>If you didn't request this, you can ignore this email. Your password won't change.</p>
-`,
-  MAGIC_LINK: `<h2>Sign in</h2>
-<p>Use this link to sign in to {{ .SiteURL }}. It can be used once.</p>
-${link('Sign in')}
-${code}
-<p>If you didn't request this, you can ignore this email. Don't share the link or the code with anyone.</p>
-`,
-  EMAIL_CHANGE: `<h2>Confirm your new email address</h2>
-<p>We received a request to change the email address of your account on {{ .SiteURL }}{{ if .Email }} from {{ .Email }}{{ end }} to {{ .NewEmail }}.</p>
-${link('Confirm the change')}
-${code}
-${ignore}
-`,
-  REAUTHENTICATION: `<h2>Confirm that it's you</h2>
-<p>Enter this code to continue: <strong>{{ .Token }}</strong></p>
-${ignore}
-`,
-  PASSWORD_CHANGED_NOTIFICATION: `<h2>Your password has been changed</h2>
-<p>The password for {{ .Email }} was changed.</p>
-${report}
-`,
-  EMAIL_CHANGED_NOTIFICATION: `<h2>Your email address has been changed</h2>
-<p>The email address of your account was changed from {{ .OldEmail }} to {{ .Email }}.</p>
-${report}
-`,
-  PHONE_CHANGED_NOTIFICATION: `<h2>Your phone number has been changed</h2>
-<p>The phone number for {{ .Email }} was changed{{ if .OldPhone }} from {{ .OldPhone }}{{ end }} to {{ .Phone }}.</p>
-${report}
-`,
-  IDENTITY_LINKED_NOTIFICATION: `<h2>A new sign-in method has been added</h2>
-<p>You can now sign in to the account of {{ .Email }} with {{ .Provider }}.</p>
-${report}
-`,
-  IDENTITY_UNLINKED_NOTIFICATION: `<h2>A sign-in method has been removed</h2>
-<p>You can no longer sign in to the account of {{ .Email }} with {{ .Provider }}.</p>
-${report}
-`,
-  MFA_FACTOR_ENROLLED_NOTIFICATION: `<h2>A second factor has been added</h2>
-<p>A second factor ({{ .FactorType }}) was added to the account of {{ .Email }}.</p>
-${report}
-`,
-  MFA_FACTOR_UNENROLLED_NOTIFICATION: `<h2>A second factor has been removed</h2>
-<p>A second factor ({{ .FactorType }}) was removed from the account of {{ .Email }}.</p>
-${report}
-`,
-};

@@ -1,17 +1,23 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { defaultSubjects, type MailKind, mailKinds } from '../config/mail.ts';
+import { compile } from 'html-to-text';
+import type { MailKind } from '../config/mail.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import type { Metrics } from '../metrics.ts';
 import type { JsonObject } from '../users/user.ts';
+import { buttonSelector } from './built-in-mails.ts';
+import { chooseSource, type MailSource, readMailSources } from './mail-sources.ts';
 import { MailTemplates } from './mail-templates.ts';
 import { Mailbox } from './mailbox.ts';
 import { parseExtraHeaders, SmtpTransport, toHeaders, toMailType } from './smtp.ts';
 import { parseTemplate, type Template } from './templates/template.ts';
+import { builtInTexts } from './texts/texts.ts';
 
 export interface OutgoingMail {
   /** Selects subject and template. */
   readonly kind: MailKind;
   readonly to: string;
+  /** Languages of the user, as BCP 47 tags, most preferred first. */
+  readonly languages: readonly string[];
   /** Values of the template by name: `SiteURL`, `Email`, `Token`, `ConfirmationURL`, … */
   readonly variables: JsonObject;
 }
@@ -23,6 +29,8 @@ export interface MailMessage {
   readonly to: string;
   readonly subject: string;
   readonly html: string;
+  /** The same as plain text. */
+  readonly text: string;
   /** Additional headers; a key may occur several times. */
   readonly headers: readonly { readonly key: string; readonly value: string }[];
 }
@@ -35,10 +43,8 @@ export interface MailTransport {
 }
 
 interface MailerOptions {
-  readonly settings: Pick<
-    Settings,
-    'smtpAdminEmail' | 'smtpSenderName' | 'smtpHeaders' | `mailSubject:${MailKind}`
-  >;
+  readonly settings: Pick<Settings, 'smtpAdminEmail' | 'smtpSenderName' | 'smtpHeaders'>;
+  readonly sources: ReturnType<typeof readMailSources>;
   readonly templates: MailTemplates;
   readonly transport: MailTransport;
   readonly metrics: Metrics;
@@ -53,7 +59,8 @@ export class Mailer {
   readonly #options: MailerOptions;
   readonly #from: MailMessage['from'];
   readonly #headers: ReturnType<typeof parseExtraHeaders>;
-  readonly #subjects: ReadonlyMap<MailKind, Template>;
+  /** By source text. */
+  readonly #subjects = new Map<string, Template>();
 
   constructor(options: MailerOptions) {
     const { settings } = options;
@@ -61,23 +68,21 @@ export class Mailer {
     this.#options = options;
     this.#from = { name: smtpSenderName === '' ? address : smtpSenderName, address };
     this.#headers = parseExtraHeaders(settings.smtpHeaders);
-    this.#subjects = new Map(
-      mailKinds.map((kind) => [kind, parseTemplate(settings[`mailSubject:${kind}`], 'text')] as const),
-    );
   }
 
   /** Resolves when the mail server has accepted the mail. Rejects on failure and timeout. */
   async send(mail: OutgoingMail): Promise<void> {
-    const { kind, to, variables } = mail;
-    const { templates, transport, metrics } = this.#options;
+    const { kind, to, languages, variables } = mail;
+    const { sources, transport, metrics } = this.#options;
     metrics.sentMails.inc({ type: toMailType(kind) });
     try {
-      const subject = this.#render(this.#subjects.get(kind), kind, variables) ?? defaultSubjects[kind];
-      const html =
-        this.#render(await templates.get(kind), kind, variables) ??
-        templates.getBuiltIn(kind).render(variables);
+      const kindSources = sources.get(kind);
+      if (kindSources === undefined) throw new TypeError(`no source of ${kind}`);
+      const source = chooseSource(kindSources, languages);
+      const subject = toOneLine(this.#renderSubject(source, variables));
+      const html = await this.#renderBody(source, variables);
       const headers = toHeaders(this.#headers ?? {}, kind);
-      await transport.deliver({ kind, from: this.#from, to, subject: toOneLine(subject), html, headers });
+      await transport.deliver({ kind, from: this.#from, to, subject, html, text: toText(html), headers });
     } catch (error) {
       metrics.failedMails.inc();
       throw error;
@@ -92,13 +97,25 @@ export class Mailer {
     return this.#options.transport.deliverNothing();
   }
 
+  #renderSubject({ kind, subject, builtIn }: MailSource, variables: JsonObject): string {
+    const template = this.#subjects.get(subject) ?? parseTemplate(subject, 'text');
+    this.#subjects.set(subject, template);
+    return this.#render(template, kind, variables) ?? builtInTexts[builtIn]?.mails[kind].subject ?? '';
+  }
+
+  async #renderBody(source: MailSource, variables: JsonObject): Promise<string> {
+    const { templates } = this.#options;
+    const rendered = this.#render(await templates.get(source), source.kind, variables);
+    return rendered ?? templates.getBuiltIn(source).render(variables);
+  }
+
   /**
    * Undefined for a template that cannot be rendered with these values, such as a string in a
    * `range`.
    */
-  #render(template: Template | undefined, kind: MailKind, variables: JsonObject): string | undefined {
+  #render(template: Template, kind: MailKind, variables: JsonObject): string | undefined {
     try {
-      return template?.render(variables);
+      return template.render(variables);
     } catch (error) {
       const { metrics, logger } = this.#options;
       metrics.mailTemplateFailures.inc({ reason: 'render' });
@@ -114,6 +131,23 @@ function toOneLine(text: string): string {
     .replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ')
     .trim()
     .slice(0, maxSubjectChars);
+}
+
+const toPlainText = compile({
+  wordwrap: false,
+  selectors: [
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true } },
+    { selector: buttonSelector, format: 'skip' },
+    { selector: 'img', format: 'skip' },
+    ...['h1', 'h2', 'h3'].map((selector) => ({ selector, options: { uppercase: false } })),
+  ],
+});
+
+/** Conversion blocks the event loop. Mail programs cut off longer mails. */
+const maxConvertedChars = 128 * 1024;
+
+function toText(html: string): string {
+  return toPlainText(html.slice(0, maxConvertedChars));
 }
 
 /** As in GoTrue, a server without SMTP_HOST sends nothing. */
@@ -137,8 +171,9 @@ export function createMailer(
       { variable: settingsSpec.smtpHost.env },
       'no SMTP server configured, mails are dropped and requests that send mail succeed',
     );
-  const templates = new MailTemplates({ ...options, settings });
+  const sources = readMailSources(settings);
+  const templates = new MailTemplates({ ...options, settings, sources: [...sources.values()].flat() });
   const transport = mailbox ?? (hasServer ? new SmtpTransport(settings) : noTransport);
-  const mailer = new Mailer({ ...options, settings, templates, transport });
+  const mailer = new Mailer({ ...options, settings, sources, templates, transport });
   return { mailer, mailbox, templates };
 }

@@ -6,6 +6,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
 import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
+import { userLanguages } from './languages.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
 import type { CodeMessage, SmsChannel, SmsGateway } from './sms.ts';
 
@@ -97,7 +98,7 @@ export async function sendPhoneCode(
   if (!(await store.oneTimeTokens.replace([token], auditEntry(user, action, { metadata }), { notSince })))
     throw tooSoon('phone', Math.ceil(spacingMs / 1000));
   if (testCode !== undefined) return { messageId: testMessageId };
-  const message = { to: phone, code, channel };
+  const message = { to: phone, code, channel, languages: userLanguages(user, metadata) };
   // The response must not depend on the gateway: its latency and errors disclose that there is a
   // user.
   if (settings.uniformAnswers) {

@@ -6,6 +6,7 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sign-in/pkce.ts';
 import { type Contact, type JsonObject, toUserJson, type User } from '../users/user.ts';
+import { userLanguages } from './languages.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import {
@@ -194,6 +195,8 @@ export function notify(
     readonly variables?: JsonObject;
     readonly to?: string;
   },
+  /** Request of the user, whose language applies to a user without locale. */
+  metadata: Pick<RequestMetadata, 'acceptLanguage'> = {},
 ): void {
   if (!settings[`mailNotification:${kind}`] || to === '') return;
   background.run('notification mail', async () => {
@@ -205,6 +208,7 @@ export function notify(
     await mailer.send({
       kind,
       to,
+      languages: userLanguages(user, metadata),
       variables: { SiteURL: settings.siteUrl, Email: user.email, SendingTo: to, ...variables },
     });
   });

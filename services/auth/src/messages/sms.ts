@@ -6,6 +6,8 @@ import { messagebirdGateway } from './gateways/messagebird.ts';
 import { textlocalGateway } from './gateways/textlocal.ts';
 import { twilioGateway, twilioVerifyGateway } from './gateways/twilio.ts';
 import { vonageGateway } from './gateways/vonage.ts';
+import { lookupLanguage } from './languages.ts';
+import { localizedTags } from './mail-sources.ts';
 import { parseTemplate } from './templates/template.ts';
 
 export type SmsChannel = 'sms' | 'whatsapp';
@@ -18,6 +20,8 @@ export interface CodeMessage {
   readonly channel: SmsChannel;
   /** Setting with the text; `smsTemplate` if absent. Ignored by gateways that generate codes. */
   readonly template?: 'smsTemplate' | 'mfaPhoneTemplate';
+  /** Languages of the user, as BCP 47 tags, most preferred first. Default: none. */
+  readonly languages?: readonly string[];
 }
 
 export interface SmsGateway {
@@ -46,7 +50,7 @@ interface TextGateway extends Pick<SmsGateway, 'check'> {
 /** Registry entry of a vendor. */
 export interface SmsGatewayModule {
   readonly channels: readonly SmsChannel[];
-  readonly requiredSettings: readonly (keyof Settings)[];
+  readonly requiredSettings: readonly (keyof typeof settingsSpec)[];
   create(settings: Settings, options: { readonly logger: Logger }): TextGateway;
 }
 
@@ -88,18 +92,33 @@ export function createSmsGateway(settings: Settings, options: { readonly logger:
   }
   const gateway = module.create(settings, options);
   const templates = {
-    smsTemplate: parseTemplate(settings.smsTemplate, 'text'),
-    mfaPhoneTemplate: parseTemplate(settings.mfaPhoneTemplate, 'text'),
+    smsTemplate: readTemplates(settings, 'smsTemplate'),
+    mfaPhoneTemplate: readTemplates(settings, 'mfaPhoneTemplate'),
   };
   return {
     ...gateway,
     channels: module.channels,
-    send: (message) =>
-      gateway.send({
-        ...message,
-        text: templates[message.template ?? 'smsTemplate'].render({ Code: message.code }),
-      }),
+    send: (message) => {
+      const { template = 'smsTemplate', languages = [], code } = message;
+      const { byLanguage, fallback } = templates[template];
+      const language = lookupLanguage(languages, [...byLanguage.keys()]) ?? '';
+      const text = (byLanguage.get(language) ?? fallback).render({ Code: code });
+      return gateway.send({ ...message, text });
+    },
   };
+}
+
+/**
+ * Templates of a setting. There are no built-in ones for languages: some countries and gateways
+ * require that the text is registered.
+ */
+function readTemplates(settings: Settings, key: 'smsTemplate' | 'mfaPhoneTemplate') {
+  const { mailerDefaultLanguage } = settings;
+  const fallback = parseTemplate(settings[key], 'text');
+  const given = localizedTags(settings, `${key}:`).map(
+    (tag) => [tag, parseTemplate(settings[`${key}:${tag}`] ?? '', 'text')] as const,
+  );
+  return { fallback, byLanguage: new Map([[mailerDefaultLanguage, fallback], ...given]) };
 }
 
 function createFailingGateway(detail: string, channels: readonly SmsChannel[]): SmsGateway {

@@ -58,8 +58,8 @@ export class SmtpTransport implements MailTransport {
     });
   }
 
-  async deliver({ from, to, subject, html, headers }: MailMessage): Promise<void> {
-    const message = { from, to: { name: '', address: to }, subject, html, headers: [...headers] };
+  async deliver({ from, to, subject, html, text, headers }: MailMessage): Promise<void> {
+    const message = { from, to: { name: '', address: to }, subject, html, text, headers: [...headers] };
     await this.#queue.run(() => this.#withTimeout(this.#smtp.sendMail(message)));
   }
 

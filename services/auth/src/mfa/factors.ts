@@ -110,24 +110,37 @@ export async function unenrollFactor(
     });
   const traits = { factor_id: factor.id, factor_status: factor.status, session_id: session.id };
   const audit = auditEntry(user, 'factor_unenrolled', { metadata, traits });
-  await removeFactor(context, { user, factor }, { at: new Date(metadata.nowMs), audit });
+  await removeFactor(context, { user, factor, metadata }, { at: new Date(metadata.nowMs), audit });
   return factor;
 }
 
 /** Removes the factor of the user, and notifies the user if it was verified. */
 export async function removeFactor(
   context: Context,
-  { user, factor }: { readonly user: User; readonly factor: Factor },
+  {
+    user,
+    factor,
+    metadata,
+  }: {
+    readonly user: User;
+    readonly factor: Factor;
+    /** Absent for an administrator. */
+    readonly metadata?: RequestMetadata;
+  },
   options: WriteOptions,
 ): Promise<void> {
   if (!(await context.store.factors.remove({ id: factor.id, userId: user.id }, options)))
     throw errors.mfa_factor_not_found();
   if (factor.status === 'verified')
-    notify(context, {
-      user,
-      kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
-      variables: { FactorType: factor.type },
-    });
+    notify(
+      context,
+      {
+        user,
+        kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+        variables: { FactorType: factor.type },
+      },
+      metadata,
+    );
 }
 
 /** For the QR code of TOTP, which may contain the name. */

@@ -2,6 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { userLanguages } from '../messages/languages.ts';
 import {
   checkGatewayCode,
   getTestCode,
@@ -10,6 +11,7 @@ import {
   sendCode,
   toSendError,
 } from '../messages/phone-codes.ts';
+
 import { enforceSmsQuota, secondsUntilNext, tooSoon } from '../messages/quotas.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { readPhone, type User } from '../users/user.ts';
@@ -69,7 +71,8 @@ async function send(
   const testCode = getTestCode(factor.phone, settings, nowMs);
   const code = testCode ?? random.otp(otpDigits(settings.mfaPhoneOtpLength));
   if (testCode === undefined) {
-    const message = { to: factor.phone, code, channel, template: 'mfaPhoneTemplate' } as const;
+    const languages = userLanguages(user, metadata);
+    const message = { to: factor.phone, code, channel, languages, template: 'mfaPhoneTemplate' } as const;
     try {
       await enforceSmsQuota(context, nowMs);
       await sendCode(context, { user, message, type: 'mfa' }, metadata);

@@ -67,11 +67,15 @@ export async function verifyFactor(
   const latest = await store.sessions.findWithUser(user.id, session.id);
   if (latest?.session === undefined) throw errors.session_not_found();
   if (factor.status === 'unverified')
-    notify(context, {
-      user,
-      kind: 'MFA_FACTOR_ENROLLED_NOTIFICATION',
-      variables: { FactorType: factor.type },
-    });
+    notify(
+      context,
+      {
+        user,
+        kind: 'MFA_FACTOR_ENROLLED_NOTIFICATION',
+        variables: { FactorType: factor.type },
+      },
+      metadata,
+    );
   const { refreshCounter } = verified;
   const refreshToken =
     refreshCounter === undefined

@@ -26,6 +26,8 @@ export interface Page {
   readonly isProblem?: boolean;
   /** Has sections, and is wider. */
   readonly isWide?: boolean;
+  /** Whether the URL contains a secret, which requests for the style sheet must not repeat. */
+  readonly hasSecretUrl?: boolean;
 }
 
 /** Sends a page with the layout and the security headers of all pages. It needs no scripts. */
@@ -39,8 +41,8 @@ export function sendPage(reply: FastifyReply, branding: Branding, page: Page): F
     .headers({
       'cache-control': 'no-store',
       'content-security-policy': contentSecurityPolicy(branding, page),
-      // Not `no-referrer`, with which browsers send `Origin: null` with forms.
-      'referrer-policy': 'same-origin',
+      // Elsewhere not `no-referrer`, with which browsers send `Origin: null` with forms.
+      'referrer-policy': page.hasSecretUrl === true ? 'no-referrer' : 'same-origin',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
     })

@@ -1,21 +1,19 @@
 import { html } from '@tollgate/kit/html';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { MailKind } from '../config/mail.ts';
 import type { Context } from '../context.ts';
+import { parseAcceptLanguage } from '../messages/languages.ts';
+import { chooseTexts, type Texts } from '../messages/texts/texts.ts';
 import { sendPage } from './html.ts';
 
-interface PageText {
-  readonly title: string;
-  readonly button: string;
-}
-
-const texts: Readonly<Record<string, PageText>> = {
-  signup: { title: 'Confirm your email address', button: 'Confirm email address' },
-  invite: { title: 'You have been invited', button: 'Accept the invitation' },
-  recovery: { title: 'Reset your password', button: 'Reset password' },
-  magiclink: { title: 'Sign in', button: 'Sign in' },
-  email_change: { title: 'Confirm your new email address', button: 'Confirm the change' },
+/** Mails by `type` of their link. */
+const mails: Readonly<Record<string, MailKind>> = {
+  signup: 'CONFIRMATION',
+  invite: 'INVITE',
+  recovery: 'RECOVERY',
+  magiclink: 'MAGIC_LINK',
+  email_change: 'EMAIL_CHANGE',
 };
-const otherText: PageText = { title: 'Sign in', button: 'Continue' };
 
 /**
  * Shows a page whose button does what a link was sent for. The page does not use the token: mail
@@ -23,14 +21,17 @@ const otherText: PageText = { title: 'Sign in', button: 'Continue' };
  * the page, whatever prefix a gateway adds.
  */
 export function sendLinkPage(
-  reply: FastifyReply,
   { settings }: Context,
   link: { readonly type: string; readonly tokenHash: string; readonly redirectTo: string },
+  { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): FastifyReply {
-  const { title, button } = (Object.hasOwn(texts, link.type) && texts[link.type]) || otherText;
+  const preferred = parseAcceptLanguage(request.headers['accept-language'] ?? '');
+  const { language, texts } = chooseTexts(preferred, settings);
+  const { title, button } = labels(texts, link.type);
   return sendPage(reply, settings, {
-    language: 'en',
+    language,
     title,
+    hasSecretUrl: true,
     // The whole scheme: the site may redirect further, to `www` for example.
     formTargets: [link.redirectTo.slice(0, link.redirectTo.indexOf(':') + 1)],
     content: html`<form method="post">
@@ -38,8 +39,13 @@ export function sendLinkPage(
 <input type="hidden" name="type" value="${link.type}">
 <input type="hidden" name="token" value="${link.tokenHash}">
 <input type="hidden" name="redirect_to" value="${link.redirectTo}">
-<p>Press the button to continue.</p>
+<p>${texts.linkPage.text}</p>
 <button>${button}</button>
 </form>`,
   });
+}
+
+function labels({ linkPage, mails: texts }: Texts, type: string) {
+  const mail = Object.hasOwn(mails, type) ? mails[type] : undefined;
+  return { ...linkPage, ...(mail && texts[mail]) };
 }

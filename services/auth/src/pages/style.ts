@@ -46,7 +46,7 @@ function variables(scheme: keyof typeof colors, brand: string): string {
   const { card, text, ...others } = colors[scheme];
   const all = {
     ...{ ...others, card, text, brand },
-    'on-brand': luminance(brand) > 0.179 ? '#000000' : '#ffffff',
+    'on-brand': textColorOn(brand),
     // Text must stay readable in any color of the operator.
     link: contrast(brand, card) >= minContrast ? brand : text,
   };
@@ -57,6 +57,11 @@ function variables(scheme: keyof typeof colors, brand: string): string {
 
 /** @see https://www.w3.org/TR/WCAG22/#contrast-minimum */
 const minContrast = 4.5;
+
+/** Black or white, whichever has more contrast: at least 4.5 : 1. */
+export function textColorOn(color: string): '#000000' | '#ffffff' {
+  return luminance(color) > 0.179 ? '#000000' : '#ffffff';
+}
 
 /** @see https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio */
 function contrast(one: string, other: string): number {

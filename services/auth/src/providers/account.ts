@@ -178,11 +178,15 @@ async function linkByEmail(
 ): Promise<User> {
   if (user.emailConfirmedAt === undefined) return takeOver(context, user, identity, metadata);
   const linked = await update(context, user, { identity, action: 'user_modified' }, metadata);
-  notify(context, {
-    user: linked,
-    kind: 'IDENTITY_LINKED_NOTIFICATION',
-    variables: { Provider: identity.provider },
-  });
+  notify(
+    context,
+    {
+      user: linked,
+      kind: 'IDENTITY_LINKED_NOTIFICATION',
+      variables: { Provider: identity.provider },
+    },
+    metadata,
+  );
   return linked;
 }
 
@@ -327,11 +331,15 @@ export async function linkToUser(
     },
     metadata,
   );
-  notify(context, {
-    user: linked,
-    kind: 'IDENTITY_LINKED_NOTIFICATION',
-    variables: { Provider: identity.provider },
-  });
+  notify(
+    context,
+    {
+      user: linked,
+      kind: 'IDENTITY_LINKED_NOTIFICATION',
+      variables: { Provider: identity.provider },
+    },
+    metadata,
+  );
   return { user: linked, mustConfirm: takesEmail && !isConfirmed };
 }
 

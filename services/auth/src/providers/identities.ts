@@ -86,11 +86,15 @@ export async function unlinkIdentity(
     );
     if (!updated.ok) throw errors.email_conflict_identity_not_deletable();
   });
-  notify(context, {
-    user,
-    kind: 'IDENTITY_UNLINKED_NOTIFICATION',
-    variables: { Provider: removed.provider },
-  });
+  notify(
+    context,
+    {
+      user,
+      kind: 'IDENTITY_UNLINKED_NOTIFICATION',
+      variables: { Provider: removed.provider },
+    },
+    metadata,
+  );
 }
 
 /**

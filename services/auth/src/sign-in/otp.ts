@@ -8,7 +8,7 @@ import { enforceContactSpacing, enforceMessageQuota } from '../messages/quotas.t
 import { type SendingKind, sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign-up.ts';
-import { checkMetadata } from '../users/metadata.ts';
+import { checkMetadata, withLocale } from '../users/metadata.ts';
 import { confirmsAutomatically, newContactUser } from '../users/new-user.ts';
 import {
   type Contact,
@@ -48,7 +48,8 @@ export async function sendOtp(
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {
   const { store, settings } = context;
-  const read = readOtp(input, context);
+  const checked = readOtp(input, context);
+  const read = { ...checked, data: withLocale(checked.data, settings, metadata) };
   const { user, created } = await findUser(context, read, metadata);
   if (user === undefined && !settings.uniformAnswers)
     throw read.createUser && settings.disableSignup ? errors.signup_disabled() : errors.otp_disabled();

@@ -10,7 +10,7 @@ import type { SmsChannel } from '../messages/sms.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
-import { checkMetadata, metadataSizeProblem } from '../users/metadata.ts';
+import { checkMetadata, metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import {
   confirmsAutomatically,
   type NewUser,
@@ -44,7 +44,8 @@ export async function signUp(
   input: SignUpInput,
   metadata: RequestMetadata,
 ): Promise<SignedUp> {
-  const read = await readSignUp(context, input);
+  const checked = await readSignUp(context, input);
+  const read = { ...checked, data: withLocale(checked.data, context.settings, metadata) };
   const { contact } = read;
   const isAutomatic = confirmsAutomatically(contact, context.settings);
   const newUser = await toNewUser(context, read, metadata);
@@ -140,7 +141,7 @@ export async function signUpAnonymously(
     emailConfirmedAt: undefined,
     phoneConfirmedAt: undefined,
     appMetadata: {},
-    userMetadata: data,
+    userMetadata: withLocale(data, settings, metadata),
     isAnonymous: true,
     createdAt: new Date(metadata.nowMs),
     identities: [],

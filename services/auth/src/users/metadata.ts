@@ -1,4 +1,6 @@
+import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
+import { parseAcceptLanguage } from '../messages/languages.ts';
 import type { JsonObject, User } from './user.ts';
 
 type MetadataKind = 'user_metadata' | 'app_metadata';
@@ -39,6 +41,21 @@ export function metadataSizeProblem(
 
 function metadataBytes(metadata: JsonObject): number {
   return Buffer.byteLength(JSON.stringify(metadata));
+}
+
+/**
+ * The metadata of a new user, with the language of the request as `locale` if the settings say so,
+ * the client sent none, and it fits.
+ */
+export function withLocale(
+  userMetadata: JsonObject,
+  { mailerSaveLocaleEnabled }: Pick<Settings, 'mailerSaveLocaleEnabled'>,
+  { acceptLanguage = '' }: { readonly acceptLanguage?: string | undefined },
+): JsonObject {
+  const [locale] = mailerSaveLocaleEnabled ? parseAcceptLanguage(acceptLanguage) : [];
+  if (locale === undefined || Object.hasOwn(userMetadata, 'locale')) return userMetadata;
+  const changes = { ...userMetadata, locale };
+  return metadataSizeProblem('user_metadata', { before: {}, changes }) === undefined ? changes : userMetadata;
 }
 
 const noMetadata: Pick<User, 'userMetadata' | 'appMetadata'> = { userMetadata: {}, appMetadata: {} };

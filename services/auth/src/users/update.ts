@@ -99,7 +99,7 @@ export async function updateOwnUser(
   const plan = await planOwnUpdate(context, owner, input, metadata);
   const keep = await sendCodes(context, owner.user, { plan, input, metadata });
   let user = await writeUpdate(store, owner, { plan, input, keep, metadata });
-  if (plan.chosen !== undefined) notify(context, { user, kind: 'PASSWORD_CHANGED_NOTIFICATION' });
+  if (plan.chosen !== undefined) notify(context, { user, kind: 'PASSWORD_CHANGED_NOTIFICATION' }, metadata);
   if (plan.emailChange === 'now')
     user = await changeContact(store, user, {
       contact: { kind: 'email', email: plan.email },
@@ -112,11 +112,15 @@ export async function updateOwnUser(
       metadata,
       keep,
     });
-    notify(context, {
-      user,
-      kind: 'PHONE_CHANGED_NOTIFICATION',
-      variables: { Phone: user.phone, OldPhone: owner.user.phone },
-    });
+    notify(
+      context,
+      {
+        user,
+        kind: 'PHONE_CHANGED_NOTIFICATION',
+        variables: { Phone: user.phone, OldPhone: owner.user.phone },
+      },
+      metadata,
+    );
   }
   return user;
 }

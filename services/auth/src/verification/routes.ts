@@ -131,7 +131,7 @@ export const addVerifyRoutes: AddRoutes = (api, context) => {
   if (hasPage)
     // Not limited: it reads nothing, and the limit is for the form.
     api.get('/verify', get, (request, reply) =>
-      sendLinkPage(reply, context, checkLink(context, request, request.query)),
+      sendLinkPage(context, checkLink(context, request, request.query), { request, reply }),
     );
   else
     api.get('/verify', { ...get, config: { limiter: 'verify' } }, (request, reply) =>

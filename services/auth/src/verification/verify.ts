@@ -53,7 +53,7 @@ export async function verify(
       return { user, verified: await issueCode(within, found, metadata) };
     return { user, verified: await signIn(within, { found, user }, metadata) };
   });
-  if (user !== undefined) notifyOfChange(context, found, user);
+  if (user !== undefined) notifyOfChange(context, { found, user }, metadata);
   return verified;
 }
 
@@ -179,13 +179,17 @@ function specificType({ type, token }: FoundToken): string {
   return token.type === 'confirmation_token' ? 'signup' : 'magiclink';
 }
 
-function notifyOfChange(context: Context, { type, user: before }: FoundToken, user: User): void {
+function notifyOfChange(
+  context: Context,
+  { found: { type, user: before }, user }: { readonly found: FoundToken; readonly user: User },
+  metadata: RequestMetadata,
+): void {
   if (type === 'email_change') {
     const variables = { OldEmail: before.email };
-    notify(context, { user, kind: 'EMAIL_CHANGED_NOTIFICATION', variables, to: before.email });
+    notify(context, { user, kind: 'EMAIL_CHANGED_NOTIFICATION', variables, to: before.email }, metadata);
   }
   if (type === 'phone_change') {
     const variables = { Phone: user.phone, OldPhone: before.phone };
-    notify(context, { user, kind: 'PHONE_CHANGED_NOTIFICATION', variables });
+    notify(context, { user, kind: 'PHONE_CHANGED_NOTIFICATION', variables }, metadata);
   }
 }

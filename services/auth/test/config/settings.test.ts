@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
 import { readSettings, settingsSpec } from '../../src/config/settings.ts';
-import { withoutServiceLinks } from '../../src/config/warnings.ts';
+import { settingWarnings, withoutServiceLinks } from '../../src/config/warnings.ts';
 
 const required = {
   SVC_SITE_URL: 'https://example.com',
@@ -215,11 +215,40 @@ t.test('invalid mail settings are rejected at startup', (t) => {
     ['SVC_MAILER_SUBJECTS_INVITE', '{{ .Token', '{{ range .Data }}'],
     ['SVC_SMS_TEMPLATE', 'Your code', '{{ .Token }}', '{{ .Code', '{{ .Code.x }}', '{{ len .Code }}'],
     ['SVC_MAILER_TEMPLATES_RECOVERY', 'file:///etc/passwd', 'http://'],
+    ['SVC_MAILER_SUBJECTS_INVITE_PT_BR', '{{ .Token'],
+    ['GOTRUE_MAILER_TEMPLATES_EMAIL_CHANGE_DE', 'file:///etc/passwd'],
+    ['SVC_SMS_TEMPLATE_FR', 'Le code'],
+    ['SVC_MAILER_LANGUAGES', 'en,xx'],
+    ['SVC_MAILER_DEFAULT_LANGUAGE', 'english!'],
     ['SVC_MAILER_URLPATHS_EMAIL_CHANGE', 'javascript:x'],
     ['SVC_URI_ALLOW_LIST', 'https://{a', 'https://a/*,https://[b/'],
   ] as const) {
     for (const value of values) t.same(mailProblems({ [variable]: value }), [variable], value);
   }
+  t.end();
+});
+
+t.test('settings for a language are read by their canonical tag', (t) => {
+  const env = {
+    GOTRUE_MAILER_SUBJECTS_EMAIL_CHANGED_NOTIFICATION_PT_BR: 'Olá',
+    SVC_MAILER_TEMPLATES_EMAIL_CHANGE_ZH_HANT: '/change.html',
+    SVC_SMS_TEMPLATE_DE: 'Ihr Code: {{ .Code }}',
+    SVC_SMS_TEMPLATE_ES: '',
+  };
+  const read = readSettings({ ...requiredForMail, ...env });
+  t.match(read.ok && read.settings, {
+    'mailSubject:EMAIL_CHANGED_NOTIFICATION:pt-BR': 'Olá',
+    'mailTemplate:EMAIL_CHANGE:zh-Hant': '/change.html',
+    'smsTemplate:de': 'Ihr Code: {{ .Code }}',
+  });
+  t.same(settingWarnings(env), []);
+  t.match(settingWarnings({ SVC_MAILER_SUBJECTS_INVITES_DE: 'x', SVC_SMS_TEMPLATE_GERMAN: 'x' }), [
+    { variable: 'SVC_MAILER_SUBJECTS_INVITES_DE', kind: 'unknown' },
+    { variable: 'SVC_SMS_TEMPLATE_GERMAN', kind: 'unknown' },
+  ]);
+  t.same(mailProblems({ SVC_SITE_URL: 'myapp://x', SVC_MAILER_TEMPLATES_INVITE_DE: '/x.html' }), [
+    'SVC_MAILER_TEMPLATES_INVITE_DE',
+  ]);
   t.end();
 });
 

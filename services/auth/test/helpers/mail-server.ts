@@ -27,12 +27,12 @@ export async function startMailingServer(
 
 /** The code in a built-in email. */
 export function codeIn({ html }: Pick<ReceivedMail, 'html'>): string {
-  return wanted(/<strong>(\d+)<\/strong>/.exec(html)?.[1], 'code', html);
+  return wanted(/<strong[^>]*>(\d+)<\/strong>/.exec(html)?.[1], 'code', html);
 }
 
 /** The link in a built-in email. */
 export function linkIn({ html }: Pick<ReceivedMail, 'html'>): URL {
-  const href = /<a href="([^"]*)">/.exec(html)?.[1]?.replaceAll('&amp;', '&');
+  const href = /<a [^>]*href="([^"]*)">/.exec(html)?.[1]?.replaceAll('&amp;', '&');
   return new URL(wanted(href, 'link', html));
 }
 

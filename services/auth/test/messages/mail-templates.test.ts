@@ -2,6 +2,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
+import { readMailSources } from '../../src/messages/mail-sources.ts';
 import { MailTemplates } from '../../src/messages/mail-templates.ts';
 import { Metrics } from '../../src/metrics.ts';
 
@@ -20,8 +21,10 @@ function templatesAt(location: string, fetch: (url: URL) => Promise<string>) {
   const clock = fakeClock();
   const logs: string[] = [];
   const metrics = new Metrics();
+  const sources = [...readMailSources(read.settings).values()].flat();
   const templates = new MailTemplates({
     settings: read.settings,
+    sources,
     fetch,
     metrics,
     logger: createLogger({
@@ -31,7 +34,9 @@ function templatesAt(location: string, fetch: (url: URL) => Promise<string>) {
     }),
     nowMs: clock.nowMs,
   });
-  const invitation = async () => (await templates.get('INVITE')).render({ Token: '1' });
+  const [source] = sources.filter(({ kind }) => kind === 'INVITE');
+  if (source === undefined) throw new Error('no invitation');
+  const invitation = async () => (await templates.get(source)).render({ Token: '1' });
   const failures = async () =>
     Object.fromEntries(
       (await metrics.mailTemplateFailures.get()).values.map(({ labels, value }) => [labels.reason, value]),

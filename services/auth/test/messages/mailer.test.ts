@@ -3,6 +3,7 @@ import { Registry } from 'prom-client';
 import t from 'tap';
 import { mailKinds } from '../../src/config/mail.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { readMailSources } from '../../src/messages/mail-sources.ts';
 import { MailTemplates } from '../../src/messages/mail-templates.ts';
 import { Mailer, type MailMessage } from '../../src/messages/mailer.ts';
 import { Metrics } from '../../src/metrics.ts';
@@ -31,15 +32,17 @@ function startMailer(
   const settings = settingsWith(variables);
   const registry = new Registry();
   const metrics = new Metrics(registry);
+  const sources = readMailSources(settings);
   const templates = new MailTemplates({
     settings,
+    sources: [...sources.values()].flat(),
     fetch: async ({ pathname }) => `${pathname} to {{ .SendingTo }}`,
     metrics,
     logger,
     nowMs: Date.now,
   });
   const transport = { deliver, deliverNothing: async () => undefined };
-  return { mailer: new Mailer({ settings, templates, transport, metrics, logger }), registry };
+  return { mailer: new Mailer({ settings, sources, templates, transport, metrics, logger }), registry };
 }
 
 t.test('every kind of mail uses its configured subject and template', async (t) => {
@@ -55,7 +58,8 @@ t.test('every kind of mail uses its configured subject and template', async (t) 
     async ({ subject, html }) => void delivered.push(`${subject}: ${html}`),
   );
   const values = { Email: 'ada@example.com', SendingTo: 'ada@example.org' };
-  for (const kind of mailKinds) await mailer.send({ kind, to: values.SendingTo, variables: values });
+  for (const kind of mailKinds)
+    await mailer.send({ kind, to: values.SendingTo, languages: [], variables: values });
   t.same(
     delivered,
     mailKinds.map((kind) => `${kind} for ada@example.com: /mails/${kind} to ada@example.org`),
@@ -67,9 +71,12 @@ t.test('mails are counted by type, and failures are counted', async (t) => {
   const { mailer, registry } = startMailer({}, ({ kind }) =>
     kind === 'EMAIL_CHANGE' ? Promise.reject(new Error('refused')) : Promise.resolve(),
   );
-  await mailer.send({ kind: 'MAGIC_LINK', to: 'a@example.com', variables: {} });
+  await mailer.send({ kind: 'MAGIC_LINK', to: 'a@example.com', languages: [], variables: {} });
   await mailer.sendNothing();
-  await t.rejects(mailer.send({ kind: 'EMAIL_CHANGE', to: 'a@example.com', variables: {} }), /refused/);
+  await t.rejects(
+    mailer.send({ kind: 'EMAIL_CHANGE', to: 'a@example.com', languages: [], variables: {} }),
+    /refused/,
+  );
   const text = await registry.metrics();
   t.match(text, 'global_auth_email_send_operations_total{type="magiclink"} 1');
   t.match(text, 'global_auth_email_send_operations_total{type="email_change"} 1');

@@ -23,7 +23,7 @@ t.test('mail has sender, recipient, headers, a link and a code', async (t) => {
   t.match(mail, { from: 'auth@example.com', to: [ada.email], subject: 'Confirm Your Signup' });
   t.match(mail.headers.get('from'), ['Äuth, "Inc" <auth@example.com>']);
   t.same([mail.headers.get('x-type'), mail.headers.get('x-two')], [['confirmation'], ['a', 'b']]);
-  t.match(mail.headers.get('content-type'), [/^text\/html/]);
+  t.match(mail.headers.get('content-type'), [/^multipart\/alternative/]);
   t.match(codeIn(mail), /^\d{6}$/);
   const link = linkIn(mail);
   t.equal(link.origin + link.pathname, 'http://localhost:9999/verify');

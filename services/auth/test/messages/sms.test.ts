@@ -44,6 +44,26 @@ t.test('Twilio receives the message with the credentials', async (t) => {
   ]);
 });
 
+t.test('text is that of the language, or else the one without a language', async (t) => {
+  const texts = await textMessages(t);
+  const gateway = gatewayOf({
+    ...texts.variables,
+    SMS_TEMPLATE_DE: 'Ihr Code: {{ .Code }}',
+    MFA_PHONE_TEMPLATE_PT_BR: 'O PIN: {{ .Code }}',
+  });
+  for (const sent of [
+    { languages: ['it', 'de-AT'] },
+    { languages: ['fr'] },
+    { languages: ['pt-BR', 'de'], template: 'mfaPhoneTemplate' },
+    { template: 'mfaPhoneTemplate' },
+  ] as const)
+    await gateway.send({ ...message(), ...sent });
+  t.same(
+    texts.texts.map(({ form }) => form.Body),
+    ['Ihr Code: 123456', 'Your code is 123456', 'O PIN: 123456', 'Your code is 123456'],
+  );
+});
+
 t.test('WhatsApp uses prefixed numbers, and a content template if configured', async (t) => {
   const texts = await textMessages(t);
   await gatewayOf(texts.variables).send(message('whatsapp'));

@@ -10,6 +10,7 @@ const message: MailMessage = {
   to: 'ada@example.com',
   subject: 'Come',
   html: '<p>ä</p>',
+  text: 'ä',
   headers: [],
 };
 const noAuth = { smtpUser: '', smtpPass: '' };

@@ -53,7 +53,7 @@ t.test('page cannot be framed, cached or scripted, and its form may redirect to 
     );
     t.match(Object.fromEntries(page.headers), {
       'cache-control': 'no-store',
-      'referrer-policy': 'same-origin',
+      'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
     });

@@ -1,7 +1,6 @@
 import { createContext, runInContext } from 'node:vm';
 import { decodeHTML } from 'entities';
 import t from 'tap';
-import { builtInTemplates } from '../../../src/messages/mail-templates.ts';
 import { TemplateError } from '../../../src/messages/templates/syntax.ts';
 import { parseTemplate } from '../../../src/messages/templates/template.ts';
 import type { JsonObject } from '../../../src/users/user.ts';
@@ -205,19 +204,5 @@ t.test('no URL value runs code', (t) => {
   ])
     t.equal(html('<a href="{{ .Data.link }}">', { Data: { link } }), '<a href="#ZgotmplZ">');
   t.equal(html('<a href = {{ .U }}>', { U: 'https://a.b/?c&d' }), '<a href = https://a.b/?c&amp;d>');
-  t.end();
-});
-
-t.test('built-in templates contain link and code', (t) => {
-  for (const [kind, source] of Object.entries(builtInTemplates)) {
-    const text = html(source, {
-      ConfirmationURL: 'https://x.test/?a=1&b=2',
-      Token: '123456',
-      Email: 'a@b.co',
-    });
-    const isLinked = !/NOTIFICATION|REAUTHENTICATION/.test(kind);
-    t.equal(text.includes('<a href="https://x.test/?a=1&amp;b=2">'), isLinked, kind);
-    t.equal(text.includes('<strong>123456</strong>'), !kind.endsWith('NOTIFICATION'), kind);
-  }
   t.end();
 });
