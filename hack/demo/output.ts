@@ -72,7 +72,8 @@ Give ${person.name} the plan "pro", as a program of yours would, and ask again w
 Sign out, and ask again:
   curl -i -X POST -H "authorization: Bearer $TOKEN" ${auth}/logout
   curl -i -H "authorization: Bearer $TOKEN" ${shop}/orders
-Sign up yourself, and follow the link in the mailbox:
+Sign up yourself, in the browser or by the API, and follow the link in the mailbox:
+  ${auth}/pages/sign-up
   curl ${auth}/signup -d '{"email":"me@example.com","password":"correct horse"}'
   http://localhost:${ports.authHttp}/dev/mail
 Change a limit or an access rule. Saved changes take effect at once; they and any errors are shown here:

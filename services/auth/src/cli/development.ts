@@ -38,6 +38,7 @@ async function withDevelopmentDefaults(env: Environment): Promise<Environment> {
     jwtSecret: await getSecret(folder, 'jwt-secret'),
     externalAnonymousUsersEnabled: 'true',
     externalPhoneEnabled: 'true',
+    pagesEnabled: 'true',
     // The site under development may serve templates.
     mailerTemplatePrivateHosts: 'localhost,127.0.0.1',
     smtpAdminEmail: 'auth@localhost',
@@ -69,6 +70,8 @@ Development mode: ${url}, loopback only. Users and secrets are in ${resolve(sett
   open ${url}/dev/mail and follow the link in the email, which is not sent, then:
   curl '${url}/token?grant_type=password' -d '{"email":"ada@example.com","password":"correct horse"}'
   curl ${url}/user -H "Authorization: Bearer $ACCESS_TOKEN"
+
+or in the browser: ${url}/pages/sign-up
 
 ${settings.smtpMaxFrequencyMs === undefined ? mailLimits : ''}From JavaScript, with @supabase/auth-js:  new AuthClient({ url: '${url}' })
 

@@ -16,7 +16,7 @@ const savedTexts: Readonly<Record<string, string>> = {
   email: 'We have sent an email. Your address changes when you follow the link in it.',
   password: 'Your new password is saved. All other sessions have ended.',
   factor: 'Two-step verification is set up.',
-  'factor-removed': 'The authenticator app is removed.',
+  'factor-removed': 'The second factor is removed.',
   session: 'The session has ended.',
   identity: 'The account is disconnected.',
 };

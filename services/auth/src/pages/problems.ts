@@ -50,6 +50,7 @@ const texts: Readonly<Partial<Record<keyof typeof errors, Text>>> = {
   hash_queue_full: { message: 'The server is busy. Please try again in a moment.' },
   mfa_verification_failed: { message: 'The code is not correct, or has expired.', field: 'code' },
   mfa_challenge_expired: { message: 'The code has expired. Please try again.', field: 'code' },
+  mfa_verified_factor_exists: { message: 'This phone is already set up.', field: 'phone' },
   mfa_factor_not_found: { message: 'This factor has been removed.' },
   mfa_factor_name_conflict: { message: 'You already have an app with this name.', field: 'friendly_name' },
   single_identity_not_deletable: { message: 'This is the only way to sign in, so it has to stay.' },

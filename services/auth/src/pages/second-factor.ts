@@ -1,9 +1,11 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { challengeFactor } from '../mfa/factors.ts';
+import { errors } from '../errors.ts';
+import { isUuid } from '../http/api.ts';
+import { challengeFactor, type Factor, getFactor } from '../mfa/factors.ts';
 import { verifyFactor } from '../mfa/verify.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { completeSignIn } from './completion.ts';
-import { field, form, problemSummary } from './forms.ts';
+import { field, form, notice, problemSummary } from './forms.ts';
 import { needsSecondFactor, type Outcome, type PageDefinition, type View } from './page.ts';
 import type { Problem } from './problems.ts';
 import { isRecovery } from './recovery.ts';
@@ -20,8 +22,12 @@ export const secondFactorPage: PageDefinition = {
       : visit.redirect('account'),
   limiter: 'factor',
   async submit(visit) {
-    const { owner } = visit;
+    const { owner, form: fields } = visit;
     if (owner === undefined) return visit.redirect('sign-in');
+    if (fields.send !== undefined) {
+      const factor = fields.factor_id ?? '';
+      return visit.redirect('second-factor', { factor, challenge: await sendCode(visit, owner, factor) });
+    }
     const issued = await verifyCode(visit, owner);
     if (!isRecovery(owner)) return completeSignIn(visit, issued, { aal: 'aal2', method: 'password' });
     // The password can be set now.
@@ -30,52 +36,94 @@ export const secondFactorPage: PageDefinition = {
   },
 };
 
+/** Creates a challenge, which sends a code to a phone. Returns its id. */
+export async function sendCode(visit: Visit, { user }: Owner, factorId: string): Promise<string> {
+  const { id } = await challengeFactor(visit.context, { user, factorId, body: {} }, visit.metadata);
+  return id;
+}
+
 /** Verifies the code of the form for the factor of the form. */
 export async function verifyCode(visit: Visit, owner: Owner): Promise<IssuedSession> {
   const { context, metadata } = visit;
-  const { factor_id: factorId = '', code = '' } = visit.form;
-  const { user } = owner;
-  const { id: challengeId } = await challengeFactor(context, { user, factorId, body: {} }, metadata);
+  const { factor_id: factorId = '', challenge_id: sent = '', code = '' } = visit.form;
+  // Codes of apps need no challenge before.
+  const isApp = getFactor(owner.user, factorId).type === 'totp';
+  const challengeId = isApp ? await sendCode(visit, owner, factorId) : sent;
+  if (!isUuid(challengeId)) throw errors.mfa_challenge_expired();
   const verification = { ...owner, factorId, challengeId, body: { code: code.replaceAll(/\s/g, '') } };
   return verifyFactor(context, verification, metadata);
 }
 
-/** The field for the code of an authenticator app. */
-export function codeField(problem: Problem | undefined): Html {
-  return field(
-    {
-      name: 'code',
-      label: 'Code from your authenticator app',
-      autocomplete: 'one-time-code',
-      inputMode: 'numeric',
-      hint: 'Six digits that change every 30 seconds.',
-    },
+/** The hidden and the visible field for the code of a factor. */
+export function codeFields(
+  factor: Pick<Factor, 'id' | 'type'>,
+  {
+    challengeId = '',
     problem,
-  );
+  }: { readonly challengeId?: string | undefined; readonly problem?: Problem | undefined },
+): Html {
+  const isApp = factor.type === 'totp';
+  return html`<input type="hidden" name="factor_id" value="${factor.id}">
+<input type="hidden" name="challenge_id" value="${challengeId}">
+${field(
+  {
+    name: 'code',
+    label: isApp ? 'Code from your authenticator app' : 'Code from the text message',
+    autocomplete: 'one-time-code',
+    inputMode: 'numeric',
+    hint: isApp ? 'Six digits that change every 30 seconds.' : undefined,
+  },
+  problem,
+)}
+<button>Verify</button>`;
+}
+
+/** The name of a factor for its user. */
+export function describeFactor({ type, friendlyName, phone }: Factor): string {
+  if (friendlyName !== '') return friendlyName;
+  return type === 'phone' ? `Text message to the number ending in ${phone.slice(-2)}` : 'Authenticator app';
 }
 
 function viewSecondFactor(visit: Visit, { problem }: Outcome): View {
-  const factors = visit.owner?.user.factors.filter(({ status }) => status === 'verified') ?? [];
-  const [only, ...others] = factors;
-  const content = html`${
-    others.length === 0
-      ? html`<input type="hidden" name="factor_id" value="${only?.id}">`
-      : html`<fieldset><legend>Which app?</legend>${factors.map(
-          ({ id, friendlyName }, index) =>
-            html`<label class="choice"><input type="radio" name="factor_id" value="${id}"${
-              (visit.form.factor_id ?? factors[0]?.id) === id && html` checked`
-            }> ${friendlyName || `Authenticator app ${index + 1}`}</label>`,
-        )}</fieldset>`
-  }
-${codeField(problem)}
-<button>Verify</button>`;
+  const { query, form: fields } = visit;
+  const factors = listFactors(visit);
+  const wanted = fields.factor_id ?? query.factor;
+  const factor = factors.find(({ id }) => id === wanted) ?? factors[0];
+  const challengeId = fields.challenge_id ?? query.challenge ?? '';
+  const others = factors.filter((other) => other !== factor);
   return {
     title: 'Two-step verification',
     content: html`${problemSummary(problem)}
-${form(visit, { action: visit.path('second-factor'), content })}
+${factor === undefined && notice('Your second factor only works in the app.')}
+${factor !== undefined && factorForm(visit, factor, { problem, challengeId })}
+${others.map(
+  (other) =>
+    html`<p class="after"><a href="${visit.path('second-factor', { factor: other.id })}">${`Use another factor: ${describeFactor(other)}`}</a></p>`,
+)}
 ${form(visit, {
   action: visit.path('sign-out'),
   content: html`<button class="link">Use another account</button>`,
 })}`,
   };
+}
+
+/** Security keys need a script. */
+function listFactors({ owner }: Visit): readonly Factor[] {
+  return owner?.user.factors.filter(({ status, type }) => status === 'verified' && type !== 'webauthn') ?? [];
+}
+
+function factorForm(
+  visit: Visit,
+  factor: Factor,
+  { problem, challengeId }: { readonly problem: Problem | undefined; readonly challengeId: string },
+): Html {
+  const action = visit.path('second-factor');
+  const send = html`<input type="hidden" name="factor_id" value="${factor.id}">
+<input type="hidden" name="send" value="true">`;
+  if (factor.type === 'totp') return form(visit, { action, content: codeFields(factor, { problem }) });
+  if (challengeId === '')
+    return html`<p>${describeFactor(factor)}</p>
+${form(visit, { action, content: html`${send}<button>Send code</button>` })}`;
+  return html`${form(visit, { action, content: codeFields(factor, { challengeId, problem }) })}
+${form(visit, { action, content: html`${send}<button class="link">Send another code</button>` })}`;
 }

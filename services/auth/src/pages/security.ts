@@ -5,15 +5,18 @@ import { requireManualLinking, unlinkIdentity } from '../providers/identities.ts
 import { listSessions, revokeSession, signOut } from '../sessions/sessions.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
+import { setups } from './factors.ts';
 import { form } from './forms.ts';
 import { providerLabel, providerLinks } from './providers.ts';
+import { describeFactor } from './second-factor.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Second factors on the account page. */
 export function factorSection(visit: Visit, user: User): Html {
   const factors = user.factors.filter(({ status }) => status === 'verified');
-  const items = factors.map(({ id, friendlyName }) => {
-    const name = friendlyName || 'Authenticator app';
+  const items = factors.map((factor) => {
+    const { id } = factor;
+    const name = describeFactor(factor);
     const content = html`<input type="hidden" name="factor_id" value="${id}">
 <button class="link" aria-label="Remove ${name}">Remove</button>`;
     return html`<li><span>${name}</span> ${form(visit, { action: visit.path('factor-remove'), content })}</li>`;
@@ -21,7 +24,11 @@ export function factorSection(visit: Visit, user: User): Html {
   return html`<section aria-labelledby="factors-title">
 <h2 id="factors-title">Two-step verification</h2>
 ${items.length === 0 ? html`<p>Protect your account with a code from an app, besides your password.</p>` : html`<ul class="items">${items}</ul>`}
-${visit.context.settings['mfaEnabled:totp:enroll'] && html`<p><a class="button" href="${visit.path('factor')}">Set up an authenticator app</a></p>`}
+${(['totp', 'phone'] as const).map(
+  (type) =>
+    visit.context.settings[`mfaEnabled:${type}:enroll`] &&
+    html`<p><a class="button" href="${visit.path('factor', { type })}">${setups[type].title}</a></p>`,
+)}
 </section>`;
 }
 

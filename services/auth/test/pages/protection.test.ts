@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
+import { startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
+import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const apiUrl = 'https://auth.example.com/auth/v1';
 const pagesUrl = `${apiUrl}/pages`;
@@ -14,6 +16,9 @@ const server = await startAuthServer(t, {
   API_EXTERNAL_URL: apiUrl,
   RATE_LIMIT_HEADER: 'x-client',
   RATE_LIMIT_OTP: '12',
+  MFA_PHONE_ENROLL_ENABLED: 'true',
+  MFA_PHONE_VERIFY_ENABLED: 'true',
+  SMS_TEST_OTP: '4915112345678:123456',
 });
 await signUp(server);
 
@@ -253,6 +258,86 @@ t.test('limits of the API apply, and the form is shown again', async (t) => {
   const page = await limited.text();
   t.match(page, 'Too many attempts');
   t.match(page, '<form method="post"');
+});
+
+t.test('a phone is set up as second factor, and its code is asked for', async (t) => {
+  await signUp(server, { email: 'eve@example.com' });
+  const eve = { ...ada, identifier: 'eve@example.com' };
+  const browser = browse();
+  await browser.submit(`${pagesUrl}/sign-in`, eve);
+  const setup = await browser.submit(`${pagesUrl}/factor?type=phone`, { phone: '+49 151 12345678' });
+  t.equal(setup.status, 200);
+  const page = await setup.text();
+  const read = (name: string) => new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? '';
+  const form = {
+    form_token: read('form_token'),
+    factor_id: read('factor_id'),
+    challenge_id: read('challenge_id'),
+  };
+  const confirm = (code: string) =>
+    browser.open(`${pagesUrl}/factor-code?type=phone`, new URLSearchParams({ ...form, code }));
+  const wrong = await confirm('654321');
+  t.equal(wrong.status, 422);
+  t.match(await wrong.text(), form.challenge_id);
+  t.equal((await confirm('123456')).headers.get('location'), '/auth/v1/pages/account?saved=factor');
+
+  const other = browse();
+  server.clock.advance(60_000);
+  const signedIn = await other.submit(`${pagesUrl}/sign-in`, eve);
+  t.equal(signedIn.headers.get('location'), '/auth/v1/pages/second-factor');
+  for (const name of ['account', 'factor', 'delete'])
+    t.equal(
+      (await other.open(`${pagesUrl}/${name}`)).headers.get('location'),
+      '/auth/v1/pages/second-factor',
+    );
+  const sent = await other.submit(`${pagesUrl}/second-factor`, {});
+  const code = new URL(sent.headers.get('location') ?? '', apiUrl).href;
+  const verified = await other.submit(code, { code: '123 456' });
+  t.equal(verified.headers.get('location'), '/auth/v1/pages/account');
+});
+
+t.test('CAPTCHA and a code before the password change apply as in the API', async (t) => {
+  const vendor = await startJsonServer(({ body }) => ({
+    status: 200,
+    body: { success: new URLSearchParams(body).get('response') === 'solved' },
+  }));
+  t.teardown(() => vendor.stop());
+  const hardened = await startMailingServer(t, {
+    PAGES_ENABLED: 'true',
+    MAILER_AUTOCONFIRM: 'true',
+    SECURITY_CAPTCHA_ENABLED: 'true',
+    SECURITY_CAPTCHA_PROVIDER: 'turnstile',
+    SECURITY_CAPTCHA_SECRET: 'secret',
+    SECURITY_CAPTCHA_URL: `${vendor.url}/siteverify`,
+    PAGES_CAPTCHA_SITE_KEY: 'site-key',
+    SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+  });
+  const url = `${hardened.server.url}/pages`;
+  const browser = new Browser();
+  const page = await browser.open(`${url}/sign-up`);
+  const host = 'https://challenges.cloudflare.com';
+  t.equal(
+    page.headers.get('content-security-policy'),
+    `default-src 'none'; style-src 'self' ${host}; script-src ${host}; frame-src ${host}; connect-src ${host}; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+  );
+  t.match(await page.text(), '<div class="cf-turnstile" data-sitekey="site-key"></div>');
+  const fields = { email: 'ada@example.com', password: ada.password };
+  const unsolved = await browser.submit(`${url}/sign-up`, fields);
+  t.equal(unsolved.status, 400);
+  t.match(await unsolved.text(), 'Please confirm that you are human.');
+  const solved = { ...fields, 'cf-turnstile-response': 'solved' };
+  t.equal((await browser.submit(`${url}/sign-up`, solved)).headers.get('location'), '/pages/account');
+
+  hardened.server.clock.advance(25 * 3600_000);
+  const change = { password: 'battery staple' };
+  const needed = await browser.submit(`${url}/password`, change, { target: 'password' });
+  t.equal(needed.status, 400);
+  t.match(await needed.text(), 'name="nonce"');
+  const nonce = codeIn(await hardened.smtp.mailTo(fields.email));
+  const wrong = await browser.submit(`${url}/password`, { ...change, nonce: '000000' });
+  t.equal(wrong.status, 422);
+  const saved = await browser.submit(`${url}/password`, { ...change, nonce });
+  t.equal(saved.headers.get('location'), '/pages/account?saved=password');
 });
 
 t.test('without the setting there are no pages', async (t) => {
