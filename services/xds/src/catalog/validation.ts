@@ -4,7 +4,6 @@ import { compileRules } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
-import { findExemptions } from '@tollgate/rules/warnings';
 import type { ConfigObject } from '../sources/source.ts';
 import type { Condition } from '../status/conditions.ts';
 import type { DomainOwner } from './catalog.ts';
@@ -80,6 +79,34 @@ function* validateVersion(read: ResourceResult, generation: number): Steps<Valid
   const { ruleCount: rules } = compiled.rules;
   const warnings = formatProblems([...compiled.warnings, ...findExemptions(document)]);
   return { ok: true, version: { generation, document, rules, warnings } };
+}
+
+/** Maximum number of reported exemptions. */
+const maxExemptions = 100;
+
+/**
+ * Descriptors without a limit and without descriptors below them: requests that they match are not
+ * limited. Intended, or a `rateLimit` is missing.
+ */
+function findExemptions({ source, descriptors, locate }: RuleDocument): readonly RuleProblem[] {
+  const found: RuleProblem[] = [];
+  const visit = (specs: readonly DescriptorSpec[]): void => {
+    for (const { key, at, rateLimit, descriptors: below = [] } of specs) {
+      if (found.length === maxExemptions) return;
+      if (below.length > 0) visit(below);
+      else if (rateLimit === undefined) {
+        const location = at === undefined ? undefined : locate?.(at);
+        found.push({
+          source,
+          path: key,
+          ...location,
+          message: 'has neither rateLimit nor descriptors: requests that it matches are not limited',
+        });
+      }
+    }
+  };
+  visit(descriptors);
+  return found;
 }
 
 /** Problems listed per object. */
