@@ -5,7 +5,7 @@ import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
-import { isImportableHash } from '../passwords/imported-hashes.ts';
+import { importableForms, isImportableHash } from '../passwords/imported-hashes.ts';
 import type { PasswordHasher } from '../passwords/passwords.ts';
 import { type JsonObject, readEmail, readPhone } from '../users/user.ts';
 
@@ -76,9 +76,7 @@ export function checkSecret({ password = '', passwordHash = '' }: AdminUserInput
   if (password !== '' && passwordHash !== '')
     throw errors.validation_failed({ message: 'Only a password or a password hash should be provided' });
   if (passwordHash !== '' && !isImportableHash(passwordHash))
-    throw errors.validation_failed({
-      message: 'password_hash must be one of bcrypt, argon2i, argon2id (v=19) or fbscrypt, within limits',
-    });
+    throw errors.validation_failed({ message: `password_hash must be a hash of ${importableForms}` });
 }
 
 /** Hash of the password, or the imported hash; undefined for neither. */

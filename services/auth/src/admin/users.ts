@@ -93,7 +93,7 @@ async function checkAvailable(
   if (taken === 'id') throw errors.user_already_exists({ message: 'A user with this id already exists' });
 }
 
-function readId(id = ''): string | undefined {
+export function readId(id = ''): string | undefined {
   if (id === '') return undefined;
   if (!isUuid(id)) throw errors.validation_failed({ message: 'ID must conform to the uuid v4 format' });
   if (id === nilUuid) throw errors.validation_failed({ message: 'ID cannot be a nil uuid' });
@@ -108,8 +108,8 @@ function confirmsPhone(input: AdminUserInput, { phone }: Contacts): boolean {
   return phone !== '' && input.phoneConfirm === true;
 }
 
-function createMetadata(
-  input: NewUserInput,
+export function createMetadata(
+  input: AdminUserInput,
   id: string,
   contacts: Contacts,
 ): Pick<NewUser, 'identities' | 'appMetadata' | 'userMetadata'> {

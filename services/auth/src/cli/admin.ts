@@ -17,7 +17,7 @@ import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load
 import type { Command } from './run-command.ts';
 
 /** The actor in the audit log. */
-const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
+export const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
 
 /** `admin createuser`: prints the id of the new user. */
 export const createUserCommand: Command = async ({ environmentFiles, args, flags }) => {
@@ -62,7 +62,7 @@ async function findId(store: Store, user: string, aud: string): Promise<string> 
 }
 
 /** Runs `work` with the database and prints its result, or the error with exit code 1. */
-async function withStore(
+export async function withStore(
   environmentFiles: EnvironmentFiles,
   work: (services: {
     readonly store: Store;
@@ -95,6 +95,6 @@ async function readPassword(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '');
 }
 
-function metadataNow(): RequestMetadata {
+export function metadataNow(): RequestMetadata {
   return { nowMs: Date.now(), clientAddress: '', userAgent: '', requestId: '' };
 }

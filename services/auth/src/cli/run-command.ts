@@ -6,6 +6,7 @@ import { SigningKeySource } from '../keys/key-source.ts';
 import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin.ts';
 import { checkCommand } from './check.ts';
 import { withDefaultsOfMode } from './development.ts';
+import { importCommand } from './import.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import { routesCommand } from './routes.ts';
 import { serveCommand } from './serve.ts';
@@ -56,6 +57,9 @@ interface CommandFlags {
   readonly 'env-file'?: string | undefined;
   readonly 'database-url'?: string | undefined;
   readonly json?: boolean | undefined;
+  readonly 'dry-run'?: boolean | undefined;
+  readonly errors?: string | undefined;
+  readonly 'resume-from'?: string | undefined;
 }
 
 export type Command = (options: CommandOptions) => Promise<void>;
@@ -97,6 +101,12 @@ const commands: Readonly<Record<string, CommandEntry>> = {
     run: tokenCommand,
     flags: ['role'],
   },
+  import: {
+    doc: 'Import users from a file of JSON lines, or from standard input (-).',
+    run: importCommand,
+    args: ['<file>'],
+    flags: ['dry-run', 'errors', 'resume-from'],
+  },
   routes: {
     doc: 'Validate the route rules and print them, or the rules that match requests.',
     run: routesCommand,
@@ -126,7 +136,19 @@ ${Object.entries(commands)
       --database-url <url>
                         Database to check, instead of that of the variables.
       --json            Print the report as JSON.
+      --dry-run         Check the users of an import, and import none.
+      --errors <file>   Write lines that cannot be imported, with the reason, as JSON lines.
+      --resume-from <line>
+                        Line to start an import with. Users that are present are skipped anyway.
   -h, --help            Print this help.
+
+Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 lines that were not imported (see --errors).
+
+Examples:
+  tollgate-auth -c auth.env admin createuser ada@example.com --confirm
+  tollgate-auth -c auth.env import users.ndjson --dry-run
+  tollgate-auth -c auth.env import users.ndjson --errors=errors.ndjson
+  jq -c '.users[]' export.json | tollgate-auth -c auth.env import -
 `;
 
 export type ParsedArguments =
@@ -160,6 +182,9 @@ export function parseArguments(given: readonly string[]): ParsedArguments {
         'env-file': { type: 'string' },
         'database-url': { type: 'string' },
         json: { type: 'boolean' },
+        'dry-run': { type: 'boolean' },
+        errors: { type: 'string' },
+        'resume-from': { type: 'string' },
       },
       allowPositionals: true,
     });

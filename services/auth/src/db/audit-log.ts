@@ -32,6 +32,7 @@ const auditActions = {
   factor_updated: 'factor',
   mfa_code_login: 'factor',
   // Not in GoTrue.
+  users_imported: 'team',
   custom_provider_created: 'provider',
   custom_provider_updated: 'provider',
   custom_provider_deleted: 'provider',

@@ -1,4 +1,5 @@
 import type { Sql } from 'postgres';
+import { ImportStore } from '../admin/import/store.ts';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
 import { QuotaStore } from '../messages/quotas.ts';
@@ -47,6 +48,7 @@ export interface StoreOptions {
  */
 export class Store {
   readonly users: UserStore;
+  readonly imports: ImportStore;
   readonly sessions: SessionStore;
   readonly refreshTokens: RefreshTokenStore;
   readonly factors: FactorStore;
@@ -71,6 +73,7 @@ export class Store {
     this.#sql = sql;
     this.#options = { ...options, metrics };
     this.users = new UserStore(sql, cipher, onChange);
+    this.imports = new ImportStore(sql, cipher);
     this.sessions = new SessionStore(sql, cipher, onChange);
     this.refreshTokens = new RefreshTokenStore(sql, cipher);
     this.factors = new FactorStore(sql, cipher, onChange);

@@ -12,6 +12,8 @@ export interface Operation {
   /** A component, a list of one, or one of several. Undefined: any object. */
   readonly response?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
   /** Default 200. */
+  /** Content type of a body without a schema. */
+  readonly bodyType?: string;
   readonly status?: 200 | 201 | 204 | 302 | 303;
 }
 
@@ -90,6 +92,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'UserList',
   },
   'POST /admin/users': { ...forAdmin, summary: 'Create a user', response: 'User' },
+  'POST /admin/users/import': {
+    ...forAdmin,
+    summary:
+      'Import users: one JSON object per line, at most 10,000. Users that are present are skipped. Returns counts, and `errors` with line numbers',
+    bodyType: 'application/x-ndjson',
+  },
   'GET /admin/users/{user_id}': { ...forAdmin, summary: 'Get a user', response: 'User' },
   'POST /admin/users/{user_id}': { ...forAdmin, summary: 'Create a user with this id', response: 'User' },
   'PUT /admin/users/{user_id}': {
@@ -207,10 +215,12 @@ export function openApiDocument(api: Api): OpenApiDocument {
 
 function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
   if (operation === undefined) return;
-  const { summary, caller, response, status = 200 } = operation;
+  const { summary, caller, response, bodyType, status = 200 } = operation;
   target.summary = summary;
   if (caller !== undefined) target.security = [{ [caller]: [] }];
   target.responses = { [status]: successResponse(response, status), default: errorResponse(path) };
+  if (bodyType !== undefined)
+    target.requestBody = { content: { [bodyType]: { schema: { type: 'string' } } } };
   const json = target.requestBody?.content['application/json'];
   if (path === '/token' && target.requestBody !== undefined)
     target.requestBody.content['application/x-www-form-urlencoded'] = json;

@@ -137,7 +137,7 @@ function unstorable(): Error {
 }
 
 /** The recursion is limited: depth and size were checked before parsing. */
-function isStorable(value: unknown): boolean {
+export function isStorable(value: unknown): boolean {
   if (typeof value === 'string') return !value.includes('\0') && value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
   return Object.entries(value).every(([key, member]) => isStorable(key) && isStorable(member));

@@ -5,6 +5,7 @@ import type { Tracing } from '@tollgate/kit/telemetry';
 import { compareText } from '@tollgate/kit/text';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
+import { addImportRoutes } from '../admin/import/routes.ts';
 import {
   addAdminAuditRoutes,
   addAdminFactorRoutes,
@@ -55,6 +56,7 @@ const allRoutes: readonly AddRoutes[] = [
   addPasskeyRoutes,
   addPasskeyManagementRoutes,
   addAdminUserRoutes,
+  addImportRoutes,
   addAdminLinkRoutes,
   addAdminRedirectRoutes,
   addAdminAuditRoutes,

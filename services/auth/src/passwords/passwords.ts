@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { hash as argon2Hash, verify as argon2Verify } from '@node-rs/argon2';
-import { hash as bcryptHash, verify as bcryptVerify } from '@node-rs/bcrypt';
+import { hash as argon2Hash } from '@node-rs/argon2';
+import { hash as bcryptHash } from '@node-rs/bcrypt';
 import PQueue from 'p-queue';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors, RetryLaterError, WeakPasswordError, type WeakPasswordReason } from '../errors.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { Metrics, type WorkCounters } from '../metrics.ts';
-import { verifyFirebaseHash } from './imported-hashes.ts';
+import { verifyHash } from './imported-hashes.ts';
 
 /**
  * Argon2id with 19 MiB, 2 passes, 1 lane: the minimum that OWASP recommends, about 20 ms of a core.
@@ -26,15 +26,6 @@ const bcryptForm = /^\$2[aby]\$1\d\$/;
 /** At 20 ms each the last one waits for a second. */
 const maxWaitingPerHash = 50;
 const retryAfterSeconds = 2;
-
-const verifiers: readonly {
-  readonly prefix: RegExp;
-  verify(password: string, hash: string): Promise<boolean>;
-}[] = [
-  { prefix: /^\$argon2(?:id|i)\$/, verify: (password, hash) => argon2Verify(hash, password) },
-  { prefix: /^\$2[aby]\$/, verify: (password, hash) => bcryptVerify(password, hash) },
-  { prefix: /^\$fbscrypt\$/, verify: verifyFirebaseHash },
-];
 
 interface HasherOptions {
   /** Uses bcrypt instead of Argon2id. Default false. */
@@ -130,15 +121,9 @@ export class PasswordHasher {
   }
 }
 
-/** All forms of hashes begin with `$`, and no encrypted value does. */
+/** All encrypted values begin with a brace, and no hash does. */
 function isPlain(storedHash: string): boolean {
-  return storedHash.startsWith('$');
-}
-
-async function verifyHash(password: string, hash: string): Promise<boolean> {
-  const verifier = verifiers.find(({ prefix }) => prefix.test(hash));
-  // A malformed hash, for example a truncated one, matches no password.
-  return (await verifier?.verify(password, hash).catch(() => false)) ?? false;
+  return !storedHash.startsWith('{');
 }
 
 /** Lower values of the setting have no effect. */

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
@@ -41,6 +42,29 @@ async function run(
   const [code, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
   return { code, out, err };
 }
+
+t.test('import reports lines that fail, and repeats without harm', async (t) => {
+  const { databaseUrl } = await startAuthServer(t);
+  const folder = t.testdir({
+    'users.ndjson': ['{"email":"a@example.com"}', '{"email":"b"}', '{"email":"c@example.com"}'].join('\n'),
+  });
+  const [users, errors] = [join(folder, 'users.ndjson'), join(folder, 'errors.ndjson')];
+  t.match(await run(databaseUrl, ['import', users, '--dry-run']), {
+    code: 3,
+    out: 'would import 2, skipped 0, failed 1\n',
+    err: 'line 2: Unable to validate email address: invalid format\n',
+  });
+  t.match(await run(databaseUrl, ['import', users, '--errors', errors, '--resume-from=2']), {
+    code: 3,
+    out: 'imported 1, skipped 0, failed 1\n',
+    err: '',
+  });
+  t.match(JSON.parse(await readFile(errors, 'utf8')), { line: 2, code: 'validation_failed' });
+  const good = '{"email":"a@example.com"}\n{"email":"c@example.com"}\n';
+  const repeated = { code: 0, out: 'imported 1, skipped 1, failed 0\n', err: '' };
+  t.match(await run(databaseUrl, ['import', '-'], good), repeated);
+  t.match(await run(databaseUrl, ['import', join(folder, 'missing')]), { code: 1, err: /ENOENT.*missing/ });
+});
 
 t.test('admin createuser and deleteuser create and delete users', async (t) => {
   const { call, databaseUrl } = await startAuthServer(t);

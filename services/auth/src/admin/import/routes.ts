@@ -1,0 +1,59 @@
+import type { Readable } from 'node:stream';
+import { Type } from 'typebox';
+import type { AddRoutes, Api } from '../../http/api.ts';
+import { readAdminRequest } from '../input.ts';
+import { type ImportCounts, importUsers, TooManyLines } from './import.ts';
+import type { LineProblem } from './user.ts';
+
+/** What fits into the time limit of a request. */
+const maxLines = 10_000;
+/** Responses are built in memory. */
+const maxShownProblems = 1_000;
+
+const importQuery = Type.Object({
+  dry_run: Type.Optional(Type.String({ description: '`true`: check the users, and import none.' })),
+});
+
+/** `/admin/users/import` */
+export const addImportRoutes: AddRoutes = (api, context) => {
+  // In a scope of its own: the parser of its bodies must not apply to other routes.
+  void api.register((scope: Api, _options, done) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, payload, parsed) => parsed(null, payload));
+    scope.post('/admin/users/import', { schema: { querystring: importQuery } }, async (request, reply) => {
+      const adminRequest = await readAdminRequest(request, context);
+      const problems: LineProblem[] = [];
+      let counts: ImportCounts = { imported: 0, skipped: 0, failed: 0, lastLine: 0 };
+      let isCut = false;
+      // The stream of the parser above; without a content type there is no parser.
+      const body = (request.body ?? request.raw) as Readable;
+      try {
+        counts = await importUsers(context, body, {
+          ...adminRequest,
+          isDryRun: request.query.dry_run === 'true',
+          firstLine: 1,
+          lastLine: maxLines,
+          onProblem: (problem) => {
+            if (problems.length < maxShownProblems) problems.push(problem);
+          },
+          onProgress: (progress) => {
+            counts = progress;
+          },
+        });
+      } catch (error) {
+        if (!(error instanceof TooManyLines)) throw error;
+        isCut = true;
+      }
+      const { lastLine, ...rest } = counts;
+      return reply.code(isCut ? 413 : 200).send({
+        ...rest,
+        last_line: lastLine,
+        errors: problems,
+        ...(isCut && {
+          msg: `only ${maxLines} lines per request: send the lines after ${lastLine} in another one`,
+        }),
+      });
+    });
+    done();
+  });
+};

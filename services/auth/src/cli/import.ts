@@ -1,0 +1,103 @@
+import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
+import { stderr, stdin } from 'node:process';
+import { finished } from 'node:stream/promises';
+import { isAppError } from '@tollgate/kit/errors';
+import { type ImportCounts, importUsers } from '../admin/import/import.ts';
+import type { LineProblem } from '../admin/import/user.ts';
+import { systemRandomness } from '../keys/secrets.ts';
+import { metadataNow, operator, withStore } from './admin.ts';
+import type { Command } from './run-command.ts';
+
+/** Some lines were not imported; 1 is a failure of the command, and 2 invalid arguments. */
+const exitCodeOfProblems = 3;
+const progressIntervalMs = 1_000;
+/** Without a report. */
+const maxShownProblems = 20;
+
+/** `import`: imports users from a file of NDJSON, or from standard input. */
+export const importCommand: Command = async ({ environmentFiles, args: [file = ''], flags }) => {
+  const firstLine = Number(flags['resume-from'] ?? '1');
+  if (!Number.isSafeInteger(firstLine) || firstLine < 1) {
+    stderr.write(`--resume-from=${flags['resume-from']} is not the number of a line\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const isDryRun = flags['dry-run'] === true;
+  const report = new ProblemReport(flags.errors);
+  const progress = new Progress(isDryRun);
+  await withStore(environmentFiles, async ({ store, settings }) => {
+    const context = { store, settings, random: systemRandomness };
+    const input = file === '-' ? stdin : createReadStream(file);
+    try {
+      const counts = await importUsers(context, input, {
+        ...{ isDryRun, firstLine, lastLine: Number.MAX_SAFE_INTEGER },
+        ...{ actor: operator, metadata: metadataNow() },
+        onProblem: (problem) => report.add(problem),
+        onProgress: (done) => progress.update(done),
+      });
+      if (counts.failed > 0) process.exitCode = exitCodeOfProblems;
+      return describe(counts, isDryRun);
+    } catch (error) {
+      const next = progress.counts.lastLine + 1;
+      if (next > 1) stderr.write(`stopped: continue with --resume-from=${next}\n`);
+      // The system names the file.
+      throw isSystemError(error) && !isAppError(error) ? new TypeError(error.message) : error;
+    } finally {
+      await report.close();
+    }
+  });
+};
+
+function describe({ imported, skipped, failed }: ImportCounts, isDryRun: boolean): string {
+  const counts = `${isDryRun ? 'would import' : 'imported'} ${imported}, skipped ${skipped}, failed ${failed}`;
+  return counts;
+}
+
+function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error;
+}
+
+/** Writes the counts to standard error every second. */
+class Progress {
+  readonly #isDryRun: boolean;
+  readonly #startedMs = Date.now();
+  #shownMs = Date.now();
+  counts: ImportCounts = { imported: 0, skipped: 0, failed: 0, lastLine: 0 };
+
+  constructor(isDryRun: boolean) {
+    this.#isDryRun = isDryRun;
+  }
+
+  update(counts: ImportCounts): void {
+    this.counts = counts;
+    const nowMs = Date.now();
+    if (nowMs - this.#shownMs < progressIntervalMs) return;
+    this.#shownMs = nowMs;
+    const perSecond = Math.round((counts.imported * 1000) / (nowMs - this.#startedMs));
+    stderr.write(`line ${counts.lastLine}: ${describe(counts, this.#isDryRun)}, ${perSecond} users/s\n`);
+  }
+}
+
+/** Lines that were not imported: all as NDJSON in a file, or the first ones on standard error. */
+class ProblemReport {
+  readonly #file: WriteStream | undefined;
+  #count = 0;
+
+  constructor(path: string | undefined) {
+    this.#file = path === undefined ? undefined : createWriteStream(path);
+  }
+
+  add(problem: LineProblem): void {
+    this.#count += 1;
+    if (this.#file) this.#file.write(`${JSON.stringify(problem)}\n`);
+    else if (this.#count <= maxShownProblems) stderr.write(`line ${problem.line}: ${problem.message}\n`);
+  }
+
+  async close(): Promise<void> {
+    if (this.#file) {
+      this.#file.end();
+      await finished(this.#file);
+    } else if (this.#count > maxShownProblems)
+      stderr.write(`and ${this.#count - maxShownProblems} more: --errors=<file> writes all of them\n`);
+  }
+}
