@@ -1,14 +1,9 @@
-import {
-  type AuthenticationResponseJSON,
-  generateAuthenticationOptions,
-  generateRegistrationOptions,
-  type PublicKeyCredentialCreationOptionsJSON,
-  type PublicKeyCredentialRequestOptionsJSON,
-  type RegistrationResponseJSON,
-  verifyAuthenticationResponse,
-  verifyRegistrationResponse,
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
 } from '@simplewebauthn/server';
-import { COSEALG, decodeAttestationObject, isoBase64URL, isoCBOR } from '@simplewebauthn/server/helpers';
 import type { Context } from '../context.ts';
 import { toObject } from '../http/post-form.ts';
 import type { JsonObject, User } from '../users/user.ts';
@@ -57,8 +52,15 @@ interface CeremonyOptions {
 
 type RelyingParty = Pick<Context, 'settings'>;
 
-/** Every browser and authenticator supports one of them, and so does GoTrue. */
-const algorithms = [COSEALG.EdDSA, COSEALG.ES256, COSEALG.RS256];
+/** Takes 100 ms and 27 MB, mostly for attestation, so only servers that use it load it. */
+const loadLibrary = () => import('@simplewebauthn/server');
+
+/**
+ * EdDSA, ES256 and RS256: every authenticator supports one of them, and so does GoTrue.
+ *
+ * @see https://www.iana.org/assignments/cose/cose.xhtml#algorithms
+ */
+const algorithms = [-8, -7, -257];
 
 /**
  * Starts the creation of a credential.
@@ -81,6 +83,7 @@ export async function startCreation(
     readonly residentKey: 'required' | 'discouraged';
   },
 ): Promise<Ceremony<PublicKeyCredentialCreationOptionsJSON>> {
+  const { generateRegistrationOptions } = await loadLibrary();
   const { webAuthnRpId: rpID, webAuthnRpDisplayName: rpName } = settings;
   const userName = user.email || user.phone || user.id;
   const { name } = user.userMetadata;
@@ -115,6 +118,7 @@ export async function startAssertion(
     readonly allow?: readonly Pick<Credential, 'id' | 'transports'>[];
   },
 ): Promise<Ceremony<PublicKeyCredentialRequestOptionsJSON>> {
+  const { generateAuthenticationOptions } = await loadLibrary();
   const { webAuthnRpId: rpID } = settings;
   const options = await generateAuthenticationOptions({
     rpID,
@@ -148,10 +152,11 @@ export async function verifyCreation(
   { settings }: RelyingParty,
   { response, challenge, userVerification }: ReceivedResponse,
 ): Promise<Verified<Credential>> {
+  const { verifyRegistrationResponse } = await loadLibrary();
   try {
     const { registrationInfo: created } = await verifyRegistrationResponse({
       // Parsed boundary: the library throws if a member has another type.
-      response: withoutAttestation(response as RegistrationResponseJSON),
+      response: await withoutAttestation(response as RegistrationResponseJSON),
       expectedChallenge: challenge,
       expectedOrigin: [...settings.webAuthnRpOrigins],
       expectedRPID: settings.webAuthnRpId,
@@ -182,7 +187,8 @@ export async function verifyCreation(
  *
  * @see https://www.w3.org/TR/webauthn-3/#sctn-none-attestation
  */
-function withoutAttestation(received: RegistrationResponseJSON): RegistrationResponseJSON {
+async function withoutAttestation(received: RegistrationResponseJSON): Promise<RegistrationResponseJSON> {
+  const { decodeAttestationObject, isoBase64URL, isoCBOR } = await import('@simplewebauthn/server/helpers');
   const { response } = received;
   const attestation = decodeAttestationObject(isoBase64URL.toBuffer(response.attestationObject));
   const attestationObject = isoBase64URL.fromBuffer(
@@ -222,6 +228,7 @@ export async function verifyAssertion(
     credential,
   }: ReceivedResponse & { readonly credential: Omit<Credential, 'isUserVerified' | 'aaguid'> },
 ): Promise<Verified<Assertion>> {
+  const { verifyAuthenticationResponse } = await loadLibrary();
   try {
     const { verified, authenticationInfo: asserted } = await verifyAuthenticationResponse({
       // Parsed boundary: the library throws if a member has another type.
