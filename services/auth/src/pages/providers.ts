@@ -101,7 +101,7 @@ export const continuePage: PageDefinition = {
       return visit.redirect('sign-in', { error_code: error ?? 'unexpected_failure' });
     const codeVerifier = visit.derive(verifierPurpose);
     const issued = await exchangeCode(visit.context, { authCode, codeVerifier }, visit.metadata);
-    return completeSignIn(visit, issued, { aal: 'aal1', method: 'oauth' });
+    return completeSignIn(visit, issued, 'aal1');
   },
   submit: continueSession,
 };

@@ -29,7 +29,7 @@ export const secondFactorPage: PageDefinition = {
       return visit.redirect('second-factor', { factor, challenge: await sendCode(visit, owner, factor) });
     }
     const issued = await verifyCode(visit, owner);
-    if (!isRecovery(owner)) return completeSignIn(visit, issued, { aal: 'aal2', method: 'password' });
+    if (!isRecovery(owner)) return completeSignIn(visit, issued, 'aal2');
     // The password can be set now.
     visit.keep(issued);
     return visit.redirect('password');

@@ -32,7 +32,7 @@ export const signInPage: PageDefinition = {
         : { phone: identifier };
     const aud = requestedAudience(visit.request, context);
     const issued = await signInWithPassword(context, { ...contact, password, aud }, visit.metadata);
-    return completeSignIn(visit, issued, { aal: 'aal1', method: 'password' });
+    return completeSignIn(visit, issued, 'aal1');
   },
 };
 

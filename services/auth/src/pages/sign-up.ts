@@ -34,7 +34,7 @@ export const signUpPage: PageDefinition = {
     };
     const result = await signUp(context, input, metadata);
     return result.kind === 'session'
-      ? completeSignIn(visit, result.session, { aal: 'aal1', method: 'password' })
+      ? completeSignIn(visit, result.session, 'aal1')
       : visit.redirect('sign-up', { sent: 'true' });
   },
 };

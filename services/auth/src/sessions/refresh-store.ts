@@ -92,6 +92,13 @@ const findBySession = `select ${userColumns}, ${sessionColumns}, ${refreshCounte
   from sessions s join users u on u.id = s.user_id
   where s.id = $1 and u.deleted_at is null`;
 
+const findCurrent = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns}, t.token as current_token
+  from sessions s join users u on u.id = s.user_id
+  left join lateral (
+    select token from refresh_tokens where session_id = s.id and revoked is not true order by id desc limit 1
+  ) t on true
+  where s.id = $1 and u.deleted_at is null`;
+
 // Of concurrent statements one finds the token unrevoked. The others wait for the lock on the
 // session and then find it revoked. All statements lock the session before its tokens; otherwise a
 // refresh and a logout could deadlock. The condition does not compare the session of the token,
@@ -206,6 +213,15 @@ export class RefreshTokenStore {
   async findBySession(sessionId: string): Promise<RefreshableSession | undefined> {
     const [row] = await query(this.#sql, findBySession, [sessionId]);
     return row && toRefreshableSession(row, this.#cipher);
+  }
+
+  /** A session with its current stored token, which is empty for a session of version 2. */
+  async findCurrent(
+    sessionId: string,
+  ): Promise<(RefreshableSession & { readonly storedToken: string }) | undefined> {
+    const [row] = await query(this.#sql, findCurrent, [sessionId]);
+    const found = row && toRefreshableSession(row, this.#cipher);
+    return found && { ...found, storedToken: typeof row.current_token === 'string' ? row.current_token : '' };
   }
 
   /** Revokes a stored token and stores its successor. */

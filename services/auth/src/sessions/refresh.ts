@@ -69,6 +69,28 @@ export async function resumeSession(
   return { user: presented.user, session, refreshToken };
 }
 
+/**
+ * Issues tokens for a session that was handed over, so that its current refresh token is unused.
+ *
+ * @throws AppError `session_not_found`, and as `refreshSession`
+ */
+export async function reissueSession(
+  context: Context,
+  sessionId: string,
+  metadata: RequestMetadata,
+): Promise<IssuedSession> {
+  const found = await context.store.refreshTokens.findCurrent(sessionId);
+  if (found === undefined) throw errors.session_not_found();
+  const { user, session, refreshCounter, storedToken } = found;
+  await checkUsable(context, { user, session }, metadata.nowMs);
+  const accessToken = await signAccessToken(context, { user, session, method: 'token_refresh' }, metadata);
+  const refreshToken =
+    refreshCounter === undefined
+      ? storedToken
+      : makeCounterToken({ sessionId, counter: refreshCounter.counter }, refreshCounter.hmacKey);
+  return { ...accessToken, refreshToken, sessionId, user };
+}
+
 /** Returns undefined if another request has refreshed the session in the meantime. */
 async function attemptRefresh(
   context: Context,
@@ -151,7 +173,7 @@ function counterSuccessor(
 
 async function checkUsable(
   { store, settings }: Context,
-  { user, session }: PresentedToken,
+  { user, session }: Pick<PresentedToken, 'user' | 'session'>,
   nowMs: number,
 ): Promise<void> {
   if (isBanned(user, nowMs))

@@ -4,6 +4,7 @@ import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, type ProviderTokens, prepareSession, storeSession } from '../sessions/issue.ts';
+import { reissueSession } from '../sessions/refresh.ts';
 import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
 
 /** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
@@ -88,14 +89,10 @@ export function isFlowExpired(
 }
 
 /** Value of the claim `amr` of the session. */
-export type FlowMethod =
-  | 'email/signup'
-  | 'magiclink'
-  | 'recovery'
-  | 'invite'
-  | 'email_change'
-  | 'password'
-  | 'oauth';
+export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change';
+
+/** Method of a flow whose code is for an existing session, which has the id of the flow. */
+const handover = 'session';
 
 interface FlowRequest extends CodeChallenge {
   /** Absent for an unknown contact: such a flow never gets a code. */
@@ -110,6 +107,20 @@ export async function startFlow(
   { nowMs }: RequestMetadata,
 ): Promise<void> {
   await store.flows.start({ id: random.uuid(), ...request, at: new Date(nowMs) });
+}
+
+/**
+ * Issues a code for an existing session, whose refresh token the caller gives up. The client that
+ * exchanges it continues the session at its assurance level.
+ */
+export async function handOverSession(
+  { store, random }: Context,
+  { user, sessionId, ...challenge }: CodeChallenge & Pick<IssuedSession, 'user' | 'sessionId'>,
+  { nowMs }: RequestMetadata,
+): Promise<string> {
+  const code = random.uuid();
+  await store.flows.handOver({ ...challenge, sessionId, userId: user.id, code, at: new Date(nowMs) });
+  return code;
 }
 
 /**
@@ -135,6 +146,10 @@ export async function exchangeCode(
   if (isFlowExpired(flow, metadata.nowMs)) throw errors.flow_state_expired();
   if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
   if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
+  if (flow.authenticationMethod === handover) {
+    if (!(await context.store.flows.spend(flow.id))) throw errors.flow_state_not_found();
+    return reissueSession(context, flow.id, metadata);
+  }
   const signIn = { user, method: flow.authenticationMethod, traits: { provider_type: flow.provider } };
   const prepared = await prepareSession(context, signIn, metadata);
   // In one transaction: a failed sign-in does not spend the code.
@@ -149,6 +164,14 @@ const start = `
   insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
     created_at, updated_at, auth_code, provider_access_token, provider_refresh_token)
   values ($1, $2, $3, $4::code_challenge_method, 'email', $5, $6, $6, gen_random_uuid()::text, '', '')`;
+
+// Another code for the session replaces the first.
+const handOver = `
+  insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
+    created_at, updated_at, auth_code, auth_code_issued_at, provider_access_token, provider_refresh_token)
+  values ($1, $2, $3, $4::code_challenge_method, 'email', '${handover}', $6, $6, $5, $6, '', '')
+  on conflict (id) do update set code_challenge = excluded.code_challenge, auth_code = excluded.auth_code,
+    code_challenge_method = excluded.code_challenge_method, auth_code_issued_at = excluded.auth_code_issued_at`;
 
 // The code is created when the link is followed. Until then the column has a random value that is
 // never sent, since GoTrue requires one.
@@ -189,6 +212,22 @@ export class FlowStore {
   async start(flow: FlowRequest & { readonly id: string; readonly at: Date }): Promise<void> {
     const { id, userId = null, challenge, method, authenticationMethod, at } = flow;
     await query(this.#sql, start, [id, userId, challenge, method, authenticationMethod, at]);
+  }
+
+  async handOver({
+    sessionId,
+    userId,
+    challenge,
+    method,
+    code,
+    at,
+  }: CodeChallenge & {
+    readonly sessionId: string;
+    readonly userId: string;
+    readonly code: string;
+    readonly at: Date;
+  }): Promise<void> {
+    await query(this.#sql, handOver, [sessionId, userId, challenge, method, code, at]);
   }
 
   /** Sets the code of the latest flow of a user and method. Returns false if there is none. */

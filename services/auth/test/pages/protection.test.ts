@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
-import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 
@@ -75,9 +75,9 @@ t.test('cookies are host-only, secure and hidden from scripts', async (t) => {
   t.match(page.headers.getSetCookie(), [
     /^__Host-tollgate-browser=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
   ]);
-  const signedIn = await browser.submit(`${pagesUrl}/sign-in`, ada);
-  t.equal(signedIn.headers.get('location'), '/auth/v1/pages/account');
-  t.match(signedIn.headers.getSetCookie(), [
+  const response = await browser.submit(`${pagesUrl}/sign-in`, ada);
+  t.equal(response.headers.get('location'), '/auth/v1/pages/account');
+  t.match(response.headers.getSetCookie(), [
     /^__Host-tollgate-session=[\w-]+; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
   ]);
 });
@@ -150,7 +150,7 @@ t.test('an app gets the tokens in the fragment, and the browser keeps no session
   t.notOk(browser.cookies('https://auth.example.com').has(sessionCookie));
 });
 
-t.test('an app with PKCE gets a code for a session of its own', async (t) => {
+t.test('an app with PKCE gets a code for the session', async (t) => {
   const verifier = 'v'.repeat(43);
   const challenge = createHash('sha256').update(verifier).digest('base64url');
   const query = new URLSearchParams({
@@ -159,7 +159,7 @@ t.test('an app with PKCE gets a code for a session of its own', async (t) => {
     code_challenge_method: 's256',
   });
   const browser = await signIn();
-  // The session of the browser is offered, and handed over.
+  // The session of the browser is offered.
   const response = await browser.submit(`${pagesUrl}/sign-in?${query}`, {}, { target: 'continue' });
   const target = new URL(response.headers.get('location') ?? '');
   t.equal(target.origin, 'https://example.com');
@@ -168,6 +168,8 @@ t.test('an app with PKCE gets a code for a session of its own', async (t) => {
   const session = await exchange();
   t.equal(session.status, 200);
   t.equal((await exchange()).status, 404, 'once');
+  const refresh = { body: { refresh_token: session.body.refresh_token } };
+  t.equal((await server.call('POST', '/token?grant_type=refresh_token', refresh)).status, 200);
   t.notOk(browser.cookies('https://auth.example.com').has(sessionCookie));
 
   const invalid = await browser.open(`${pagesUrl}/sign-in?code_challenge=short&code_challenge_method=s256`);
@@ -283,17 +285,28 @@ t.test('a phone is set up as second factor, and its code is asked for', async (t
 
   const other = browse();
   server.clock.advance(60_000);
-  const signedIn = await other.submit(`${pagesUrl}/sign-in`, eve);
-  t.equal(signedIn.headers.get('location'), '/auth/v1/pages/second-factor');
+  const password = await other.submit(`${pagesUrl}/sign-in`, eve);
+  t.equal(password.headers.get('location'), '/auth/v1/pages/second-factor');
   for (const name of ['account', 'factor', 'delete'])
     t.equal(
       (await other.open(`${pagesUrl}/${name}`)).headers.get('location'),
       '/auth/v1/pages/second-factor',
     );
-  const sent = await other.submit(`${pagesUrl}/second-factor`, {});
+  const verifier = 'w'.repeat(43);
+  const query = new URLSearchParams({
+    redirect_to: app,
+    code_challenge: verifier,
+    code_challenge_method: 'plain',
+  });
+  const sent = await other.submit(`${pagesUrl}/second-factor?${query}`, {});
   const code = new URL(sent.headers.get('location') ?? '', apiUrl).href;
+  server.clock.advance(1000);
   const verified = await other.submit(code, { code: '123 456' });
-  t.equal(verified.headers.get('location'), '/auth/v1/pages/account');
+  const target = new URL(verified.headers.get('location') ?? '');
+  const body = { auth_code: target.searchParams.get('code'), code_verifier: verifier };
+  const session = signedIn(await server.call('POST', '/token?grant_type=pkce', { body }));
+  const claims = JSON.parse(Buffer.from(session.accessToken.split('.')[1] ?? '', 'base64url').toString());
+  t.match(claims, { aal: 'aal2', amr: [{ method: 'mfa/phone' }, { method: 'password' }] });
 });
 
 t.test('CAPTCHA and a code before the password change apply as in the API', async (t) => {
@@ -311,6 +324,7 @@ t.test('CAPTCHA and a code before the password change apply as in the API', asyn
     SECURITY_CAPTCHA_URL: `${vendor.url}/siteverify`,
     PAGES_CAPTCHA_SITE_KEY: 'site-key',
     SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION: 'true',
+    SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2',
   });
   const url = `${hardened.server.url}/pages`;
   const browser = new Browser();
@@ -338,6 +352,19 @@ t.test('CAPTCHA and a code before the password change apply as in the API', asyn
   t.equal(wrong.status, 422);
   const saved = await browser.submit(`${url}/password`, { ...change, nonce });
   t.equal(saved.headers.get('location'), '/pages/account?saved=password');
+
+  const verifier = 'x'.repeat(43);
+  const query = new URLSearchParams({
+    redirect_to: app,
+    code_challenge: verifier,
+    code_challenge_method: 'plain',
+  });
+  const handed = await browser.submit(`${url}/sign-in?${query}`, {}, { target: 'continue' });
+  const code = new URL(handed.headers.get('location') ?? '').searchParams.get('code');
+  const post = (grant: string, body: object) =>
+    hardened.server.call('POST', `/token?grant_type=${grant}`, { body });
+  const session = signedIn(await post('pkce', { auth_code: code, code_verifier: verifier }));
+  t.equal((await post('refresh_token', { refresh_token: session.refreshToken })).status, 200);
 });
 
 t.test('without the setting there are no pages', async (t) => {
