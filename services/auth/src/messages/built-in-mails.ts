@@ -28,7 +28,7 @@ export function builtInMail(kind: MailKind, language: string, color: string): st
 <style>:root { color-scheme: light dark; supported-color-schemes: light dark }</style>
 </head>
 <body style="margin:0;padding:24px 16px">
-<div lang="${language}" style="max-width:480px;margin:0 auto;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;overflow-wrap:anywhere">
+<div role="article" aria-roledescription="email" lang="${language}" style="max-width:480px;margin:0 auto;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;overflow-wrap:anywhere">
 <h1 style="${block};font-size:22px;line-height:1.3">${title}</h1>
 <p style="${block}">${text}</p>
 ${action(texts, kind, color)}
@@ -47,6 +47,6 @@ function action({ mails, openLink, enterCode }: Texts, kind: MailKind, color: st
   if (button === undefined) return kind === 'REAUTHENTICATION' ? `<p style="${block}">${code}</p>` : '';
   const style = `display:inline-block;padding:12px 24px;border:1px solid #71717a;border-radius:8px;background:${color};color:${textColorOn(color)};font-weight:600;text-decoration:none`;
   return `<p data-button style="${block}"><a style="${style}" href="{{ .ConfirmationURL }}">${button}</a></p>
-<p style="${block}">${openLink}<br><a href="{{ .ConfirmationURL }}">{{ .ConfirmationURL }}</a></p>
+<p style="${block}">${openLink}<br><a style="color:inherit" href="{{ .ConfirmationURL }}">{{ .ConfirmationURL }}</a></p>
 <p style="${block}">${enterCode}<br>${code}</p>`;
 }
