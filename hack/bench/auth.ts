@@ -1,9 +1,17 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { resolve } from 'node:path';
 import { findBinaries } from '@tollgate/embedded-postgres/binaries';
 import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { type AuthServer, type ServiceSettings, startAuthServer } from '@tollgate/testkit/services';
+import type { ServerProcess } from '@tollgate/testkit/processes';
+import {
+  type AuthServer,
+  type ServiceSettings,
+  startAuthServer,
+  startHttpServer,
+} from '@tollgate/testkit/services';
+import { withFreePort } from '@tollgate/testkit/tcp';
 import autocannon from 'autocannon';
 import { readProcessUsage } from './processes.ts';
 import { type BenchOptions, formatMegabytes, type Report } from './report.ts';
@@ -63,6 +71,8 @@ interface Scenario {
   readonly name: string;
   readonly connections: number;
   readonly requests: readonly autocannon.Request[];
+  /** Of every response. Default: 2xx. */
+  readonly status?: number;
 }
 
 /**
@@ -70,7 +80,12 @@ interface Scenario {
  * are verified.
  */
 export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): Promise<Report> {
-  await using auth = await startAuth({}, nodeFlags);
+  await using cleanup = new AsyncDisposableStack();
+  const provider = await withFreePort(startProvider);
+  cleanup.defer(provider.stop);
+  const figma = { ENABLED: 'true', CLIENT_ID: 'client', SECRET: 'secret', URL: provider.url };
+  const settings = Object.entries(figma).map(([name, value]) => [`SVC_EXTERNAL_FIGMA_${name}`, value]);
+  const auth = cleanup.use(await startAuth(Object.fromEntries(settings), nodeFlags));
   const seconds = { warmUp: quick ? 1 : 3, measured: quick ? 1 : 6 };
   const rows: string[][] = [];
   const scenarios = await prepareScenarios(auth.url);
@@ -108,6 +123,45 @@ export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): P
         ],
       },
     ],
+  };
+}
+
+async function startProvider(port: number): Promise<ServerProcess & { readonly url: string }> {
+  const url = `http://127.0.0.1:${port}`;
+  const program = [process.execPath, resolve(import.meta.dirname, 'provider.ts')];
+  return { ...(await startHttpServer(program, { settings: { PORT: String(port) }, readyUrl: url })), url };
+}
+
+/**
+ * Sign-ins at a provider, in one browser. `/callback` takes the states that `/authorize` returned
+ * before.
+ */
+function providerScenarios(): { readonly authorize: Scenario; readonly callback: Scenario } {
+  const headers = { cookie: `tollgate-sign-in=${'s'.repeat(43)}` };
+  const states: string[] = [];
+  let users = 0;
+  const authorize: autocannon.Request = {
+    path: '/authorize?provider=figma',
+    headers,
+    onResponse: (_status, _body, _context, received) => {
+      // The library's type has no location.
+      const { location } = received as { readonly location?: string };
+      states.push(new URL(location ?? '').searchParams.get('state') ?? '');
+    },
+  };
+  const callback: autocannon.Request = {
+    setupRequest: (request) => {
+      users = (users + 1) % 32;
+      return { ...request, headers, path: `/callback?code=user-${users}&state=${states.pop()}` };
+    },
+    onResponse: (_status, _body, _context, received) => {
+      const { location = '' } = received as { readonly location?: string };
+      if (!location.includes('access_token=')) throw new Error(`the sign-in ended at ${location}`);
+    },
+  };
+  return {
+    authorize: { name: 'GET /authorize', connections: 16, requests: [authorize], status: 302 },
+    callback: { name: 'GET /callback', connections: 16, requests: [callback], status: 302 },
   };
 }
 
@@ -151,6 +205,7 @@ async function prepareScenarios(url: string) {
         },
       ],
     },
+    ...providerScenarios(),
     signUp: { name: 'POST /signup', connections: 4, requests: [post('/signup', newUser)] },
     signIn: {
       name: 'POST /token, password',
@@ -178,15 +233,17 @@ async function measure(
   ];
 }
 
-/** @throws Error when a response is not 2xx. */
+/** @throws Error when a response has another status. */
 async function run(
-  { name, connections, requests }: Scenario,
+  { name, connections, requests, status }: Scenario,
   url: string,
   duration: number,
 ): Promise<autocannon.Result> {
   const result = await autocannon({ url, connections, duration, requests: [...requests] });
-  if (result.non2xx > 0 || result.errors > 0)
-    throw new Error(`${name}: ${result.non2xx} responses are not 2xx, ${result.errors} errors`);
+  const expected = status === undefined ? result['2xx'] : (result.statusCodeStats?.[`${status}`]?.count ?? 0);
+  const others = result.requests.total - expected;
+  if (others > 0 || result.errors > 0)
+    throw new Error(`${name}: ${others} responses have another status, ${result.errors} errors`);
   return result;
 }
 
