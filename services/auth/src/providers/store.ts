@@ -1,4 +1,4 @@
-import { type Queryable, query, type Row } from '../db/connection.ts';
+import { Batch, batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
 import type { ProviderTokens } from '../sessions/issue.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
@@ -49,12 +49,18 @@ interface IssuedCode extends CodeChallenge {
 const startSql = `
   insert into flow_state (id, auth_code, code_challenge, code_challenge_method, provider_type, provider_access_token,
     provider_refresh_token, authentication_method, invite_token, referrer, linking_target_id, created_at, updated_at)
-  values ($1, gen_random_uuid()::text, $2, $3::code_challenge_method, $4, $5, $6, 'oauth', $7, $8, $9, $10, $10)`;
+  select id, gen_random_uuid()::text, challenge, method::code_challenge_method, provider, token, secret, 'oauth',
+    invite_token, redirect_to, linking_user_id, at, at
+  from ${batchedInput('id uuid', 'challenge text', 'method text', 'provider text', 'token text', 'secret text', 'invite_token text', 'redirect_to text', 'linking_user_id uuid', 'at timestamptz')}`;
 
 // Only before its code is issued: a state is used once, and not as an id of something else.
+// A locked row is taken by another callback.
 const takeSql = `
-  delete from flow_state where id = $1 and authentication_method = 'oauth' and user_id is null
-  returning provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
+  delete from flow_state where id = any(array(
+    select f.id from ${batchedInput('id uuid')} cross join lateral (
+      select id from flow_state where id = i.id and authentication_method = 'oauth' and user_id is null
+      for update skip locked) f))
+  returning id, provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
     invite_token, referrer, linking_target_id, created_at`;
 
 const issueCodeSql = `
@@ -64,24 +70,36 @@ const issueCodeSql = `
 
 // Unverified emails of identities do not count: an attacker could add a victim's to an own account.
 const findCandidatesSql = `
-  select ${userColumns}, exists (
-    select 1 from identities i where i.user_id = u.id and i.provider = $1 and i.provider_id = $2
-  ) as has_identity
-  from users u
-  where u.deleted_at is null and u.id in (
-    select user_id from identities where provider = $1 and provider_id = $2
-    union select id from users where email = any($3::text[]) and aud = $4 and is_sso_user = false
-    union select user_id from identities where email = any($3::text[])
-      and identity_data ->> 'email_verified' = 'true' and provider not like 'sso:%'
-  )
-  order by has_identity desc, u.created_at, u.id limit 3`;
+  select i.position::int, c.*
+  from ${batchedInput('provider text', 'provider_id text', 'emails text', 'aud text')}
+  cross join lateral (
+    select ${userColumns}, exists (
+      select 1 from identities o where o.user_id = u.id and o.provider = i.provider and o.provider_id = i.provider_id
+    ) as has_identity
+    from users u
+    where u.deleted_at is null and u.id in (
+      select user_id from identities where provider = i.provider and provider_id = i.provider_id
+      union select id from users where email = any(string_to_array(i.emails, ' ')) and aud = i.aud and is_sso_user = false
+      union select user_id from identities where email = any(string_to_array(i.emails, ' '))
+        and identity_data ->> 'email_verified' = 'true' and provider not like 'sso:%'
+    )
+    order by has_identity desc, u.created_at, u.id limit 3
+  ) c
+  order by i.position, c.has_identity desc, c.created_at, c.id`;
 
 const findIdentityIdSql = `
   select provider_id from identities where provider = $1 and provider_id = any($2::text[])
   order by array_position($2::text[], provider_id) limit 1`;
 
-const touchIdentitySql =
-  'update identities set last_sign_in_at = $3 where provider = $1 and provider_id = $2';
+// A locked identity is touched by another sign-in.
+const touchIdentitySql = `
+  update identities set last_sign_in_at = t.at
+  from (
+    select o.id, i.at from ${batchedInput('provider text', 'provider_id text', 'at timestamptz')} cross join lateral (
+      select id from identities where provider = i.provider and provider_id = i.provider_id
+      for no key update skip locked) o
+  ) t
+  where identities.id = t.id`;
 
 // The row of the user is locked, so that concurrent requests see each other's deletions.
 const deleteIdentitySql = `
@@ -93,33 +111,37 @@ const deleteIdentitySql = `
 const keepOnlyIdentitySql =
   'delete from identities where user_id = $1 and (provider, provider_id) <> ($2, $3)';
 
+/** Each statement in flight uses a connection. */
+const maxConcurrent = 2;
+
+interface CandidateKey extends IdentityKey {
+  readonly verifiedEmails: readonly string[];
+  readonly aud: string;
+}
+
 /** Sign-ins at external providers, and the users that they belong to. */
 export class ProviderStore {
   readonly #sql: Queryable;
+  readonly #starts: Batch<SignInFlow & { readonly at: Date }, undefined>;
+  readonly #takes: Batch<string, Row | undefined>;
+  readonly #candidates: Batch<CandidateKey, readonly Row[]>;
+  readonly #touches: Batch<IdentityKey & { readonly at: Date }, undefined>;
 
   constructor(sql: Queryable) {
     this.#sql = sql;
+    this.#starts = new Batch({ maxConcurrent, run: (flows) => runStarts(sql, flows) });
+    this.#takes = new Batch({ maxConcurrent, run: (ids) => runTakes(sql, ids) });
+    this.#candidates = new Batch({ maxConcurrent, run: (keys) => runCandidates(sql, keys) });
+    this.#touches = new Batch({ maxConcurrent, run: (keys) => runTouches(sql, keys) });
   }
 
   async start(flow: SignInFlow, at: Date): Promise<void> {
-    const { challenge = { challenge: '', method: 's256' }, requestToken } = flow;
-    await query(this.#sql, startSql, [
-      flow.id,
-      challenge.challenge,
-      challenge.method,
-      flow.provider,
-      requestToken.token,
-      requestToken.secret,
-      flow.inviteToken,
-      flow.redirectTo,
-      flow.linkingUserId ?? null,
-      at,
-    ]);
+    await this.#starts.add({ ...flow, at });
   }
 
   /** Removes a flow and returns it. Of concurrent callbacks one gets it. */
   async take(id: string): Promise<(SignInFlow & { readonly createdAt: Date }) | undefined> {
-    const [row] = await query(this.#sql, takeSql, [id]);
+    const row = await this.#takes.add(id);
     return row && toFlow(id, row);
   }
 
@@ -138,18 +160,8 @@ export class ProviderStore {
   }
 
   /** The owner of an identity, and users with one of the verified emails. At most three. */
-  async findCandidates({
-    provider,
-    id,
-    verifiedEmails,
-    aud,
-  }: {
-    readonly provider: string;
-    readonly id: string;
-    readonly verifiedEmails: readonly string[];
-    readonly aud: string;
-  }): Promise<readonly Candidate[]> {
-    const rows = await query(this.#sql, findCandidatesSql, [provider, id, verifiedEmails, aud]);
+  async findCandidates(key: CandidateKey): Promise<readonly Candidate[]> {
+    const rows = await this.#candidates.add(key);
     return rows.map((row) => ({ user: toUser(row), hasIdentity: row.has_identity === true }));
   }
 
@@ -160,7 +172,7 @@ export class ProviderStore {
   }
 
   async touchIdentity({ provider, id }: IdentityKey, at: Date): Promise<void> {
-    await query(this.#sql, touchIdentitySql, [provider, id, at]);
+    await this.#touches.add({ provider, id, at });
   }
 
   /** Removes an identity. Returns false if it does not exist or is the last one. */
@@ -172,6 +184,59 @@ export class ProviderStore {
   async keepOnlyIdentity(userId: string, identity: IdentityKey): Promise<void> {
     await query(this.#sql, keepOnlyIdentitySql, [userId, identity.provider, identity.id]);
   }
+}
+
+async function runStarts(
+  sql: Queryable,
+  flows: readonly (SignInFlow & { readonly at: Date })[],
+): Promise<undefined[]> {
+  await query(sql, startSql, [
+    flows.map(({ id }) => id),
+    flows.map(({ challenge }) => challenge?.challenge ?? ''),
+    flows.map(({ challenge }) => challenge?.method ?? 's256'),
+    flows.map(({ provider }) => provider),
+    flows.map(({ requestToken }) => requestToken.token),
+    flows.map(({ requestToken }) => requestToken.secret),
+    flows.map(({ inviteToken }) => inviteToken),
+    flows.map(({ redirectTo }) => redirectTo),
+    flows.map(({ linkingUserId }) => linkingUserId ?? null),
+    flows.map(({ at }) => at.toISOString()),
+  ]);
+  return flows.map(() => undefined);
+}
+
+/** An id that is twice in the batch gets its row once. */
+async function runTakes(sql: Queryable, ids: readonly string[]): Promise<(Row | undefined)[]> {
+  const taken = new Map((await query(sql, takeSql, [ids])).map((row) => [row.id, row]));
+  return ids.map((id) => {
+    const row = taken.get(id);
+    taken.delete(id);
+    return row;
+  });
+}
+
+async function runCandidates(sql: Queryable, keys: readonly CandidateKey[]): Promise<(readonly Row[])[]> {
+  const rows = await query(sql, findCandidatesSql, [
+    keys.map(({ provider }) => provider),
+    keys.map(({ id }) => id),
+    // An email has no spaces.
+    keys.map(({ verifiedEmails }) => verifiedEmails.join(' ')),
+    keys.map(({ aud }) => aud),
+  ]);
+  const byPosition = Map.groupBy(rows, ({ position }) => position);
+  return keys.map((_, index) => byPosition.get(index + 1) ?? []);
+}
+
+async function runTouches(
+  sql: Queryable,
+  keys: readonly (IdentityKey & { readonly at: Date })[],
+): Promise<undefined[]> {
+  await query(sql, touchIdentitySql, [
+    keys.map(({ provider }) => provider),
+    keys.map(({ id }) => id),
+    keys.map(({ at }) => at.toISOString()),
+  ]);
+  return keys.map(() => undefined);
 }
 
 interface FlowRow {
