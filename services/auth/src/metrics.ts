@@ -68,7 +68,7 @@ export class Metrics {
     for (const result of ['delivered', 'failed', 'abandoned']) this.eventDeliveries.inc({ result }, 0);
     this.providerSignIns = new Counter({
       name: 'auth_provider_sign_ins_total',
-      help: 'Callbacks of identity providers with a valid state, by provider and result: ok, rejected, failed (an error of the provider or of this server).',
+      help: 'Sign-ins at identity providers, by provider and result: ok, rejected, failed (an error of the provider or of this server, also at /authorize).',
       labelNames: ['provider', 'result'],
       registers,
     });

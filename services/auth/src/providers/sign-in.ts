@@ -53,6 +53,7 @@ export async function startSignIn(
   const { url, requestToken = { token: '', secret: '' } } = await connection
     .start({ state, codeVerifier, nonce, scopes, parameters })
     .catch((cause: unknown) => {
+      context.metrics.providerSignIns.inc({ provider: connection.name, result: 'failed' });
       throw errors.unexpected_failure({ message: 'Unable to reach the external provider', cause });
     });
   const { redirectTo, challenge, linkingUserId } = request;

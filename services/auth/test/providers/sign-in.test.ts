@@ -110,7 +110,9 @@ t.test('/settings lists enabled providers', async (t) => {
 });
 
 t.test('sign-ins are counted by provider and result', async (t) => {
+  const unreachable = { issuer: 'http://127.0.0.1:9', client_id: 'app', client_secret: 'secret' };
   const { server, signIn, vendors } = await startWithProviders(t, {
+    EXTERNAL_CUSTOM_PROVIDERS: JSON.stringify({ unreachable }),
     METRICS_ENABLED: 'true',
     METRICS_EXPORTER: 'pull',
     OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
@@ -121,9 +123,11 @@ t.test('sign-ins are counted by provider and result', async (t) => {
   await signIn('google');
   vendors.set('google', { claims: {} });
   await signIn('google');
+  await server.call('GET', '/authorize?provider=custom:unreachable');
   const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
   const text = await (await fetch(url)).text();
   for (const result of ['ok', 'rejected', 'failed'])
     t.match(text, `auth_provider_sign_ins_total{provider="google",result="${result}"} 1`);
   t.match(text, 'auth_provider_sign_ins_total{provider="github",result="ok"} 0');
+  t.match(text, 'auth_provider_sign_ins_total{provider="custom:unreachable",result="failed"} 1');
 });
