@@ -8,7 +8,7 @@
 import { Client } from './client.ts';
 import type { ClientOptions } from './client-options.ts';
 import { DiscoveryError, OAuthError } from './errors.ts';
-import { sendRequest } from './http/request.ts';
+import { loadDocument } from './http/request.ts';
 import { assertSecure } from './http/url.ts';
 import {
   type AuthorizationServerMetadata,
@@ -171,6 +171,23 @@ const endpointNames = {
   jwksUri: 'jwks_uri',
 } as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
 
+const discoveryNames = [
+  'fetch',
+  'requestInit',
+  'timeoutMs',
+  'maxBodyBytes',
+  'maxRedirects',
+  'allowInsecure',
+  'hooks',
+  'onHookError',
+  'retry',
+  'now',
+  'debug',
+  'logger',
+  'format',
+  'signal',
+] as const satisfies readonly (keyof DiscoveryOptions)[];
+
 /**
  * Discovers an issuer and makes a Client; the given options take precedence over the metadata.
  *
@@ -184,38 +201,8 @@ export async function discoverClient<Throws extends boolean = true>(
   issuer: string,
   options: ClientOptions<Throws> & Pick<DiscoveryOptions, 'format' | 'signal'> = {},
 ): Promise<Client<Throws>> {
-  const { format, signal, ...clientOptions } = options;
-  const {
-    fetch,
-    requestInit,
-    timeoutMs,
-    maxBodyBytes,
-    maxRedirects,
-    allowInsecure,
-    hooks,
-    onHookError,
-    retry,
-    now,
-    debug,
-    logger,
-  } = options;
-  const shared = {
-    fetch,
-    requestInit,
-    timeoutMs,
-    maxBodyBytes,
-    maxRedirects,
-    allowInsecure,
-    hooks,
-    onHookError,
-    retry,
-    now,
-    debug,
-    logger,
-    format,
-    signal,
-  };
-  const metadata = await discover(issuer, definedOnly(shared));
+  const { format: _, signal: __, ...clientOptions } = options;
+  const metadata = await discover(issuer, pickDefined(options, discoveryNames));
   const mtls = options.clientAuth === 'tls_client_auth';
   return new Client<Throws>({ ...clientOptionsFrom(metadata, { mtls }), ...clientOptions });
 }
@@ -226,21 +213,7 @@ async function load(
   signal: AbortSignal | undefined,
 ): Promise<{ readonly found: true; readonly value: unknown } | { readonly found: false }> {
   try {
-    const response = await sendRequest(settings, {
-      operation: 'discovery',
-      method: 'GET',
-      location: url,
-      options: {
-        ...{
-          parse: 'json',
-          keyCase: 'preserve',
-          throwOnError: true,
-          headers: { accept: 'application/json' },
-        },
-        ...(signal !== undefined && { signal }),
-      },
-    });
-    return { found: true, value: response.parsed };
+    return { found: true, value: await loadDocument(settings, url, signal) };
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
     if (error.status >= 300 && error.status < 400) throw new DiscoveryError(error.message, { cause: error });
@@ -253,7 +226,11 @@ async function load(
   }
 }
 
-function definedOnly<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+function pickDefined<T extends object, Name extends keyof T>(
+  options: T,
+  names: readonly Name[],
+): { [K in Name]?: Exclude<T[K], undefined> } {
+  const members = names.map((name) => [name, options[name]]);
   // The members that are undefined are left out, as the type says.
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+  return Object.fromEntries(members.filter(([, value]) => value !== undefined)) as never;
 }

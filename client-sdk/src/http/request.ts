@@ -106,6 +106,22 @@ export async function sendRequest<T>(
   return response as ApiResponse<T>;
 }
 
+/** Loads metadata or a key set, whose members have the names of the standard. */
+export async function loadDocument(
+  settings: ClientSettings,
+  location: string,
+  signal?: AbortSignal,
+): Promise<unknown> {
+  const headers = { accept: 'application/json' };
+  const response = await sendRequest(settings, {
+    operation: 'discovery',
+    method: 'GET',
+    location,
+    options: { parse: 'json', keyCase: 'preserve', throwOnError: true, headers, ...(signal && { signal }) },
+  });
+  return response.parsed;
+}
+
 /** The context of a request without client authentication. */
 export function requestContext(
   operation: Operation,

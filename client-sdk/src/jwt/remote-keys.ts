@@ -1,5 +1,5 @@
 import { DiscoveryError } from '../errors.ts';
-import { sendRequest } from '../http/request.ts';
+import { loadDocument } from '../http/request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { WebCryptoKey } from './import-key.ts';
@@ -119,20 +119,6 @@ export function remoteKeySource(
   return new RotatingKeySource({
     ...options,
     now: settings.now,
-    async load() {
-      const response = await sendRequest(settings, {
-        operation: 'discovery',
-        method: 'GET',
-        location,
-        // Members of keys have the standard's names.
-        options: {
-          parse: 'json',
-          keyCase: 'preserve',
-          throwOnError: true,
-          headers: { accept: 'application/json' },
-        },
-      });
-      return response.parsed;
-    },
+    load: () => loadDocument(settings, location),
   });
 }
