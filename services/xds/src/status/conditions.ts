@@ -35,7 +35,6 @@ export function toObjectStatus(result: ValidationResult, domain: DomainStatus): 
   const { id, uid, generation, inForce, rules, domainOwner, accepted } = result;
   const { version, connected, acknowledged } = domain;
   const served = inForce !== undefined;
-  const { status, reason, message } = accepted;
   return {
     id,
     uid,
@@ -44,7 +43,7 @@ export function toObjectStatus(result: ValidationResult, domain: DomainStatus): 
     version: served ? version : '',
     limiters: { connected, acknowledged: served ? acknowledged : 0 },
     ...(domainOwner !== undefined && { domainOwner }),
-    accepted: { status, reason, message },
+    accepted,
     programmed: toProgrammed(result, domain),
   };
 }
@@ -52,9 +51,10 @@ export function toObjectStatus(result: ValidationResult, domain: DomainStatus): 
 /** True only for an object that is accepted as a whole: tools wait for it after an edit. */
 function toProgrammed(
   { accepted, inForce, generation }: ValidationResult,
-  { programmed: { status, reason, message } }: DomainStatus,
+  { programmed }: DomainStatus,
 ): Condition {
-  if (accepted.status === 'True') return { status, reason, message };
+  if (accepted.status === 'True') return programmed;
+  const { message } = programmed;
   const text =
     inForce === undefined
       ? 'nothing of this object is in force'
@@ -118,7 +118,7 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
     observedGeneration,
     rules,
     version,
-    limiters: { connected: limiters.connected, acknowledged: limiters.acknowledged },
+    limiters,
     ...(domainOwner !== undefined && { domainOwner }),
     conditions: [
       toCondition('Accepted', status.accepted),
