@@ -13,6 +13,7 @@ import {
   type PasskeyResponse,
   spendChallenge,
 } from './challenges.ts';
+import { checkConfirmed } from './sign-in.ts';
 import type { Passkey } from './store.ts';
 
 /** The user of a session. */
@@ -84,6 +85,7 @@ const variables = { Provider: 'passkey' };
 function checkMayRegister(user: User, session: Session): void {
   if (user.isSsoUser)
     throw errors.validation_failed({ httpStatus: 422, message: 'SSO users cannot register passkeys' });
+  checkConfirmed(user);
   checkMayManage(user, session);
 }
 

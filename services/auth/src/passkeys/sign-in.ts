@@ -38,7 +38,7 @@ export async function finishSignIn(
   const key = { id: challengeId, type: 'authentication', userId: undefined } as const;
   const challenge = await spendChallenge(context, key, metadata);
   const { user, passkey, assertion } = await verify(context, { response, challenge });
-  checkMaySignIn(context, user, metadata);
+  checkMaySignIn(user, metadata);
   const traits = { passkey_id: passkey.id };
   const prepared = await prepareSession(context, { user, method: 'passkey', traits }, metadata);
   return context.store.transaction(async (store) => {
@@ -72,10 +72,17 @@ function rejected({ logger }: Context, passkey: Passkey | undefined, reason: str
 }
 
 /** Runs after the verification so that account state is not disclosed to others. */
-function checkMaySignIn({ settings }: Context, user: User, { nowMs }: RequestMetadata): void {
+function checkMaySignIn(user: User, { nowMs }: RequestMetadata): void {
   if (isBanned(user, nowMs)) throw errors.user_banned();
-  const needsEmail = user.email !== '' && !settings.mailerAllowUnverifiedEmailSignIns;
-  if (needsEmail && user.emailConfirmedAt === undefined)
+  checkConfirmed(user);
+}
+
+/**
+ * Anyone can sign up with the address of another person. A passkey of such an account would still
+ * be valid when that person confirms the address.
+ */
+export function checkConfirmed(user: User): void {
+  if (user.email !== '' && user.emailConfirmedAt === undefined)
     throw errors.email_not_confirmed({ httpStatus: 403 });
   if (user.phone !== '' && user.phoneConfirmedAt === undefined)
     throw errors.phone_not_confirmed({ httpStatus: 403 });

@@ -282,7 +282,7 @@ t.test('user renames and removes own passkeys only', async (t) => {
   t.match(await server.call('GET', adminPath, admin), { status: 200, text: '[]' });
 });
 
-t.test('passkeys are managed by permanent users with full assurance only', async (t) => {
+t.test('passkeys are managed by permanent and confirmed users with full assurance only', async (t) => {
   const options = (token: string) => server.call('POST', '/passkeys/registration/options', { token });
   const anonymous = signedIn(await server.call('POST', '/signup', { body: {} }));
   t.match(await options(anonymous.accessToken), { status: 403, body: { error_code: 'no_authorization' } });
@@ -296,6 +296,9 @@ t.test('passkeys are managed by permanent users with full assurance only', async
   t.match(await options(user.accessToken), lowAssurance);
   t.match(await server.call('DELETE', `/passkeys/${passkeyId}`, { token: user.accessToken }), lowAssurance);
   await sql`delete from auth.mfa_factors where user_id = ${user.userId}`;
+  await sql`update auth.users set email_confirmed_at = null where id = ${user.userId}`;
+  t.match(await options(user.accessToken), { status: 403, body: { error_code: 'email_not_confirmed' } });
+  await sql`update auth.users set email_confirmed_at = now() where id = ${user.userId}`;
   await sql`update auth.users set is_sso_user = true where id = ${user.userId}`;
   t.match(await options(user.accessToken), { status: 422, body: { error_code: 'validation_failed' } });
 });
@@ -305,8 +308,13 @@ t.test('attestation statement is not verified, so its certificates cause no requ
   t.match(answer, { status: 200 });
 });
 
-t.test('passkey is accepted without user verification if the settings allow it', async (t) => {
-  const lenient = await startAuthServer(t, { ...relyingParty, PASSKEY_USER_VERIFICATION: 'preferred' });
+t.test('settings allow passkeys without user verification, and limit challenges', async (t) => {
+  const lenient = await startAuthServer(t, {
+    ...relyingParty,
+    PASSKEY_USER_VERIFICATION: 'preferred',
+    RATE_LIMIT_PASSKEY: '2',
+    RATE_LIMIT_HEADER: 'x-client',
+  });
   const { accessToken: token } = await signUp(lenient);
   const authenticator = new Authenticator();
   const behavior = { isUserVerified: false };
@@ -322,4 +330,8 @@ t.test('passkey is accepted without user verification if the settings allow it',
     body: { challenge_id: later.challenge_id, credential },
   });
   t.match(answer, { status: 200 });
+  t.match(await lenient.call('POST', '/passkeys/authentication/options'), {
+    status: 429,
+    body: { error_code: 'over_request_rate_limit' },
+  });
 });
