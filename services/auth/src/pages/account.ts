@@ -64,8 +64,8 @@ export const emailForm = accountForm(
       challenge: visit.challenge('email change'),
       redirectTo: visit.url('account'),
     };
-    await updateOwnUser(visit.context, owner, update, visit.metadata);
-    return 'email';
+    const { newEmail } = await updateOwnUser(visit.context, owner, update, visit.metadata);
+    return newEmail === '' ? 'profile' : 'email';
   },
   { limiter: 'otp' },
 );
@@ -130,8 +130,13 @@ ${form(visit, { action: visit.path('delete'), content })}
 
 async function viewAccount(visit: Visit, outcome: Outcome): Promise<View> {
   const { owner, query } = visit;
-  if (owner === undefined) return { title: 'Your account', content: html`` };
   const { problem = describeCode(query.error_code) } = outcome;
+  if (owner === undefined)
+    return {
+      title: 'Your account',
+      content: html`${problemSummary(problem)}
+<p><a href="${visit.path('sign-in')}">Sign in</a></p>`,
+    };
   const { user } = owner;
   return {
     title: 'Your account',

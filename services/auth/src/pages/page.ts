@@ -7,7 +7,7 @@ import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
 import type { Limiter } from '../http/request-guards.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
-import { type Page, sendPage } from './html.ts';
+import { type Page, pagePath, sendPage } from './html.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
 
@@ -137,7 +137,7 @@ async function showProblem(
   const error = reportError(failed.thrown, request, context.logger);
   if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
   if (request.method !== 'POST' || error.httpStatus >= 500)
-    return sendPage(reply, context.settings, errorPage(error, request));
+    return sendPage(reply, context.settings, errorPage(error, { request, context }));
   try {
     // Undefined after a failure of the checks before the body is read.
     const visit = request.visit ?? (await Visit.open(context, request, reply));
@@ -146,11 +146,14 @@ async function showProblem(
     return await render(visit, page, { problem: describeProblem(error), status: error.httpStatus });
   } catch (thrown) {
     const second = reportError(thrown, request, context.logger);
-    return sendPage(reply, context.settings, errorPage(second, request));
+    return sendPage(reply, context.settings, errorPage(second, { request, context }));
   }
 }
 
-function errorPage(error: AppError, request: FastifyRequest): Page {
+function errorPage(
+  error: AppError,
+  { request, context }: { readonly request: FastifyRequest; readonly context: Context },
+): Page {
   const isFailure = error.httpStatus >= 500;
   const { message } = describeProblem(error);
   return {
@@ -159,6 +162,6 @@ function errorPage(error: AppError, request: FastifyRequest): Page {
     status: error.httpStatus,
     content: isFailure
       ? html`<p>Please try again in a moment.</p><p class="hint">Request ${request.id}</p>`
-      : html`<p>${message}</p>`,
+      : html`<p>${message}</p><p><a href="${pagePath(context.settings, 'sign-in')}">Back to sign-in</a></p>`,
   };
 }

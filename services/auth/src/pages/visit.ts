@@ -12,12 +12,20 @@ import { resumeSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
 import { type CodeChallenge, parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
-import { pagePath } from './html.ts';
+import { pagePath, pageUrl } from './html.ts';
 
 /** Has the refresh token of the session. */
 const sessionCookie = { name: 'session', form: /^[\w-]{12,128}$/ } as const;
 /** Has a random secret, from which the tokens of forms are derived. */
 const browserCookie = { name: 'browser', form: /^[\w-]{43}$/ } as const;
+
+/** Errors of a refresh token that will not be accepted again. */
+const endedCodes: readonly string[] = [
+  'refresh_token_not_found',
+  'refresh_token_already_used',
+  'session_expired',
+  'user_banned',
+];
 
 /** Name of the form field with the token. */
 export const formTokenField = 'form_token';
@@ -61,9 +69,8 @@ export class Visit {
     this.metadata = requestMetadata(request, context);
     this.query = texts(request.query);
     this.#form = texts(request.body);
-    const { redirect_to: target = '' } = this.query;
     this.destination = {
-      redirectTo: target === '' ? '' : (allowedTarget(target, request, context) ?? ''),
+      redirectTo: readTarget(this.query.redirect_to, request, context),
       challenge: parseCodeChallenge(this.query),
     };
     const { settings } = context;
@@ -84,8 +91,8 @@ export class Visit {
       visit.#refreshToken = refreshToken;
       if (refreshToken !== token) setCookie(reply, [sessionCookie.name, refreshToken], { settings });
     } catch (error) {
-      // Another tab is refreshing the session: the cookie stays.
-      if (!isAppError(error) || error.httpStatus >= 500 || error.code === 'conflict') throw error;
+      // After other errors, such as that of a hook, the session continues.
+      if (!isAppError(error) || !endedCodes.includes(error.code)) throw error;
       visit.signOut();
     }
     return visit;
@@ -184,6 +191,12 @@ export class Visit {
   redirect(name: string, more: Readonly<Record<string, string>> = {}): FastifyReply {
     return this.reply.header('cache-control', 'no-store').redirect(this.path(name, more), 303);
   }
+}
+
+/** Empty without a target, and for a page of this server, which needs no tokens. */
+function readTarget(target = '', request: FastifyRequest, context: Context): string {
+  const allowed = target === '' ? undefined : allowedTarget(target, request, context);
+  return allowed === undefined || allowed.startsWith(pageUrl(context.settings, '')) ? '' : allowed;
 }
 
 /** The members that are text. */

@@ -168,6 +168,9 @@ t.test('pages', async (t) => {
   });
 });
 
+/** Pages whose accessibility has been tested. */
+const checked = new Set<string>();
+
 /** Fails on accessibility problems, another title, or another error than expected. */
 async function checkPage(t: Test, page: ChromiumPage, title: string, error?: string): Promise<void> {
   const expected = `${error === undefined ? '' : 'Error: '}${title} · Notes & more`;
@@ -178,6 +181,8 @@ async function checkPage(t: Test, page: ChromiumPage, title: string, error?: str
     t.match(shown, error);
     t.ok(await page.evaluate(`document.activeElement.matches('[role=alert]')`), 'has the focus');
   }
+  if (checked.has(expected + shown)) return;
+  checked.add(expected + shown);
   for (const scheme of ['light', 'dark']) {
     const features = [{ name: 'prefers-color-scheme', value: scheme }];
     await page.send('Emulation.setEmulatedMedia', { features });

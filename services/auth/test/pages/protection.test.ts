@@ -127,6 +127,7 @@ t.test('redirect_to is checked; a rejected one leads to the account page', async
     'javascript:alert(1)',
     'https://example.com@evil.test/',
     'https://auth.example.com/auth/v1/pages/../../evil',
+    `${pagesUrl}/account`,
   ]) {
     const url = `${pagesUrl}/sign-in?redirect_to=${encodeURIComponent(target)}`;
     const page = await browse().open(url);
