@@ -6,7 +6,7 @@ import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { signOut } from '../sessions/sessions.ts';
-import { metadataSizeProblem } from '../users/metadata.ts';
+import { metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import type { NewIdentity, NewUser } from '../users/new-user.ts';
 import { isBanned, type JsonObject, normalizeEmail, type User, type UserChanges } from '../users/user.ts';
 import type { Profile } from './provider.ts';
@@ -125,7 +125,7 @@ async function createUser(
     emailConfirmedAt: isConfirmed ? at : undefined,
     phoneConfirmedAt: undefined,
     appMetadata: { provider, providers: [provider] },
-    userMetadata: fittingMetadata(identity.data, {}),
+    userMetadata: withLocale(fittingMetadata(identity.data, {}), settings, metadata),
     isAnonymous: false,
     createdAt: at,
     identities: [newIdentity(identity)],

@@ -45,6 +45,18 @@ t.test('ID tokens of all clients of the application are accepted', async (t) => 
   t.equal((await present({ aud: 'web', azp: 'android' })).status, 200);
 });
 
+t.test('with MAILER_SAVE_LOCALE_ENABLED the language of a first sign-in is saved', async (t) => {
+  const { server, vendors } = await start(t, { MAILER_SAVE_LOCALE_ENABLED: 'true' });
+  for (const language of ['de-CH,de;q=0.9', 'fr']) {
+    const id_token = await vendors.idToken('google', { ...googleClaims, aud: 'web' });
+    const { body } = await server.call('POST', '/token?grant_type=id_token', {
+      body: { provider: 'google', id_token },
+      headers: { 'accept-language': language },
+    });
+    t.match(body.user, { user_metadata: { locale: 'de-CH' } }, language);
+  }
+});
+
 t.test('access token must match its hash', async (t) => {
   const { present } = await start(t);
   const hash = createHash('sha256')
