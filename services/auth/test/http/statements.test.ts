@@ -4,9 +4,16 @@ import { startTracing } from '@tollgate/kit/telemetry';
 import t from 'tap';
 import { ApiServer } from '../../src/http/server.ts';
 import { countingServices } from '../helpers/counting-services.ts';
+import { startProviderServer } from '../helpers/provider-server.ts';
+import { githubUser } from '../helpers/provider-sign-in.ts';
 
 t.test('requests use the minimum number of statements', async (t) => {
+  const vendors = await startProviderServer(t);
+  vendors.set('github', githubUser('carol@example.com'));
   const { services, during } = await countingServices(t, {
+    SVC_EXTERNAL_GITHUB_ENABLED: 'true',
+    SVC_EXTERNAL_GITHUB_CLIENT_ID: 'client',
+    SVC_EXTERNAL_GITHUB_URL: vendors.url('github'),
     SVC_API_HOST: '127.0.0.1',
     PORT: '0',
     SVC_MAILER_AUTOCONFIRM: 'true',
@@ -31,6 +38,19 @@ t.test('requests use the minimum number of statements', async (t) => {
     // Parsed boundary: a session, where the answer is one.
     return JSON.parse((await answer.text()) || '{}') as { access_token: string; refresh_token: string };
   }
+  /** Follows one redirect, as a browser that started a sign-in. */
+  async function follow(url: string): Promise<string> {
+    const headers = { cookie: `__Host-tollgate-sign-in=${'s'.repeat(43)}` };
+    const { pathname, search } = new URL(url, 'http://host');
+    const { origin } = url.startsWith(vendors.url('github'))
+      ? new URL(url)
+      : new URL(`http://127.0.0.1:${port}`);
+    const answer = await fetch(`${origin}${pathname}${search}`, { headers, redirect: 'manual' });
+    return answer.headers.get('location') ?? '';
+  }
+  const authorize = '/authorize?provider=github';
+  const callback = async () => follow(await follow(authorize));
+  const [newUser, knownUser] = [await callback(), await callback()];
   const ada = { email: 'ada@example.com', password: 'correct horse' };
   const { access_token: token, refresh_token } = await call('POST', '/signup', { body: ada });
 
@@ -44,6 +64,9 @@ t.test('requests use the minimum number of statements', async (t) => {
     [2, 'a refresh', () => call('POST', '/token?grant_type=refresh_token', { body: { refresh_token } })],
     [2, 'a change of metadata', () => call('PUT', '/user', { token, body: { data: { a: 1 } } })],
     [3, 'a sign-up', () => call('POST', '/signup', { body: { ...ada, email: 'bob@example.com' } })],
+    [1, 'the start of a sign-in at a provider', () => follow(authorize)],
+    [5, 'the first sign-in at a provider', () => follow(newUser)],
+    [4, 'a sign-in at a provider', () => follow(knownUser)],
     [2, 'a sign-out', () => call('POST', '/logout', { token })],
   ] as const) {
     const { work, outcome } = await during(action);
