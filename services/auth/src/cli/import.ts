@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, type WriteStream } from 'node:fs';
+import { createReadStream, createWriteStream, openSync, type WriteStream } from 'node:fs';
 import { stderr, stdin } from 'node:process';
 import { finished } from 'node:stream/promises';
 import { isAppError } from '@tollgate/kit/errors';
@@ -23,16 +23,17 @@ export const importCommand: Command = async ({ environmentFiles, args: [file = '
     return;
   }
   const isDryRun = flags['dry-run'] === true;
-  const report = new ProblemReport(flags.errors);
   const progress = new Progress(isDryRun);
   await withStore(environmentFiles, async ({ store, settings }) => {
     const context = { store, settings, random: systemRandomness };
-    const input = file === '-' ? stdin : createReadStream(file);
+    let report: ProblemReport | undefined;
     try {
+      report = new ProblemReport(flags.errors);
+      const input = file === '-' ? stdin : createReadStream(file);
       const counts = await importUsers(context, input, {
         ...{ isDryRun, firstLine, lastLine: Number.MAX_SAFE_INTEGER },
         ...{ actor: operator, metadata: metadataNow() },
-        onProblem: (problem) => report.add(problem),
+        onProblem: (problem) => report?.add(problem),
         onProgress: (done) => progress.update(done),
       });
       if (counts.failed > 0) process.exitCode = exitCodeOfProblems;
@@ -43,14 +44,13 @@ export const importCommand: Command = async ({ environmentFiles, args: [file = '
       // The system names the file.
       throw isSystemError(error) && !isAppError(error) ? new TypeError(error.message) : error;
     } finally {
-      await report.close();
+      await report?.close();
     }
   });
 };
 
 function describe({ imported, skipped, failed }: ImportCounts, isDryRun: boolean): string {
-  const counts = `${isDryRun ? 'would import' : 'imported'} ${imported}, skipped ${skipped}, failed ${failed}`;
-  return counts;
+  return `${isDryRun ? 'would import' : 'imported'} ${imported}, skipped ${skipped}, failed ${failed}`;
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {
@@ -84,7 +84,7 @@ class ProblemReport {
   #count = 0;
 
   constructor(path: string | undefined) {
-    this.#file = path === undefined ? undefined : createWriteStream(path);
+    this.#file = path === undefined ? undefined : createWriteStream(path, { fd: openSync(path, 'w') });
   }
 
   add(problem: LineProblem): void {

@@ -3,6 +3,7 @@ import postgres from 'postgres';
 import t from 'tap';
 import { importUsers } from '../../src/admin/import/import.ts';
 import { maxLineBytes, splitLines } from '../../src/admin/import/lines.ts';
+import type { Store } from '../../src/db/store.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
@@ -172,35 +173,50 @@ t.test('repeated import skips users, and conflicts and mistakes are reported by 
     status: 413,
     body: { imported: 2, failed: 9998, last_line: 10_000, errors: { length: 1000 } },
   });
+  const endless = `{\n`.repeat(10_001) + `${'a'.repeat(60_000)}\n`.repeat(200);
+  t.match(await send(server, [endless]), { status: 413, body: { last_line: 10_000 } });
   t.equal((await server.call('POST', '/admin/users/import', { body: '' })).status, 401);
   t.match((await server.call('POST', '/admin/users/import', { token })).body, { imported: 0, failed: 0 });
 });
 
+const many = Array.from({ length: 2600 }, (_, n) =>
+  JSON.stringify({ email: `u${n}@example.com`, identities: [{ provider: 'google', id: `${n}` }] }),
+);
+
+/** Imports into a store, and records the last line of each progress. */
+function importLines(store: Pick<Store, 'transaction'>, lines: readonly string[], progress: number[] = []) {
+  const actor = { id: '', email: '', phone: '', userMetadata: {} };
+  const settings = { jwtAud: '', jwtDefaultGroupName: 'authenticated' };
+  // The import uses nothing else of the context.
+  const context = { store, random: systemRandomness, settings } as unknown as Parameters<
+    typeof importUsers
+  >[0];
+  return importUsers(context, chunksFrom(lines.join('\n')), {
+    ...{ isDryRun: false, firstLine: 1, lastLine: 9999, metadata, actor },
+    onProblem: ({ message }) => t.fail(message),
+    onProgress: ({ lastLine }) => void progress.push(lastLine),
+  });
+}
+
 t.test('concurrent imports of the same users insert each of them once', async (t) => {
   const store = await testStore(t);
-  const lines = Array.from({ length: 1200 }, (_, n) =>
-    JSON.stringify({ email: `u${n}@example.com`, identities: [{ provider: 'google', id: `${n}` }] }),
-  );
-  const importLines = (order: readonly string[]) => {
-    const options = {
-      isDryRun: false,
-      firstLine: 1,
-      lastLine: 9999,
-      metadata,
-      onProblem: (problem: unknown) => t.fail(JSON.stringify(problem)),
-    };
-    const actor = { id: '', email: '', phone: '', userMetadata: {} };
-    const settings = { jwtAud: '', jwtDefaultGroupName: 'authenticated' };
-    const context = { store, random: systemRandomness, settings } as unknown as Parameters<
-      typeof importUsers
-    >[0];
-    return importUsers(context, chunksFrom(order.join('\n')), { ...options, actor });
-  };
-  const results = await Promise.all([importLines(lines), importLines(lines)]);
-  t.equal(results[0].imported + results[1].imported, 1200);
-  t.equal(results[0].skipped + results[1].skipped, 1200);
+  const results = await Promise.all([importLines(store, many), importLines(store, many)]);
+  t.equal(results[0].imported + results[1].imported, many.length);
+  t.equal(results[0].skipped + results[1].skipped, many.length);
   const { total } = await store.users.list({ provider: 'google' }, { order: 'asc', limit: 1, offset: 0 });
-  t.equal(total, 1200);
+  t.equal(total, many.length);
+});
+
+t.test('progress ends before a batch that fails, also if a later one succeeds', async (t) => {
+  const store = await testStore(t);
+  let batches = 0;
+  const failing: Pick<Store, 'transaction'> = {
+    transaction: (work) => (++batches === 2 ? Promise.reject(new Error('lost')) : store.transaction(work)),
+  };
+  const progress: number[] = [];
+  await t.rejects(importLines(failing, many, progress), /lost/);
+  t.same(progress, [500]);
+  t.match(await importLines(store, many), { failed: 0, lastLine: many.length });
 });
 
 async function* chunksFrom(text: string, size = 1000): AsyncGenerator<Uint8Array> {

@@ -63,7 +63,12 @@ t.test('import reports lines that fail, and repeats without harm', async (t) => 
   const good = '{"email":"a@example.com"}\n{"email":"c@example.com"}\n';
   const repeated = { code: 0, out: 'imported 1, skipped 1, failed 0\n', err: '' };
   t.match(await run(databaseUrl, ['import', '-'], good), repeated);
-  t.match(await run(databaseUrl, ['import', join(folder, 'missing')]), { code: 1, err: /ENOENT.*missing/ });
+  const missing = join(folder, 'missing', 'file');
+  t.match(await run(databaseUrl, ['import', missing]), { code: 1, err: /^ENOENT.*missing/ });
+  t.match(await run(databaseUrl, ['import', users, '--errors', missing]), {
+    code: 1,
+    err: /^ENOENT.*missing/,
+  });
 });
 
 t.test('admin createuser and deleteuser create and delete users', async (t) => {

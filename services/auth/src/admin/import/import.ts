@@ -80,6 +80,8 @@ function uniqueKeys({ id, email, phone, identities }: ImportedUser): readonly st
   ];
 }
 
+type ImportContext = Pick<Context, 'store' | 'settings' | 'random'>;
+
 /**
  * Imports users from NDJSON. Users that are present are skipped, so an import may be repeated.
  * Memory is bounded.
@@ -87,62 +89,91 @@ function uniqueKeys({ id, email, phone, identities }: ImportedUser): readonly st
  * @throws what the database or the stream throws. All lines up to the last progress are done.
  */
 export async function importUsers(
-  context: Pick<Context, 'store' | 'settings' | 'random'>,
+  context: ImportContext,
   chunks: AsyncIterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<ImportCounts> {
-  const { firstLine, lastLine, onProblem, onProgress, metadata } = options;
-  const readOptions = { ...context, at: new Date(metadata.nowMs) };
-  const inFlight: Promise<BatchResult>[] = [];
-  let counts: ImportCounts = { imported: 0, skipped: 0, failed: 0, lastLine: firstLine - 1 };
-  let batch = new OpenBatch();
+  return new Import(context, options).run(chunks);
+}
 
-  async function finishOldest(): Promise<void> {
-    const result = await inFlight.shift();
-    if (result === undefined) return;
-    for (const problem of result.problems) onProblem(problem);
-    counts = {
-      imported: counts.imported + result.imported,
-      skipped: counts.skipped + result.skipped,
-      failed: counts.failed + result.problems.length,
-      lastLine: result.lastLine,
-    };
-    onProgress?.(counts);
+class Import {
+  readonly #context: ImportContext;
+  readonly #options: ImportOptions;
+  readonly #inFlight: Promise<BatchResult>[] = [];
+  #batch = new OpenBatch();
+  #counts: ImportCounts;
+  #hasFailed = false;
+
+  constructor(context: ImportContext, options: ImportOptions) {
+    this.#context = context;
+    this.#options = options;
+    this.#counts = { imported: 0, skipped: 0, failed: 0, lastLine: options.firstLine - 1 };
   }
-  async function flush(): Promise<void> {
-    if (inFlight.length >= maxInFlight) await finishOldest();
-    const writing = writeBatch(context, batch, options);
-    // A batch that fails while older ones are awaited is handled when its turn comes.
-    writing.catch(() => undefined);
-    inFlight.push(writing);
-    batch = new OpenBatch();
+
+  async run(chunks: AsyncIterable<Uint8Array>): Promise<ImportCounts> {
+    const { firstLine, lastLine } = this.#options;
+    try {
+      for await (const lines of splitLines(chunks))
+        for (const line of lines) {
+          if (line.number > lastLine) throw new TooManyLines(lastLine);
+          if (line.number >= firstLine) await this.#add(line);
+        }
+      await this.#finishAll();
+    } catch (error) {
+      // What was read before the stream failed, but nothing after a batch that failed.
+      if (!this.#hasFailed) await this.#finishAll();
+      throw error;
+    } finally {
+      await Promise.allSettled(this.#inFlight);
+    }
+    return this.#counts;
   }
-  async function add(line: Line): Promise<void> {
-    const read = readUser(line, readOptions);
+
+  async #add(line: Line): Promise<void> {
+    const at = new Date(this.#options.metadata.nowMs);
+    const read = readUser(line, { ...this.#context, at });
     if (read.ok) {
       const entry = { line: line.number, user: read.user };
       const chars = line.text?.length ?? 0;
-      if (!batch.add(entry, chars)) {
-        await flush();
-        batch.add(entry, chars);
+      if (!this.#batch.add(entry, chars)) {
+        await this.#flush();
+        this.#batch.add(entry, chars);
       }
-    } else batch.problems.push(read.problem);
-    batch.lastLine = line.number;
-    if (batch.problems.length >= maxBatchUsers) await flush();
+    } else this.#batch.problems.push(read.problem);
+    this.#batch.lastLine = line.number;
+    if (this.#batch.problems.length >= maxBatchUsers) await this.#flush();
   }
 
-  try {
-    for await (const lines of splitLines(chunks))
-      for (const line of lines) {
-        if (line.number > lastLine) throw new TooManyLines(lastLine);
-        if (line.number >= firstLine) await add(line);
-      }
-  } finally {
-    // Also what was read before the stream failed.
-    if (batch.lastLine > 0) await flush();
-    while (inFlight.length > 0) await finishOldest();
+  async #flush(): Promise<void> {
+    if (this.#inFlight.length >= maxInFlight) await this.#finishOldest();
+    const writing = writeBatch(this.#context, this.#batch, this.#options);
+    // A batch that fails while older ones are awaited is handled when its turn comes.
+    writing.catch(() => undefined);
+    this.#inFlight.push(writing);
+    this.#batch = new OpenBatch();
   }
-  return counts;
+
+  async #finishOldest(): Promise<void> {
+    const result = await this.#inFlight.shift()?.catch((error: unknown) => {
+      this.#hasFailed = true;
+      throw error;
+    });
+    if (result === undefined) return;
+    const { onProblem, onProgress } = this.#options;
+    for (const problem of result.problems) onProblem(problem);
+    this.#counts = {
+      imported: this.#counts.imported + result.imported,
+      skipped: this.#counts.skipped + result.skipped,
+      failed: this.#counts.failed + result.problems.length,
+      lastLine: result.lastLine,
+    };
+    onProgress?.(this.#counts);
+  }
+
+  async #finishAll(): Promise<void> {
+    if (this.#batch.lastLine > 0) await this.#flush();
+    while (this.#inFlight.length > 0) await this.#finishOldest();
+  }
 }
 
 /** Further lines were not read. */
@@ -155,7 +186,7 @@ export class TooManyLines extends Error {
 }
 
 async function writeBatch(
-  { store }: Pick<Context, 'store'>,
+  { store }: ImportContext,
   { users, problems, lastLine }: OpenBatch,
   { isDryRun, actor, metadata }: ImportOptions,
 ): Promise<BatchResult> {

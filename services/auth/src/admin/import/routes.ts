@@ -25,10 +25,11 @@ export const addImportRoutes: AddRoutes = (api, context) => {
       const problems: LineProblem[] = [];
       let counts: ImportCounts = { imported: 0, skipped: 0, failed: 0, lastLine: 0 };
       let isCut = false;
-      // The stream of the parser above; without a content type there is no parser.
+      // The stream of the parser above; without a content type there is no parser. Destroying it
+      // with lines left would close the connection before the response is sent.
       const body = (request.body ?? request.raw) as Readable;
       try {
-        counts = await importUsers(context, body, {
+        counts = await importUsers(context, body.iterator({ destroyOnReturn: false }), {
           ...adminRequest,
           isDryRun: request.query.dry_run === 'true',
           firstLine: 1,
