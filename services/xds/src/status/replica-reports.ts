@@ -50,7 +50,6 @@ export class ReplicaReports {
   readonly #logger: Logger;
   readonly #key: string;
   readonly #renewMs: number;
-  readonly #expiryMs: number;
   readonly #entries: ReportEntries;
   readonly #reflector: Reflector;
   readonly #closing = new AbortController();
@@ -62,13 +61,11 @@ export class ReplicaReports {
   #lastProblem: string | undefined;
   #writeSoon = new AbortController();
   #running: Promise<void> | undefined;
-  #expiryCheck: NodeJS.Timeout | undefined;
 
   constructor(options: ReplicaReportsOptions) {
     const { namespace, name, api, identity, renewMs = 10_000, expiryMs = 30_000 } = options;
     this.#options = options;
     this.#renewMs = renewMs;
-    this.#expiryMs = expiryMs;
     this.#key = toKey(identity);
     this.#logger = options.logger.child({ configMap: `${namespace}/${name}` });
     this.#delayAfter = backoffDelays({ random: Math.random, ...(options.backoff ?? apiBackoff) });
@@ -101,15 +98,12 @@ export class ReplicaReports {
       // The limiters of a process that crashed have reconnected and would count twice.
       if (this.#entries.expired().some((key) => this.#isFormerProcess(key))) this.#writeSoon.abort();
     });
-    // Replicas that are gone cause no events.
-    this.#expiryCheck = setInterval(() => this.#checkOthers(), this.#expiryMs / 10).unref();
     this.#running ??= this.#run();
   }
 
   /** Removes the report of this replica. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('closed'));
-    clearInterval(this.#expiryCheck);
     await Promise.all([this.#running, this.#reflector.close()]);
     if (this.#beat === 0) return;
     this.#beat = 0;
