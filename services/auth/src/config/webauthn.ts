@@ -70,9 +70,9 @@ export const webAuthnSettings = {
   }),
 };
 
-/** Browsers have WebAuthn only in secure contexts. Apps for Android have an origin of their own. */
+/** Browsers have WebAuthn only in secure contexts. Android apps and extensions have own forms. */
 function isOrigin(text: string): boolean {
-  if (/^android:apk-key-hash:[\w-]{43}$/.test(text)) return true;
+  if (/^(?:android:apk-key-hash:[\w-]{43}=?|chrome-extension:\/\/[a-p]{32})$/.test(text)) return true;
   if (!URL.canParse(text)) return false;
   const { origin, protocol, hostname } = new URL(text);
   if (origin !== text || !domain.test(hostname)) return false;

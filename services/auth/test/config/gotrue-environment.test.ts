@@ -251,7 +251,12 @@ t.test('passkeys require the relying party', (t) => {
   const party = { ...enabled, GOTRUE_WEBAUTHN_RP_DISPLAY_NAME: 'Example' };
   const origin = (GOTRUE_WEBAUTHN_RP_ORIGINS: string) =>
     problemsOf({ ...party, RP_ID: 'example.com', GOTRUE_WEBAUTHN_RP_ORIGINS });
-  for (const valid of ['https://example.com/, https://app.example.com:8443', 'http://localhost:3000'])
+  for (const valid of [
+    'https://example.com/, https://app.example.com:8443',
+    'http://localhost:3000',
+    `android:apk-key-hash:${'a'.repeat(43)}`,
+    `chrome-extension://${'a'.repeat(32)}`,
+  ])
     t.same(origin(valid), [], valid);
   for (const invalid of [
     'example.com',
