@@ -67,6 +67,51 @@ t.test('every kind of mail uses its configured subject and template', async (t) 
   t.notMatch(await registry.metrics(), /^auth_mail_template_failures_total.* [1-9]/m, 'no failure');
 });
 
+t.test('subject and template are in one language', async (t) => {
+  for (const [variables, language, expected] of [
+    [{}, 'de', /^Sie wurden eingeladen: .*<html lang="de">/s],
+    [{ SVC_MAILER_LANGUAGES: 'en' }, 'de', /^You have been invited: .*<html lang="en">/s],
+    [{ SVC_MAILER_TEMPLATES_INVITE: '/any' }, 'de', /^You have been invited: \/any to /],
+    [{ SVC_MAILER_TEMPLATES_INVITE_DE: '/de' }, 'de-AT', /^Sie wurden eingeladen: \/de to /],
+    [{ SVC_MAILER_TEMPLATES_INVITE_DE: '/de' }, 'fr', /^Vous avez reçu une invitation: .*<html lang="fr">/s],
+    [
+      { SVC_MAILER_TEMPLATES_INVITE: '/any', SVC_MAILER_SUBJECTS_INVITE_IT: 'Ciao' },
+      'it',
+      /^Ciao: \/any to /,
+    ],
+    [{ SVC_MAILER_DEFAULT_LANGUAGE: 'it' }, 'it', /^You have been invited: .*<html lang="en">/s],
+  ] as const) {
+    const delivered: string[] = [];
+    const { mailer } = startMailer(
+      variables,
+      async ({ subject, html }) => void delivered.push(`${subject}: ${html}`),
+    );
+    await mailer.send({ kind: 'INVITE', to: 'a@example.com', languages: [language], variables: {} });
+    t.match(delivered[0], expected, `${language} with ${JSON.stringify(variables)}`);
+  }
+});
+
+t.test('English subjects are those of GoTrue', async (t) => {
+  t.same(
+    mailKinds.map((kind) => settingsWith({})[`mailSubject:${kind}`]),
+    [
+      'You have been invited',
+      'Confirm Your Signup',
+      'Reset Your Password',
+      'Your Magic Link',
+      'Confirm Email Change',
+      'Confirm reauthentication',
+      'Your password has been changed',
+      'Your email address has been changed',
+      'Your phone number has been changed',
+      'A new identity has been linked',
+      'An identity has been unlinked',
+      'A new MFA factor has been enrolled',
+      'An MFA factor has been unenrolled',
+    ],
+  );
+});
+
 t.test('mails are counted by type, and failures are counted', async (t) => {
   const { mailer, registry } = startMailer({}, ({ kind }) =>
     kind === 'EMAIL_CHANGE' ? Promise.reject(new Error('refused')) : Promise.resolve(),
