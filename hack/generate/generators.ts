@@ -6,6 +6,7 @@ import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.t
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
 import { chartFiles } from './charts/charts.ts';
 import { renderCrd } from './crd/definition.ts';
+import { renderLimitPlots } from './limit-plots.ts';
 import {
   formatWithBiome,
   renderClientSdkDocs,
@@ -43,6 +44,10 @@ export const generators: readonly Generator[] = [
       renderIgnoredSettings(ignoredSettings),
     ),
   ),
+  {
+    output: 'docs/images/limit-algorithms.svg',
+    render: async () => new Map([['docs/images/limit-algorithms.svg', renderLimitPlots()]]),
+  },
   ...chartFiles.map(({ path, text }) => formatted(path, text)),
   formatted('docs/openapi-auth.json', renderOpenApi),
   markdownPage('docs/errors.md', () =>

@@ -2,6 +2,7 @@ import {
   maxRequestsPerUnit,
   maxResourceDepth,
   type ResourceField,
+  resourceAlgorithms,
   resourceFields,
   resourceLists,
   resourceTexts,
@@ -25,6 +26,19 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     type: 'integer',
     format: 'int64',
     minimum: 0,
+    maximum: maxRequestsPerUnit,
+  },
+  algorithm: {
+    description:
+      'FixedWindow (default) counts in each window. SlidingWindow weights the previous window by its part in the last unit. TokenBucket refills continuously and lets through up to burst requests at once.',
+    type: 'string',
+    enum: Object.keys(resourceAlgorithms),
+  },
+  burst: {
+    description: 'Size of a TokenBucket: requests that may come at once. Default requestsPerUnit.',
+    type: 'integer',
+    format: 'int64',
+    minimum: 1,
     maximum: maxRequestsPerUnit,
   },
   unlimited: flagSchema(

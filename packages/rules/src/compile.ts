@@ -7,7 +7,14 @@ import {
   type LimitSpec,
   type RuleDocument,
 } from './rule-document.ts';
-import { type Rule, type RuleNode, type RuleSet, type Unit, unitSeconds } from './rule-set.ts';
+import {
+  type AlgorithmOptions,
+  type Rule,
+  type RuleNode,
+  type RuleSet,
+  type Unit,
+  unitSeconds,
+} from './rule-set.ts';
 import { WildcardIndex } from './wildcard-index.ts';
 
 /** The rules, or every problem found. */
@@ -21,6 +28,8 @@ export interface CompileOptions {
    * Joins the descriptors of several documents that define one domain. False makes that a problem.
    */
   readonly mergeDomains: boolean;
+  /** The counter store has no other algorithm, so that a rule with one is a problem. */
+  readonly fixedWindowsOnly?: boolean;
 }
 
 /** Maximum number of problems kept per load. */
@@ -37,6 +46,7 @@ export function* compileRules(
   const domains = new Map<string, NodeDraft>();
   const run: Run = {
     document: undefined,
+    fixedWindowsOnly: options.fixedWindowsOnly ?? false,
     problems: [],
     duplicates: [],
     descriptors: 0,
@@ -66,6 +76,7 @@ interface NodeDraft extends RuleNode {
 
 interface Run {
   document: RuleDocument | undefined;
+  readonly fixedWindowsOnly: boolean;
   readonly problems: RuleProblem[];
   /** Those of `problems` that report a second definition. */
   readonly duplicates: RuleProblem[];
@@ -173,7 +184,8 @@ function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string)
   if (limit === undefined) return;
   const unit = checkUnit(run, limit, path);
   checkReplaces(run, limit, path);
-  const rule = makeRule(run, node, { spec, limit, unit, path });
+  const rate = checkAlgorithm(run, limit, path);
+  const rule = makeRule(run, node, { spec, limit, unit, rate, path });
   if (rule.replaces.length > 0) run.replacing.push(rule);
   const dynamicMetric = rule.detailedMetric || hasRuntimeLevel(node);
   node.match = { rule, metricPath: rule.metricPath, dynamicMetric, keyEntries: undefined };
@@ -192,6 +204,27 @@ function checkUnit(run: Run, limit: LimitSpec, path: string): Unit | undefined {
   return unit;
 }
 
+/** Undefined for fixed windows. */
+function checkAlgorithm(run: Run, limit: LimitSpec, path: string): AlgorithmOptions | undefined {
+  const { algorithm: text = '', burst, unlimited, requestsPerUnit, at } = limit;
+  const algorithm = text.toLowerCase();
+  const field = { at, field: 'algorithm', path };
+  if (burst !== undefined && algorithm !== 'token_bucket') {
+    report(run, { at, field: 'burst', path }, 'burst requires the algorithm token_bucket');
+  } else if (burst === 0) report(run, { at, field: 'burst', path }, 'burst must be at least 1');
+  if (algorithm === '' || algorithm === 'fixed_window') return undefined;
+  if (unlimited === true) report(run, field, 'should not specify an algorithm when unlimited');
+  else if (run.fixedWindowsOnly) {
+    report(run, field, `the counter store has no ${algorithm}: use fixed_window, or another store`);
+  } else if (algorithm === 'token_bucket') return { algorithm, burst: burst ?? requestsPerUnit };
+  else if (algorithm === 'sliding_window') return { algorithm, burst: requestsPerUnit };
+  else {
+    const known = 'fixed_window, sliding_window, token_bucket';
+    report(run, field, `invalid rate limit algorithm '${text}': expected one of ${known}`);
+  }
+  return undefined;
+}
+
 function checkReplaces(run: Run, limit: LimitSpec, path: string): void {
   const field = { at: limit.at, field: 'replaces', path };
   for (const name of limit.replaces ?? []) {
@@ -204,13 +237,14 @@ interface RuleParts {
   readonly spec: DescriptorSpec;
   readonly limit: LimitSpec;
   readonly unit: Unit | undefined;
+  readonly rate: AlgorithmOptions | undefined;
   readonly path: string;
 }
 
 /** One shared value: nearly every rule replaces nothing. */
 const noReplaces: readonly string[] = [];
 
-function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RuleParts): Rule {
+function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, rate, path }: RuleParts): Rule {
   const unlimited = limit.unlimited ?? false;
   return {
     path,
@@ -219,6 +253,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, path }: RulePa
     unitSeconds: unit === undefined ? 0 : unitSeconds[unit],
     requestsPerUnit: limit.requestsPerUnit,
     unlimited,
+    rate,
     name: limit.name ?? '',
     replaces: limit.replaces ?? noReplaces,
     shadowMode: spec.shadowMode ?? false,

@@ -1,6 +1,6 @@
 import { applyReplaces, type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
-import type { RuleNode, RuleSet, Unit } from './rule-set.ts';
+import type { AlgorithmOptions, RuleNode, RuleSet, Unit } from './rule-set.ts';
 
 /** The part of a request that rules match. */
 export interface ExplainRequest {
@@ -45,6 +45,8 @@ interface RuleSummary {
   readonly path: string;
   readonly unit?: Unit;
   readonly requestsPerUnit?: number;
+  /** Absent for fixed windows. */
+  readonly rate?: AlgorithmOptions;
   readonly name?: string;
   readonly replaces?: readonly string[];
   readonly shadowMode: boolean;
@@ -110,10 +112,11 @@ function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExp
 }
 
 function summarize({ rule, metricPath, keyEntries }: Match): RuleSummary {
-  const { path, unit, requestsPerUnit, unlimited, name, replaces, shadowMode, quotaMode } = rule;
+  const { path, unit, requestsPerUnit, unlimited, rate, name, replaces, shadowMode, quotaMode } = rule;
   return {
     path,
     ...(unlimited || unit === undefined ? undefined : { unit, requestsPerUnit }),
+    ...(rate === undefined ? undefined : { rate }),
     ...(name === '' ? undefined : { name }),
     ...(replaces.length === 0 ? undefined : { replaces }),
     shadowMode,
@@ -181,8 +184,9 @@ function limitText(
     : ` to ${requestsPerUnit} per ${unit}`;
 }
 
-function flagText({ name, replaces, shadowMode, quotaMode }: RuleSummary): string {
+function flagText({ rate, name, replaces, shadowMode, quotaMode }: RuleSummary): string {
   const flags = [
+    rate === undefined ? '' : `${rate.algorithm}, burst ${rate.burst}`,
     name === undefined ? '' : `name ${name}`,
     replaces === undefined ? '' : `replaces ${replaces.join(', ')}`,
     shadowMode ? 'shadow mode' : '',

@@ -14,6 +14,7 @@ import {
 import {
   maxRequestsPerUnit,
   maxResourceDepth,
+  resourceAlgorithms,
   resourceApiVersion,
   resourceFields,
   resourceGroup,
@@ -130,8 +131,10 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
   checkWhole(limit, unlimited);
   return {
     unit: unitField(limit),
-    requestsPerUnit: countField(limit),
+    requestsPerUnit: countField(limit, 'requestsPerUnit') ?? 0,
     unlimited,
+    algorithm: algorithmField(limit),
+    burst: countField(limit, 'burst'),
     name: name ?? textField(limit, 'name', resourceTexts.name),
     replaces: replacesField(limit),
     at,
@@ -163,14 +166,24 @@ function unitField(limit: Mapping): string | undefined {
   return unit;
 }
 
-function countField(limit: Mapping): number {
-  const value = limit.values.requestsPerUnit;
-  if (isAbsent(value)) return 0;
+function algorithmField(limit: Mapping): string | undefined {
+  const value = limit.values.algorithm;
+  if (isAbsent(value)) return undefined;
+  const known = Object.entries(resourceAlgorithms).find(([name]) => name === value);
+  if (known !== undefined) return known[1];
+  const names = Object.keys(resourceAlgorithms).join(', ');
+  report(limit.read, fieldPath(limit, 'algorithm'), `must be one of ${names}, not ${describeValue(value)}`);
+  return undefined;
+}
+
+function countField(limit: Mapping, name: 'requestsPerUnit' | 'burst'): number | undefined {
+  const value = limit.values[name];
+  if (isAbsent(value)) return undefined;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxRequestsPerUnit)
     return value;
   const expected = `must be a whole number from 0 to ${maxRequestsPerUnit}`;
-  report(limit.read, fieldPath(limit, 'requestsPerUnit'), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
-  return 0;
+  report(limit.read, fieldPath(limit, name), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
+  return undefined;
 }
 
 function replacesField(limit: Mapping): readonly string[] | undefined {

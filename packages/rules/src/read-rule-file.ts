@@ -124,7 +124,15 @@ function* readDescriptor(
 }
 
 /** Fields of a `rate_limit`. `checkRuleFile` accepts them on any level. */
-const limitFields: readonly FieldName[] = ['unit', 'requests_per_unit', 'unlimited', 'name', 'replaces'];
+const limitFields: readonly FieldName[] = [
+  'unit',
+  'requests_per_unit',
+  'unlimited',
+  'algorithm',
+  'burst',
+  'name',
+  'replaces',
+];
 
 function warnOfMisplaced(read: Read, fields: Fields, path: string): void {
   for (const name of limitFields) {
@@ -148,8 +156,10 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
   warnOfNoCount(read, limit, path);
   return {
     unit: textField(read, limit, 'unit', path),
-    requestsPerUnit: countField(read, limit, path),
+    requestsPerUnit: countField(read, limit, 'requests_per_unit', path) ?? 0,
     unlimited: booleanField(read, limit, 'unlimited', path),
+    algorithm: textField(read, limit, 'algorithm', path),
+    burst: countField(read, limit, 'burst', path),
     name: textField(read, limit, 'name', path),
     replaces: replacesField(read, limit, depth, path),
     at: mapping,
@@ -245,21 +255,22 @@ function booleanField(read: Read, fields: Fields, name: FieldName, path: string)
 
 const maxUint32 = 4_294_967_295;
 
-function countField(read: Read, fields: Fields, path: string): number {
+function countField(
+  read: Read,
+  fields: Fields,
+  name: 'requests_per_unit' | 'burst',
+  path: string,
+): number | undefined {
   const { tree } = read;
-  const node = fieldNode(fields, 'requests_per_unit');
-  if (node === undefined || isNull(tree, node)) return 0;
+  const node = fieldNode(fields, name);
+  if (node === undefined || isNull(tree, node)) return undefined;
   const scalar = tree.resolve(node);
   const count = tree.isPlain(scalar) ? parseInteger(tree.text(scalar)) : undefined;
   if (count !== undefined && count >= 0 && count <= maxUint32) return count;
-  if (isRefusedNumber(tree, scalar)) return 0;
-  fail(
-    read,
-    node,
-    path,
-    `requests_per_unit must be a whole number from 0 to ${maxUint32}, not ${describeNode(tree, scalar)}`,
-  );
-  return 0;
+  if (isRefusedNumber(tree, scalar)) return undefined;
+  const found = describeNode(tree, scalar);
+  fail(read, node, path, `${name} must be a whole number from 0 to ${maxUint32}, not ${found}`);
+  return undefined;
 }
 
 function isNull(tree: YamlTree, node: number): boolean {

@@ -26,11 +26,11 @@ export const resourceFields = {
     'shareThreshold',
     'metadata',
   ],
-  rateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'name', 'replaces'],
+  rateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'name', 'replaces'],
   replaced: ['name'],
   limit: ['name', 'match', 'rateLimit', 'shadowMode', 'quotaMode', 'detailedMetric', 'metadata'],
   /** The `rateLimit` of a limit, which has its name outside. */
-  limitRateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'replaces'],
+  limitRateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'replaces'],
   match: ['key', 'value', 'valueToMetric', 'shareThreshold'],
 } as const;
 
@@ -39,6 +39,13 @@ export type ResourceField<Part extends keyof typeof resourceFields> = (typeof re
 
 /** Units, spelled as Kubernetes spells enumerations; other cases are refused. */
 export const resourceUnits = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Year'] as const;
+
+/** Algorithms, spelled as Kubernetes spells enumerations. */
+export const resourceAlgorithms = {
+  FixedWindow: 'fixed_window',
+  SlidingWindow: 'sliding_window',
+  TokenBucket: 'token_bucket',
+} as const;
 
 /** Bounds of a text, in Unicode characters, and its form where it has one. */
 export interface TextBounds {

@@ -50,6 +50,10 @@ export interface LimitSpec {
   /** 0 to 4294967295 (uint32); 0, also when missing, refuses every request. */
   readonly requestsPerUnit: number;
   readonly unlimited?: boolean | undefined;
+  /** As written, in any case; a fixed window when missing. */
+  readonly algorithm?: string | undefined;
+  /** Of a token bucket: 1 to 4294967295; `requestsPerUnit` when missing. */
+  readonly burst?: number | undefined;
   readonly name?: string | undefined;
   /** Names of the limits that this one replaces. */
   readonly replaces?: readonly string[] | undefined;

@@ -13,6 +13,8 @@ const fieldNames = [
   'unit',
   'requests_per_unit',
   'unlimited',
+  'algorithm',
+  'burst',
   'shadow_mode',
   'quota_mode',
   'name',

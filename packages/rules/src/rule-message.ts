@@ -2,6 +2,7 @@ import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuil
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { Steps } from '@tollgate/kit/time';
 import {
+  RateLimitAlgorithm,
   type RateLimitConfig,
   RateLimitConfigSchema,
   type RateLimitDescriptor,
@@ -27,6 +28,15 @@ const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
 
 const units: ReadonlyMap<string, RateLimitUnit> = new Map(Object.entries(unitNumbers));
 const unitTexts: ReadonlyMap<number, string> = new Map([...units].map(([text, number]) => [number, text]));
+
+const algorithms: ReadonlyMap<string, RateLimitAlgorithm> = new Map([
+  ['fixed_window', RateLimitAlgorithm.FIXED_WINDOW],
+  ['sliding_window', RateLimitAlgorithm.SLIDING_WINDOW],
+  ['token_bucket', RateLimitAlgorithm.TOKEN_BUCKET],
+]);
+const algorithmTexts: ReadonlyMap<number, string> = new Map(
+  [...algorithms].map(([text, number]) => [number, text]),
+);
 
 /** Label of a document whose message has neither name nor domain. */
 const unnamed = '(unnamed resource)';
@@ -86,11 +96,14 @@ function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
   return message;
 }
 
-function toPolicy({ unit = '', requestsPerUnit, unlimited, name, replaces }: LimitSpec): RateLimitPolicy {
+function toPolicy(limit: LimitSpec): RateLimitPolicy {
+  const { unit = '', requestsPerUnit, unlimited, algorithm = '', burst, name, replaces } = limit;
   return create(RateLimitPolicySchema, {
     unit: units.get(unit.toLowerCase()) ?? RateLimitUnit.UNKNOWN,
     requestsPerUnit,
     unlimited: unlimited ?? false,
+    algorithm: algorithms.get(algorithm.toLowerCase()) ?? RateLimitAlgorithm.FIXED_WINDOW,
+    burst: burst ?? 0,
     name: name ?? '',
     replaces: replaces?.map((replaced) => create(RateLimitReplaceSchema, { name: replaced })) ?? [],
   });
@@ -116,14 +129,23 @@ function fromDescriptor(message: RateLimitDescriptor): DescriptorSpec {
   };
 }
 
-function fromPolicy({ unit, requestsPerUnit, unlimited, name, replaces }: RateLimitPolicy): LimitSpec {
+function fromPolicy(policy: RateLimitPolicy): LimitSpec {
+  const { unit, requestsPerUnit, unlimited, algorithm, burst, name, replaces } = policy;
   return {
     unit: fromUnit(unit),
     requestsPerUnit,
     unlimited,
+    algorithm: fromAlgorithm(algorithm),
+    burst: burst === 0 ? undefined : burst,
     name: name === '' ? undefined : name,
     replaces: replaces.length === 0 ? undefined : replaces.map((replaced) => replaced.name),
   };
+}
+
+/** An unknown number stays visible in the problem that compiling reports. */
+function fromAlgorithm(algorithm: RateLimitAlgorithm): string | undefined {
+  if (algorithm === RateLimitAlgorithm.FIXED_WINDOW) return undefined;
+  return algorithmTexts.get(algorithm) ?? String(algorithm);
 }
 
 /** An unknown number stays visible in the problem that compiling reports. */

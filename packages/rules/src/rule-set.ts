@@ -19,6 +19,16 @@ export const unitSeconds: Readonly<Record<Unit, number>> = {
   year: 31_536_000,
 };
 
+/** How requests are counted, other than in fixed windows. */
+type Algorithm = 'sliding_window' | 'token_bucket';
+
+/** What a rule needs besides its limit when it does not count in fixed windows. */
+export interface AlgorithmOptions {
+  readonly algorithm: Algorithm;
+  /** Requests that may come at once: the size of a bucket, or the limit of a sliding window. */
+  readonly burst: number;
+}
+
 /** All rules in force. Immutable: a reload builds a new one. */
 export interface RuleSet {
   /** Root node of each domain. */
@@ -39,6 +49,8 @@ export interface Rule {
   /** uint32; 0 refuses every request. Without effect when unlimited. */
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
+  /** Undefined for fixed windows. */
+  readonly rate?: AlgorithmOptions | undefined;
   /** Empty when the limit has no name. */
   readonly name: string;
   /** Names of the limits dropped from a request that this rule matches. */
@@ -101,8 +113,9 @@ function addLines(node: RuleNode, unlimited: string | undefined, lines: string[]
 }
 
 function formatRule(rule: Rule, unlimited: string | undefined): string {
-  const { path, unit, requestsPerUnit, shadowMode, quotaMode } = rule;
-  const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}`;
+  const { path, unit, requestsPerUnit, rate, shadowMode, quotaMode } = rule;
+  const algorithm = rate === undefined ? '' : ` algorithm=${rate.algorithm} burst=${rate.burst}`;
+  const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}${algorithm}`;
   const limit = unit === undefined ? (unlimited ?? numbers) : numbers;
   return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
 }

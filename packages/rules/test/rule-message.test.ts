@@ -53,6 +53,10 @@ descriptors:
         rate_limit: { unit: Month, requests_per_unit: 0 }
       - key: admin
         rate_limit: { unlimited: true }
+      - key: burst
+        rate_limit: { unit: second, requests_per_unit: 5, algorithm: token_bucket, burst: 50 }
+      - key: sliding
+        rate_limit: { unit: second, requests_per_unit: 5, algorithm: sliding_window }
 `;
 
 t.test('every field of a document is preserved on the wire', async (t) => {

@@ -153,6 +153,14 @@ export const goodResources: readonly ResourceCase[] = [
     ),
   },
   {
+    name: 'every algorithm',
+    spec: limits(
+      { rateLimit: { ...perMinute, algorithm: 'FixedWindow' } },
+      { match: [{ key: 'a' }], rateLimit: { ...perMinute, algorithm: 'SlidingWindow' } },
+      { match: [{ key: 'b' }], rateLimit: { ...perMinute, algorithm: 'TokenBucket', burst: 4_294_967_295 } },
+    ),
+  },
+  {
     name: 'eight entries of a match',
     spec: limits({ match: Array.from({ length: 8 }, (_, index) => ({ key: `k${index}` })) }),
   },
@@ -163,6 +171,12 @@ const limitField = 'spec.limits[0]';
 
 /** Refused by the API server in any mode, and by the reader. */
 export const badResources: readonly BadResource[] = [
+  {
+    name: 'an unknown algorithm',
+    spec: rateLimit({ ...perMinute, algorithm: 'token_bucket' }),
+    field: `${descriptorField}.rateLimit.algorithm`,
+    says: /must be one of FixedWindow, SlidingWindow, TokenBucket, not 'token_bucket'/,
+  },
   { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
   {
     name: 'an empty domain',

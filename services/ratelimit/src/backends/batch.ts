@@ -1,7 +1,7 @@
 import type { Unit } from '@tollgate/rules/rule-set';
 import type { Hit } from './counter-backend.ts';
 
-export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds'> {
+export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds' | 'rate'> {
   /** Redirections that the hit followed; absent for none. */
   readonly redirections?: number;
   /** The hit follows an ASK redirection, so the node must be sent ASKING first. */
@@ -32,6 +32,7 @@ export interface BatchCounter {
   /** That of the hit with the longest TTL. */
   unit: Unit;
   ttlSeconds: number;
+  readonly rate: BatchHit['rate'];
   redirections: number;
   asking: boolean;
   /** The command that adds is followed by one that sets the expiry. */
@@ -46,8 +47,11 @@ export interface BatchCounter {
  */
 export class Batch {
   readonly adds = new Map<string, BatchCounter>();
-  /** Counters to take hits from, after the hits of `adds`; their addend is negative. */
-  readonly refunds = new Map<string, BatchCounter>();
+  /**
+   * Hits that are decided one by one, after those of `adds`: refunds, and limits that are not
+   * counted in fixed windows.
+   */
+  readonly scripts: BatchCounter[] = [];
   readonly reads = new Map<string, BatchCounter>();
   #hitCount = 0;
   #keyChars = 0;
@@ -76,19 +80,15 @@ export class Batch {
 
   /** All counters, those to read first. */
   counters(): BatchCounter[] {
-    return [...this.reads.values(), ...this.adds.values(), ...this.refunds.values()];
+    return [...this.reads.values(), ...this.adds.values(), ...this.scripts];
   }
 
-  /**
-   * Resolves the requests that share a counter. All refunds have the same count, because the
-   * counter may have reached 0 in between.
-   */
+  /** Resolves the requests that share a counter. */
   settle(counter: BatchCounter, count: number): void {
     const before = count - counter.addend;
-    const isRefund = counter.addend < 0;
     for (let share = counter.first; share !== undefined; share = share.next) {
       const { request } = share;
-      request.counts[share.index] = isRefund ? count : before + share.upTo;
+      request.counts[share.index] = before + share.upTo;
       request.missing -= 1;
       if (request.missing === 0) {
         request.resolve(request.counts);
@@ -111,6 +111,15 @@ export class Batch {
     }
   }
 
+  #getCounter(hit: BatchHit, adding: boolean): BatchCounter {
+    if (!adding || (hit.addend >= 0 && hit.rate === undefined)) {
+      return getCounter(adding ? this.adds : this.reads, hit);
+    }
+    const counter = createCounter(hit);
+    this.scripts.push(counter);
+    return counter;
+  }
+
   #join(hits: readonly BatchHit[], adding: boolean) {
     if (hits.length === 0) {
       return Promise.resolve([]);
@@ -122,8 +131,7 @@ export class Batch {
         const hit = hits[index];
         if (hit !== undefined) {
           this.#keyChars += hit.key.length;
-          const adds = hit.addend < 0 ? this.refunds : this.adds;
-          const counter = getCounter(adding ? adds : this.reads, hit);
+          const counter = this.#getCounter(hit, adding);
           counter.addend += adding ? hit.addend : 0;
           append(counter, { request, index, upTo: counter.addend, next: undefined });
         }
@@ -131,6 +139,22 @@ export class Batch {
       this.#hitCount += hits.length;
     });
   }
+}
+
+function createCounter(hit: BatchHit): BatchCounter {
+  const { key, unit, ttlSeconds, rate, redirections = 0, asking = false } = hit;
+  return {
+    key,
+    addend: 0,
+    unit,
+    ttlSeconds,
+    rate,
+    redirections,
+    asking,
+    setsExpiry: true,
+    first: undefined,
+    last: undefined,
+  };
 }
 
 /** The counter of a hit, without the hit. */
@@ -146,17 +170,7 @@ function getCounter(into: Map<string, BatchCounter>, hit: BatchHit): BatchCounte
     counter.asking ||= asking;
     return counter;
   }
-  const created: BatchCounter = {
-    key,
-    addend: 0,
-    unit,
-    ttlSeconds,
-    redirections,
-    asking,
-    setsExpiry: true,
-    first: undefined,
-    last: undefined,
-  };
+  const created = createCounter(hit);
   into.set(key, created);
   return created;
 }

@@ -1,6 +1,7 @@
 import type { Unit } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
+import type { Rate } from './algorithms.ts';
 
 export interface Hit {
   readonly key: string;
@@ -15,6 +16,8 @@ export interface Hit {
   readonly secondsLeft: number;
   /** TTL in stores: the whole unit plus jitter, so at least `secondsLeft`. */
   readonly ttlSeconds: number;
+  /** Absent for fixed windows. The counter has a separate key, and its count is that of `take`. */
+  readonly rate?: Rate | undefined;
 }
 
 /**
@@ -30,7 +33,10 @@ export interface CounterBackend {
    * after the other.
    */
   add(hits: readonly Hit[]): Promise<readonly number[]>;
-  /** Resolves with the counts and changes nothing; 0 for a counter that does not exist. */
+  /**
+   * Resolves with the counts of fixed windows and changes nothing; 0 for a counter that does not
+   * exist.
+   */
   read(hits: readonly Hit[]): Promise<readonly number[]>;
   /** Connects; resolves once the store can be used. Rejects soon after `signal` aborts. */
   start(options?: { readonly signal?: AbortSignal }): Promise<void>;

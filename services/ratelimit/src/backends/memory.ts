@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { KeyQueue } from '@tollgate/kit/collections';
+import { KeyQueue, RecentlyUsed } from '@tollgate/kit/collections';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { backendFailure } from '../errors.ts';
+import { type Rate, take } from './algorithms.ts';
 import type { CounterBackend, Hit } from './counter-backend.ts';
 
 /**
@@ -17,16 +18,16 @@ const maxCount = 2 ** 63;
 /** BACKEND_TYPE=memory. */
 export function createMemoryBackend(
   { memoryMaxCounters }: Pick<Settings, 'memoryMaxCounters'>,
-  { nowSeconds, stats }: Pick<Context, 'nowSeconds' | 'stats'>,
+  { nowMs, stats }: Pick<Context, 'nowMs' | 'stats'>,
 ): Promise<CounterBackend> {
-  const backend = new MemoryBackend({ nowSeconds, maxCounters: memoryMaxCounters });
+  const backend = new MemoryBackend({ nowMs, maxCounters: memoryMaxCounters });
   stats.gauge('ratelimit.memory.counters', () => backend.size);
   stats.gauge('ratelimit.memory.evicted', () => backend.evicted);
   return Promise.resolve(backend);
 }
 
 interface MemoryBackendOptions {
-  readonly nowSeconds: () => number;
+  readonly nowMs: () => number;
   /** Maximum number of counters, of about 200 bytes each. */
   readonly maxCounters: number;
 }
@@ -38,11 +39,14 @@ interface MemoryBackendOptions {
  */
 export class MemoryBackend implements CounterBackend {
   readonly #store: CounterStore;
-  readonly #nowSeconds: () => number;
+  /** Of limits that are not counted in fixed windows: the stored texts of `take`. */
+  readonly #rates: RecentlyUsed<string>;
+  readonly #nowMs: () => number;
 
-  constructor({ nowSeconds, maxCounters }: MemoryBackendOptions) {
+  constructor({ nowMs, maxCounters }: MemoryBackendOptions) {
     this.#store = new CounterStore(maxCounters);
-    this.#nowSeconds = nowSeconds;
+    this.#rates = new RecentlyUsed({ capacity: maxCounters });
+    this.#nowMs = nowMs;
   }
 
   get size(): number {
@@ -63,13 +67,23 @@ export class MemoryBackend implements CounterBackend {
   }
 
   async read(hits: readonly Hit[]): Promise<readonly number[]> {
-    const now = this.#nowSeconds();
+    const now = Math.floor(this.#nowMs() / 1000);
     return hits.map(({ key }) => this.#store.read(toStoredKey(key), now));
   }
 
   async add(hits: readonly Hit[]): Promise<readonly number[]> {
-    const now = this.#nowSeconds();
-    return hits.map((hit) => this.#addHit(hit, now));
+    const nowMs = this.#nowMs();
+    const now = Math.floor(nowMs / 1000);
+    return hits.map((hit) =>
+      hit.rate === undefined ? this.#addHit(hit, now) : this.#takeHit(hit, hit.rate, nowMs),
+    );
+  }
+
+  #takeHit({ key, addend }: Hit, rate: Rate, nowMs: number): number {
+    const storedKey = toStoredKey(key);
+    const { state, result } = take(rate, this.#rates.get(storedKey), { hits: addend, nowUs: nowMs * 1000 });
+    if (state !== undefined) this.#rates.set(storedKey, state);
+    return result;
   }
 
   #addHit({ key, addend, secondsLeft }: Hit, now: number): number {

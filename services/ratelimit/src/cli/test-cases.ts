@@ -164,7 +164,7 @@ const nowSeconds = 1_767_225_600;
 function createContext(rules: RuleSet): DecisionContext {
   return {
     rules: () => rules,
-    backend: new MemoryBackend({ nowSeconds: () => nowSeconds, maxCounters: 100_000 }),
+    backend: new MemoryBackend({ nowMs: () => nowSeconds * 1000, maxCounters: 100_000 }),
     stopIncrementWhenOverLimit: false,
     stats: new DecisionStats(new StatsRegistry()),
     nowSeconds: () => nowSeconds,

@@ -149,7 +149,7 @@ function getRuleLimit(
   domain: string,
   { outcome, rule, entries }: DescriptorExplanation,
 ): CounterLimit | undefined {
-  if (outcome !== 'limited' || rule?.unit === undefined) return undefined;
+  if (outcome !== 'limited' || rule?.unit === undefined || rule.rate !== undefined) return undefined;
   const { unit, requestsPerUnit = 0, keyEntries = entries } = rule;
   return { domain, entries: keyEntries, unit, requestsPerUnit };
 }

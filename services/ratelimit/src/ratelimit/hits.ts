@@ -1,3 +1,4 @@
+import { type Rate, readTaken } from '../backends/algorithms.ts';
 import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
 import type { RuleStats } from '../stats/registry.ts';
 import type { Limit } from './limit.ts';
@@ -15,6 +16,8 @@ export interface HitResult {
   /** The local cache has the counter as over its limit, so the backend was not called. */
   readonly fromLocalCache: boolean;
   readonly over: boolean;
+  /** Whole seconds, at least 1; undefined where the window says it. */
+  readonly resetSeconds?: number;
 }
 
 export interface HitsContext {
@@ -57,7 +60,8 @@ export async function addHits(
 }
 
 /** A refund may bring the counter below its limit, so the cache forgets it. */
-function isOverInCache(localCache: LocalCache, { key, addend }: Hit, nowSeconds: number): boolean {
+function isOverInCache(localCache: LocalCache, { key, addend, rate }: Hit, nowSeconds: number): boolean {
+  if (rate !== undefined) return false;
   if (addend >= 0) return localCache.has(key, nowSeconds);
   localCache.delete(key);
   return false;
@@ -76,10 +80,15 @@ async function withholdHits(
   if (anyOver) {
     return hits.map(withoutHits);
   }
-  const counts = await backend.read(hits);
-  const exceeds = descriptors.map(
-    ({ limit, hit }, i) => hit.addend >= 0 && (counts[i] ?? 0) + hit.addend > limit.requestsPerUnit,
-  );
+  const windows = hits.filter(({ rate }) => rate === undefined);
+  const counts = await backend.read(windows);
+  let next = 0;
+  const exceeds = descriptors.map(({ limit, hit }) => {
+    if (hit.rate !== undefined) return false;
+    const count = counts[next] ?? 0;
+    next += 1;
+    return hit.addend >= 0 && count + hit.addend > limit.requestsPerUnit;
+  });
   return exceeds.includes(true) ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutHits(hit))) : hits;
 }
 
@@ -93,9 +102,27 @@ function toResult(
   localCache: LocalCache | undefined,
   nowSeconds: number,
 ): HitResult {
+  if (limit.rate !== undefined) return toRateResult(limit, limit.rate, hit, count);
   const over = hit.addend >= 0 && count > limit.requestsPerUnit;
   if (over) {
     localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
   }
   return { count, fromLocalCache: false, over };
+}
+
+/** A refused hit counts as if it came after the last one that was allowed. */
+function toRateResult(
+  { capacity }: Limit,
+  rate: Rate,
+  { addend, secondsLeft }: Hit,
+  taken: number,
+): HitResult {
+  const { remaining, retrySeconds } = readTaken(taken);
+  if (retrySeconds > 0) {
+    return { count: capacity + addend, fromLocalCache: false, over: true, resetSeconds: retrySeconds };
+  }
+  const count = capacity - remaining;
+  const refillSeconds = Math.max(1, Math.ceil((count * rate.periodSeconds) / Math.max(1, rate.limit)));
+  const resetSeconds = rate.algorithm === 'token_bucket' ? refillSeconds : secondsLeft;
+  return { count, fromLocalCache: false, over: false, resetSeconds };
 }

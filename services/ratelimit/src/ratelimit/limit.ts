@@ -3,6 +3,7 @@ import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/r
 import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
+import type { Rate } from '../backends/algorithms.ts';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
 
 export interface Limit {
@@ -10,6 +11,10 @@ export interface Limit {
   readonly unit: Unit;
   readonly unitSeconds: number;
   readonly requestsPerUnit: number;
+  /** Requests that may come at once; `requestsPerUnit` of fixed windows. */
+  readonly capacity: number;
+  /** Undefined for fixed windows. */
+  readonly rate?: Rate | undefined;
   readonly name: string;
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
@@ -58,6 +63,12 @@ function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
     unit: rule.unit,
     unitSeconds: rule.unitSeconds,
     requestsPerUnit: rule.requestsPerUnit,
+    capacity: rule.rate?.burst ?? rule.requestsPerUnit,
+    rate: rule.rate && {
+      ...rule.rate,
+      limit: rule.requestsPerUnit,
+      periodSeconds: rule.unitSeconds,
+    },
     name: rule.name,
     shadowMode: rule.shadowMode,
     quotaMode: rule.quotaMode,
@@ -78,6 +89,7 @@ function fromOverride(entries: readonly Entry[], override: LimitOverride): Descr
     unit,
     unitSeconds: unitSeconds[unit],
     requestsPerUnit: override.requestsPerUnit,
+    capacity: override.requestsPerUnit,
     name: '',
     shadowMode: false,
     quotaMode: false,
@@ -99,11 +111,25 @@ export function counterKey(
   nowSeconds: number,
   unitSeconds: number,
 ): string {
+  return entriesKey(prefix, domain, entries) + windowStart(nowSeconds, unitSeconds);
+}
+
+/** The key of a counter that has no window: it ends with the name of the algorithm. */
+export function rateKey(
+  prefix: string,
+  domain: string,
+  { keyEntries }: Pick<Limit, 'keyEntries'>,
+  { algorithm }: Rate,
+): string {
+  return entriesKey(prefix, domain, keyEntries) + algorithm;
+}
+
+function entriesKey(prefix: string, domain: string, entries: readonly Entry[]): string {
   let key = `${prefix}${domain}_`;
   for (const entry of entries) {
     key += `${entry.key}_${entry.value}_`;
   }
-  return key + windowStart(nowSeconds, unitSeconds);
+  return key;
 }
 
 /** Start of the fixed window, in Unix seconds. Windows are aligned to the epoch. */

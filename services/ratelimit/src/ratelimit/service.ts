@@ -5,7 +5,7 @@ import { errors, invalidRequest } from '../errors.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
 import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
-import { counterKey, type DescriptorLimit, findLimits, secondsUntilReset } from './limit.ts';
+import { counterKey, type DescriptorLimit, findLimits, rateKey, secondsUntilReset } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
@@ -158,19 +158,24 @@ function toLimitedDescriptors(
     if (limit?.kind !== 'limited' || descriptor === undefined) {
       continue;
     }
-    const { unit, unitSeconds, keyEntries } = limit;
+    const { unit, unitSeconds, keyEntries, rate } = limit;
     const addend = getHitsAddend(request, descriptor);
     const ruleStats = stats.getRule(request.domain, limit);
     if (addend < 0) ruleStats.totalNegativeHits -= addend;
     else ruleStats.totalHits += addend;
+    const { cacheKeyPrefix } = options;
     limited.push({
       limit,
       hit: {
-        key: counterKey(options.cacheKeyPrefix, request.domain, keyEntries, nowSeconds, unitSeconds),
+        key:
+          rate === undefined
+            ? counterKey(cacheKeyPrefix, request.domain, keyEntries, nowSeconds, unitSeconds)
+            : rateKey(cacheKeyPrefix, request.domain, limit, rate),
         addend,
         unit,
         secondsLeft: secondsUntilReset(nowSeconds, unitSeconds),
         ttlSeconds: unitSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
+        rate,
       },
       stats: ruleStats,
     });
@@ -188,15 +193,15 @@ function evaluate(
     throw new TypeError('a limited descriptor has no result');
   }
   const { limit, hit } = descriptor;
-  recordResult(descriptor, result, nearThreshold(limit.requestsPerUnit, nearLimitRatio));
+  recordResult(descriptor, result, nearThreshold(limit.capacity, nearLimitRatio));
   return {
     code: result.over && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
     currentLimit: limit,
     // Other clients of the store may bring a counter below zero; the wire holds no more than the
     // limit. After a refund a counter may still be above its limit.
-    limitRemaining: result.over ? 0 : Math.max(0, limit.requestsPerUnit - Math.max(0, result.count)),
+    limitRemaining: result.over ? 0 : Math.max(0, limit.capacity - Math.max(0, result.count)),
     quota: quotaMode || limit.quotaMode,
-    secondsUntilReset: hit.secondsLeft,
+    secondsUntilReset: result.resetSeconds ?? hit.secondsLeft,
   };
 }
 
@@ -208,7 +213,7 @@ function recordDecision(
 ): void {
   const { ok, nearLimit, overLimit } = stats.decisions;
   if (overallCode === Code.OVER_LIMIT) overLimit.value += 1;
-  else if (limited.some(({ limit }, i) => isNear(limit.requestsPerUnit, results[i], nearLimitRatio)))
+  else if (limited.some(({ limit }, i) => isNear(limit.capacity, results[i], nearLimitRatio)))
     nearLimit.value += 1;
   else ok.value += 1;
 }

@@ -86,11 +86,11 @@ function recordOver(
 ): void {
   if (fromLocalCache) stats.overLimitWithLocalCache += addend;
   const before = countBefore(count, addend);
-  const allOver = fromLocalCache || before >= limit.requestsPerUnit;
-  const hitsOver = allOver ? addend : count - limit.requestsPerUnit;
+  const allOver = fromLocalCache || before >= limit.capacity;
+  const hitsOver = allOver ? addend : count - limit.capacity;
   stats.overLimit += hitsOver;
   // In 32 bits a large limit may be rounded to a threshold above it.
-  if (!allOver) stats.nearLimit += Math.max(0, limit.requestsPerUnit - Math.max(near, before));
+  if (!allOver) stats.nearLimit += Math.max(0, limit.capacity - Math.max(near, before));
   if (limit.shadowMode) stats.shadowMode += hitsOver;
 }
 

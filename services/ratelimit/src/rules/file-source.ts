@@ -7,6 +7,7 @@ import { runInSlices } from '@tollgate/kit/time';
 import { loadRuleFilesInSteps } from '@tollgate/rules/load-rule-files';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { Settings } from '../config/settings.ts';
+import { hasFixedWindowsOnly } from '../config/stores.ts';
 import type { RuleLoad, RuleSource } from './rule-store.ts';
 
 export interface FileSourceOptions {
@@ -20,6 +21,7 @@ export interface FileSourceOptions {
    */
   readonly watchRoot: boolean;
   readonly mergeDomains: boolean;
+  readonly fixedWindowsOnly: boolean;
 }
 
 /** CONFIG_TYPE=FILE. */
@@ -32,6 +34,7 @@ export function createFileSource(settings: Settings, { logger }: { readonly logg
       ignoreDotFiles: settings.runtimeIgnoreDotFiles,
       watchRoot: settings.runtimeWatchRoot,
       mergeDomains: settings.mergeDomainConfig,
+      fixedWindowsOnly: hasFixedWindowsOnly(settings),
     },
     logger,
   );
@@ -94,10 +97,11 @@ export class FileSource implements RuleSource {
    * loaded.
    */
   async #load(): Promise<RuleLoad> {
-    const { ignoreDotFiles, mergeDomains } = this.#options;
+    const { ignoreDotFiles, mergeDomains, fixedWindowsOnly } = this.#options;
     const directory = this.#directory;
     try {
-      return await loadRuleFiles({ directory, labelRoot: this.#labelRoot, ignoreDotFiles, mergeDomains });
+      const labelRoot = this.#labelRoot;
+      return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains, fixedWindowsOnly });
     } catch (error) {
       this.#logger.error({ err: error, directory }, 'rule files not loaded');
       return {
@@ -129,6 +133,7 @@ async function requireDirectory(directory: string, options: FileSourceOptions): 
 
 export interface LoadRuleFilesOptions extends ReadTextFilesOptions {
   readonly mergeDomains: boolean;
+  readonly fixedWindowsOnly?: boolean;
 }
 
 /** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */
@@ -144,9 +149,7 @@ export async function loadRuleFiles(options: LoadRuleFilesOptions): Promise<Rule
     toProblem({ source, message: `error loading config file: ${message}` }),
   );
   const warnings = notices.warnings.map(toProblem);
-  const loaded = await runInSlices(loadRuleFilesInSteps(files, { mergeDomains: options.mergeDomains }), {
-    sliceMs,
-  });
+  const loaded = await runInSlices(loadRuleFilesInSteps(files, options), { sliceMs });
   if (!loaded.ok) {
     return { ok: false, problems: [...problems, ...loaded.problems] };
   }

@@ -24,6 +24,8 @@ function limitedTo(requestsPerUnit: number, key: string): LimitedDescriptor {
 export interface BackendAbilities {
   /** Rejects hits beyond 64 bits. */
   readonly refusesOverflow?: boolean;
+  /** Has sliding windows and token buckets. */
+  readonly rates?: boolean;
 }
 
 /** The tests that every counter backend passes. */
@@ -31,7 +33,7 @@ export function counterBackendContract(
   t: TAP,
   name: string,
   makeBackend: MakeBackend,
-  { refusesOverflow = true }: BackendAbilities = {},
+  { refusesOverflow = true, rates = true }: BackendAbilities = {},
 ): void {
   t.test(`${name}: a counter starts at 0 and grows by the hits`, async (t) => {
     const backend = await makeBackend(t);
@@ -144,6 +146,30 @@ export function counterBackendContract(
       keys.map((_, i) => i + 1),
     );
   });
+
+  for (const algorithm of rates ? (['sliding_window', 'token_bucket'] as const) : []) {
+    // A period of a year, in which nothing is refilled during the test.
+    const rate = { algorithm, limit: 10, burst: 10, periodSeconds: 31_536_000 };
+    const hit = (key: string, addend: number): Hit => ({ ...makeHit(`${key}_${algorithm}`, addend), rate });
+
+    t.test(
+      `${name}: ${algorithm}: hits are taken while they fit, and refused ones take nothing`,
+      async (t) => {
+        const backend = await makeBackend(t);
+        t.same(await backend.add([hit('a', 3), makeHit('a', 2), hit('a', 0)]), [7, 2, 7]);
+        const [refused = 0, rest] = await backend.add([hit('a', 8), hit('a', 7)]);
+        t.ok(refused < -1, `refused for ${-1 - refused} s`);
+        t.equal(rest, 0);
+        t.same(await backend.add([hit('a', -4), hit('b', 1)]), [4, 9]);
+      },
+    );
+
+    t.test(`${name}: ${algorithm}: of concurrent hits exactly as many are taken as fit`, async (t) => {
+      const backend = await makeBackend(t);
+      const results = await Promise.all(Array.from({ length: 50 }, () => backend.add([hit('hot', 1)])));
+      t.equal(results.filter(([result = -1]) => result >= 0).length, 10);
+    });
+  }
 
   if (refusesOverflow) {
     t.test(

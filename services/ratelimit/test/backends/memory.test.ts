@@ -5,12 +5,12 @@ import { counterBackendContract, makeHit } from './counter-backend-contract.ts';
 counterBackendContract(
   t,
   'memory',
-  async () => new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 }),
+  async () => new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 1_000 }),
 );
 
 t.test('a counter expires with its window', async (t) => {
   let now = 1_000;
-  const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10 });
+  const backend = new MemoryBackend({ nowMs: () => now * 1000, maxCounters: 10 });
   await backend.add([makeHit('a', 3)]);
   now = 1_039;
   t.same(await backend.add([makeHit('a', 0)]), [3]);
@@ -22,7 +22,7 @@ t.test('a counter expires with its window', async (t) => {
 });
 
 t.test('a live counter survives a flood of other keys, and memory stays bounded', async (t) => {
-  const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
+  const backend = new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 1_000 });
   await backend.add([makeHit('live', 50)]);
   for (let i = 0; i < 20_000; i += 1) {
     await backend.add([makeHit(`flood-${i}`)]);
@@ -33,7 +33,7 @@ t.test('a live counter survives a flood of other keys, and memory stays bounded'
 });
 
 t.test('many live counters survive a flood of other keys', async (t) => {
-  const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 1_000 });
+  const backend = new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 1_000 });
   const live = Array.from({ length: 100 }, (_, i) => makeHit(`live-${i}`, 20));
   await backend.add(live);
   for (let i = 0; i < 20_000; i += 1) {
@@ -46,7 +46,7 @@ t.test('many live counters survive a flood of other keys', async (t) => {
 });
 
 t.test('counters that expire soonest are evicted first', async (t) => {
-  const backend = new MemoryBackend({ nowSeconds: () => 1_000, maxCounters: 2 });
+  const backend = new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 2 });
   const day = { ...makeHit('day'), unit: 'day', secondsLeft: 80_000 } as const;
   const second = { ...makeHit('second', 9), unit: 'second', secondsLeft: 1 } as const;
   await backend.add([day, second, makeHit('minute')]);
@@ -55,7 +55,7 @@ t.test('counters that expire soonest are evicted first', async (t) => {
 
 t.test('expired counters of a large window are removed gradually and never read', async (t) => {
   let now = 1_000;
-  const backend = new MemoryBackend({ nowSeconds: () => now, maxCounters: 10_000 });
+  const backend = new MemoryBackend({ nowMs: () => now * 1000, maxCounters: 10_000 });
   await backend.add(Array.from({ length: 5_000 }, (_, i) => makeHit(`old-${i}`, 7)));
   now = 1_040;
   t.same(await backend.add([makeHit('old-4999')]), [1], 'the same name starts at 0');

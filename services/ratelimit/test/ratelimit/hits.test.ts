@@ -21,7 +21,7 @@ function limited(key: string, requestsPerUnit: number, addend = 1): LimitedDescr
 /** Adds hits to a backend that records its calls. */
 function makeAddHits(options: Partial<HitsContext> = {}) {
   const calls: string[] = [];
-  const memory = new MemoryBackend({ nowSeconds: () => now, maxCounters: 100 });
+  const memory = new MemoryBackend({ nowMs: () => now * 1000, maxCounters: 100 });
   const note = (what: string, hits: readonly Hit[]) =>
     calls.push(`${what} ${hits.map(({ key, addend }) => `${key}+${addend}`).join(' ')}`);
   const backend: HitsContext['backend'] = {

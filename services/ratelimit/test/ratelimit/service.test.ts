@@ -509,3 +509,68 @@ t.test('standard headers: a refusal that shadow mode allows has no Retry-After',
     ['RateLimit-Policy', 'RateLimit'],
   );
 });
+
+const rates = `
+domain: d
+descriptors:
+  - key: bucket
+    rate_limit: { unit: minute, requests_per_unit: 60, algorithm: token_bucket, burst: 3 }
+  - key: sliding
+    rate_limit: { unit: minute, requests_per_unit: 10, algorithm: sliding_window }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 60, algorithm: token_bucket, burst: 1 }
+  - key: fixed
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+`;
+
+t.test('a token bucket: burst, then a request per refill, and when to retry', async (t) => {
+  const { ask, clock, rule } = makeDecider({ yaml: rates, standardHeaders: true });
+  const request = [descriptor({ bucket: 'x' })];
+  t.match(await ask(request), {
+    overallCode: OK,
+    statuses: [{ code: OK, limitRemaining: 2, secondsUntilReset: 1, currentLimit: { requestsPerUnit: 60 } }],
+  });
+  await ask(request, { hitsAddend: 2 });
+  t.match(await ask(request, { hitsAddend: 2 }), {
+    overallCode: OVER_LIMIT,
+    statuses: [{ code: OVER_LIMIT, limitRemaining: 0, secondsUntilReset: 2 }],
+    responseHeaders: [{}, {}, { key: 'Retry-After', value: '2' }],
+  });
+  clock.nowSeconds += 2;
+  t.match(await ask(request, { hitsAddend: 2 }), { overallCode: OK });
+  t.match(rule('bucket'), { totalHits: 7, withinLimit: 5, nearLimit: 2, overLimit: 2, shadowMode: 0 });
+});
+
+t.test('a sliding window does not let through twice the limit around the end of a window', async (t) => {
+  const { ask, clock } = makeDecider({ yaml: rates, nowSeconds: 1_000_019 });
+  const request = [descriptor({ sliding: 'x' })];
+  t.match(await ask(request, { hitsAddend: 10 }), { overallCode: OK, statuses: [{ limitRemaining: 0 }] });
+  clock.nowSeconds += 1;
+  t.match(await ask(request), { overallCode: OVER_LIMIT, statuses: [{ secondsUntilReset: 6 }] });
+  clock.nowSeconds += 30;
+  t.match(await ask(request), { overallCode: OK, statuses: [{ limitRemaining: 4 }] });
+});
+
+t.test('shadow mode, refunds and reads work for every algorithm', async (t) => {
+  const { ask, rule } = makeDecider({ yaml: rates });
+  const shadow = [descriptor({ shadow: 'x' })];
+  await ask(shadow);
+  t.match(await ask(shadow), { overallCode: OK, statuses: [{ code: OK, limitRemaining: 0 }] });
+  t.match(rule('shadow'), { overLimit: 1, shadowMode: 1 });
+  for (const key of ['bucket', 'sliding']) {
+    const read = () => ask([descriptor({ [key]: 'y' }, { hitsAddend: 0n })]);
+    const before = (await read()).statuses[0]?.limitRemaining ?? 0;
+    await ask([descriptor({ [key]: 'y' })], { hitsAddend: 3 });
+    t.equal((await read()).statuses[0]?.limitRemaining, before - 3);
+    await ask([descriptor({ [key]: 'y' }, { isNegativeHits: true })], { hitsAddend: 2 });
+    t.equal((await read()).statuses[0]?.limitRemaining, before - 1);
+  }
+});
+
+t.test('a window that is exceeded withholds hits from buckets, too', async (t) => {
+  const { ask } = makeDecider({ yaml: rates, stopIncrementWhenOverLimit: true });
+  const request = [descriptor({ fixed: 'x' }), descriptor({ bucket: 'z' })];
+  await ask(request);
+  t.match(await ask(request), { overallCode: OVER_LIMIT, statuses: [{}, { code: OK, limitRemaining: 2 }] });
+});

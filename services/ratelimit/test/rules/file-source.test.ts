@@ -194,6 +194,17 @@ t.test('MERGE_DOMAIN_CONFIG lets files share a domain', async (t) => {
   t.equal(load?.ok === true ? load.rules.ruleCount : undefined, 2);
 });
 
+t.test('with memcached, a rule that is not counted in fixed windows is a problem', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write(
+    'config/a.yaml',
+    'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: day, requests_per_unit: 1, algorithm: token_bucket }\n',
+  );
+  t.strictSame(await (await followRules(t, folder.path, { fixedWindowsOnly: true })).problemsOf(1), [
+    'config/a.yaml:4:63: the counter store has no token_bucket: use fixed_window, or another store',
+  ]);
+});
+
 t.test('RUNTIME_SUBDIRECTORY may be empty, and RUNTIME_APPDIRECTORY too', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('sub/app/a.yaml', rulesText('a', 1));

@@ -7,6 +7,7 @@ export function limitOfAMinute(requestsPerUnit: number): Limit {
     unit: 'minute',
     unitSeconds: 60,
     requestsPerUnit,
+    capacity: requestsPerUnit,
     name: '',
     shadowMode: false,
     quotaMode: false,

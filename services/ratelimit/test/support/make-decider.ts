@@ -49,7 +49,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
   const clock = { nowSeconds: options.nowSeconds ?? 1_000_000 };
   const stats = new StatsRegistry();
   const added: (readonly Hit[])[] = [];
-  const memory = new MemoryBackend({ nowSeconds: () => clock.nowSeconds, maxCounters: 10_000 });
+  const memory = new MemoryBackend({ nowMs: () => clock.nowSeconds * 1000, maxCounters: 10_000 });
   const backend: DecisionContext['backend'] = {
     add(hits) {
       added.push(hits);

@@ -33,6 +33,7 @@ export function fileSource(root: string, options: Partial<FileSourceOptions> = {
       ignoreDotFiles: false,
       watchRoot: false,
       mergeDomains: false,
+      fixedWindowsOnly: false,
       ...options,
     },
     createLogger({ level: 'fatal', format: 'text' }),

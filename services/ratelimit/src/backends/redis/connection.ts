@@ -41,6 +41,8 @@ const closedByServer = 'the server closed the connection';
  */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions;
+  /** Names of the Lua scripts that were sent over this connection. */
+  readonly knownScripts = new Set<string>();
   readonly #reader = new ReplyReader();
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;

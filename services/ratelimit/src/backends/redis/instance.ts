@@ -7,6 +7,7 @@ import type { RedisConnection } from './connection.ts';
 import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
 import { Expiries } from './expiries.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
+import { scriptCall } from './scripts.ts';
 
 /** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
 export interface RedisInstance {
@@ -217,7 +218,7 @@ export class Batcher {
       giveUp(backendFailure(`${this.#server} did not answer within ${timeoutMs}ms`)),
     );
     try {
-      const replies = await connection.send(writeBatch(batch, expiries));
+      const replies = await connection.send(writeBatch(batch, expiries, connection.knownScripts));
       isBusy = false;
       this.#release(connection, replies);
       return await settleBatch(batch, replies, { expiries, redirect: this.#redirect });
@@ -238,29 +239,24 @@ export class Batcher {
       });
     await Promise.all([
       ...[...batch.reads.values()].map((counter) => settleOne(counter, 'read')),
-      ...[...batch.adds.values(), ...batch.refunds.values()].map((counter) => settleOne(counter, 'add')),
+      ...[...batch.adds.values(), ...batch.scripts].map((counter) => settleOne(counter, 'add')),
     ]);
     this.#repair(repairDelayMs);
   }
 
   #release(connection: RedisConnection, replies: readonly RedisReply[]): void {
-    const readOnly = replies.find(isReadOnlyError);
-    if (readOnly === undefined) {
+    const unusable = replies.find(isUnusable);
+    if (unusable === undefined) {
       this.#pool.release(connection);
       return;
     }
-    this.#pool.discard(connection, readOnly);
+    this.#pool.discard(connection, unusable);
     // The others lead to the same server, and each would fail one request.
     this.#pool.retireAll();
   }
 }
 
-/** Takes hits from a counter that stays at 0 or above; a counter that does not exist is 0. */
-const refundScript =
-  "local n = math.min(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1])) " +
-  "if n <= 0 then return 0 end return redis.call('DECRBY', KEYS[1], string.format('%.0f', n))";
-
-function writeBatch(batch: Batch, expiries: Expiries): Pipeline {
+function writeBatch(batch: Batch, expiries: Expiries, knownScripts: Set<string>): Pipeline {
   const pipeline = new Pipeline();
   // ASKING applies to the next command only.
   for (const { key, asking } of batch.reads.values()) {
@@ -277,9 +273,12 @@ function writeBatch(batch: Batch, expiries: Expiries): Pipeline {
       pipeline.expire(key, ttlSeconds);
     }
   }
-  for (const { key, addend, asking } of batch.refunds.values()) {
-    if (asking) pipeline.command('ASKING');
-    pipeline.command('EVAL', refundScript, '1', key, String(-addend));
+  for (const counter of batch.scripts) {
+    const { script, args } = scriptCall(counter);
+    if (counter.asking) pipeline.command('ASKING');
+    if (knownScripts.has(script.sha)) pipeline.command('EVALSHA', script.sha, '1', counter.key, ...args);
+    else pipeline.command('EVAL', script.text, '1', counter.key, ...args);
+    knownScripts.add(script.sha);
   }
   return pipeline;
 }
@@ -326,7 +325,7 @@ async function settleBatch(
       settle(batch, counter, count);
     }
   }
-  for (const counter of batch.refunds.values()) {
+  for (const counter of batch.scripts) {
     const reply = nextReply(counter);
     if (reply instanceof RedisReplyError) {
       const redirected = redirect(reply, 'add', counter);
@@ -371,9 +370,12 @@ async function settleRefused(batch: Batch, counter: BatchCounter, refused: Refus
   }
 }
 
-/** The reply of a primary that became a replica: only a new connection may find the new primary. */
-function isReadOnlyError(reply: RedisReply): reply is RedisReplyError {
-  return reply instanceof RedisReplyError && reply.message.startsWith('READONLY');
+/**
+ * The reply of a primary that became a replica, where only a new connection may find the new
+ * primary; or of a server that lost its scripts, which a new connection sends again.
+ */
+function isUnusable(reply: RedisReply): reply is RedisReplyError {
+  return reply instanceof RedisReplyError && /^(READONLY|NOSCRIPT)/.test(reply.message);
 }
 
 /** A counter that does not exist is 0. */

@@ -173,6 +173,7 @@ t.test('keys that are remembered are bounded, in number and length', (t) => {
   const expiries = new Expiries();
   const counter = (key: string) => ({
     ...makeHit(key),
+    rate: undefined,
     redirections: 0,
     asking: false,
     setsExpiry: true,

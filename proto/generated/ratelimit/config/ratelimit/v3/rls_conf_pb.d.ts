@@ -132,6 +132,18 @@ export declare type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.Rat
    * @generated from field: repeated ratelimit.config.ratelimit.v3.RateLimitReplace replaces = 5;
    */
   replaces: RateLimitReplace[];
+
+  /**
+   * @generated from field: ratelimit.config.ratelimit.v3.RateLimitAlgorithm algorithm = 1000;
+   */
+  algorithm: RateLimitAlgorithm;
+
+  /**
+   * Requests that a token bucket holds; 0 for requests_per_unit.
+   *
+   * @generated from field: uint32 burst = 1001;
+   */
+  burst: number;
 };
 
 /**
@@ -157,6 +169,31 @@ export declare type RateLimitReplace = Message<"ratelimit.config.ratelimit.v3.Ra
  * Use `create(RateLimitReplaceSchema)` to create a new message.
  */
 export declare const RateLimitReplaceSchema: GenMessage<RateLimitReplace>;
+
+/**
+ * @generated from enum ratelimit.config.ratelimit.v3.RateLimitAlgorithm
+ */
+export enum RateLimitAlgorithm {
+  /**
+   * @generated from enum value: FIXED_WINDOW = 0;
+   */
+  FIXED_WINDOW = 0,
+
+  /**
+   * @generated from enum value: SLIDING_WINDOW = 1;
+   */
+  SLIDING_WINDOW = 1,
+
+  /**
+   * @generated from enum value: TOKEN_BUCKET = 2;
+   */
+  TOKEN_BUCKET = 2,
+}
+
+/**
+ * Describes the enum ratelimit.config.ratelimit.v3.RateLimitAlgorithm.
+ */
+export declare const RateLimitAlgorithmSchema: GenEnum<RateLimitAlgorithm>;
 
 /**
  * WEEK was added last.

@@ -204,14 +204,14 @@ export class ClusterInstance implements RedisInstance {
   async #follow(
     node: NodeAddress,
     method: Method,
-    { key, addend, unit, ttlSeconds, asking = false, redirections = 0 }: BatchHit,
+    { redirections = 0, ...hit }: BatchHit,
     refusal: string,
   ): Promise<number> {
     if (redirections >= maxRedirections) {
       throw backendFailure(`the nodes of the Redis Cluster disagree: ${refusal}`);
     }
-    const hit: BatchHit = { key, addend, unit, ttlSeconds, asking, redirections: redirections + 1 };
-    const [count = Number.NaN] = await this.#sendToNode(node, method, [hit]);
+    const redirected = { ...hit, redirections: redirections + 1 };
+    const [count = Number.NaN] = await this.#sendToNode(node, method, [redirected]);
     return count;
   }
 }

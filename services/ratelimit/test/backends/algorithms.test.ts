@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { type Rate, readTaken, take } from '../../src/backends/algorithms.ts';
+
+const second = 1e6;
+
+/** Sends hits at times in seconds to a new counter; a refusal is the negative wait. */
+function send(rate: Rate, ...hits: readonly (readonly [atSeconds: number, hits: number])[]): number[] {
+  let state: string | undefined;
+  return hits.map(([at, count]) => {
+    const taken = take(rate, state, { hits: count, nowUs: at * second });
+    state = taken.state ?? state;
+    const { remaining, retrySeconds } = readTaken(taken.result);
+    return retrySeconds > 0 ? -retrySeconds : remaining;
+  });
+}
+
+const bucket: Rate = { algorithm: 'token_bucket', limit: 60, periodSeconds: 60, burst: 3 };
+const sliding: Rate = { algorithm: 'sliding_window', limit: 10, periodSeconds: 60, burst: 10 };
+
+t.test('a token bucket lets through a burst, then one request per refill', async (t) => {
+  t.same(send(bucket, [0, 1], [0, 1], [0, 1], [0, 1], [0.5, 1], [1, 1], [1, 1]), [2, 1, 0, -1, -1, 0, -1]);
+});
+
+t.test('a token bucket holds no more than its burst', async (t) => {
+  t.same(send(bucket, [0, 3], [1000, 0], [1000, 3], [1000, 1]), [0, 3, 0, -1]);
+});
+
+t.test('more hits than the burst never fit', async (t) => {
+  t.same(send(bucket, [0, 4], [1000, 4]), [-60, -60]);
+});
+
+t.test('the wait of a token bucket is until the hits fit', async (t) => {
+  t.same(send(bucket, [0, 3], [0, 3], [2.9, 3], [3, 3]), [0, -3, -1, 0]);
+});
+
+t.test('a sliding window weights the previous window by its part in the last period', async (t) => {
+  t.same(send(sliding, [0, 10], [59, 1], [60, 1], [66, 1], [66, 1], [90, 0]), [0, -7, -6, 0, -6, 4]);
+});
+
+t.test('the wait of a sliding window is until the hits fit', async (t) => {
+  t.same(send(sliding, [0, 10], [30, 5], [89, 5], [90, 5]), [0, -60, -1, 0]);
+  t.same(send(sliding, [0, 1], [0, 11]), [9, -60], 'more than the limit never fits');
+});
+
+for (const rate of [bucket, sliding]) {
+  t.test(`${rate.algorithm}: a limit of 0 refuses, and reading takes nothing`, async (t) => {
+    const none = { ...rate, limit: 0, burst: 0 };
+    t.same(send(none, [0, 1], [100, 1], [100, 0]), [-60, -60, 0]);
+    t.same(send(rate, [0, 0], [0, 1], [0, 0], [0, 0]), [
+      rate.burst,
+      rate.burst - 1,
+      rate.burst - 1,
+      rate.burst - 1,
+    ]);
+  });
+
+  t.test(`${rate.algorithm}: a refund gives hits back, up to the limit`, async (t) => {
+    t.same(send(rate, [0, rate.burst], [0, -2], [0, -100], [0, 1]), [0, 2, rate.burst, rate.burst - 1]);
+  });
+
+  t.test(
+    `${rate.algorithm}: a clock that steps back gives nothing back and refuses nothing new`,
+    async (t) => {
+      t.same(send(rate, [1000, rate.burst - 1], [900, 0], [900, 1], [900, 1]).slice(1, 3), [1, 0]);
+    },
+  );
+}
+
+const seconds = fc.array(
+  fc.tuple(fc.double({ min: 0, max: 40, noNaN: true }), fc.integer({ min: 0, max: 4 })),
+  {
+    maxLength: 60,
+  },
+);
+
+t.test('a token bucket allows at most the burst and the refill in any span of time', async (t) => {
+  const rates = fc.record({
+    limit: fc.integer({ min: 1, max: 1000 }),
+    burst: fc.integer({ min: 1, max: 20 }),
+    periodSeconds: fc.constantFrom(1, 60, 3600),
+  });
+  fc.assert(
+    fc.property(rates, seconds, (options, gaps) => {
+      const rate: Rate = { algorithm: 'token_bucket', ...options };
+      const allowed = allowedHits(rate, gaps);
+      return everySpan(
+        allowed,
+        (span, hits) => hits <= rate.burst + (span * rate.limit) / rate.periodSeconds + 1e-3,
+      );
+    }),
+    { numRuns: 1000 },
+  );
+  t.pass();
+});
+
+t.test('a sliding window allows at most twice its limit in any period', async (t) => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 30 }), seconds, (limit, gaps) => {
+      const rate: Rate = { algorithm: 'sliding_window', limit, burst: limit, periodSeconds: 60 };
+      return everySpan(allowedHits(rate, gaps), (span, hits) => span > 60 || hits < 2 * limit + 1e-3);
+    }),
+    { numRuns: 1000 },
+  );
+  t.pass();
+});
+
+/** Times and numbers of the hits that were allowed. */
+function allowedHits(rate: Rate, gaps: readonly (readonly [gap: number, hits: number])[]) {
+  let at = 1e6;
+  const times = gaps.map(([gap, hits]) => {
+    at += gap;
+    return [at, hits] as const;
+  });
+  const results = send(rate, ...times);
+  return times.filter((_, i) => (results[i] ?? 0) >= 0);
+}
+
+function everySpan(
+  hits: readonly (readonly [at: number, hits: number])[],
+  holds: (span: number, hits: number) => boolean,
+): boolean {
+  return hits.every(([from], first) => {
+    let sum = 0;
+    return hits.slice(first).every(([to, count]) => {
+      sum += count;
+      return holds(to - from, sum);
+    });
+  });
+}
