@@ -183,6 +183,26 @@ export const errors = defineErrors({
     g.failedPrecondition,
     'MFA verification is disabled for WebAuthn',
   ),
+  mfa_recovery_codes_enroll_not_enabled: define(
+    422,
+    g.failedPrecondition,
+    'MFA enroll is disabled for recovery codes',
+  ),
+  mfa_recovery_codes_verify_not_enabled: define(
+    422,
+    g.failedPrecondition,
+    'MFA verification is disabled for recovery codes',
+  ),
+  mfa_recovery_codes_sole_factor: define(
+    422,
+    g.failedPrecondition,
+    'At least one other verified factor is required to generate recovery codes',
+  ),
+  mfa_recovery_codes_locked: define(
+    429,
+    g.resourceExhausted,
+    'Too many failed verification attempts, try again later',
+  ),
   mfa_verification_failed: define(422, g.unauthenticated, 'Invalid TOTP code entered'),
   mfa_challenge_expired: define(
     422,

@@ -226,7 +226,10 @@ async function updateUserFactor(
   const result = await store.factors.update(
     { id: factor.id, userId },
     { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) },
-    toWriteOptions('factor_updated', { userId, factor }, request),
+    {
+      at: new Date(request.metadata.nowMs),
+      audit: factorEntry('factor_updated', { userId, factor }, request),
+    },
   );
   if (result === 'name_conflict') throw nameConflict(friendlyName);
   return getFactor(await getUser(store, userId), factorId);
@@ -240,16 +243,17 @@ async function removeUserFactor(
 ): Promise<Factor> {
   const user = await getUser(context.store, userId);
   const factor = getFactor(user, factorId);
-  const options = toWriteOptions('factor_deleted', { userId, factor }, request);
-  await removeFactor(context, { user, factor }, options);
+  const at = new Date(request.metadata.nowMs);
+  const audit = (removed: Factor) => factorEntry('factor_deleted', { userId, factor: removed }, request);
+  await removeFactor(context, { user, factor }, { at, audit });
   return factor;
 }
 
-function toWriteOptions(
+function factorEntry(
   action: 'factor_updated' | 'factor_deleted',
   { userId, factor }: { readonly userId: string; readonly factor: Factor },
   { actor, metadata }: AdminRequest,
 ) {
   const traits = { user_id: userId, factor_id: factor.id, factor_type: factor.type };
-  return { at: new Date(metadata.nowMs), audit: auditEntry(actor, action, { metadata, traits }) };
+  return auditEntry(actor, action, { metadata, traits });
 }

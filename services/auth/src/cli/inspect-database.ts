@@ -102,7 +102,7 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
         `select factor_type::text as kind, count(*) from ${table} where status::text = 'verified' group by 1 order by 1`,
       describe: (kind, count) => ({
         subject: `factors by ${kind}`,
-        text: ['totp', 'phone', 'webauthn'].includes(kind)
+        text: ['totp', 'phone', 'webauthn', 'recovery_code'].includes(kind)
           ? `${count}, supported`
           : `${count}, CANNOT BE VERIFIED: not supported yet`,
       }),

@@ -89,10 +89,6 @@ export const unservedDetails: ReadonlySet<string> = new Set([
   'MAILER_EMAIL_VALIDATION_BLOCKED_MX',
   'MAILER_EMAIL_VALIDATION_SERVICE_HEADERS',
   'MAILER_EMAIL_VALIDATION_SERVICE_URL',
-  'MFA_RECOVERY_CODES_CODE_LENGTH',
-  'MFA_RECOVERY_CODES_COUNT',
-  'MFA_RECOVERY_CODES_LOCKOUT_DURATION',
-  'MFA_RECOVERY_CODES_MAX_VERIFY_ATTEMPTS',
   'OAUTH_SERVER_ALLOW_DYNAMIC_REGISTRATION',
   'OAUTH_SERVER_AUTHORIZATION_PATH',
   'OAUTH_SERVER_AUTHORIZATION_TTL',
@@ -157,14 +153,6 @@ const group = 'Not supported yet';
 export const unservedSettings = {
   samlEnabled: notServed('SAML_ENABLED', { group, feature: 'SAML single sign-on' }),
   oauthServerEnabled: notServed('OAUTH_SERVER_ENABLED', { group, feature: 'the OAuth 2.1 server' }),
-  mfaRecoveryCodesEnrollEnabled: notServed('MFA_RECOVERY_CODES_ENROLL_ENABLED', {
-    group,
-    feature: 'MFA by recovery code',
-  }),
-  mfaRecoveryCodesVerifyEnabled: notServed('MFA_RECOVERY_CODES_VERIFY_ENABLED', {
-    group,
-    feature: 'MFA by recovery code',
-  }),
   emailValidationExtended: notServed('MAILER_EMAIL_VALIDATION_EXTENDED', {
     group,
     feature: 'extended email validation',

@@ -30,6 +30,10 @@ const auditActions = {
   verification_attempted: 'factor',
   factor_deleted: 'factor',
   factor_updated: 'factor',
+  recovery_codes_generated: 'factor',
+  recovery_codes_regenerated: 'factor',
+  recovery_codes_verified: 'factor',
+  recovery_codes_deleted: 'factor',
   mfa_code_login: 'factor',
   // Not in GoTrue.
   users_imported: 'team',

@@ -118,6 +118,11 @@ export const usedColumns: Columns = {
     ...['backup_eligible', 'backed_up', 'friendly_name', 'created_at', 'updated_at', 'last_used_at'],
   ],
   webauthn_challenges: ['id', 'user_id', 'challenge_type', 'session_data', 'created_at', 'expires_at'],
+  mfa_recovery_code_sets: [
+    ...['id', 'user_id', 'mfa_factor_id', 'failed_verification_count', 'verification_locked_until'],
+    ...['created_at', 'updated_at'],
+  ],
+  mfa_recovery_codes: ['id', 'mfa_recovery_code_set_id', 'code_hash', 'consumed_at', 'created_at'],
   flow_state: [...gotrueColumns.flow_state, 'invite_token', 'referrer', 'linking_target_id'],
   one_time_tokens: ['id', 'user_id', 'token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
   rate_limits: ['limiter', 'key', 'used', 'since'],

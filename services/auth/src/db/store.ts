@@ -4,6 +4,7 @@ import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
 import { QuotaStore } from '../messages/quotas.ts';
 import { Metrics } from '../metrics.ts';
+import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
 import { PasskeyStore } from '../passkeys/store.ts';
 import { CustomProviderStore } from '../providers/custom-store.ts';
@@ -53,6 +54,7 @@ export class Store {
   readonly refreshTokens: RefreshTokenStore;
   readonly factors: FactorStore;
   readonly passkeys: PasskeyStore;
+  readonly recoveryCodes: RecoveryCodeStore;
   readonly audit: AuditLog;
   readonly oneTimeTokens: OneTimeTokenStore;
   readonly flows: FlowStore;
@@ -78,6 +80,7 @@ export class Store {
     this.refreshTokens = new RefreshTokenStore(sql, cipher);
     this.factors = new FactorStore(sql, cipher, onChange);
     this.passkeys = new PasskeyStore(sql);
+    this.recoveryCodes = new RecoveryCodeStore(sql, cipher, onChange);
     this.audit = new AuditLog(sql);
     this.oneTimeTokens = new OneTimeTokenStore(sql, { sharedWithGotrue: dbSharedWithGotrue });
     this.flows = new FlowStore(sql);

@@ -75,6 +75,15 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'Session',
   },
   'DELETE /factors/{factor_id}': { ...forUser, summary: 'Remove a factor' },
+  'GET /factors/recovery-codes': { ...forUser, summary: 'Count the recovery codes' },
+  'POST /factors/recovery-codes': { ...forUser, summary: 'Generate recovery codes' },
+  'POST /factors/recovery-codes/regenerate': { ...forUser, summary: 'Replace the recovery codes' },
+  'POST /factors/recovery-codes/verify': {
+    ...forUser,
+    summary: 'Spend a recovery code. Returns a session with aal2',
+    response: 'Session',
+  },
+  'DELETE /factors/recovery-codes': { ...forUser, summary: 'Remove the recovery codes' },
 
   'POST /passkeys/authentication/options': { summary: 'Create a challenge for a sign-in with a passkey' },
   'POST /passkeys/authentication/verify': { summary: 'Sign in with a passkey', response: 'Session' },
@@ -293,7 +302,7 @@ const identity = Type.Object({
 const factor = Type.Object({
   id: uuid,
   status: Type.Enum(['unverified', 'verified']),
-  factor_type: Type.Enum(['totp', 'phone', 'webauthn']),
+  factor_type: Type.Enum(['totp', 'phone', 'webauthn', 'recovery_code']),
   friendly_name: maybe(text),
   phone: maybe(text),
   last_challenged_at: maybe(time),

@@ -19,6 +19,7 @@ import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
+import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
 import { addPageRoutes } from '../pages/routes.ts';
 import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
@@ -55,6 +56,7 @@ const allRoutes: readonly AddRoutes[] = [
   addFactorRoutes,
   addPasskeyRoutes,
   addPasskeyManagementRoutes,
+  addRecoveryCodeRoutes,
   addAdminUserRoutes,
   addImportRoutes,
   addAdminLinkRoutes,

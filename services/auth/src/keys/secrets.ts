@@ -140,6 +140,13 @@ export const systemRandomness: Randomness = {
   otp: (digits) => Array.from({ length: digits }, () => randomInt(10)).join(''),
 };
 
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
+
+/** Letters and digits of base32 in lower case, with 5 random bits each. */
+export function randomBase32(random: Randomness, chars: number): string {
+  return Array.from(random.bytes(chars), (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+}
+
 const encryptedColumns = [
   'password hashes',
   'factor secrets',

@@ -67,20 +67,33 @@ interface PreparedChallenge {
 }
 
 /** Types of second factors that can be enrolled. A new one is a file and an entry here. */
-const factorTypes: Readonly<Record<Factor['type'], FactorType>> = { totp, phone, webauthn };
+const factorTypes: Readonly<Record<ChallengedType, FactorType>> = { totp, phone, webauthn };
+
+const notEnabled = {
+  totp: { enroll: errors.mfa_totp_enroll_not_enabled, verify: errors.mfa_totp_verify_not_enabled },
+  phone: { enroll: errors.mfa_phone_enroll_not_enabled, verify: errors.mfa_phone_verify_not_enabled },
+  webauthn: {
+    enroll: errors.mfa_webauthn_enroll_not_enabled,
+    verify: errors.mfa_webauthn_verify_not_enabled,
+  },
+} as const satisfies Readonly<Record<ChallengedType, unknown>>;
 
 /** @throws AppError if the settings disable the type */
 export function getFactorType(
   { settings }: Context,
   action: 'enroll' | 'verify',
-  name: Factor['type'],
+  text: string | undefined,
 ): FactorType {
-  if (!settings[`mfaEnabled:${name}:${action}`]) throw errors[`mfa_${name}_${action}_not_enabled`]();
+  const name = readFactorType(text);
+  if (!settings[`mfaEnabled:${name}:${action}`]) throw notEnabled[name][action]();
   return factorTypes[name];
 }
 
+/** Recovery codes have endpoints of their own. */
+type ChallengedType = Exclude<Factor['type'], 'recovery_code'>;
+
 /** @throws AppError `validation_failed` */
-export function readFactorType(text: string | undefined): Factor['type'] {
+export function readFactorType(text: string | undefined): ChallengedType {
   if (text === 'totp' || text === 'phone' || text === 'webauthn') return text;
   throw errors.validation_failed({ message: 'factor_type needs to be totp, phone, or webauthn' });
 }

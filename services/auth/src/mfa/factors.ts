@@ -1,18 +1,18 @@
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
+import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import type { Session } from '../sessions/store.ts';
 import type { JsonObject, User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import type { FactorColumns, WriteOptions } from './store.ts';
+import type { FactorColumns } from './store.ts';
 
 /** A second factor without its secret. */
 export interface Factor {
   readonly id: string;
   readonly status: 'unverified' | 'verified';
-  readonly type: 'totp' | 'webauthn' | 'phone';
+  readonly type: 'totp' | 'webauthn' | 'phone' | 'recovery_code';
   /** Empty for none. */
   readonly friendlyName: string;
   /** Empty for none. */
@@ -103,44 +103,65 @@ export async function unenrollFactor(
 ): Promise<Factor> {
   const { user, session, factorId } = options;
   const factor = getFactor(user, factorId);
+  if (factor.type === 'recovery_code')
+    throw errors.validation_failed({
+      message: 'Recovery codes cannot be unenrolled with this endpoint, use DELETE /factors/recovery-codes',
+      httpStatus: 422,
+    });
   if (factor.status === 'verified' && session.aal === 'aal1')
     throw errors.insufficient_aal({
       message: 'AAL2 required to unenroll verified factor',
       httpStatus: 422,
     });
-  const traits = { factor_id: factor.id, factor_status: factor.status, session_id: session.id };
-  const audit = auditEntry(user, 'factor_unenrolled', { metadata, traits });
-  await removeFactor(context, { user, factor, metadata }, { at: new Date(metadata.nowMs), audit });
+  await removeFactorOfCaller(context, { user, session, factor }, metadata);
   return factor;
 }
 
-/** Removes the factor of the user, and notifies the user if it was verified. */
+export async function removeFactorOfCaller(
+  context: Context,
+  { user, session, factor }: Omit<FactorOptions, 'factorId'> & { readonly factor: Factor },
+  metadata: RequestMetadata,
+): Promise<void> {
+  const audit = ({ id, type, status }: Factor): AuditEntry => {
+    const traits = { factor_id: id, factor_status: status, session_id: session.id };
+    const action = type === 'recovery_code' ? 'recovery_codes_deleted' : 'factor_unenrolled';
+    return auditEntry(user, action, { metadata, traits });
+  };
+  await removeFactor(context, { user, factor }, { at: new Date(metadata.nowMs), audit, metadata });
+}
+
+/**
+ * Removes the factor of the user, and notifies the user if it was verified. Recovery codes are
+ * removed with the last other verified factor: they must not be the only one.
+ */
 export async function removeFactor(
   context: Context,
+  { user, factor }: { readonly user: User; readonly factor: Factor },
   {
-    user,
-    factor,
+    at,
+    audit,
     metadata,
   }: {
-    readonly user: User;
-    readonly factor: Factor;
+    readonly at: Date;
+    readonly audit: (factor: Factor) => AuditEntry;
     /** Absent for an administrator. */
     readonly metadata?: RequestMetadata;
   },
-  options: WriteOptions,
 ): Promise<void> {
-  if (!(await context.store.factors.remove({ id: factor.id, userId: user.id }, options)))
+  const { store } = context;
+  if (!(await store.factors.remove({ id: factor.id, userId: user.id }, { at, audit: audit(factor) })))
     throw errors.mfa_factor_not_found();
-  if (factor.status === 'verified')
-    notify(
-      context,
-      {
-        user,
-        kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION',
-        variables: { FactorType: factor.type },
-      },
-      metadata,
-    );
+  if (factor.status === 'unverified') return;
+  const variables = { FactorType: factor.type };
+  notify(context, { user, kind: 'MFA_FACTOR_UNENROLLED_NOTIFICATION', variables }, metadata);
+  if (!user.factors.some(({ type }) => type === 'recovery_code')) return;
+  // Read again, as two factors may be removed concurrently.
+  const verified = (await store.users.findById(user.id))?.factors.filter(
+    ({ status }) => status === 'verified',
+  );
+  const [last, ...others] = verified ?? [];
+  if (last?.type !== 'recovery_code' || others.length > 0) return;
+  await store.factors.remove({ id: last.id, userId: user.id }, { at, audit: audit(last) });
 }
 
 /** For the QR code of TOTP, which may contain the name. */
@@ -166,8 +187,7 @@ export async function enrollFactor(
 ): Promise<EnrolledFactor> {
   const { store, random } = context;
   const { enroll } = getFactorType(context, 'enroll', type);
-  const friendlyName = (enrollment.friendlyName ?? '').trim();
-  if (friendlyName.length > maxNameChars) throw tooLong('friendly_name');
+  const friendlyName = checkName(enrollment.friendlyName ?? '');
   const { columns, members } = await enroll(context, { user, body }, metadata);
   const current = await removeExpired(context, user, metadata.nowMs);
   const factors = current.filter((factor) => !isReplaced(factor, columns));
@@ -181,12 +201,19 @@ export async function enrollFactor(
   return { id, friendlyName, members };
 }
 
+/** Returns the name without surrounding blanks. */
+export function checkName(text: string): string {
+  const name = text.trim();
+  if (name.length > maxNameChars) throw tooLong('friendly_name');
+  return name;
+}
+
 function isReplaced(factor: Factor, { phone }: FactorColumns): boolean {
   return factor.status === 'unverified' && phone !== undefined && factor.phone === phone;
 }
 
 /** Removes factors that were never verified in time. Returns the others. */
-async function removeExpired(
+export async function removeExpired(
   { store, settings }: Context,
   user: User,
   nowMs: number,
@@ -197,7 +224,7 @@ async function removeExpired(
   return kept;
 }
 
-function checkMayEnroll(
+export function checkMayEnroll(
   { settings }: Context,
   session: Session,
   { factors, friendlyName }: { readonly factors: readonly Factor[]; readonly friendlyName: string },

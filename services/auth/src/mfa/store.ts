@@ -1,16 +1,9 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import {
-  isUniqueViolation,
-  lockOwner,
-  nextRefreshTokenId,
-  noInstance,
-  type Queryable,
-  query,
-} from '../db/connection.ts';
+import { isUniqueViolation, lockOwner, type Queryable, query } from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import type { Assertion, CeremonyData } from '../passkeys/ceremonies.ts';
-import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
 import type { JsonObject } from '../users/user.ts';
+import { type RaisedSession, raiseParameters, raiseSql, type SessionRaise, toRaise } from './raise-sql.ts';
 
 /** Columns of a factor that depend on its type. */
 export interface FactorColumns {
@@ -75,16 +68,8 @@ export interface VerificationColumns {
 }
 
 /** A correctly answered challenge, and the session that it raises to `aal2`. */
-interface VerifiedChallenge extends VerificationColumns {
+interface VerifiedChallenge extends RaisedSession, VerificationColumns {
   readonly challengeId: string;
-  readonly factorId: string;
-  readonly userId: string;
-  readonly sessionId: string;
-  /** Value of the claim `amr`. */
-  readonly method: string;
-  /** Replaces the refresh tokens of a session that stores them. */
-  readonly refreshToken: string;
-  readonly at: Date;
 }
 
 /** A factor matches only if it belongs to the user. */
@@ -171,25 +156,15 @@ export class FactorStore {
   }
 
   /**
-   * Spends the challenge, verifies its factor and raises the session to `aal2` with a new refresh
-   * token. The user's sessions below `aal2` and other unverified factors of its type are deleted.
-   * Returns false when the challenge, the code or the counter of the credential has been spent
-   * concurrently, or the session has ended. The refresh counter is that of a session that does not
-   * store its tokens: it rises by two, so that no earlier token counts as the previous one.
+   * Spends the challenge, verifies its factor and raises the session. Other unverified factors of
+   * its type are deleted. Returns false when the challenge, the code or the counter of the
+   * credential has been spent concurrently, or the session has ended.
    */
-  async verify(
-    verified: VerifiedChallenge,
-    audit: AuditEntry,
-  ): Promise<{ readonly refreshCounter: RefreshCounter | undefined } | false> {
-    const { sessionId, userId } = verified;
+  async verify(verified: VerifiedChallenge, audit: AuditEntry): Promise<SessionRaise | false> {
+    const { userId, sessionId } = verified;
     const [row] = await query(this.#sql, verifySql, [
       verified.challengeId,
-      verified.factorId,
-      userId,
-      sessionId,
-      verified.method,
-      verified.refreshToken,
-      verified.at,
+      ...raiseParameters(verified),
       verified.totpPeriod ?? null,
       verified.newCredential ?? null,
       verified.aaguid ?? null,
@@ -198,9 +173,7 @@ export class FactorStore {
       ...auditParameters(audit),
     ]);
     this.#onChange?.(userId);
-    return (
-      row !== undefined && { refreshCounter: toRefreshCounter(row, { sessionId, cipher: this.#cipher }) }
-    );
+    return row !== undefined && toRaise(row, sessionId, this.#cipher);
   }
 
   /**
@@ -333,29 +306,8 @@ const verifySql = `
     where id = (select factor_id from accepted) and ($9::jsonb is null or status = 'unverified')
       and ($11::bigint is null or ${storedSignCount} < $11 or (${storedSignCount} = 0 and $11 = 0))
     returning id
-  ), raised as (
-    update sessions s set aal = 'aal2', factor_id = $2, updated_at = $7, refresh_token_counter = refresh_token_counter + 2,
-      refreshed_at = case when refresh_token_hmac_key is null then refreshed_at else $7::timestamptz at time zone 'utc' end
-    where id = $4 and user_id = $3 and exists (select 1 from verified)
-    returning id, ${refreshCounterColumns}
-  ), proof as (
-    insert into mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
-    select gen_random_uuid(), id, $5, $7, $7 from raised
-    on conflict (session_id, authentication_method) do update set updated_at = excluded.updated_at
-  ), revoked as (
-    update refresh_tokens set revoked = true, updated_at = $7
-    where session_id = (select id from raised) and revoked is not true
-    returning id, token
-  ), successor as (
-    insert into refresh_tokens (id, token, parent, user_id, session_id, revoked, created_at, updated_at, instance_id)
-    select ${nextRefreshTokenId}, $6, coalesce((select token from revoked order by id desc limit 1), ''), $3::uuid::text, id, false, $7, $7,
-      ${noInstance}
-    from raised where refresh_token_hmac_key is null
-  ), lower_sessions as (
-    delete from sessions
-    where user_id = $3 and id <> $4 and coalesce(aal, 'aal1') < 'aal2' and exists (select 1 from raised)
-  ), unverified as (
+  ), ${raiseSql('verified')}, unverified as (
     delete from mfa_factors
     where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = (select factor_type from factor) and exists (select 1 from raised)
   ), audit as (${auditInsert(13, 'raised')})
-  select ${refreshCounterColumns} from raised s`;
+  select * from raised`;

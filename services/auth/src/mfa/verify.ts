@@ -5,16 +5,12 @@ import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { notify } from '../messages/send.ts';
-import {
-  type IssuedSession,
-  makeCounterToken,
-  makeRefreshToken,
-  signAccessToken,
-} from '../sessions/issue.ts';
+import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
 import { type Factor, getFactor, hasExpired } from './factors.ts';
+import { raiseSession } from './raise-session.ts';
 import type { Challenge } from './store.ts';
 
 interface FactorVerification {
@@ -33,7 +29,7 @@ export async function verifyFactor(
   verification: FactorVerification,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
-  const { store, random } = context;
+  const { store } = context;
   const { user, session, challengeId, body } = verification;
   const { nowMs } = metadata;
   const factor = getFactor(user, verification.factorId);
@@ -44,28 +40,19 @@ export async function verifyFactor(
   const columns = await verify(context, { user, factor, challenge, body }, metadata);
   await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
   if (columns === undefined) throw errors.mfa_verification_failed({ message: invalidMessage });
-  const at = new Date(nowMs);
-  const methods = [{ method, at }, ...session.methods.filter((earlier) => earlier.method !== method)];
-  const raised = { id: session.id, aal: 'aal2', methods } as const;
-  const token = await signAccessToken(context, { user, session: raised, method }, metadata);
-  const storedToken = makeRefreshToken(random);
   const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
-  const verified = await store.factors.verify(
-    {
-      ...key,
-      userId: user.id,
-      sessionId: session.id,
-      method,
-      refreshToken: storedToken,
-      at,
-      ...columns,
-    },
-    auditEntry(user, 'verification_attempted', { metadata, traits }),
+  const issued = await raiseSession(
+    context,
+    { user, session, factorId: factor.id, method },
+    (raised) =>
+      store.factors.verify(
+        { ...raised, ...columns, challengeId },
+        auditEntry(user, 'verification_attempted', { metadata, traits }),
+      ),
+    metadata,
   );
   // The challenge or the code has been spent concurrently.
-  if (!verified) throw errors.mfa_ip_address_mismatch();
-  const latest = await store.sessions.findWithUser(user.id, session.id);
-  if (latest?.session === undefined) throw errors.session_not_found();
+  if (issued === undefined) throw errors.mfa_ip_address_mismatch();
   if (factor.status === 'unverified')
     notify(
       context,
@@ -76,12 +63,7 @@ export async function verifyFactor(
       },
       metadata,
     );
-  const { refreshCounter } = verified;
-  const refreshToken =
-    refreshCounter === undefined
-      ? storedToken
-      : makeCounterToken({ sessionId: session.id, counter: refreshCounter.counter }, refreshCounter.hmacKey);
-  return { ...token, refreshToken, sessionId: session.id, user: latest.user };
+  return issued;
 }
 
 function checkChallenge({ settings }: Context, challenge: Challenge | undefined, nowMs: number): Challenge {

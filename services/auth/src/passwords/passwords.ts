@@ -109,15 +109,40 @@ export class PasswordHasher {
       : this.#cipher.decrypt(userId, storedHash);
   }
 
+  /**
+   * Hashes codes that are too long to be guessed, each with one pass of Argon2id: the parameters of
+   * GoTrue. The codes take one turn in the queue.
+   */
+  hashRandomCodes(codes: readonly string[]): Promise<string[]> {
+    return this.#enqueue(async () => {
+      const hashes: string[] = [];
+      for (const code of codes) hashes.push(await argon2Hash(code, { ...argon2Options, timeCost: 1 }));
+      return hashes;
+    });
+  }
+
+  /** Index of the code's hash; -1 for none. Takes the time of all comparisons. */
+  findRandomCode(code: string, hashes: readonly string[]): Promise<number> {
+    return this.#enqueue(async () => {
+      const matches: boolean[] = [];
+      for (const hash of hashes) matches.push(await verifyHash(code, hash));
+      return matches.indexOf(true);
+    });
+  }
+
   async #count<T>({ submitted, completed }: WorkCounters, work: () => Promise<T>): Promise<T> {
     submitted.inc();
+    const result = await this.#enqueue(work);
+    completed.inc();
+    return result;
+  }
+
+  async #enqueue<T>(work: () => Promise<T>): Promise<T> {
     if (this.#queue.size >= this.#queue.concurrency * maxWaitingPerHash) {
       this.#metrics.passwordQueueFull.inc();
       throw new RetryLaterError(errors.hash_queue_full(), retryAfterSeconds);
     }
-    const result = await this.#queue.add(work);
-    completed.inc();
-    return result;
+    return await this.#queue.add(work);
   }
 }
 

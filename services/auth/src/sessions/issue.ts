@@ -7,7 +7,7 @@ import { errors } from '../errors.ts';
 import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt } from '../keys/jwt.ts';
-import type { Randomness } from '../keys/secrets.ts';
+import { type Randomness, randomBase32 } from '../keys/secrets.ts';
 import type { PasswordWeakness } from '../passwords/passwords.ts';
 import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 import type { ReuseCause } from './refresh.ts';
@@ -277,7 +277,6 @@ function refreshTokenHeaders({ refreshToken, refresh }: IssuedSession): Record<s
   };
 }
 
-const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 /** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
 const refreshTokenChars = 12;
 /** The length of the hash, as RFC 2104 §3 recommends. */
@@ -285,8 +284,7 @@ const hmacKeyBytes = 32;
 
 /** Makes a refresh token of version 1. */
 export function makeRefreshToken(random: Randomness): string {
-  const bytes = random.bytes(refreshTokenChars);
-  return Array.from(bytes, (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+  return randomBase32(random, refreshTokenChars);
 }
 
 /** Makes the key of a session with refresh tokens of version 2, in base64url. */

@@ -74,6 +74,7 @@ t.test('users are notified of changes to their second factors', async (t) => {
     MAILER_AUTOCONFIRM: 'true',
     MAILER_NOTIFICATIONS_MFA_FACTOR_ENROLLED_ENABLED: 'true',
     MAILER_NOTIFICATIONS_MFA_FACTOR_UNENROLLED_ENABLED: 'true',
+    MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
   });
   const client = clientOf(server);
   const userId = (await client.signUp({ email, password: 'correct horse' })).data.user?.id ?? '';
@@ -93,4 +94,13 @@ t.test('users are notified of changes to their second factors', async (t) => {
   t.match(await smtp.mailTo(email, 3), { subject: 'An MFA factor has been unenrolled', html: /totp/i });
   await adminOf(server).mfa.deleteFactor({ userId, id: second });
   t.match(await smtp.mailTo(email, 4), { subject: 'An MFA factor has been unenrolled' });
+  await client.refreshSession();
+  await enroll('third');
+  await smtp.mailTo(email, 5);
+  const token = (await client.getSession()).data.session?.access_token ?? '';
+  await server.call('POST', '/factors/recovery-codes', { token });
+  t.match(await smtp.mailTo(email, 6), {
+    subject: 'A new MFA factor has been enrolled',
+    html: /recovery_code/,
+  });
 });

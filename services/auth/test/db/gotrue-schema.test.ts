@@ -8,6 +8,7 @@ import {
   createGotrueSchema,
   gotrueSchemaDates,
   readCatalog,
+  readExpectedSchema,
   readGotrueSchema,
   sortedSchema,
 } from '../helpers/gotrue-schema.ts';
@@ -36,10 +37,22 @@ for (const date of gotrueSchemaDates)
 t.test('a new database has the schema of GoTrue and our tables', async (t) => {
   const sql = open(t, (await testDatabase(t)).url);
   const { tables, ...catalog } = await readCatalog(sql);
-  const { tables: expected, ...rest } = sortedSchema(await readGotrueSchema('2026-06'));
+  const { tables: expected, ...rest } = sortedSchema(await readExpectedSchema());
   t.same(catalog, rest, 'enums and migrations');
   t.same(new Set(Object.keys(tables)), new Set([...Object.keys(expected), ...ownTables]));
   for (const [name, table] of Object.entries(expected)) t.same(tables[name], table, name);
+});
+
+t.test('tables of recovery codes that GoTrue made are kept', async (t) => {
+  const { url: databaseUrl } = await emptyDatabase(t);
+  const sql = open(t, databaseUrl);
+  const schema = await readExpectedSchema();
+  await createGotrueSchema(sql, schema);
+  await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
+  const { enums, tables } = await readCatalog(sql);
+  t.same(enums.factor_type, schema.enums.factor_type);
+  const { tables: expected } = sortedSchema(schema);
+  for (const name of ['mfa_recovery_code_sets', 'mfa_recovery_codes']) t.same(tables[name], expected[name]);
 });
 
 t.test('a database of an earlier version is migrated with its data', async (t) => {
@@ -58,7 +71,7 @@ t.test('a database of an earlier version is migrated with its data', async (t) =
   await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
 
   const { tables, ...catalog } = await readCatalog(sql);
-  const { tables: expected, ...rest } = sortedSchema(await readGotrueSchema('2026-06'));
+  const { tables: expected, ...rest } = sortedSchema(await readExpectedSchema());
   t.same(catalog, rest);
   t.same(new Set(Object.keys(tables)), new Set([...Object.keys(expected), ...ownTables]));
   for (const [name, { columns, ...table }] of Object.entries(expected)) {

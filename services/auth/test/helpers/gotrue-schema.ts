@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sql } from 'postgres';
+import laterSchema from '../gotrue-schema/recovery-codes.json' with { type: 'json' };
 
 /** A schema of GoTrue, in the format of `test/gotrue-schema`. */
 export interface GotrueSchema {
@@ -27,6 +28,17 @@ const folder = join(import.meta.dirname, '../gotrue-schema');
 export async function readGotrueSchema(date: GotrueSchemaDate): Promise<GotrueSchema> {
   // Parsed boundary: a file of ours.
   return JSON.parse(await readFile(join(folder, `${date}.json`), 'utf8')) as GotrueSchema;
+}
+
+/** The schema that migrations make: the latest file, and tables of GoTrue's later migrations. */
+export async function readExpectedSchema(): Promise<GotrueSchema> {
+  const schema = await readGotrueSchema('2026-06');
+  const { factor_type, tables } = laterSchema;
+  return {
+    ...schema,
+    enums: { ...schema.enums, factor_type },
+    tables: { ...schema.tables, ...tables },
+  };
 }
 
 /** Creates a schema `auth` of an early Tollgate version. */
