@@ -1,3 +1,4 @@
+import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { Settings } from '../config/settings.ts';
 import type { Store } from '../db/store.ts';
 import { guardedFetch } from '../http/fetch.ts';
@@ -28,7 +29,7 @@ export class ProviderConnections {
   readonly #store: Pick<Store, 'customProviders'>;
   readonly #nowMs: () => number;
   readonly #configured = new Map<string, ProviderConnection>();
-  readonly #stored = new Map<string, StoredConnection>();
+  readonly #stored = new RecentlyUsed<StoredConnection>({ capacity: maxStored });
 
   constructor(
     settings: Settings,
@@ -89,8 +90,6 @@ export class ProviderConnections {
       fetch: guardedFetch(privateHosts),
       fetchMetadata: discoveryFetch(discoveryUrl ?? '', privateHosts),
     });
-    const [oldest] = this.#stored.keys();
-    if (this.#stored.size >= maxStored && oldest !== undefined) this.#stored.delete(oldest);
     this.#stored.set(name, { version, connection });
     return connection;
   }
