@@ -49,7 +49,7 @@ const kib = 1024;
 export const bodyLimits = {
   /** Ids, codes and names. The default. */
   small: 4 * kib,
-  /** A contact with a CAPTCHA token, or a code with a password and a `redirect_to`. */
+  /** A contact with a CAPTCHA token, a code with a password, or a response of an authenticator. */
   contact: 16 * kib,
   /** 4 KiB of `user_metadata` (24 KiB if escaped), a contact and a password. */
   metadata: 32 * kib,

@@ -5,6 +5,7 @@ import { bodyLimits } from '../../src/http/api.ts';
 import { findFormProblem, findJsonProblem } from '../../src/http/request-guards.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { relyingParty } from '../helpers/authenticator.ts';
 
 /**
  * Sends the head of a request that announces a body and never sends it; answers what the server
@@ -25,7 +26,7 @@ async function announce(
 }
 
 t.test('a body above the limit of its route is rejected before it arrives', async (t) => {
-  const server = await startAuthServer(t);
+  const server = await startAuthServer(t, relyingParty);
   const authorization = `Bearer ${adminToken()}`;
   const limits: readonly (readonly [line: string, bytes: number])[] = [
     ['POST /token?grant_type=password', bodyLimits.token],
@@ -38,7 +39,13 @@ t.test('a body above the limit of its route is rejected before it arrives', asyn
     ['POST /verify', bodyLimits.contact],
     ['POST /logout', bodyLimits.small],
     ['POST /factors', bodyLimits.small],
-    ['POST /factors/x/verify', bodyLimits.small],
+    ['POST /factors/x/challenge', bodyLimits.small],
+    ['POST /factors/x/verify', bodyLimits.contact],
+    ['POST /passkeys/registration/options', bodyLimits.small],
+    ['POST /passkeys/registration/verify', bodyLimits.contact],
+    ['POST /passkeys/authentication/options', bodyLimits.contact],
+    ['POST /passkeys/authentication/verify', bodyLimits.contact],
+    ['PATCH /passkeys/x', bodyLimits.small],
     ['POST /invite', bodyLimits.admin],
     ['POST /admin/users', bodyLimits.admin],
     ['PUT /admin/users/x', bodyLimits.admin],
