@@ -8,18 +8,8 @@ import { field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode, type Problem } from './problems.ts';
 import { factorSection, identitySection, sessionSection } from './security.ts';
+import type { PageTexts } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
-
-/** What has been done before a redirect to the page, by the parameter `saved`. */
-const savedTexts: Readonly<Record<string, string>> = {
-  profile: 'Your profile is saved.',
-  email: 'We have sent an email. Your address changes when you follow the link in it.',
-  password: 'Your new password is saved. All other sessions have ended.',
-  factor: 'Two-step verification is set up.',
-  'factor-removed': 'The second factor is removed.',
-  session: 'The session has ended.',
-  identity: 'The account is disconnected.',
-};
 
 /** Profile, password, second factors, sessions and identities of the user. */
 export const accountPage: PageDefinition = { name: 'account', access: 'user', view: viewAccount };
@@ -27,7 +17,7 @@ export const accountPage: PageDefinition = { name: 'account', access: 'user', vi
 /** A form on the account page. */
 export function accountForm(
   name: string,
-  submit: (visit: Visit, owner: Owner) => Promise<keyof typeof savedTexts>,
+  submit: (visit: Visit, owner: Owner) => Promise<keyof PageTexts['saved']>,
   options: Pick<PageDefinition, 'limiter'> = {},
 ): PageDefinition {
   return {
@@ -39,6 +29,7 @@ export function accountForm(
     async submit(visit) {
       const { owner } = visit;
       if (owner === undefined) return visit.redirect('sign-in');
+      // Shown by the page.
       return visit.redirect('account', { saved: await submit(visit, owner) });
     },
   };
@@ -105,95 +96,97 @@ export const deletePage: PageDefinition = {
 };
 
 function viewDelete(visit: Visit, { problem }: Outcome): View {
+  const { texts } = visit;
   const hasPassword = visit.owner?.user.passwordHash !== undefined;
   const content = html`${
     hasPassword &&
     field(
       {
         name: 'current_password',
-        label: 'Current password',
+        label: texts.currentPassword,
         type: 'password',
         autocomplete: 'current-password',
       },
       problem,
     )
   }
-<button class="danger">Delete my account</button>`;
+<button class="danger">${texts.deleteAccount}</button>`;
   return {
-    title: 'Delete your account',
+    title: texts.deleteAccount,
     content: html`${problemSummary(problem)}
-<p>Your account and all of its data here will be deleted for good. This cannot be undone.</p>
+<p>${texts.deleteText}</p>
 ${form(visit, { action: visit.path('delete'), content })}
-<p class="after"><a href="${visit.path('account')}">Keep my account</a></p>`,
+<p class="after"><a href="${visit.path('account')}">${texts.keepAccount}</a></p>`,
   };
 }
 
 async function viewAccount(visit: Visit, outcome: Outcome): Promise<View> {
-  const { owner, query } = visit;
-  const { problem = describeCode(query.error_code) } = outcome;
+  const { owner, query, texts } = visit;
+  const { problem = describeCode(query.error_code, texts) } = outcome;
   if (owner === undefined)
     return {
-      title: 'Your account',
+      title: texts.yourAccount,
       content: html`${problemSummary(problem)}
-<p><a href="${visit.path('sign-in')}">Sign in</a></p>`,
+<p><a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
     };
   const { user } = owner;
   return {
-    title: 'Your account',
+    title: texts.yourAccount,
     isWide: true,
     content: html`${problemSummary(problem)}
 ${problem === undefined && notice(findNotice(visit))}
-<p>Signed in as <strong>${user.email || user.phone || user.id}</strong></p>
-${form(visit, { action: visit.path('sign-out'), content: html`<button class="secondary">Sign out</button>` })}
+<p>${texts.signedInAs} <strong>${user.email || user.phone || user.id}</strong></p>
+${form(visit, { action: visit.path('sign-out'), content: html`<button class="secondary">${texts.signOut}</button>` })}
 ${profileSection(visit, user, problem)}
 <section aria-labelledby="password-title">
-<h2 id="password-title">Password</h2>
-<p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? 'Set a password' : 'Change password'}</a></p>
+<h2 id="password-title">${texts.password}</h2>
+<p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? texts.setPassword : texts.changePassword}</a></p>
 </section>
 ${factorSection(visit, user)}
 ${await sessionSection(visit, owner)}
 ${identitySection(visit, user)}
 <section aria-labelledby="delete-title">
-<h2 id="delete-title">Delete account</h2>
-<p><a class="button" href="${visit.path('delete')}">Delete my account</a></p>
+<h2 id="delete-title">${texts.deleteAccount}</h2>
+<p><a class="button" href="${visit.path('delete')}">${texts.deleteAccount}</a></p>
 </section>`,
   };
 }
 
-function findNotice({ query: { saved = '', message } }: Visit): string | undefined {
-  if (message !== undefined)
-    return 'Confirmed. Please also follow the link that we sent to the other address.';
-  return Object.hasOwn(savedTexts, saved) ? savedTexts[saved] : undefined;
+function findNotice({ query: { saved = '', message }, texts }: Visit): string | undefined {
+  if (message !== undefined) return texts.otherAddress;
+  // A key of it.
+  return Object.hasOwn(texts.saved, saved) ? texts.saved[saved as keyof PageTexts['saved']] : undefined;
 }
 
 function profileSection(visit: Visit, user: User, problem: Problem | undefined): Html {
+  const { texts } = visit;
   const { full_name: fullName, name } = user.userMetadata;
   const known = [fullName, name].find((value) => typeof value === 'string');
   const profile = html`${field(
     {
       name: 'full_name',
-      label: 'Name',
+      label: texts.name,
       autocomplete: 'name',
       value: visit.form.full_name ?? (typeof known === 'string' ? known : ''),
       isOptional: true,
     },
     problem,
   )}
-<button class="secondary">Save name</button>`;
+<button class="secondary">${texts.saveName}</button>`;
   const email = html`${field(
     {
       name: 'email',
-      label: 'Email address',
+      label: texts.emailAddress,
       type: 'email',
       autocomplete: 'email',
       value: visit.form.email ?? user.email,
-      hint: user.newEmail === '' ? undefined : `Waiting for confirmation of ${user.newEmail}.`,
+      hint: user.newEmail === '' ? undefined : texts.waitingFor(user.newEmail),
     },
     problem,
   )}
-<button class="secondary">Change email address</button>`;
+<button class="secondary">${texts.changeEmail}</button>`;
   return html`<section aria-labelledby="profile-title">
-<h2 id="profile-title">Profile</h2>
+<h2 id="profile-title">${texts.profile}</h2>
 ${form(visit, { action: visit.path('profile'), content: profile })}
 ${visit.context.settings.externalEmailEnabled && form(visit, { action: visit.path('email'), content: email })}
 </section>`;

@@ -2,6 +2,7 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { toObject } from '../http/post-form.ts';
+import type { Visit } from './visit.ts';
 
 interface Widget {
   readonly script: string;
@@ -36,16 +37,13 @@ export function captchaSources({ captchaProvider }: Pick<Settings, 'captchaProvi
 }
 
 /** The widget of a form; nothing if CAPTCHA is disabled. */
-export function captcha({
-  captchaEnabled,
-  captchaProvider,
-  pagesCaptchaSiteKey,
-}: Pick<Settings, 'captchaEnabled' | 'captchaProvider' | 'pagesCaptchaSiteKey'>): Html | undefined {
+export function captcha({ context, texts }: Visit): Html | undefined {
+  const { captchaEnabled, captchaProvider, pagesCaptchaSiteKey } = context.settings;
   const widget = widgets[captchaProvider];
   if (!captchaEnabled || widget === undefined) return undefined;
   return html`<div class="${widget.className}" data-sitekey="${pagesCaptchaSiteKey}"></div>
 <script src="${widget.script}" async defer></script>
-<noscript><p class="problem">This form needs JavaScript to check that you are human.</p></noscript>`;
+<noscript><p class="problem">${texts.needsScript}</p></noscript>`;
 }
 
 /** Passes the token of the widget on under the name that the API reads. */

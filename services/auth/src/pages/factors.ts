@@ -9,14 +9,8 @@ import type { Owner, Visit } from './visit.ts';
 
 /** Types that can be set up without a script, with the texts of their pages. */
 export const setups = {
-  totp: {
-    title: 'Set up an authenticator app',
-    text: 'You will need an app that shows six-digit codes, on your phone or in your password manager.',
-  },
-  phone: {
-    title: 'Set up text messages',
-    text: 'We send a code to your phone each time you sign in.',
-  },
+  totp: { title: 'setUpApp', text: 'setUpAppText' },
+  phone: { title: 'setUpMessages', text: 'setUpMessagesText' },
 } as const;
 
 type SetupType = keyof typeof setups;
@@ -69,39 +63,42 @@ function readType({ query }: Visit): SetupType {
 }
 
 function viewEnroll(visit: Visit, { problem }: Outcome): View {
+  const { texts } = visit;
   const type = readType(visit);
   const { title, text } = setups[type];
   const { friendly_name: friendlyName, phone } = visit.form;
   const input =
     type === 'phone'
-      ? field({ name: 'phone', label: 'Phone number', autocomplete: 'tel', value: phone }, problem)
+      ? field({ name: 'phone', label: texts.phoneNumber, autocomplete: 'tel', value: phone }, problem)
       : field(
           {
             name: 'friendly_name',
-            label: 'Name of the app (optional)',
+            label: texts.appName,
             autocomplete: 'off',
-            hint: 'Helps you to tell several apps apart.',
+            hint: texts.appNameHint,
             value: friendlyName,
             isOptional: true,
           },
           problem,
         );
   return {
-    title,
+    title: texts[title],
     content: html`${problemSummary(problem)}
-<p>${text}</p>
-${form(visit, { action: visit.path('factor', { type }), content: html`${input}<button>Continue</button>` })}
-<p class="after"><a href="${visit.path('account')}">Back to the account</a></p>`,
+<p>${texts[text]}</p>
+${form(visit, { action: visit.path('factor', { type }), content: html`${input}<button>${texts.next}</button>` })}
+<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
   };
 }
 
 function viewSecret(visit: Visit, id: string, totp: Readonly<Record<string, unknown>>): View {
+  const { texts } = visit;
   const { secret, qr_code: qrCode } = totp;
+  const svg = String(qrCode).replace('<svg', `<svg role="img" aria-label="${texts.qrCode}"`);
   return {
-    title: setups.totp.title,
-    content: html`<p>Scan this QR code with the app:</p>
-<p class="qr">${trustedHtml(String(qrCode).replace('<svg', '<svg role="img" aria-label="QR code"'))}</p>
-<p>Or enter this key: <code>${String(secret).replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
+    title: texts.setUpApp,
+    content: html`<p>${texts.scanCode}</p>
+<p class="qr">${trustedHtml(svg)}</p>
+<p>${texts.enterKey} <code>${String(secret).replaceAll(/(.{4})(?=.)/g, '$1 ')}</code></p>
 ${codeForm(visit, { id, type: 'totp' }, {})}`,
   };
 }
@@ -115,10 +112,10 @@ interface NewFactor extends Pick<Factor, 'id'> {
 /** After a wrong code of an app, without its secret, which is shown once. */
 function viewCode(visit: Visit, factor: NewFactor, outcome: Outcome): View {
   return {
-    title: setups[factor.type].title,
+    title: visit.texts[setups[factor.type].title],
     content: html`${problemSummary(outcome.problem)}
 ${codeForm(visit, factor, outcome)}
-<p class="after"><a href="${visit.path('factor', { type: factor.type })}">Start again</a></p>`,
+<p class="after"><a href="${visit.path('factor', { type: factor.type })}">${visit.texts.startAgain}</a></p>`,
   };
 }
 
@@ -126,7 +123,7 @@ function codeForm(visit: Visit, factor: NewFactor, { problem }: Outcome) {
   const { type, challengeId } = factor;
   return html`${form(visit, {
     action: visit.path('factor-code', { type }),
-    content: codeFields(factor, { challengeId, problem }),
+    content: codeFields(visit, factor, { challengeId, problem }),
   })}
-<p class="after"><a href="${visit.path('account')}">Cancel</a></p>`;
+<p class="after"><a href="${visit.path('account')}">${visit.texts.cancel}</a></p>`;
 }

@@ -22,8 +22,8 @@ export interface Page {
   readonly formTargets?: readonly string[];
   /** CSP sources of a CAPTCHA widget. */
   readonly widget?: readonly string[];
-  /** Whether the content starts with what is wrong, which the title then says. */
-  readonly isProblem?: boolean;
+  /** Says that the content starts with what is wrong. */
+  readonly titlePrefix?: string | undefined;
   /** Has sections, and is wider. */
   readonly isWide?: boolean;
   /** Whether the URL contains a secret, which requests for the style sheet must not repeat. */
@@ -63,7 +63,7 @@ function contentSecurityPolicy({ pagesLogoUrl }: Branding, { formTargets = [], w
   ].join('; ');
 }
 
-function layout(branding: Branding, { language, title, content, isProblem, isWide }: Page): Html {
+function layout(branding: Branding, { language, title, content, titlePrefix, isWide }: Page): Html {
   const name = branding.pagesName || webHost(branding.siteUrl);
   const logo =
     branding.pagesLogoUrl === ''
@@ -75,7 +75,7 @@ function layout(branding: Branding, { language, title, content, isProblem, isWid
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${isProblem === true && 'Error: '}${title}${name !== '' && ` · ${name}`}</title>
+<title>${titlePrefix}${title}${name !== '' && ` · ${name}`}</title>
 <link rel="stylesheet" href="${stylePath(branding)}">
 </head>
 <body>

@@ -9,6 +9,7 @@ import type { Limiter } from '../http/request-guards.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { type Page, pagePath, sendPage } from './html.ts';
 import { describeProblem, type Problem } from './problems.ts';
+import { choosePageTexts } from './texts/texts.ts';
 import { Visit } from './visit.ts';
 
 declare module 'fastify' {
@@ -112,9 +113,9 @@ async function render(
   const { redirectTo } = visit.destination;
   const { settings } = visit.context;
   return sendPage(visit.reply, settings, {
-    language: 'en',
+    language: visit.language,
     ...view,
-    isProblem: outcome.problem !== undefined,
+    titlePrefix: outcome.problem && visit.texts.errorPrefix,
     ...(outcome.status !== undefined && { status: outcome.status }),
     // The whole scheme: the app may redirect further, to `www` for example.
     ...(redirectTo !== '' && { formTargets: [redirectTo.slice(0, redirectTo.indexOf(':') + 1)] }),
@@ -124,7 +125,7 @@ async function render(
 
 /** Shows a page without a form, which is only the response to a form. */
 export function sendView(visit: Visit, view: View): FastifyReply {
-  return sendPage(visit.reply, visit.context.settings, { language: 'en', ...view });
+  return sendPage(visit.reply, visit.context.settings, { language: visit.language, ...view });
 }
 
 /** Shows the form again with what is wrong, or a page with the error. */
@@ -143,7 +144,10 @@ async function showProblem(
     const visit = request.visit ?? (await Visit.open(context, request, reply));
     const first = admit(visit, page);
     if (first !== undefined) return first;
-    return await render(visit, page, { problem: describeProblem(error), status: error.httpStatus });
+    return await render(visit, page, {
+      problem: describeProblem(error, { texts: visit.texts, settings: context.settings }),
+      status: error.httpStatus,
+    });
   } catch (thrown) {
     const second = reportError(thrown, request, context.logger);
     return sendPage(reply, context.settings, errorPage(second, { request, context }));
@@ -154,14 +158,16 @@ function errorPage(
   error: AppError,
   { request, context }: { readonly request: FastifyRequest; readonly context: Context },
 ): Page {
+  const { settings } = context;
   const isFailure = error.httpStatus >= 500;
-  const { message } = describeProblem(error);
+  const { language, texts } = choosePageTexts(request, settings);
+  const { message } = describeProblem(error, { texts, settings });
   return {
-    language: 'en',
-    title: isFailure ? 'Something went wrong' : 'This does not work',
+    language,
+    title: isFailure ? texts.wentWrong : texts.doesNotWork,
     status: error.httpStatus,
     content: isFailure
-      ? html`<p>Please try again in a moment.</p><p class="hint">Request ${request.id}</p>`
-      : html`<p>${message}</p><p><a href="${pagePath(context.settings, 'sign-in')}">Back to sign-in</a></p>`,
+      ? html`<p>${texts.tryLater}</p><p class="hint">${request.id}</p>`
+      : html`<p>${message}</p><p><a href="${pagePath(settings, 'sign-in')}">${texts.backToSignIn}</a></p>`,
   };
 }

@@ -34,10 +34,11 @@ export function providerLinks(visit: Visit, purpose: 'sign-in' | 'link'): Html |
   const names = visit.context.providers.names();
   if (names.length === 0) return undefined;
   const more = purpose === 'link' ? { link: linkToken(visit) } : {};
-  const text = purpose === 'link' ? 'Connect' : 'Continue with';
+  const { connect, continueWith } = visit.texts;
+  const label = purpose === 'link' ? connect : continueWith;
   const links = names.map(
     (provider) =>
-      html`<li><a class="button" href="${visit.path('provider', { provider, ...more })}">${text} ${providerLabel(provider)}</a></li>`,
+      html`<li><a class="button" href="${visit.path('provider', { provider, ...more })}">${label(providerLabel(provider))}</a></li>`,
   );
   return html`<ul class="providers">${links}</ul>`;
 }
@@ -51,7 +52,7 @@ function linkToken(visit: Visit): string {
 export const providerPage: PageDefinition = {
   name: 'provider',
   access: 'everyone',
-  view: () => ({ title: 'Sign in', content: html`` }),
+  view: ({ texts }) => ({ title: texts.signIn, content: html`` }),
   show: startAtProvider,
 };
 
@@ -94,7 +95,7 @@ const verifierPurpose = 'code verifier';
 export const continuePage: PageDefinition = {
   name: 'continue',
   access: 'everyone',
-  view: () => ({ title: 'Sign in', content: html`` }),
+  view: ({ texts }) => ({ title: texts.signIn, content: html`` }),
   async show(visit) {
     const { code: authCode, error_code: error } = visit.query;
     if (authCode === undefined)

@@ -42,33 +42,34 @@ export const recoveryPage: PageDefinition = {
 };
 
 function viewRecovery(visit: Visit, { problem }: Outcome): View {
+  const { texts } = visit;
   if (visit.query.sent !== undefined && problem === undefined)
     return {
-      title: 'Check your email',
-      content: html`${notice('If there is an account with this address, we have sent an email with a link to set a new password.')}
-<p class="after">No email? Look into the spam folder, or <a href="${visit.path('recovery')}">try again</a>.</p>
-<p class="after"><a href="${visit.path('sign-in')}">Back to sign-in</a></p>`,
+      title: texts.checkEmail,
+      content: html`${notice(texts.recoverySent)}
+<p class="after">${texts.noEmail} <a href="${visit.path('recovery')}">${texts.tryAgain}</a></p>
+<p class="after"><a href="${visit.path('sign-in')}">${texts.backToSignIn}</a></p>`,
     };
   return {
-    title: 'Forgot your password?',
+    title: texts.forgotPassword,
     content: html`${problemSummary(problem)}
-<p>Enter your email address, and we send you a link to set a new password.</p>
+<p>${texts.recoveryText}</p>
 ${form(visit, {
   action: visit.path('recovery'),
   content: html`${field(
     {
       name: 'email',
-      label: 'Email address',
+      label: texts.emailAddress,
       type: 'email',
       autocomplete: 'username',
       value: visit.form.email,
     },
     problem,
   )}
-${captcha(visit.context.settings)}
-<button>Send link</button>`,
+${captcha(visit)}
+<button>${texts.sendLink}</button>`,
 })}
-<p class="after"><a href="${visit.path('sign-in')}">Back to sign-in</a></p>`,
+<p class="after"><a href="${visit.path('sign-in')}">${texts.backToSignIn}</a></p>`,
   };
 }
 
@@ -117,15 +118,18 @@ export function isRecovery({ session }: Owner): boolean {
 
 const reauthenticationCodes = ['reauthentication_needed', 'reauthentication_not_valid'];
 
-function viewPassword(visit: Visit, { problem = describeCode(visit.query.error_code) }: Outcome): View {
+function viewPassword(
+  visit: Visit,
+  { problem = describeCode(visit.query.error_code, visit.texts) }: Outcome,
+): View {
+  const { texts } = visit;
   const { settings } = visit.context;
   const { code, verifier = '', error_code: error } = visit.query;
-  const title = 'Set a new password';
   if (error !== undefined)
     return {
-      title: 'This link does not work',
+      title: texts.brokenLink,
       content: html`${problemSummary(problem)}
-<p class="after"><a href="${visit.path('recovery')}">Request a new link</a></p>`,
+<p class="after"><a href="${visit.path('recovery')}">${texts.requestLink}</a></p>`,
     };
   const redeems = code !== undefined && !visit.hasSignedIn;
   const owner = redeems ? undefined : visit.owner;
@@ -143,24 +147,24 @@ ${
   field(
     {
       name: 'current_password',
-      label: 'Current password',
+      label: texts.currentPassword,
       type: 'password',
       autocomplete: 'current-password',
     },
     problem,
   )
 }
-${newPasswordField(settings, { label: 'New password', problem })}
+${newPasswordField(visit, { label: texts.newPassword, problem })}
 ${
   needsNonce &&
-  field({ name: 'nonce', label: 'Code', autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)
+  field({ name: 'nonce', label: texts.code, autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)
 }
-<button>Save password</button>`;
+<button>${texts.savePassword}</button>`;
   const action = redeems ? visit.path('password', { code, verifier }) : visit.path('password');
   return {
-    title,
+    title: texts.setNewPassword,
     content: html`${problemSummary(problem)}
 ${form(visit, { action, content })}
-${owner !== undefined && !isRecovery(owner) && html`<p class="after"><a href="${visit.path('account')}">Back to the account</a></p>`}`,
+${owner !== undefined && !isRecovery(owner) && html`<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`}`,
   };
 }

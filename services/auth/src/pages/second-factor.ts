@@ -9,6 +9,7 @@ import { field, form, notice, problemSummary } from './forms.ts';
 import { needsSecondFactor, type Outcome, type PageDefinition, type View } from './page.ts';
 import type { Problem } from './problems.ts';
 import { isRecovery } from './recovery.ts';
+import type { PageTexts } from './texts/texts.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Verifies the second factor after the sign-in. */
@@ -56,6 +57,7 @@ export async function verifyCode(visit: Visit, owner: Owner): Promise<IssuedSess
 
 /** The hidden and the visible field for the code of a factor. */
 export function codeFields(
+  { texts }: Visit,
   factor: Pick<Factor, 'id' | 'type'>,
   {
     challengeId = '',
@@ -68,41 +70,41 @@ export function codeFields(
 ${field(
   {
     name: 'code',
-    label: isApp ? 'Code from your authenticator app' : 'Code from the text message',
+    label: isApp ? texts.appCode : texts.messageCode,
     autocomplete: 'one-time-code',
     inputMode: 'numeric',
-    hint: isApp ? 'Six digits that change every 30 seconds.' : undefined,
+    hint: isApp ? texts.appCodeHint : undefined,
   },
   problem,
 )}
-<button>Verify</button>`;
+<button>${texts.verify}</button>`;
 }
 
 /** The name of a factor for its user. */
-export function describeFactor({ type, friendlyName, phone }: Factor): string {
+export function describeFactor({ type, friendlyName, phone }: Factor, texts: PageTexts): string {
   if (friendlyName !== '') return friendlyName;
-  return type === 'phone' ? `Text message to the number ending in ${phone.slice(-2)}` : 'Authenticator app';
+  return type === 'phone' ? texts.textMessageTo(phone.slice(-2)) : texts.authenticatorApp;
 }
 
 function viewSecondFactor(visit: Visit, { problem }: Outcome): View {
-  const { query, form: fields } = visit;
+  const { query, form: fields, texts } = visit;
   const factors = listFactors(visit);
   const wanted = fields.factor_id ?? query.factor;
   const factor = factors.find(({ id }) => id === wanted) ?? factors[0];
   const challengeId = fields.challenge_id ?? query.challenge ?? '';
   const others = factors.filter((other) => other !== factor);
   return {
-    title: 'Two-step verification',
+    title: texts.twoStep,
     content: html`${problemSummary(problem)}
-${factor === undefined && notice('Your second factor only works in the app.')}
+${factor === undefined && notice(texts.onlyInApp)}
 ${factor !== undefined && factorForm(visit, factor, { problem, challengeId })}
 ${others.map(
   (other) =>
-    html`<p class="after"><a href="${visit.path('second-factor', { factor: other.id })}">${`Use another factor: ${describeFactor(other)}`}</a></p>`,
+    html`<p class="after"><a href="${visit.path('second-factor', { factor: other.id })}">${texts.useFactor(describeFactor(other, texts))}</a></p>`,
 )}
 ${form(visit, {
   action: visit.path('sign-out'),
-  content: html`<button class="link">Use another account</button>`,
+  content: html`<button class="link">${texts.useAnotherAccount}</button>`,
 })}`,
   };
 }
@@ -117,13 +119,14 @@ function factorForm(
   factor: Factor,
   { problem, challengeId }: { readonly problem: Problem | undefined; readonly challengeId: string },
 ): Html {
+  const { texts } = visit;
   const action = visit.path('second-factor');
   const send = html`<input type="hidden" name="factor_id" value="${factor.id}">
 <input type="hidden" name="send" value="true">`;
-  if (factor.type === 'totp') return form(visit, { action, content: codeFields(factor, { problem }) });
+  if (factor.type === 'totp') return form(visit, { action, content: codeFields(visit, factor, { problem }) });
   if (challengeId === '')
-    return html`<p>${describeFactor(factor)}</p>
-${form(visit, { action, content: html`${send}<button>Send code</button>` })}`;
-  return html`${form(visit, { action, content: codeFields(factor, { challengeId, problem }) })}
-${form(visit, { action, content: html`${send}<button class="link">Send another code</button>` })}`;
+    return html`<p>${describeFactor(factor, texts)}</p>
+${form(visit, { action, content: html`${send}<button>${texts.sendCode}</button>` })}`;
+  return html`${form(visit, { action, content: codeFields(visit, factor, { challengeId, problem }) })}
+${form(visit, { action, content: html`${send}<button class="link">${texts.sendAnotherCode}</button>` })}`;
 }

@@ -13,21 +13,22 @@ import type { Owner, Visit } from './visit.ts';
 
 /** Second factors on the account page. */
 export function factorSection(visit: Visit, user: User): Html {
+  const { texts } = visit;
   const factors = user.factors.filter(({ status }) => status === 'verified');
   const items = factors.map((factor) => {
     const { id } = factor;
-    const name = describeFactor(factor);
+    const name = describeFactor(factor, texts);
     const content = html`<input type="hidden" name="factor_id" value="${id}">
-<button class="link" aria-label="Remove ${name}">Remove</button>`;
+<button class="link" aria-label="${texts.remove}: ${name}">${texts.remove}</button>`;
     return html`<li><span>${name}</span> ${form(visit, { action: visit.path('factor-remove'), content })}</li>`;
   });
   return html`<section aria-labelledby="factors-title">
-<h2 id="factors-title">Two-step verification</h2>
-${items.length === 0 ? html`<p>Protect your account with a code from an app, besides your password.</p>` : html`<ul class="items">${items}</ul>`}
+<h2 id="factors-title">${texts.twoStep}</h2>
+${items.length === 0 ? html`<p>${texts.twoStepText}</p>` : html`<ul class="items">${items}</ul>`}
 ${(['totp', 'phone'] as const).map(
   (type) =>
     visit.context.settings[`mfaEnabled:${type}:enroll`] &&
-    html`<p><a class="button" href="${visit.path('factor', { type })}">${setups[type].title}</a></p>`,
+    html`<p><a class="button" href="${visit.path('factor', { type })}">${texts[setups[type].title]}</a></p>`,
 )}
 </section>`;
 }
@@ -40,10 +41,10 @@ export async function sessionSection(visit: Visit, { user, session: current }: O
   );
   const endOthers = form(visit, {
     action: visit.path('session-end'),
-    content: html`<button class="secondary">Sign out all other sessions</button>`,
+    content: html`<button class="secondary">${visit.texts.signOutOthers}</button>`,
   });
   return html`<section aria-labelledby="sessions-title">
-<h2 id="sessions-title">Sessions</h2>
+<h2 id="sessions-title">${visit.texts.sessions}</h2>
 <ul class="items">${items}</ul>
 ${sessions.length > 1 && endOthers}
 </section>`;
@@ -55,10 +56,11 @@ function sessionItem(
   isCurrent: boolean,
 ) {
   const used = (refreshedAt ?? createdAt).toISOString();
-  const name = describeBrowser(userAgent);
+  const { texts } = visit;
+  const name = describeBrowser(userAgent) ?? texts.unknownDevice;
   const content = html`<input type="hidden" name="session_id" value="${id}">
-<button class="link" aria-label="Sign out ${name}">Sign out</button>`;
-  return html`<span>${name}${isCurrent && html` <strong>(this one)</strong>`}<br>
+<button class="link" aria-label="${texts.signOut}: ${name}">${texts.signOut}</button>`;
+  return html`<span>${name}${isCurrent && html` <strong>(${texts.thisSession})</strong>`}<br>
 <small>${ip !== '' && `${ip}, `}<time datetime="${used}">${used.slice(0, 16).replace('T', ' ')} UTC</time></small></span>
 ${!isCurrent && form(visit, { action: visit.path('session-end'), content })}`;
 }
@@ -71,12 +73,12 @@ const browserNames: Readonly<Partial<Record<(typeof browsers)[number], string>>>
 const systems = ['Windows', 'Android', 'iPhone', 'iPad', 'Mac OS X', 'CrOS', 'Linux'] as const;
 
 /** Browser and system of a `User-Agent`, or its first word. */
-function describeBrowser(userAgent: string): string {
+function describeBrowser(userAgent: string): string | undefined {
   const browser = browsers.find((name) => userAgent.includes(`${name}/`));
   const system = systems.find((name) => userAgent.includes(name));
-  if (browser === undefined) return userAgent.split(/[/ ]/, 1)[0]?.slice(0, 40) || 'Unknown device';
+  if (browser === undefined) return userAgent.split(/[/ ]/, 1)[0]?.slice(0, 40) || undefined;
   const name = browserNames[browser] ?? browser;
-  return system === undefined ? name : `${name} on ${system.replace('Mac OS X', 'macOS')}`;
+  return system === undefined ? name : `${name}, ${system.replace('Mac OS X', 'macOS')}`;
 }
 
 /** Ends one session, or all others without an id. */
@@ -95,17 +97,19 @@ export async function endSession(visit: Visit, { user, session }: Owner): Promis
 
 /** Identities on the account page. Only with manual linking they can be changed. */
 export function identitySection(visit: Visit, user: User): Html {
+  const { texts } = visit;
   const { manualLinkingEnabled } = visit.context.settings;
   const items = user.identities.map(({ id, provider, email }) => {
-    const name = providerLabel(provider);
+    const name =
+      provider === 'email' ? texts.email : provider === 'phone' ? texts.phone : providerLabel(provider);
     const content = html`<input type="hidden" name="identity_id" value="${id}">
-<button class="link" aria-label="Disconnect ${name}">Disconnect</button>`;
+<button class="link" aria-label="${texts.disconnect}: ${name}">${texts.disconnect}</button>`;
     const canUnlink = manualLinkingEnabled && user.identities.length > 1;
     return html`<li><span>${name}${email !== '' && html`<br><small>${email}</small>`}</span>
 ${canUnlink && form(visit, { action: visit.path('identity-remove'), content })}</li>`;
   });
   return html`<section aria-labelledby="identities-title">
-<h2 id="identities-title">Ways to sign in</h2>
+<h2 id="identities-title">${texts.waysToSignIn}</h2>
 <ul class="items">${items}</ul>
 ${manualLinkingEnabled && providerLinks(visit, 'link')}
 </section>`;

@@ -36,32 +36,35 @@ export const signInPage: PageDefinition = {
   },
 };
 
-function viewSignIn(visit: Visit, { problem = describeCode(visit.query.error_code) }: Outcome): View {
+function viewSignIn(
+  visit: Visit,
+  { problem = describeCode(visit.query.error_code, visit.texts) }: Outcome,
+): View {
+  const { texts } = visit;
   const { settings } = visit.context;
   const hasPassword = settings.externalEmailEnabled || settings.externalPhoneEnabled;
   const providers = providerLinks(visit, 'sign-in');
   return {
-    title: 'Sign in',
+    title: texts.signIn,
     content: html`${problemSummary(problem)}
 ${problem === undefined && notice(findNotice(visit))}
 ${visit.owner !== undefined && continueForm(visit, visit.owner.user)}
 ${providers}
-${providers !== undefined && hasPassword && html`<p class="divider">or</p>`}
+${providers !== undefined && hasPassword && html`<p class="divider">${texts.or}</p>`}
 ${hasPassword && passwordForm(visit, { problem, settings })}
 ${
   !settings.disableSignup &&
   settings.externalEmailEnabled &&
-  html`<p class="after">No account yet? <a href="${visit.path('sign-up')}">Create an account</a></p>`
+  html`<p class="after">${texts.noAccount} <a href="${visit.path('sign-up')}">${texts.createAccount}</a></p>`
 }`,
   };
 }
 
 /** What has happened before a redirect to the page. */
-function findNotice({ query }: Visit): string | undefined {
-  if (query.confirmed !== undefined && query.code !== undefined)
-    return 'Your email address is confirmed. You can sign in now.';
-  if (query.deleted !== undefined) return 'Your account is deleted.';
-  if (query.again !== undefined) return 'Please sign in again to delete the account.';
+function findNotice({ query, texts }: Visit): string | undefined {
+  if (query.confirmed !== undefined && query.code !== undefined) return texts.emailConfirmed;
+  if (query.deleted !== undefined) return texts.accountDeleted;
+  if (query.again !== undefined) return texts.signInToDelete;
   return undefined;
 }
 
@@ -70,7 +73,8 @@ function passwordForm(
   { problem, settings }: { readonly problem: Outcome['problem']; readonly settings: Settings },
 ): Html {
   const { externalEmailEnabled: email, externalPhoneEnabled: phone } = settings;
-  const label = email && phone ? 'Email address or phone number' : phone ? 'Phone number' : 'Email address';
+  const { texts } = visit;
+  const label = email && phone ? texts.emailOrPhone : phone ? texts.phoneNumber : texts.emailAddress;
   return form(visit, {
     action: visit.path('sign-in'),
     content: html`${field(
@@ -83,17 +87,17 @@ function passwordForm(
       },
       problem,
     )}
-${field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' }, problem)}
-${email && html`<p class="aside"><a href="${visit.path('recovery')}">Forgot your password?</a></p>`}
-${captcha(settings)}
-<button>Sign in</button>`,
+${field({ name: 'password', label: texts.password, type: 'password', autocomplete: 'current-password' }, problem)}
+${email && html`<p class="aside"><a href="${visit.path('recovery')}">${texts.forgotPassword}</a></p>`}
+${captcha(visit)}
+<button>${texts.signIn}</button>`,
   });
 }
 
 /** For a user who is already signed in here, and comes from an app. */
 function continueForm(visit: Visit, user: { readonly email: string; readonly phone: string }): Html {
-  const name = user.email || user.phone || 'this account';
-  const content = html`<button>Continue as ${name}</button>`;
+  const { texts } = visit;
+  const content = html`<button>${texts.continueAs(user.email || user.phone)}</button>`;
   return html`${form(visit, { action: visit.path('continue'), content })}
-<p class="divider">or use another account</p>`;
+<p class="divider">${texts.useAnotherAccount}</p>`;
 }

@@ -2,7 +2,7 @@ import { html } from '@tollgate/kit/html';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
-import { describePolicy } from '../passwords/passwords.ts';
+import { passwordRule } from '../passwords/passwords.ts';
 import { signUp } from '../sign-up/sign-up.ts';
 import { captcha } from './captcha.ts';
 import { completeSignIn } from './completion.ts';
@@ -21,7 +21,7 @@ export const signUpPage: PageDefinition = {
   async submit(visit) {
     const { context, form: fields, destination, metadata } = visit;
     const { email = '', password, name = '' } = fields;
-    if (email === '') throw errors.validation_failed({ message: 'Please enter your email address.' });
+    if (email === '') throw errors.validation_failed({ message: visit.texts.enterEmail });
     const { redirectTo } = destination;
     const input = {
       ...{ email, password },
@@ -40,19 +40,20 @@ export const signUpPage: PageDefinition = {
 };
 
 function viewSignUp(visit: Visit, { problem }: Outcome): View {
+  const { texts } = visit;
   const { settings } = visit.context;
   if (visit.query.sent !== undefined && problem === undefined)
     return {
-      title: 'Check your email',
-      content: html`${notice('We have sent you an email with a link. Follow it to confirm your address.')}
-<p class="after">No email? Look into the spam folder, or <a href="${visit.path('sign-up')}">try again</a>.</p>
-<p class="after"><a href="${visit.path('sign-in')}">Back to sign-in</a></p>`,
+      title: texts.checkEmail,
+      content: html`${notice(texts.signUpSent)}
+<p class="after">${texts.noEmail} <a href="${visit.path('sign-up')}">${texts.tryAgain}</a></p>
+<p class="after"><a href="${visit.path('sign-in')}">${texts.backToSignIn}</a></p>`,
     };
   return {
-    title: 'Create an account',
+    title: texts.createAccount,
     content: html`${problemSummary(problem)}
-${settings.disableSignup ? notice('New accounts cannot be created here.') : signUpForm(visit, { problem, settings })}
-<p class="after">Already have an account? <a href="${visit.path('sign-in')}">Sign in</a></p>`,
+${settings.disableSignup ? notice(texts.errors.signup_disabled) : signUpForm(visit, { problem, settings })}
+<p class="after">${texts.haveAccount} <a href="${visit.path('sign-in')}">${texts.signIn}</a></p>`,
   };
 }
 
@@ -60,36 +61,37 @@ function signUpForm(
   visit: Visit,
   { problem, settings }: { readonly problem: Outcome['problem']; readonly settings: Settings },
 ) {
-  const { form: fields } = visit;
+  const { form: fields, texts } = visit;
   const providers = providerLinks(visit, 'sign-in');
   const content = html`${field(
-    { name: 'name', label: 'Name (optional)', autocomplete: 'name', value: fields.name, isOptional: true },
+    { name: 'name', label: texts.nameOptional, autocomplete: 'name', value: fields.name, isOptional: true },
     problem,
   )}
 ${field(
-  { name: 'email', label: 'Email address', type: 'email', autocomplete: 'email', value: fields.email },
+  { name: 'email', label: texts.emailAddress, type: 'email', autocomplete: 'email', value: fields.email },
   problem,
 )}
-${newPasswordField(settings, { label: 'Password', problem })}
-${captcha(settings)}
-<button>Create account</button>`;
+${newPasswordField(visit, { label: texts.password, problem })}
+${captcha(visit)}
+<button>${texts.createAccount}</button>`;
   return html`${providers}
-${providers !== undefined && settings.externalEmailEnabled && html`<p class="divider">or</p>`}
+${providers !== undefined && settings.externalEmailEnabled && html`<p class="divider">${texts.or}</p>`}
 ${settings.externalEmailEnabled && form(visit, { action: visit.path('sign-up'), content })}`;
 }
 
 /** A field for a new password, with the policy. */
 export function newPasswordField(
-  settings: Settings,
+  { context, texts }: Visit,
   { label, problem }: { readonly label: string; readonly problem: Outcome['problem'] },
 ) {
+  const { length, sets } = passwordRule(context.settings);
   return field(
     {
       name: 'password',
       label,
       type: 'password',
       autocomplete: 'new-password',
-      hint: describePolicy(settings),
+      hint: texts.passwordRule(length, sets),
     },
     problem,
   );

@@ -13,6 +13,7 @@ import type { Session } from '../sessions/store.ts';
 import { type CodeChallenge, parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import { pagePath, pageUrl } from './html.ts';
+import { choosePageTexts, type PageTexts } from './texts/texts.ts';
 
 /** Has the refresh token of the session. */
 const sessionCookie = { name: 'session', form: /^[\w-]{12,128}$/ } as const;
@@ -55,6 +56,10 @@ export class Visit {
   readonly metadata: RequestMetadata;
   readonly query: Parameters;
   readonly destination: Destination;
+  /** Of the browser. */
+  readonly texts: PageTexts;
+  /** BCP 47 tag of the texts. */
+  readonly language: string;
   readonly #browserSecret: string;
   #form: Parameters;
   #owner: Owner | undefined;
@@ -67,13 +72,16 @@ export class Visit {
     this.request = request;
     this.reply = reply;
     this.metadata = requestMetadata(request, context);
-    this.query = texts(request.query);
-    this.#form = texts(request.body);
+    this.query = readTexts(request.query);
+    this.#form = readTexts(request.body);
     this.destination = {
       redirectTo: readTarget(this.query.redirect_to, request, context),
       challenge: parseCodeChallenge(this.query),
     };
     const { settings } = context;
+    const { language, texts } = choosePageTexts(request, settings);
+    this.language = language;
+    this.texts = texts;
     const known = readCookie(request, { ...browserCookie, settings });
     this.#browserSecret = known ?? randomBytes(32).toString('base64url');
     if (known === undefined) setCookie(reply, [browserCookie.name, this.#browserSecret], { settings });
@@ -200,7 +208,7 @@ function readTarget(target = '', request: FastifyRequest, context: Context): str
 }
 
 /** The members that are text. */
-function texts(members: unknown): Parameters {
+function readTexts(members: unknown): Parameters {
   const pairs = Object.entries(typeof members === 'object' && members !== null ? members : {});
   return Object.fromEntries(pairs.filter((pair): pair is [string, string] => typeof pair[1] === 'string'));
 }

@@ -240,12 +240,15 @@ function policyProblems(
 }
 
 /** The policy for users who choose a password. */
-export function describePolicy(
-  settings: Pick<Settings, 'passwordMinLength' | 'passwordRequiredCharacters'>,
-): string {
-  const sets = parseCharacterSets(settings.passwordRequiredCharacters);
-  const rule = sets.length === 0 ? '' : `, with at least one of each: ${sets.join(' ')}`;
-  return `At least ${Math.max(leastLength, settings.passwordMinLength)} characters${rule}.`;
+export function passwordRule(settings: Pick<Settings, 'passwordMinLength' | 'passwordRequiredCharacters'>): {
+  readonly length: number;
+  /** Of each a character is required; empty for none. */
+  readonly sets: string;
+} {
+  return {
+    length: Math.max(leastLength, settings.passwordMinLength),
+    sets: parseCharacterSets(settings.passwordRequiredCharacters).join(' '),
+  };
 }
 
 /** Splits at `:`; `\:` is a colon. */

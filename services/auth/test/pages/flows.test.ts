@@ -69,7 +69,7 @@ t.test('pages', async (t) => {
     const url = new URL(link.replaceAll('&amp;', '&'), apiUrl);
     await browser.visit(url.href, `${pagesUrl}/account`);
     const linked = await text(browser, 'account');
-    t.match(linked, 'aria-label="Disconnect GitHub"');
+    t.match(linked, 'aria-label="Disconnect: GitHub"');
     t.match(linked, 'Sign out all other sessions');
 
     const removed = await browser.submit(`${pagesUrl}/account`, {}, { target: 'identity-remove' });
@@ -97,7 +97,7 @@ t.test('pages', async (t) => {
     await page.navigate(() => click(page, 'Create an account'));
     await checkPage(t, page, 'Create an account');
     await submit(page, 'sign-up', { email: ada.email, password: 'short' });
-    await checkPage(t, page, 'Create an account', 'Password should be at least 6 characters.');
+    await checkPage(t, page, 'Create an account', 'At least 6 characters.');
     t.match(
       await page.evaluate(`document.getElementById('password').getAttribute('aria-describedby')`),
       'password-error',
@@ -159,9 +159,9 @@ t.test('pages', async (t) => {
     await open('account');
     await checkPage(t, page, 'Sign in');
     await other.open(`${pagesUrl}/delete`);
-    await checkPage(t, other, 'Delete your account');
+    await checkPage(t, other, 'Delete account');
     await submit(other, 'delete', { current_password: 'wrong' });
-    await checkPage(t, other, 'Delete your account', 'This is not your current password.');
+    await checkPage(t, other, 'Delete account', 'This is not your current password.');
     await submit(other, 'delete', { current_password: 'battery staple' });
     await checkPage(t, other, 'Sign in');
     t.match(await other.evaluate('document.body.innerText'), 'Your account is deleted.');

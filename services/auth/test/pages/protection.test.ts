@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
 import { readSettings } from '../../src/config/settings.ts';
+import { pageLanguages } from '../../src/pages/texts/texts.ts';
 import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
@@ -16,6 +17,7 @@ const server = await startAuthServer(t, {
   API_EXTERNAL_URL: apiUrl,
   RATE_LIMIT_HEADER: 'x-client',
   RATE_LIMIT_OTP: '12',
+  MAILER_LANGUAGES: 'en,de',
   MFA_PHONE_ENROLL_ENABLED: 'true',
   MFA_PHONE_VERIFY_ENABLED: 'true',
   SMS_TEST_OTP: '4915112345678:123456',
@@ -57,6 +59,21 @@ t.test('every page has the headers, a language, a title and one heading', async 
     t.equal(page.match(/<h1>/g)?.length, 1);
     t.notMatch(page, /<script|<style|\sstyle=|\son\w+=/);
   }
+});
+
+t.test('pages are in the language of the browser, if the settings list it', async (t) => {
+  const open = async (language: string) => {
+    const headers = { 'accept-language': language };
+    return (await browse().open(`${pagesUrl}/recovery`, undefined, headers)).text();
+  };
+  const german = await open('fr-CH, de;q=0.9');
+  t.match(german, '<html lang="de">');
+  t.match(german, `<h1>${pageLanguages.de?.forgotPassword}</h1>`);
+  const english = await open('ja, es;q=0.1');
+  t.match(english, '<html lang="en">');
+  t.match(english, '<h1>Forgot your password?</h1>');
+  const titles = Object.values(pageLanguages).map(({ forgotPassword }) => forgotPassword);
+  t.equal(new Set(titles).size, 6, 'no language is a copy');
 });
 
 t.test('style sheet is cached under the version of its content', async (t) => {
