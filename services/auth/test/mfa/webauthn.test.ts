@@ -150,7 +150,8 @@ t.test('a verified factor does not accept another credential', async (t) => {
   ];
   const create = (one: Challenge) => verify(user, factorId, one, new Authenticator().create(one.options));
   const answers = await Promise.all([create(first), create(second)]);
-  t.same(answers.map(({ status }) => status).toSorted(), [200, 422], 'also concurrently');
+  // The other one is refused for the challenge or, once the factor is verified, for the type.
+  t.equal(answers.filter(({ status }) => status === 200).length, 1, 'also concurrently');
   const session = signedIn(answers.find(({ status }) => status === 200) ?? answers[0]);
   const attacker = new Authenticator();
   const created = attacker.create(third.options);
