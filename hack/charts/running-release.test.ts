@@ -221,11 +221,9 @@ async function checkFiles(t: Test, images: ReadonlyMap<string, ServiceImage>): P
   }
   const { folder = '' } = images.get('auth') ?? {};
   const development = { SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: join(folder, 'data') };
-  const { exitCode, errors } = await runProgram(
-    join(folder, 'services/auth/src/main.ts'),
-    ['serve'],
-    development,
-  );
+  const { exitCode, errors } = await runProgram(join(folder, 'services/auth/src/main.ts'), ['serve'], {
+    env: development,
+  });
   t.equal(exitCode, 1);
   t.match(errors, /embedded PostgreSQL is not installed: set DATABASE_URL/);
 }

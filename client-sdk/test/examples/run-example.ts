@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { programEnvironment } from '@tollgate/testkit/processes';
 
 /** A program of examples/, running. */
 export interface RunningExample {
@@ -27,7 +28,7 @@ export function startExample(
 ): RunningExample & { ended(): Promise<ExampleOutcome> } {
   const file = fileURLToPath(new URL(`../../examples/${name}.ts`, import.meta.url));
   const child = spawn(process.execPath, [file], {
-    env: { PATH: process.env.PATH ?? '', ...env },
+    env: programEnvironment(env),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const exit = once(child, 'exit');

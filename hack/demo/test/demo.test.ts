@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { programEnvironment } from '@tollgate/testkit/processes';
 import t, { type Test } from 'tap';
 import { scenario } from '../scenario.ts';
 
@@ -20,7 +21,7 @@ t.setTimeout(3 * timeoutMs);
 /** Starts the demo; it is stopped with the test. */
 function startDemo(t: Test, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [mainFile, ...args], {
-    env: { PATH: process.env.PATH, NO_COLOR: '1', ...env },
+    env: programEnvironment({ NO_COLOR: '1', ...env }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

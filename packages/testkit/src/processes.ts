@@ -137,18 +137,42 @@ export interface ProgramResult {
 
 const killAfterMs = 60_000;
 
-/** Runs a TypeScript program in a process until it ends, with PATH and `env` as its environment. */
+/**
+ * PATH, the compile cache of this process and `env`. Without that cache a service compiles all of
+ * its code when it starts, which is half of the CPU time of a short command.
+ */
+export function programEnvironment(env: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+  return { PATH, ...(NODE_COMPILE_CACHE !== undefined && { NODE_COMPILE_CACHE }), ...env };
+}
+
+interface ProgramOptions {
+  /** Added to `programEnvironment`; nothing else of this process's environment is passed on. */
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Standard input; empty by default. */
+  readonly input?: string;
+  /** User and group; those of this process by default. */
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+/** Runs a TypeScript program in a process until it ends. */
 export async function runProgram(
   file: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>> = {},
+  { env, input = '', ...options }: ProgramOptions = {},
 ): Promise<ProgramResult> {
   const child = spawn(process.execPath, [file, ...args], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
+    env: programEnvironment(env),
+    stdio: ['pipe', 'pipe', 'pipe'],
     timeout: killAfterMs,
     killSignal: 'SIGKILL',
   });
+  // A program that ends without reading its input closes the pipe.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
   const [output, errors, [exitCode]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type ServerProcess, startServerProcess } from './processes.ts';
+import { programEnvironment, type ServerProcess, startServerProcess } from './processes.ts';
 import { freePort, withFreePort } from './tcp.ts';
 
 const services = resolve(import.meta.dirname, '../../../services');
@@ -45,7 +45,7 @@ export function startHttpServer(
   return startServerProcess({
     command,
     args,
-    env: settings,
+    env: programEnvironment(settings),
     ready: async () => {
       if (signal?.aborted !== true) await fetchText(readyUrl);
     },

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Client, credentials } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { programEnvironment } from '@tollgate/testkit/processes';
 import { type FuzzCase, makeCase } from './mutations.ts';
 import { Random } from './random.ts';
 import { type Recording, readRecordings } from './recordings.ts';
@@ -49,7 +50,7 @@ export class ServerFuzzer {
   constructor() {
     this.#child = fork(join(import.meta.dirname, 'server-process.ts'), {
       execArgv: ['--expose-gc', '--disable-warning=ExperimentalWarning'],
-      env: { PATH: process.env.PATH ?? '' },
+      env: programEnvironment(),
       stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
     });
     this.#child.stderr?.on('data', (chunk: Buffer) => {

@@ -1,46 +1,31 @@
-import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { parseArguments } from '../../src/cli/run-command.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { jwtSecret, signedIn, startAuthServer } from '../helpers/auth-server.ts';
-
-const program = join(import.meta.dirname, '../../src/main.ts');
-
-interface Outcome {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
-}
+import { runCommand } from '../helpers/run-command.ts';
 
 /** Runs the program in a process of its own, as operators do. */
-async function run(
+function run(
   databaseUrl: string,
   args: readonly string[],
   input = '',
   variables: Readonly<Record<string, string>> = {},
-): Promise<Outcome> {
-  const child = spawn(process.execPath, [program, ...args], {
-    env: {
-      PATH: process.env.PATH,
-      LOG_LEVEL: 'warn',
-      SVC_SITE_URL: 'https://example.com',
-      SVC_API_EXTERNAL_URL: 'http://localhost:9999',
-      SVC_DB_DRIVER: 'postgres',
-      SVC_DB_DATABASE_URL: databaseUrl,
-      SVC_JWT_SECRET: jwtSecret,
-      SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
-      SVC_SMTP_HOST: '127.0.0.1',
-      SVC_SMTP_PORT: '2525',
-      ...variables,
-    },
-  });
-  child.stdin.end(input);
-  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const [code, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
-  return { code, out, err };
+) {
+  const env = {
+    LOG_LEVEL: 'warn',
+    SVC_SITE_URL: 'https://example.com',
+    SVC_API_EXTERNAL_URL: 'http://localhost:9999',
+    SVC_DB_DRIVER: 'postgres',
+    SVC_DB_DATABASE_URL: databaseUrl,
+    SVC_JWT_SECRET: jwtSecret,
+    SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
+    SVC_SMTP_HOST: '127.0.0.1',
+    SVC_SMTP_PORT: '2525',
+    ...variables,
+  };
+  return runCommand(args, { env, input });
 }
 
 t.test('import reports lines that fail, and repeats without harm', async (t) => {
@@ -50,24 +35,24 @@ t.test('import reports lines that fail, and repeats without harm', async (t) => 
   });
   const [users, errors] = [join(folder, 'users.ndjson'), join(folder, 'errors.ndjson')];
   t.match(await run(databaseUrl, ['import', users, '--dry-run']), {
-    code: 3,
-    out: 'would import 2, skipped 0, failed 1\n',
-    err: 'line 2: Unable to validate email address: invalid format\n',
+    exitCode: 3,
+    output: 'would import 2, skipped 0, failed 1\n',
+    errors: 'line 2: Unable to validate email address: invalid format\n',
   });
   t.match(await run(databaseUrl, ['import', users, '--errors', errors, '--resume-from=2']), {
-    code: 3,
-    out: 'imported 1, skipped 0, failed 1\n',
-    err: '',
+    exitCode: 3,
+    output: 'imported 1, skipped 0, failed 1\n',
+    errors: '',
   });
   t.match(JSON.parse(await readFile(errors, 'utf8')), { line: 2, code: 'validation_failed' });
   const good = '{"email":"a@example.com"}\n{"email":"c@example.com"}\n';
-  const repeated = { code: 0, out: 'imported 1, skipped 1, failed 0\n', err: '' };
+  const repeated = { exitCode: 0, output: 'imported 1, skipped 1, failed 0\n', errors: '' };
   t.match(await run(databaseUrl, ['import', '-'], good), repeated);
   const missing = join(folder, 'missing', 'file');
-  t.match(await run(databaseUrl, ['import', missing]), { code: 1, err: /^ENOENT.*missing/ });
+  t.match(await run(databaseUrl, ['import', missing]), { exitCode: 1, errors: /^ENOENT.*missing/ });
   t.match(await run(databaseUrl, ['import', users, '--errors', missing]), {
-    code: 1,
-    err: /^ENOENT.*missing/,
+    exitCode: 1,
+    errors: /^ENOENT.*missing/,
   });
 });
 
@@ -81,16 +66,16 @@ t.test('admin createuser and deleteuser create and delete users', async (t) => {
     ['admin', 'createuser', 'Ada@example.com', '--confirm', '--role', 'editor'],
     'correct horse\n',
   );
-  t.match(created, { code: 0, err: '', out: /^[0-9a-f-]{36}\n$/ });
+  t.match(created, { exitCode: 0, errors: '', output: /^[0-9a-f-]{36}\n$/ });
   const session = await signIn('correct horse');
-  t.equal(`${signedIn(session).userId}\n`, created.out);
+  t.equal(`${signedIn(session).userId}\n`, created.output);
   t.match(session.body.user, { role: 'editor' });
 
   const again = await run(databaseUrl, ['admin', 'createuser', 'ada@example.com', 'correct horse']);
-  t.match(again, { code: 1, out: '', err: /already been registered/ });
+  t.match(again, { exitCode: 1, output: '', errors: /already been registered/ });
 
   const deleted = await run(databaseUrl, ['admin', 'deleteuser', 'ada@example.com']);
-  t.match(deleted, { code: 0, out: created.out });
+  t.match(deleted, { exitCode: 0, output: created.output });
   t.equal((await signIn('correct horse')).status, 400);
 
   const { text: log } = await call('GET', '/admin/audit?query=author:command%20line', {
@@ -103,11 +88,11 @@ t.test('createuser rejects empty, short and overlong passwords', async (t) => {
   const { databaseUrl } = await startAuthServer(t);
   const create = (password: string) =>
     run(databaseUrl, ['admin', 'createuser', 'ada@example.com'], `${password}\n`);
-  const tooShort = { code: 1, out: '', err: 'Password should be at least 6 characters.\n' };
+  const tooShort = { exitCode: 1, output: '', errors: 'Password should be at least 6 characters.\n' };
   t.match(await create(''), tooShort);
   t.match(await create('short'), tooShort);
-  t.match(await create('x'.repeat(73)), { code: 1, out: '', err: /cannot be longer/ });
-  t.match(await create('longer'), { code: 0, err: '' }, 'nothing of the others was kept');
+  t.match(await create('x'.repeat(73)), { exitCode: 1, output: '', errors: /cannot be longer/ });
+  t.match(await create('longer'), { exitCode: 0, errors: '' }, 'nothing of the others was kept');
 });
 
 t.test('an unknown user and an unavailable database are reported', async (t) => {
@@ -116,8 +101,8 @@ t.test('an unknown user and an unavailable database are reported', async (t) => 
     run(databaseUrl, ['admin', 'deleteuser', 'eve@example.com']),
     run('postgres://127.0.0.1:1/nowhere', ['admin', 'deleteuser', 'eve@example.com']),
   ]);
-  t.match(unknown, { code: 1, out: '', err: 'user not found: eve@example.com\n' });
-  t.match(nowhere, { code: 1, out: '', err: /ECONNREFUSED/ });
+  t.match(unknown, { exitCode: 1, output: '', errors: 'user not found: eve@example.com\n' });
+  t.match(nowhere, { exitCode: 1, output: '', errors: /ECONNREFUSED/ });
 });
 
 t.test('missing and extra arguments are reported', async (t) => {
@@ -144,28 +129,28 @@ t.test('admin reencrypt encrypts existing values', async (t) => {
       SVC_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY_ID: key,
       SVC_SECURITY_DB_ENCRYPTION_ENCRYPTION_KEY: key.repeat(43),
     });
-  const out = 'password hashes: 1\nfactor secrets: 0\nrefresh token keys: 0\nprovider secrets: 0\n';
-  t.match(await reencrypt('a'), { code: 0, err: '', out });
+  const output = 'password hashes: 1\nfactor secrets: 0\nrefresh token keys: 0\nprovider secrets: 0\n';
+  t.match(await reencrypt('a'), { exitCode: 0, errors: '', output });
   const refused = await reencrypt('b');
-  t.equal(refused.code, 1);
+  t.equal(refused.exitCode, 1);
   t.match(
-    refused.out + refused.err,
+    refused.output + refused.errors,
     /encrypted with key a, which is missing from SVC_SECURITY_DB_ENCRYPTION_DECRYPTION_KEYS/,
   );
 });
 
 t.test('admin token prints a token signed with the current key', async (t) => {
   const { call, databaseUrl } = await startAuthServer(t);
-  const { code, out } = await run(databaseUrl, ['admin', 'token']);
-  t.equal(code, 0);
-  t.equal((await call('GET', '/admin/users', { token: out.trim() })).status, 200);
+  const { exitCode, output } = await run(databaseUrl, ['admin', 'token']);
+  t.equal(exitCode, 0);
+  t.equal((await call('GET', '/admin/users', { token: output.trim() })).status, 200);
   const other = await run(databaseUrl, ['admin', 'token', '--role', 'svc_admin']);
-  t.equal((await call('GET', '/admin/users', { token: other.out.trim() })).status, 200);
+  t.equal((await call('GET', '/admin/users', { token: other.output.trim() })).status, 200);
 
   const refused = await run(databaseUrl, ['admin', 'token', '--role', 'authenticated']);
   t.match(refused, {
-    code: 1,
-    out: '',
-    err: /authenticated is not allowed to use \/admin: SVC_JWT_ADMIN_ROLES has service_role/,
+    exitCode: 1,
+    output: '',
+    errors: /authenticated is not allowed to use \/admin: SVC_JWT_ADMIN_ROLES has service_role/,
   });
 });

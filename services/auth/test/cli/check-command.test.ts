@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
@@ -13,9 +10,8 @@ import {
   readCatalog,
   readGotrueSchema,
 } from '../helpers/gotrue-schema.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { emptyDatabase, testDatabase } from '../helpers/test-database.ts';
-
-const program = join(import.meta.dirname, '../../src/main.ts');
 
 /** Settings that start, with secrets in every place that has one. */
 const environment = {
@@ -54,19 +50,13 @@ async function check(
   const file = join(folder.path, 'gotrue.env');
   const lines = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   await writeFile(file, lines.join('\n'));
-  const child = spawn(process.execPath, [program, 'check', `--env-file=${file}`, ...args], {
+  const { exitCode, output, errors } = await runCommand(['check', `--env-file=${file}`, ...args], {
     cwd: folder.path,
     // What is set here does not count: the file says it all.
-    env: { PATH: process.env.PATH, GOTRUE_SITE_URL: 'nonsense' },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { GOTRUE_SITE_URL: 'nonsense' },
   });
-  const [out, errors, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit'),
-  ]);
-  t.notMatch(out + errors, 'geheim', 'no secret is shown');
-  return { code, out, errors };
+  t.notMatch(output + errors, 'geheim', 'no secret is shown');
+  return { code: exitCode, out: output, errors };
 }
 
 /** A database of GoTrue with users in it. */

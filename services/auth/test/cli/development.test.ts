@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
@@ -12,10 +10,10 @@ import {
 } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { createDevelopmentFolder, developmentHints } from '../../src/cli/development.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { startServerCommand } from '../helpers/server-command.ts';
 
 const variables = { LOG_LEVEL: 'info' };
@@ -85,28 +83,20 @@ t.test('development mode listens on loopback only', async (t) => {
   }
 });
 
-const program = join(import.meta.dirname, '../../src/main.ts');
 /** Root may write everywhere, so forbidden folders are tried as another user. */
 const unprivileged: { uid?: number; gid?: number } =
   process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
 /** What the server says that is started on a folder, and ends at once. */
 async function outputOf(t: Test, folder: string): Promise<string> {
-  const child = spawn(process.execPath, [program, 'serve'], {
+  const { exitCode, output, errors } = await runCommand(['serve'], {
     ...unprivileged,
     cwd: '/',
-    env: { PATH: process.env.PATH, PORT: '0', SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: folder },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PORT: '0', SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: folder },
   });
-  t.teardown(() => child.kill('SIGKILL'));
-  const [out, error, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit'),
-  ]);
-  t.equal(code, 1, folder);
-  t.equal(out, '');
-  return error;
+  t.equal(exitCode, 1, folder);
+  t.equal(output, '');
+  return errors;
 }
 
 t.test('an unusable folder is a one-line error', async (t) => {

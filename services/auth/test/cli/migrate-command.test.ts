@@ -1,16 +1,12 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { jwtSecret } from '../helpers/auth-server.ts';
+import { runCommand } from '../helpers/run-command.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-
-const program = join(import.meta.dirname, '../../src/main.ts');
 
 /** Runs the program in a folder with a file `.env`, and answers what it printed. */
 async function runWithFile(
@@ -21,14 +17,9 @@ async function runWithFile(
   const folder = temporaryFolder();
   t.teardown(folder.remove);
   await writeFile(join(folder.path, '.env'), file);
-  const child = spawn(process.execPath, [program, ...args], {
-    cwd: folder.path,
-    env: { PATH: process.env.PATH, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')]);
-  t.equal(code, 0, err);
-  return out;
+  const { exitCode, output, errors } = await runCommand(args, { cwd: folder.path, env: variables });
+  t.equal(exitCode, 0, errors);
+  return output;
 }
 
 t.test('migrate uses settings of .env, which the environment overrides', async (t) => {

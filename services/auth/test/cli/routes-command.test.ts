@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { formatMatches, formatRules } from '../../src/cli/routes.ts';
@@ -9,8 +7,7 @@ import { parseArguments } from '../../src/cli/run-command.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
-
-const program = join(import.meta.dirname, '../../src/main.ts');
+import { runCommand } from '../helpers/run-command.ts';
 
 const rules = `routes:
   - path: /healthz
@@ -34,12 +31,8 @@ function fileWith(t: Test, content: string): string {
 
 /** Runs `routes` in a process of its own, where nothing but what it is given is set. */
 async function routes(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const child = spawn(process.execPath, [program, 'routes', ...args], {
-    env: { PATH: process.env.PATH, ...env },
-  });
-  const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  const [code, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
-  return { code, out, err };
+  const { exitCode, output, errors } = await runCommand(['routes', ...args], { env });
+  return { code: exitCode, out: output, err: errors };
 }
 
 async function loaded(t: Test): Promise<RouteRules> {

@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { programEnvironment } from '@tollgate/testkit/processes';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { settingsSpec } from '../../src/config/settings.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
 import { gotrueUsers, insertGotrueRows } from '../helpers/gotrue-rows.ts';
 import { createGotrueSchema, readGotrueSchema } from '../helpers/gotrue-schema.ts';
+import { program, runCommand } from '../helpers/run-command.ts';
 import { emptyDatabase, testDatabase } from '../helpers/test-database.ts';
 
-const program = join(import.meta.dirname, '../../src/main.ts');
 const shortSecret = 'a secret of 31 bytes, not of 32';
 const nowhere = 'postgres://127.0.0.1:1/nowhere';
 
@@ -21,9 +21,8 @@ const nowhere = 'postgres://127.0.0.1:1/nowhere';
  * port.
  */
 async function logOf(t: Test, variables: Readonly<Record<string, string>>): Promise<string> {
-  const child = spawn(process.execPath, [program, 'serve'], {
+  const { exitCode, errors } = await runCommand(['serve'], {
     env: {
-      PATH: process.env.PATH,
       PORT: '0',
       LOG_LEVEL: 'warn',
       SVC_SITE_URL: 'https://example.com',
@@ -38,12 +37,9 @@ async function logOf(t: Test, variables: Readonly<Record<string, string>>): Prom
       SVC_SMTP_PORT: '2525',
       ...variables,
     },
-    stdio: ['ignore', 'ignore', 'pipe'],
   });
-  t.teardown(() => child.kill('SIGKILL'));
-  const [log, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
-  t.equal(code, 1);
-  return log;
+  t.equal(exitCode, 1);
+  return errors;
 }
 
 t.test('a short secret is a warning that does not reveal it', async (t) => {
@@ -134,8 +130,7 @@ t.test('a GoTrue deployment starts with its environment and database unchanged',
   await insertGotrueRows(sql);
   const file = join(import.meta.dirname, '../config/gotrue-production.env');
   const child = spawn(process.execPath, [program, '-c', file], {
-    env: {
-      PATH: process.env.PATH,
+    env: programEnvironment({
       // Where this machine has it: the environment takes precedence over the file.
       DATABASE_URL: `${url}?sslmode=prefer&search_path=auth`,
       PORT: '0',
@@ -144,7 +139,7 @@ t.test('a GoTrue deployment starts with its environment and database unchanged',
       GOTRUE_PASSWORD_HIBP_ENABLED: 'false',
       SVC_EXT_AUTHZ_GRPC_PORT: '0',
       SVC_EXT_AUTHZ_HTTP_PORT: '0',
-    },
+    }),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   t.teardown(() => child.kill('SIGKILL'));

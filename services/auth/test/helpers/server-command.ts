@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { programEnvironment } from '@tollgate/testkit/processes';
+import { program } from './run-command.ts';
 
 /** The server in a child process. */
 export interface ServerCommand {
@@ -16,7 +17,6 @@ export interface ServerCommand {
   output(): string;
 }
 
-const program = join(import.meta.dirname, '../../src/main.ts');
 /** Includes initdb or crash recovery. */
 const startTimeoutMs = 60_000;
 /** The port of a stopped server. */
@@ -29,8 +29,7 @@ export async function startServerCommand(
 ): Promise<ServerCommand> {
   const child = spawn(process.execPath, [program, 'serve'], {
     cwd: folder,
-    env: {
-      PATH: process.env.PATH,
+    env: programEnvironment({
       PORT: '0',
       SVC_EXT_AUTHZ_GRPC_PORT: '0',
       SVC_EXT_AUTHZ_HTTP_PORT: '0',
@@ -38,7 +37,7 @@ export async function startServerCommand(
       SVC_DEVELOPMENT_FOLDER: folder,
       SVC_MAILER_AUTOCONFIRM: 'true',
       ...variables,
-    },
+    }),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

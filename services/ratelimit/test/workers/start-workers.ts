@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
+import { programEnvironment, type ServerProcess, startServerProcess } from '@tollgate/testkit/processes';
 import { type Redis, startRedis } from '@tollgate/testkit/redis';
 import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
@@ -67,7 +67,7 @@ export async function startWorkers(t: Test, env: Readonly<Record<string, string>
   const server = await startServerProcess({
     command: process.execPath,
     args: [program],
-    env: { PATH: process.env.PATH ?? '', ...settings },
+    env: programEnvironment(settings),
     async ready() {
       const response = await fetch(`http://127.0.0.1:${ports.http}/healthcheck`);
       if (!response.ok) throw new Error(`health: ${response.status}`);

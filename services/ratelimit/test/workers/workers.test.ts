@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { programEnvironment } from '@tollgate/testkit/processes';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { connect, descriptorsOf } from '../support/grpc-client.ts';
@@ -143,7 +144,7 @@ t.test('SIGTERM under load: every call that arrived is answered and counted once
 t.test('workers end with their supervisor', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
-  const env = { PATH: process.env.PATH, ...(await workersEnv(t, redis)) };
+  const env = programEnvironment(await workersEnv(t, redis));
   const supervisor = spawn(process.execPath, [program], { env, stdio: ['ignore', 'ignore', 'pipe'] });
   t.teardown(() => supervisor.kill('SIGKILL'));
   let log = '';

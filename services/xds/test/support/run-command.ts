@@ -9,5 +9,5 @@ export function runCommand(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<ProgramResult> {
-  return runProgram(join(sources, program), args, env);
+  return runProgram(join(sources, program), args, { env });
 }
