@@ -48,7 +48,7 @@ function describeWeakness(
   const { length, sets } = passwordRule(settings);
   const breaksRule = reasons.some((reason) => reason !== 'pwned');
   return [
-    ...(breaksRule ? [texts.passwordRule(length, sets)] : []),
+    ...(breaksRule ? [`${texts.password}: ${texts.passwordRule(length, sets)}`] : []),
     ...(reasons.includes('pwned') ? [texts.errors.leaked_password] : []),
   ].join(' ');
 }

@@ -101,7 +101,7 @@ button, .button { display: flex; justify-content: center; align-items: center; w
 button { border-color: transparent; background: var(--brand); color: var(--on-brand) }
 button.secondary { border-color: var(--line); background: transparent; color: inherit }
 button.danger { border-color: var(--bad); background: transparent; color: var(--bad) }
-button.link { display: inline; width: auto; min-height: 1.75rem; padding: 0; background: none; color: var(--link); font-weight: 400; text-decoration: underline; text-underline-offset: .15em }
+button.link { display: inline; width: auto; min-height: 1.75rem; padding: 0; border: 0; background: none; color: var(--link); font-weight: 400; text-decoration: underline; text-underline-offset: .15em }
 button:hover, .button:hover { filter: brightness(.93) }
 .wide button:not(.link), .wide .button { display: inline-flex; width: auto }
 :focus-visible { outline: 3px solid var(--text); outline-offset: 2px }
@@ -120,7 +120,7 @@ button:hover, .button:hover { filter: brightness(.93) }
 .items li:last-child { border-bottom: 0 }
 .wide .providers { display: flex; flex-wrap: wrap; gap: .5rem }
 .wide .providers li + li { margin: 0 }
-form + form { margin-top: 1.5rem }
+form + form, .after + form { margin-top: 1.25rem }
 .qr svg { display: block; width: 12rem; margin: 0 auto; border-radius: .5rem }
 code { font-size: 1rem; letter-spacing: .05em }
 @media (max-width: 30rem) { body { padding: 0; background: var(--card) } main, main.wide { margin: 0 auto; padding: 1.5rem 1.25rem; box-shadow: none } }
