@@ -172,6 +172,12 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     await ok(['delete', 'rlc', '--all']);
   });
 
+  t.test('a new object is observed at generation -1, until the xDS server has validated it', async (t) => {
+    await create(manifestOf(oneRule));
+    t.equal(await ok(['get', 'rlc', 'web', '-o=jsonpath={.status}']), '{"observedGeneration":-1}');
+    await ok(['delete', 'rlc', 'web']);
+  });
+
   t.test('a status is shown in columns and does not change the generation', async (t) => {
     await create(manifestOf(oneRule));
     const condition = (type: string, reason: string) => ({

@@ -17,7 +17,7 @@ const condition: JsonSchema = {
   properties: {
     type: {
       description:
-        'Accepted: the rules are valid and the namespace owns the domain. Programmed: every connected limiter has acknowledged them. Ready: both, for tools that wait for an object (kstatus).',
+        'Accepted: the rules are valid and the namespace owns the domain. Programmed: every connected limiter has acknowledged them. Ready: both, for tools that wait for an object (kstatus). Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
       type: 'string',
       minLength: 1,
       maxLength: 316,
@@ -50,12 +50,14 @@ const condition: JsonSchema = {
 const statusSchema: JsonSchema = {
   description: 'Observed state of the rules; written by the xDS server.',
   type: 'object',
+  // A new object is not current before the xDS server has seen it, as tools such as Flux expect.
+  default: { observedGeneration: -1 },
   properties: {
     observedGeneration: {
-      description: 'Generation of the object that was validated last.',
+      description: 'Generation of the object that was validated last; -1 for none.',
       type: 'integer',
       format: 'int64',
-      minimum: 0,
+      minimum: -1,
     },
     rules: counter('Limits of this object in force.'),
     version: {
@@ -77,7 +79,7 @@ const statusSchema: JsonSchema = {
       maxLength: 63,
     },
     conditions: {
-      description: 'Accepted, Programmed and Ready.',
+      description: 'Accepted, Programmed and Ready; Reconciling or Stalled while they are True.',
       type: 'array',
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],

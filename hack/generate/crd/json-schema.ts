@@ -3,7 +3,7 @@ export interface JsonSchema {
   readonly description?: string;
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'boolean';
   readonly format?: 'int32' | 'int64' | 'date-time';
-  readonly default?: string;
+  readonly default?: string | Readonly<Record<string, number>>;
   readonly enum?: readonly (string | boolean)[];
   readonly pattern?: string;
   readonly minLength?: number;

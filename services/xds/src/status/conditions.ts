@@ -74,6 +74,18 @@ export function toReady({ accepted, programmed }: Pick<ObjectStatus, 'accepted' 
   return programmed.status === 'True' ? { ...programmed, reason: 'Enforced' } : programmed;
 }
 
+/**
+ * Conditions that exist only while they are True: Stalled until the owner changes the object,
+ * Reconciling while limiters have not acknowledged it.
+ * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
+ */
+function toProgress(status: ObjectStatus): readonly (readonly [ConditionManifest['type'], Condition])[] {
+  const ready = toReady(status);
+  if (ready.status === 'True') return [];
+  const type = needsAction(status) ? 'Stalled' : 'Reconciling';
+  return [[type, { ...ready, status: 'True' }]];
+}
+
 /** `status` of a RateLimitConfig, as far as this service writes it. */
 export interface StatusManifest {
   readonly observedGeneration: number;
@@ -86,7 +98,7 @@ export interface StatusManifest {
 
 /** A `metav1.Condition`. */
 interface ConditionManifest extends Condition {
-  readonly type: 'Accepted' | 'Programmed' | 'Ready';
+  readonly type: 'Accepted' | 'Programmed' | 'Ready' | 'Reconciling' | 'Stalled';
   readonly observedGeneration: number;
   /** When `status` last changed, to the second. */
   readonly lastTransitionTime: string;
@@ -124,6 +136,7 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
       toCondition('Accepted', status.accepted),
       toCondition('Programmed', status.programmed),
       toCondition('Ready', toReady(status)),
+      ...toProgress(status).map(([type, condition]) => toCondition(type, condition)),
     ],
   };
 }
@@ -134,9 +147,15 @@ export function hasStatusManifest(current: unknown, wanted: StatusManifest): boo
   return (
     getField(current, 'domainOwner') === wanted.domainOwner &&
     Object.entries(fields).every(([key, value]) => isDeepStrictEqual(getField(current, key), value)) &&
-    conditions.every((condition) => isDeepStrictEqual(findCondition(current, condition.type), condition))
+    conditions.every((condition) => isDeepStrictEqual(findCondition(current, condition.type), condition)) &&
+    temporaryTypes.every(
+      (type) => findCondition(current, type) === undefined || conditions.some((one) => one.type === type),
+    )
   );
 }
+
+/** @see toProgress */
+const temporaryTypes: readonly ConditionManifest['type'][] = ['Reconciling', 'Stalled'];
 
 function findCondition(status: unknown, type: string): Record<string, unknown> | undefined {
   const conditions = getField(status, 'conditions');

@@ -146,6 +146,7 @@ t.test('status is applied to the status subresource of its object only', async (
         { type: 'Accepted', ...accepted, ...times },
         { type: 'Programmed', ...pending, ...times },
         { type: 'Ready', ...pending, ...times },
+        { type: 'Reconciling', ...pending, ...times, status: 'True' },
       ],
     },
   });
@@ -206,6 +207,44 @@ t.test('condition keeps its transition time until its status changes', async (t)
   t.match(first, { type: 'Accepted', message: '4 limits', lastTransitionTime: old });
   t.match(second, { type: 'Programmed', status: 'True' });
   t.not(second.lastTransitionTime, old);
+});
+
+t.test('Reconciling and Stalled are there only while they are True', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map([['shop/web', makeObject('shop/web')]]);
+  const { writer } = await startWriter(t, { api: server.api, objects });
+  const types = (index: number) =>
+    parseBody(server, index).status.conditions.map(({ type }: { type: string }) => type);
+  const enforced = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
+  const refused = { status: 'False', reason: 'Nacked', message: '1 of 1' } as const;
+  const invalid = { status: 'False', reason: 'Invalid', message: 'spec.domain: is required' } as const;
+  const changes = [{}, { programmed: enforced }, { programmed: refused }, { accepted: invalid }] as const;
+  for (const [index, change] of changes.entries()) {
+    writer.put(toObjectStatus('shop/web', change));
+    await arrive(server, index + 1);
+    objects.set('shop/web', makeObject('shop/web', parseBody(server, index).status));
+  }
+  const always = ['Accepted', 'Programmed', 'Ready'];
+  t.strictSame(
+    changes.map((_, index) => types(index)),
+    [[...always, 'Reconciling'], always, [...always, 'Stalled'], [...always, 'Stalled']],
+  );
+  t.match(parseBody(server, 3).status.conditions.at(-1), { ...invalid, status: 'True' });
+});
+
+t.test('a condition that no longer holds is removed, although nothing else differs', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map([['shop/web', makeObject('shop/web')]]);
+  const { writer } = await startWriter(t, { api: server.api, objects });
+  const programmed = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
+  writer.put(toObjectStatus('shop/web', { programmed }));
+  await arrive(server, 1);
+  const { status } = parseBody(server, 0);
+  const stale = { ...status.conditions[2], type: 'Stalled' };
+  objects.set('shop/web', makeObject('shop/web', { ...status, conditions: [...status.conditions, stale] }));
+  writer.put(toObjectStatus('shop/web', { programmed }));
+  await arrive(server, 2);
+  t.equal(parseBody(server, 1).status.conditions.length, 3);
 });
 
 t.test('message that exceeds the bound of the CRD is cut', async (t) => {

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
+import t from 'tap';
+import { type Condition, type ObjectStatus, toStatusManifest } from '../../src/status/conditions.ts';
+
+// The script runs in the Lua of Redis, which is there for other tests; Argo CD has 5.1, too.
+const server = await startRedis({});
+t.teardown(server.stop);
+const script = readFileSync(join(import.meta.dirname, '../../../../examples/argo-cd/health.lua'), 'utf8');
+const health = async (object: unknown) =>
+  redisCommand(
+    server,
+    'EVAL',
+    `local obj = cjson.decode(ARGV[1]) local function run() ${script} end local found = run() return found.status .. ': ' .. found.message`,
+    '0',
+    JSON.stringify(object),
+  );
+
+const accepted: Condition = { status: 'True', reason: 'Accepted', message: '3 limits' };
+const enforced: Condition = { status: 'True', reason: 'Acknowledged', message: 'by 1 of 1' };
+
+function makeObject(change: Partial<ObjectStatus>, generation = 1) {
+  const status: ObjectStatus = {
+    id: 'shop/web',
+    uid: 'u',
+    observedGeneration: 1,
+    rules: 3,
+    version: 'v',
+    limiters: { connected: 1, acknowledged: 1 },
+    accepted,
+    programmed: enforced,
+    ...change,
+  };
+  return { metadata: { generation }, status: toStatusManifest(status, undefined, 0) };
+}
+
+t.test('Argo CD health follows the status', async (t) => {
+  t.equal(await health({ metadata: { generation: 1 } }), 'Progressing: waiting for the xDS server');
+  t.equal(
+    await health({ metadata: { generation: 1 }, status: { observedGeneration: -1 } }),
+    'Progressing: waiting for the xDS server',
+  );
+  t.equal(await health(makeObject({})), 'Healthy: by 1 of 1');
+  t.equal(await health(makeObject({}, 2)), 'Progressing: waiting for the xDS server');
+  const pending: Condition = { status: 'False', reason: 'Pending', message: 'by 0 of 1' };
+  t.equal(await health(makeObject({ programmed: pending })), 'Progressing: by 0 of 1');
+  const invalid: Condition = { status: 'False', reason: 'Invalid', message: 'spec: wrong' };
+  t.equal(await health(makeObject({ accepted: invalid })), 'Degraded: spec: wrong');
+});
