@@ -233,12 +233,29 @@ function checkConnection(random: Random, recordings: readonly Recording[]): void
   assert(reply([bytes.subarray(0, at), bytes.subarray(at)]).equals(whole), `split at ${at}`);
 }
 
-/** Every split of a session in two. @throws Error when the replies differ. */
+/** Sessions up to this length are split in two at every byte. */
+const maxHalvedBytes = 1_200;
+/** Length of the pieces of longer sessions. Prime, so that no session repeats with it. */
+const pieceBytes = 61;
+
+/**
+ * Splits a session at every byte: a short one in two, a longer one in pieces that begin later each
+ * time, and both in single bytes.
+ *
+ * @throws Error when the replies differ.
+ */
 export function checkEverySplit(bytes: Buffer): void {
   splitFrames(bytes);
   const whole = reply([bytes]);
-  for (let at = 1; at < bytes.length; at++) {
-    assert(reply([bytes.subarray(0, at), bytes.subarray(at)]).equals(whole), `split at ${at}`);
+  const length = bytes.length <= maxHalvedBytes ? bytes.length : pieceBytes;
+  for (let first = 1; first <= length; first++) {
+    assert(reply(cut(bytes, { first, length })).equals(whole), `split at ${first}, then every ${length}`);
   }
-  assert(reply(Array.from(bytes, (_, at) => bytes.subarray(at, at + 1))).equals(whole), 'single bytes');
+  assert(reply(cut(bytes, { first: 1, length: 1 })).equals(whole), 'single bytes');
+}
+
+function cut(bytes: Buffer, { first, length }: { first: number; length: number }): Buffer[] {
+  const pieces = [bytes.subarray(0, first)];
+  for (let at = first; at < bytes.length; at += length) pieces.push(bytes.subarray(at, at + length));
+  return pieces;
 }
