@@ -3,13 +3,8 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { migrate } from '../db/migrate.ts';
 import { signJwt } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
-import { createUserCommand, deleteUserCommand, reencryptCommand } from './admin.ts';
-import { checkCommand } from './check.ts';
 import { withDefaultsOfMode } from './development.ts';
-import { importCommand } from './import.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
-import { routesCommand } from './routes.ts';
-import { serveCommand } from './serve.ts';
 
 /** `migrate` */
 const migrateCommand: Command = async ({ environmentFiles }) => {
@@ -72,29 +67,37 @@ interface CommandEntry {
   readonly flags?: readonly (keyof CommandFlags)[];
 }
 
+/** Loads a command when it runs: no command waits for the code of the server but `serve`. */
+function lazily(load: () => Promise<Command>): Command {
+  return async (options) => (await load())(options);
+}
+
 const commands: Readonly<Record<string, CommandEntry>> = {
-  serve: { doc: 'Migrate the schema and serve. The default command.', run: serveCommand },
+  serve: {
+    doc: 'Migrate the schema and serve. The default command.',
+    run: lazily(async () => (await import('./serve.ts')).serveCommand),
+  },
   migrate: { doc: 'Migrate the schema of the database.', run: migrateCommand },
   check: {
     doc: 'Check the environment and database of a GoTrue deployment, without changes.',
-    run: checkCommand,
+    run: lazily(async () => (await import('./check.ts')).checkCommand),
     flags: ['env-file', 'database-url', 'json'],
   },
   'admin createuser': {
     doc: 'Create a user and print the id. The password is read from standard input if omitted.',
-    run: createUserCommand,
+    run: lazily(async () => (await import('./admin.ts')).createUserCommand),
     args: ['<email>', '[password]'],
     flags: ['aud', 'role', 'confirm'],
   },
   'admin deleteuser': {
     doc: 'Delete a user.',
-    run: deleteUserCommand,
+    run: lazily(async () => (await import('./admin.ts')).deleteUserCommand),
     args: ['<email or id>'],
     flags: ['aud'],
   },
   'admin reencrypt': {
     doc: 'Encrypt existing values with the current key.',
-    run: reencryptCommand,
+    run: lazily(async () => (await import('./admin.ts')).reencryptCommand),
   },
   'admin token': {
     doc: 'Print a token for the admin API. It does not expire: use it in servers only.',
@@ -103,13 +106,13 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
   import: {
     doc: 'Import users from a file of JSON lines, or from standard input (-).',
-    run: importCommand,
+    run: lazily(async () => (await import('./import.ts')).importCommand),
     args: ['<file>'],
     flags: ['dry-run', 'errors', 'resume-from'],
   },
   routes: {
     doc: 'Validate the route rules and print them, or the rules that match requests.',
-    run: routesCommand,
+    run: lazily(async () => (await import('./routes.ts')).routesCommand),
     args: ['[method path …]'],
     flags: ['file'],
   },
