@@ -56,8 +56,10 @@ function skipRest(reader: MessageReader, end: number, wanted: number): void {
 }
 
 function skipUnknown(reader: MessageReader, tag: number, end: number, wanted: number): void {
-  // A second one would be merged with the first.
-  if (tag >>> 3 === wanted >>> 3 || tag === tags.attributes.contextExtensions) reader.failed = true;
+  // A second one would be merged with the first. Fields are compared without their wire type, which
+  // a damaged message may have changed.
+  const field = tag >>> 3;
+  if (field === wanted >>> 3 || field === tags.attributes.contextExtensions >>> 3) reader.failed = true;
   reader.skipField(tag, end);
 }
 

@@ -125,6 +125,14 @@ t.test('damaged checks are read as by the definition, or left to it', async (t) 
   t.pass('6,300 inputs');
 });
 
+t.test('a known field with another wire type is left to the definition', async (t) => {
+  const contextExtensions = [80, 1];
+  const http = [18, 7, 56, 1, 18, 3, 71, 69, 84];
+  const request = [34, http.length, ...http];
+  const bytes = Uint8Array.from([10, request.length + 2, ...contextExtensions, ...request]);
+  t.equal(readCheckRequest(bytes), undefined);
+});
+
 t.test('allowed requests have the response of the definition, byte for byte', async (t) => {
   const identity: fc.Arbitrary<CallerIdentity> = fc.record(
     {
