@@ -78,6 +78,39 @@ interface Ports {
 const toData = (texts: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(texts).map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
 
+/** The metrics of Envoy Gateway's mapping file: deeper keys are dropped. */
+const metricMapping = {
+  defaults: { timer_type: 'histogram' },
+  mappings: [
+    ...['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'].flatMap((stat) => {
+      const name = `ratelimit_service_rate_limit_${stat}`;
+      const labels = { domain: '$1', key1: '$2' };
+      const deep = String.raw`ratelimit\.service\.rate_limit\.([^.]*)\.([^.]*)\.([^.]*)(\..*)?\.${stat}`;
+      return [
+        { match: `ratelimit.service.rate_limit.*.*.${stat}`, name, labels },
+        { match: deep, match_type: 'regex', name, labels: { ...labels, key2: '$3' } },
+      ];
+    }),
+    {
+      match: 'ratelimit.service.call.should_rate_limit.*',
+      name: 'ratelimit_service_should_rate_limit_error',
+      match_metric_type: 'counter',
+      labels: { err_type: '$1' },
+    },
+    {
+      match: 'ratelimit_server.*.total_requests',
+      name: 'ratelimit_service_total_requests',
+      labels: { grpc_method: '$1' },
+    },
+    {
+      match: 'ratelimit_server.*.response_time',
+      name: 'ratelimit_service_response_time_seconds',
+      labels: { grpc_method: '$1' },
+      scale: 0.001,
+    },
+  ],
+};
+
 /** The Pod of that Deployment: `/bin/ratelimit` as user 65534, without a writable directory. */
 function startLimiter(
   t: Test,
@@ -96,7 +129,7 @@ function startLimiter(
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'statsd-exporter-config' },
-      data: { 'conf.yaml': 'defaults: { timer_type: histogram }\nmappings: []\n' },
+      data: { 'conf.yaml': JSON.stringify(metricMapping) },
     },
   ];
   const probe = { httpGet: { path: '/healthcheck', port: ports.http }, timeoutSeconds: 1 };
@@ -391,7 +424,7 @@ t.test('the image is the rate limit service of Envoy Gateway, with its environme
     });
   });
 
-  t.match(pod.logs(), 'metrics mapping not read, using the default mapping');
+  t.notMatch(pod.logs(), 'metrics mapping');
   t.notMatch(pod.logs(), /level=error|possibly misspelled/);
 });
 
