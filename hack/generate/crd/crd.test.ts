@@ -102,6 +102,9 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
     for (const flags of [[], ['--server-side']]) {
       const apply = () => ok(['apply', ...flags, ...examples.flatMap((name) => ['-f', `crds/${name}`])]);
       await apply();
+      // Before the status is written, the API server stores its default with the first
+      // server-side apply, and drops it from the applied fields with the second.
+      await apply();
       const unchanged = flags.length === 0 ? / unchanged\n/g : / serverside-applied\n/g;
       const generations = () => ok(['get', 'rlc', '-o=jsonpath={.items[*].metadata.resourceVersion}']);
       const before = await generations();
