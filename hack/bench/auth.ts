@@ -161,7 +161,8 @@ function providerScenarios(): { readonly authorize: Scenario; readonly callback:
   };
   return {
     authorize: { name: 'GET /authorize', connections: 16, requests: [authorize], status: 302 },
-    callback: { name: 'GET /callback', connections: 16, requests: [callback], status: 302 },
+    // Statements of concurrent sign-ins are batched.
+    callback: { name: 'GET /callback', connections: 64, requests: [callback], status: 302 },
   };
 }
 
