@@ -5,6 +5,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { pageLanguages } from '../../src/pages/texts/texts.ts';
 import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
+import { startHookServer } from '../helpers/hook-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const apiUrl = 'https://auth.example.com/auth/v1';
@@ -250,6 +251,35 @@ t.test('tabs that refresh the session at the same time stay signed in', async (t
   const headers = { cookie: `${sessionCookie}=${second}` };
   const stolen = await browser.open(`${pagesUrl}/account`, undefined, headers);
   t.equal(stolen.headers.get('location'), '/auth/v1/pages/sign-in');
+});
+
+t.test('a hook that fails during a refresh does not end the session', async (t) => {
+  const hook = await startHookServer(t);
+  const hooked = await startAuthServer(t, {
+    PAGES_ENABLED: 'true',
+    ...hook.variables('CUSTOM_ACCESS_TOKEN'),
+  });
+  const echo = { status: 200 };
+  hook.answer((event) => ({ ...echo, body: { claims: event.claims } }));
+  await signUp(hooked);
+  const browser = new Browser();
+  const url = `${hooked.url}/pages`;
+  await browser.submit(`${url}/sign-in`, ada);
+  hooked.clock.advance(3600_000);
+  hook.answer({ status: 400, body: { error: { http_code: 403, message: 'not now' } } });
+  t.notOk((await browser.open(`${url}/account`)).ok);
+  hook.answer((event) => ({ ...echo, body: { claims: event.claims } }));
+  t.equal((await browser.open(`${url}/account`)).status, 200, 'still signed in');
+});
+
+t.test('an email address that did not change is saved without a mail', async (t) => {
+  const browser = await signIn();
+  const response = await browser.submit(
+    `${pagesUrl}/account`,
+    { email: ada.identifier },
+    { target: 'email' },
+  );
+  t.match(response.headers.get('location'), /account\?.*profile/);
 });
 
 t.test('wrong passwords and unknown users get the same page', async (t) => {
