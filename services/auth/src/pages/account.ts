@@ -4,7 +4,7 @@ import { confirmOwner } from '../passwords/change.ts';
 import { signOut } from '../sessions/sessions.ts';
 import { updateOwnUser } from '../users/update.ts';
 import type { User } from '../users/user.ts';
-import { field, form, notice, problemSummary } from './forms.ts';
+import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode, type Problem } from './problems.ts';
 import { factorSection, identitySection, sessionSection } from './security.ts';
@@ -98,18 +98,7 @@ export const deletePage: PageDefinition = {
 function viewDelete(visit: Visit, { problem }: Outcome): View {
   const { texts } = visit;
   const hasPassword = visit.owner?.user.passwordHash !== undefined;
-  const content = html`${
-    hasPassword &&
-    field(
-      {
-        name: 'current_password',
-        label: texts.currentPassword,
-        type: 'password',
-        autocomplete: 'current-password',
-      },
-      problem,
-    )
-  }
+  const content = html`${hasPassword && currentPasswordField(texts, problem)}
 <button class="danger">${texts.deleteAccount}</button>`;
   return {
     title: texts.deleteAccount,

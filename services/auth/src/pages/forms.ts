@@ -1,5 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { Problem } from './problems.ts';
+import type { PageTexts } from './texts/texts.ts';
 import { formTokenField, type Visit } from './visit.ts';
 
 interface Form {
@@ -62,4 +63,13 @@ export function problemSummary(problem: Problem | undefined): Html | undefined {
 
 export function notice(text: string | undefined): Html | undefined {
   return text === undefined ? undefined : html`<div class="notice" role="status"><p>${text}</p></div>`;
+}
+
+/** The current password, which a sensitive change asks for. */
+export function currentPasswordField(
+  { currentPassword: label }: PageTexts,
+  problem: Problem | undefined,
+): Html {
+  const autocomplete = 'current-password';
+  return field({ name: 'current_password', label, type: 'password', autocomplete }, problem);
 }

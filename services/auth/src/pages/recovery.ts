@@ -1,14 +1,14 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { isAppError } from '@tollgate/kit/errors';
 import { html } from '@tollgate/kit/html';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { recover } from '../sign-in/otp.ts';
-import { exchangeCode } from '../sign-in/pkce.ts';
+import { exchangeCode, toChallenge } from '../sign-in/pkce.ts';
 import { sendNonce } from '../users/reauthentication.ts';
 import { updateOwnUser } from '../users/update.ts';
 import { captcha } from './captcha.ts';
 import { continueSession } from './completion.ts';
-import { field, form, notice, problemSummary } from './forms.ts';
+import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import { needsSecondFactor, type Outcome, type PageDefinition, type View } from './page.ts';
 import { describeCode } from './problems.ts';
 import { newPasswordField } from './sign-up.ts';
@@ -29,10 +29,9 @@ export const recoveryPage: PageDefinition = {
     } = visit;
     // In the link, as the mail may be read on another device.
     const verifier = randomBytes(32).toString('base64url');
-    const challenge = createHash('sha256').update(verifier).digest('base64url');
     const input = {
       email,
-      challenge: { challenge, method: 's256' } as const,
+      challenge: toChallenge(verifier),
       redirectTo: visit.url('password', { verifier }),
       aud: requestedAudience(visit.request, context),
     };
@@ -142,18 +141,7 @@ function viewPassword(
     owner !== undefined &&
     html`<input type="text" name="username" autocomplete="username" value="${owner.user.email || owner.user.phone}" hidden>`
   }
-${
-  needsCurrent &&
-  field(
-    {
-      name: 'current_password',
-      label: texts.currentPassword,
-      type: 'password',
-      autocomplete: 'current-password',
-    },
-    problem,
-  )
-}
+${needsCurrent && currentPasswordField(texts, problem)}
 ${newPasswordField(visit, { label: texts.newPassword, problem })}
 ${
   needsNonce &&

@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
@@ -10,7 +10,7 @@ import { type RequestMetadata, requestMetadata } from '../http/request-metadata.
 import type { IssuedSession } from '../sessions/issue.ts';
 import { resumeSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
-import { type CodeChallenge, parseCodeChallenge } from '../sign-in/pkce.ts';
+import { type CodeChallenge, parseCodeChallenge, toChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import { pagePath, pageUrl } from './html.ts';
 import { choosePageTexts, type PageTexts } from './texts/texts.ts';
@@ -138,8 +138,7 @@ export class Visit {
 
   /** A code challenge of this browser, whose verifier is `derive(purpose)`. */
   challenge(purpose: string): CodeChallenge {
-    const challenge = createHash('sha256').update(this.derive(purpose)).digest('base64url');
-    return { challenge, method: 's256' };
+    return toChallenge(this.derive(purpose));
   }
 
   /**

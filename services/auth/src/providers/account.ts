@@ -178,15 +178,7 @@ async function linkByEmail(
 ): Promise<User> {
   if (user.emailConfirmedAt === undefined) return takeOver(context, user, identity, metadata);
   const linked = await update(context, user, { identity, action: 'user_modified' }, metadata);
-  notify(
-    context,
-    {
-      user: linked,
-      kind: 'IDENTITY_LINKED_NOTIFICATION',
-      variables: { Provider: identity.provider },
-    },
-    metadata,
-  );
+  notifyLinked(context, linked, identity, metadata);
   return linked;
 }
 
@@ -331,16 +323,18 @@ export async function linkToUser(
     },
     metadata,
   );
-  notify(
-    context,
-    {
-      user: linked,
-      kind: 'IDENTITY_LINKED_NOTIFICATION',
-      variables: { Provider: identity.provider },
-    },
-    metadata,
-  );
+  notifyLinked(context, linked, identity, metadata);
   return { user: linked, mustConfirm: takesEmail && !isConfirmed };
+}
+
+function notifyLinked(
+  context: Context,
+  user: User,
+  { provider }: ProviderIdentity,
+  metadata: RequestMetadata,
+): void {
+  const variables = { Provider: provider };
+  notify(context, { user, kind: 'IDENTITY_LINKED_NOTIFICATION', variables }, metadata);
 }
 
 function newIdentity({ provider, id, data }: ProviderIdentity): NewIdentity {

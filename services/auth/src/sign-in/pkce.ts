@@ -62,9 +62,14 @@ function invalid(message: string) {
   return errors.validation_failed({ message });
 }
 
+/** The challenge of a verifier, by the method `s256`. @see RFC 7636 §4.2 */
+export function toChallenge(verifier: string): CodeChallenge {
+  return { challenge: createHash('sha256').update(verifier).digest('base64url'), method: 's256' };
+}
+
 /** @see RFC 7636 §4.6 https://www.rfc-editor.org/rfc/rfc7636#section-4.6 */
 export function matchesChallenge(verifier: string, { challenge, method }: CodeChallenge): boolean {
-  const computed = method === 'plain' ? verifier : createHash('sha256').update(verifier).digest('base64url');
+  const computed = method === 'plain' ? verifier : toChallenge(verifier).challenge;
   // Digests have equal lengths, and their comparison time does not depend on where the texts
   // differ.
   return timingSafeEqual(digest(computed), digest(challenge));
