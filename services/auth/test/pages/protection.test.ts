@@ -293,7 +293,7 @@ t.test('wrong passwords and unknown users get the same page', async (t) => {
   t.equal(wrong.status, 400);
   t.match(wrong.text, '<title>Error: Sign in');
   t.match(wrong.text, /role="alert" tabindex="-1" autofocus/);
-  t.same(await attempt('nobody@example.com'), wrong);
+  t.same(await attempt('unknown@example.com'), wrong);
 });
 
 t.test('limits of the API apply, and the form is shown again', async (t) => {
