@@ -75,7 +75,7 @@ export async function finishRegistration(
   });
   if (result === 'too_many') throw errors.too_many_passkeys();
   if (result === 'exists') throw errors.webauthn_credential_exists();
-  notify(context, { user, kind: 'IDENTITY_LINKED_NOTIFICATION', variables });
+  notify(context, { user, kind: 'IDENTITY_LINKED_NOTIFICATION', variables }, metadata);
   return { ...passkey, lastUsedAt: undefined };
 }
 
@@ -126,17 +126,24 @@ export async function removeOwnPasskey(
 ): Promise<void> {
   checkMayManage(user, session);
   const audit = auditEntry(user, 'passkey_deleted', { metadata, traits: { passkey_id: id } });
-  await removePasskey(context, { user, id }, audit);
+  await removePasskey(context, { user, id, metadata }, audit);
+}
+
+interface OwnedPasskey {
+  readonly user: User;
+  readonly id: string;
+  /** Of a request of the user, whose language the mail has; absent for an administrator. */
+  readonly metadata?: RequestMetadata;
 }
 
 /** Removes a passkey and notifies its user. @throws AppError as `renamePasskey` */
 export async function removePasskey(
   context: Context,
-  { user, id }: { readonly user: User; readonly id: string },
+  { user, id, metadata }: OwnedPasskey,
   audit: ReturnType<typeof auditEntry>,
 ): Promise<void> {
   if (!(await context.store.passkeys.remove({ id, userId: user.id }, audit))) throw passkeyNotFound();
-  notify(context, { user, kind: 'IDENTITY_UNLINKED_NOTIFICATION', variables });
+  notify(context, { user, kind: 'IDENTITY_UNLINKED_NOTIFICATION', variables }, metadata);
 }
 
 function passkeyNotFound() {

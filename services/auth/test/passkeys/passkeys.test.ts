@@ -335,3 +335,23 @@ t.test('settings allow passkeys without user verification, and limit challenges'
     body: { error_code: 'over_request_rate_limit' },
   });
 });
+
+t.test('mails about passkeys are in the language of the request', async (t) => {
+  const { accessToken: token, email } = await newUser();
+  const headers = { 'accept-language': 'de' };
+  const challenge = await challengeFor('registration', token);
+  const credential = new Authenticator().create(challenge.options, {});
+  const body = { challenge_id: challenge.challenge_id, credential };
+  const { body: passkey } = await server.call('POST', '/passkeys/registration/verify', {
+    body,
+    token,
+    headers,
+  });
+  t.equal((await server.call('DELETE', `/passkeys/${String(passkey.id)}`, { token, headers })).status, 204);
+  const mails = () => smtp.mails().filter(({ html }) => html.includes(email));
+  await awaitUntil(() => mails().length === 2, { what: 'both mails' });
+  t.same(
+    mails().map(({ html }) => /<html lang="(\w+)"/.exec(html)?.[1]),
+    ['de', 'de'],
+  );
+});
