@@ -38,7 +38,7 @@ export const morePerHour: RuleEdit = {
  */
 export const scenario: readonly Step[] = [
   {
-    title: 'Without a token: public pages, and nothing else',
+    title: 'Without a token, only public pages are allowed',
     rows: [
       { ...get('/catalogue'), expect: '200 no user, 99 of 100 left' },
       { ...get('/orders'), expect: '401 no_authorization' },
@@ -69,7 +69,7 @@ export const scenario: readonly Step[] = [
     ],
   },
   {
-    title: 'Bob is counted apart',
+    title: 'Bob has separate counters',
     rows: [
       {
         what: 'an admin adds him; sign in',
@@ -88,7 +88,7 @@ export const scenario: readonly Step[] = [
     ],
   },
   {
-    title: 'What a token may not: be changed, replace another role or a second factor',
+    title: 'Changed tokens, missing roles and a missing second factor are rejected',
     rows: [
       {
         what: 'GET /orders, changed token',
@@ -111,7 +111,7 @@ export const scenario: readonly Step[] = [
     ],
   },
   {
-    title: 'A limit on trial (shadow mode): one request a day, but the second one passes, too',
+    title: 'A limit in shadow mode: one request a day, but the second one is allowed',
     rows: [
       { ...get('/beta'), expect: '200 no user, 0 of 1 left' },
       { ...get('/beta'), expect: '200 no user, 0 of 1 left' },
@@ -136,7 +136,7 @@ export const scenario: readonly Step[] = [
     rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 5000' }],
   },
   {
-    title: 'Ada signs out: the token is good no more, although it has not expired',
+    title: 'Ada signs out: her token is rejected, although it has not expired',
     change: { make: ({ ada }) => ada.signOut(), after: () => 'she signed out' },
     rows: [{ ...asAda('/orders'), expect: '401 session_not_found' }],
   },
