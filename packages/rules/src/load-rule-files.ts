@@ -2,10 +2,11 @@ import { runSteps, type Steps } from '@tollgate/kit/time';
 import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import { checkRuleFile, type ReportNode } from './check-rule-file.ts';
-import { type CompileOptions, compileRules, maxProblems, maxWarnings, type RulesResult } from './compile.ts';
+import { type CompileOptions, compileRules, maxProblems, type RulesResult } from './compile.ts';
 import type { RuleProblem } from './problem.ts';
 import { readRuleFile } from './read-rule-file.ts';
 import type { RuleDocument } from './rule-document.ts';
+import { maxWarnings } from './warnings.ts';
 
 /** One rule file. */
 export interface RuleFile {

@@ -89,6 +89,9 @@ export interface RuleNode {
   readonly shares: boolean;
 }
 
+/** Whether a level has a key without a value. */
+export const isBare = (node: RuleNode): boolean => node.composite.length === node.keyLength;
+
 /** Options of dumping rules. */
 export interface DumpOptions {
   /** Text for an unlimited rule. Default: unit UNKNOWN and the configured number. */

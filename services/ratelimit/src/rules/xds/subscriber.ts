@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
-import { type CompileOptions, compileRules, maxProblems, maxWarnings } from '@tollgate/rules/compile';
+import { type CompileOptions, compileRules, maxProblems } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
+import { maxWarnings } from '@tollgate/rules/warnings';
 import { statsNames } from '../../stats/names.ts';
 import type { Counter, Gauge, StatsRegistry } from '../../stats/registry.ts';
 import type { RuleLoad } from '../rule-store.ts';

@@ -1,0 +1,113 @@
+import type { Steps } from '@tollgate/kit/time';
+import { findLocations, type RuleProblem } from './problem.ts';
+import { descriptorsPerStep, type RuleDocument } from './rule-document.ts';
+import { isBare, type Rule, type RuleNode, type RuleSet } from './rule-set.ts';
+
+/** Maximum number of warnings per load; a mistake in a template may repeat in every rule. */
+export const maxWarnings = 100;
+
+interface Finding {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * Rules that are valid but probably not as intended: rules that an earlier wildcard always hides,
+ * rules that a request with another key reaches, because levels are found by `key_value` without a
+ * delimiter, and rules that replace a limit that the domain does not have.
+ */
+export function* findWarnings(
+  { domains }: RuleSet,
+  replacing: readonly Rule[],
+  documents: readonly RuleDocument[],
+): Steps<readonly RuleProblem[]> {
+  const findings: Finding[] = [];
+  const replacingByDomain = Map.groupBy(replacing, ({ domain }) => domain);
+  for (const [domain, root] of domains) {
+    yield* checkLevel(root, domain, findings);
+    yield* checkReplaced(root, replacingByDomain.get(domain), findings);
+  }
+  if (findings.length === 0) return [];
+  const locations = findLocations(documents, new Set(findings.map(({ path }) => path)));
+  return findings.map(({ path, message }) => ({ source: '', ...locations.get(path), path, message }));
+}
+
+/** Finds names in `replaces` that no limit of the domain has. */
+function* checkReplaced(
+  root: RuleNode,
+  replacing: readonly Rule[] | undefined,
+  findings: Finding[],
+): Steps<void> {
+  if (replacing === undefined) return;
+  const unknown = new Set(replacing.flatMap(({ replaces }) => replaces));
+  yield* visitRules(root, ({ name }) => {
+    unknown.delete(name);
+  });
+  for (const { path, domain, replaces } of replacing) {
+    for (const name of replaces) {
+      if (findings.length === maxWarnings || !unknown.has(name)) continue;
+      const message = `replaces '${name}' has no effect: no limit of domain '${domain}' has that name; correct it, or name the limit meant`;
+      findings.push({ path, message });
+    }
+  }
+}
+
+function* visitRules(parent: RuleNode, visit: (rule: Rule) => void): Steps<void> {
+  let seen = 0;
+  for (const child of parent.children?.values() ?? []) {
+    if (child.match !== undefined) visit(child.match.rule);
+    if (child.children !== undefined) yield* visitRules(child, visit);
+    seen++;
+    if (seen % descriptorsPerStep === 0) yield;
+  }
+}
+
+function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]): Steps<void> {
+  const { children } = parent;
+  if (children === undefined) return;
+  const keys = new Set<string>();
+  let seen = 0;
+  for (const child of children.values()) {
+    keys.add(nodeKey(child));
+    seen++;
+    if (seen % descriptorsPerStep === 0) yield;
+  }
+  // Children, and wildcards among them, keep the order of configuration.
+  let wildcardCount = 0;
+  for (const child of children.values()) {
+    if (findings.length >= maxWarnings) return;
+    const path = `${parentPath}.${child.composite}`;
+    const hidden = hiddenBy(parent, child, wildcardCount);
+    if (hidden !== undefined) findings.push({ path, message: hidden });
+    const collision = collisionWith(child, keys);
+    if (collision !== undefined) findings.push({ path, message: collision });
+    if (child.composite.includes('*')) wildcardCount++;
+    if (child.children !== undefined) yield* checkLevel(child, path, findings);
+    seen++;
+    if (seen % descriptorsPerStep === 0) yield;
+  }
+}
+
+/** `order` is the number of wildcards before the child on its level. */
+function hiddenBy(parent: RuleNode, child: RuleNode, order: number): string | undefined {
+  const { composite } = child;
+  const star = composite.indexOf('*');
+  if (parent.wildcards === undefined || (star === -1 && !isBare(child))) return undefined;
+  // A bare key is looked up after every wildcard, a wildcard after those before it.
+  const first = parent.wildcards.findCovering(star === -1 ? `${composite}_` : composite.slice(0, star));
+  if (first === undefined || (star !== -1 && first.order >= order)) return undefined;
+  return `descriptor '${composite}' can never match: the wildcard '${first.value.composite}' is tried first and takes all it would`;
+}
+
+function collisionWith(child: RuleNode, keys: ReadonlySet<string>): string | undefined {
+  const { composite, keyLength } = child;
+  for (let at = composite.indexOf('_'); at !== -1; at = composite.indexOf('_', at + 1)) {
+    if (at === keyLength) continue;
+    const key = composite.slice(0, at);
+    if (!keys.has(key)) continue;
+    return `descriptor '${composite}' also takes requests with key '${key}' and value '${composite.slice(at + 1)}'`;
+  }
+  return undefined;
+}
+
+const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);
