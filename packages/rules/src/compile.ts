@@ -1,4 +1,5 @@
 import type { Steps } from '@tollgate/kit/time';
+import { checkLimit } from './check-limit.ts';
 import type { Match } from './match.ts';
 import { findLocations, formatLocation, type RuleProblem } from './problem.ts';
 import {
@@ -184,55 +185,15 @@ function addChild(parent: NodeDraft, node: NodeDraft): void {
 function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string): void {
   const limit = spec.rateLimit;
   if (limit === undefined) return;
-  const unit = checkUnit(run, limit, path);
-  checkReplaces(run, limit, path);
-  const rate = checkAlgorithm(run, limit, path);
+  const { at } = limit;
+  const { unit, rate } = checkLimit(limit, run, (field, message) => {
+    report(run, { at, field, path }, message);
+  });
   const rule = makeRule(run, node, { spec, limit, unit, rate, path });
   if (rule.replaces.length > 0) run.replacing.push(rule);
   const dynamicMetric = rule.detailedMetric || hasRuntimeLevel(node);
   node.match = { rule, metricPath: rule.metricPath, dynamicMetric, keyEntries: undefined };
   run.ruleCount++;
-}
-
-function checkUnit(run: Run, limit: LimitSpec, path: string): Unit | undefined {
-  const { unit: text = '', unlimited, at } = limit;
-  const unit = parseUnit(text);
-  const field = { at, field: 'unit', path };
-  if (unlimited === true) {
-    if (unit !== undefined) report(run, field, 'should not specify rate limit unit when unlimited');
-    return undefined;
-  }
-  if (unit === undefined) report(run, field, `invalid rate limit unit '${text}'`);
-  return unit;
-}
-
-/** Undefined for fixed windows. */
-function checkAlgorithm(run: Run, limit: LimitSpec, path: string): AlgorithmOptions | undefined {
-  const { algorithm: text = '', burst, unlimited, requestsPerUnit, at } = limit;
-  const algorithm = text.toLowerCase();
-  const field = { at, field: 'algorithm', path };
-  if (burst !== undefined && algorithm !== 'token_bucket') {
-    report(run, { at, field: 'burst', path }, 'burst requires the algorithm token_bucket');
-  } else if (burst === 0) report(run, { at, field: 'burst', path }, 'burst must be at least 1');
-  if (algorithm === '' || algorithm === 'fixed_window') return undefined;
-  if (unlimited === true) report(run, field, 'should not specify an algorithm when unlimited');
-  else if (run.fixedWindowsOnly) {
-    report(run, field, `the counter store has no ${algorithm}: use fixed_window, or another store`);
-  } else if (algorithm === 'token_bucket') return { algorithm, burst: burst ?? requestsPerUnit };
-  else if (algorithm === 'sliding_window') return { algorithm, burst: requestsPerUnit };
-  else {
-    const known = 'fixed_window, sliding_window, token_bucket';
-    report(run, field, `invalid rate limit algorithm '${text}': expected one of ${known}`);
-  }
-  return undefined;
-}
-
-function checkReplaces(run: Run, limit: LimitSpec, path: string): void {
-  const field = { at: limit.at, field: 'replaces', path };
-  for (const name of limit.replaces ?? []) {
-    if (name === '') report(run, field, 'should not have an empty replaces entry');
-    else if (name === limit.name) report(run, field, 'replaces should not contain name of same descriptor');
-  }
 }
 
 interface RuleParts {
@@ -296,15 +257,6 @@ function withFirstLocations(
     const location = first.line === undefined ? formatLocation(first) : `:${first.line}`;
     return { ...problem, hint: `the first is at ${first.source}${location}` };
   });
-}
-
-const isUnit = (text: string): text is Unit => Object.hasOwn(unitSeconds, text);
-
-/** Reads a unit without regard to case. `unknown`, empty and any other text give undefined. */
-export function parseUnit(text: string): Unit | undefined {
-  if (isUnit(text)) return text;
-  const lower = text.toLowerCase();
-  return isUnit(lower) ? lower : undefined;
 }
 
 /**

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseUnit } from '../src/compile.ts';
+import { parseUnit } from '../src/check-limit.ts';
 import { unitSeconds } from '../src/rule-set.ts';
 import { loadDomain, matchOf } from './helpers/load-rules.ts';
 

@@ -1,0 +1,73 @@
+import type { LimitSpec } from './rule-document.ts';
+import { type AlgorithmOptions, type Unit, unitSeconds } from './rule-set.ts';
+
+/** The checked values of a limit. */
+interface CheckedLimit {
+  readonly unit: Unit | undefined;
+  /** Undefined for fixed windows. */
+  readonly rate: AlgorithmOptions | undefined;
+}
+
+interface LimitOptions {
+  readonly fixedWindowsOnly: boolean;
+}
+
+/** Reports a problem of one field of the limit. */
+type Report = (field: string, message: string) => void;
+
+/** Checks the fields of a limit against each other. The result is complete without problems. */
+export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Report): CheckedLimit {
+  const unit = checkUnit(limit, report);
+  checkReplaces(limit, report);
+  return { unit, rate: checkAlgorithm(limit, options, report) };
+}
+
+function checkUnit({ unit: text = '', unlimited }: LimitSpec, report: Report): Unit | undefined {
+  const unit = parseUnit(text);
+  if (unlimited === true) {
+    if (unit !== undefined) report('unit', 'should not specify rate limit unit when unlimited');
+    return undefined;
+  }
+  if (unit === undefined) report('unit', `invalid rate limit unit '${text}'`);
+  return unit;
+}
+
+function checkAlgorithm(
+  limit: LimitSpec,
+  { fixedWindowsOnly }: LimitOptions,
+  report: Report,
+): AlgorithmOptions | undefined {
+  const { algorithm: text = '', burst, unlimited, requestsPerUnit } = limit;
+  const algorithm = text.toLowerCase();
+  if (burst !== undefined && algorithm !== 'token_bucket') {
+    report('burst', 'burst requires the algorithm token_bucket');
+  } else if (burst === 0) report('burst', 'burst must be at least 1');
+  if (algorithm === '' || algorithm === 'fixed_window') return undefined;
+  if (unlimited === true) report('algorithm', 'should not specify an algorithm when unlimited');
+  else if (fixedWindowsOnly) {
+    const message = `the counter store has no ${algorithm}: use fixed_window, or another store`;
+    report('algorithm', message);
+  } else if (algorithm === 'token_bucket') return { algorithm, burst: burst ?? requestsPerUnit };
+  else if (algorithm === 'sliding_window') return { algorithm, burst: requestsPerUnit };
+  else {
+    const known = 'fixed_window, sliding_window, token_bucket';
+    report('algorithm', `invalid rate limit algorithm '${text}': expected one of ${known}`);
+  }
+  return undefined;
+}
+
+function checkReplaces({ name: ownName, replaces }: LimitSpec, report: Report): void {
+  for (const name of replaces ?? []) {
+    if (name === '') report('replaces', 'should not have an empty replaces entry');
+    else if (name === ownName) report('replaces', 'replaces should not contain name of same descriptor');
+  }
+}
+
+const isUnit = (text: string): text is Unit => Object.hasOwn(unitSeconds, text);
+
+/** Reads a unit without regard to case. `unknown`, empty and any other text give undefined. */
+export function parseUnit(text: string): Unit | undefined {
+  if (isUnit(text)) return text;
+  const lower = text.toLowerCase();
+  return isUnit(lower) ? lower : undefined;
+}
