@@ -14,7 +14,8 @@ interface Finding {
 /**
  * Rules that are valid but probably not as intended: rules that an earlier wildcard always hides,
  * rules that a request with another key reaches, because levels are found by `key_value` without a
- * delimiter, and rules that replace a limit that the domain does not have.
+ * delimiter, rules that replace a limit that the domain does not have, and limits that another one
+ * above always undercuts.
  */
 export function* findWarnings(
   { domains }: RuleSet,
@@ -23,8 +24,9 @@ export function* findWarnings(
 ): Steps<readonly RuleProblem[]> {
   const findings: Finding[] = [];
   const replacingByDomain = Map.groupBy(replacing, ({ domain }) => domain);
+  const replacedNames = new Set(replacing.flatMap(({ replaces }) => replaces));
   for (const [domain, root] of domains) {
-    yield* checkLevel(root, domain, findings);
+    yield* checkLevel(root, domain, { findings, replacedNames });
     yield* checkReplaced(root, replacingByDomain.get(domain), findings);
   }
   if (findings.length === 0) return [];
@@ -62,7 +64,14 @@ function* visitRules(parent: RuleNode, visit: (rule: Rule) => void): Steps<void>
   }
 }
 
-function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]): Steps<void> {
+interface LevelCheck {
+  readonly findings: Finding[];
+  /** Names that a rule of any domain replaces. */
+  readonly replacedNames: ReadonlySet<string>;
+}
+
+function* checkLevel(parent: RuleNode, parentPath: string, check: LevelCheck): Steps<void> {
+  const { findings, replacedNames } = check;
   const { children } = parent;
   if (children === undefined) return;
   const keys = new Set<string>();
@@ -81,8 +90,10 @@ function* checkLevel(parent: RuleNode, parentPath: string, findings: Finding[]):
     if (hidden !== undefined) findings.push({ path, message: hidden });
     const collision = collisionWith(child, keys);
     if (collision !== undefined) findings.push({ path, message: collision });
+    const undercut = undercutBy(child, replacedNames);
+    if (undercut !== undefined) findings.push({ path, message: undercut });
     if (child.composite.includes('*')) wildcardCount++;
-    if (child.children !== undefined) yield* checkLevel(child, path, findings);
+    if (child.children !== undefined) yield* checkLevel(child, path, check);
     seen++;
     if (seen % descriptorsPerStep === 0) yield;
   }
@@ -109,5 +120,30 @@ function collisionWith(child: RuleNode, keys: ReadonlySet<string>): string | und
   }
   return undefined;
 }
+
+/**
+ * A counter of a rule is part of the counter of each rule above it: that one is at least as high
+ * when its window contains whole windows of the other, and a request sends both descriptors. With
+ * other algorithms this cannot be proven. Limits that may be dropped from a request, or that do not
+ * refuse on their own, undercut none.
+ */
+function undercutBy({ match, parent }: RuleNode, replacedNames: ReadonlySet<string>): string | undefined {
+  if (match === undefined || !refusesByWindow(match.rule)) return undefined;
+  const { rule } = match;
+  for (let above = parent; above !== undefined; above = above.parent) {
+    const upper = above.match?.rule;
+    if (upper === undefined || !refusesByWindow(upper)) continue;
+    if (upper.unitSeconds % rule.unitSeconds !== 0 || upper.requestsPerUnit > rule.requestsPerUnit) continue;
+    if (upper.name !== '' && replacedNames.has(upper.name)) continue;
+    return `limit '${rule.path}' (${formatLimit(rule)}) never refuses a request that '${upper.path}' (${formatLimit(upper)}) allows, if both descriptors are sent: lower this limit, raise that one, or replace that one by its name`;
+  }
+  return undefined;
+}
+
+/** Whether a rule refuses requests on its own, by a count in a fixed window. */
+const refusesByWindow = ({ unlimited, rate, unitSeconds, shadowMode, quotaMode }: Rule): boolean =>
+  !unlimited && rate === undefined && unitSeconds > 0 && !shadowMode && !quotaMode;
+
+const formatLimit = ({ requestsPerUnit, unit }: Rule): string => `${requestsPerUnit} per ${unit}`;
 
 const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);

@@ -34,6 +34,7 @@ in each case.
         - { rule: shop.plan_free.user, requests_per_unit: 10, unit: minute, remaining: 0, code: OVER_LIMIT }
 
 A descriptor is key=value,key2=value2, or a list such as [{ key: path, value: 'a=b' }].
+Rules that are valid but look wrong are listed as warnings; they do not fail the test.
 
 ${describeFlags(flags)}
 Exits with 0 when all cases pass, 1 when one fails or a file is invalid, 2 when the arguments are invalid.
@@ -80,8 +81,12 @@ async function runFiles(
   const failed = results.filter(({ ok }) => !ok).length;
   const passed = results.length - failed;
   const output = json
-    ? `${JSON.stringify({ passed, failed, cases: results }, null, 2)}\n`
-    : [...results.map(formatResult), `${passed} passed, ${failed} failed\n`].join('');
+    ? `${JSON.stringify({ passed, failed, cases: results, warnings: load.warnings }, null, 2)}\n`
+    : [
+        ...load.warnings.map((warning) => `warning ${formatProblem(warning)}\n`),
+        ...results.map(formatResult),
+        `${passed} passed, ${failed} failed\n`,
+      ].join('');
   return { exitCode: failed === 0 ? 0 : 1, output };
 }
 

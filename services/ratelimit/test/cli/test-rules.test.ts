@@ -113,6 +113,31 @@ t.test('with -json the results have the decision', async (t) => {
   });
 });
 
+t.test('a limit that one above it undercuts is a warning, with exit code 0', async (t) => {
+  const { folder, file } = folderWith(
+    t,
+    "cases: [{ name: a, domain: d, descriptors: ['tenant=a,path=b'], code: OK }]",
+  );
+  writeFileSync(
+    join(folder, 'undercut.yaml'),
+    `domain: d
+descriptors:
+  - key: tenant
+    rate_limit: { unit: hour, requests_per_unit: 10 }
+    descriptors:
+      - { key: path, rate_limit: { unit: minute, requests_per_unit: 20 } }
+`,
+  );
+  const { exitCode, output = '' } = await testRules([folder, file]);
+  t.equal(exitCode, 0);
+  t.match(
+    output,
+    /^warning undercut\.yaml:6:16: limit 'd\.tenant\.path' \(20 per minute\) never refuses .+'d\.tenant' \(10 per hour\).+\nok /,
+  );
+  const json = await testRules(['-json', folder, file]);
+  t.match(JSON.parse(json.output ?? ''), { warnings: [{ source: 'undercut.yaml', line: 6 }] });
+});
+
 const invalid: readonly [title: string, cases: string, problem: RegExp][] = [
   ['no cases', 'cases: []', /line 1: cases must be a list/],
   ['an unknown field', 'cases:\n  - name: a\n    domains: d', /line 3: unknown field domains/],
