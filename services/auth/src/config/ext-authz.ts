@@ -28,6 +28,12 @@ export const extAuthzSettings = {
     default: 9003,
     doc: 'TCP port of the HTTP server (`http_service`). 0 selects a free port.',
   }),
+  extAuthzHttpForwarded: bool({
+    ...svc('EXT_AUTHZ_HTTP_FORWARDED'),
+    group,
+    default: false,
+    doc: 'Take method and path of checks over HTTP from `X-Forwarded-Method` and `X-Forwarded-Uri`, which Caddy, Traefik and nginx send. Must be `false` behind Envoy, which sends them in the request line: its clients could set these headers.',
+  }),
   extAuthzTlsCert: text({
     ...svc('EXT_AUTHZ_TLS_CERT'),
     group,

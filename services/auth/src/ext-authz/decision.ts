@@ -152,7 +152,8 @@ const realm = 'Bearer realm="tollgate"';
 /** Each request retries the database. */
 const retryAfterSeconds = 1;
 
-function ambiguousPath(reason: string): AuthzDenied {
+/** 400 for a path that gateway and upstream may interpret differently, or that is unknown. */
+export function ambiguousPath(reason: string): AuthzDenied {
   const message = `${errors.path_not_canonical.definition.message}: ${reason}`;
   return deny(400, 'path_not_canonical', message);
 }

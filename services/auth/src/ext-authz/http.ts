@@ -19,6 +19,7 @@ import {
   type Authorizer,
   type AuthzDecision,
   type AuthzRequest,
+  ambiguousPath,
   denialBody,
   denialHeaders,
 } from './decision.ts';
@@ -27,36 +28,60 @@ const removeHeader = 'x-envoy-auth-headers-to-remove';
 /** Envoy's timeout in milliseconds. Envoy overwrites what a client sends. */
 const timeoutHeader = 'x-envoy-expected-rq-timeout-ms';
 
-/** Handles checks: with tracing, each in a span of Envoy's trace. */
+interface HttpChecks {
+  readonly authorizer: Pick<Authorizer, 'authorize'>;
+  /** Whether the gateway sends method and path in `X-Forwarded-Method` and `X-Forwarded-Uri`. */
+  readonly forwarded: boolean;
+}
+
+/** Handles checks: with tracing, each in a span of the gateway's trace. */
 export function createHttpCheckHandler(
-  authorizer: Pick<Authorizer, 'authorize'>,
+  checks: HttpChecks,
   tracing: Tracing,
 ): HttpCheckServerOptions['onRequest'] {
-  if (!tracing.enabled) return (request, response) => handleHttpCheck(authorizer, request, response);
+  if (!tracing.enabled) return (request, response) => handleHttpCheck(checks, request, response);
   return (request, response) => {
     const parent = tracing.extract(request.headers);
     // Not named after the path, which is that of the authorized request and unbounded.
     const span = tracing.startSpan('ext_authz', { kind: SpanKind.SERVER, parent });
     response.once('close', () => span.end());
-    tracing.withSpan(span, () => handleHttpCheck(authorizer, request, response));
+    tracing.withSpan(span, () => handleHttpCheck(checks, request, response));
   };
 }
 
 /** Responds with 200 and the headers for the upstream, or with the response for the client. */
 export function handleHttpCheck(
-  authorizer: Pick<Authorizer, 'authorize'>,
+  { authorizer, forwarded }: HttpChecks,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  // Envoy sends bodies only if configured to; no decision depends on them.
+  // Gateways send bodies only if configured to; no decision depends on them.
   request.resume();
-  const decision = authorizer.authorize(parseRequest(request), parseTimeoutMs(request));
+  const line = forwarded ? readForwardedLine(request) : request;
+  if (line === undefined) {
+    respond(response, ambiguousPath(forwardedProblem));
+    return;
+  }
+  // Only Envoy overwrites the timeout that a client sends.
+  const timeoutMs = forwarded ? undefined : parseTimeoutMs(request);
+  const decision = authorizer.authorize(parseRequest(request, line), timeoutMs);
   if (decision instanceof Promise) void decision.then((resolved) => respond(response, resolved));
   else respond(response, decision);
 }
 
+const forwardedProblem = 'the gateway must send X-Forwarded-Method and X-Forwarded-Uri, each once';
+
+/** Undefined unless both headers are there once: the client may have sent them, too. */
+function readForwardedLine({ headersDistinct }: IncomingMessage): RequestLine | undefined {
+  const { 'x-forwarded-method': methods = [], 'x-forwarded-uri': urls = [] } = headersDistinct;
+  const [[method], [url]] = [methods, urls];
+  return methods.length === 1 && urls.length === 1 ? { method, url } : undefined;
+}
+
+type RequestLine = Pick<IncomingMessage, 'method' | 'url'>;
+
 /** Reads raw headers, because Node's parsed ones drop repeated values. */
-function parseRequest({ method = '', url = '', rawHeaders }: IncomingMessage): AuthzRequest {
+function parseRequest({ rawHeaders }: IncomingMessage, { method = '', url = '' }: RequestLine): AuthzRequest {
   const authorization: string[] = [];
   const headerNames = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -113,7 +138,7 @@ const serverOptions: ServerOptions = {
 /** A stalled handshake would delay the shutdown. */
 const handshakeTimeoutMs = 5_000;
 
-/** Creates the server for Envoy's `http_service`. Every request is a check, whatever its path. */
+/** Creates the server for checks over HTTP. Every request is a check, whatever its path. */
 export function createHttpCheckServer(options: HttpCheckServerOptions): HttpServer {
   const { host, port, tls, onRequest } = options;
   const server = tls === undefined ? createServer(serverOptions) : createHttpsServer(tls, options);

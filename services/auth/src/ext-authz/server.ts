@@ -28,6 +28,7 @@ export interface ExtAuthzServerOptions {
     | 'extAuthzHost'
     | 'extAuthzGrpcPort'
     | 'extAuthzHttpPort'
+    | 'extAuthzHttpForwarded'
     | 'extAuthzTlsCert'
     | 'extAuthzTlsKey'
     | 'extAuthzTlsCa'
@@ -129,7 +130,7 @@ function createHttpServer(
   return createHttpCheckServer({
     host,
     port: settings.extAuthzHttpPort,
-    onRequest: createHttpCheckHandler(authorizer, tracing),
+    onRequest: createHttpCheckHandler({ authorizer, forwarded: settings.extAuthzHttpForwarded }, tracing),
     tls: tlsFor('ext_authz_http'),
     guard,
     logger,

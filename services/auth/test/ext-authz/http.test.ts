@@ -11,9 +11,9 @@ import { createHttpCheckServer, handleHttpCheck } from '../../src/ext-authz/http
 import { rawRequest } from '../helpers/raw-request.ts';
 
 /** A server with a given decision. */
-async function serve(t: Test, authorize: Authorizer['authorize']): Promise<string> {
+async function serve(t: Test, authorize: Authorizer['authorize'], forwarded = false): Promise<string> {
   const server = createServer((request, response) =>
-    handleHttpCheck({ authorize }, request, response),
+    handleHttpCheck({ authorizer: { authorize }, forwarded }, request, response),
   ).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
@@ -60,6 +60,35 @@ t.test('the request is passed on as sent, undecoded and with all values', async 
     authorization: ['a', 'b'],
     headerNames: ['host', 'connection', 'authorization', 'x-auth-role', 'x_user'],
   });
+});
+
+t.test('behind other gateways, method and path are in X-Forwarded-Method and X-Forwarded-Uri', async (t) => {
+  const seen: unknown[] = [];
+  const authorize: Authorizer['authorize'] = ({ method, path }, timeoutMs) => {
+    seen.push([method, path, timeoutMs]);
+    return noToken();
+  };
+  const url = await serve(t, authorize, true);
+  const timeout = ['x-envoy-expected-rq-timeout-ms', '1'];
+  const send = (...headers: string[]) => rawRequest(url, '/check', { headers: [...headers, ...timeout] });
+  await send('X-Forwarded-Method', 'post', 'X-Forwarded-Uri', '/a/%2e?b=c');
+  t.same(seen, [['POST', '/a/%2e?b=c', undefined]], 'the timeout of a client is ignored');
+  for (const headers of [
+    ['X-Forwarded-Method', 'GET'],
+    ['X-Forwarded-Uri', '/a'],
+    ['X-Forwarded-Method', 'GET', 'X-Forwarded-Uri', '/a', 'x-forwarded-uri', '/b'],
+    ['X-Forwarded-Method', 'GET', 'X-Forwarded-Method', 'PUT', 'x-forwarded-uri', '/b'],
+  ]) {
+    const { status, text } = await send(...headers);
+    t.equal(status, 400, headers.join(' '));
+    t.match(JSON.parse(text), { error_code: 'path_not_canonical', msg: /X-Forwarded-Uri, each once/ });
+  }
+  t.equal(seen.length, 1);
+  const spoofed = await serve(t, authorize);
+  await rawRequest(spoofed, '/check', {
+    headers: ['X-Forwarded-Method', 'PUT', 'X-Forwarded-Uri', '/open', ...timeout],
+  });
+  t.same(seen[1], ['GET', '/check', 1], 'behind Envoy the request line counts');
 });
 
 t.test('a request body does not delay the response or the next request', async (t) => {
