@@ -7,8 +7,8 @@
 #                                 nginx, and more runtimes of the OAuth client: an old Node, Deno,
 #                                 Bun, workerd, Chromium
 #   hack/setup.sh bench           Envoy, redis-server and h2load
-#   hack/setup.sh go-tools        etcd, and what is compiled once on a machine: a Kubernetes API
-#                                 server with kubectl and helm, h2spec, ghz
+#   hack/setup.sh go-tools        etcd, CRDs of gateways, and what is compiled once on a machine: a
+#                                 Kubernetes API server with kubectl and helm, h2spec, ghz
 #   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs
 #                                 nothing
 #
@@ -24,6 +24,8 @@ oldest_node_version=22.12.0
 deno_version=2.9.6
 bun_version=1.4.5
 workerd_version=1.20261117.1
+envoy_gateway_version=1.9.1
+istio_version=1.31.1
 mode=${1:-packages}
 tools=$PWD/.tools
 # Outside the checkout, so that a fresh clone need not fetch 100 MB and compile for minutes again.
@@ -358,6 +360,44 @@ build_go_program() {
   (cd "hack/tools/$1" && CGO_ENABLED=0 "$go" build -mod=readonly -trimpath -ldflags '-s -w' -o "$building/$1" "$2")
 }
 
+# --- CRDs of gateways -----------------------------------------------------------------------------
+
+# The examples are validated against them. The module of Envoy Gateway has those of the Gateway API,
+# too.
+
+gateway_crds=gateway-crds-$envoy_gateway_version-$istio_version
+
+install_gateway_crds() {
+  link_gateway_crds && return 0
+  start_building gateway-crds
+  reason='see above'
+  if choose_go hack/tools && step "CRDs of Envoy Gateway $envoy_gateway_version and Istio $istio_version" fetch_gateway_crds; then
+    mv "$building/crds" "$cache/$gateway_crds" 2>/dev/null || true
+    drop_building
+    link_gateway_crds
+  else
+    drop_building
+    leave_out "the validation of examples against CRDs of gateways: $reason"
+  fi
+}
+
+# Fails when they are not fetched yet.
+link_gateway_crds() {
+  [ -d "$cache/$gateway_crds" ] || return 1
+  ln -sfn "$cache/$gateway_crds" "$tools/gateway-crds"
+}
+
+fetch_gateway_crds() {
+  keep_go_caches
+  modules=$("$go" env GOMODCACHE)
+  gateway=github.com/envoyproxy/gateway@v$envoy_gateway_version
+  istio=istio.io/api@v$istio_version
+  # Outside of any module, so that no go.mod has to list what the modules require.
+  (cd "$building" && "$go" mod download "$gateway" "$istio") && mkdir "$building/crds" || return 1
+  charts=$modules/$gateway/charts/gateway-helm/charts/crds/crds
+  cp "$charts"/gatewayapi-crds.yaml "$charts"/generated/*.yaml "$modules/$istio/kubernetes/customresourcedefinitions.gen.yaml" "$building/crds/"
+}
+
 # --- Go -------------------------------------------------------------------------------------------
 
 # Two checkouts that compile the same at the same moment would only take twice as long. Where there
@@ -459,7 +499,7 @@ packages | demo | test | bench | go-tools | go-tools-built) ;;
 esac
 if [ "$mode" = go-tools-built ]; then
   choose_cache
-  link_go_program h2spec && link_go_program ghz && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
+  link_go_program h2spec && link_go_program ghz && link_gateway_crds && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
   exit
 fi
 packages_current || install_packages
@@ -486,6 +526,7 @@ go-tools)
   choose_cache
   go_program h2spec github.com/summerwind/h2spec/cmd/h2spec
   go_program ghz github.com/bojand/ghz/cmd/ghz
+  install_gateway_crds
   install_kube
   ;;
 esac

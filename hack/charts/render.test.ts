@@ -114,6 +114,14 @@ t.test('missing required values are named in the error', { skip }, async (t) => 
   t.match(await missing('xds', '--set=certManager.enabled=true'), /certManager\.issuerRef: who signs/);
 });
 
+t.test('each part can be left out of a release for evaluation', { skip }, async (t) => {
+  const development = ['--set=dev.enabled=true', `--set=dev.secret=${'0'.repeat(32)}`];
+  for (const part of ['auth', 'ratelimit', 'xds']) {
+    const { code, stderr } = await template('tollgate', [...development, `--set=${part}.enabled=false`]);
+    t.equal(code, 0, stderr);
+  }
+});
+
 t.test('all missing values of all charts are in one message', { skip }, async (t) => {
   const values = [
     'auth.httpRoute.enabled=true',

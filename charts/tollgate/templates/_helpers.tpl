@@ -5,8 +5,10 @@
 
 {{/* Not empty when counters are in the Valkey of development mode. */}}
 {{- define "tollgate.devCounters" -}}
-{{- $settings := .Values.ratelimit.settings -}}
-{{- $elsewhere := or (ne (toString ($settings.BACKEND_TYPE | default "redis")) "redis") $settings.KVSTORE_URL .Values.ratelimit.secretSettings.KVSTORE_URL -}}
+{{- /* A part that is disabled has no values. */}}
+{{- $settings := .Values.ratelimit.settings | default dict -}}
+{{- $secrets := .Values.ratelimit.secretSettings | default dict -}}
+{{- $elsewhere := or (ne (toString ($settings.BACKEND_TYPE | default "redis")) "redis") $settings.KVSTORE_URL $secrets.KVSTORE_URL -}}
 {{- if and .Values.dev.enabled .Values.ratelimit.enabled (not $elsewhere) }}true{{ end -}}
 {{- end -}}
 
