@@ -21,7 +21,14 @@ import { DecisionStats } from './ratelimit/stats.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
 import { RuleStore, ruleSources } from './rules/rule-store.ts';
-import { addApiServer, addDebugServer, addGrpcServer, connectToSupervisor, type Ports } from './servers.ts';
+import {
+  addAdminServer,
+  addApiServer,
+  addDebugServer,
+  addGrpcServer,
+  connectToSupervisor,
+  type Ports,
+} from './servers.ts';
 import { countReservedTags } from './stats/names.ts';
 import { StatsRegistry } from './stats/registry.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
@@ -58,7 +65,12 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     logger,
     drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
   });
-  const ports: Ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
+  const ports: Ports = {
+    http: settings.port,
+    grpc: settings.grpcPort,
+    debug: settings.debugPort,
+    admin: settings.adminPort,
+  };
   const rules = createRuleStore(settings, context);
   const createBackend = await counterBackends[settings.backendType]();
   const backend = await createBackend(settings, context);
@@ -104,6 +116,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   addApiServer(lifecycle, settings, context, { decide: decideJson, ports, reusePort });
   const decideGrpc = trace(decideCall, shouldRateLimitPath.slice(1));
   await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, ports, reusePort });
+  if (settings.adminPort !== 0) {
+    const { counterRoutes } = await import('./counters/routes.ts');
+    const routes = counterRoutes({ decisions, logger });
+    await addAdminServer(lifecycle, settings, context, { routes, ports, reusePort });
+  }
   lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({
     name: 'announcement',

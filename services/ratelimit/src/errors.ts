@@ -5,7 +5,7 @@ import type { RequestProblem } from './ratelimit/request.ts';
  * All public errors, by their stable code.
  *
  * Messages, the status UNKNOWN and the 400 of `/json` are those of envoyproxy/ratelimit. The last
- * four are of the debug port.
+ * are of the debug port and of the counter API.
  */
 export const errors = defineErrors({
   empty_domain: {
@@ -64,6 +64,26 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.unimplemented,
     message:
       'Node has no execution trace: use /debug/pprof/profile for where CPU time goes, TRACING_ENABLED=true for where requests wait',
+  },
+  caller_not_authenticated: {
+    httpStatus: 401,
+    grpcStatus: grpcStatus.unauthenticated,
+    message: 'the token of ADMIN_TOKEN is required: Authorization: Bearer <token>',
+  },
+  certificate_not_accepted: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message: 'the client certificate does not have the DNS name of ADMIN_TLS_CLIENT_SAN',
+  },
+  path_not_found: {
+    httpStatus: 404,
+    grpcStatus: grpcStatus.notFound,
+    message: 'the counter API has no such path, or not with this method',
+  },
+  descriptor_not_limited: {
+    httpStatus: 404,
+    grpcStatus: grpcStatus.notFound,
+    message: 'no rule limits this descriptor',
   },
 });
 

@@ -4,9 +4,10 @@ import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import type { Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { hostAndPort } from '@tollgate/kit/text';
-import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import { type TlsValidity, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
+import type { AdminRoute } from './counters/admin-server.ts';
 import { createApiServer } from './http/api-server.ts';
 import { type Decide, shouldRateLimit, shouldRateLimitPath } from './ratelimit/service.ts';
 import type { ProcessMetrics } from './stats/prometheus.ts';
@@ -19,6 +20,8 @@ export interface Ports {
   http: number;
   grpc: number;
   debug: number;
+  /** 0 without the counter API. */
+  admin: number;
 }
 
 /** The service works without the debug server: a port that is in use does not prevent the start. */
@@ -166,5 +169,41 @@ function createGrpcServer(
     maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
     maxConnections: settings.grpcMaxConnections,
+  });
+}
+
+/** Its code is loaded only with ADMIN_PORT. */
+export async function addAdminServer(
+  lifecycle: Lifecycle,
+  settings: Settings,
+  { logger, nowMs, stats }: Context,
+  { routes, ports, reusePort }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
+): Promise<void> {
+  const { createAdminServer } = await import('./counters/admin-server.ts');
+  const { adminHost: host, adminPort: port, adminTlsCert, adminTlsKey, adminTlsClientCacert } = settings;
+  const tlsStats = createTlsStats(stats);
+  const files = { certFile: adminTlsCert, keyFile: adminTlsKey, caFile: adminTlsClientCacert };
+  const onCertificate = (validity: TlsValidity): void => tlsStats.setValidity('admin_server', validity);
+  const tls = adminTlsCert === '' ? undefined : await watchTlsFiles(files, { logger, nowMs, onCertificate });
+  const onHandshakeFailure = tlsStats.handshakeFailures('admin');
+  const admin = createAdminServer({
+    settings,
+    logger,
+    routes,
+    tls,
+    onHandshakeFailure,
+    host,
+    port,
+    reusePort,
+  });
+  lifecycle.add({
+    name: 'counter API',
+    async start() {
+      ports.admin = await nameListenSettings(admin.start(), { host: 'ADMIN_HOST', port: 'ADMIN_PORT' });
+    },
+    async stop({ signal }) {
+      await admin.stop(signal);
+      tls?.close();
+    },
   });
 }

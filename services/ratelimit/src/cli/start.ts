@@ -23,6 +23,9 @@ It is configured by environment variables, see docs/settings-ratelimit.md. To tr
   test <folder of rule files> <file of cases>
         Decide requests by the rules and compare the decisions; test -help has more.
 
+  counters <command>
+        Read and change the counters of a running service; counters -help has more.
+
 tollgate-ratelimit-client calls a running service, tollgate-ratelimit-check validates rule files.
 `;
 
@@ -33,6 +36,10 @@ export async function handleArguments(args: readonly string[]): Promise<Outcome 
   if (first === 'test') {
     const { testRules } = await import('./test-rules.ts');
     return testRules(rest);
+  }
+  if (first === 'counters') {
+    const { runCounters } = await import('./counters.ts');
+    return runCounters(rest, process.env);
   }
   const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };

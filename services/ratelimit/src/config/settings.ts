@@ -8,6 +8,7 @@ import {
 } from '@tollgate/kit/settings';
 import { parseRedisTarget } from '../backends/redis/target.ts';
 import type { Mogrifier } from '../stats/tag-statsd.ts';
+import { adminChecks, adminSettings } from './admin.ts';
 import { readMogrifiers } from './mogrifiers.ts';
 import { counterSettings, decisionSettings } from './ratelimit.ts';
 import { ruleSettings, xdsChecks, xdsSettings } from './rules.ts';
@@ -19,6 +20,7 @@ import { memcacheChecks, memcacheSettings, redisSettings } from './stores.ts';
 export const settingsSpec = defineSettings({
   ...serverSettings,
   ...serverTlsSettings,
+  ...adminSettings,
   ...ruleSettings,
   ...xdsSettings,
   ...decisionSettings,
@@ -140,6 +142,7 @@ const checks: readonly Check[] = [
   workersNeedPort('port'),
   workersNeedPort('grpcPort'),
   workersNeedTcp,
+  ...adminChecks,
   ...xdsChecks,
   redisAddress,
   redisPerSecondAddress,

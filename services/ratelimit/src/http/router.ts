@@ -5,7 +5,9 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
+  type RequestListener,
   type Server,
+  type ServerOptions,
   type ServerResponse,
 } from 'node:http';
 import { Readable } from 'node:stream';
@@ -52,6 +54,8 @@ interface HttpRouterOptions {
   readonly ignoreTrailingSlash?: boolean;
   /** Called when the server is closed; connections are then cut off. */
   readonly onClose?: () => void;
+  /** Default: that of node:http. */
+  readonly createServer?: (options: ServerOptions, listener: RequestListener) => Server;
 }
 
 /** Time for a request to arrive. */
@@ -67,7 +71,8 @@ export class HttpRouter implements HttpApplication {
   constructor(options: HttpRouterOptions) {
     this.#options = options;
     const timeouts = { requestTimeout: requestTimeoutMs, keepAliveTimeout: keepAliveTimeoutMs };
-    this.server = createServer(timeouts, (message, response) => void this.#serve(message, response));
+    const create = options.createServer ?? createServer;
+    this.server = create(timeouts, (message, response) => void this.#serve(message, response));
   }
 
   async listen(options: HttpServerOptions): Promise<void> {

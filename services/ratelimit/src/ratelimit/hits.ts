@@ -59,6 +59,25 @@ export async function addHits(
   );
 }
 
+/** The results that no further hits would have; changes no counter. */
+export async function peekHits(
+  backend: HitsContext['backend'],
+  descriptors: readonly Pick<LimitedDescriptor, 'limit' | 'hit'>[],
+): Promise<readonly HitResult[]> {
+  const hits = descriptors.map(({ hit }) => ({ ...hit, addend: 0 }));
+  // Adding 0 would create the counter of a window; of the others, it only reads.
+  const [windows, rates] = await Promise.all([
+    backend.read(hits.filter(({ rate }) => rate === undefined)),
+    backend.add(hits.filter(({ rate }) => rate !== undefined)),
+  ]);
+  const next = { window: 0, rate: 0 };
+  return descriptors.map(({ limit, hit }) =>
+    hit.rate === undefined
+      ? toResult({ limit, hit }, windows[next.window++] ?? 0, undefined, 0)
+      : toResult({ limit, hit: { ...hit, addend: 0 } }, rates[next.rate++] ?? 0, undefined, 0),
+  );
+}
+
 /** A refund may bring the counter below its limit, so the cache forgets it. */
 function isOverInCache(localCache: LocalCache, { key, addend, rate }: Hit, nowSeconds: number): boolean {
   if (rate !== undefined) return false;
@@ -97,7 +116,7 @@ function withoutHits(hit: Hit): Hit {
 }
 
 function toResult(
-  { limit, hit }: LimitedDescriptor,
+  { limit, hit }: Pick<LimitedDescriptor, 'limit' | 'hit'>,
   count: number,
   localCache: LocalCache | undefined,
   nowSeconds: number,

@@ -118,10 +118,10 @@ export function counterKey(
 export function rateKey(
   prefix: string,
   domain: string,
-  { keyEntries }: Pick<Limit, 'keyEntries'>,
+  entries: readonly Entry[],
   { algorithm }: Rate,
 ): string {
-  return entriesKey(prefix, domain, keyEntries) + algorithm;
+  return entriesKey(prefix, domain, entries) + algorithm;
 }
 
 function entriesKey(prefix: string, domain: string, entries: readonly Entry[]): string {

@@ -1,11 +1,19 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleSet } from '@tollgate/rules/rule-set';
+import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
 import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
-import { counterKey, type DescriptorLimit, findLimits, rateKey, secondsUntilReset } from './limit.ts';
+import {
+  counterKey,
+  type DescriptorLimit,
+  findLimits,
+  type Limit,
+  rateKey,
+  secondsUntilReset,
+} from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
@@ -146,7 +154,7 @@ function requireRules({ rules, stats }: DecisionContext, request: RateLimitReque
 }
 
 function toLimitedDescriptors(
-  { stats, random, options }: DecisionContext,
+  context: DecisionContext,
   request: RateLimitRequest,
   limits: readonly DescriptorLimit[],
   nowSeconds: number,
@@ -158,29 +166,39 @@ function toLimitedDescriptors(
     if (limit?.kind !== 'limited' || descriptor === undefined) {
       continue;
     }
-    const { unit, unitSeconds, keyEntries, rate } = limit;
     const addend = getHitsAddend(request, descriptor);
-    const ruleStats = stats.getRule(request.domain, limit);
+    const ruleStats = context.stats.getRule(request.domain, limit);
     if (addend < 0) ruleStats.totalNegativeHits -= addend;
     else ruleStats.totalHits += addend;
-    const { cacheKeyPrefix } = options;
     limited.push({
       limit,
-      hit: {
-        key:
-          rate === undefined
-            ? counterKey(cacheKeyPrefix, request.domain, keyEntries, nowSeconds, unitSeconds)
-            : rateKey(cacheKeyPrefix, request.domain, limit, rate),
-        addend,
-        unit,
-        secondsLeft: secondsUntilReset(nowSeconds, unitSeconds),
-        ttlSeconds: unitSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
-        rate,
-      },
+      hit: createHit(context, request.domain, limit, addend, nowSeconds),
       stats: ruleStats,
     });
   }
   return limited;
+}
+
+/** Hits on the counter of a limit. */
+export function createHit(
+  { random, options }: Pick<DecisionContext, 'random' | 'options'>,
+  domain: string,
+  { unit, unitSeconds, keyEntries, rate }: Limit,
+  addend: number,
+  nowSeconds: number,
+): Hit {
+  const { cacheKeyPrefix } = options;
+  return {
+    key:
+      rate === undefined
+        ? counterKey(cacheKeyPrefix, domain, keyEntries, nowSeconds, unitSeconds)
+        : rateKey(cacheKeyPrefix, domain, keyEntries, rate),
+    addend,
+    unit,
+    secondsLeft: secondsUntilReset(nowSeconds, unitSeconds),
+    ttlSeconds: unitSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
+    rate,
+  };
 }
 
 /** The status of a descriptor by the result of its hits, which is recorded. */

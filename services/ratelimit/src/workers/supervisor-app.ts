@@ -72,12 +72,19 @@ export async function buildSupervisorApp(
  *
  * @throws Error when one is in use, or when the system cannot share ports.
  */
-async function checkPorts({ host, port, grpcHost, grpcPort }: Settings): Promise<void> {
+async function checkPorts(settings: Settings): Promise<void> {
+  const { host, port, grpcHost, grpcPort, adminHost, adminPort } = settings;
   await nameListenSettings(tryToListen({ host, port }), { host: 'HOST', port: 'PORT' });
   await nameListenSettings(tryToListen({ host: grpcHost, port: grpcPort }), {
     host: 'GRPC_HOST',
     port: 'GRPC_PORT',
   });
+  if (adminPort !== 0) {
+    await nameListenSettings(tryToListen({ host: adminHost, port: adminPort }), {
+      host: 'ADMIN_HOST',
+      port: 'ADMIN_PORT',
+    });
+  }
   try {
     await tryToListen({ host, port, reusePort: true });
   } catch (cause) {

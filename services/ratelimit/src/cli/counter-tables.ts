@@ -1,0 +1,51 @@
+import type { Json } from './counter-client.ts';
+
+export function formatPeek(reply: Json): string {
+  return table(
+    ['DESCRIPTOR', 'RULE', 'LIMIT', 'COUNT', 'REMAINING', 'RESET'],
+    objects(reply.descriptors).map(({ entries, outcome, counter }) => {
+      const [state] = objects([counter]);
+      if (state === undefined) return [formatEntries(entries), String(outcome)];
+      const limit = `${state.requestsPerUnit} per ${state.unit}`;
+      return [
+        ...[formatEntries(entries), state.rule, limit, state.count, state.remaining].map(String),
+        `${state.resetSeconds}s`,
+      ];
+    }),
+  );
+}
+
+export function formatReset(reply: Json): string {
+  return table(
+    ['RESET', 'COUNT BEFORE'],
+    objects(reply.counters).map(({ key, count }) => [String(key), String(count)]),
+  );
+}
+
+function formatEntries(entries: unknown): string {
+  return objects(entries)
+    .map(({ key, value }) => `${key}=${value}`)
+    .join(',');
+}
+
+/** What is no object is left out. */
+function objects(list: unknown): readonly Json[] {
+  return Array.isArray(list)
+    ? list.filter((item): item is Json => typeof item === 'object' && item !== null)
+    : [];
+}
+
+function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = headings.map((heading, i) =>
+    Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)),
+  );
+  return [headings, ...rows]
+    .map(
+      (row) =>
+        `${row
+          .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}

@@ -1,0 +1,147 @@
+import { readFile } from 'node:fs/promises';
+import { describeFlags, type FlagValues, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { parseDuration } from '@tollgate/kit/time';
+import type { Entry } from '@tollgate/rules/match';
+import { parseDescriptor } from '../ratelimit/request.ts';
+import { type CounterCall, type CounterClientOptions, callCounterApi, type Json } from './counter-client.ts';
+import { formatPeek, formatReset } from './counter-tables.ts';
+
+const command = 'tollgate-ratelimit counters';
+
+const flags = {
+  domain: { kind: 'text', value: 'name', doc: 'The domain.' },
+  descriptors: {
+    kind: 'list',
+    value: 'key=value,...',
+    doc: 'The entries of a descriptor, such as name=foo,age=14.',
+  },
+  address: {
+    kind: 'text',
+    value: 'url',
+    doc: 'The counter API; default http://127.0.0.1:$ADMIN_PORT, with https when ADMIN_TLS_CERT is set.',
+  },
+  'token-file': { kind: 'text', value: 'file', doc: 'File with the token; default $ADMIN_TOKEN.' },
+  'ca-file': {
+    kind: 'text',
+    value: 'file',
+    doc: 'PEM file with the certificate authorities of the server; default those of the system.',
+  },
+  'cert-file': { kind: 'text', value: 'file', doc: 'PEM file with the client certificate.' },
+  'key-file': { kind: 'text', value: 'file', doc: 'PEM file with its private key.' },
+  timeout: { kind: 'text', value: 'duration', default: '10s', doc: 'Timeout of the call.' },
+  json: { kind: 'switch', doc: 'Print the response as JSON.' },
+} as const;
+
+type Values = FlagValues<typeof flags>;
+
+interface Command {
+  readonly doc: string;
+  /** The call, or what is wrong with the flags. */
+  readonly toCall: (values: Values) => CounterCall | readonly string[];
+  readonly format: (reply: Json) => string;
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  peek: {
+    doc: 'Print limit, count and reset of descriptors. Counts nothing.',
+    toCall: (values) => withDescriptors(values, (request) => post('/v1/counters/peek', request)),
+    format: formatPeek,
+  },
+  reset: {
+    doc: 'Reset the counters of descriptors.',
+    toCall: (values) => withDescriptors(values, (request) => post('/v1/counters/reset', request)),
+    format: formatReset,
+  },
+};
+
+const help = `${command} <command> [flags]
+
+Reads and changes the counters of a running service by its counter API (ADMIN_PORT).
+
+${Object.entries(commands)
+  .map(([name, { doc }]) => `  ${name}\n        ${doc}\n`)
+  .join('')}
+${describeFlags(flags)}
+Flags are written with one dash or two. Exits with 0 on success, 1 when the call failed, 2 when the arguments are invalid.
+`;
+
+/** Runs the command with the arguments after `counters`. */
+export async function runCounters(
+  [name = '-help', ...args]: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Outcome> {
+  const chosen = Object.hasOwn(commands, name) ? commands[name] : undefined;
+  const parsed = parseFlags(flags, chosen === undefined && name.startsWith('-') ? [name] : args);
+  if (parsed.kind === 'help') return { exitCode: 0, output: help };
+  if (chosen === undefined) {
+    return wrongUsage(command, [
+      `unknown command '${name}': expected one of ${Object.keys(commands).join(', ')}`,
+    ]);
+  }
+  if (parsed.kind === 'wrong') return wrongUsage(command, parsed.problems);
+  const call = chosen.toCall(parsed.values);
+  if (!('path' in call)) return wrongUsage(command, call);
+  const address = parsed.values.address || defaultAddress(env);
+  const timeoutMs = parseDuration(parsed.values.timeout) ?? 0;
+  const problems = [
+    ...(URL.canParse(address) ? [] : ['-address is needed, such as http://127.0.0.1:6071']),
+    ...(timeoutMs > 0 ? [] : ['-timeout is a duration above 0 such as 5s or 300ms']),
+  ];
+  if (problems.length > 0) return wrongUsage(command, problems);
+  try {
+    const options = await toClientOptions(parsed.values, { address, timeoutMs, env });
+    const { status, json } = await callCounterApi(options, call);
+    if (status !== 200) return { exitCode: 1, errors: `${json.code}: ${json.message}\n` };
+    const output = parsed.values.json ? `${JSON.stringify(json, null, 2)}\n` : chosen.format(json);
+    return { exitCode: 0, output };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { exitCode: 1, errors: `the call to ${address} failed: ${reason}\n` };
+  }
+}
+
+/** In the container of a service, its own counter API. Empty without one. */
+function defaultAddress({ ADMIN_PORT = '', ADMIN_TLS_CERT = '' }: NodeJS.ProcessEnv): string {
+  return ADMIN_PORT === '' ? '' : `${ADMIN_TLS_CERT === '' ? 'http' : 'https'}://127.0.0.1:${ADMIN_PORT}`;
+}
+
+async function toClientOptions(
+  values: Values,
+  { env, ...rest }: { readonly address: string; readonly timeoutMs: number; readonly env: NodeJS.ProcessEnv },
+): Promise<CounterClientOptions> {
+  const tokenFile = values['token-file'];
+  const token = tokenFile === '' ? (env.ADMIN_TOKEN ?? '') : (await readFile(tokenFile, 'utf8')).trim();
+  return {
+    ...rest,
+    token,
+    caFile: values['ca-file'],
+    certFile: values['cert-file'],
+    keyFile: values['key-file'],
+  };
+}
+
+function post(path: string, body: unknown): CounterCall {
+  return { method: 'POST', path, body };
+}
+
+interface DescriptorsRequest {
+  readonly domain: string;
+  readonly descriptors: readonly { readonly entries: readonly Entry[] }[];
+}
+
+function withDescriptors(
+  { domain, descriptors }: Values,
+  toCall: (request: DescriptorsRequest) => CounterCall,
+): CounterCall | readonly string[] {
+  const parsed = descriptors.map(parseDescriptor);
+  const problems = [
+    ...(domain === '' ? ['-domain is needed'] : []),
+    ...(descriptors.length === 0 ? ['-descriptors is needed'] : []),
+    ...parsed.flatMap((result) => (result.ok ? [] : [`-descriptors: ${result.problem}`])),
+  ];
+  if (problems.length > 0) return problems;
+  return toCall({
+    domain,
+    descriptors: parsed.flatMap((result) => (result.ok ? [{ entries: result.entries }] : [])),
+  });
+}

@@ -1,0 +1,98 @@
+import type { SettingProblem, SettingsCheck, SettingValues } from '@tollgate/kit/settings';
+import { port, text } from '@tollgate/kit/settings';
+
+const group = 'Counter API';
+
+export const adminSettings = {
+  adminPort: port({
+    env: 'ADMIN_PORT',
+    group,
+    default: 0,
+    doc: 'TCP port of the counter API, which reads, resets and overrides counters; 0 disables it. Requires a token, client certificates or both. Set it on all replicas.',
+  }),
+  adminHost: text({
+    env: 'ADMIN_HOST',
+    group,
+    default: '127.0.0.1',
+    doc: 'Address of the counter API. Anything but loopback requires TLS.',
+  }),
+  adminToken: text({
+    env: 'ADMIN_TOKEN',
+    group,
+    default: '',
+    secret: true,
+    matches: { pattern: /^([\x21-\x7e]{16,})?$/, form: 'at least 16 ASCII characters without blanks' },
+    doc: 'Token that callers of the counter API must send, `Authorization: Bearer <token>`. The same on all replicas.',
+  }),
+  adminTlsCert: text({
+    env: 'ADMIN_TLS_CERT',
+    group,
+    default: '',
+    doc: 'PEM file with the certificate chain of the counter API, which serves TLS then; reloaded when it changes.',
+  }),
+  adminTlsKey: text({
+    env: 'ADMIN_TLS_KEY',
+    group,
+    default: '',
+    doc: 'PEM file with its private key; reloaded when it changes.',
+  }),
+  adminTlsClientCacert: text({
+    env: 'ADMIN_TLS_CLIENT_CACERT',
+    group,
+    default: '',
+    doc: 'PEM file with the certificate authorities of callers. When set, callers must present a certificate, besides the token if there is one.',
+  }),
+  adminTlsClientSan: text({
+    env: 'ADMIN_TLS_CLIENT_SAN',
+    group,
+    default: '',
+    doc: 'DNS name that certificates of callers must have; requires ADMIN_TLS_CLIENT_CACERT.',
+  }),
+};
+
+type Spec = typeof adminSettings;
+type Check = SettingsCheck<Spec>;
+
+const needsCredentials: Check = (s, { problem }) =>
+  s.adminPort !== 0 && s.adminToken === '' && s.adminTlsClientCacert === ''
+    ? problem(
+        'adminToken',
+        'a token of at least 16 characters (or client certificates, ADMIN_TLS_CLIENT_CACERT), because ADMIN_PORT is set',
+      )
+    : undefined;
+
+const tlsPair: Check = (s, { problem }) =>
+  (s.adminTlsCert === '') === (s.adminTlsKey === '')
+    ? undefined
+    : problem(
+        s.adminTlsCert === '' ? 'adminTlsCert' : 'adminTlsKey',
+        'a PEM file: certificate and key belong together',
+      );
+
+const clientCertificatesNeedTls: Check = (s, { problem }) =>
+  s.adminTlsClientCacert !== '' && s.adminTlsCert === ''
+    ? problem('adminTlsCert', 'a PEM file, because ADMIN_TLS_CLIENT_CACERT is set')
+    : undefined;
+
+const sanNeedsAuthority: Check = (s, { problem }) =>
+  s.adminTlsClientSan !== '' && s.adminTlsClientCacert === ''
+    ? problem('adminTlsClientCacert', 'a PEM file, because ADMIN_TLS_CLIENT_SAN is set')
+    : undefined;
+
+/** A token in plain HTTP can be read on the way. */
+const networkNeedsTls: Check = (s, { problem }): SettingProblem | undefined =>
+  s.adminPort !== 0 && s.adminTlsCert === '' && !isLoopback(s)
+    ? problem('adminHost', 'a loopback address such as 127.0.0.1, because ADMIN_TLS_CERT is not set')
+    : undefined;
+
+function isLoopback({ adminHost }: SettingValues<Spec>): boolean {
+  return adminHost === 'localhost' || adminHost === '::1' || /^127(\.\d{1,3}){3}$/.test(adminHost);
+}
+
+export const adminChecks: readonly Check[] = [
+  needsCredentials,
+  tlsPair,
+  clientCertificatesNeedTls,
+  sanNeedsAuthority,
+  networkNeedsTls,
+];

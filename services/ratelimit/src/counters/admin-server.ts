@@ -1,0 +1,127 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { TLSSocket } from 'node:tls';
+import { isAppError, toPublicError } from '@tollgate/kit/errors';
+import { createSanGuard, type PeerGuard, peerIdentity } from '@tollgate/kit/grpc/peer';
+import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
+import { FailureLog, type Logger } from '@tollgate/kit/logger';
+import { reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
+import type { Settings } from '../config/settings.ts';
+import { errors } from '../errors.ts';
+import { type HttpReply, type HttpRequest, HttpRouter, jsonReply } from '../http/router.ts';
+
+/** Who sent a request, for the audit lines. */
+export interface Caller {
+  /** The name in the client certificate, else `token`. */
+  readonly caller: string;
+  readonly address: string | undefined;
+}
+
+export interface AdminRoute {
+  readonly method: string;
+  readonly path: string;
+  /** Resolves with the reply, or its JSON. */
+  readonly run: (request: HttpRequest, caller: Caller) => Promise<unknown>;
+}
+
+export interface AdminServerOptions extends HttpServerOptions {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  readonly routes: readonly AdminRoute[];
+  /** Absent without TLS. */
+  readonly tls: WatchedTls | undefined;
+  readonly onHandshakeFailure: () => void;
+}
+
+/** A hundred descriptors. */
+const bodyLimitBytes = 64 * 1024;
+/** Few people and programs use this port. */
+const maxConnections = 64;
+const handshakeTimeoutMs = 10_000;
+
+/** The port of the counter API: TLS, authentication, errors as JSON. */
+export function createAdminServer(options: AdminServerOptions): HttpServer {
+  const { logger, routes, host, port, reusePort = false } = options;
+  const failures = new FailureLog({ logger, message: 'counter API request refused' });
+  const authenticate = createAuthenticator(options.settings);
+  const router = new HttpRouter({
+    bodyLimitBytes,
+    routes: routes.map(({ method, path, run }) => ({
+      path,
+      methods: [method],
+      handle: async (request) => jsonReply(await run(request, authenticate(request))),
+    })),
+    notFound: toErrorReply(errors.path_not_found()),
+    onError(error) {
+      failures.log(error);
+      return toErrorReply(error);
+    },
+    createServer: (serverOptions, listener) =>
+      options.tls === undefined
+        ? createServer(serverOptions, listener)
+        : createSecureServer(options.tls, options, { ...serverOptions, listener }),
+  });
+  router.server.maxConnections = maxConnections;
+  return new HttpServer(router, { host, port, reusePort });
+}
+
+function createSecureServer(
+  tls: WatchedTls,
+  { settings, logger, onHandshakeFailure }: AdminServerOptions,
+  { listener, ...options }: ServerOptions & { readonly listener: RequestListener },
+): Server {
+  const mutual = settings.adminTlsClientCacert !== '';
+  const server = createTlsServer(
+    {
+      ...options,
+      ...tls.current(),
+      requestCert: mutual,
+      rejectUnauthorized: mutual,
+      handshakeTimeout: handshakeTimeoutMs,
+    },
+    listener,
+  );
+  tls.onChange((material) => server.setSecureContext({ ...material }));
+  reportHandshakes(server, { logger, listener: 'admin', onFailure: onHandshakeFailure });
+  return server;
+}
+
+/** Returns a function that throws when a request has not all credentials that are configured. */
+function createAuthenticator(settings: Settings): (request: HttpRequest) => Caller {
+  const { adminToken, adminTlsClientCacert, adminTlsClientSan } = settings;
+  const expected = hash(adminToken);
+  const guard = adminTlsClientSan === '' ? undefined : createSanGuard(adminTlsClientSan);
+  return ({ headers, socket }) => {
+    const [, token = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
+    if (adminToken !== '' && !timingSafeEqual(hash(token), expected)) {
+      throw errors.caller_not_authenticated();
+    }
+    const address = socket.remoteAddress;
+    if (adminTlsClientCacert === '' || !(socket instanceof TLSSocket)) return { caller: 'token', address };
+    return { caller: identify(socket, guard), address };
+  };
+}
+
+/** Of equal length, as the comparison requires. */
+function hash(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}
+
+/** The handshake has verified the certificate. */
+function identify(socket: TLSSocket, guard: PeerGuard | undefined): string {
+  const certificate = socket.getPeerCertificate();
+  const call = { getAuthContext: () => ({ sslPeerCertificate: certificate }) };
+  if (guard?.(call) !== undefined) throw errors.certificate_not_accepted();
+  return peerIdentity(call) || String(certificate.subject?.CN ?? 'certificate');
+}
+
+/** Here, the counter store and the rules are the server's part, not the caller's. */
+function toErrorReply(error: unknown): HttpReply {
+  const { code, httpStatus, message } = toPublicError(error);
+  const isUnavailable = isAppError(error, 'backend_failure') || isAppError(error, 'no_configuration');
+  const reply = jsonReply({ code, message }, isUnavailable ? 503 : httpStatus);
+  return httpStatus === 401
+    ? { ...reply, headers: { ...reply.headers, 'www-authenticate': 'Bearer' } }
+    : reply;
+}

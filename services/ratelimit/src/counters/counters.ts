@@ -1,0 +1,128 @@
+import { errors } from '../errors.ts';
+import { type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
+import { type DescriptorLimit, findLimits, type Limit } from '../ratelimit/limit.ts';
+import type { RateLimitRequest } from '../ratelimit/request.ts';
+import { createHit, type DecisionContext } from '../ratelimit/service.ts';
+
+type Target = Pick<LimitedDescriptor, 'limit' | 'hit'>;
+
+/** What a counter has, and the limit that applies to it. */
+interface CounterState {
+  /** The metric path of the rule; empty for a limit that the descriptor has itself. */
+  readonly rule: string;
+  readonly name?: string;
+  readonly algorithm: string;
+  readonly unit: string;
+  readonly requestsPerUnit: number;
+  /** Of token buckets. */
+  readonly burst?: number;
+  readonly shadowMode: boolean;
+  readonly key: string;
+  readonly count: number;
+  readonly remaining: number;
+  readonly resetSeconds: number;
+}
+
+interface DescriptorState {
+  readonly entries: RateLimitRequest['descriptors'][number]['entries'];
+  /** `none`: no rule matches, or another one replaces it. */
+  readonly outcome: 'limited' | 'unlimited' | 'none';
+  readonly counter?: CounterState;
+}
+
+/** The counters of a request. Changes nothing. */
+export async function peekCounters(
+  context: DecisionContext,
+  request: RateLimitRequest,
+): Promise<readonly DescriptorState[]> {
+  const limits = findRequestLimits(context, request);
+  const targets = toTargets(context, request, limits);
+  const results = await peekHits(context.backend, targets);
+  let next = 0;
+  return request.descriptors.map(({ entries }, i) => {
+    const limit = limits[i];
+    const plain = entries.map(({ key, value }) => ({ key, value }));
+    if (limit?.kind !== 'limited') {
+      return { entries: plain, outcome: limit === undefined ? 'none' : 'unlimited' };
+    }
+    const counter = toState(targets[next], results[next]);
+    next += 1;
+    return { entries: plain, outcome: 'limited', counter };
+  });
+}
+
+/** More than any counter holds. */
+const allHits = Number.MAX_SAFE_INTEGER;
+
+/** A counter that was reset, and what it had. */
+interface ResetCounter {
+  readonly key: string;
+  readonly count: number;
+}
+
+/**
+ * Takes all hits back from the counters of a request, which any store does without a race with
+ * hits that arrive meanwhile. Token buckets are full then.
+ *
+ * @throws AppError `descriptor_not_limited` when none of them has a counter.
+ */
+export async function resetCounters(
+  context: DecisionContext,
+  request: RateLimitRequest,
+): Promise<readonly ResetCounter[]> {
+  const targets = toTargets(context, request, findRequestLimits(context, request));
+  if (targets.length === 0) throw errors.descriptor_not_limited();
+  const before = await peekHits(context.backend, targets);
+  await context.backend.add(targets.map(({ hit }) => ({ ...hit, addend: -allHits })));
+  for (const { hit } of targets) context.localCache?.delete(hit.key);
+  return targets.map(({ hit: { key } }, i) => ({ key, count: before[i]?.count ?? 0 }));
+}
+
+/** @throws AppError when no rules are loaded. */
+function findRequestLimits(
+  { rules }: DecisionContext,
+  { domain, descriptors }: RateLimitRequest,
+): readonly DescriptorLimit[] {
+  const current = rules();
+  if (current === undefined) throw errors.no_configuration();
+  const root = current.domains.get(domain);
+  return root === undefined ? descriptors.map(() => undefined) : findLimits(root, descriptors);
+}
+
+function toTargets(
+  context: DecisionContext,
+  { domain }: RateLimitRequest,
+  limits: readonly DescriptorLimit[],
+): readonly Target[] {
+  const now = context.nowSeconds();
+  return limits.flatMap((limit) =>
+    limit?.kind === 'limited' ? [{ limit, hit: createHit(context, domain, limit, 0, now) }] : [],
+  );
+}
+
+function toState(target: Target | undefined, result: HitResult | undefined): CounterState {
+  if (target === undefined || result === undefined) {
+    throw new TypeError('a limited descriptor has no result');
+  }
+  const { limit, hit } = target;
+  const { count } = result;
+  return {
+    ...describeLimit(limit),
+    key: hit.key,
+    count,
+    remaining: Math.max(0, limit.capacity - Math.max(0, count)),
+    resetSeconds: result.resetSeconds ?? hit.secondsLeft,
+  };
+}
+
+function describeLimit({ name, rate, unit, requestsPerUnit, shadowMode, metricPath }: Limit) {
+  return {
+    rule: metricPath.join('.'),
+    ...(name !== '' && { name }),
+    algorithm: rate?.algorithm ?? 'fixed_window',
+    unit,
+    requestsPerUnit,
+    ...(rate?.algorithm === 'token_bucket' && { burst: rate.burst }),
+    shadowMode,
+  };
+}

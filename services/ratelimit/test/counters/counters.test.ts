@@ -1,0 +1,165 @@
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { startMemcached } from '@tollgate/testkit/memcached';
+import { startRedis } from '@tollgate/testkit/redis';
+import t from 'tap';
+import { adminToken, descriptors, startCounterApi } from '../support/counter-api.ts';
+import { runCommand } from '../support/run-command.ts';
+
+const rules = `
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 2, name: by_user }
+  - key: bucket
+    rate_limit: { unit: hour, requests_per_unit: 3, algorithm: token_bucket, burst: 2 }
+  - key: sliding
+    rate_limit: { unit: hour, requests_per_unit: 3, algorithm: sliding_window }
+  - key: health
+    rate_limit: { unlimited: true }
+`;
+const windowsOnly = rules.replaceAll(/, algorithm: \w+(, burst: 2)?/g, '');
+
+const redis = await startRedis();
+t.teardown(redis.stop);
+const memcached = await startMemcached();
+t.teardown(memcached.stop);
+
+const stores = {
+  memory: {},
+  redis: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address, KVSTORE_SOCKET_TYPE: 'tcp' },
+  memcache: { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: memcached.address },
+};
+
+for (const [store, env] of Object.entries(stores)) {
+  const isMemcache = store === 'memcache';
+  t.test(`${store}: peek counts nothing, reset allows requests again`, async (t) => {
+    const { call, decide, logLines } = await startCounterApi(t, {
+      rules: { 'shop.yaml': isMemcache ? windowsOnly : rules },
+      env: { ...env, LOCAL_CACHE_SIZE_IN_BYTES: '600000' },
+    });
+    const keys = ['user=ann', 'bucket=ann', 'sliding=ann'];
+    const peek = async () => {
+      const { status, json } = await call('/v1/counters/peek', {
+        domain: 'shop',
+        descriptors: descriptors(...keys, 'health=1', 'other=1'),
+      });
+      t.equal(status, 200);
+      return json.descriptors as { outcome: string; counter?: Record<string, unknown> }[];
+    };
+    const counts = async () => (await peek()).map(({ counter }) => counter?.count);
+    t.strictSame(await counts(), [0, 0, 0, undefined, undefined]);
+    for (const key of keys) {
+      while (await decide('shop', key));
+    }
+    const before = await peek();
+    t.match(before, [
+      {
+        outcome: 'limited',
+        counter: {
+          rule: 'user',
+          name: 'by_user',
+          algorithm: 'fixed_window',
+          unit: 'hour',
+          requestsPerUnit: 2,
+          shadowMode: false,
+          key: /^shop_user_ann_\d+$/,
+          count: 3,
+          remaining: 0,
+        },
+      },
+      isMemcache ? {} : { counter: { algorithm: 'token_bucket', burst: 2, count: 2, remaining: 0 } },
+      isMemcache ? {} : { counter: { algorithm: 'sliding_window', count: 3, remaining: 0 } },
+      { outcome: 'unlimited' },
+      { outcome: 'none' },
+    ]);
+    t.strictSame(await counts(), await counts(), 'peek changes nothing');
+    const reset = await call('/v1/counters/reset', { domain: 'shop', descriptors: descriptors(...keys) });
+    t.match(reset, { status: 200, json: { counters: [{ key: /^shop_user_ann_/, count: 3 }, {}, {}] } });
+    t.strictSame(await counts(), [0, 0, 0, undefined, undefined]);
+    t.ok(await decide('shop', 'user=ann'), 'the over-limit cache has forgotten the counter');
+    t.match(
+      logLines.find(({ audit }) => audit === true),
+      { '@message': 'counters changed by the counter API', action: 'reset', caller: 'token', domain: 'shop' },
+    );
+  });
+}
+
+t.test('requests without the token, or that are invalid, are refused', async (t) => {
+  const { base, call } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
+  for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Basic ${adminToken}` }]) {
+    const response = await fetch(`${base}/v1/counters/peek`, { method: 'POST', headers, body: '{}' });
+    t.equal(response.status, 401);
+    t.equal(response.headers.get('www-authenticate'), 'Bearer');
+    t.match(await response.json(), { code: 'caller_not_authenticated' });
+  }
+  const refused = async (path: string, body: unknown, expected: unknown) =>
+    t.match(await call(path, body), expected);
+  await refused('/v1/other', {}, { status: 404, json: { code: 'path_not_found' } });
+  await refused('/v1/counters/peek', undefined, { status: 404 });
+  await refused('/v1/counters/peek', {}, { status: 400, json: { code: 'empty_domain' } });
+  await refused('/v1/counters/peek', { domain: 'shop', more: 1 }, { json: { code: 'malformed_request' } });
+  await refused(
+    '/v1/counters/peek',
+    { domain: 'shop', descriptors: Array(101).fill({}) },
+    { status: 400, json: { code: 'too_many_descriptors' } },
+  );
+  await refused(
+    '/v1/counters/reset',
+    { domain: 'shop', descriptors: descriptors('other=1') },
+    { status: 404, json: { code: 'descriptor_not_limited' } },
+  );
+});
+
+t.test('the command prints tables or JSON, and what is wrong', async (t) => {
+  const { base, decide } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
+  await decide('shop', 'user=bob');
+  const run = (...args: string[]) =>
+    runCommand('main.ts', ['counters', ...args, '-domain', 'shop', '-address', base], {
+      ADMIN_TOKEN: adminToken,
+    });
+  const peek = await run('peek', '-descriptors', 'user=bob', '-descriptors', 'health=1');
+  t.match(peek, { exitCode: 0, errors: '' });
+  t.match(
+    peek.output,
+    /^DESCRIPTOR +RULE +LIMIT +COUNT +REMAINING +RESET\nuser=bob +user +2 per hour +1 +1 +\d+s\nhealth=1 +unlimited\n$/,
+  );
+  const reset = await run('reset', '-descriptors', 'user=bob', '-json');
+  t.match(JSON.parse(reset.output), { domain: 'shop', counters: [{ count: 1 }] });
+  t.match(await run('reset', '-descriptors', 'other=1'), {
+    exitCode: 1,
+    errors: 'descriptor_not_limited: no rule limits this descriptor\n',
+  });
+  t.match(await run('peak'), { exitCode: 2, errors: /unknown command 'peak': expected one of peek, reset/ });
+  t.match(await run('peek'), { exitCode: 2, errors: /-descriptors is needed/ });
+});
+
+t.test('with client certificates, the name in the certificate is the caller', async (t) => {
+  const { ca, server, client, issue, remove } = makeCertificates();
+  t.teardown(remove);
+  const { base, logLines, stats } = await startCounterApi(t, {
+    rules: { 'shop.yaml': rules },
+    env: {
+      ADMIN_TOKEN: '',
+      ADMIN_HOST: '0.0.0.0',
+      ADMIN_TLS_CERT: server.certFile,
+      ADMIN_TLS_KEY: server.keyFile,
+      ADMIN_TLS_CLIENT_CACERT: ca.certFile,
+      ADMIN_TLS_CLIENT_SAN: 'client.test',
+    },
+  });
+  const run = ({ certFile, keyFile }: { certFile: string; keyFile: string }) =>
+    runCommand('main.ts', [
+      ...['counters', 'reset', '-domain', 'shop', '-descriptors', 'user=eve', '-ca-file', ca.certFile],
+      ...['-address', base.replace('http:', 'https:'), '-cert-file', certFile, '-key-file', keyFile],
+    ]);
+  t.match(await run(client), { exitCode: 0, output: /^RESET +COUNT BEFORE\nshop_user_eve_\d+ +0\n$/ });
+  t.match(
+    logLines.find(({ audit }) => audit === true),
+    { caller: 'spiffe://test/client' },
+  );
+  const other = issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
+  t.match(await run(other), { exitCode: 1, errors: /^certificate_not_accepted: / });
+  t.match(await run({ certFile: '', keyFile: '' }), { exitCode: 1, errors: /^the call to https.* failed/ });
+  const failures = [...stats.counters()].find(({ tags }) => tags?.listener === 'admin');
+  t.equal(failures?.value, 1);
+});

@@ -1,0 +1,58 @@
+import { freePort } from '@tollgate/testkit/tcp';
+import type { Test } from 'tap';
+import { type StartAppOptions, type StartedApp, startApp } from './start-app.ts';
+
+export const adminToken = 'a-token-of-the-tests';
+
+type Json = Record<string, unknown>;
+
+interface Reply {
+  readonly status: number;
+  readonly json: Json;
+}
+
+export interface CounterApi extends StartedApp {
+  readonly base: string;
+  /** Calls the counter API; POST with a body, else GET. */
+  call(path: string, body?: unknown, init?: RequestInit): Promise<Reply>;
+  /** Sends a request to `/json`; whether it was allowed. */
+  decide(domain: string, ...entries: readonly string[]): Promise<boolean>;
+}
+
+/** Starts the service with the counter API on a free port. */
+export async function startCounterApi(t: Test, options: StartAppOptions = {}): Promise<CounterApi> {
+  const port = await freePort();
+  const env = { ADMIN_PORT: String(port), ADMIN_TOKEN: adminToken, ...options.env };
+  const app = await startApp(t, { ...options, env });
+  const base = `http://127.0.0.1:${app.ports.admin}`;
+  return {
+    ...app,
+    base,
+    async call(path, body, init = {}) {
+      const response = await fetch(base + path, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { authorization: `Bearer ${adminToken}` },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...init,
+      });
+      // Parsed boundary: replies are JSON objects.
+      return { status: response.status, json: (await response.json()) as Json };
+    },
+    async decide(domain, ...entries) {
+      const response = await fetch(`http://127.0.0.1:${app.ports.http}/json`, {
+        method: 'POST',
+        body: JSON.stringify({ domain, descriptors: descriptors(...entries) }),
+      });
+      await response.text();
+      return response.status === 200;
+    },
+  };
+}
+
+/** Descriptors of one entry each: `key=value`. */
+export function descriptors(...entries: readonly string[]) {
+  return entries.map((entry) => {
+    const [key = '', value = ''] = entry.split('=');
+    return { entries: [{ key, value }] };
+  });
+}
