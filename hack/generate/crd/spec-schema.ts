@@ -41,6 +41,10 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     minimum: 1,
     maximum: maxRequestsPerUnit,
   },
+  lease: textSchema(
+    resourceTexts.lease,
+    'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store, such as 5%. Up to that part is refused too early for each other replica. For FixedWindow only.',
+  ),
   unlimited: flagSchema(
     'Allows all requests, instead of unit and requestsPerUnit. Use it to exempt a client from a broader rule.',
   ),

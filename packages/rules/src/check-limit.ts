@@ -1,11 +1,13 @@
+import { resourceTexts } from './resource-shape.ts';
 import type { LimitSpec } from './rule-document.ts';
-import { type AlgorithmOptions, type Unit, unitSeconds } from './rule-set.ts';
+import { type AlgorithmOptions, type Lease, type Unit, unitSeconds } from './rule-set.ts';
 
 /** The checked values of a limit. */
 interface CheckedLimit {
   readonly unit: Unit | undefined;
   /** Undefined for fixed windows. */
   readonly rate: AlgorithmOptions | undefined;
+  readonly lease: Lease | undefined;
 }
 
 interface LimitOptions {
@@ -19,7 +21,7 @@ type Report = (field: string, message: string) => void;
 export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Report): CheckedLimit {
   const unit = checkUnit(limit, report);
   checkReplaces(limit, report);
-  return { unit, rate: checkAlgorithm(limit, options, report) };
+  return { unit, rate: checkAlgorithm(limit, options, report), lease: checkLease(limit, report) };
 }
 
 function checkUnit({ unit: text = '', unlimited }: LimitSpec, report: Report): Unit | undefined {
@@ -54,6 +56,28 @@ function checkAlgorithm(
     report('algorithm', `invalid rate limit algorithm '${text}': expected one of ${known}`);
   }
   return undefined;
+}
+
+function checkLease(limit: LimitSpec, report: Report): Lease | undefined {
+  const { lease, algorithm = '', unlimited, requestsPerUnit } = limit;
+  if (lease === undefined) return undefined;
+  const percent = parseLease(lease);
+  const hits = Math.ceil((requestsPerUnit * (percent ?? 0)) / 100);
+  if (percent === undefined)
+    report('lease', `invalid lease '${lease}': expected ${resourceTexts.lease.form}`);
+  else if (unlimited === true) report('lease', 'should not specify a lease when unlimited');
+  else if (algorithm !== '' && algorithm.toLowerCase() !== 'fixed_window') {
+    report('lease', 'lease requires the algorithm fixed_window');
+  } else if (hits < 2) {
+    const found = `${lease} of ${requestsPerUnit} requests`;
+    report('lease', `lease ${found} is less than 2 hits and has no effect: increase it, or remove it`);
+  } else return { hits, limit: requestsPerUnit };
+  return undefined;
+}
+
+/** The percentage; undefined for an invalid text. */
+export function parseLease(text: string): number | undefined {
+  return resourceTexts.lease.pattern.test(text) ? Number(text.slice(0, -1)) : undefined;
 }
 
 function checkReplaces({ name: ownName, replaces }: LimitSpec, report: Report): void {

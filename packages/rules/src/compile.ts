@@ -11,6 +11,7 @@ import {
 import {
   type AlgorithmOptions,
   isBare,
+  type Lease,
   type Rule,
   type RuleNode,
   type RuleSet,
@@ -186,10 +187,10 @@ function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string)
   const limit = spec.rateLimit;
   if (limit === undefined) return;
   const { at } = limit;
-  const { unit, rate } = checkLimit(limit, run, (field, message) => {
+  const { unit, rate, lease } = checkLimit(limit, run, (field, message) => {
     report(run, { at, field, path }, message);
   });
-  const rule = makeRule(run, node, { spec, limit, unit, rate, path });
+  const rule = makeRule(run, node, { spec, limit, unit, rate, lease, path });
   if (rule.replaces.length > 0) run.replacing.push(rule);
   const dynamicMetric = rule.detailedMetric || hasRuntimeLevel(node);
   node.match = { rule, metricPath: rule.metricPath, dynamicMetric, keyEntries: undefined };
@@ -201,13 +202,14 @@ interface RuleParts {
   readonly limit: LimitSpec;
   readonly unit: Unit | undefined;
   readonly rate: AlgorithmOptions | undefined;
+  readonly lease: Lease | undefined;
   readonly path: string;
 }
 
 /** One shared value: nearly every rule replaces nothing. */
 const noReplaces: readonly string[] = [];
 
-function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, rate, path }: RuleParts): Rule {
+function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, rate, lease, path }: RuleParts): Rule {
   const unlimited = limit.unlimited ?? false;
   return {
     path,
@@ -217,6 +219,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, rate, path }: 
     requestsPerUnit: limit.requestsPerUnit,
     unlimited,
     rate,
+    lease,
     name: limit.name ?? '',
     replaces: limit.replaces ?? noReplaces,
     shadowMode: spec.shadowMode ?? false,

@@ -1,6 +1,6 @@
 import { applyReplaces, type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
-import type { AlgorithmOptions, RuleNode, RuleSet, Unit } from './rule-set.ts';
+import type { AlgorithmOptions, Lease, RuleNode, RuleSet, Unit } from './rule-set.ts';
 
 /** The part of a request that rules match. */
 export interface ExplainRequest {
@@ -47,6 +47,7 @@ interface RuleSummary {
   readonly requestsPerUnit?: number;
   /** Absent for fixed windows. */
   readonly rate?: AlgorithmOptions;
+  readonly lease?: Lease;
   readonly name?: string;
   readonly replaces?: readonly string[];
   readonly shadowMode: boolean;
@@ -112,11 +113,12 @@ function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExp
 }
 
 function summarize({ rule, metricPath, keyEntries }: Match): RuleSummary {
-  const { path, unit, requestsPerUnit, unlimited, rate, name, replaces, shadowMode, quotaMode } = rule;
+  const { path, unit, requestsPerUnit, unlimited, rate, lease, name, replaces, shadowMode, quotaMode } = rule;
   return {
     path,
     ...(unlimited || unit === undefined ? undefined : { unit, requestsPerUnit }),
     ...(rate === undefined ? undefined : { rate }),
+    ...(lease === undefined ? undefined : { lease }),
     ...(name === '' ? undefined : { name }),
     ...(replaces.length === 0 ? undefined : { replaces }),
     shadowMode,
@@ -184,9 +186,10 @@ function limitText(
     : ` to ${requestsPerUnit} per ${unit}`;
 }
 
-function flagText({ rate, name, replaces, shadowMode, quotaMode }: RuleSummary): string {
+function flagText({ rate, lease, name, replaces, shadowMode, quotaMode }: RuleSummary): string {
   const flags = [
     rate === undefined ? '' : `${rate.algorithm}, burst ${rate.burst}`,
+    lease === undefined ? '' : `leases of ${lease.hits} hits`,
     name === undefined ? '' : `name ${name}`,
     replaces === undefined ? '' : `replaces ${replaces.join(', ')}`,
     shadowMode ? 'shadow mode' : '',

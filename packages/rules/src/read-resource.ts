@@ -135,6 +135,7 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
     unlimited,
     algorithm: algorithmField(limit),
     burst: countField(limit, 'burst'),
+    lease: textField(limit, 'lease', resourceTexts.lease),
     name: name ?? textField(limit, 'name', resourceTexts.name),
     replaces: replacesField(limit),
     at,

@@ -130,6 +130,7 @@ const limitFields: readonly FieldName[] = [
   'unlimited',
   'algorithm',
   'burst',
+  'lease',
   'name',
   'replaces',
 ];
@@ -160,6 +161,7 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
     unlimited: booleanField(read, limit, 'unlimited', path),
     algorithm: textField(read, limit, 'algorithm', path),
     burst: countField(read, limit, 'burst', path),
+    lease: textField(read, limit, 'lease', path),
     name: textField(read, limit, 'name', path),
     replaces: replacesField(read, limit, depth, path),
     at: mapping,

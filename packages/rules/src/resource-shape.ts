@@ -26,11 +26,11 @@ export const resourceFields = {
     'shareThreshold',
     'metadata',
   ],
-  rateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'name', 'replaces'],
+  rateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'lease', 'name', 'replaces'],
   replaced: ['name'],
   limit: ['name', 'match', 'rateLimit', 'shadowMode', 'quotaMode', 'detailedMetric', 'metadata'],
   /** The `rateLimit` of a limit, which has its name outside. */
-  limitRateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'replaces'],
+  limitRateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'lease', 'replaces'],
   match: ['key', 'value', 'valueToMetric', 'shareThreshold'],
 } as const;
 
@@ -75,6 +75,7 @@ export const resourceTexts = {
   /** For paths and tokens. */
   value: { min: 0, max: 1024 },
   name: nameBounds,
+  lease: { min: 2, max: 3, pattern: /^([1-9]|[1-4][0-9]|50)%$/, form: 'a percentage from 1% to 50%' },
 } as const satisfies Record<string, TextBounds>;
 
 /**

@@ -54,6 +54,8 @@ export interface LimitSpec {
   readonly algorithm?: string | undefined;
   /** Of a token bucket: 1 to 4294967295; `requestsPerUnit` when missing. */
   readonly burst?: number | undefined;
+  /** As written: `5%`. */
+  readonly lease?: string | undefined;
   readonly name?: string | undefined;
   /** Names of the limits that this one replaces. */
   readonly replaces?: readonly string[] | undefined;

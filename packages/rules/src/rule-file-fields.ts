@@ -15,6 +15,7 @@ const fieldNames = [
   'unlimited',
   'algorithm',
   'burst',
+  'lease',
   'shadow_mode',
   'quota_mode',
   'name',

@@ -12,6 +12,7 @@ import {
   RateLimitReplaceSchema,
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
+import { parseLease } from './check-limit.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import type { Unit } from './rule-set.ts';
 
@@ -97,13 +98,14 @@ function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
 }
 
 function toPolicy(limit: LimitSpec): RateLimitPolicy {
-  const { unit = '', requestsPerUnit, unlimited, algorithm = '', burst, name, replaces } = limit;
+  const { unit = '', requestsPerUnit, unlimited, algorithm = '', burst, lease, name, replaces } = limit;
   return create(RateLimitPolicySchema, {
     unit: units.get(unit.toLowerCase()) ?? RateLimitUnit.UNKNOWN,
     requestsPerUnit,
     unlimited: unlimited ?? false,
     algorithm: algorithms.get(algorithm.toLowerCase()) ?? RateLimitAlgorithm.FIXED_WINDOW,
     burst: burst ?? 0,
+    lease: lease === undefined ? 0 : (parseLease(lease) ?? 0),
     name: name ?? '',
     replaces: replaces?.map((replaced) => create(RateLimitReplaceSchema, { name: replaced })) ?? [],
   });
@@ -130,13 +132,14 @@ function fromDescriptor(message: RateLimitDescriptor): DescriptorSpec {
 }
 
 function fromPolicy(policy: RateLimitPolicy): LimitSpec {
-  const { unit, requestsPerUnit, unlimited, algorithm, burst, name, replaces } = policy;
+  const { unit, requestsPerUnit, unlimited, algorithm, burst, lease, name, replaces } = policy;
   return {
     unit: fromUnit(unit),
     requestsPerUnit,
     unlimited,
     algorithm: fromAlgorithm(algorithm),
     burst: burst === 0 ? undefined : burst,
+    lease: lease === 0 ? undefined : `${lease}%`,
     name: name === '' ? undefined : name,
     replaces: replaces.length === 0 ? undefined : replaces.map((replaced) => replaced.name),
   };

@@ -29,6 +29,13 @@ export interface AlgorithmOptions {
   readonly burst: number;
 }
 
+/** Hits that a replica reserves at once, and then counts without the store. */
+export interface Lease {
+  readonly hits: number;
+  /** `requestsPerUnit` of the rule. */
+  readonly limit: number;
+}
+
 /** All rules in force. Immutable: a reload builds a new one. */
 export interface RuleSet {
   /** Root node of each domain. */
@@ -51,6 +58,8 @@ export interface Rule {
   readonly unlimited: boolean;
   /** Undefined for fixed windows. */
   readonly rate?: AlgorithmOptions | undefined;
+  /** Undefined where each hit is counted in the store. */
+  readonly lease?: Lease | undefined;
   /** Empty when the limit has no name. */
   readonly name: string;
   /** Names of the limits dropped from a request that this rule matches. */
@@ -116,9 +125,10 @@ function addLines(node: RuleNode, unlimited: string | undefined, lines: string[]
 }
 
 function formatRule(rule: Rule, unlimited: string | undefined): string {
-  const { path, unit, requestsPerUnit, rate, shadowMode, quotaMode } = rule;
+  const { path, unit, requestsPerUnit, rate, lease, shadowMode, quotaMode } = rule;
   const algorithm = rate === undefined ? '' : ` algorithm=${rate.algorithm} burst=${rate.burst}`;
-  const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}${algorithm}`;
+  const leased = lease === undefined ? '' : ` lease=${lease.hits}`;
+  const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}${algorithm}${leased}`;
   const limit = unit === undefined ? (unlimited ?? numbers) : numbers;
   return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
 }

@@ -55,6 +55,8 @@ descriptors:
         rate_limit: { unlimited: true }
       - key: burst
         rate_limit: { unit: second, requests_per_unit: 5, algorithm: token_bucket, burst: 50 }
+      - key: leased
+        rate_limit: { unit: second, requests_per_unit: 500, lease: 5% }
       - key: sliding
         rate_limit: { unit: second, requests_per_unit: 5, algorithm: sliding_window }
 `;

@@ -4,8 +4,8 @@ import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { maxTimerMs } from '@tollgate/kit/time';
-import type { CounterBackend } from './backends/counter-backend.ts';
 import { counterBackends } from './backends/counter-backends.ts';
+import { Leases } from './backends/leases.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
 import { createDebugServer } from './http/debug-server.ts';
@@ -98,7 +98,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     stop: () => backend.close(),
   });
   await addRuleSource(lifecycle, settings, context, rules);
-  const decisions = createDecisionContext(settings, context, { rules, backend });
+  const leases = new Leases(backend);
+  const decisions = createDecisionContext(settings, context, { rules, backend: leases });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -193,7 +194,7 @@ function createRuleStore(settings: Settings, { health, logger, stats }: Context)
 function createDecisionContext(
   settings: Settings,
   { nowSeconds, random, stats }: Context,
-  { rules, backend }: { readonly rules: RuleStore; readonly backend: CounterBackend },
+  { rules, backend }: { readonly rules: RuleStore; readonly backend: Leases },
 ): DecisionContext {
   const { localCacheSizeBytes, stopIncrementWhenOverLimit } = settings;
   const localCache = localCacheSizeBytes === 0 ? undefined : new LocalCache(localCacheSizeBytes);

@@ -161,6 +161,13 @@ export const goodResources: readonly ResourceCase[] = [
     ),
   },
   {
+    name: 'leases',
+    spec: limits(
+      { rateLimit: { ...perMinute, requestsPerUnit: 200, lease: '1%' } },
+      { match: [{ key: 'a' }], rateLimit: { ...perMinute, requestsPerUnit: 200, lease: '50%' } },
+    ),
+  },
+  {
     name: 'eight entries of a match',
     spec: limits({ match: Array.from({ length: 8 }, (_, index) => ({ key: `k${index}` })) }),
   },
@@ -176,6 +183,12 @@ export const badResources: readonly BadResource[] = [
     spec: rateLimit({ ...perMinute, algorithm: 'token_bucket' }),
     field: `${descriptorField}.rateLimit.algorithm`,
     says: /must be one of FixedWindow, SlidingWindow, TokenBucket, not 'token_bucket'/,
+  },
+  {
+    name: 'a lease that is too large',
+    spec: rateLimit({ ...perMinute, requestsPerUnit: 200, lease: '51%' }),
+    field: `${descriptorField}.rateLimit.lease`,
+    says: /'51%' is not allowed: must be a percentage from 1% to 50%/,
   },
   { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
   {

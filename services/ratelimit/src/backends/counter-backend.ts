@@ -1,4 +1,4 @@
-import type { Unit } from '@tollgate/rules/rule-set';
+import type { Lease, Unit } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { Rate } from './algorithms.ts';
@@ -18,6 +18,8 @@ export interface Hit {
   readonly ttlSeconds: number;
   /** Absent for fixed windows. The counter has a separate key, and its count is that of `take`. */
   readonly rate?: Rate | undefined;
+  /** Absent where each hit is counted in the store. */
+  readonly lease?: Lease | undefined;
 }
 
 /**

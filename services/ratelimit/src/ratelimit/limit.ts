@@ -1,7 +1,7 @@
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
 
 import type { JsonObject } from '@tollgate/rules/rule-document';
-import type { Rule, RuleNode } from '@tollgate/rules/rule-set';
+import type { Lease, Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Rate } from '../backends/algorithms.ts';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
@@ -15,6 +15,7 @@ export interface Limit {
   readonly capacity: number;
   /** Undefined for fixed windows. */
   readonly rate?: Rate | undefined;
+  readonly lease?: Lease | undefined;
   readonly name: string;
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
@@ -69,6 +70,7 @@ function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
       limit: rule.requestsPerUnit,
       periodSeconds: rule.unitSeconds,
     },
+    lease: rule.lease,
     name: rule.name,
     shadowMode: rule.shadowMode,
     quotaMode: rule.quotaMode,

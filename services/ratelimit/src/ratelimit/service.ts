@@ -183,7 +183,7 @@ function toLimitedDescriptors(
 export function createHit(
   { random, options }: Pick<DecisionContext, 'random' | 'options'>,
   domain: string,
-  { unit, unitSeconds, keyEntries, rate }: Limit,
+  { unit, unitSeconds, keyEntries, rate, lease }: Limit,
   addend: number,
   nowSeconds: number,
 ): Hit {
@@ -198,6 +198,7 @@ export function createHit(
     secondsLeft: secondsUntilReset(nowSeconds, unitSeconds),
     ttlSeconds: unitSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
     rate,
+    lease,
   };
 }
 

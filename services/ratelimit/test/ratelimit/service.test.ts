@@ -162,6 +162,36 @@ t.test('a counter is named by domain, entries and window, byte for byte', async 
   );
 });
 
+t.test('a rule with a lease has the answers and statistics of one without', async (t) => {
+  for (const options of [
+    {},
+    { localCache: true },
+    { stopIncrementWhenOverLimit: true },
+    { shadowMode: true },
+  ]) {
+    const hits = [1, 1, 0, 2, 3, 1, 1, 1, 4, 0, 1, 5, 1, 1, 0, 2];
+    const ask = async (lease: string) => {
+      const rateLimit = `rate_limit: { unit: minute, requests_per_unit: 20${lease} }`;
+      const rules = `domain: d\ndescriptors: [{ key: a, ${rateLimit} }, { key: b, shadow_mode: true, ${rateLimit} }]`;
+      const { ask, added, rule } = makeDecider({ yaml: rules, ...options });
+      const decisions = [];
+      for (const hitsAddend of hits) {
+        const more = { hitsAddend: BigInt(hitsAddend) };
+        decisions.push(await ask([descriptor({ a: '1' }, more), descriptor({ b: '1' }, more)]));
+      }
+      const statuses = decisions.map(({ overallCode, statuses: all }) => [
+        overallCode,
+        ...all.map(({ code, limitRemaining, currentLimit }) => [code, limitRemaining, currentLimit?.name]),
+      ]);
+      return { hits: added.flat().length, outcome: { statuses, rules: [rule('a'), rule('b')] } };
+    };
+    const plain = await ask('');
+    const leased = await ask(', lease: 50%');
+    t.same(leased.outcome, plain.outcome, JSON.stringify(options));
+    t.ok(leased.hits < plain.hits, `${leased.hits} and ${plain.hits} hits are sent`);
+  }
+});
+
 t.test('CACHE_KEY_PREFIX is the prefix of the key', async (t) => {
   const { ask, added } = makeDecider({ yaml, cacheKeyPrefix: 'p:', nowSeconds: 1_000_000 });
   await ask([descriptor({ hour: 'x' })]);

@@ -2,6 +2,7 @@ import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Hit } from '../../src/backends/counter-backend.ts';
+import { Leases } from '../../src/backends/leases.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { LocalCache } from '../../src/ratelimit/local-cache.ts';
 import type { Descriptor } from '../../src/ratelimit/request.ts';
@@ -60,7 +61,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
   const rules = options.yaml === null ? undefined : rulesOf(options.yaml ?? 'domain: d\ndescriptors: []\n');
   const context: DecisionContext = {
     rules: () => rules,
-    backend,
+    backend: new Leases(backend),
     localCache: options.localCache === true ? new LocalCache(0) : undefined,
     stopIncrementWhenOverLimit: options.stopIncrementWhenOverLimit ?? false,
     stats: new DecisionStats(stats),

@@ -144,6 +144,13 @@ export declare type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.Rat
    * @generated from field: uint32 burst = 1001;
    */
   burst: number;
+
+  /**
+   * Percentage of requests_per_unit that a replica reserves at once, 1 to 50; 0 for none.
+   *
+   * @generated from field: uint32 lease = 1005;
+   */
+  lease: number;
 };
 
 /**

@@ -1,0 +1,216 @@
+import { RecentlyUsed } from '@tollgate/kit/collections';
+import type { Lease } from '@tollgate/rules/rule-set';
+import type { CounterBackend, Hit } from './counter-backend.ts';
+
+/** Keys are chosen by clients. About 100,000 counters; at least half of it is for those in use. */
+const maxBytes = 64 * 1024 * 1024;
+
+/** A counter, its slot in a Map and the header of its key. */
+const counterBytes = 400;
+
+type Store = Pick<CounterBackend, 'add' | 'read'>;
+
+/**
+ * Counts the hits of rules with a lease in memory: reserves hits in the store and hands them out.
+ * The store counts every hit before it is allowed, so that replicas together never allow more than
+ * the limit; reserved hits that a replica does not use are refused to the others.
+ *
+ * Other hits pass through.
+ */
+export class Leases implements Store {
+  readonly #store: Store;
+  readonly #counters = new RecentlyUsed<LeasedCounter>({
+    capacity: maxBytes,
+    weigh: (key) => key.length * 2 + counterBytes,
+  });
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  add(hits: readonly Hit[]): Promise<readonly number[]> {
+    for (const hit of hits) if (hit.lease !== undefined) return this.#addLeased(hits);
+    return this.#store.add(hits);
+  }
+
+  read(hits: readonly Hit[]): Promise<readonly number[]> {
+    for (const hit of hits) if (hit.lease !== undefined) return this.#readLeased(hits);
+    return this.#store.read(hits);
+  }
+
+  /** Drops what is reserved of a counter, after the counter was changed in the store. */
+  forget(key: string): void {
+    this.#counters.delete(key);
+  }
+
+  #addLeased(hits: readonly Hit[]): Promise<readonly number[]> {
+    const leased = hits.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).add(hit, hit.lease));
+    return leased.every((count) => typeof count === 'number')
+      ? Promise.resolve(leased)
+      : this.#addOthers(hits, leased);
+  }
+
+  async #addOthers(
+    hits: readonly Hit[],
+    leased: readonly (Promise<number> | number | undefined)[],
+  ): Promise<readonly number[]> {
+    const others = hits.filter(({ lease }) => lease === undefined);
+    const stored = others.length === 0 ? [] : this.#store.add(others);
+    return merge(...(await Promise.all([Promise.all(leased), stored])));
+  }
+
+  async #readLeased(hits: readonly Hit[]): Promise<readonly number[]> {
+    const known = hits.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).read(hit.addend));
+    const others = hits.filter((_, i) => known[i] === undefined);
+    return merge(known, others.length === 0 ? [] : await this.#store.read(others));
+  }
+
+  #getCounter({ key }: Hit, { limit }: Lease): LeasedCounter {
+    const known = this.#counters.get(key);
+    // What was reserved within another limit may be beyond this one.
+    if (known?.limit === limit) return known;
+    const counter = new LeasedCounter(this.#store, limit);
+    this.#counters.set(key, counter);
+    return counter;
+  }
+}
+
+/** The defined ones of `counts`, and `others` between them. */
+function merge(counts: readonly (number | undefined)[], others: readonly number[]): readonly number[] {
+  let next = 0;
+  return counts.map((count) => count ?? others[next++] ?? 0);
+}
+
+interface Waiting {
+  readonly hit: Hit;
+  readonly lease: Lease;
+  readonly resolve: (count: number) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The part of one window's counter that this replica reserved. */
+class LeasedCounter {
+  readonly limit: number;
+  readonly #store: Store;
+  /** Reserved hits that were not used yet. */
+  #unused = 0;
+  /** Hits that were allowed here. */
+  #used = 0;
+  /** The count of the store after the last hit that is reserved; at most the limit. */
+  #reservedUpTo = 0;
+  /** The store has no hits left. */
+  #isFull: boolean = false;
+  /** Hits that were refused since the store is full. */
+  #refused = 0;
+  /** Hits that wait for the store, in order of arrival. */
+  #waiting: Waiting[] = [];
+  #isServing: boolean = false;
+
+  constructor(store: Store, limit: number) {
+    this.limit = limit;
+    this.#store = store;
+  }
+
+  /** The count after the hits were added, without hits of other replicas since the last call. */
+  add(hit: Hit, lease: Lease): number | Promise<number> {
+    if (hit.addend < 0) return this.#giveBack(hit, lease);
+    const count = this.#waiting.length === 0 ? this.#take(hit.addend) : undefined;
+    if (count !== undefined) return count;
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ hit, lease, resolve, reject });
+      if (!this.#isServing) void this.#serveWaiting();
+    });
+  }
+
+  /** The count before the hits, if `add` would not call the store for them. */
+  read(addend: number): number | undefined {
+    return this.#isFull || (addend <= this.#unused && this.#unused > 0) ? this.#count() : undefined;
+  }
+
+  #count(): number {
+    return Math.max(0, this.#reservedUpTo - this.#unused + this.#refused);
+  }
+
+  /** Takes the hits from what is reserved; undefined when the store must be called. */
+  #take(addend: number): number | undefined {
+    if (this.read(addend) === undefined) return undefined;
+    if (addend <= this.#unused) {
+      this.#unused -= addend;
+      this.#used += addend;
+    } else {
+      // As in the store, hits that do not fit are counted.
+      this.#refused += addend - this.#unused;
+      this.#unused = 0;
+    }
+    return this.#count();
+  }
+
+  async #serveWaiting(): Promise<void> {
+    this.#isServing = true;
+    // Requests of the same tick wait together.
+    await Promise.resolve();
+    try {
+      for (let first = this.#waiting[0]; first !== undefined; first = this.#waiting[0]) {
+        await this.#reserve(first, sumHits(this.#waiting));
+      }
+    } catch (error) {
+      // Requests that came later would wait for another timeout.
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+    }
+    this.#isServing = false;
+  }
+
+  /**
+   * Reserves no more than was used here in this window, so that a rare key is not refused because
+   * of hits that no replica uses.
+   */
+  async #reserve({ hit, lease }: Waiting, wanted: number): Promise<void> {
+    const ahead = Math.min(lease.hits, this.#used, this.limit - this.#reservedUpTo);
+    const needed = Math.max(wanted - this.#unused, ahead);
+    // More than the limit fills the counter; a huge sum would not be exact, or overflow.
+    const addend = wanted === 0 ? 0 : Math.min(needed, this.limit + 1);
+    const [count = 0] = await this.#store.add([{ ...hit, addend }]);
+    const before = count - addend;
+    this.#unused += Math.min(addend, Math.max(0, this.limit - before));
+    this.#setStored(count, before);
+    this.#answer();
+  }
+
+  #setStored(count: number, beforeReserved: number): void {
+    this.#reservedUpTo = Math.min(count, this.limit);
+    this.#isFull = count >= this.limit;
+    this.#refused = Math.max(0, beforeReserved - this.limit);
+  }
+
+  /** Answers the requests that hits were reserved for, and later ones as far as possible. */
+  #answer(): void {
+    let answered = 0;
+    for (const { hit, resolve } of this.#waiting) {
+      const count = hit.addend === 0 ? this.#count() : this.#take(hit.addend);
+      if (count === undefined) break;
+      resolve(count);
+      answered += 1;
+    }
+    this.#waiting = this.#waiting.slice(answered);
+  }
+
+  /** Hits that were allowed here can be allowed again here, as far as they fit into a lease. */
+  async #giveBack(hit: Hit, lease: Lease): Promise<number> {
+    const hits = -hit.addend;
+    if (hits <= Math.min(this.#used, lease.hits - this.#unused)) {
+      this.#unused += hits;
+      this.#used -= hits;
+      this.#refused = 0;
+      return this.#count();
+    }
+    const [count = 0] = await this.#store.add([hit]);
+    this.#setStored(count, count);
+    // A reset takes back what is reserved as well.
+    this.#unused = Math.min(this.#unused, count);
+    return this.#count();
+  }
+}
+
+function sumHits(waiting: readonly Waiting[]): number {
+  return waiting.reduce((sum, { hit }) => sum + hit.addend, 0);
+}
