@@ -21,6 +21,14 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     type: 'string',
     enum: resourceUnits,
   },
+  period: textSchema(
+    resourceTexts.period,
+    'Length of the window instead of unit, in whole seconds from 1s to 8784h: 90s, 5m, 36h.',
+  ),
+  timeZone: textSchema(
+    resourceTexts.timeZone,
+    'IANA name, such as Europe/Berlin. Windows of a Day, Week (from Monday), Month or Year follow the calendar there. For FixedWindow only.',
+  ),
   requestsPerUnit: {
     description: 'Requests allowed in each window; 0 denies all.',
     type: 'integer',
@@ -46,7 +54,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store, such as 5%. Up to that part is refused too early for each other replica. For FixedWindow only.',
   ),
   unlimited: flagSchema(
-    'Allows all requests, instead of unit and requestsPerUnit. Use it to exempt a client from a broader rule.',
+    'Allows all requests, instead of a limit. Use it to exempt a client from a broader rule.',
   ),
   replaces: mapList(
     ['name'],
@@ -70,26 +78,37 @@ const named: Record<ResourceField<'rateLimit'>, JsonSchema> = {
 /**
  * Without CEL, whose estimated cost would be multiplied by every level that lists are nested in.
  */
-const unlimitedOrBoth: JsonSchema = {
+const unlimitedOrLimit: JsonSchema = {
   anyOf: [
-    // First, because it is the first whose errors are shown when neither holds.
-    { required: ['unit', 'requestsPerUnit'], properties: { unlimited: { enum: [false] } } },
+    // First, because it is the first whose errors are shown when none holds.
+    {
+      required: ['unit', 'requestsPerUnit'],
+      properties: { unlimited: { enum: [false] } },
+      not: { required: ['period'] },
+    },
+    {
+      required: ['period', 'requestsPerUnit'],
+      properties: { unlimited: { enum: [false] } },
+      not: { required: ['unit'] },
+    },
     {
       required: ['unlimited'],
       properties: { unlimited: { enum: [true] } },
-      not: { anyOf: [{ required: ['unit'] }, { required: ['requestsPerUnit'] }] },
+      not: {
+        anyOf: ['unit', 'period', 'timeZone', 'requestsPerUnit'].map((name) => ({ required: [name] })),
+      },
     },
   ],
 };
 
-const description = 'How many requests are allowed: unit and requestsPerUnit, or unlimited.';
+const description = 'How many requests are allowed: requestsPerUnit and unit or period, or unlimited.';
 
 /** `rateLimit` of a descriptor. */
 const rateLimitSchema: JsonSchema = {
   description,
   type: 'object',
   properties: { ...named, ...misspellings(resourceFields.rateLimit, { replace: 'use replaces' }) },
-  ...unlimitedOrBoth,
+  ...unlimitedOrLimit,
 };
 
 /** `rateLimit` of a limit, which is named outside of it. */
@@ -103,7 +122,7 @@ const limitRateLimitSchema: JsonSchema = {
       name: 'use the name of the limit, outside of rateLimit',
     }),
   },
-  ...unlimitedOrBoth,
+  ...unlimitedOrLimit,
 };
 
 const key = textSchema(
@@ -141,7 +160,7 @@ const behaviour = {
   },
 } satisfies Record<string, JsonSchema>;
 
-/** Without CEL, for its cost. @see unlimitedOrBoth */
+/** Without CEL, for its cost. @see unlimitedOrLimit */
 const sharesOnlyPatterns: readonly JsonSchema[] = [
   { properties: { shareThreshold: { enum: [false] } } },
   { required: ['value'], properties: { value: { pattern: '\\*' } } },

@@ -1,10 +1,14 @@
+import { parseDuration } from '@tollgate/kit/time';
 import { resourceTexts } from './resource-shape.ts';
 import type { LimitSpec } from './rule-document.ts';
 import { type AlgorithmOptions, type Lease, type Unit, unitSeconds } from './rule-set.ts';
+import { calendarUnits, formatPeriod, isCalendarUnit, Windows } from './windows.ts';
 
 /** The checked values of a limit. */
-interface CheckedLimit {
+export interface CheckedLimit {
   readonly unit: Unit | undefined;
+  readonly unitSeconds: number;
+  readonly windows: Windows | undefined;
   /** Undefined for fixed windows. */
   readonly rate: AlgorithmOptions | undefined;
   readonly lease: Lease | undefined;
@@ -12,6 +16,8 @@ interface CheckedLimit {
 
 interface LimitOptions {
   readonly fixedWindowsOnly: boolean;
+  /** Those of other limits: equal ones are shared. */
+  readonly windows: Map<string, Windows>;
 }
 
 /** Reports a problem of one field of the limit. */
@@ -20,18 +26,78 @@ type Report = (field: string, message: string) => void;
 /** Checks the fields of a limit against each other. The result is complete without problems. */
 export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Report): CheckedLimit {
   const unit = checkUnit(limit, report);
+  const period = checkPeriod(limit, report);
   checkReplaces(limit, report);
-  return { unit, rate: checkAlgorithm(limit, options, report), lease: checkLease(limit, report) };
+  const rate = checkAlgorithm(limit, options, report);
+  const calendar = checkCalendar(limit, { ...options, unit }, report);
+  const seconds = unit === undefined ? (period ?? 0) : unitSeconds[unit];
+  const windows =
+    period === undefined || rate !== undefined
+      ? calendar
+      : share(options.windows, formatPeriod(period), () => Windows.ofPeriod(period));
+  return { unit, unitSeconds: seconds, windows, rate, lease: checkLease(limit, report) };
 }
 
-function checkUnit({ unit: text = '', unlimited }: LimitSpec, report: Report): Unit | undefined {
+function checkUnit({ unit: text = '', period, unlimited }: LimitSpec, report: Report): Unit | undefined {
   const unit = parseUnit(text);
   if (unlimited === true) {
     if (unit !== undefined) report('unit', 'should not specify rate limit unit when unlimited');
     return undefined;
   }
-  if (unit === undefined) report('unit', `invalid rate limit unit '${text}'`);
+  if (period !== undefined && text !== '') report('unit', 'set either unit or period, not both');
+  else if (unit === undefined && period === undefined) report('unit', `invalid rate limit unit '${text}'`);
   return unit;
+}
+
+/** A leap year. */
+const maxPeriodSeconds = 366 * 86_400;
+
+/** The period in seconds. */
+function checkPeriod({ period, unlimited }: LimitSpec, report: Report): number | undefined {
+  if (period === undefined) return undefined;
+  if (unlimited === true) {
+    report('period', 'should not specify a period when unlimited');
+    return undefined;
+  }
+  const seconds = (parseDuration(period) ?? 0) / 1000;
+  if (Number.isInteger(seconds) && seconds >= 1 && seconds <= maxPeriodSeconds) return seconds;
+  const expected = `whole seconds from 1s to ${formatPeriod(maxPeriodSeconds)}, such as 90s, 5m or 36h`;
+  report('period', `invalid rate limit period '${period}': expected ${expected}`);
+  return undefined;
+}
+
+interface CalendarOptions extends LimitOptions {
+  readonly unit: Unit | undefined;
+}
+
+/** The windows of a limit with a time zone. */
+function checkCalendar(
+  { timeZone, algorithm = '' }: LimitSpec,
+  { unit, windows }: CalendarOptions,
+  report: Report,
+): Windows | undefined {
+  if (timeZone === undefined) return undefined;
+  if (!isCalendarUnit(unit)) {
+    report('time_zone', `time_zone requires one of the units ${calendarUnits.join(', ')}`);
+  } else if (algorithm !== '' && algorithm.toLowerCase() !== 'fixed_window') {
+    report('time_zone', 'time_zone requires the algorithm fixed_window');
+  } else {
+    try {
+      return share(windows, `${unit} ${timeZone}`, () => Windows.ofCalendar(unit, timeZone));
+    } catch {
+      const expected = 'expected UTC or an IANA name such as Europe/Berlin';
+      report('time_zone', `unknown time zone '${timeZone}': ${expected}`);
+    }
+  }
+  return undefined;
+}
+
+function share(windows: Map<string, Windows>, name: string, create: () => Windows): Windows {
+  const known = windows.get(name);
+  if (known !== undefined) return known;
+  const created = create();
+  windows.set(name, created);
+  return created;
 }
 
 function checkAlgorithm(

@@ -1,5 +1,5 @@
 import type { Steps } from '@tollgate/kit/time';
-import { checkLimit } from './check-limit.ts';
+import { type CheckedLimit, checkLimit } from './check-limit.ts';
 import type { Match } from './match.ts';
 import { findLocations, formatLocation, type RuleProblem } from './problem.ts';
 import {
@@ -8,18 +8,10 @@ import {
   type LimitSpec,
   type RuleDocument,
 } from './rule-document.ts';
-import {
-  type AlgorithmOptions,
-  isBare,
-  type Lease,
-  type Rule,
-  type RuleNode,
-  type RuleSet,
-  type Unit,
-  unitSeconds,
-} from './rule-set.ts';
+import { isBare, type Rule, type RuleNode, type RuleSet } from './rule-set.ts';
 import { findWarnings } from './warnings.ts';
 import { WildcardIndex } from './wildcard-index.ts';
+import type { Windows } from './windows.ts';
 
 /** The rules, or every problem found. */
 export type RulesResult =
@@ -51,6 +43,7 @@ export function* compileRules(
   const run: Run = {
     document: undefined,
     fixedWindowsOnly: options.fixedWindowsOnly ?? false,
+    windows: new Map(),
     problems: [],
     duplicates: [],
     descriptors: 0,
@@ -81,6 +74,8 @@ interface NodeDraft extends RuleNode {
 interface Run {
   document: RuleDocument | undefined;
   readonly fixedWindowsOnly: boolean;
+  /** Those of all rules so far, by label: rules share them. */
+  readonly windows: Map<string, Windows>;
   readonly problems: RuleProblem[];
   /** Those of `problems` that report a second definition. */
   readonly duplicates: RuleProblem[];
@@ -187,10 +182,10 @@ function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string)
   const limit = spec.rateLimit;
   if (limit === undefined) return;
   const { at } = limit;
-  const { unit, rate, lease } = checkLimit(limit, run, (field, message) => {
+  const checked = checkLimit(limit, run, (field, message) => {
     report(run, { at, field, path }, message);
   });
-  const rule = makeRule(run, node, { spec, limit, unit, rate, lease, path });
+  const rule = makeRule(run, node, { spec, limit, checked, path });
   if (rule.replaces.length > 0) run.replacing.push(rule);
   const dynamicMetric = rule.detailedMetric || hasRuntimeLevel(node);
   node.match = { rule, metricPath: rule.metricPath, dynamicMetric, keyEntries: undefined };
@@ -200,22 +195,22 @@ function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string)
 interface RuleParts {
   readonly spec: DescriptorSpec;
   readonly limit: LimitSpec;
-  readonly unit: Unit | undefined;
-  readonly rate: AlgorithmOptions | undefined;
-  readonly lease: Lease | undefined;
+  readonly checked: CheckedLimit;
   readonly path: string;
 }
 
 /** One shared value: nearly every rule replaces nothing. */
 const noReplaces: readonly string[] = [];
 
-function makeRule(run: Run, node: NodeDraft, { spec, limit, unit, rate, lease, path }: RuleParts): Rule {
+function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: RuleParts): Rule {
+  const { unit, unitSeconds, windows, rate, lease } = checked;
   const unlimited = limit.unlimited ?? false;
   return {
     path,
     domain: run.document?.domain ?? '',
     unit,
-    unitSeconds: unit === undefined ? 0 : unitSeconds[unit],
+    unitSeconds,
+    windows,
     requestsPerUnit: limit.requestsPerUnit,
     unlimited,
     rate,

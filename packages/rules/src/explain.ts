@@ -1,6 +1,6 @@
 import { applyReplaces, type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
-import type { AlgorithmOptions, Lease, RuleNode, RuleSet, Unit } from './rule-set.ts';
+import type { AlgorithmOptions, Lease, Rule, RuleNode, RuleSet, Unit } from './rule-set.ts';
 
 /** The part of a request that rules match. */
 export interface ExplainRequest {
@@ -44,6 +44,10 @@ interface LevelExplanation {
 interface RuleSummary {
   readonly path: string;
   readonly unit?: Unit;
+  /** Length of the windows, instead of `unit`. */
+  readonly periodSeconds?: number;
+  /** Windows follow the calendar of this zone. */
+  readonly timeZone?: string;
   readonly requestsPerUnit?: number;
   /** Absent for fixed windows. */
   readonly rate?: AlgorithmOptions;
@@ -113,10 +117,10 @@ function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExp
 }
 
 function summarize({ rule, metricPath, keyEntries }: Match): RuleSummary {
-  const { path, unit, requestsPerUnit, unlimited, rate, lease, name, replaces, shadowMode, quotaMode } = rule;
+  const { path, requestsPerUnit, unlimited, rate, lease, name, replaces, shadowMode, quotaMode } = rule;
   return {
     path,
-    ...(unlimited || unit === undefined ? undefined : { unit, requestsPerUnit }),
+    ...(unlimited ? undefined : { ...describeWindow(rule), requestsPerUnit }),
     ...(rate === undefined ? undefined : { rate }),
     ...(lease === undefined ? undefined : { lease }),
     ...(name === '' ? undefined : { name }),
@@ -126,6 +130,15 @@ function summarize({ rule, metricPath, keyEntries }: Match): RuleSummary {
     metricPath,
     ...(keyEntries === undefined ? undefined : { keyEntries }),
   };
+}
+
+function describeWindow({
+  unit,
+  unitSeconds,
+  windows,
+}: Rule): Pick<RuleSummary, 'unit' | 'periodSeconds' | 'timeZone'> {
+  if (unit === undefined) return { periodSeconds: unitSeconds };
+  return windows?.timeZone === undefined ? { unit } : { unit, timeZone: windows.timeZone };
 }
 
 function findReplacers({ rule }: Match, matches: readonly (Match | undefined)[]): readonly string[] {
@@ -177,13 +190,13 @@ function descriptorLines({ entries, levels, outcome, rule, reasons }: Descriptor
 }
 
 function limitText(
-  { unit, requestsPerUnit }: RuleSummary,
+  { unit, periodSeconds, timeZone, requestsPerUnit }: RuleSummary,
   outcome: DescriptorExplanation['outcome'],
 ): string {
-  if (unit === undefined) return '';
-  return outcome === 'replaced'
-    ? `, would be ${requestsPerUnit} per ${unit}`
-    : ` to ${requestsPerUnit} per ${unit}`;
+  if (requestsPerUnit === undefined) return '';
+  const length = unit ?? `${periodSeconds} s`;
+  const limit = `${requestsPerUnit} per ${length}${timeZone === undefined ? '' : ` of ${timeZone}`}`;
+  return outcome === 'replaced' ? `, would be ${limit}` : ` to ${limit}`;
 }
 
 function flagText({ rate, lease, name, replaces, shadowMode, quotaMode }: RuleSummary): string {

@@ -131,6 +131,8 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
   checkWhole(limit, unlimited);
   return {
     unit: unitField(limit),
+    period: textField(limit, 'period', resourceTexts.period),
+    timeZone: textField(limit, 'timeZone', resourceTexts.timeZone),
     requestsPerUnit: countField(limit, 'requestsPerUnit') ?? 0,
     unlimited,
     algorithm: algorithmField(limit),
@@ -142,15 +144,16 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
   };
 }
 
-/** A rateLimit is either unlimited or has both of its numbers. */
+/** A rateLimit is either unlimited or has a number and one of unit and period. */
 function checkWhole(limit: Mapping, unlimited: boolean | undefined): void {
   const { read, values } = limit;
-  for (const name of ['unit', 'requestsPerUnit']) {
+  for (const name of ['unit', 'period', 'requestsPerUnit']) {
     const isThere = !isAbsent(values[name]);
     if (unlimited === true && isThere)
       report(read, fieldPath(limit, name), 'cannot be combined with unlimited: true; remove either');
-    if (unlimited !== true && !isThere)
-      report(read, fieldPath(limit, name), 'is required', 'or unlimited: true instead of a limit');
+    if (unlimited === true || isThere || name === 'period') continue;
+    if (name === 'unit' && !isAbsent(values.period)) continue;
+    report(read, fieldPath(limit, name), 'is required', 'or unlimited: true instead of a limit');
   }
 }
 

@@ -126,6 +126,8 @@ function* readDescriptor(
 /** Fields of a `rate_limit`. `checkRuleFile` accepts them on any level. */
 const limitFields: readonly FieldName[] = [
   'unit',
+  'period',
+  'time_zone',
   'requests_per_unit',
   'unlimited',
   'algorithm',
@@ -157,6 +159,8 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
   warnOfNoCount(read, limit, path);
   return {
     unit: textField(read, limit, 'unit', path),
+    period: textField(read, limit, 'period', path),
+    timeZone: textField(read, limit, 'time_zone', path),
     requestsPerUnit: countField(read, limit, 'requests_per_unit', path) ?? 0,
     unlimited: booleanField(read, limit, 'unlimited', path),
     algorithm: textField(read, limit, 'algorithm', path),
@@ -169,11 +173,12 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
 }
 
 function warnOfNoCount({ tree, warn }: Read, limit: Fields, path: string): void {
-  const unit = fieldNode(limit, 'unit');
+  const name = fieldNode(limit, 'unit') === undefined ? 'period' : 'unit';
+  const length = fieldNode(limit, name);
   const count = fieldNode(limit, 'requests_per_unit');
-  if (unit === undefined || isNull(tree, unit) || (count !== undefined && !isNull(tree, count))) return;
-  const message = 'rate_limit has a unit but no requests_per_unit, so that every request is refused';
-  warn(unit, path, `${message}: add requests_per_unit (0 if that is meant)`);
+  if (length === undefined || isNull(tree, length) || (count !== undefined && !isNull(tree, count))) return;
+  const message = `rate_limit has a ${name} but no requests_per_unit, so that every request is refused`;
+  warn(length, path, `${message}: add requests_per_unit (0 if that is meant)`);
 }
 
 function replacesField(

@@ -73,8 +73,13 @@ export function locateInResource({ entry, rule }: ResourceLocation, field: strin
     case undefined:
       return { field: entry };
     case 'unit':
+    case 'period':
+    case 'algorithm':
+    case 'burst':
     case 'replaces':
       return { field: `${rule}.rateLimit.${field}` };
+    case 'time_zone':
+      return { field: `${rule}.rateLimit.timeZone` };
     case 'share_threshold':
       return { field: `${entry}.shareThreshold` };
     default:

@@ -1,3 +1,5 @@
+import { durationPattern } from '@tollgate/kit/time';
+
 /** The API that a RateLimitConfig belongs to. */
 export const resourceGroup = 'ratelimit.tollgate.dev';
 
@@ -9,6 +11,18 @@ export const resourceKind = 'RateLimitConfig';
 
 /** `apiVersion` of every RateLimitConfig. */
 export const resourceApiVersion = `${resourceGroup}/${resourceVersion}`;
+
+const rateLimitFields = [
+  'unit',
+  'period',
+  'timeZone',
+  'requestsPerUnit',
+  'unlimited',
+  'algorithm',
+  'burst',
+  'lease',
+  'replaces',
+] as const;
 
 /** Fields of each part of a RateLimitConfig, for the CRD and the reader of manifests. */
 export const resourceFields = {
@@ -26,11 +40,11 @@ export const resourceFields = {
     'shareThreshold',
     'metadata',
   ],
-  rateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'lease', 'name', 'replaces'],
+  rateLimit: [...rateLimitFields, 'name'],
   replaced: ['name'],
   limit: ['name', 'match', 'rateLimit', 'shadowMode', 'quotaMode', 'detailedMetric', 'metadata'],
   /** The `rateLimit` of a limit, which has its name outside. */
-  limitRateLimit: ['unit', 'requestsPerUnit', 'unlimited', 'algorithm', 'burst', 'lease', 'replaces'],
+  limitRateLimit: rateLimitFields,
   match: ['key', 'value', 'valueToMetric', 'shareThreshold'],
 } as const;
 
@@ -67,6 +81,14 @@ const nameBounds: TextBounds = {
   form: 'letters, digits, - _ . between them',
 };
 
+/** A duration; whether it is possible is checked with the rules. */
+const periodBounds: TextBounds = {
+  min: 1,
+  max: 64,
+  pattern: new RegExp(durationPattern),
+  form: 'a duration such as 90s, 5m or 36h',
+};
+
 /** Bounds of the texts of a RateLimitConfig. */
 export const resourceTexts = {
   /** Length of a DNS name. */
@@ -76,6 +98,8 @@ export const resourceTexts = {
   value: { min: 0, max: 1024 },
   name: nameBounds,
   lease: { min: 2, max: 3, pattern: /^([1-9]|[1-4][0-9]|50)%$/, form: 'a percentage from 1% to 50%' },
+  period: periodBounds,
+  timeZone: { min: 1, max: 64 },
 } as const satisfies Record<string, TextBounds>;
 
 /**

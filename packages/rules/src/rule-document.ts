@@ -47,6 +47,10 @@ export interface DescriptorSpec {
 export interface LimitSpec {
   /** As written, in any case. */
   readonly unit?: string | undefined;
+  /** As written, instead of `unit`: `5m`. */
+  readonly period?: string | undefined;
+  /** As written; windows start at the epoch when missing. */
+  readonly timeZone?: string | undefined;
   /** 0 to 4294967295 (uint32); 0, also when missing, refuses every request. */
   readonly requestsPerUnit: number;
   readonly unlimited?: boolean | undefined;

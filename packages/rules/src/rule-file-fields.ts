@@ -11,6 +11,8 @@ const fieldNames = [
   'descriptors',
   'rate_limit',
   'unit',
+  'period',
+  'time_zone',
   'requests_per_unit',
   'unlimited',
   'algorithm',

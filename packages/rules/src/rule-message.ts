@@ -98,9 +98,22 @@ function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
 }
 
 function toPolicy(limit: LimitSpec): RateLimitPolicy {
-  const { unit = '', requestsPerUnit, unlimited, algorithm = '', burst, lease, name, replaces } = limit;
+  const {
+    unit = '',
+    period,
+    timeZone,
+    requestsPerUnit,
+    unlimited,
+    algorithm = '',
+    burst,
+    lease,
+    name,
+    replaces,
+  } = limit;
   return create(RateLimitPolicySchema, {
     unit: units.get(unit.toLowerCase()) ?? RateLimitUnit.UNKNOWN,
+    period: period ?? '',
+    timeZone: timeZone ?? '',
     requestsPerUnit,
     unlimited: unlimited ?? false,
     algorithm: algorithms.get(algorithm.toLowerCase()) ?? RateLimitAlgorithm.FIXED_WINDOW,
@@ -132,9 +145,12 @@ function fromDescriptor(message: RateLimitDescriptor): DescriptorSpec {
 }
 
 function fromPolicy(policy: RateLimitPolicy): LimitSpec {
-  const { unit, requestsPerUnit, unlimited, algorithm, burst, lease, name, replaces } = policy;
+  const { unit, period, timeZone, requestsPerUnit, unlimited, algorithm, burst, lease, name, replaces } =
+    policy;
   return {
     unit: fromUnit(unit),
+    period: period === '' ? undefined : period,
+    timeZone: timeZone === '' ? undefined : timeZone,
     requestsPerUnit,
     unlimited,
     algorithm: fromAlgorithm(algorithm),

@@ -1,6 +1,7 @@
 import type { Match } from './match.ts';
 import type { JsonObject } from './rule-document.ts';
 import type { WildcardIndex } from './wildcard-index.ts';
+import type { Windows } from './windows.ts';
 
 /** The length of a fixed rate limit window, as rule files spell it. */
 export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
@@ -49,10 +50,12 @@ export interface Rule {
   /** `domain.full.composite.key`, each level as configured. */
   readonly path: string;
   readonly domain: string;
-  /** Absent when unlimited. */
+  /** Absent when unlimited, and with a period. */
   readonly unit?: Unit | undefined;
-  /** Length of the window in seconds; 0 when unlimited. */
+  /** The period, or the length of the unit, in seconds; 0 when unlimited. */
   readonly unitSeconds: number;
+  /** Fixed windows other than those of a unit. */
+  readonly windows?: Windows | undefined;
   /** uint32; 0 refuses every request. Without effect when unlimited. */
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
@@ -110,7 +113,8 @@ export interface DumpOptions {
 /**
  * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is
  * random): `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode:
- * <bool>`. An unlimited rule has unit UNKNOWN and its number, which has no effect, unless
+ * <bool>`, with `period=<n>s`, `time_zone`, `algorithm` and `burst` after the number where a rule
+ * has them. An unlimited rule has unit UNKNOWN and its number, which has no effect, unless
  * `unlimited` gives another text.
  */
 export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
@@ -125,11 +129,13 @@ function addLines(node: RuleNode, unlimited: string | undefined, lines: string[]
 }
 
 function formatRule(rule: Rule, unlimited: string | undefined): string {
-  const { path, unit, requestsPerUnit, rate, lease, shadowMode, quotaMode } = rule;
-  const algorithm = rate === undefined ? '' : ` algorithm=${rate.algorithm} burst=${rate.burst}`;
-  const leased = lease === undefined ? '' : ` lease=${lease.hits}`;
-  const numbers = `unit=${unit?.toUpperCase() ?? 'UNKNOWN'} requests_per_unit=${requestsPerUnit}${algorithm}${leased}`;
-  const limit = unit === undefined ? (unlimited ?? numbers) : numbers;
+  const { path, unit, unitSeconds, windows, requestsPerUnit, rate, lease, shadowMode, quotaMode } = rule;
+  const fields = [`unit=${unit?.toUpperCase() ?? 'UNKNOWN'}`, `requests_per_unit=${requestsPerUnit}`];
+  if (unit === undefined && !rule.unlimited) fields.push(`period=${unitSeconds}s`);
+  if (windows?.timeZone !== undefined) fields.push(`time_zone=${windows.timeZone}`);
+  if (rate !== undefined) fields.push(`algorithm=${rate.algorithm}`, `burst=${rate.burst}`);
+  if (lease !== undefined) fields.push(`lease=${lease.hits}`);
+  const limit = rule.unlimited ? (unlimited ?? fields.join(' ')) : fields.join(' ');
   return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
 }
 

@@ -2,6 +2,7 @@ import type { Steps } from '@tollgate/kit/time';
 import { findLocations, type RuleProblem } from './problem.ts';
 import { descriptorsPerStep, type RuleDocument } from './rule-document.ts';
 import { isBare, type Rule, type RuleNode, type RuleSet } from './rule-set.ts';
+import { formatPeriod } from './windows.ts';
 
 /** Maximum number of warnings per load; a mistake in a template may repeat in every rule. */
 export const maxWarnings = 100;
@@ -141,9 +142,10 @@ function undercutBy({ match, parent }: RuleNode, replacedNames: ReadonlySet<stri
 }
 
 /** Whether a rule refuses requests on its own, by a count in a fixed window. */
-const refusesByWindow = ({ unlimited, rate, unitSeconds, shadowMode, quotaMode }: Rule): boolean =>
-  !unlimited && rate === undefined && unitSeconds > 0 && !shadowMode && !quotaMode;
+const refusesByWindow = ({ unlimited, rate, windows, shadowMode, quotaMode }: Rule): boolean =>
+  !unlimited && rate === undefined && windows?.timeZone === undefined && !shadowMode && !quotaMode;
 
-const formatLimit = ({ requestsPerUnit, unit }: Rule): string => `${requestsPerUnit} per ${unit}`;
+const formatLimit = ({ requestsPerUnit, unit, unitSeconds }: Rule): string =>
+  `${requestsPerUnit} per ${unit ?? formatPeriod(unitSeconds)}`;
 
 const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);

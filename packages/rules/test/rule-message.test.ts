@@ -59,6 +59,10 @@ descriptors:
         rate_limit: { unit: second, requests_per_unit: 500, lease: 5% }
       - key: sliding
         rate_limit: { unit: second, requests_per_unit: 5, algorithm: sliding_window }
+      - key: period
+        rate_limit: { period: 5m, requests_per_unit: 5 }
+      - key: calendar
+        rate_limit: { unit: day, time_zone: Europe/Berlin, requests_per_unit: 5 }
 `;
 
 t.test('every field of a document is preserved on the wire', async (t) => {

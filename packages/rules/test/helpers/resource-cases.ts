@@ -168,6 +168,13 @@ export const goodResources: readonly ResourceCase[] = [
     ),
   },
   {
+    name: 'periods and calendars',
+    spec: limits(
+      { rateLimit: { period: '5m', requestsPerUnit: 10, algorithm: 'TokenBucket' } },
+      { match: [{ key: 'a' }], rateLimit: { ...perMinute, unit: 'Month', timeZone: 'Europe/Berlin' } },
+    ),
+  },
+  {
     name: 'eight entries of a match',
     spec: limits({ match: Array.from({ length: 8 }, (_, index) => ({ key: `k${index}` })) }),
   },
@@ -189,6 +196,24 @@ export const badResources: readonly BadResource[] = [
     spec: rateLimit({ ...perMinute, requestsPerUnit: 200, lease: '51%' }),
     field: `${descriptorField}.rateLimit.lease`,
     says: /'51%' is not allowed: must be a percentage from 1% to 50%/,
+  },
+  {
+    name: 'both unit and period',
+    spec: rateLimit({ ...perMinute, period: '1m' }),
+    field: `${descriptorField}.rateLimit.unit`,
+    says: /set either unit or period, not both/,
+  },
+  {
+    name: 'a period without unit',
+    spec: rateLimit({ period: '300', requestsPerUnit: 10 }),
+    field: `${descriptorField}.rateLimit.period`,
+    says: /'300' is not allowed: .*a duration such as 90s, 5m or 36h/,
+  },
+  {
+    name: 'an unlimited period',
+    spec: rateLimit({ period: '5m', unlimited: true }),
+    field: `${descriptorField}.rateLimit.period`,
+    says: /cannot be combined with unlimited: true/,
   },
   { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
   {
@@ -547,6 +572,18 @@ export const droppedResources: readonly BadResource[] = [
 
 /** What no schema can tell: found when the rules are read or put together. */
 export const conflictingResources: readonly BadResource[] = [
+  {
+    name: 'an unknown time zone',
+    spec: rateLimit({ unit: 'Day', timeZone: 'Europe/Nowhere', requestsPerUnit: 3 }),
+    field: `${descriptorField}.rateLimit.timeZone`,
+    says: /unknown time zone 'Europe\/Nowhere': expected UTC or an IANA name such as Europe\/Berlin/,
+  },
+  {
+    name: 'a period of half a second',
+    spec: rateLimit({ period: '500ms', requestsPerUnit: 3 }),
+    field: `${descriptorField}.rateLimit.period`,
+    says: /expected whole seconds from 1s to 8784h/,
+  },
   {
     name: 'the same key and value twice',
     spec: { domain: 'd', descriptors: [chain(1), chain(1)] },

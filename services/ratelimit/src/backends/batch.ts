@@ -1,5 +1,4 @@
-import type { Unit } from '@tollgate/rules/rule-set';
-import type { Hit } from './counter-backend.ts';
+import type { Hit, HitUnit } from './counter-backend.ts';
 
 export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds' | 'rate'> {
   /** Redirections that the hit followed; absent for none. */
@@ -30,7 +29,7 @@ export interface BatchCounter {
   readonly key: string;
   addend: number;
   /** That of the hit with the longest TTL. */
-  unit: Unit;
+  unit: HitUnit;
   ttlSeconds: number;
   readonly rate: BatchHit['rate'];
   redirections: number;

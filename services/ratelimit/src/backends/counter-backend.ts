@@ -3,6 +3,8 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { Rate } from './algorithms.ts';
 
+export type HitUnit = Unit | 'period';
+
 export interface Hit {
   readonly key: string;
   /**
@@ -10,8 +12,11 @@ export interface Hit {
    * hits back: the counter stays at 0 or above, and is not created.
    */
   readonly addend: number;
-  /** The unit of the window; counters of seconds may have their own store. */
-  readonly unit: Unit;
+  /**
+   * The unit of the window, or `period` for one whose key has its length; counters of a second may
+   * have their own store.
+   */
+  readonly unit: HitUnit;
   /** Whole seconds until the window ends, at least 1. No later request uses the key. */
   readonly secondsLeft: number;
   /** TTL in stores: the whole unit plus jitter, so at least `secondsLeft`. */

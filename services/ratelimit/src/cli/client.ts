@@ -121,7 +121,9 @@ function formatStatus(status: RateLimitResponse_DescriptorStatus): string {
   if (currentLimit !== undefined) {
     const { requestsPerUnit, unit, name } = currentLimit;
     const unitName = RateLimitResponse_RateLimit_Unit[unit]?.toLowerCase() ?? `unit ${unit}`;
-    parts.push(`limit ${requestsPerUnit} per ${unitName}${name === '' ? '' : ` (${name})`}`);
+    // The wire has no unit for other periods.
+    const per = unit === RateLimitResponse_RateLimit_Unit.UNKNOWN ? '' : ` per ${unitName}`;
+    parts.push(`limit ${requestsPerUnit}${per}${name === '' ? '' : ` (${name})`}`);
     parts.push(`${limitRemaining} remaining`);
   } else {
     parts.push(limitRemaining === unlimitedRemaining ? 'unlimited' : 'no limit');

@@ -1,5 +1,7 @@
+import { parseDuration } from '@tollgate/kit/time';
 import { type DescriptorExplanation, explain } from '@tollgate/rules/explain';
 import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
+import { formatPeriod } from '@tollgate/rules/windows';
 import {
   FieldProblem,
   type Fields,
@@ -28,6 +30,8 @@ interface ExpectedLimit {
   readonly outcome: 'limited' | (typeof outcomes)[number];
   readonly rule?: string | undefined;
   readonly unit?: Unit | undefined;
+  readonly period?: string | undefined;
+  readonly time_zone?: string | undefined;
   readonly requests_per_unit?: number | undefined;
   readonly remaining?: number | undefined;
   readonly code?: CodeName | undefined;
@@ -47,7 +51,15 @@ export interface TestCase {
 }
 
 const caseFields = new Set(['name', 'domain', 'descriptors', 'hits_addend', 'times', 'code', 'limits']);
-const limitFields = new Set(['rule', 'unit', 'requests_per_unit', 'remaining', 'code']);
+const limitFields = new Set([
+  'rule',
+  'unit',
+  'period',
+  'time_zone',
+  'requests_per_unit',
+  'remaining',
+  'code',
+]);
 
 /** A case sends at most this many requests. */
 const maxTimes = 100_000;
@@ -124,10 +136,20 @@ function readLimit(value: unknown, path: string): ExpectedLimit {
     outcome: 'limited',
     rule: fields.rule === undefined ? undefined : readText(fields, 'rule', path),
     unit: readWord(fields, 'unit', path, Object.keys(unitSeconds) as Unit[]),
+    period: readPeriod(fields, path),
+    time_zone: fields.time_zone === undefined ? undefined : readText(fields, 'time_zone', path),
     requests_per_unit: readUint32(fields, 'requests_per_unit', path),
     remaining: readUint32(fields, 'remaining', path),
     code: readWord(fields, 'code', path, codes),
   };
+}
+
+/** As rules are shown: `300s` is `5m`. */
+function readPeriod(fields: Fields, path: string): string | undefined {
+  if (fields.period === undefined) return undefined;
+  const ms = parseDuration(readText(fields, 'period', path));
+  if (ms === undefined) throw new FieldProblem(`${path}.period`, 'period must be a duration such as 5m');
+  return formatPeriod(ms / 1000);
 }
 
 /** The decision of a case, in the terms of the file. */
@@ -194,6 +216,8 @@ function toLimit(
     outcome,
     rule: rule?.path,
     unit: rule?.unit,
+    period: rule?.periodSeconds === undefined ? undefined : formatPeriod(rule.periodSeconds),
+    time_zone: rule?.timeZone,
     requests_per_unit: rule?.requestsPerUnit,
     remaining: status?.limitRemaining,
     code: toName(status?.code ?? Code.OK),

@@ -1,3 +1,4 @@
+import { formatPeriod } from '@tollgate/rules/windows';
 import { errors } from '../errors.ts';
 import { type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
 import { type DescriptorLimit, findLimits, type Limit } from '../ratelimit/limit.ts';
@@ -12,6 +13,7 @@ interface CounterState {
   readonly rule: string;
   readonly name?: string;
   readonly algorithm: string;
+  /** Or its period: `5m`. */
   readonly unit: string;
   readonly requestsPerUnit: number;
   /** Of token buckets. */
@@ -115,12 +117,12 @@ function toState(target: Target | undefined, result: HitResult | undefined): Cou
   };
 }
 
-function describeLimit({ name, rate, unit, requestsPerUnit, shadowMode, metricPath }: Limit) {
+function describeLimit({ name, rate, unit, unitSeconds, requestsPerUnit, shadowMode, metricPath }: Limit) {
   return {
     rule: metricPath.join('.'),
     ...(name !== '' && { name }),
     algorithm: rate?.algorithm ?? 'fixed_window',
-    unit,
+    unit: unit ?? formatPeriod(unitSeconds),
     requestsPerUnit,
     ...(rate?.algorithm === 'token_bucket' && { burst: rate.burst }),
     shadowMode,

@@ -6,9 +6,10 @@ import {
 } from '@tollgate/rules/explain';
 import type { Entry } from '@tollgate/rules/match';
 import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
-import type { CounterBackend } from '../backends/counter-backend.ts';
+import { isCalendarUnit, Windows } from '@tollgate/rules/windows';
+import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
 import { errors, invalidRequest } from '../errors.ts';
-import { counterKey, secondsUntilReset } from '../ratelimit/limit.ts';
+import { limitKey, secondsUntilReset } from '../ratelimit/limit.ts';
 import {
   type LimitOverride,
   parseJsonRequest,
@@ -41,6 +42,8 @@ interface OverrideExplanation {
   /** Absent when the domain has no rules, which counts nothing. */
   readonly counter?: CounterState;
 }
+
+type ExplainedRule = NonNullable<DescriptorExplanation['rule']>;
 
 /** Each descriptor may be compared with many rules. */
 const maxDescriptors = 100;
@@ -149,9 +152,14 @@ function getRuleLimit(
   domain: string,
   { outcome, rule, entries }: DescriptorExplanation,
 ): CounterLimit | undefined {
-  if (outcome !== 'limited' || rule?.unit === undefined || rule.rate !== undefined) return undefined;
+  if (outcome !== 'limited' || rule === undefined || rule.rate !== undefined) return undefined;
   const { unit, requestsPerUnit = 0, keyEntries = entries } = rule;
-  return { domain, entries: keyEntries, unit, requestsPerUnit };
+  return { domain, entries: keyEntries, unit, windows: getWindows(rule), requestsPerUnit };
+}
+
+function getWindows({ unit, periodSeconds, timeZone }: ExplainedRule): Windows | undefined {
+  if (timeZone !== undefined && isCalendarUnit(unit)) return Windows.ofCalendar(unit, timeZone);
+  return periodSeconds === undefined ? undefined : Windows.ofPeriod(periodSeconds);
 }
 
 function formatResult(result: ExplainResult): string {
@@ -184,7 +192,8 @@ With -H 'Accept: application/json' the response is JSON.
 interface CounterLimit {
   readonly domain: string;
   readonly entries: readonly Entry[];
-  readonly unit: Unit;
+  readonly unit: Unit | undefined;
+  readonly windows?: Windows | undefined;
   readonly requestsPerUnit: number;
 }
 
@@ -213,10 +222,16 @@ async function readCounters(
   limits: readonly CounterLimit[],
 ): Promise<readonly CounterState[]> {
   const now = nowSeconds();
-  const hits = limits.map(({ domain, entries, unit }) => {
-    const seconds = unitSeconds[unit];
-    const key = counterKey(cacheKeyPrefix, domain, entries, now, seconds);
-    return { key, addend: 0, unit, secondsLeft: secondsUntilReset(now, seconds), ttlSeconds: seconds };
+  const hits = limits.map(({ domain, entries: keyEntries, unit, windows }): Hit => {
+    const window = windows?.at(now);
+    const seconds = unit === undefined ? (windows?.currentSeconds ?? 0) : unitSeconds[unit];
+    return {
+      key: limitKey(cacheKeyPrefix, domain, { keyEntries, unitSeconds: seconds, windows }, now),
+      addend: 0,
+      unit: unit ?? (seconds === 1 ? 'second' : 'period'),
+      secondsLeft: window === undefined ? secondsUntilReset(now, seconds) : window.end - now,
+      ttlSeconds: seconds,
+    };
   });
   const { counts, error } = await readHits(backend, hits);
   return limits.map(({ requestsPerUnit: limit }, i) => {

@@ -147,9 +147,9 @@ function statusBytes({ currentLimit, limitRemaining, secondsUntilReset }: Descri
 
 type CurrentLimit = NonNullable<DescriptorStatus['currentLimit']>;
 
-/** RateLimit without its tag and length; the unit is never 0. */
-function limitBytes({ requestsPerUnit, name }: CurrentLimit): number {
-  return numberBytes(requestsPerUnit) + 2 + textBytes(name);
+/** RateLimit without its tag and length. */
+function limitBytes({ requestsPerUnit, unit, name }: CurrentLimit): number {
+  return numberBytes(requestsPerUnit) + (unit === undefined ? 0 : 2) + textBytes(name);
 }
 
 function writeStatus(target: Buffer, start: number, status: DescriptorStatus): number {

@@ -65,7 +65,9 @@ export function getStandardHeaders(
   const headers = [
     {
       key: 'RateLimit-Policy',
-      value: join(({ limit }) => `;q=${limit.requestsPerUnit};w=${limit.unitSeconds}`),
+      value: join(
+        ({ limit }) => `;q=${limit.requestsPerUnit};w=${limit.windows?.currentSeconds ?? limit.unitSeconds}`,
+      ),
     },
     {
       key: 'RateLimit',

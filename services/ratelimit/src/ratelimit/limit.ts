@@ -3,13 +3,17 @@ import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/r
 import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Lease, Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
+import type { Windows } from '@tollgate/rules/windows';
 import type { Rate } from '../backends/algorithms.ts';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
 
 export interface Limit {
   readonly kind: 'limited';
-  readonly unit: Unit;
+  /** Undefined with a period. */
+  readonly unit: Unit | undefined;
   readonly unitSeconds: number;
+  /** Fixed windows other than those of the unit. */
+  readonly windows?: Windows | undefined;
   readonly requestsPerUnit: number;
   /** Requests that may come at once; `requestsPerUnit` of fixed windows. */
   readonly capacity: number;
@@ -56,13 +60,14 @@ export function findLimits(domain: RuleNode, descriptors: readonly Descriptor[])
 
 function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
   const { rule } = match;
-  if (rule.unlimited || rule.unit === undefined) {
+  if (rule.unlimited) {
     return { kind: 'unlimited', metadata: rule.metadata };
   }
   return {
     kind: 'limited',
     unit: rule.unit,
     unitSeconds: rule.unitSeconds,
+    windows: rule.windows,
     requestsPerUnit: rule.requestsPerUnit,
     capacity: rule.rate?.burst ?? rule.requestsPerUnit,
     rate: rule.rate && {
@@ -101,6 +106,22 @@ function fromOverride(entries: readonly Entry[], override: LimitOverride): Descr
 }
 
 /**
+ * The key of the counter of a limit at a time. Only windows of units have the keys of
+ * envoyproxy/ratelimit: the others end with `<label>_<window start>`, such as `5m_1200` and
+ * `day_Europe/Berlin_1200`, or with the name of the algorithm.
+ */
+export function limitKey(
+  prefix: string,
+  domain: string,
+  { keyEntries, unitSeconds, windows, rate }: Pick<Limit, 'keyEntries' | 'unitSeconds' | 'windows' | 'rate'>,
+  nowSeconds: number,
+): string {
+  if (rate !== undefined) return entriesKey(prefix, domain, keyEntries) + rate.algorithm;
+  if (windows === undefined) return counterKey(prefix, domain, keyEntries, nowSeconds, unitSeconds);
+  return `${entriesKey(prefix, domain, keyEntries)}${windows.label}_${windows.at(nowSeconds).start}`;
+}
+
+/**
  * The key of a counter: `<prefix><domain>_<key>_<value>_…<window start>`.
  *
  * Byte for byte that of envoyproxy/ratelimit, so that both can share one Redis during a migration.
@@ -114,16 +135,6 @@ export function counterKey(
   unitSeconds: number,
 ): string {
   return entriesKey(prefix, domain, entries) + windowStart(nowSeconds, unitSeconds);
-}
-
-/** The key of a counter that has no window: it ends with the name of the algorithm. */
-export function rateKey(
-  prefix: string,
-  domain: string,
-  entries: readonly Entry[],
-  { algorithm }: Rate,
-): string {
-  return entriesKey(prefix, domain, entries) + algorithm;
 }
 
 function entriesKey(prefix: string, domain: string, entries: readonly Entry[]): string {

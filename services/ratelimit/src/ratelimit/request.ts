@@ -170,6 +170,7 @@ export function unitFromWire(number: number): Unit | undefined {
   return units[number];
 }
 
-export function unitToWire(unit: Unit): number {
+/** 0, UNKNOWN, for undefined. */
+export function unitToWire(unit: Unit | undefined): number {
   return units.indexOf(unit);
 }

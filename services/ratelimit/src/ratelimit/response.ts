@@ -19,7 +19,8 @@ export type Code = (typeof Code)[keyof typeof Code];
 /** @see envoy.service.ratelimit.v3.RateLimitResponse.RateLimit */
 interface CurrentLimit {
   readonly requestsPerUnit: number;
-  readonly unit: Unit;
+  /** Undefined with a period, which the wire cannot say. */
+  readonly unit: Unit | undefined;
   /** Name of the rule's `rate_limit`, or empty. */
   readonly name: string;
 }

@@ -6,14 +6,7 @@ import { errors, invalidRequest } from '../errors.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
 import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
-import {
-  counterKey,
-  type DescriptorLimit,
-  findLimits,
-  type Limit,
-  rateKey,
-  secondsUntilReset,
-} from './limit.ts';
+import { type DescriptorLimit, findLimits, type Limit, limitKey, secondsUntilReset } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
@@ -183,22 +176,21 @@ function toLimitedDescriptors(
 export function createHit(
   { random, options }: Pick<DecisionContext, 'random' | 'options'>,
   domain: string,
-  { unit, unitSeconds, keyEntries, rate, lease }: Limit,
+  limit: Limit,
   addend: number,
   nowSeconds: number,
 ): Hit {
-  const { cacheKeyPrefix } = options;
+  const { unitSeconds, windows } = limit;
+  const window = windows?.at(nowSeconds);
+  const windowSeconds = window === undefined ? unitSeconds : window.end - window.start;
   return {
-    key:
-      rate === undefined
-        ? counterKey(cacheKeyPrefix, domain, keyEntries, nowSeconds, unitSeconds)
-        : rateKey(cacheKeyPrefix, domain, keyEntries, rate),
+    key: limitKey(options.cacheKeyPrefix, domain, limit, nowSeconds),
     addend,
-    unit,
-    secondsLeft: secondsUntilReset(nowSeconds, unitSeconds),
-    ttlSeconds: unitSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
-    rate,
-    lease,
+    unit: limit.unit ?? (unitSeconds === 1 ? 'second' : 'period'),
+    secondsLeft: window === undefined ? secondsUntilReset(nowSeconds, unitSeconds) : window.end - nowSeconds,
+    ttlSeconds: windowSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
+    rate: limit.rate,
+    lease: limit.lease,
   };
 }
 

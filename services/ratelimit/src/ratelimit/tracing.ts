@@ -90,7 +90,9 @@ function resultAttributes(limited: readonly LimitedDescriptor[], results: readon
     'tollgate.ratelimit.rules': limited.map(({ limit }) =>
       limit.metricPath.join('.').slice(0, maxRuleLength),
     ),
-    'tollgate.ratelimit.limits': limited.map(({ limit }) => `${limit.requestsPerUnit}/${limit.unit}`),
+    'tollgate.ratelimit.limits': limited.map(
+      ({ limit }) => `${limit.requestsPerUnit}/${limit.unit ?? `${limit.unitSeconds}s`}`,
+    ),
     'tollgate.ratelimit.cache_hits': results.map(({ fromLocalCache }) => fromLocalCache),
   };
 }

@@ -18,6 +18,10 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 1, replaces: [{ name: wide }] }
   - key: wide
     rate_limit: { unit: day, requests_per_unit: 9, name: wide }
+  - key: period
+    rate_limit: { period: 300s, requests_per_unit: 9 }
+  - key: calendar
+    rate_limit: { unit: day, time_zone: Europe/Berlin, requests_per_unit: 9 }
 `;
 
 const passing = `cases:
@@ -39,6 +43,10 @@ const passing = `cases:
     hits_addend: 4
     times: 2
     limits: [{ remaining: 1 }]
+  - name: other windows
+    domain: shop
+    descriptors: ['period=1', 'calendar=1']
+    limits: [{ period: 5m, remaining: 8 }, { unit: day, time_zone: Europe/Berlin, remaining: 8 }]
 `;
 
 function folderWith(t: Test, cases: string): { readonly folder: string; readonly file: string } {
@@ -59,7 +67,7 @@ t.test('cases that pass are listed, with exit code 0', async (t) => {
     [exitCode, output, errors],
     [
       0,
-      'ok      the eleventh request of a free user is refused\nok      other results\nok      hits count\n3 passed, 0 failed\n',
+      'ok      the eleventh request of a free user is refused\nok      other results\nok      hits count\nok      other windows\n4 passed, 0 failed\n',
       '',
     ],
   );
@@ -96,7 +104,7 @@ t.test('with -json the results have the decision', async (t) => {
   const { folder, file } = folderWith(t, passing);
   const { output = '' } = await testRules(['-json', folder, file]);
   t.match(JSON.parse(output), {
-    passed: 3,
+    passed: 4,
     failed: 0,
     cases: [
       { file, line: 2, ok: true, code: 'OVER_LIMIT', limits: [{ rule: 'shop.plan_free.user' }] },

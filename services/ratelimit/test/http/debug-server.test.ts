@@ -200,6 +200,23 @@ t.test('/explain shows counter, limit and reset', async (t) => {
   t.match(read, /descriptors\[1\].*\n {4}counter p:shop_path_\/login_997200: 4 now, limit 3, 0 remaining/);
 });
 
+t.test('/explain shows the counters of periods and calendars', async (t) => {
+  const periods = `domain: d
+descriptors:
+  - key: five
+    rate_limit: { period: 5m, requests_per_unit: 9 }
+  - key: day
+    rate_limit: { unit: day, time_zone: Asia/Tokyo, requests_per_unit: 9 }
+`;
+  const { ask, ports } = await startDebug(t, { rules: { 'd.yaml': periods }, nowMs: () => 1_000_000_000 });
+  const descriptors = ['five', 'day'].map((key) => ({ entries: [{ key, value: 'x' }] }));
+  const body = JSON.stringify({ domain: 'd', descriptors });
+  await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body });
+  const { text: shown } = await ask('/explain?domain=d&descriptor=five=x&descriptor=day=x');
+  t.match(shown, /limited to 9 per 300 s[\s\S]*counter d_five_x_5m_999900: 1 now.*reset in 200 s/);
+  t.match(shown, /9 per day of Asia\/Tokyo[\s\S]*counter d_day_x_day_Asia\/Tokyo_946800: 1 now.*in 33200 s/);
+});
+
 t.test('/explain without a counter store shows the error of the counter', async (t) => {
   const redis = await startRedis();
   const { ask } = await startDebug(t, {

@@ -91,7 +91,7 @@ t.test('damaged requests are read or rejected as by protobuf-es', async (t) => {
 t.test('responses have the bytes of protobuf-es', async (t) => {
   const limit = fc.record({
     requestsPerUnit: uint32,
-    unit: fc.constantFrom('second', 'minute', 'hour', 'day', 'week', 'month', 'year'),
+    unit: fc.constantFrom('second', 'minute', 'hour', 'day', 'week', 'month', 'year', undefined),
     name: fc.oneof(fc.constant(''), text),
   });
   const status = fc.record(

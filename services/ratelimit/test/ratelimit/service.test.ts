@@ -192,6 +192,53 @@ t.test('a rule with a lease has the answers and statistics of one without', asyn
   }
 });
 
+const periods = `
+domain: d
+descriptors:
+  - key: five
+    rate_limit: { period: 5m, requests_per_unit: 2 }
+  - key: one
+    rate_limit: { period: 1s, requests_per_unit: 2 }
+  - key: bucket
+    rate_limit: { period: 10m, requests_per_unit: 60, algorithm: token_bucket }
+  - key: berlin
+    rate_limit: { unit: day, time_zone: Europe/Berlin, requests_per_unit: 2 }
+`;
+
+t.test('a period has windows and keys of its own, and no unit on the wire', async (t) => {
+  const { ask, added, clock } = makeDecider({ yaml: periods, nowSeconds: 1_000_199, standardHeaders: true });
+  const five = [descriptor({ five: 'x' })];
+  const { statuses, responseHeaders } = await ask(five);
+  t.match(statuses, [
+    { code: OK, limitRemaining: 1, secondsUntilReset: 1, currentLimit: { unit: undefined } },
+  ]);
+  t.match(responseHeaders, [{ value: '"five";q=2;w=300' }, { value: '"five";r=1;t=1' }]);
+  t.match(await ask(five, { hitsAddend: 2 }), { overallCode: OVER_LIMIT });
+  clock.nowSeconds += 1;
+  t.match(await ask(five), { overallCode: OK, statuses: [{ limitRemaining: 1, secondsUntilReset: 300 }] });
+  await ask([descriptor({ one: 'x' }), descriptor({ bucket: 'x' })]);
+  t.match(added.flat().slice(2), [
+    { key: 'd_five_x_5m_1000200', unit: 'period', secondsLeft: 300, ttlSeconds: 300 },
+    { key: 'd_one_x_1s_1000200', unit: 'second', secondsLeft: 1, ttlSeconds: 1 },
+    { key: 'd_bucket_x_token_bucket', rate: { periodSeconds: 600 } },
+  ]);
+});
+
+t.test('a day of a time zone ends at midnight there, also when clocks change', async (t) => {
+  const nowSeconds = Date.parse('2026-10-25T22:59:59Z') / 1000;
+  const { ask, added, clock } = makeDecider({ yaml: periods, nowSeconds, standardHeaders: true });
+  const berlin = [descriptor({ berlin: 'x' })];
+  const { statuses, responseHeaders } = await ask(berlin);
+  t.match(statuses, [{ limitRemaining: 1, secondsUntilReset: 1, currentLimit: { unit: 'day' } }]);
+  t.match(responseHeaders, [{ value: '"berlin";q=2;w=90000' }, {}]);
+  clock.nowSeconds += 1;
+  t.match(await ask(berlin), { statuses: [{ limitRemaining: 1, secondsUntilReset: 86_400 }] });
+  t.match(added.flat(), [
+    { key: 'd_berlin_x_day_Europe/Berlin_1792879200', unit: 'day', ttlSeconds: 90_000 },
+    { key: 'd_berlin_x_day_Europe/Berlin_1792969200', ttlSeconds: 86_400 },
+  ]);
+});
+
 t.test('CACHE_KEY_PREFIX is the prefix of the key', async (t) => {
   const { ask, added } = makeDecider({ yaml, cacheKeyPrefix: 'p:', nowSeconds: 1_000_000 });
   await ask([descriptor({ hour: 'x' })]);

@@ -1,5 +1,5 @@
-import type { Unit } from '@tollgate/rules/rule-set';
 import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
+import type { HitUnit } from '../counter-backend.ts';
 
 /** Counters of one generation. There are two, of about 100 bytes a counter. */
 const maxGenerationSize = 50_000;
@@ -24,8 +24,8 @@ const maxRepairsPerBatch = 1_000;
  */
 export class Expiries {
   /** By key; the unit because counters with different ones may have the same key. */
-  #recent = new Map<string, Unit>();
-  #older = new Map<string, Unit>();
+  #recent = new Map<string, HitUnit>();
+  #older = new Map<string, HitUnit>();
   readonly #missing: Map<string, BatchHit>;
 
   constructor(missing: Map<string, BatchHit> = new Map()) {
@@ -89,7 +89,7 @@ export class Expiries {
     return new Expiries(this.#missing);
   }
 
-  #remember(key: string, unit: Unit): void {
+  #remember(key: string, unit: HitUnit): void {
     if (this.#recent.size >= maxGenerationSize) {
       this.#older = this.#recent;
       this.#recent = new Map();

@@ -146,6 +146,20 @@ export declare type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.Rat
   burst: number;
 
   /**
+   * A duration in Go's syntax instead of a unit, which is UNKNOWN then: 5m.
+   *
+   * @generated from field: string period = 1002;
+   */
+  period: string;
+
+  /**
+   * IANA name; windows of days and longer follow the calendar there.
+   *
+   * @generated from field: string time_zone = 1003;
+   */
+  timeZone: string;
+
+  /**
    * Percentage of requests_per_unit that a replica reserves at once, 1 to 50; 0 for none.
    *
    * @generated from field: uint32 lease = 1005;
