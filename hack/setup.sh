@@ -9,6 +9,7 @@
 #   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, CRDs of gateways, and what is compiled once on a machine: a
 #                                 Kubernetes API server with kubectl and helm, h2spec, ghz
+#   hack/setup.sh e2e-gateways    Envoy, redis-server, and Envoy Gateway, compiled once on a machine
 #   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs
 #                                 nothing
 #
@@ -398,6 +399,24 @@ fetch_gateway_crds() {
   cp "$charts"/gatewayapi-crds.yaml "$charts"/generated/*.yaml "$modules/$istio/kubernetes/customresourcedefinitions.gen.yaml" "$building/crds/"
 }
 
+# --- Envoy Gateway --------------------------------------------------------------------------------
+
+install_envoy_gateway() {
+  install_tool "envoy-gateway-$envoy_gateway_version/envoy-gateway" 'Envoy Gateway' compile_envoy_gateway
+}
+
+# Nothing runs without it.
+compile_envoy_gateway() {
+  found=$building/envoy-gateway
+  printf 'module a\n\ngo 1.26.6\n' >"$building/go.mod"
+  choose_go "$building" || fail "Go is missing or old (https://go.dev), and cannot be fetched: $reason"
+  keep_go_caches
+  export CGO_ENABLED=0 GOBIN="$building"
+  step "Envoy Gateway $envoy_gateway_version: compiled once, eight minutes of CPU time" \
+    nice -n 5 "$go" install -trimpath -ldflags '-s -w' "github.com/envoyproxy/gateway/cmd/envoy-gateway@v$envoy_gateway_version" ||
+    fail 'Envoy Gateway did not compile: see above'
+}
+
 # --- Go -------------------------------------------------------------------------------------------
 
 # Two checkouts that compile the same at the same moment would only take twice as long. Where there
@@ -494,8 +513,8 @@ install_chromium() {
 # ----------------------------------------------------------------------------------------------
 
 case $mode in
-packages | demo | test | bench | go-tools | go-tools-built) ;;
-*) fail "unknown mode '$mode'. Usage: hack/setup.sh [demo|test|bench|go-tools|go-tools-built]" ;;
+packages | demo | test | bench | e2e-gateways | go-tools | go-tools-built) ;;
+*) fail "unknown mode '$mode': the comment at the top of hack/setup.sh lists all" ;;
 esac
 if [ "$mode" = go-tools-built ]; then
   choose_cache
@@ -504,7 +523,7 @@ if [ "$mode" = go-tools-built ]; then
 fi
 packages_current || install_packages
 case $mode in
-demo | test | bench)
+demo | test | bench | e2e-gateways)
   choose_cache
   install_envoy
   ;;
@@ -521,6 +540,10 @@ test)
 bench)
   install_servers
   install_h2load
+  ;;
+e2e-gateways)
+  install_servers
+  install_envoy_gateway
   ;;
 go-tools)
   choose_cache

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Runs hack/e2e-gateways/main.ts in namespaces of its own: Envoy Gateway listens on fixed ports of
+# all addresses, and the program mounts /etc/hosts and /certs. All processes end with it.
+set -eu
+if [ "$(id -u)" != 0 ] || [ "$(uname)" != Linux ]; then
+  echo 'make e2e-gateways needs root on Linux, for namespaces of network, mounts and processes' >&2
+  exit 1
+fi
+if [ ! -e /certs ]; then
+  mkdir /certs
+  trap 'rmdir /certs' EXIT
+fi
+timeout --kill-after=5 300 unshare --net --mount --pid --fork --kill-child --mount-proc \
+  node hack/e2e-gateways/main.ts
