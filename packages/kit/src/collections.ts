@@ -53,6 +53,11 @@ export class RecentlyUsed<V> {
     this.#old.delete(key);
   }
 
+  /** In no particular order; not of entries that are added meanwhile. */
+  keys(): string[] {
+    return [...this.#young.keys(), ...this.#old.keys()];
+  }
+
   clear(): void {
     this.#young = new Map();
     this.#old = new Map();

@@ -4,10 +4,12 @@ import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { maxTimerMs } from '@tollgate/kit/time';
+import type { CounterBackend } from './backends/counter-backend.ts';
 import { counterBackends } from './backends/counter-backends.ts';
 import { Leases } from './backends/leases.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
+import type { AdminRoute } from './counters/admin-server.ts';
 import { createDebugServer } from './http/debug-server.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
 import {
@@ -100,6 +102,10 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   await addRuleSource(lifecycle, settings, context, rules);
   const leases = new Leases(backend);
   const decisions = createDecisionContext(settings, context, { rules, backend: leases });
+  const adminRoutes =
+    settings.adminPort === 0
+      ? undefined
+      : await addCounterApi(lifecycle, { decisions, backend, leases, logger });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -117,10 +123,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   addApiServer(lifecycle, settings, context, { decide: decideJson, ports, reusePort });
   const decideGrpc = trace(decideCall, shouldRateLimitPath.slice(1));
   await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, ports, reusePort });
-  if (settings.adminPort !== 0) {
-    const { counterRoutes } = await import('./counters/routes.ts');
-    const routes = counterRoutes({ decisions, logger });
-    await addAdminServer(lifecycle, settings, context, { routes, ports, reusePort });
+  if (adminRoutes !== undefined) {
+    await addAdminServer(lifecycle, settings, context, { routes: adminRoutes, ports, reusePort });
   }
   lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({
@@ -132,6 +136,33 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     },
   });
   return { lifecycle, health: context.health, stats, ports };
+}
+
+/** Its code is loaded only with ADMIN_PORT. */
+async function addCounterApi(
+  lifecycle: Lifecycle,
+  {
+    decisions,
+    backend,
+    leases,
+    logger,
+  }: Pick<Context, 'logger'> & {
+    readonly decisions: DecisionContext;
+    readonly backend: CounterBackend;
+    readonly leases: Leases;
+  },
+): Promise<readonly AdminRoute[]> {
+  const { CounterChanges } = await import('./counters/changes.ts');
+  const { counterRoutes } = await import('./counters/routes.ts');
+  const { localCache } = decisions;
+  const caches = localCache === undefined ? [leases] : [leases, localCache];
+  const changes = new CounterChanges({ store: backend.shared, caches, logger });
+  lifecycle.add({
+    name: 'changes of counters',
+    start: () => changes.start(),
+    stop: () => changes.stop(),
+  });
+  return counterRoutes({ decisions, backend, changes }, logger);
 }
 
 /** In a worker, the supervisor has the sinks; this enforces the bounds of the registry only. */

@@ -85,6 +85,11 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.notFound,
     message: 'no rule limits this descriptor',
   },
+  store_lacks_feature: {
+    httpStatus: 501,
+    grpcStatus: grpcStatus.unimplemented,
+    message: 'the counter store cannot do this',
+  },
 });
 
 export function invalidRequest(problem: RequestProblem): AppError {

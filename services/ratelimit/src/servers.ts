@@ -172,7 +172,6 @@ function createGrpcServer(
   });
 }
 
-/** Its code is loaded only with ADMIN_PORT. */
 export async function addAdminServer(
   lifecycle: Lifecycle,
   settings: Settings,

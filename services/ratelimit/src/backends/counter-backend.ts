@@ -45,10 +45,31 @@ export interface CounterBackend {
    * exist.
    */
   read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** Absent where the store cannot do it: memcached lists no keys and sends no messages. */
+  readonly shared?: SharedStore | undefined;
   /** Connects; resolves once the store can be used. Rejects soon after `signal` aborts. */
   start(options?: { readonly signal?: AbortSignal }): Promise<void>;
   /** Closes all connections; idempotent. */
   close(): Promise<void>;
+}
+
+/** Receives the messages of all replicas, its own included. */
+export interface Subscriber {
+  readonly onMessage: (message: string) => void;
+  /** Messages may have been missed: called at first, and after each reconnect. */
+  readonly onGap: () => void;
+}
+
+/** What the counter API needs of a store besides counters. Rejects as `add` does. */
+export interface SharedStore {
+  /** Deletes the counters whose keys begin with a text. Resolves with their number. */
+  deleteByPrefix(prefix: string): Promise<number>;
+  /** Sends a message to all subscribers. */
+  publish(message: string): Promise<void>;
+  /**
+   * Subscribes until the signal aborts. Resolves after the first attempt, which may have failed.
+   */
+  subscribe(subscriber: Subscriber, signal: AbortSignal): Promise<void>;
 }
 
 /** Creates a backend from the settings; may read files. */

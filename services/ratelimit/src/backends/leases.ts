@@ -38,9 +38,14 @@ export class Leases implements Store {
     return this.#store.read(hits);
   }
 
-  /** Drops what is reserved of a counter, after the counter was changed in the store. */
-  forget(key: string): void {
-    this.#counters.delete(key);
+  /** Drops what is reserved of counters, after they were changed in the store. */
+  forget(keys: readonly string[]): void {
+    for (const key of keys) this.#counters.delete(key);
+  }
+
+  /** The same for all counters whose keys begin with a text. */
+  forgetByPrefix(prefix: string): void {
+    this.forget(this.#counters.keys().filter((key) => key.startsWith(prefix)));
   }
 
   #addLeased(hits: readonly Hit[]): Promise<readonly number[]> {

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { backendFailure } from '../errors.ts';
 import { type Rate, take } from './algorithms.ts';
-import type { CounterBackend, Hit } from './counter-backend.ts';
+import type { CounterBackend, Hit, SharedStore, Subscriber } from './counter-backend.ts';
 
 /**
  * Longest key that is stored as it is. Clients choose the values in keys, which may be megabytes;
@@ -38,6 +38,7 @@ interface MemoryBackendOptions {
  * key.
  */
 export class MemoryBackend implements CounterBackend {
+  readonly shared: SharedStore;
   readonly #store: CounterStore;
   /** Of limits that are not counted in fixed windows: the stored texts of `take`. */
   readonly #rates: RecentlyUsed<string>;
@@ -47,6 +48,7 @@ export class MemoryBackend implements CounterBackend {
     this.#store = new CounterStore(maxCounters);
     this.#rates = new RecentlyUsed({ capacity: maxCounters });
     this.#nowMs = nowMs;
+    this.shared = new MemorySharedStore((prefix) => this.#deleteByPrefix(prefix));
   }
 
   get size(): number {
@@ -79,6 +81,13 @@ export class MemoryBackend implements CounterBackend {
     );
   }
 
+  /** Keys that are stored as their hash are not found. */
+  #deleteByPrefix(prefix: string): number {
+    const rates = this.#rates.keys().filter((key) => key.startsWith(prefix));
+    for (const key of rates) this.#rates.delete(key);
+    return rates.length + this.#store.deleteByPrefix(prefix, Math.floor(this.#nowMs() / 1000));
+  }
+
   #takeHit({ key, addend }: Hit, rate: Rate, nowMs: number): number {
     const storedKey = toStoredKey(key);
     const { state, result } = take(rate, this.#rates.get(storedKey), { hits: addend, nowUs: nowMs * 1000 });
@@ -103,6 +112,26 @@ export class MemoryBackend implements CounterBackend {
 
 function toStoredKey(key: string): string {
   return key.length <= maxKeyLength ? key : createHash('sha256').update(key).digest('base64');
+}
+
+/** The process is the only replica. */
+class MemorySharedStore implements SharedStore {
+  readonly deleteByPrefix: SharedStore['deleteByPrefix'];
+  readonly #subscribers = new Set<Subscriber>();
+
+  constructor(deleteByPrefix: (prefix: string) => number) {
+    this.deleteByPrefix = async (prefix) => deleteByPrefix(prefix);
+  }
+
+  async publish(message: string): Promise<void> {
+    for (const { onMessage } of this.#subscribers) onMessage(message);
+  }
+
+  async subscribe(subscriber: Subscriber, signal: AbortSignal): Promise<void> {
+    this.#subscribers.add(subscriber);
+    signal.addEventListener('abort', () => this.#subscribers.delete(subscriber), { once: true });
+    subscriber.onGap();
+  }
 }
 
 interface StoredCounter {
@@ -179,6 +208,17 @@ class CounterStore {
       this.#enqueue(key, counter);
     }
     return counter.count;
+  }
+
+  /** Returns how many of them had not expired. */
+  deleteByPrefix(prefix: string, nowSeconds: number): number {
+    let deleted = 0;
+    for (const [key, counter] of this.#counters) {
+      if (!key.startsWith(prefix)) continue;
+      this.#remove(key, counter);
+      if (counter.expiresAtSeconds > nowSeconds) deleted += 1;
+    }
+    return deleted;
   }
 
   #enqueue(key: string, { count, expiresAtSeconds }: StoredCounter): void {

@@ -16,6 +16,7 @@ export function formatPeek(reply: Json): string {
 }
 
 export function formatReset(reply: Json): string {
+  if ('deleted' in reply) return `${reply.deleted} counters were deleted that begin with ${reply.prefix}\n`;
   return table(
     ['RESET', 'COUNT BEFORE'],
     objects(reply.counters).map(({ key, count }) => [String(key), String(count)]),

@@ -15,6 +15,11 @@ const flags = {
     value: 'key=value,...',
     doc: 'The entries of a descriptor, such as name=foo,age=14.',
   },
+  prefix: {
+    kind: 'list',
+    value: 'key=value,key2',
+    doc: 'Of reset: the first entries of descriptors; the last one may be without =value. Empty for the whole domain.',
+  },
   address: {
     kind: 'text',
     value: 'url',
@@ -48,8 +53,8 @@ const commands: Readonly<Record<string, Command>> = {
     format: formatPeek,
   },
   reset: {
-    doc: 'Reset the counters of descriptors.',
-    toCall: (values) => withDescriptors(values, (request) => post('/v1/counters/reset', request)),
+    doc: 'Reset the counters of descriptors, or of all descriptors that begin with -prefix.',
+    toCall: toResetCall,
     format: formatReset,
   },
 };
@@ -122,6 +127,22 @@ async function toClientOptions(
 
 function post(path: string, body: unknown): CounterCall {
   return { method: 'POST', path, body };
+}
+
+function toResetCall(values: Values): CounterCall | readonly string[] {
+  const [prefix, ...more] = values.prefix;
+  if (prefix === undefined) {
+    return withDescriptors(values, (request) => post('/v1/counters/reset', request));
+  }
+  if (values.domain === '') return ['-domain is needed'];
+  if (more.length > 0 || values.descriptors.length > 0)
+    return ['-prefix is given once, without -descriptors'];
+  const parts = prefix === '' ? [] : prefix.split(',');
+  const entries = parts.map((part) => {
+    const [key, ...value] = part.split('=');
+    return { key, ...(value.length > 0 && { value: value.join('=') }) };
+  });
+  return post('/v1/counters/reset', { domain: values.domain, prefix: entries });
 }
 
 interface DescriptorsRequest {

@@ -1,9 +1,20 @@
 import { formatPeriod } from '@tollgate/rules/windows';
+import type { CounterBackend } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
 import { type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
-import { type DescriptorLimit, findLimits, type Limit } from '../ratelimit/limit.ts';
+import { type DescriptorLimit, entriesKey, findLimits, type Limit } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import { createHit, type DecisionContext } from '../ratelimit/service.ts';
+import type { CounterChanges } from './changes.ts';
+import type { parsePrefix } from './requests.ts';
+
+/** What the counter API works with. */
+export interface CounterContext {
+  readonly decisions: DecisionContext;
+  /** The store itself, whose counts include what replicas have reserved. */
+  readonly backend: CounterBackend;
+  readonly changes: CounterChanges;
+}
 
 type Target = Pick<LimitedDescriptor, 'limit' | 'hit'>;
 
@@ -34,12 +45,12 @@ interface DescriptorState {
 
 /** The counters of a request. Changes nothing. */
 export async function peekCounters(
-  context: DecisionContext,
+  { decisions, backend }: CounterContext,
   request: RateLimitRequest,
 ): Promise<readonly DescriptorState[]> {
-  const limits = findRequestLimits(context, request);
-  const targets = toTargets(context, request, limits);
-  const results = await peekHits(context.backend, targets);
+  const limits = findRequestLimits(decisions, request);
+  const targets = toTargets(decisions, request, limits);
+  const results = await peekHits(backend, targets);
   let next = 0;
   return request.descriptors.map(({ entries }, i) => {
     const limit = limits[i];
@@ -69,15 +80,42 @@ interface ResetCounter {
  * @throws AppError `descriptor_not_limited` when none of them has a counter.
  */
 export async function resetCounters(
-  context: DecisionContext,
+  { decisions, backend, changes }: CounterContext,
   request: RateLimitRequest,
 ): Promise<readonly ResetCounter[]> {
-  const targets = toTargets(context, request, findRequestLimits(context, request));
+  const targets = toTargets(decisions, request, findRequestLimits(decisions, request));
   if (targets.length === 0) throw errors.descriptor_not_limited();
-  const before = await peekHits(context.backend, targets);
-  await context.backend.add(targets.map(({ hit }) => ({ ...hit, addend: -allHits })));
-  for (const { hit } of targets) context.localCache?.delete(hit.key);
-  return targets.map(({ hit: { key } }, i) => ({ key, count: before[i]?.count ?? 0 }));
+  const before = await peekHits(backend, targets);
+  await backend.add(targets.map(({ hit }) => ({ ...hit, addend: -allHits })));
+  const keys = targets.map(({ hit }) => hit.key);
+  await changes.announce({ keys });
+  return keys.map((key, i) => ({ key, count: before[i]?.count ?? 0 }));
+}
+
+/** The counters that were deleted. */
+interface PrefixReset {
+  readonly prefix: string;
+  readonly deleted: number;
+}
+
+/**
+ * Deletes all counters below entries. Keys escape nothing, so `a` is also the beginning of `a_b`:
+ * counters of other values may be among them.
+ *
+ * @throws AppError `store_lacks_feature` with memcached, which lists no keys.
+ */
+export async function resetByPrefix(
+  { decisions, backend, changes }: CounterContext,
+  { domain, entries, lastKey }: ReturnType<typeof parsePrefix>,
+): Promise<PrefixReset> {
+  if (backend.shared === undefined) {
+    throw errors.store_lacks_feature({ message: 'memcached lists no keys: reset exact descriptors' });
+  }
+  const start = entriesKey(decisions.options.cacheKeyPrefix, domain, entries);
+  const prefix = lastKey === undefined ? start : `${start}${lastKey}_`;
+  const deleted = await backend.shared.deleteByPrefix(prefix);
+  await changes.announce({ prefix });
+  return { prefix, deleted };
 }
 
 /** @throws AppError when no rules are loaded. */

@@ -1,3 +1,5 @@
+import type { AppError } from '@tollgate/kit/errors';
+import type { Entry } from '@tollgate/rules/match';
 import { errors, invalidRequest } from '../errors.ts';
 import { parseJsonRequest, type RateLimitRequest, validateRequest } from '../ratelimit/request.ts';
 
@@ -19,4 +21,51 @@ export function parseRequest(body: Buffer): RateLimitRequest {
     });
   }
   return request;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** @throws AppError when the body is not an object in JSON. */
+export function parseObject(body: Buffer): Fields {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch (cause) {
+    throw malformed(`it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
+  }
+  if (!isObject(value)) throw malformed('it is not a JSON object');
+  return value;
+}
+
+/** Entries that are the first ones of a descriptor; the last one may be without a value. */
+interface Prefix {
+  readonly domain: string;
+  readonly entries: readonly Entry[];
+  readonly lastKey?: string;
+}
+
+/** @throws AppError with the reason. */
+export function parsePrefix({ domain, prefix, ...others }: Fields): Prefix {
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) throw malformed(`unknown field '${unknown}' beside domain and prefix`);
+  if (typeof domain !== 'string' || domain === '') throw errors.empty_domain();
+  if (!Array.isArray(prefix)) throw malformed('prefix is a list of entries, [] for the whole domain');
+  const entries: Entry[] = [];
+  for (const [index, entry] of prefix.entries()) {
+    const { key, value }: Fields = isObject(entry) ? entry : {};
+    if (typeof key !== 'string' || key === '')
+      throw malformed(`prefix[${index}].key is a text that is not empty`);
+    if (typeof value === 'string') entries.push({ key, value });
+    else if (value === undefined && index === prefix.length - 1) return { domain, entries, lastKey: key };
+    else throw malformed(`prefix[${index}].value is a text; only the last entry may be without one`);
+  }
+  return { domain, entries };
+}
+
+function malformed(problem: string): AppError {
+  return errors.malformed_request({ message: `the request is invalid: ${problem}` });
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -50,12 +50,12 @@ export async function addHits(
   const hits = context.stopIncrementWhenOverLimit
     ? await withholdHits(backend, uncached, uncached.length < descriptors.length)
     : uncached.map(({ hit }) => hit);
+  const forgets = localCache?.forgets;
   const counts = await backend.add(hits);
+  const cache = localCache?.forgets === forgets ? localCache : undefined;
   let next = 0;
   return descriptors.map((descriptor, i) =>
-    cached?.[i] === true
-      ? overByLocalCache
-      : toResult(descriptor, counts[next++] ?? 0, localCache, nowSeconds),
+    cached?.[i] === true ? overByLocalCache : toResult(descriptor, counts[next++] ?? 0, cache, nowSeconds),
   );
 }
 

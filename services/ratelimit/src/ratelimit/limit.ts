@@ -137,7 +137,8 @@ export function counterKey(
   return entriesKey(prefix, domain, entries) + windowStart(nowSeconds, unitSeconds);
 }
 
-function entriesKey(prefix: string, domain: string, entries: readonly Entry[]): string {
+/** What the keys of all counters of these entries begin with, whatever entries follow. */
+export function entriesKey(prefix: string, domain: string, entries: readonly Entry[]): string {
   let key = `${prefix}${domain}_`;
   for (const entry of entries) {
     key += `${entry.key}_${entry.value}_`;

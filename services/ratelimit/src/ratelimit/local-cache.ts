@@ -39,6 +39,7 @@ export class LocalCache {
   readonly #maxBytes: number;
   readonly #entries = new Map<string, CacheEntry>();
   readonly #leastRecentlyUsed = new KeyQueue();
+  #forgets = 0;
   #bytes = 0;
   #accessTimeSum = 0;
 
@@ -82,6 +83,25 @@ export class LocalCache {
   delete(key: string): void {
     const entry = this.#entries.get(key);
     if (entry !== undefined) this.#remove(key, entry);
+  }
+
+  /**
+   * How often counters were forgotten. When it has changed while the backend was called, the result
+   * may be older than the reset of its counter, and must not be added.
+   */
+  get forgets(): number {
+    return this.#forgets;
+  }
+
+  /** Forgets counters that were reset. */
+  forget(keys: readonly string[]): void {
+    this.#forgets += 1;
+    for (const key of keys) this.delete(key);
+  }
+
+  /** The same for all counters whose keys begin with a text. */
+  forgetByPrefix(prefix: string): void {
+    this.forget([...this.#entries.keys()].filter((key) => key.startsWith(prefix)));
   }
 
   /** Registers the gauges `ratelimit.localcache.*`. */

@@ -163,3 +163,36 @@ t.test('with client certificates, the name in the certificate is the caller', as
   const failures = [...stats.counters()].find(({ tags }) => tags?.listener === 'admin');
   t.equal(failures?.value, 1);
 });
+
+t.test('a reset by prefix deletes the counters below entries', async (t) => {
+  const { base, call, decide, logLines } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
+  const counts = async () => {
+    const body = { domain: 'shop', descriptors: descriptors('user=ann', 'user=bob', 'bucket=ann') };
+    const { json } = await call('/v1/counters/peek', body);
+    return (json.descriptors as { counter: { count: number } }[]).map(({ counter }) => counter.count);
+  };
+  const fill = () => Promise.all(['user=ann', 'user=bob', 'bucket=ann'].map((key) => decide('shop', key)));
+  await fill();
+  const body = { domain: 'shop', prefix: [{ key: 'user', value: 'ann' }] };
+  t.match(await call('/v1/counters/reset', body), {
+    status: 200,
+    json: { domain: 'shop', prefix: 'shop_user_ann_', deleted: 1 },
+  });
+  t.strictSame(await counts(), [0, 1, 1]);
+  await fill();
+  const run = (prefix: string) =>
+    runCommand('main.ts', ['counters', 'reset', '-domain', 'shop', '-address', base, '-prefix', prefix], {
+      ADMIN_TOKEN: adminToken,
+    });
+  t.match(await run('user'), { output: '2 counters were deleted that begin with shop_user_\n' });
+  t.strictSame(await counts(), [0, 0, 2]);
+  t.match(await run(''), { output: '1 counters were deleted that begin with shop_\n' });
+  t.equal(logLines.filter(({ action }) => action === 'reset by prefix').length, 3);
+  for (const prefix of [{}, [{ value: 'x' }], [{ key: 'a' }, { key: 'b' }], [{ key: 'a', value: 1 }]]) {
+    t.match(await call('/v1/counters/reset', { domain: 'shop', prefix }), {
+      status: 400,
+      json: { code: 'malformed_request', message: /prefix/ },
+    });
+  }
+  t.match(await call('/v1/counters/reset', { domain: 'shop', prefix: [], more: 1 }), { status: 400 });
+});

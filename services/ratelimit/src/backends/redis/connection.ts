@@ -49,6 +49,8 @@ export class RedisConnection {
   #isReady: boolean = false;
   #isClosed: boolean = false;
   #onLost: OnLost = () => undefined;
+  /** Set once the connection is subscribed. */
+  #onMessage: ((message: string) => void) | undefined;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
@@ -90,6 +92,12 @@ export class RedisConnection {
       throw reply;
     }
     return reply;
+  }
+
+  /** Subscribes to a channel; the connection takes no other command than PING then. */
+  async subscribe(channel: string, onMessage: (message: string) => void): Promise<void> {
+    this.#onMessage = onMessage;
+    await this.call('SUBSCRIBE', channel);
   }
 
   /**
@@ -162,6 +170,10 @@ export class RedisConnection {
   }
 
   #onReply(reply: RedisReply): void {
+    if (this.#onMessage !== undefined && Array.isArray(reply) && reply[0] === 'message') {
+      this.#onMessage(String(reply[2]));
+      return;
+    }
     const exchange = this.#exchange;
     if (exchange === undefined) {
       throw new Error(

@@ -15,6 +15,12 @@ export interface RedisInstance {
   add(hits: readonly Hit[]): Promise<readonly number[]>;
   /** @see CounterBackend.read */
   read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /**
+   * Connections, not open yet, to all primaries; the first leads to the one that has this key.
+   *
+   * @throws AppError `backend_failure` while no primary is known.
+   */
+  dial(key: string): readonly RedisConnection[];
   /** Resolves once counters can be added; rejects when closed before. */
   start(): Promise<void>;
   /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */
@@ -27,10 +33,12 @@ export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOpt
 
 /** A single server: all connections of the pool lead to it. */
 export class PooledInstance implements RedisInstance {
+  readonly #open: () => RedisConnection;
   readonly #pool: ConnectionPool;
   readonly #batcher: Batcher;
 
   constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
+    this.#open = hooks.open;
     const onLost = (): void => this.#batcher.forgetExpiries();
     this.#pool = new ConnectionPool({ ...hooks, onLost }, options);
     this.#batcher = new Batcher(this.#pool, options, redirect);
@@ -42,6 +50,10 @@ export class PooledInstance implements RedisInstance {
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
     return this.#batcher.read(hits);
+  }
+
+  dial(): readonly RedisConnection[] {
+    return [this.#open()];
   }
 
   start(): Promise<void> {

@@ -6,7 +6,7 @@ import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
 import { statsNames } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
-import type { CounterBackend, Hit } from '../counter-backend.ts';
+import type { CounterBackend, Hit, SharedStore } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { ClusterInstance } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
@@ -14,6 +14,7 @@ import { RedisConnection, type RedisTls } from './connection.ts';
 import type { ConnectionPoolHooks } from './connection-pool.ts';
 import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
 import { SentinelInstance } from './sentinel.ts';
+import { RedisSharedStore } from './shared-store.ts';
 import {
   describeRedisAddress,
   describeRedisTarget,
@@ -54,9 +55,18 @@ export async function createRedisBackend(settings: Settings, context: Context): 
   const tls = await watchRedisTls(settings, context);
   const mainSettings = getInstanceSettings('redis', settings, tls.current);
   const perSecondSettings = getInstanceSettings('redisPerSecond', settings, tls.current);
+  const main = createInstance(mainSettings, context);
+  const perSecond = settings.redisPerSecond ? createInstance(perSecondSettings, context) : undefined;
   return new RedisBackend({
-    main: createInstance(mainSettings, context),
-    perSecond: settings.redisPerSecond ? createInstance(perSecondSettings, context) : undefined,
+    main,
+    perSecond,
+    shared: new RedisSharedStore({
+      main,
+      instances: perSecond === undefined ? [main] : [main, perSecond],
+      keyPrefix: settings.cacheKeyPrefix,
+      logger: context.logger,
+      reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random: context.random }),
+    }),
     startTimeoutMs: settings.redisStartupMaxElapsedMs,
     hint: mainSettings.hint,
     onClose: tls.close,
@@ -194,6 +204,7 @@ interface RedisBackendOptions {
   readonly main: RedisInstance;
   /** The instance for counters of seconds; absent when `main` has them. */
   readonly perSecond?: RedisInstance | undefined;
+  readonly shared?: SharedStore | undefined;
   /** How long `start` waits for the first connections, milliseconds; 0 sets no limit. */
   readonly startTimeoutMs: number;
   /** Appended to the error of a start that timed out. */
@@ -207,11 +218,13 @@ interface RedisBackendOptions {
  * instance.
  */
 export class RedisBackend implements CounterBackend {
+  readonly shared: SharedStore | undefined;
   readonly #options: RedisBackendOptions;
   readonly #instances: readonly RedisInstance[];
 
   constructor(options: RedisBackendOptions) {
-    const { main, perSecond } = options;
+    const { main, perSecond, shared } = options;
+    this.shared = shared;
     this.#options = options;
     this.#instances = perSecond === undefined ? [main] : [main, perSecond];
   }

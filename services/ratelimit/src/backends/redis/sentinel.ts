@@ -81,6 +81,11 @@ export class SentinelInstance implements RedisInstance {
     return await this.#instance.read(hits);
   }
 
+  dial(): readonly RedisConnection[] {
+    this.#requirePrimary();
+    return this.#instance.dial();
+  }
+
   async start(): Promise<void> {
     await this.#watch.start();
     await this.#instance.start();

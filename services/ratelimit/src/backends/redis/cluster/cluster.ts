@@ -101,6 +101,12 @@ export class ClusterInstance implements RedisInstance {
     return this.#send('read', hits);
   }
 
+  dial(key: string): readonly RedisConnection[] {
+    const first = this.#requireNode(key);
+    const others = this.#topology.map?.nodes.filter(({ name }) => name !== first.name) ?? [];
+    return [first, ...others].map((node) => this.#hooks.open(node));
+  }
+
   async start(): Promise<void> {
     await this.#topology.start();
     await this.#firstConnection.promise;

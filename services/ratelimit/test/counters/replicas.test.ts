@@ -1,0 +1,40 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startRedis } from '@tollgate/testkit/redis';
+import t from 'tap';
+import { descriptors, startCounterApi } from '../support/counter-api.ts';
+
+const rules = `
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+`;
+
+const redis = await startRedis();
+t.teardown(redis.stop);
+const options = {
+  rules: { 'shop.yaml': rules },
+  env: {
+    BACKEND_TYPE: 'redis',
+    KVSTORE_URL: redis.address,
+    KVSTORE_SOCKET_TYPE: 'tcp',
+    LOCAL_CACHE_SIZE_IN_BYTES: '600000',
+  },
+};
+
+t.test('after a reset on one replica, the over-limit caches of the others forget the counter', async (t) => {
+  const [one, other] = [await startCounterApi(t, options), await startCounterApi(t, options)];
+  const resets = {
+    exact: { domain: 'shop', descriptors: descriptors('user=ann') },
+    prefix: { domain: 'shop', prefix: [{ key: 'user' }] },
+  };
+  for (const [kind, body] of Object.entries(resets)) {
+    while (await other.decide('shop', 'user=ann'));
+    t.notOk(await other.decide('shop', 'user=ann'), `${kind}: from the over-limit cache`);
+    const hits = () =>
+      [...other.stats.gauges()].find(({ name }) => name === 'ratelimit.localcache.hitCount')?.value;
+    t.ok(hits(), 'which has it');
+    t.match(await one.call('/v1/counters/reset', body), { status: 200 });
+    await awaitUntil(() => other.decide('shop', 'user=ann'), { what: `the ${kind} reset` });
+  }
+});
