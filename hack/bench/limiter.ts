@@ -7,6 +7,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startRedis } from '@tollgate/testkit/redis';
 import { startRateLimitService } from '@tollgate/testkit/services';
 import { runGrpcLoad } from './grpc-load.ts';
+import { measureHotKey } from './hot-key.ts';
 import { measureRuleLoading } from './limiter-rules.ts';
 import { openCalls, programVersion, readProcessUsage } from './processes.ts';
 import {
@@ -55,6 +56,7 @@ export async function benchLimiter(given: BenchOptions): Promise<Report> {
     throw new Error('set PEER_RATELIMIT to the Go limiter: docs/benchmarks.md begins with the ratios to it');
   const results: ScenarioResult[] = [];
   for (const scenario of scenarios) results.push(await measureScenario(scenario, peer, options));
+  const hotKey = await measureHotKey(options);
   const loading = await measureRuleLoading([fewRules, manyRules], options);
   return {
     page: 'benchmarks.md',
@@ -65,6 +67,7 @@ export async function benchLimiter(given: BenchOptions): Promise<Report> {
     programs: [programVersion('Redis', 'redis-server'), ...(peer === undefined ? [] : [goModule(peer)])],
     tables: [
       ...(peer === undefined ? [decisionTable(results)] : [ratioTable(results), latencyRatioTable(results)]),
+      hotKey,
       ...loading,
     ],
   };
