@@ -123,8 +123,6 @@ function findCheckoutImage(reference: string): ServiceImage {
   return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
 }
 
-const maxFolders = 100;
-
 /**
  * A test of releases whose Pods run, with an API server of its own. Where a tool is missing it is
  * skipped and says what was left out and why; in CI that is a failure.
@@ -135,8 +133,6 @@ export function podSuite(
   body: (t: Test, kube: KubeApiserver) => Promise<void>,
   { skip = false }: { readonly skip?: string | false } = {},
 ): void {
-  // Each folder is removed when the process ends, however it does, and a cluster has dozens.
-  process.setMaxListeners(maxFolders);
   const reason = skip || helmIsMissing() || containersAreImpossible();
   if (reason === false) kubeSuite(t, name, body);
   else t.test(name, { skip: reason }, () => undefined);

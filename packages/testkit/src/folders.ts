@@ -24,6 +24,13 @@ export interface TemporaryFolder {
 
 const removeTimeoutMs = 10_000;
 
+/** Of the folders that exist. They share one listener: Node warns of more than ten. */
+const removals = new Set<() => void>();
+
+function removeAll(): void {
+  for (const remove of removals) remove();
+}
+
 /** Creates an empty temporary folder, which is removed when the process exits at the latest. */
 export function temporaryFolder(): TemporaryFolder {
   const path = realpathSync(mkdtempSync(join(tmpdir(), 'tollgate-')));
@@ -33,9 +40,11 @@ export function temporaryFolder(): TemporaryFolder {
     // still clean up.
     do rmSync(path, { recursive: true, force: true, maxRetries: 3 });
     while (existsSync(path) && performance.now() < deadline);
-    process.off('exit', remove);
+    removals.delete(remove);
+    if (removals.size === 0) process.off('exit', removeAll);
   };
-  process.on('exit', remove);
+  if (removals.size === 0) process.on('exit', removeAll);
+  removals.add(remove);
   return { path, remove };
 }
 

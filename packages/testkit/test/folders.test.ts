@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,6 +35,24 @@ void t.test(
     await closed;
   },
 );
+
+void t.test('many temporary folders are removed at exit, without a warning of too many listeners', (t) => {
+  const program = `
+    import { temporaryFolder } from ${JSON.stringify(import.meta.resolve('../src/folders.ts'))};
+    const folders = Array.from({ length: 20 }, temporaryFolder);
+    folders[0].remove();
+    console.log(folders.map(({ path }) => path).join('\\n'));`;
+
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  });
+
+  t.equal(stderr, '');
+  const paths = stdout.trim().split('\n');
+  t.equal(paths.length, 20);
+  t.same(paths.filter(existsSync), []);
+  t.end();
+});
 
 function writeFiles(folder: string, count: number): void {
   for (let file = 0; file < count; file++) {
