@@ -2,19 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { describeFlags, type FlagValues, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
 import { formatProblem } from '@tollgate/rules/problem';
 import { loadRuleFiles } from '../rules/file-source.ts';
+import { ruleFileFlags } from './check-rules.ts';
 import { type CaseResult, parseTestCases, runTestCase } from './test-cases.ts';
 
 const command = 'tollgate-ratelimit test';
 
 const flags = {
-  merge_domain_configs: {
-    kind: 'switch',
-    doc: 'Allow several files to define the same domain, as the service does with MERGE_DOMAIN_CONFIG=true.',
-  },
-  ignore_dot_files: {
-    kind: 'switch',
-    doc: 'Ignore files whose names begin with a dot, as the service does with RUNTIME_IGNOREDOTFILES=true.',
-  },
+  ...ruleFileFlags,
   json: { kind: 'switch', doc: 'Print the results as JSON.' },
 } as const;
 
