@@ -5,6 +5,7 @@ import {
   resourceAlgorithms,
   resourceFields,
   resourceLists,
+  resourceStoreFailures,
   resourceTexts,
   resourceUnits,
 } from '@tollgate/rules/resource-shape';
@@ -13,6 +14,8 @@ import { flagSchema, type JsonSchema, mapList, misspellings, textSchema } from '
 const replaced: Record<ResourceField<'replaced'>, JsonSchema> = {
   name: textSchema(resourceTexts.name, 'Name of a limit of the same domain.'),
 };
+
+const storeFailure = { type: 'string', enum: Object.keys(resourceStoreFailures) } as const;
 
 const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
   unit: {
@@ -53,6 +56,11 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     resourceTexts.lease,
     'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store, such as 5%. Up to that part is refused too early for each other replica. For FixedWindow only.',
   ),
+  onStoreFailure: {
+    description:
+      'Decides while the counter store fails: Allow, Deny, or Local, which counts in each limiter with its share of the limit. Default that of the spec.',
+    ...storeFailure,
+  },
   unlimited: flagSchema(
     'Allows all requests, instead of a limit. Use it to exempt a client from a broader rule.',
   ),
@@ -285,6 +293,11 @@ const spec: Record<ResourceField<'spec'>, JsonSchema> = {
   },
   descriptors: descriptorsSchema(1),
   limits,
+  onStoreFailure: {
+    description:
+      'onStoreFailure of the limits of the domain that have none. Without it, the settings of the limiter decide.',
+    ...storeFailure,
+  },
 };
 
 /** `spec` of a RateLimitConfig. */

@@ -1,7 +1,13 @@
 import { parseDuration } from '@tollgate/kit/time';
 import { resourceTexts } from './resource-shape.ts';
 import type { LimitSpec } from './rule-document.ts';
-import { type AlgorithmOptions, type Lease, type Unit, unitSeconds } from './rule-set.ts';
+import {
+  type AlgorithmOptions,
+  type Lease,
+  type StoreFailurePolicy,
+  type Unit,
+  unitSeconds,
+} from './rule-set.ts';
 import { calendarUnits, formatPeriod, isCalendarUnit, Windows } from './windows.ts';
 
 /** The checked values of a limit. */
@@ -12,10 +18,11 @@ export interface CheckedLimit {
   /** Undefined for fixed windows. */
   readonly rate: AlgorithmOptions | undefined;
   readonly lease: Lease | undefined;
+  readonly onStoreFailure: StoreFailurePolicy | undefined;
 }
 
 interface LimitOptions {
-  readonly fixedWindowsOnly: boolean;
+  readonly forMemcached: boolean;
   /** Those of other limits: equal ones are shared. */
   readonly windows: Map<string, Windows>;
 }
@@ -35,7 +42,12 @@ export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Repo
     period === undefined || rate !== undefined
       ? calendar
       : share(options.windows, formatPeriod(period), () => Windows.ofPeriod(period));
-  return { unit, unitSeconds: seconds, windows, rate, lease: checkLease(limit, report) };
+  const lease = checkLease(limit, report);
+  const onStoreFailure = checkStoreFailure(limit.onStoreFailure, options, report);
+  if (limit.unlimited === true && onStoreFailure !== undefined) {
+    report('on_store_failure', 'should not specify on_store_failure when unlimited');
+  }
+  return { unit, unitSeconds: seconds, windows, rate, lease, onStoreFailure };
 }
 
 function checkUnit({ unit: text = '', period, unlimited }: LimitSpec, report: Report): Unit | undefined {
@@ -102,7 +114,7 @@ function share(windows: Map<string, Windows>, name: string, create: () => Window
 
 function checkAlgorithm(
   limit: LimitSpec,
-  { fixedWindowsOnly }: LimitOptions,
+  { forMemcached }: LimitOptions,
   report: Report,
 ): AlgorithmOptions | undefined {
   const { algorithm: text = '', burst, unlimited, requestsPerUnit } = limit;
@@ -112,7 +124,7 @@ function checkAlgorithm(
   } else if (burst === 0) report('burst', 'burst must be at least 1');
   if (algorithm === '' || algorithm === 'fixed_window') return undefined;
   if (unlimited === true) report('algorithm', 'should not specify an algorithm when unlimited');
-  else if (fixedWindowsOnly) {
+  else if (forMemcached) {
     const message = `the counter store has no ${algorithm}: use fixed_window, or another store`;
     report('algorithm', message);
   } else if (algorithm === 'token_bucket') return { algorithm, burst: burst ?? requestsPerUnit };
@@ -145,6 +157,27 @@ function checkLease(limit: LimitSpec, report: Report): Lease | undefined {
 export function parseLease(text: string): number | undefined {
   return resourceTexts.lease.pattern.test(text) ? Number(text.slice(0, -1)) : undefined;
 }
+
+/** Checks the policy of a limit or of a domain. */
+export function checkStoreFailure(
+  text: string | undefined,
+  { forMemcached }: LimitOptions,
+  report: Report,
+): StoreFailurePolicy | undefined {
+  if (text === undefined) return undefined;
+  const lower = text.toLowerCase();
+  const policy = storeFailurePolicies.find((known) => known === lower);
+  if (policy === undefined) {
+    const known = storeFailurePolicies.join(', ');
+    report('on_store_failure', `invalid on_store_failure '${text}': expected one of ${known}`);
+  } else if (forMemcached && policy !== 'allow') {
+    const message = `memcached fails open, so that on_store_failure '${policy}' would have no effect: use allow, or another store`;
+    report('on_store_failure', message);
+  }
+  return policy;
+}
+
+const storeFailurePolicies: readonly StoreFailurePolicy[] = ['allow', 'deny', 'local'];
 
 function checkReplaces({ name: ownName, replaces }: LimitSpec, report: Report): void {
   for (const name of replaces ?? []) {

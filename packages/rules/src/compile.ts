@@ -1,5 +1,5 @@
 import type { Steps } from '@tollgate/kit/time';
-import { type CheckedLimit, checkLimit } from './check-limit.ts';
+import { type CheckedLimit, checkLimit, checkStoreFailure } from './check-limit.ts';
 import type { Match } from './match.ts';
 import { findLocations, formatLocation, type RuleProblem } from './problem.ts';
 import {
@@ -8,7 +8,7 @@ import {
   type LimitSpec,
   type RuleDocument,
 } from './rule-document.ts';
-import { isBare, type Rule, type RuleNode, type RuleSet } from './rule-set.ts';
+import { isBare, type Rule, type RuleNode, type RuleSet, type StoreFailurePolicy } from './rule-set.ts';
 import { findWarnings } from './warnings.ts';
 import { WildcardIndex } from './wildcard-index.ts';
 import type { Windows } from './windows.ts';
@@ -24,8 +24,8 @@ export interface CompileOptions {
    * Joins the descriptors of several documents that define one domain. False makes that a problem.
    */
   readonly mergeDomains: boolean;
-  /** The counter store has no other algorithm, so that a rule with one is a problem. */
-  readonly fixedWindowsOnly?: boolean;
+  /** Reports what memcached cannot do: other algorithms, and policies for a store that fails. */
+  readonly forMemcached?: boolean;
 }
 
 /** Maximum number of problems kept per load. */
@@ -42,7 +42,7 @@ export function* compileRules(
   const domains = new Map<string, NodeDraft>();
   const run: Run = {
     document: undefined,
-    fixedWindowsOnly: options.fixedWindowsOnly ?? false,
+    forMemcached: options.forMemcached ?? false,
     windows: new Map(),
     problems: [],
     duplicates: [],
@@ -53,6 +53,7 @@ export function* compileRules(
   for (const document of documents) {
     run.document = document;
     const root = rootFor(domains, document, options, run);
+    setStoreFailure(run, root, document);
     for (const spec of document.descriptors) yield* addDescriptor(run, root, spec, document.domain);
   }
   const { problems, duplicates } = run;
@@ -69,11 +70,12 @@ interface NodeDraft extends RuleNode {
   children: Map<string, NodeDraft> | undefined;
   wildcards: WildcardIndex<RuleNode> | undefined;
   match: Match | undefined;
+  onStoreFailure?: StoreFailurePolicy;
 }
 
 interface Run {
   document: RuleDocument | undefined;
-  readonly fixedWindowsOnly: boolean;
+  readonly forMemcached: boolean;
   /** Those of all rules so far, by label: rules share them. */
   readonly windows: Map<string, Windows>;
   readonly problems: RuleProblem[];
@@ -124,6 +126,21 @@ function rootFor(
   const root = newNode(domain, domain.length, undefined);
   if (domain !== '') domains.set(domain, root);
   return root;
+}
+
+/** Documents of one domain may leave the policy to another of them, and not contradict it. */
+function setStoreFailure(run: Run, root: NodeDraft, { domain, at, onStoreFailure }: RuleDocument): void {
+  const reportField = (field: string, message: string): void => {
+    report(run, { at, field, path: domain }, message);
+  };
+  const policy = checkStoreFailure(onStoreFailure, run, reportField);
+  if (policy === undefined) return;
+  const other = root.onStoreFailure ?? policy;
+  if (policy !== other) {
+    const message = `on_store_failure '${policy}' contradicts '${other}' in another file of the domain: use one of them`;
+    reportField('on_store_failure', message);
+  }
+  root.onStoreFailure = policy;
 }
 
 function newNode(
@@ -203,7 +220,7 @@ interface RuleParts {
 const noReplaces: readonly string[] = [];
 
 function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: RuleParts): Rule {
-  const { unit, unitSeconds, windows, rate, lease } = checked;
+  const { unit, unitSeconds, windows, rate, lease, onStoreFailure } = checked;
   const unlimited = limit.unlimited ?? false;
   return {
     path,
@@ -216,6 +233,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
     rate,
     lease,
     name: limit.name ?? '',
+    onStoreFailure,
     replaces: limit.replaces ?? noReplaces,
     shadowMode: spec.shadowMode ?? false,
     quotaMode: spec.quotaMode ?? false,

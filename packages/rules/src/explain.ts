@@ -1,6 +1,14 @@
 import { applyReplaces, type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
-import type { AlgorithmOptions, Lease, Rule, RuleNode, RuleSet, Unit } from './rule-set.ts';
+import type {
+  AlgorithmOptions,
+  Lease,
+  Rule,
+  RuleNode,
+  RuleSet,
+  StoreFailurePolicy,
+  Unit,
+} from './rule-set.ts';
 
 /** The part of a request that rules match. */
 export interface ExplainRequest {
@@ -52,6 +60,8 @@ interface RuleSummary {
   /** Absent for fixed windows. */
   readonly rate?: AlgorithmOptions;
   readonly lease?: Lease;
+  /** Absent when the setting of the limiter decides. */
+  readonly onStoreFailure?: StoreFailurePolicy;
   readonly name?: string;
   readonly replaces?: readonly string[];
   readonly shadowMode: boolean;
@@ -82,7 +92,8 @@ export function explain(rules: RuleSet, request: ExplainRequest): Explanation {
     if (match === undefined)
       return noLimit(entries, levels, explainMiss(root, entries, { matched: levels.length, last }));
     const replacedBy = dropped[index] === true ? findReplacers(match, matches) : undefined;
-    return limited({ entries, levels, match, replacedBy });
+    const rule = summarize(match, root);
+    return limited({ entries, levels, match, rule, replacedBy });
   });
   return { domain, domainFound: true, descriptors: explained };
 }
@@ -99,11 +110,11 @@ interface Limited {
   readonly entries: readonly Entry[];
   readonly levels: readonly LevelExplanation[];
   readonly match: Match;
+  readonly rule: RuleSummary;
   readonly replacedBy: readonly string[] | undefined;
 }
 
-function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExplanation {
-  const rule = summarize(match);
+function limited({ entries, levels, match, rule, replacedBy }: Limited): DescriptorExplanation {
   if (replacedBy !== undefined)
     return {
       entries,
@@ -116,13 +127,15 @@ function limited({ entries, levels, match, replacedBy }: Limited): DescriptorExp
   return { entries, outcome: match.rule.unlimited ? 'unlimited' : 'limited', levels, rule, reasons: [] };
 }
 
-function summarize({ rule, metricPath, keyEntries }: Match): RuleSummary {
+function summarize({ rule, metricPath, keyEntries }: Match, root: RuleNode): RuleSummary {
   const { path, requestsPerUnit, unlimited, rate, lease, name, replaces, shadowMode, quotaMode } = rule;
+  const onStoreFailure = unlimited ? undefined : (rule.onStoreFailure ?? root.onStoreFailure);
   return {
     path,
     ...(unlimited ? undefined : { ...describeWindow(rule), requestsPerUnit }),
     ...(rate === undefined ? undefined : { rate }),
     ...(lease === undefined ? undefined : { lease }),
+    ...(onStoreFailure === undefined ? undefined : { onStoreFailure }),
     ...(name === '' ? undefined : { name }),
     ...(replaces.length === 0 ? undefined : { replaces }),
     shadowMode,
@@ -199,10 +212,19 @@ function limitText(
   return outcome === 'replaced' ? `, would be ${limit}` : ` to ${limit}`;
 }
 
-function flagText({ rate, lease, name, replaces, shadowMode, quotaMode }: RuleSummary): string {
+function flagText({
+  rate,
+  lease,
+  onStoreFailure,
+  name,
+  replaces,
+  shadowMode,
+  quotaMode,
+}: RuleSummary): string {
   const flags = [
     rate === undefined ? '' : `${rate.algorithm}, burst ${rate.burst}`,
     lease === undefined ? '' : `leases of ${lease.hits} hits`,
+    onStoreFailure === undefined ? '' : `on store failure ${onStoreFailure}`,
     name === undefined ? '' : `name ${name}`,
     replaces === undefined ? '' : `replaces ${replaces.join(', ')}`,
     shadowMode ? 'shadow mode' : '',

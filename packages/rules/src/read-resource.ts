@@ -20,6 +20,7 @@ import {
   resourceGroup,
   resourceKind,
   resourceLists,
+  resourceStoreFailures,
   resourceTexts,
   resourceUnits,
   type TextBounds,
@@ -94,6 +95,7 @@ function readSpec(spec: Mapping): RuleDocument {
     source: read.source,
     domain,
     descriptors,
+    onStoreFailure: enumField(spec, 'onStoreFailure', resourceStoreFailures),
     at: 0,
     locate: (at, field) => findLocation(locations, at, field),
   };
@@ -135,10 +137,11 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
     timeZone: textField(limit, 'timeZone', resourceTexts.timeZone),
     requestsPerUnit: countField(limit, 'requestsPerUnit') ?? 0,
     unlimited,
-    algorithm: algorithmField(limit),
+    algorithm: enumField(limit, 'algorithm', resourceAlgorithms),
     burst: countField(limit, 'burst'),
     lease: textField(limit, 'lease', resourceTexts.lease),
     name: name ?? textField(limit, 'name', resourceTexts.name),
+    onStoreFailure: enumField(limit, 'onStoreFailure', resourceStoreFailures),
     replaces: replacesField(limit),
     at,
   };
@@ -170,13 +173,18 @@ function unitField(limit: Mapping): string | undefined {
   return unit;
 }
 
-function algorithmField(limit: Mapping): string | undefined {
-  const value = limit.values.algorithm;
+/** The text that rule files have for one of the `values` of Kubernetes. */
+function enumField(
+  mapping: Mapping,
+  name: string,
+  values: Readonly<Record<string, string>>,
+): string | undefined {
+  const value = mapping.values[name];
   if (isAbsent(value)) return undefined;
-  const known = Object.entries(resourceAlgorithms).find(([name]) => name === value);
+  const known = Object.entries(values).find(([text]) => text === value);
   if (known !== undefined) return known[1];
-  const names = Object.keys(resourceAlgorithms).join(', ');
-  report(limit.read, fieldPath(limit, 'algorithm'), `must be one of ${names}, not ${describeValue(value)}`);
+  const names = Object.keys(values).join(', ');
+  report(mapping.read, fieldPath(mapping, name), `must be one of ${names}, not ${describeValue(value)}`);
   return undefined;
 }
 

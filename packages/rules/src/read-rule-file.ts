@@ -39,9 +39,17 @@ export function* readRuleFile(
   }
   const fields = tree.size > 0 && tree.kind(0) === yamlKind.mapping ? fieldsOf(read, 0, 0) : [];
   const domain = textField(read, fields, 'domain') ?? '';
-  warnOfMisplaced(read, fields, domain);
+  warnOfMisplaced(read, fields, domain, limitOnlyFields);
+  const onStoreFailure = textField(read, fields, 'on_store_failure', domain);
   const descriptors = (yield* descriptorsField(read, fields, 1, domain)) ?? [];
-  return { source, domain, descriptors, at: 0, locate: (at, field) => locate(tree, at, field) };
+  return {
+    source,
+    domain,
+    descriptors,
+    onStoreFailure,
+    at: 0,
+    locate: (at, field) => locate(tree, at, field),
+  };
 }
 
 interface Read {
@@ -107,7 +115,7 @@ function* readDescriptor(
   const fields = fieldsOf(read, mapping, depth);
   const key = textField(read, fields, 'key', parentPath) ?? '';
   const path = `${parentPath}.${key}`;
-  warnOfMisplaced(read, fields, path);
+  warnOfMisplaced(read, fields, path, limitFields);
   return {
     key,
     value: textField(read, fields, 'value', path),
@@ -123,8 +131,8 @@ function* readDescriptor(
   };
 }
 
-/** Fields of a `rate_limit`. `checkRuleFile` accepts them on any level. */
-const limitFields: readonly FieldName[] = [
+/** Fields of a `rate_limit` only. `checkRuleFile` accepts them on any level. */
+const limitOnlyFields: readonly FieldName[] = [
   'unit',
   'period',
   'time_zone',
@@ -137,8 +145,11 @@ const limitFields: readonly FieldName[] = [
   'replaces',
 ];
 
-function warnOfMisplaced(read: Read, fields: Fields, path: string): void {
-  for (const name of limitFields) {
+/** Fields of a `rate_limit`, and not of a descriptor. */
+const limitFields: readonly FieldName[] = [...limitOnlyFields, 'on_store_failure'];
+
+function warnOfMisplaced(read: Read, fields: Fields, path: string, misplaced: readonly FieldName[]): void {
+  for (const name of misplaced) {
     const node = fieldNode(fields, name);
     if (node === undefined) continue;
     read.warn(node, path, `${name} has no effect outside rate_limit: move it into one, or remove it`);
@@ -167,6 +178,7 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
     burst: countField(read, limit, 'burst', path),
     lease: textField(read, limit, 'lease', path),
     name: textField(read, limit, 'name', path),
+    onStoreFailure: textField(read, limit, 'on_store_failure', path),
     replaces: replacesField(read, limit, depth, path),
     at: mapping,
   };

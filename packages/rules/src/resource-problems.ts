@@ -80,6 +80,8 @@ export function locateInResource({ entry, rule }: ResourceLocation, field: strin
       return { field: `${rule}.rateLimit.${field}` };
     case 'time_zone':
       return { field: `${rule}.rateLimit.timeZone` };
+    case 'on_store_failure':
+      return { field: `${rule}.rateLimit.onStoreFailure` };
     case 'share_threshold':
       return { field: `${entry}.shareThreshold` };
     default:

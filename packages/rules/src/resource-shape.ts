@@ -21,13 +21,14 @@ const rateLimitFields = [
   'algorithm',
   'burst',
   'lease',
+  'onStoreFailure',
   'replaces',
 ] as const;
 
 /** Fields of each part of a RateLimitConfig, for the CRD and the reader of manifests. */
 export const resourceFields = {
   manifest: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
-  spec: ['domain', 'descriptors', 'limits'],
+  spec: ['domain', 'descriptors', 'limits', 'onStoreFailure'],
   descriptor: [
     'key',
     'value',
@@ -59,6 +60,13 @@ export const resourceAlgorithms = {
   FixedWindow: 'fixed_window',
   SlidingWindow: 'sliding_window',
   TokenBucket: 'token_bucket',
+} as const;
+
+/** Policies for a failing store, spelled as Kubernetes spells enumerations. */
+export const resourceStoreFailures = {
+  Allow: 'allow',
+  Deny: 'deny',
+  Local: 'local',
 } as const;
 
 /** Bounds of a text, in Unicode characters, and its form where it has one. */

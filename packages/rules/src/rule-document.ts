@@ -18,6 +18,8 @@ export interface RuleDocument {
   /** May be empty, which compiling reports. */
   readonly domain: string;
   readonly descriptors: readonly DescriptorSpec[];
+  /** As written, in any case: the policy of limits that have none. */
+  readonly onStoreFailure?: string | undefined;
   /** Handle of the document for `locate`. */
   readonly at?: number;
   /**
@@ -61,6 +63,8 @@ export interface LimitSpec {
   /** As written: `5%`. */
   readonly lease?: string | undefined;
   readonly name?: string | undefined;
+  /** As written, in any case; that of the domain when missing. */
+  readonly onStoreFailure?: string | undefined;
   /** Names of the limits that this one replaces. */
   readonly replaces?: readonly string[] | undefined;
   /** Handle for `RuleDocument.locate`. */

@@ -18,6 +18,7 @@ const fieldNames = [
   'algorithm',
   'burst',
   'lease',
+  'on_store_failure',
   'shadow_mode',
   'quota_mode',
   'name',

@@ -10,11 +10,12 @@ import {
   type RateLimitPolicy,
   RateLimitPolicySchema,
   RateLimitReplaceSchema,
+  RateLimitStoreFailure,
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { parseLease } from './check-limit.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import type { Unit } from './rule-set.ts';
+import type { StoreFailurePolicy, Unit } from './rule-set.ts';
 
 /** The numbers of the units on the wire. */
 const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
@@ -39,6 +40,16 @@ const algorithmTexts: ReadonlyMap<number, string> = new Map(
   [...algorithms].map(([text, number]) => [number, text]),
 );
 
+const policyNumbers: Readonly<Record<StoreFailurePolicy, RateLimitStoreFailure>> = {
+  allow: RateLimitStoreFailure.ALLOW,
+  deny: RateLimitStoreFailure.DENY,
+  local: RateLimitStoreFailure.LOCAL,
+};
+const policies: ReadonlyMap<string, RateLimitStoreFailure> = new Map(Object.entries(policyNumbers));
+const policyTexts: ReadonlyMap<number, string> = new Map(
+  [...policies].map(([text, number]) => [number, text]),
+);
+
 /** Label of a document whose message has neither name nor domain. */
 const unnamed = '(unnamed resource)';
 
@@ -46,16 +57,32 @@ const unnamed = '(unnamed resource)';
  * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant
  * for documents that compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
-export function toMessage({ domain, descriptors }: RuleDocument): RateLimitConfig {
-  return create(RateLimitConfigSchema, { name: domain, domain, descriptors: descriptors.map(toDescriptor) });
+export function toMessage({ domain, descriptors, onStoreFailure }: RuleDocument): RateLimitConfig {
+  return create(RateLimitConfigSchema, {
+    name: domain,
+    domain,
+    descriptors: descriptors.map(toDescriptor),
+    onStoreFailure: toStoreFailure(onStoreFailure),
+  });
 }
 
 /** The document of a message, not validated; its source is the name of the resource. */
-export function fromMessage({ name, domain, descriptors }: RateLimitConfig): RuleDocument {
-  return { source: name || domain || unnamed, domain, descriptors: descriptors.map(fromDescriptor) };
+export function fromMessage(message: RateLimitConfig): RuleDocument {
+  const { name, domain, descriptors, onStoreFailure } = message;
+  return {
+    source: name || domain || unnamed,
+    domain,
+    descriptors: descriptors.map(fromDescriptor),
+    onStoreFailure: fromStoreFailure(onStoreFailure),
+  };
 }
 
-const { name: nameField, domain: domainField, descriptors: descriptorsField } = RateLimitConfigSchema.field;
+const {
+  name: nameField,
+  domain: domainField,
+  descriptors: descriptorsField,
+  onStoreFailure: storeFailureField,
+} = RateLimitConfigSchema.field;
 
 /**
  * `fromMessage` for an encoded message, one top-level descriptor per step: the rules of a large
@@ -68,6 +95,7 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
   let name = '';
   let domain = '';
   const descriptors: DescriptorSpec[] = [];
+  let onStoreFailure: string | undefined;
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();
     const known = wireType === WireType.LengthDelimited ? field : undefined;
@@ -76,9 +104,11 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
     else if (known === descriptorsField.number) {
       descriptors.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
       yield;
+    } else if (field === storeFailureField.number && wireType === WireType.Varint) {
+      onStoreFailure = fromStoreFailure(reader.int32());
     } else reader.skip(wireType, field);
   }
-  return { source: name || domain || unnamed, domain, descriptors };
+  return { source: name || domain || unnamed, domain, descriptors, onStoreFailure };
 }
 
 function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
@@ -120,6 +150,7 @@ function toPolicy(limit: LimitSpec): RateLimitPolicy {
     burst: burst ?? 0,
     lease: lease === undefined ? 0 : (parseLease(lease) ?? 0),
     name: name ?? '',
+    onStoreFailure: toStoreFailure(limit.onStoreFailure),
     replaces: replaces?.map((replaced) => create(RateLimitReplaceSchema, { name: replaced })) ?? [],
   });
 }
@@ -157,8 +188,19 @@ function fromPolicy(policy: RateLimitPolicy): LimitSpec {
     burst: burst === 0 ? undefined : burst,
     lease: lease === 0 ? undefined : `${lease}%`,
     name: name === '' ? undefined : name,
+    onStoreFailure: fromStoreFailure(policy.onStoreFailure),
     replaces: replaces.length === 0 ? undefined : replaces.map((replaced) => replaced.name),
   };
+}
+
+function toStoreFailure(policy: string | undefined): RateLimitStoreFailure {
+  return policies.get(policy?.toLowerCase() ?? '') ?? RateLimitStoreFailure.FAIL_CALL;
+}
+
+/** An unknown number stays visible in the problem that compiling reports. */
+function fromStoreFailure(policy: RateLimitStoreFailure): string | undefined {
+  if (policy === RateLimitStoreFailure.FAIL_CALL) return undefined;
+  return policyTexts.get(policy) ?? String(policy);
 }
 
 /** An unknown number stays visible in the problem that compiling reports. */

@@ -37,6 +37,12 @@ export interface Lease {
   readonly limit: number;
 }
 
+/**
+ * How a limit is decided while the counter store fails. `local` counts in the process, with this
+ * replica's share of the limit.
+ */
+export type StoreFailurePolicy = 'allow' | 'deny' | 'local';
+
 /** All rules in force. Immutable: a reload builds a new one. */
 export interface RuleSet {
   /** Root node of each domain. */
@@ -65,6 +71,8 @@ export interface Rule {
   readonly lease?: Lease | undefined;
   /** Empty when the limit has no name. */
   readonly name: string;
+  /** That of the limit itself; undefined for that of its domain. */
+  readonly onStoreFailure?: StoreFailurePolicy | undefined;
   /** Names of the limits dropped from a request that this rule matches. */
   readonly replaces: readonly string[];
   readonly shadowMode: boolean;
@@ -99,6 +107,8 @@ export interface RuleNode {
   readonly valueToMetric: boolean;
   /** This level or one above it has `sharesThreshold`. */
   readonly shares: boolean;
+  /** At the root: the policy of limits of the domain that have none. */
+  readonly onStoreFailure?: StoreFailurePolicy | undefined;
 }
 
 /** Whether a level has a key without a value. */
@@ -119,22 +129,29 @@ export interface DumpOptions {
  */
 export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
   const lines: string[] = [];
-  for (const root of rules.domains.values()) addLines(root, unlimited, lines);
+  for (const root of rules.domains.values()) addLines(root, { root, unlimited }, lines);
   return lines.sort(byCodeUnits);
 }
 
-function addLines(node: RuleNode, unlimited: string | undefined, lines: string[]): void {
-  if (node.match !== undefined) lines.push(formatRule(node.match.rule, unlimited));
-  for (const child of node.children?.values() ?? []) addLines(child, unlimited, lines);
+interface RuleFormat {
+  readonly root: RuleNode;
+  readonly unlimited: string | undefined;
 }
 
-function formatRule(rule: Rule, unlimited: string | undefined): string {
+function addLines(node: RuleNode, format: RuleFormat, lines: string[]): void {
+  if (node.match !== undefined) lines.push(formatRule(node.match.rule, format));
+  for (const child of node.children?.values() ?? []) addLines(child, format, lines);
+}
+
+function formatRule(rule: Rule, { root, unlimited }: RuleFormat): string {
   const { path, unit, unitSeconds, windows, requestsPerUnit, rate, lease, shadowMode, quotaMode } = rule;
   const fields = [`unit=${unit?.toUpperCase() ?? 'UNKNOWN'}`, `requests_per_unit=${requestsPerUnit}`];
   if (unit === undefined && !rule.unlimited) fields.push(`period=${unitSeconds}s`);
   if (windows?.timeZone !== undefined) fields.push(`time_zone=${windows.timeZone}`);
   if (rate !== undefined) fields.push(`algorithm=${rate.algorithm}`, `burst=${rate.burst}`);
   if (lease !== undefined) fields.push(`lease=${lease.hits}`);
+  const policy = rule.unlimited ? undefined : (rule.onStoreFailure ?? root.onStoreFailure);
+  if (policy !== undefined) fields.push(`on_store_failure=${policy}`);
   const limit = rule.unlimited ? (unlimited ?? fields.join(' ')) : fields.join(' ');
   return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
 }

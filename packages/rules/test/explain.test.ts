@@ -10,7 +10,7 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 3, name: gold }
     descriptors:
       - key: method
-        rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: gold }] }
+        rate_limit: { unit: hour, requests_per_unit: 5, replaces: [{ name: gold }], on_store_failure: deny }
   - { key: tenant, descriptors: [{ key: path, rate_limit: { unit: day, requests_per_unit: 1 } }] }
   - { key: files, value: "img/*", share_threshold: true, shadow_mode: true, rate_limit: { unlimited: true } }
   - { key: files, value: "doc/*", rate_limit: { unit: day, requests_per_unit: 1 } }
@@ -38,6 +38,7 @@ t.test('a match names the rule and how each level was found', async (t) => {
       path: 'd.tenant_gold.method',
       unit: 'hour',
       requestsPerUnit: 5,
+      onStoreFailure: 'deny',
       replaces: ['gold'],
       shadowMode: false,
       quotaMode: false,
@@ -166,7 +167,7 @@ t.test('an explanation is formatted as indented lines', async (t) => {
   (tenant=gold, method=GET): limited to 5 per hour
     tenant=gold matched 'tenant_gold' by key and value
     method=GET matched 'method' by key
-    rule d.tenant_gold.method (replaces gold)
+    rule d.tenant_gold.method (on store failure deny; replaces gold)
   (open=1): no limit
     open=1 matched 'open' by key
     'd.open' has no rate_limit: it allows everything`,

@@ -38,6 +38,7 @@ const contentOf = (document: RuleDocument): unknown =>
 
 const everyField = `
 domain: shop
+on_store_failure: local
 descriptors:
   - key: plan
     value: free*
@@ -63,6 +64,10 @@ descriptors:
         rate_limit: { period: 5m, requests_per_unit: 5 }
       - key: calendar
         rate_limit: { unit: day, time_zone: Europe/Berlin, requests_per_unit: 5 }
+      - key: allow
+        rate_limit: { unit: second, requests_per_unit: 5, on_store_failure: allow }
+      - key: deny
+        rate_limit: { unit: second, requests_per_unit: 5, on_store_failure: deny }
 `;
 
 t.test('every field of a document is preserved on the wire', async (t) => {

@@ -20,6 +20,7 @@ import {
   shouldRateLimitPath,
 } from './ratelimit/service.ts';
 import { DecisionStats } from './ratelimit/stats.ts';
+import { createStoreFailures } from './ratelimit/store-failure.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
 import { RuleStore, ruleSources } from './rules/rule-store.ts';
@@ -224,9 +225,10 @@ function createRuleStore(settings: Settings, { health, logger, stats }: Context)
 
 function createDecisionContext(
   settings: Settings,
-  { nowSeconds, random, stats }: Context,
+  context: Context,
   { rules, backend }: { readonly rules: RuleStore; readonly backend: Leases },
 ): DecisionContext {
+  const { nowSeconds, random, stats } = context;
   const { localCacheSizeBytes, stopIncrementWhenOverLimit } = settings;
   const localCache = localCacheSizeBytes === 0 ? undefined : new LocalCache(localCacheSizeBytes);
   localCache?.registerGauges(stats);
@@ -239,6 +241,7 @@ function createDecisionContext(
     nowSeconds,
     random,
     options: getDecisionOptions(settings),
+    storeFailures: createStoreFailures(settings, context),
   };
 }
 

@@ -175,6 +175,16 @@ export const goodResources: readonly ResourceCase[] = [
     ),
   },
   {
+    name: 'every policy for a failing store',
+    spec: {
+      ...limits(
+        { rateLimit: { ...perMinute, onStoreFailure: 'Allow' } },
+        { match: [{ key: 'a' }], rateLimit: { ...perMinute, onStoreFailure: 'Deny' } },
+      ),
+      onStoreFailure: 'Local',
+    },
+  },
+  {
     name: 'eight entries of a match',
     spec: limits({ match: Array.from({ length: 8 }, (_, index) => ({ key: `k${index}` })) }),
   },
@@ -214,6 +224,18 @@ export const badResources: readonly BadResource[] = [
     spec: rateLimit({ period: '5m', unlimited: true }),
     field: `${descriptorField}.rateLimit.period`,
     says: /cannot be combined with unlimited: true/,
+  },
+  {
+    name: 'an unknown policy for a failing store',
+    spec: rateLimit({ ...perMinute, onStoreFailure: 'deny' }),
+    field: `${descriptorField}.rateLimit.onStoreFailure`,
+    says: /must be one of Allow, Deny, Local, not 'deny'/,
+  },
+  {
+    name: 'an unknown policy of the domain',
+    spec: { ...descriptor({}), onStoreFailure: 'Ignore' },
+    field: 'spec.onStoreFailure',
+    says: /must be one of Allow, Deny, Local, not 'Ignore'/,
   },
   { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
   {

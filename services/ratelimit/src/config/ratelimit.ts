@@ -60,6 +60,21 @@ export const decisionSettings = {
     default: false,
     doc: 'Return dynamic metadata to Envoy: the request and the metadata of its rules.',
   }),
+  onStoreFailure: oneOf(['fail', 'allow', 'deny', 'local'], {
+    env: 'LIMIT_ON_STORE_FAILURE',
+    group,
+    default: 'fail',
+    synonyms: { '': 'fail' },
+    doc: 'What decides limits without `on_store_failure` while the counter store fails. `fail`: the call fails, and `failure_mode_deny` of Envoy decides. `local`: the process counts, with its share of the limit. With memcached, which fails open, `fail` and `allow` only.',
+  }),
+  onStoreFailureReplicas: int({
+    env: 'LIMIT_ON_STORE_FAILURE_REPLICAS',
+    group,
+    default: 1,
+    min: 1,
+    max: 10_000,
+    doc: 'Number of limiters that share each limit while they count by `local`. Each takes 1/n of it, rounded up, divided again among its `WORKERS`.',
+  }),
 };
 
 const cacheGroup = 'Counters';

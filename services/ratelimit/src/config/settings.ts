@@ -86,6 +86,18 @@ const workersNeedTcp: Check = (s, { problem, variableName }) =>
       )
     : undefined;
 
+/** It never reports a failure, so that the policy would have no effect. */
+const memcachedFailsOpen: Check = (s, { problem, variableName }) =>
+  s.backendType === 'memcache' && (s.onStoreFailure === 'deny' || s.onStoreFailure === 'local')
+    ? {
+        ...problem(
+          'onStoreFailure',
+          `fail or allow, because ${variableName('backendType')} is memcache, which fails open`,
+        ),
+        value: s.onStoreFailure,
+      }
+    : undefined;
+
 const redisAddress: Check = (s, context) =>
   s.backendType === 'redis' ? addressProblem('redis', s, context) : undefined;
 
@@ -143,6 +155,7 @@ const checks: readonly Check[] = [
   workersNeedPort('grpcPort'),
   workersNeedTcp,
   ...adminChecks,
+  memcachedFailsOpen,
   ...xdsChecks,
   redisAddress,
   redisPerSecondAddress,

@@ -272,8 +272,3 @@ export const memcacheChecks: readonly Check[] = [
   srvIsOne,
   clientPair,
 ];
-
-/** memcached has no scripts, which the other algorithms need. */
-export function hasFixedWindowsOnly({ backendType }: { readonly backendType: string }): boolean {
-  return backendType === 'memcache';
-}

@@ -30,7 +30,7 @@ export interface HitsContext {
   readonly stopIncrementWhenOverLimit: boolean;
 }
 
-const overByLocalCache: HitResult = { count: 0, fromLocalCache: true, over: true };
+export const overByLocalCache: HitResult = { count: 0, fromLocalCache: true, over: true };
 
 /**
  * Adds the hits of one request: looks up the local cache, then calls the backend for the other
@@ -79,7 +79,11 @@ export async function peekHits(
 }
 
 /** A refund may bring the counter below its limit, so the cache forgets it. */
-function isOverInCache(localCache: LocalCache, { key, addend, rate }: Hit, nowSeconds: number): boolean {
+export function isOverInCache(
+  localCache: LocalCache,
+  { key, addend, rate }: Hit,
+  nowSeconds: number,
+): boolean {
   if (rate !== undefined) return false;
   if (addend >= 0) return localCache.has(key, nowSeconds);
   localCache.delete(key);
@@ -106,12 +110,12 @@ async function withholdHits(
     if (hit.rate !== undefined) return false;
     const count = counts[next] ?? 0;
     next += 1;
-    return hit.addend >= 0 && count + hit.addend > limit.requestsPerUnit;
+    return hit.addend >= 0 && count + hit.addend > limit.capacity;
   });
   return exceeds.includes(true) ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutHits(hit))) : hits;
 }
 
-function withoutHits(hit: Hit): Hit {
+export function withoutHits(hit: Hit): Hit {
   return hit.addend < 0 ? hit : { ...hit, addend: 0 };
 }
 
@@ -122,7 +126,7 @@ function toResult(
   nowSeconds: number,
 ): HitResult {
   if (limit.rate !== undefined) return toRateResult(limit, limit.rate, hit, count);
-  const over = hit.addend >= 0 && count > limit.requestsPerUnit;
+  const over = hit.addend >= 0 && count > limit.capacity;
   if (over) {
     localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
   }

@@ -1,7 +1,7 @@
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
 
 import type { JsonObject } from '@tollgate/rules/rule-document';
-import type { Lease, Rule, RuleNode } from '@tollgate/rules/rule-set';
+import type { Lease, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Windows } from '@tollgate/rules/windows';
 import type { Rate } from '../backends/algorithms.ts';
@@ -23,6 +23,8 @@ export interface Limit {
   readonly name: string;
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
+  /** Of the rule itself. */
+  readonly onStoreFailure?: StoreFailurePolicy | undefined;
   readonly metadata?: JsonObject | undefined;
   /** The entries in the counter key; share_threshold replaces a value by its pattern. */
   readonly keyEntries: readonly Entry[];
@@ -79,6 +81,7 @@ function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
     name: rule.name,
     shadowMode: rule.shadowMode,
     quotaMode: rule.quotaMode,
+    onStoreFailure: rule.onStoreFailure,
     metadata: rule.metadata,
     keyEntries: match.keyEntries ?? entries,
     metricPath: match.metricPath,

@@ -48,6 +48,8 @@ export interface Decision {
   readonly statuses: readonly DescriptorStatus[];
   readonly responseHeaders: readonly Header[];
   readonly dynamicMetadata?: JsonObject;
+  /** The policies that decided because the store failed. Not sent, except in the metadata. */
+  readonly storeFailure?: string;
 }
 
 /** The decision as Envoy's message, for gRPC and `/json`. */

@@ -11,6 +11,7 @@ import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
 import { type DecisionStats, nearThreshold, recordResult } from './stats.ts';
+import { decideByPolicy, type StoreFailures } from './store-failure.ts';
 
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 export const shouldRateLimitPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -44,6 +45,8 @@ export interface DecisionContext extends HitsContext {
   /** A number in [0, 1), for the jitter of expiries. */
   readonly random: () => number;
   readonly options: DecisionOptions;
+  /** Without it, calls fail when the store does. */
+  readonly storeFailures?: StoreFailures | undefined;
 }
 
 export interface DecisionOptions {
@@ -109,16 +112,20 @@ export async function decide(
   }
   const nowSeconds = context.nowSeconds();
   const limits = findLimits(domain, request.descriptors);
-  const limited = toLimitedDescriptors(context, request, limits, nowSeconds);
+  let limited: readonly LimitedDescriptor[] = toLimitedDescriptors(context, request, limits, nowSeconds);
   let results: readonly HitResult[] = [];
+  let storeFailure: string | undefined;
   if (limited.length > 0) {
     try {
       results = await (trace === undefined
         ? addHits(context, limited, nowSeconds)
         : trace.inBackendSpan(limited.length, () => addHits(context, limited, nowSeconds)));
     } catch (error) {
-      stats.backendError.value += 1;
-      throw error;
+      ({ limited, results, storeFailure } = await decideByPolicy(context, limited, {
+        error,
+        domain,
+        nowSeconds,
+      }));
     }
     trace?.onResults(limited, results);
   }
@@ -133,7 +140,13 @@ export async function decide(
   });
   const decision = toDecision(context, request, limits, statuses);
   recordDecision(context, decision, limited, results);
-  return decision;
+  return storeFailure === undefined ? decision : withStoreFailure(decision, storeFailure);
+}
+
+/** The metadata are the only part of the response in which Envoy and its access log can see it. */
+function withStoreFailure(decision: Decision, storeFailure: string): Decision {
+  const dynamicMetadata = { ...decision.dynamicMetadata, store_failure: storeFailure };
+  return { ...decision, dynamicMetadata, storeFailure };
 }
 
 function requireRules({ rules, stats }: DecisionContext, request: RateLimitRequest): RuleSet {

@@ -1,4 +1,4 @@
-import type { Rule } from '@tollgate/rules/rule-set';
+import type { Rule, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { statsNames } from '../stats/names.ts';
 import type { Counter, RuleStats, StatsRegistry } from '../stats/registry.ts';
 import type { HitResult, LimitedDescriptor } from './hits.ts';
@@ -9,6 +9,8 @@ export class DecisionStats {
   readonly backendError: Counter;
   readonly globalShadowMode: Counter;
   readonly decisions: { readonly ok: Counter; readonly nearLimit: Counter; readonly overLimit: Counter };
+  /** Descriptors that a failure policy decided. */
+  readonly storeFailure: Readonly<Record<StoreFailurePolicy, Counter>>;
   readonly #registry: StatsRegistry;
   #byRule = new WeakMap<Rule, RuleStats>();
   #releases: number;
@@ -19,6 +21,11 @@ export class DecisionStats {
     this.serviceError = registry.counter(statsNames.serviceError);
     this.backendError = registry.counter(statsNames.backendError);
     this.globalShadowMode = registry.counter(statsNames.globalShadowMode);
+    this.storeFailure = {
+      allow: registry.counter(statsNames.storeFailure, { policy: 'allow' }),
+      deny: registry.counter(statsNames.storeFailure, { policy: 'deny' }),
+      local: registry.counter(statsNames.storeFailure, { policy: 'local' }),
+    };
     this.decisions = {
       ok: registry.counter(statsNames.decisions, { result: 'ok' }),
       nearLimit: registry.counter(statsNames.decisions, { result: 'near_limit' }),

@@ -97,10 +97,11 @@ function resultAttributes(limited: readonly LimitedDescriptor[], results: readon
   };
 }
 
-function decisionAttributes({ overallCode, statuses }: Decision): Attributes {
+function decisionAttributes({ overallCode, statuses, storeFailure }: Decision): Attributes {
   return {
     'tollgate.ratelimit.code': codeName(overallCode),
     'tollgate.ratelimit.codes': statuses.map(({ code }) => codeName(code)),
+    ...(storeFailure !== undefined && { 'tollgate.ratelimit.store_failure': storeFailure }),
   };
 }
 

@@ -7,7 +7,6 @@ import { runInSlices } from '@tollgate/kit/time';
 import { loadRuleFilesInSteps } from '@tollgate/rules/load-rule-files';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { Settings } from '../config/settings.ts';
-import { hasFixedWindowsOnly } from '../config/stores.ts';
 import type { RuleLoad, RuleSource } from './rule-store.ts';
 
 export interface FileSourceOptions {
@@ -21,7 +20,7 @@ export interface FileSourceOptions {
    */
   readonly watchRoot: boolean;
   readonly mergeDomains: boolean;
-  readonly fixedWindowsOnly: boolean;
+  readonly forMemcached: boolean;
 }
 
 /** CONFIG_TYPE=FILE. */
@@ -34,7 +33,7 @@ export function createFileSource(settings: Settings, { logger }: { readonly logg
       ignoreDotFiles: settings.runtimeIgnoreDotFiles,
       watchRoot: settings.runtimeWatchRoot,
       mergeDomains: settings.mergeDomainConfig,
-      fixedWindowsOnly: hasFixedWindowsOnly(settings),
+      forMemcached: settings.backendType === 'memcache',
     },
     logger,
   );
@@ -97,11 +96,11 @@ export class FileSource implements RuleSource {
    * loaded.
    */
   async #load(): Promise<RuleLoad> {
-    const { ignoreDotFiles, mergeDomains, fixedWindowsOnly } = this.#options;
+    const { ignoreDotFiles, mergeDomains, forMemcached } = this.#options;
     const directory = this.#directory;
     try {
       const labelRoot = this.#labelRoot;
-      return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains, fixedWindowsOnly });
+      return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains, forMemcached });
     } catch (error) {
       this.#logger.error({ err: error, directory }, 'rule files not loaded');
       return {
@@ -133,7 +132,7 @@ async function requireDirectory(directory: string, options: FileSourceOptions): 
 
 export interface LoadRuleFilesOptions extends ReadTextFilesOptions {
   readonly mergeDomains: boolean;
-  readonly fixedWindowsOnly?: boolean;
+  readonly forMemcached?: boolean;
 }
 
 /** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */

@@ -37,6 +37,11 @@ export const statsNames = {
    */
   decisions: 'ratelimit.decisions',
   /**
+   * Ours: descriptors that were decided without the counter store, with a tag `policy`: `allow`,
+   * `deny`, `local`.
+   */
+  storeFailure: 'ratelimit.store_failure',
+  /**
    * Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while there is a stream on which the management server
    * has responded.
    */

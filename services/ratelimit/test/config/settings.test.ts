@@ -109,6 +109,8 @@ const table: Readonly<
   resetHeader: ['LIMIT_RESET_HEADER', 'RateLimit-Reset', 'X-Reset', 'X-Reset'],
   standardHeadersEnabled: ['LIMIT_STANDARD_HEADERS_ENABLED', false, 'true', true, 'on'],
   responseDynamicMetadata: ['RESPONSE_DYNAMIC_METADATA', false, 'true', true, 'metadata'],
+  onStoreFailure: ['LIMIT_ON_STORE_FAILURE', 'fail', 'Deny', 'deny', 'open'],
+  onStoreFailureReplicas: ['LIMIT_ON_STORE_FAILURE_REPLICAS', 1, '3', 3, '0', '2.5'],
   backendType: ['BACKEND_TYPE', 'redis', 'Memory', 'memory', 'memcached', 'postgres'],
   memoryMaxCounters: ['MEMORY_MAX_COUNTERS', 1_000_000, '10', 10, '0', '1e6'],
   cacheKeyPrefix: ['CACHE_KEY_PREFIX', '', 'blue:', 'blue:'],
@@ -318,6 +320,17 @@ t.test('an invalid address is shown without its credentials', (t) => {
   t.match(formatSettingProblems(second), /KVSTORE_PERSECOND_URL is "a:1,b:2": expected/);
   t.strictSame(problemsOf({ KVSTORE_PERSECOND_URL: 'a:1,b:2' }), [], 'not in use');
   t.strictSame(problemsOf({ KVSTORE_URL: 'a:1,b:2', BACKEND_TYPE: 'memory' }), [], 'not in use');
+  t.end();
+});
+
+t.test('memcached fails open, so that no other failure policy is accepted', (t) => {
+  const env = { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: 'a:1' };
+  const problems = problemsOf({ ...env, LIMIT_ON_STORE_FAILURE: 'deny' });
+  t.match(
+    formatSettingProblems(problems),
+    /LIMIT_ON_STORE_FAILURE is "?deny"?: expected fail or allow, because BACKEND_TYPE is memcache/,
+  );
+  t.strictSame(problemsOf({ ...env, LIMIT_ON_STORE_FAILURE: 'allow' }), []);
   t.end();
 });
 

@@ -194,14 +194,15 @@ t.test('MERGE_DOMAIN_CONFIG lets files share a domain', async (t) => {
   t.equal(load?.ok === true ? load.rules.ruleCount : undefined, 2);
 });
 
-t.test('with memcached, a rule that is not counted in fixed windows is a problem', async (t) => {
+t.test('with memcached, other algorithms and policies that need failures are problems', async (t) => {
   const folder = makeTextFolder(t);
   folder.write(
     'config/a.yaml',
-    'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: day, requests_per_unit: 1, algorithm: token_bucket }\n',
+    'domain: d\non_store_failure: allow\ndescriptors:\n  - key: k\n    rate_limit: { unit: day, requests_per_unit: 1, algorithm: token_bucket, on_store_failure: deny }\n',
   );
-  t.strictSame(await (await followRules(t, folder.path, { fixedWindowsOnly: true })).problemsOf(1), [
-    'config/a.yaml:4:63: the counter store has no token_bucket: use fixed_window, or another store',
+  t.strictSame(await (await followRules(t, folder.path, { forMemcached: true })).problemsOf(1), [
+    'config/a.yaml:5:63: the counter store has no token_bucket: use fixed_window, or another store',
+    "config/a.yaml:5:95: memcached fails open, so that on_store_failure 'deny' would have no effect: use allow, or another store",
   ]);
 });
 

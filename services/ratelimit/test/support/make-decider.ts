@@ -1,3 +1,4 @@
+import { createLogger } from '@tollgate/kit/logger';
 import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
@@ -9,6 +10,7 @@ import type { Descriptor } from '../../src/ratelimit/request.ts';
 import type { Decision } from '../../src/ratelimit/response.ts';
 import { type DecisionContext, type DecisionOptions, decide } from '../../src/ratelimit/service.ts';
 import { DecisionStats } from '../../src/ratelimit/stats.ts';
+import { createStoreFailures } from '../../src/ratelimit/store-failure.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 
 /** A descriptor written as `key=value` pairs, with what else it may carry. */
@@ -27,6 +29,11 @@ export interface MakeDeciderOptions extends Partial<DecisionOptions> {
   readonly localCache?: boolean;
   readonly stopIncrementWhenOverLimit?: boolean;
   readonly random?: () => number;
+  /** Shared with other deciders, like `store`. */
+  readonly clock?: { nowSeconds: number };
+  /** Instead of a store in memory. */
+  readonly store?: DecisionContext['backend'];
+  readonly onStoreFailureReplicas?: number;
 }
 
 /** A decider on the memory backend, with its clock, statistics and the hits it sent. */
@@ -47,16 +54,17 @@ export interface TestDecider {
 
 /** Makes one. */
 export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
-  const clock = { nowSeconds: options.nowSeconds ?? 1_000_000 };
+  const clock = options.clock ?? { nowSeconds: options.nowSeconds ?? 1_000_000 };
   const stats = new StatsRegistry();
   const added: (readonly Hit[])[] = [];
-  const memory = new MemoryBackend({ nowMs: () => clock.nowSeconds * 1000, maxCounters: 10_000 });
+  const nowMs = (): number => clock.nowSeconds * 1000;
+  const store = options.store ?? new MemoryBackend({ nowMs, maxCounters: 10_000 });
   const backend: DecisionContext['backend'] = {
     add(hits) {
       added.push(hits);
-      return memory.add(hits);
+      return store.add(hits);
     },
-    read: (hits) => memory.read(hits),
+    read: (hits) => store.read(hits),
   };
   const rules = options.yaml === null ? undefined : rulesOf(options.yaml ?? 'domain: d\ndescriptors: []\n');
   const context: DecisionContext = {
@@ -77,6 +85,10 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
       standardHeaders: false,
       ...options,
     },
+    storeFailures: createStoreFailures(
+      { onStoreFailure: 'fail', onStoreFailureReplicas: options.onStoreFailureReplicas ?? 1, workers: 1 },
+      { logger: createLogger({ level: 'fatal', format: 'json' }), nowMs },
+    ),
   };
   return {
     clock,

@@ -33,7 +33,7 @@ export function fileSource(root: string, options: Partial<FileSourceOptions> = {
       ignoreDotFiles: false,
       watchRoot: false,
       mergeDomains: false,
-      fixedWindowsOnly: false,
+      forMemcached: false,
       ...options,
     },
     createLogger({ level: 'fatal', format: 'text' }),

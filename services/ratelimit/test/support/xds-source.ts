@@ -44,7 +44,7 @@ export function followServer(
       tls: undefined,
       backoff: { connectRetryMs: 20, initialMs: 40, maxMs: 100, jitter: 0 },
       mergeDomains: false,
-      fixedWindowsOnly: false,
+      forMemcached: false,
       ...options,
       stream: { serverUrl, headers: {}, maxMessageBytes: 4_194_304, ...stream },
     },

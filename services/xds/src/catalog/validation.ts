@@ -142,9 +142,9 @@ function formatProblem({ field, path, message, hint }: RuleProblem): string {
 const truncate = (line: string): string =>
   line.length <= maxLineLength ? line : `${line.slice(0, maxLineLength)}…`;
 
-/** A top-level rule that an older object has already. */
+/** A top-level rule, or the `onStoreFailure`, that an older object has already. */
 interface DuplicateRule {
-  /** `key` or `key_value`, as limiters identify it. */
+  /** `key` or `key_value`, as limiters identify it; or `onStoreFailure`. */
   readonly composite: string;
   readonly older: CatalogObject;
 }
@@ -184,7 +184,7 @@ export function mergeDomain(
   owner: DomainOwner,
 ): MergedDomain {
   const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
-  const merge: Merge = { taken: new Map(), descriptors: [] };
+  const merge: Merge = { taken: new Map(), descriptors: [], storeFailure: undefined };
   const results = new Map<CatalogObject, MergeResult>();
   let rules = 0;
   for (const object of objects) {
@@ -200,7 +200,13 @@ export function mergeDomain(
     rules += result.rules;
     results.set(object, result);
   }
-  const document: RuleDocument = { source: domain, domain, descriptors: merge.descriptors };
+  const { descriptors, storeFailure } = merge;
+  const document: RuleDocument = {
+    source: domain,
+    domain,
+    descriptors,
+    onStoreFailure: storeFailure?.policy,
+  };
   return { document, rules, results };
 }
 
@@ -208,10 +214,19 @@ interface Merge {
   /** The object that has a top-level rule, by composite. */
   readonly taken: Map<string, CatalogObject>;
   readonly descriptors: DescriptorSpec[];
+  /** The policy of the domain, and the object that has it. */
+  storeFailure: { readonly policy: string; readonly from: CatalogObject } | undefined;
 }
 
-function mergeObject({ taken, descriptors }: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
+function mergeObject(merge: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
+  const { taken, descriptors } = merge;
   const duplicates: DuplicateRule[] = [];
+  const policy = object.valid?.document.onStoreFailure;
+  if (policy !== undefined) {
+    merge.storeFailure ??= { policy, from: object };
+    const { policy: first, from } = merge.storeFailure;
+    if (policy !== first) duplicates.push({ composite: 'onStoreFailure', older: from });
+  }
   let rules = object.valid?.rules ?? 0;
   for (const spec of object.valid?.document.descriptors ?? []) {
     // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { changed, deleted, getLimits, makeCatalog, replaced } from '../support/catalogs.ts';
-import { badSpec, makeObject } from '../support/manifests.ts';
+import { badSpec, makeDescriptor, makeObject } from '../support/manifests.ts';
 
 t.test('object becomes the resource of its domain', async (t) => {
   const catalog = makeCatalog();
@@ -169,6 +169,27 @@ t.test('top-level rule of an older object is left out of the younger one, with a
         'top-level rules that another object of the namespace has for this domain are left out; ' +
         "the other limit is in force:\n'k_x' is already in ns/older, which is older",
     },
+  });
+});
+
+t.test('onStoreFailure of the oldest object applies, and a younger one cannot change it', async (t) => {
+  const catalog = makeCatalog();
+  const object = (id: string, createdMs: number, onStoreFailure?: string) =>
+    makeObject(id, {
+      createdMs,
+      spec: { domain: 'shop', onStoreFailure, descriptors: [makeDescriptor({ key: id })] },
+    });
+  const { snapshot } = catalog.apply(
+    replaced(object('ns/a', 1), object('ns/b', 2, 'Deny'), object('ns/c', 3, 'Local')),
+  );
+  t.strictSame(
+    getLimits(snapshot),
+    ['ns/a', 'ns/b', 'ns/c'].map((key) => `shop.${key} 10 on_store_failure=deny`),
+  );
+  t.match(catalog.results.get('ns/b')?.accepted, { status: 'True' });
+  t.match(catalog.results.get('ns/c'), {
+    rules: 1,
+    accepted: { reason: 'DuplicateKey', message: /'onStoreFailure' is already in ns\/b, which is older/ },
   });
 });
 

@@ -44,5 +44,7 @@ export function getLimits({ resources }: Snapshot): readonly string[] {
   );
   const compiled = runSteps(compileRules(documents, { mergeDomains: false }));
   if (!compiled.ok) throw new Error(compiled.problems.map(({ message }) => message).join('\n'));
-  return dumpRules(compiled.rules).map((line) => line.replace(/: unit.*requests_per_unit=(\d+).*/, ' $1'));
+  return dumpRules(compiled.rules).map((line) =>
+    line.replace(/: unit.*requests_per_unit=(\d+)(.*), shadow.*/, ' $1$2'),
+  );
 }

@@ -8,7 +8,7 @@ export interface TestRule {
 }
 
 /** A descriptor of a manifest. */
-function makeDescriptor({ key, value, requestsPerUnit = 10 }: TestRule) {
+export function makeDescriptor({ key, value, requestsPerUnit = 10 }: TestRule) {
   return {
     key,
     ...(value === undefined ? undefined : { value }),

@@ -14,7 +14,7 @@ import { type DiscoveredSet, decodeResponse, encodeAck, encodeNack } from './ads
 
 interface SubscriberOptions {
   readonly mergeDomains: boolean;
-  readonly fixedWindowsOnly: boolean;
+  readonly forMemcached: boolean;
   readonly server: string;
   readonly onLoad: (load: RuleLoad) => void;
   readonly stats: StatsRegistry;
@@ -64,9 +64,9 @@ export class Subscriber {
   }
 
   async #apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
-    const { mergeDomains, fixedWindowsOnly, onLoad, logger, server } = this.#options;
+    const { mergeDomains, forMemcached, onLoad, logger, server } = this.#options;
     const before = this.#active?.compiled ?? emptyResources;
-    const result = await this.#run(compileResources(resources, before, { mergeDomains, fixedWindowsOnly }));
+    const result = await this.#run(compileResources(resources, before, { mergeDomains, forMemcached }));
     if (!result.ok) {
       if (result.reason === 'undecodable') return this.#reject(version, nonce, result.problem);
       onLoad({ ok: false, problems: result.problems });

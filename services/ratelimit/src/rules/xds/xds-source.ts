@@ -4,7 +4,6 @@ import type { Logger } from '@tollgate/kit/logger';
 import { maxTimerMs, sleepFor } from '@tollgate/kit/time';
 import { defaultMaxMessageBytes } from '../../config/rules.ts';
 import type { Settings } from '../../config/settings.ts';
-import { hasFixedWindowsOnly } from '../../config/stores.ts';
 import type { Context } from '../../context.ts';
 import { statsNames } from '../../stats/names.ts';
 import type { Gauge } from '../../stats/registry.ts';
@@ -29,7 +28,7 @@ export interface XdsSourceOptions {
   readonly tls: ChannelTlsOptions | undefined;
   readonly backoff: ReconnectBackoffOptions;
   readonly mergeDomains: boolean;
-  readonly fixedWindowsOnly: boolean;
+  readonly forMemcached: boolean;
 }
 
 export interface XdsSourceContext extends Pick<Context, 'random' | 'stats' | 'logger'> {
@@ -67,7 +66,7 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
         jitter: settings.xdsBackoffJitter ? settings.xdsBackoffRandomFactor : 0,
       },
       mergeDomains: settings.mergeDomainConfig,
-      fixedWindowsOnly: hasFixedWindowsOnly(settings),
+      forMemcached: settings.backendType === 'memcache',
     },
     context,
   );
@@ -135,11 +134,11 @@ export class XdsSource implements RuleSource {
   }
 
   async #follow(tls: ChannelTls, onLoad: (load: RuleLoad) => void): Promise<void> {
-    const { stream, node, mergeDomains, fixedWindowsOnly } = this.#options;
+    const { stream, node, mergeDomains, forMemcached } = this.#options;
     const { signal } = this.#closing;
     const subscriber = new Subscriber({
       mergeDomains,
-      fixedWindowsOnly,
+      forMemcached,
       server: stream.serverUrl,
       stats: this.#context.stats,
       logger: this.#logger,

@@ -33,6 +33,13 @@ export declare type RateLimitConfig = Message<"ratelimit.config.ratelimit.v3.Rat
    * @generated from field: repeated ratelimit.config.ratelimit.v3.RateLimitDescriptor descriptors = 3;
    */
   descriptors: RateLimitDescriptor[];
+
+  /**
+   * Of limits that have none.
+   *
+   * @generated from field: ratelimit.config.ratelimit.v3.RateLimitStoreFailure on_store_failure = 1002;
+   */
+  onStoreFailure: RateLimitStoreFailure;
 };
 
 /**
@@ -160,6 +167,11 @@ export declare type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.Rat
   timeZone: string;
 
   /**
+   * @generated from field: ratelimit.config.ratelimit.v3.RateLimitStoreFailure on_store_failure = 1004;
+   */
+  onStoreFailure: RateLimitStoreFailure;
+
+  /**
    * Percentage of requests_per_unit that a replica reserves at once, 1 to 50; 0 for none.
    *
    * @generated from field: uint32 lease = 1005;
@@ -215,6 +227,42 @@ export enum RateLimitAlgorithm {
  * Describes the enum ratelimit.config.ratelimit.v3.RateLimitAlgorithm.
  */
 export declare const RateLimitAlgorithmSchema: GenEnum<RateLimitAlgorithm>;
+
+/**
+ * How a limit is decided while the counter store fails.
+ *
+ * @generated from enum ratelimit.config.ratelimit.v3.RateLimitStoreFailure
+ */
+export enum RateLimitStoreFailure {
+  /**
+   * The domain, then the settings of the limiter decide; without them the call fails.
+   *
+   * @generated from enum value: FAIL_CALL = 0;
+   */
+  FAIL_CALL = 0,
+
+  /**
+   * @generated from enum value: ALLOW = 1;
+   */
+  ALLOW = 1,
+
+  /**
+   * @generated from enum value: DENY = 2;
+   */
+  DENY = 2,
+
+  /**
+   * Counted in the process, with a share of the limit.
+   *
+   * @generated from enum value: LOCAL = 3;
+   */
+  LOCAL = 3,
+}
+
+/**
+ * Describes the enum ratelimit.config.ratelimit.v3.RateLimitStoreFailure.
+ */
+export declare const RateLimitStoreFailureSchema: GenEnum<RateLimitStoreFailure>;
 
 /**
  * WEEK was added last.

@@ -1,0 +1,132 @@
+import { isAppError } from '@tollgate/kit/errors';
+import { FailureLog } from '@tollgate/kit/logger';
+import type { RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
+import { MemoryBackend } from '../backends/memory.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+import {
+  addHits,
+  type HitResult,
+  isOverInCache,
+  type LimitedDescriptor,
+  overByLocalCache,
+  withoutHits,
+} from './hits.ts';
+import type { DecisionContext } from './service.ts';
+
+/** About 25 MB (as much again with other algorithms): an outage must not exhaust the memory. */
+const maxLocalCounters = 100_000;
+
+/** Until then, a Redis that is available again has been reconnected. */
+const maxRetrySeconds = 5;
+
+/** What failure policies share between requests. */
+export interface StoreFailures {
+  /** Of limits without a policy of their own or of their domain; undefined fails the call. */
+  readonly fallback: StoreFailurePolicy | undefined;
+  /** Parts of a limit: one for each process that counts. */
+  readonly shares: number;
+  /**
+   * Counters of the policy `local`. They are kept after an outage: the next one in the same window
+   * goes on from them.
+   */
+  readonly counters: MemoryBackend;
+  readonly log: FailureLog;
+}
+
+export function createStoreFailures(
+  {
+    onStoreFailure,
+    onStoreFailureReplicas,
+    workers,
+  }: Pick<Settings, 'onStoreFailure' | 'onStoreFailureReplicas' | 'workers'>,
+  { logger, nowMs }: Pick<Context, 'logger' | 'nowMs'>,
+): StoreFailures {
+  return {
+    fallback: onStoreFailure === 'fail' ? undefined : onStoreFailure,
+    shares: onStoreFailureReplicas * workers,
+    counters: new MemoryBackend({ nowMs, maxCounters: maxLocalCounters }),
+    log: new FailureLog({ logger, message: 'store unavailable, answering by failure policy' }),
+  };
+}
+
+interface PolicyResults {
+  /** With the capacity by which they were decided. */
+  readonly limited: readonly LimitedDescriptor[];
+  readonly results: readonly HitResult[];
+  /** The policies in use, such as `allow` or `deny,local`. */
+  readonly storeFailure: string;
+}
+
+/**
+ * Decides by failure policies what the store could not count. Counters that the local cache has as
+ * over their limit need no policy.
+ *
+ * @throws the error of the store when a descriptor that needs it has no policy.
+ */
+export async function decideByPolicy(
+  context: DecisionContext,
+  limited: readonly LimitedDescriptor[],
+  failed: { readonly error: unknown; readonly domain: RuleNode; readonly nowSeconds: number },
+): Promise<PolicyResults> {
+  const { localCache, storeFailures, stats } = context;
+  const { error, domain, nowSeconds } = failed;
+  const policies = limited.map(({ limit, hit }) =>
+    localCache !== undefined && isOverInCache(localCache, hit, nowSeconds)
+      ? 'cached'
+      : (limit.onStoreFailure ?? domain.onStoreFailure ?? storeFailures?.fallback),
+  );
+  const isStoreFailure = isAppError(error) && error.code === 'backend_failure';
+  if (storeFailures === undefined || policies.includes(undefined) || !isStoreFailure) {
+    stats.backendError.value += 1;
+    throw error;
+  }
+  const isRefused = policies.includes('deny') || policies.includes('cached');
+  const withholds = context.stopIncrementWhenOverLimit && isRefused;
+  const descriptors = limited.map((descriptor, i) =>
+    policies[i] === 'local' ? toShare(descriptor, { shares: storeFailures.shares, withholds }) : descriptor,
+  );
+  const counted = await addHits(
+    { backend: storeFailures.counters, stopIncrementWhenOverLimit: context.stopIncrementWhenOverLimit },
+    descriptors.filter((_, i) => policies[i] === 'local'),
+    nowSeconds,
+  );
+  let next = 0;
+  const results = descriptors.map((descriptor, i) => {
+    const policy = policies[i] ?? 'cached';
+    if (policy !== 'cached') stats.storeFailure[policy].value += 1;
+    return policy === 'local' ? (counted[next++] ?? allowed) : toResult(policy, descriptor);
+  });
+  const inUse = (['allow', 'deny', 'local'] as const).filter((policy) => policies.includes(policy));
+  const storeFailure = inUse.join(',');
+  storeFailures.log.log(error, { policy: storeFailure, domain: domain.composite });
+  return { limited: descriptors, results, storeFailure };
+}
+
+/** The descriptor with the part of its limit that one process may allow; the key is the same. */
+function toShare(
+  { limit, hit, stats }: LimitedDescriptor,
+  { shares, withholds }: { readonly shares: number; readonly withholds: boolean },
+): LimitedDescriptor {
+  const share = (count: number): number => Math.ceil(count / shares);
+  const rate = hit.rate && { ...hit.rate, limit: share(hit.rate.limit), burst: share(hit.rate.burst) };
+  return {
+    limit: { ...limit, capacity: share(limit.capacity), rate },
+    hit: { ...(withholds ? withoutHits(hit) : hit), rate },
+    stats,
+  };
+}
+
+const allowed: HitResult = { count: 0, fromLocalCache: false, over: false };
+
+function toResult(policy: 'allow' | 'deny' | 'cached', { limit, hit }: LimitedDescriptor): HitResult {
+  if (policy === 'cached') return overByLocalCache;
+  // Refunds and reads are no requests, and a refund is never over its limit.
+  if (policy === 'allow' || hit.addend < 0) return allowed;
+  return {
+    count: limit.capacity + hit.addend,
+    fromLocalCache: false,
+    over: true,
+    resetSeconds: Math.min(hit.secondsLeft, maxRetrySeconds),
+  };
+}

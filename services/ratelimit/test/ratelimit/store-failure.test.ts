@@ -1,0 +1,232 @@
+import { RateLimitResponse_Code as Code } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
+import fc from 'fast-check';
+import t, { type Test } from 'tap';
+import { MemoryBackend } from '../../src/backends/memory.ts';
+import { backendFailure } from '../../src/errors.ts';
+import { connect, descriptorsOf, type GrpcTestClient } from '../support/grpc-client.ts';
+import { descriptor, makeDecider } from '../support/make-decider.ts';
+import { startApp } from '../support/start-app.ts';
+
+const rules = {
+  'a.yaml': `
+domain: a
+descriptors:
+  - { key: none, rate_limit: { unit: day, requests_per_unit: 9 } }
+  - { key: allow, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: allow } }
+  - { key: deny, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: deny } }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: deny }
+  - key: quota
+    quota_mode: true
+    rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: deny }
+  - { key: bucket, rate_limit: { unit: day, requests_per_unit: 9, algorithm: token_bucket, burst: 5, on_store_failure: local } }
+  - { key: sliding, rate_limit: { unit: day, requests_per_unit: 9, algorithm: sliding_window, on_store_failure: local } }
+  - { key: local, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: local } }
+  - { key: free, rate_limit: { unlimited: true } }
+`,
+  'b.yaml': `
+domain: b
+on_store_failure: deny
+descriptors:
+  - { key: default, rate_limit: { unit: day, requests_per_unit: 9 } }
+  - { key: allow, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: allow } }
+`,
+};
+
+async function startWithRedis(t: Test, env: Readonly<Record<string, string>> = {}) {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  const started = await startApp(t, {
+    rules,
+    nowMs: () => 1_000_000_500,
+    env: {
+      BACKEND_TYPE: 'redis',
+      KVSTORE_URL: redis.address,
+      KVSTORE_TIMEOUT: '200ms',
+      LIMIT_RESPONSE_HEADERS_ENABLED: 'true',
+      LIMIT_ON_STORE_FAILURE_REPLICAS: '4',
+      ...env,
+    },
+  });
+  const client = connect(t, `127.0.0.1:${started.ports.grpc}`);
+  return { redis, client, ...started };
+}
+
+const ask = (client: GrpcTestClient, domain: string, ...keys: readonly string[]) =>
+  client.shouldRateLimit({ domain, descriptors: descriptorsOf(...keys.map((key) => ({ [key]: 'x' }))) });
+
+/** Requests until one is over its limit. */
+async function countAllowed(client: GrpcTestClient, key: string): Promise<number> {
+  for (let allowed = 0; ; allowed += 1) {
+    if ((await ask(client, 'a', key)).overallCode === Code.OVER_LIMIT) return allowed;
+  }
+}
+
+t.test('without Redis each limit is decided by its policy, and by Redis again afterwards', async (t) => {
+  const { redis, client, stats, logLines } = await startWithRedis(t);
+  const before = await ask(client, 'a', 'allow');
+  t.match(before, { statuses: [{ limitRemaining: 8 }] });
+  t.equal(before.dynamicMetadata, undefined);
+  await redis.kill();
+
+  const allowed = await ask(client, 'a', 'allow', 'free', 'unknown');
+  t.match(allowed, {
+    overallCode: Code.OK,
+    statuses: [{ currentLimit: { requestsPerUnit: 9 }, limitRemaining: 9 }, {}, {}],
+    dynamicMetadata: { store_failure: 'allow' },
+  });
+  const denied = await ask(client, 'a', 'allow', 'deny');
+  t.match(denied, {
+    overallCode: Code.OVER_LIMIT,
+    statuses: [{ code: Code.OK }, { code: Code.OVER_LIMIT, limitRemaining: 0 }],
+    dynamicMetadata: { store_failure: 'allow,deny' },
+  });
+  t.match(denied.responseHeadersToAdd, [{ value: '9' }, { value: '0' }, { value: '5' }], 'retry soon');
+  t.equal((await ask(client, 'a', 'shadow')).overallCode, Code.OK, 'shadow mode never denies');
+  t.equal((await ask(client, 'a', 'quota', 'allow')).overallCode, Code.OVER_LIMIT, 'the quota is used up');
+  t.equal((await ask(client, 'b', 'default')).overallCode, Code.OVER_LIMIT, 'the policy of the domain');
+  t.equal((await ask(client, 'b', 'allow')).overallCode, Code.OK, 'the limit precedes its domain');
+  const override = { ...descriptorsOf({ x: 'y' })[0], limit: { requestsPerUnit: 3, unit: 4 } };
+  const overridden = await client.shouldRateLimit({ domain: 'b', descriptors: [override] });
+  t.equal(overridden.overallCode, Code.OVER_LIMIT, 'an override has the policy of the domain');
+  const count = (policy: string) => stats.counter('ratelimit.store_failure', { policy }).value;
+  t.same([count('allow'), count('deny'), count('local')], [4, 5, 0]);
+  t.match(
+    logLines.find((line) => line['@message'] === 'store unavailable, answering by failure policy'),
+    { level: 'warning', policy: 'allow', domain: 'a' },
+  );
+
+  const errors = stats.counter('ratelimit.service.call.should_rate_limit.redis_error');
+  t.equal(errors.value, 0);
+  // One limit has no policy.
+  await t.rejects(ask(client, 'a', 'allow', 'none'), { message: /Redis/ });
+  t.equal(errors.value, 1);
+
+  const again = await startRedis({ port: redis.port });
+  t.teardown(again.stop);
+  await awaitUntil(async () => (await ask(client, 'a', 'allow')).dynamicMetadata === undefined, {
+    what: 'a decision by Redis',
+  });
+  t.match(await redisCommand(again, 'GET', 'a_allow_x_950400'), /^[1-9]/);
+});
+
+t.test('while Redis hangs, local counting allows each limiter its share, by any algorithm', async (t) => {
+  const { redis, client } = await startWithRedis(t, { WORKERS: '1' });
+  await ask(client, 'a', 'local');
+  process.kill(redis.pid, 'SIGSTOP');
+  t.teardown(() => process.kill(redis.pid, 'SIGCONT'));
+  t.equal(await countAllowed(client, 'local'), 3, 'a fourth of 9');
+  t.equal(await countAllowed(client, 'sliding'), 3);
+  t.equal(await countAllowed(client, 'bucket'), 2, 'a fourth of a burst of 5');
+  const over = await ask(client, 'a', 'local');
+  t.match(over, { statuses: [{ currentLimit: { requestsPerUnit: 9 } }] }, 'the limit as configured');
+  t.same(over.dynamicMetadata, { store_failure: 'local' });
+  await client.shouldRateLimit({
+    domain: 'a',
+    descriptors: descriptorsOf({ local: 'x' }).map((one) => ({
+      ...one,
+      hitsAddend: 2n,
+      isNegativeHits: true,
+    })),
+  });
+  t.equal((await ask(client, 'a', 'local')).overallCode, Code.OVER_LIMIT, '5 hits less 2, and 1');
+  process.kill(redis.pid, 'SIGCONT');
+  await awaitUntil(async () => (await ask(client, 'a', 'local')).dynamicMetadata === undefined, {
+    what: 'a decision by Redis',
+  });
+  t.equal((await ask(client, 'a', 'local')).overallCode, Code.OK, 'estimates are not cached');
+});
+
+t.test('LIMIT_ON_STORE_FAILURE decides what rules leave open', async (t) => {
+  const { redis, client } = await startWithRedis(t, { LIMIT_ON_STORE_FAILURE: 'allow' });
+  await redis.kill();
+  t.equal((await ask(client, 'a', 'none')).overallCode, Code.OK);
+  t.equal((await ask(client, 'b', 'default')).overallCode, Code.OVER_LIMIT);
+});
+
+t.test('the local cache of counters over their limit stays in force, and needs no policy', async (t) => {
+  const { redis, client } = await startWithRedis(t, { LOCAL_CACHE_SIZE_IN_BYTES: '524288' });
+  t.equal(await countAllowed(client, 'none'), 9);
+  t.equal(await countAllowed(client, 'allow'), 9);
+  await redis.kill();
+  t.equal((await ask(client, 'a', 'none')).overallCode, Code.OVER_LIMIT);
+  t.match(await ask(client, 'a', 'none', 'deny'), {
+    statuses: [{ code: Code.OVER_LIMIT }, { code: Code.OVER_LIMIT }],
+    dynamicMetadata: { store_failure: 'deny' },
+  });
+  t.equal((await ask(client, 'a', 'allow')).overallCode, Code.OVER_LIMIT);
+});
+
+const bounded = `
+domain: d
+descriptors:
+  - { key: window, rate_limit: { unit: minute, requests_per_unit: 10, on_store_failure: local } }
+  - key: bucket
+    rate_limit: { unit: minute, requests_per_unit: 10, algorithm: token_bucket, burst: 7, on_store_failure: local }
+`;
+
+/** Replicas that share a store which can fail, and a clock. */
+function makeReplicas(replicas: number, stopIncrementWhenOverLimit: boolean) {
+  const clock = { nowSeconds: 1_000_020 };
+  const memory = new MemoryBackend({ nowMs: () => clock.nowSeconds * 1000, maxCounters: 1000 });
+  const store: { isDown: boolean } = { isDown: false };
+  const fail = () => Promise.reject(backendFailure('down'));
+  const backend = {
+    add: (hits: Parameters<MemoryBackend['add']>[0]) => (store.isDown ? fail() : memory.add(hits)),
+    read: (hits: Parameters<MemoryBackend['read']>[0]) => (store.isDown ? fail() : memory.read(hits)),
+  };
+  const deciders = Array.from({ length: replicas }, () =>
+    makeDecider({
+      yaml: bounded,
+      clock,
+      store: backend,
+      onStoreFailureReplicas: replicas,
+      stopIncrementWhenOverLimit,
+    }),
+  );
+  return { clock, store, deciders };
+}
+
+t.test('outages admit at most replicas × ceil(limit / replicas) more, however often', async (t) => {
+  const step = fc.record({
+    replica: fc.nat(),
+    down: fc.boolean(),
+    seconds: fc.constantFrom(0, 0, 0, 1, 15),
+    hits: fc.integer({ min: 1, max: 4 }),
+    keys: fc.subarray(['window', 'bucket'], { minLength: 1 }),
+  });
+  const property = fc.asyncProperty(
+    fc.integer({ min: 1, max: 4 }),
+    fc.boolean(),
+    fc.array(step, { minLength: 30, maxLength: 80 }),
+    async (replicas, stopIncrement, steps) => {
+      const { clock, store, deciders } = makeReplicas(replicas, stopIncrement);
+      const start = clock.nowSeconds;
+      const admitted = new Map<number, number>();
+      const failed = new Set<number>();
+      let tokens = 0;
+      for (const { replica, down, seconds, hits, keys } of steps) {
+        clock.nowSeconds += seconds;
+        store.isDown = down;
+        const decider = deciders[replica % replicas];
+        const minute = Math.floor(clock.nowSeconds / 60);
+        if (down) failed.add(minute);
+        const descriptors = keys.map((key) => descriptor({ [key]: 'x' }));
+        const decision = await decider?.ask(descriptors, { hitsAddend: hits });
+        if (decision?.overallCode !== Code.OK) continue;
+        if (keys.includes('window')) admitted.set(minute, (admitted.get(minute) ?? 0) + hits);
+        if (keys.includes('bucket')) tokens += hits;
+      }
+      const share = (count: number) => replicas * Math.ceil(count / replicas);
+      const windowsHold = [...admitted].every(
+        ([minute, hits]) => hits <= 10 + (failed.has(minute) ? share(10) : 0),
+      );
+      const minutes = (clock.nowSeconds - start) / 60;
+      return windowsHold && tokens <= 7 + 10 * minutes + share(7) + share(10) * minutes;
+    },
+  );
+  await t.resolves(fc.assert(property, { numRuns: 150 }));
+});
