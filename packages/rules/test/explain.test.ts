@@ -173,3 +173,11 @@ t.test('an explanation is formatted as indented lines', async (t) => {
     'd.open' has no rate_limit: it allows everything`,
   );
 });
+
+t.test('a lease is named with its hits', async (t) => {
+  const leased = loadRules(
+    'domain: d\ndescriptors:\n  - { key: a, rate_limit: { unit: day, requests_per_unit: 99, lease: 5% } }\n',
+  );
+  const text = formatExplanation(explain(leased, request([['a', '1']])));
+  t.match(text, "limited to 99 per day\n    a=1 matched 'a' by key\n    rule d.a (leases of 5 hits)");
+});

@@ -1,10 +1,16 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { startMemcached } from '@tollgate/testkit/memcached';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import fc from 'fast-check';
 import t from 'tap';
 import type { CounterBackend, Hit } from '../../src/backends/counter-backend.ts';
 import { Leases } from '../../src/backends/leases.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
+import { descriptors } from '../support/counter-api.ts';
 import { redisFromSettings } from '../support/redis-from-settings.ts';
+import { startApp } from '../support/start-app.ts';
 import { makeHit } from './counter-backend-contract.ts';
 
 function leasedHit(addend: number, { limit = 100, hits = 10, key = 'hot' } = {}): Hit {
@@ -272,3 +278,47 @@ t.test('a counter that was evicted or forgotten is counted on in the store', asy
   leases.forget(['hot']);
   t.equal(await addTo(leases, 1), 18);
 });
+
+const memcached = await startMemcached();
+t.teardown(memcached.stop);
+
+for (const [store, env] of Object.entries({
+  redis: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address, KVSTORE_SOCKET_TYPE: 'tcp' },
+  memcached: { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: memcached.address },
+})) {
+  t.test(`${store}: two services share a limit with leases, and a raised one after a reload`, async (t) => {
+    const rules = (limit: number) =>
+      `{ domain: d, descriptors: [{ key: k, rate_limit: { unit: hour, requests_per_unit: ${limit}, lease: 5% } }] }`;
+    const start = () => startApp(t, { rules: { 'd.yaml': rules(200) }, env, nowMs: () => 1.8e12 });
+    const services = [await start(), await start()];
+    const ask = async ({ ports }: (typeof services)[number]) => {
+      const body = JSON.stringify({ domain: 'd', descriptors: descriptors('k=v') });
+      const response = await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body });
+      const { overallCode, statuses } = (await response.json()) as {
+        overallCode: string;
+        statuses: { currentLimit: { requestsPerUnit: number } }[];
+      };
+      return { allowed: overallCode === 'OK', limit: statuses[0]?.currentLimit.requestsPerUnit };
+    };
+    const countAllowed = async () => {
+      let allowed = 0;
+      for (let i = 0; i < 120; i += 1) {
+        const answers = await Promise.all(services.flatMap((service) => [ask(service), ask(service)]));
+        allowed += answers.filter((answer) => answer.allowed).length;
+      }
+      return allowed;
+    };
+    const before = await countCommands();
+    t.equal(await countAllowed(), 200);
+    const commands = (await countCommands()) - before;
+    if (store === 'redis') t.ok(commands > 0 && commands < 60, `${commands} commands`);
+
+    for (const service of services) {
+      writeFileSync(join(service.rulesFolder, 'd.yaml'), rules(300));
+      await awaitUntil(async () => (await ask(service)).limit === 300, { what: 'the new limit' });
+    }
+    const more = await countAllowed();
+    // Each service asked at least once for the new limit.
+    t.ok(more <= 98 && more >= 60, `${more} more`);
+  });
+}
