@@ -1,4 +1,5 @@
-import { type Rate, readTaken, take } from '../../services/ratelimit/src/backends/algorithms.ts';
+import type { Rate } from '@tollgate/rules/rule-set';
+import { type State, take } from '../../services/ratelimit/src/backends/algorithms.ts';
 
 const limit = 60;
 const periodSeconds = 60;
@@ -30,12 +31,12 @@ function fixedWindow(): Admits {
 }
 
 function rated(algorithm: Rate['algorithm'], burst: number): Admits {
-  let state: string | undefined;
+  let state: State;
   return (second) => {
     const rate = { algorithm, limit, periodSeconds, burst };
-    const taken = take(rate, state, { hits: 1, nowUs: second * 1e6 });
+    const taken = take(rate, state, { hits: 1, times: 1, nowUs: second * 1e6 });
     state = taken.state ?? state;
-    return readTaken(taken.result).retrySeconds === 0;
+    return taken.taken === 1;
   };
 }
 

@@ -230,7 +230,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
     windows,
     requestsPerUnit: limit.requestsPerUnit,
     unlimited,
-    rate,
+    rate: rate && { ...rate, limit: limit.requestsPerUnit, periodSeconds: unitSeconds },
     lease,
     name: limit.name ?? '',
     onStoreFailure,

@@ -133,7 +133,7 @@ function summarize({ rule, metricPath, keyEntries }: Match, root: RuleNode): Rul
   return {
     path,
     ...(unlimited ? undefined : { ...describeWindow(rule), requestsPerUnit }),
-    ...(rate === undefined ? undefined : { rate }),
+    ...(rate && { rate: { algorithm: rate.algorithm, burst: rate.burst } }),
     ...(lease === undefined ? undefined : { lease }),
     ...(onStoreFailure === undefined ? undefined : { onStoreFailure }),
     ...(name === '' ? undefined : { name }),

@@ -43,6 +43,13 @@ export interface Lease {
  */
 export type StoreFailurePolicy = 'allow' | 'deny' | 'local';
 
+/** A limit that is not counted in fixed windows. */
+export interface Rate extends AlgorithmOptions {
+  /** Requests per period; 0 refuses all. */
+  readonly limit: number;
+  readonly periodSeconds: number;
+}
+
 /** All rules in force. Immutable: a reload builds a new one. */
 export interface RuleSet {
   /** Root node of each domain. */
@@ -66,7 +73,7 @@ export interface Rule {
   readonly requestsPerUnit: number;
   readonly unlimited: boolean;
   /** Undefined for fixed windows. */
-  readonly rate?: AlgorithmOptions | undefined;
+  readonly rate?: Rate | undefined;
   /** Undefined where each hit is counted in the store. */
   readonly lease?: Lease | undefined;
   /** Empty when the limit has no name. */

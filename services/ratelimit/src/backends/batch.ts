@@ -1,3 +1,4 @@
+import { type Taken, toResult } from './algorithms.ts';
 import type { Hit, HitUnit } from './counter-backend.ts';
 
 export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds' | 'rate'> {
@@ -27,7 +28,12 @@ interface Share {
 /** A counter of a batch; all hits for it are sent as one command. */
 export interface BatchCounter {
   readonly key: string;
+  /** The sum of the hits. */
   addend: number;
+  /** Requests that share a counter of `scripts`, with as many hits each. */
+  times: number;
+  /** An earlier counter of `scripts` has the same key. */
+  isRepeated: boolean;
   /** That of the hit with the longest TTL. */
   unit: HitUnit;
   ttlSeconds: number;
@@ -47,10 +53,12 @@ export interface BatchCounter {
 export class Batch {
   readonly adds = new Map<string, BatchCounter>();
   /**
-   * Hits that are decided one by one, after those of `adds`: refunds, and limits that are not
+   * Hits that INCRBY cannot decide, sent after those of `adds`: refunds, and limits that are not
    * counted in fixed windows.
    */
   readonly scripts: BatchCounter[] = [];
+  /** The last of `scripts` with each key. */
+  readonly #lastScripts = new Map<string, BatchCounter>();
   readonly reads = new Map<string, BatchCounter>();
   #hitCount = 0;
   #keyChars = 0;
@@ -86,12 +94,17 @@ export class Batch {
   settle(counter: BatchCounter, count: number): void {
     const before = count - counter.addend;
     for (let share = counter.first; share !== undefined; share = share.next) {
-      const { request } = share;
-      request.counts[share.index] = before + share.upTo;
-      request.missing -= 1;
-      if (request.missing === 0) {
-        request.resolve(request.counts);
-      }
+      resolveShare(share, before + share.upTo);
+    }
+  }
+
+  /** Resolves the requests that share a counter of `scripts`, by how many of them are allowed. */
+  settleTaken(counter: BatchCounter, taken: Taken): void {
+    const hits = counter.addend / counter.times;
+    let index = 0;
+    for (let share = counter.first; share !== undefined; share = share.next) {
+      resolveShare(share, toResult(taken, hits, index));
+      index += 1;
     }
   }
 
@@ -114,8 +127,22 @@ export class Batch {
     if (!adding || (hit.addend >= 0 && hit.rate === undefined)) {
       return getCounter(adding ? this.adds : this.reads, hit);
     }
+    return this.#getScriptCounter(hit);
+  }
+
+  /** Only equal hits without others between them are coalesced: the order decides which are taken. */
+  #getScriptCounter(hit: BatchHit): BatchCounter {
+    const last = this.#lastScripts.get(hit.key);
+    if (last !== undefined && isEqual(last, hit)) {
+      last.times += 1;
+      last.redirections = Math.max(last.redirections, hit.redirections ?? 0);
+      last.asking ||= hit.asking ?? false;
+      return last;
+    }
     const counter = createCounter(hit);
+    counter.isRepeated = last !== undefined;
     this.scripts.push(counter);
+    this.#lastScripts.set(hit.key, counter);
     return counter;
   }
 
@@ -140,11 +167,37 @@ export class Batch {
   }
 }
 
+/** The requests of a counter of `scripts`, each with a counter of its own, to send it elsewhere. */
+export function splitRequests(counter: BatchCounter): readonly BatchCounter[] {
+  if (counter.times === 1) return [counter];
+  const addend = counter.addend / counter.times;
+  const parts: BatchCounter[] = [];
+  for (let share = counter.first; share !== undefined; share = share.next) {
+    const part: BatchCounter = { ...counter, addend, times: 1 };
+    part.first = { ...share, upTo: addend, next: undefined };
+    parts.push(part);
+  }
+  return parts;
+}
+
+/** Refunds stop at 0 or at the limit, so what each gave back does not follow from the sum. */
+function isEqual({ addend, times, rate }: BatchCounter, hit: BatchHit): boolean {
+  return hit.addend >= 0 && addend === hit.addend * times && rate === hit.rate;
+}
+
+function resolveShare({ request, index }: Share, count: number): void {
+  request.counts[index] = count;
+  request.missing -= 1;
+  if (request.missing === 0) request.resolve(request.counts);
+}
+
 function createCounter(hit: BatchHit): BatchCounter {
   const { key, unit, ttlSeconds, rate, redirections = 0, asking = false } = hit;
   return {
     key,
     addend: 0,
+    times: 1,
+    isRepeated: false,
     unit,
     ttlSeconds,
     rate,

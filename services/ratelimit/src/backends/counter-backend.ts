@@ -1,7 +1,6 @@
-import type { Lease, Unit } from '@tollgate/rules/rule-set';
+import type { Lease, Rate, Unit } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import type { Rate } from './algorithms.ts';
 
 export type HitUnit = Unit | 'period';
 
@@ -21,7 +20,7 @@ export interface Hit {
   readonly secondsLeft: number;
   /** TTL in stores: the whole unit plus jitter, so at least `secondsLeft`. */
   readonly ttlSeconds: number;
-  /** Absent for fixed windows. The counter has a separate key, and its count is that of `take`. */
+  /** Absent for fixed windows. The counter has a separate key, and its count is that of `toResult`. */
   readonly rate?: Rate | undefined;
   /** Absent where each hit is counted in the store. */
   readonly lease?: Lease | undefined;

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { KeyQueue, RecentlyUsed } from '@tollgate/kit/collections';
+import type { Rate } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { backendFailure } from '../errors.ts';
-import { type Rate, take } from './algorithms.ts';
+import { type State, take, toResult } from './algorithms.ts';
 import type { CounterBackend, Hit, SharedStore, Subscriber } from './counter-backend.ts';
 
 /**
@@ -40,8 +41,8 @@ interface MemoryBackendOptions {
 export class MemoryBackend implements CounterBackend {
   readonly shared: SharedStore;
   readonly #store: CounterStore;
-  /** Of limits that are not counted in fixed windows: the stored texts of `take`. */
-  readonly #rates: RecentlyUsed<string>;
+  /** Of limits that are not counted in fixed windows: the states of `take`. */
+  readonly #rates: RecentlyUsed<NonNullable<State>>;
   readonly #nowMs: () => number;
 
   constructor({ nowMs, maxCounters }: MemoryBackendOptions) {
@@ -90,9 +91,10 @@ export class MemoryBackend implements CounterBackend {
 
   #takeHit({ key, addend }: Hit, rate: Rate, nowMs: number): number {
     const storedKey = toStoredKey(key);
-    const { state, result } = take(rate, this.#rates.get(storedKey), { hits: addend, nowUs: nowMs * 1000 });
-    if (state !== undefined) this.#rates.set(storedKey, state);
-    return result;
+    const request = { hits: addend, times: 1, nowUs: nowMs * 1000 };
+    const taken = take(rate, this.#rates.get(storedKey), request);
+    if (taken.state !== undefined) this.#rates.set(storedKey, taken.state);
+    return toResult(taken, addend, 0);
   }
 
   #addHit({ key, addend, secondsLeft }: Hit, now: number): number {

@@ -1,4 +1,5 @@
-import { type Rate, readTaken } from '../backends/algorithms.ts';
+import type { Rate } from '@tollgate/rules/rule-set';
+import { readResult } from '../backends/algorithms.ts';
 import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
 import type { RuleStats } from '../stats/registry.ts';
 import type { Limit } from './limit.ts';
@@ -140,7 +141,7 @@ function toRateResult(
   { addend, secondsLeft }: Hit,
   taken: number,
 ): HitResult {
-  const { remaining, retrySeconds } = readTaken(taken);
+  const { remaining, retrySeconds } = readResult(taken);
   if (retrySeconds > 0) {
     return { count: capacity + addend, fromLocalCache: false, over: true, resetSeconds: retrySeconds };
   }

@@ -1,10 +1,9 @@
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
 
 import type { JsonObject } from '@tollgate/rules/rule-document';
-import type { Lease, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
+import type { Lease, Rate, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Windows } from '@tollgate/rules/windows';
-import type { Rate } from '../backends/algorithms.ts';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
 
 export interface Limit {
@@ -72,11 +71,7 @@ function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
     windows: rule.windows,
     requestsPerUnit: rule.requestsPerUnit,
     capacity: rule.rate?.burst ?? rule.requestsPerUnit,
-    rate: rule.rate && {
-      ...rule.rate,
-      limit: rule.requestsPerUnit,
-      periodSeconds: rule.unitSeconds,
-    },
+    rate: rule.rate,
     lease: rule.lease,
     name: rule.name,
     shadowMode: rule.shadowMode,

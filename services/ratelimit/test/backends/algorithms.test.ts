@@ -1,16 +1,17 @@
+import type { Rate } from '@tollgate/rules/rule-set';
 import fc from 'fast-check';
 import t from 'tap';
-import { type Rate, readTaken, take } from '../../src/backends/algorithms.ts';
+import { readResult, type State, take, toResult } from '../../src/backends/algorithms.ts';
 
 const second = 1e6;
 
 /** Sends hits at times in seconds to a new counter; a refusal is the negative wait. */
 function send(rate: Rate, ...hits: readonly (readonly [atSeconds: number, hits: number])[]): number[] {
-  let state: string | undefined;
+  let state: State;
   return hits.map(([at, count]) => {
-    const taken = take(rate, state, { hits: count, nowUs: at * second });
+    const taken = take(rate, state, { hits: count, times: 1, nowUs: at * second });
     state = taken.state ?? state;
-    const { remaining, retrySeconds } = readTaken(taken.result);
+    const { remaining, retrySeconds } = readResult(toResult(taken, count, 0));
     return retrySeconds > 0 ? -retrySeconds : remaining;
   });
 }

@@ -37,8 +37,22 @@ export class Pipeline {
 
   /** Any other command. */
   command(...words: readonly string[]): void {
-    this.#text += `*${words.length}\r\n${words.map(bulk).join('')}`;
+    this.begin(words.length);
+    for (const word of words) this.word(word);
+  }
+
+  /** A command whose words follow. */
+  begin(wordCount: number): void {
+    this.#text += `*${wordCount}\r\n`;
     this.#commandCount += 1;
+  }
+
+  word(text: string): void {
+    this.#text += bulk(text);
+  }
+
+  integer(value: number): void {
+    this.#text += value === 1 ? one : integer(value);
   }
 }
 
@@ -188,7 +202,8 @@ export class ReplyReader {
     }
     const elements: RedisReply[] = [];
     while (elements.length < length) {
-      const element = this.#readReply(depth + 1);
+      const isInteger = this.#bytes[this.#at] === colon;
+      const element = isInteger ? this.#readInteger() : this.#readReply(depth + 1);
       if (element === incomplete) return incomplete;
       elements.push(element);
     }

@@ -174,6 +174,8 @@ t.test('keys that are remembered are bounded, in number and length', (t) => {
   const counter = (key: string) => ({
     ...makeHit(key),
     rate: undefined,
+    times: 1,
+    isRepeated: false,
     redirections: 0,
     asking: false,
     setsExpiry: true,

@@ -86,6 +86,43 @@ t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) =
   t.equal(await admin('GET', 'hot'), '50');
 });
 
+t.test('equal hits that arrive together are one script call, and each gets its own result', async (t) => {
+  const backend = await started(t, instance(server.address));
+  const rate = { algorithm: 'token_bucket', limit: 30, burst: 30, periodSeconds: 31_536_000 } as const;
+  await admin('CONFIG', 'RESETSTAT');
+  const results = await Promise.all(
+    Array.from({ length: 40 }, () =>
+      backend.add([
+        { ...makeHit('hot'), rate },
+        { ...makeHit('cold', 2), rate },
+      ]),
+    ),
+  );
+  const hot = results.map(([result = -1]) => result);
+  t.same(
+    hot.slice(0, 30),
+    Array.from({ length: 30 }, (_, i) => 29 - i),
+  );
+  t.ok(hot.slice(30).every((result) => result < -1));
+  t.same(
+    results.slice(0, 15).map(([, result]) => result),
+    Array.from({ length: 15 }, (_, i) => 28 - 2 * i),
+  );
+  t.match(String(await admin('INFO', 'commandstats')), /cmdstat_eval:calls=1,/);
+});
+
+t.test('after SCRIPT FLUSH the scripts are sent again, and no request fails', async (t) => {
+  const backend = await started(t, instance(server.address, { size: 1, onEmpty: 'wait' }));
+  const rate = { algorithm: 'sliding_window', limit: 10, burst: 10, periodSeconds: 31_536_000 } as const;
+  const request = [makeHit('window', 4), makeHit('window', -1), { ...makeHit('sliding'), rate }];
+  t.same(await backend.add(request), [4, 3, 9]);
+  await admin('SCRIPT', 'FLUSH');
+  t.same(await Promise.all([backend.add(request), backend.add([makeHit('other')])]), [[7, 6, 8], [1]]);
+  await admin('CONFIG', 'RESETSTAT');
+  t.same(await backend.add(request), [10, 9, 7]);
+  t.notMatch(String(await admin('INFO', 'commandstats')), /cmdstat_eval:/);
+});
+
 t.test('with a second instance, only counters of seconds are in it', async (t) => {
   const backend = await started(t, instance(server.address), instance(`redis://${server.address}?db=1`));
   const perSecond = { ...makeHit('second', 2), unit: 'second' } as const;

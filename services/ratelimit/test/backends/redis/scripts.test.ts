@@ -1,11 +1,14 @@
+import type { Rate } from '@tollgate/rules/rule-set';
 import { startRedis } from '@tollgate/testkit/redis';
 import fc from 'fast-check';
 import t from 'tap';
-import { type Rate, take } from '../../../src/backends/algorithms.ts';
+import { type State, take, toResult } from '../../../src/backends/algorithms.ts';
+import { Batch } from '../../../src/backends/batch.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { Pipeline, type RedisReply } from '../../../src/backends/redis/resp.ts';
-import { scriptCall } from '../../../src/backends/redis/scripts.ts';
+import { groupCalls, readCallReply, writeCall } from '../../../src/backends/redis/scripts.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
+import { makeHit } from '../counter-backend-contract.ts';
 
 const server = await startRedis({});
 t.teardown(server.stop);
@@ -22,37 +25,109 @@ const rates: fc.Arbitrary<Rate> = fc.record({
   periodSeconds: fc.constantFrom(1, 60, 3600, 31_536_000),
 });
 
-/** Microseconds to the next hit, backwards at times, and the hits. */
-const steps = fc.array(
-  fc.tuple(
-    fc.oneof(fc.integer({ min: 0, max: 5e6 }), fc.integer({ min: -2e6, max: 2e8 })),
-    fc.integer({ min: -3, max: 8 }),
-  ),
-  { minLength: 1, maxLength: 30 },
-);
+interface SentHit {
+  readonly key: string;
+  readonly addend: number;
+  readonly rate: Rate;
+}
 
-t.test('the scripts of Redis decide as the other stores do, hit by hit', async (t) => {
+/** Sends hits as one batch and resolves with the result of each hit. */
+async function sendHits(hits: readonly SentHit[], nowUs: number): Promise<number[]> {
+  const batch = new Batch();
+  const results = hits.map(({ key, addend, rate }) => batch.add([{ ...makeHit(key, addend), rate }]));
+  const pipeline = new Pipeline();
+  const calls = groupCalls(batch.scripts, 64);
+  for (const call of calls) writeCall(pipeline, call, { knownScripts: new Set(), nowUs });
+  const replies: readonly RedisReply[] = await connection.send(pipeline);
+  calls.forEach((call, i) => {
+    const taken = readCallReply(call, replies[i] ?? null);
+    call.counters.forEach((counter, at) => {
+      const one = taken?.[at];
+      if (one === undefined) throw new Error(String(replies[i]));
+      batch.settleTaken(counter, one);
+    });
+  });
+  return (await Promise.all(results)).flat();
+}
+
+t.test('the scripts of Redis decide batches as the other stores decide hit by hit', async (t) => {
   let sequences = 0;
+  const batches = fc.array(
+    fc.tuple(
+      fc.oneof(fc.integer({ min: 0, max: 5e6 }), fc.integer({ min: -2e6, max: 2e8 })),
+      fc.array(fc.tuple(fc.nat(2), fc.oneof(fc.constant(1), fc.integer({ min: -3, max: 8 }))), {
+        minLength: 1,
+        maxLength: 12,
+      }),
+    ),
+    { minLength: 1, maxLength: 10 },
+  );
   await fc.assert(
-    fc.asyncProperty(rates, steps, async (rate, hits) => {
-      const key = `sequence ${sequences}`;
+    fc.asyncProperty(fc.tuple(rates, rates, rates), batches, async (rateOfKey, sent) => {
       sequences += 1;
-      const pipeline = new Pipeline();
-      const expected: number[] = [];
-      let state: string | undefined;
+      const states = new Map<string, State>();
       let nowUs = 1.8e15;
-      for (const [gap, addend] of hits) {
+      for (const [gap, parts] of sent) {
         nowUs += gap;
-        const { script, args } = scriptCall({ addend, rate }, nowUs);
-        pipeline.command('EVAL', script.text, '1', key, ...args);
-        const taken = take(rate, state, { hits: addend, nowUs });
-        state = taken.state ?? state;
-        expected.push(taken.result);
+        const hits = parts.map(([index, addend]) => {
+          const rate = rateOfKey[index] ?? rateOfKey[0];
+          return { rate, addend, key: `sequence ${sequences} ${index}` };
+        });
+        const expected = hits.map(({ key, rate, addend }) => {
+          const taken = take(rate, states.get(key), { hits: addend, times: 1, nowUs });
+          if (taken.state !== undefined) states.set(key, taken.state);
+          return toResult(taken, addend, 0);
+        });
+        const results = await sendHits(hits, nowUs);
+        if (JSON.stringify(results) !== JSON.stringify(expected)) return false;
       }
-      const replies: readonly RedisReply[] = await connection.send(pipeline);
-      return JSON.stringify(replies) === JSON.stringify(expected);
+      return true;
     }),
     { numRuns: 500 },
   );
   t.equal(sequences >= 500, true);
+});
+
+t.test('equal hits of a batch are one call, whose script has many keys', async (t) => {
+  const rate: Rate = { algorithm: 'token_bucket', limit: 60, periodSeconds: 60, burst: 100 };
+  const batch = new Batch();
+  const keys = Array.from({ length: 70 }, (_, i) => `user ${i}`);
+  for (let round = 0; round < 3; round += 1) {
+    for (const key of keys) void batch.add([{ ...makeHit(key), rate }]);
+  }
+  void batch.add([{ ...makeHit('user 69', 2), rate }]);
+  const calls = groupCalls(batch.scripts, 64);
+  t.same(
+    calls.map(({ counters }) => counters.length),
+    [64, 6, 1],
+    'another addend of the same key is a call of its own',
+  );
+  t.same([...new Set(calls.flatMap(({ counters }) => counters.map(({ times }) => times)))], [3, 1]);
+});
+
+t.test('a state of another form counts as none', async (t) => {
+  for (const algorithm of ['token_bucket', 'sliding_window'] as const) {
+    const rate: Rate = { algorithm, limit: 10, periodSeconds: 3600, burst: 10 };
+    for (const state of ['3 1767225600000000', '490896 0 7', '12345.5 1767225600000000', '']) {
+      await connection.call('SET', 'other', state);
+      t.same(await sendHits([{ key: 'other', addend: 4, rate }], 1.8e15), [6], `${algorithm}: ${state}`);
+    }
+  }
+});
+
+t.test('a counter expires once its state is that of a new one, not before', async (t) => {
+  const rate: Rate = { algorithm: 'token_bucket', limit: 10, periodSeconds: 1000, burst: 10 };
+  const ttl = async (key: string) => Number(await connection.call('TTL', key));
+  const startUs = 1.8e15;
+  await sendHits([{ key: 'bucket', addend: 1, rate }], startUs);
+  t.equal(await ttl('bucket'), 201, 'twice the refill of one, and a second');
+  await sendHits([{ key: 'bucket', addend: 1, rate }], startUs);
+  t.equal(await ttl('bucket'), 201, 'still long enough');
+  await sendHits([{ key: 'bucket', addend: 1, rate }], startUs);
+  t.equal(await ttl('bucket'), 601);
+  const sliding: Rate = { ...rate, algorithm: 'sliding_window' };
+  await sendHits([{ key: 'window', addend: 1, rate: sliding }], startUs + 250e6);
+  t.equal(await ttl('window'), 1751, 'the rest of the window, the next one, and a second');
+  const yearly: Rate = { ...rate, limit: 1, burst: 4e9, periodSeconds: 31_536_000 };
+  t.same(await sendHits([{ key: 'yearly', addend: 3e9, rate: yearly }], startUs), [1e9]);
 });

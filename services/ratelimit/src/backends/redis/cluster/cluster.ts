@@ -3,12 +3,8 @@ import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
 import type { RedisConnection } from '../connection.ts';
 import type { ConnectionPoolHooks } from '../connection-pool.ts';
-import {
-  PooledInstance,
-  type PooledInstanceOptions,
-  type Redirect,
-  type RedisInstance,
-} from '../instance.ts';
+import type { Redirect } from '../exchange.ts';
+import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from '../instance.ts';
 import type { ClusterLog } from '../telemetry.ts';
 import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
 import { querySlots, Topology, type TopologyHooks } from './topology.ts';
@@ -331,7 +327,7 @@ class ClusterNodes {
           }
         },
       },
-      { ...this.#options, server: `Redis at ${node.name}` },
+      { ...this.#options, keysPerScript: 1, server: `Redis at ${node.name}` },
       redirect(node),
     );
     const member: Member = { node, instance, isConnected: false };

@@ -126,6 +126,21 @@ t.test('after a slot moved, its counters continue on the new node (MOVED)', asyn
   t.notMatch(JSON.stringify(logLines), /failed/);
 });
 
+t.test('hits of a token bucket that were coalesced follow their slot one by one', async (t) => {
+  const { backend } = await started(t);
+  const rate = { algorithm: 'token_bucket', limit: 5, burst: 5, periodSeconds: 31_536_000 } as const;
+  const key = findKey(0, 'bucket');
+  const addAll = async (times: number): Promise<number[]> => {
+    const add = () => backend.add([{ ...makeHit(key), rate }, makeHit(`${key} fixed`)]);
+    const results = await Promise.all(Array.from({ length: times }, add));
+    return results.map(([result = -1]) => Math.max(-1, result)).sort((a, b) => b - a);
+  };
+  t.same(await addAll(2), [4, 3]);
+  await cluster.moveSlot(getSlot(key), 0, 1);
+  t.same(await addAll(4), [2, 1, 0, -1]);
+  await cluster.moveSlot(getSlot(key), 1, 0);
+});
+
 t.test('while a slot moves, each counter is found where it is (ASK)', async (t) => {
   const { backend } = await started(t);
   const tag = findKey(1, 'moving');
