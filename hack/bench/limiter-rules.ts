@@ -50,7 +50,7 @@ async function measureRules(count: number, { nodeFlags }: BenchOptions): Promise
   const before = readProcessUsage(limiter.pid);
   const changes: { reloadMs: number; longestPauseMs: number }[] = [];
   for (let generation = 2; generation < 2 + reloads; generation++) {
-    replaceRules(folder.path, writeRules(count, generation));
+    replaceRules(folder.path, writeRules(count, { generation }));
     changes.push(await waitForGeneration(`${limiter.httpUrl}/json`, generation));
   }
   const after = readProcessUsage(limiter.pid);

@@ -1,15 +1,23 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import {
-  RateLimitRequestSchema,
-  RateLimitResponseSchema,
-} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { temporaryFolder } from '@tollgate/testkit/folders';
-import { startRedis } from '@tollgate/testkit/redis';
-import { startRateLimitService } from '@tollgate/testkit/services';
 import { runGrpcLoad } from './grpc-load.ts';
 import { measureHotKey } from './hot-key.ts';
+import { measureAlgorithms } from './limiter-algorithms.ts';
 import { measureRuleLoading } from './limiter-rules.ts';
-import { openCalls, programVersion, readProcessUsage } from './processes.ts';
+import {
+  type Backend,
+  checkDecision,
+  connections,
+  imageNodeFlags,
+  type Limiter,
+  type Maximum,
+  measureMaximum,
+  perSecond,
+  shouldRateLimitPath,
+  startLimiter,
+  streams,
+  writeRequests,
+} from './limiter-service.ts';
+import { programVersion } from './processes.ts';
 import {
   type BenchOptions,
   formatCount,
@@ -19,13 +27,9 @@ import {
   type Report,
   type Table,
 } from './report.ts';
-import { benchDomain, replaceRules, tenantCount, tenantName, writeRules } from './rules-file.ts';
+import { replaceRules, writeRules } from './rules-file.ts';
 import { findPeer, formatRatio, goModule, takeTurns } from './turns.ts';
 
-export const shouldRateLimitPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
-
-const connections = 8;
-const streams = 16;
 const manyKeys = 10_000;
 const fewRules = 10;
 const manyRules = 100_000;
@@ -45,9 +49,6 @@ const scenarios: readonly Scenario[] = [
   { name: '10,000 keys, 100,000 rules', keys: manyKeys, rules: manyRules },
 ];
 
-/** Options of Node.js in the image (Dockerfile). */
-const imageNodeFlags = ['--max-semi-space-size=8'];
-
 /** Decisions per second and their cost, beside a peer if there is one, and loading of rules. */
 export async function benchLimiter(given: BenchOptions): Promise<Report> {
   const options = { ...given, nodeFlags: [...imageNodeFlags, ...given.nodeFlags] };
@@ -56,6 +57,7 @@ export async function benchLimiter(given: BenchOptions): Promise<Report> {
     throw new Error('set PEER_RATELIMIT to the Go limiter: docs/benchmarks.md begins with the ratios to it');
   const results: ScenarioResult[] = [];
   for (const scenario of scenarios) results.push(await measureScenario(scenario, peer, options));
+  const algorithms = await measureAlgorithms(options);
   const hotKey = await measureHotKey(options);
   const loading = await measureRuleLoading([fewRules, manyRules], options);
   return {
@@ -67,27 +69,11 @@ export async function benchLimiter(given: BenchOptions): Promise<Report> {
     programs: [programVersion('Redis', 'redis-server'), ...(peer === undefined ? [] : [goModule(peer)])],
     tables: [
       ...(peer === undefined ? [decisionTable(results)] : [ratioTable(results), latencyRatioTable(results)]),
+      algorithms,
       hotKey,
       ...loading,
     ],
   };
-}
-
-type Backend = 'memory' | 'Redis';
-
-interface Limiter {
-  readonly name: string;
-  readonly isPeer: boolean;
-  readonly backend: Backend;
-  readonly address: string;
-  readonly pid: number;
-  readonly redisPid: number | undefined;
-}
-
-interface Maximum extends LoadResult {
-  readonly cpuMicros: number;
-  readonly redisMicros: number | undefined;
-  readonly rssBytes: number;
 }
 
 interface LimiterResult {
@@ -146,93 +132,6 @@ async function measureScenario(
       fixed: fixed.get(limiter) ?? [],
     })),
   };
-}
-
-async function startLimiter(
-  backend: Backend,
-  options: {
-    /** Of the peer. */
-    readonly program: string | undefined;
-    readonly nodeFlags: readonly string[];
-    readonly runtimeRoot: string;
-    readonly cleanup: AsyncDisposableStack;
-  },
-): Promise<Limiter> {
-  const { program, nodeFlags, runtimeRoot, cleanup } = options;
-  const settings = {
-    RUNTIME_ROOT: runtimeRoot,
-    RUNTIME_WATCH_ROOT: 'false',
-    // Statistics are counted, and sent nowhere.
-    DISABLE_STATS: 'false',
-    USE_STATSD: 'false',
-    LOG_LEVEL: 'error',
-  };
-  const redis = backend === 'memory' ? undefined : await startRedis();
-  if (redis !== undefined) cleanup.defer(redis.stop);
-  const counters =
-    redis === undefined
-      ? { BACKEND_TYPE: 'memory' }
-      : { BACKEND_TYPE: 'redis', REDIS_SOCKET_TYPE: 'tcp', REDIS_URL: redis.address };
-  const { address, pid, stop } = await startRateLimitService(
-    { ...settings, ...counters },
-    { program, nodeFlags },
-  );
-  cleanup.defer(stop);
-  const isPeer = program !== undefined;
-  return { name: isPeer ? 'peer' : backend, isPeer, backend, address, pid, redisPid: redis?.pid };
-}
-
-async function measureMaximum(
-  { address, pid, redisPid }: Limiter,
-  load: Omit<Parameters<typeof runGrpcLoad>[0], 'address'>,
-): Promise<Maximum> {
-  const redisCpuMs = () => (redisPid === undefined ? undefined : readProcessUsage(redisPid).cpuMs);
-  const before = { cpuMs: readProcessUsage(pid).cpuMs, redisMs: redisCpuMs() };
-  const result = await runGrpcLoad({ ...load, address });
-  const { cpuMs, rssBytes } = readProcessUsage(pid);
-  const redisMs = redisCpuMs();
-  const micros = (ms: number) => (ms * 1000) / result.requests;
-  return {
-    ...result,
-    cpuMicros: micros(cpuMs - before.cpuMs),
-    redisMicros: redisMs === undefined ? undefined : micros(redisMs - (before.redisMs ?? 0)),
-    rssBytes,
-  };
-}
-
-/** Different requests of two descriptors each: a user, and the user within a tenant. */
-function writeRequests(count: number): Uint8Array[] {
-  return Array.from({ length: count }, (_, index) => {
-    const user = { key: 'user', value: `user-${String(index).padStart(6, '0')}` };
-    const tenant = { key: 'tenant', value: tenantName(index % tenantCount) };
-    const request = create(RateLimitRequestSchema, {
-      domain: benchDomain,
-      descriptors: [{ entries: [user] }, { entries: [tenant, user] }],
-    });
-    return toBinary(RateLimitRequestSchema, request);
-  });
-}
-
-/**
- * Without rules the service would allow everything, and be fast.
- *
- * @throws Error when a descriptor has no limit.
- */
-async function checkDecision(address: string): Promise<void> {
-  const calls = openCalls(address);
-  try {
-    const [request = new Uint8Array()] = writeRequests(1);
-    const reply = await calls.call(shouldRateLimitPath, request);
-    const { statuses } = fromBinary(RateLimitResponseSchema, reply);
-    if (statuses.length !== 2 || statuses.some(({ currentLimit }) => currentLimit === undefined))
-      throw new Error('the rules of the benchmark are not in force');
-  } finally {
-    calls.close();
-  }
-}
-
-function perSecond(results: readonly LoadResult[]): number {
-  return median(results.map((result) => result.perSecond));
 }
 
 /** Each limiter of ours with the peer in the same scenario. */

@@ -28,17 +28,21 @@ export function tenantName(index: number): string {
  *
  * @param ruleCount at least `baseRuleCount`.
  * @param generation requests_per_unit of the rule `generation`.
+ * @param algorithm of the rules that match requests.
  */
-export function writeRules(ruleCount: number, generation = 1): string {
+export function writeRules(
+  ruleCount: number,
+  { generation = 1, algorithm = 'fixed_window' }: { generation?: number; algorithm?: string } = {},
+): string {
   if (ruleCount < baseRuleCount)
     throw new Error(`a rule file of the bench has at least ${baseRuleCount} rules`);
   const lines = [`domain: ${benchDomain}`, 'descriptors:'];
   lines.push('  - key: generation', ...limitLines('    ', generation));
-  lines.push('  - key: user', ...limitLines('    ', highLimit));
+  lines.push('  - key: user', ...limitLines('    ', highLimit, algorithm));
   for (let i = 0; i < ruleCount - 2; i++) {
     lines.push('  - key: tenant', `    value: ${tenantName(i)}`);
     if (i < tenantCount) {
-      lines.push('    descriptors:', '      - key: user', ...limitLines('        ', highLimit));
+      lines.push('    descriptors:', '      - key: user', ...limitLines('        ', highLimit, algorithm));
     } else {
       lines.push(...limitLines('    ', highLimit));
     }
@@ -47,11 +51,12 @@ export function writeRules(ruleCount: number, generation = 1): string {
 }
 
 /** Windows of an hour: none ends within a run, unless the run is unlucky. */
-function limitLines(indent: string, requestsPerUnit: number): string[] {
+function limitLines(indent: string, requestsPerUnit: number, algorithm = 'fixed_window'): string[] {
   return [
     `${indent}rate_limit:`,
     `${indent}  unit: hour`,
     `${indent}  requests_per_unit: ${requestsPerUnit}`,
+    ...(algorithm === 'fixed_window' ? [] : [`${indent}  algorithm: ${algorithm}`]),
   ];
 }
 

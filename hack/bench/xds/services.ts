@@ -11,7 +11,7 @@ import {
   startXdsServer,
   type XdsServer,
 } from '@tollgate/testkit/services';
-import { shouldRateLimitPath } from '../limiter.ts';
+import { shouldRateLimitPath } from '../limiter-service.ts';
 import { monotonicMs, openCalls } from '../processes.ts';
 
 const requestTimeoutMs = 5000;

@@ -119,8 +119,8 @@ function takeFromSlidingWindow(rate: Rate, state: State, { hits, times, nowUs }:
 
 /** How many of equal requests are allowed. */
 function countTaken(available: number, hits: number, times: number): number {
-  if (hits <= 0) return times;
-  return Math.min(times, Math.max(0, Math.floor((available + epsilon) / hits)));
+  const isEnough = hits <= 0 || hits * times <= available + epsilon;
+  return isEnough ? times : Math.max(0, Math.floor((available + epsilon) / hits));
 }
 
 function toRemaining(available: number): number {

@@ -30,11 +30,6 @@ if not now then
   local time = redis.call('TIME')
   now = tonumber(time[1]) * 1e6 + tonumber(time[2])
 end
-local function count_taken(available, hits, times)
-  if hits <= 0 then return times end
-  return min(times, max(0, floor((available + 1e-6) / hits)))
-end
-local function to_remaining(available) return max(0, floor(available + 1e-6)) end
 local function to_seconds(us) return max(1, ceil(us / 1e6 - 1e-6)) end
 
 -- Each returns what was taken, what remains, the seconds to wait, and, when it changes the counter,
@@ -50,8 +45,8 @@ local takes = {}`;
  * @see takeFromBucket in ../algorithms.ts
  */
 const tokenBucket = `
-function takes.token_bucket(rate, state, hits, times)
-  local limit, period, burst = rate.limit, rate.period, rate.burst
+function takes.token_bucket(call, state)
+  local hits, times, limit, period, burst = call.hits, call.times, call.limit, call.period, call.burst
   if limit == 0 then burst = 0 end
   local tokens, at, expires = burst, now, 0
   if state and #state == 24 then
@@ -60,19 +55,20 @@ function takes.token_bucket(rate, state, hits, times)
     tokens = min(burst, stored + (at - stored_at) * limit / period)
     expires = stored_expires
   end
-  local taken = count_taken(tokens, hits, times)
-  tokens = min(burst, tokens - taken * hits)
-  local wait = 0
-  if taken < times then
-    wait = to_seconds(hits <= burst and (hits - tokens) * period / limit or period)
+  local taken, wait = times, 0
+  if hits > 0 and hits * times > tokens + 1e-6 then
+    taken = max(0, floor((tokens + 1e-6) / hits))
+    wait = to_seconds(hits <= burst and (hits - tokens + taken * hits) * period / limit or period)
   end
-  if taken * hits == 0 or limit == 0 then return taken, to_remaining(tokens), wait end
+  tokens = min(burst, tokens - taken * hits)
+  local remaining = max(0, floor(tokens + 1e-6))
+  if taken * hits == 0 or limit == 0 then return taken, remaining, wait end
   local full, ttl = at + (burst - tokens) * period / limit, nil
   if full > expires then
     expires = full + (full - now) + 1e6
     ttl = expires - now
   end
-  return taken, to_remaining(tokens), wait, pack('>ddd', tokens, at, expires), ttl
+  return taken, remaining, wait, pack('>ddd', tokens, at, expires), ttl
 end`;
 
 /**
@@ -82,8 +78,8 @@ end`;
  * @see takeFromSlidingWindow in ../algorithms.ts
  */
 const slidingWindow = `
-function takes.sliding_window(rate, state, hits, times)
-  local limit, period = rate.limit, rate.period
+function takes.sliding_window(call, state)
+  local hits, times, limit, period = call.hits, call.times, call.limit, call.period
   local index = floor(now / period)
   local elapsed, before, current = now / period - index, 0, 0
   local ttl = (2 - elapsed) * period + 1e6
@@ -99,50 +95,54 @@ function takes.sliding_window(rate, state, hits, times)
       before = stored_current
     end
   end
-  local taken = count_taken(limit - (before * (1 - elapsed) + current), hits, times)
+  local available, taken, wait = limit - (before * (1 - elapsed) + current), times, 0
+  if hits > 0 and hits * times > available + 1e-6 then
+    taken = max(0, floor((available + 1e-6) / hits))
+    local later, periods = current + taken * hits, 1
+    if hits <= limit and later + hits <= limit then
+      periods = 1 - (limit - later - hits) / before - elapsed
+    elseif hits <= limit then
+      periods = 1 - elapsed + max(0, 1 - (limit - hits) / later)
+    end
+    wait = to_seconds(periods * period)
+  end
   current = current + taken * hits
   if current < 0 then
     before = max(0, before + current)
     current = 0
   end
-  local wait, remaining = 0, to_remaining(limit - (before * (1 - elapsed) + current))
-  if taken < times then
-    local periods = 1
-    if hits <= limit and current + hits <= limit then
-      periods = 1 - (limit - current - hits) / before - elapsed
-    elseif hits <= limit then
-      periods = 1 - elapsed + max(0, 1 - (limit - hits) / current)
-    end
-    wait = to_seconds(periods * period)
-  end
+  local remaining = max(0, floor(limit - (before * (1 - elapsed) + current) + 1e-6))
   if taken * hits == 0 then return taken, remaining, wait end
   return taken, remaining, wait, pack('>ddd', index, before, current), ttl
 end`;
 
-/** Three arguments for each key: its rate, the hits of a request, and the number of requests. */
+/**
+ * One argument for each key: the rate, the hits of a request and the number of requests. It is the
+ * same for most keys of a call, and parsed once.
+ */
 const each = `
-local rates = {}
-local function read_rate(text)
-  local algorithm, limit, period, burst = string.match(text, '^(%S+) (%S+) (%S+) (%S+)$')
-  local rate = { take = takes[algorithm], limit = tonumber(limit), period = tonumber(period) * 1e6, burst = tonumber(burst) }
-  rates[text] = rate
-  return rate
+local calls = {}
+local function read_call(text)
+  local algorithm, limit, period, burst, hits, times = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local call = {
+    take = takes[algorithm],
+    limit = tonumber(limit), period = tonumber(period) * 1e6, burst = tonumber(burst),
+    hits = tonumber(hits), times = tonumber(times),
+  }
+  calls[text] = call
+  return call
 end
-local function write(key, state, ttl)
+local states, replies = redis.call('MGET', unpack(KEYS)), {}
+for i, key in ipairs(KEYS) do
+  local text = ARGV[i + 1]
+  local call = calls[text] or read_call(text)
+  local taken, remaining, wait, state, ttl = call.take(call, states[i])
   if ttl then
     redis.call('SET', key, state, 'PX', min(ceil(ttl / 1000), 1e12))
   elseif state then
     redis.call('SET', key, state, 'KEEPTTL')
   end
-end
-local states, replies = redis.call('MGET', unpack(KEYS)), {}
-for i = 1, #KEYS do
-  local at = i * 3
-  local text = ARGV[at - 1]
-  local rate = rates[text] or read_rate(text)
-  local taken, remaining, wait, state, ttl = rate.take(rate, states[i], tonumber(ARGV[at]), tonumber(ARGV[at + 1]))
-  write(KEYS[i], state, ttl)
-  replies[at - 2], replies[at - 1], replies[at] = taken, remaining, wait
+  replies[i * 3 - 2], replies[i * 3 - 1], replies[i * 3] = taken, remaining, wait
 end
 return replies`;
 
@@ -188,7 +188,7 @@ export function writeCall(
   if (counters[0]?.asking === true) pipeline.command('ASKING');
   const position = pipeline.commandCount;
   const keys = counters.length;
-  pipeline.begin(3 + keys + (script === refund ? 1 : 1 + 3 * keys));
+  pipeline.begin(3 + keys + (script === refund ? 1 : 1 + keys));
   if (knownScripts.has(script.sha)) {
     pipeline.word('EVALSHA');
     pipeline.word(script.sha);
@@ -201,27 +201,26 @@ export function writeCall(
   for (const { key } of counters) pipeline.word(key);
   if (script !== refund) pipeline.word(nowUs === undefined ? '' : String(nowUs));
   for (const { rate, addend, times } of counters) {
-    if (rate === undefined) {
-      pipeline.integer(-addend);
-    } else {
-      pipeline.word(rateText(rate));
-      pipeline.integer(addend / times);
-      pipeline.integer(times);
-    }
+    if (rate === undefined) pipeline.integer(-addend);
+    else pipeline.word(callText(rate, addend / times, times));
   }
   return position;
 }
 
-function rateText({ algorithm, limit, periodSeconds, burst }: Rate): string {
-  return `${algorithm} ${limit} ${periodSeconds} ${burst}`;
+function callText({ algorithm, limit, periodSeconds, burst }: Rate, hits: number, times: number): string {
+  return `${algorithm} ${limit} ${periodSeconds} ${burst} ${hits} ${times}`;
 }
 
 /** What the reply to a call says of its counters; undefined when it is of another form. */
 export function readCallReply({ counters }: ScriptCall, reply: RedisReply): readonly Taken[] | undefined {
-  const numbers = Array.isArray(reply) ? reply.map(Number) : [];
-  if (numbers.length !== counters.length * 3 || numbers.includes(Number.NaN)) return undefined;
-  return counters.map((_, i) => {
-    const [taken = 0, remaining = 0, waitSeconds = 0] = numbers.slice(i * 3);
-    return { taken, remaining, waitSeconds };
-  });
+  if (!Array.isArray(reply) || reply.length !== counters.length * 3) return undefined;
+  const results: Taken[] = [];
+  for (let at = 0; at < reply.length; at += 3) {
+    const [taken, remaining, waitSeconds]: unknown[] = [reply[at], reply[at + 1], reply[at + 2]];
+    if (typeof taken !== 'number' || typeof remaining !== 'number' || typeof waitSeconds !== 'number') {
+      return undefined;
+    }
+    results.push({ taken, remaining, waitSeconds });
+  }
+  return results;
 }
