@@ -130,7 +130,7 @@ export class Batch {
     return this.#getScriptCounter(hit);
   }
 
-  /** Only equal hits without others between them are coalesced: the order decides which are taken. */
+  /** Only equal hits without others between them are coalesced: the order decides who gets them. */
   #getScriptCounter(hit: BatchHit): BatchCounter {
     const last = this.#lastScripts.get(hit.key);
     if (last !== undefined && isEqual(last, hit)) {

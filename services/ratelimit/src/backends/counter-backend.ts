@@ -20,7 +20,7 @@ export interface Hit {
   readonly secondsLeft: number;
   /** TTL in stores: the whole unit plus jitter, so at least `secondsLeft`. */
   readonly ttlSeconds: number;
-  /** Absent for fixed windows. The counter has a separate key, and its count is that of `toResult`. */
+  /** Absent for fixed windows. The counter has a separate key; its count is that of `toResult`. */
   readonly rate?: Rate | undefined;
   /** Absent where each hit is counted in the store. */
   readonly lease?: Lease | undefined;

@@ -98,8 +98,8 @@ export interface BatcherOptions {
 }
 
 /**
- * Keys of one script: more hardly cost less each, and no other client of Redis waits longer than for
- * these, a quarter of a millisecond.
+ * Keys of one script. More would hardly cost less each, and other clients of Redis wait until it
+ * ends: a quarter of a millisecond.
  */
 const defaultKeysPerScript = 64;
 

@@ -155,8 +155,8 @@ export interface ScriptCall {
 }
 
 /**
- * Groups the counters that INCRBY cannot change into calls of at most `maxKeys` keys. Calls with the
- * same key stay in order.
+ * Groups the counters that INCRBY cannot change into calls of at most `maxKeys` keys. Calls with
+ * the same key stay in order.
  */
 export function groupCalls(counters: readonly BatchCounter[], maxKeys: number): readonly ScriptCall[] {
   const calls: ScriptCall[] = [];
