@@ -36,6 +36,9 @@ import { countReservedTags } from './stats/names.ts';
 import { StatsRegistry } from './stats/registry.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
 import { formatStats } from './stats/text.ts';
+import { Candidates } from './trial/candidates.ts';
+import { createTrialReport } from './trial/report.ts';
+import { Trial } from './trial/trial.ts';
 import type { SupervisorLink } from './workers/supervisor-link.ts';
 
 export interface AppOptions {
@@ -88,7 +91,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       backend,
       nowSeconds: context.nowSeconds,
       cacheKeyPrefix: settings.cacheKeyPrefix,
-      formatStats: () => supervisor?.getStatistics() ?? formatStats(stats),
+      formatStats: () => supervisor?.getPage('/stats') ?? formatStats(stats),
+      getTrialReport: () => supervisor?.getPage('/trial') ?? createTrialReport(stats),
       logger,
     },
     { host: settings.debugHost, port: settings.debugPort },
@@ -100,9 +104,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     start: (startOptions) => backend.start(startOptions),
     stop: () => backend.close(),
   });
+  const trial = createTrial(settings, context, backend);
   await addRuleSource(lifecycle, settings, context, rules);
+  if (trial !== undefined) await addCandidateSource(lifecycle, settings, context, trial);
   const leases = new Leases(backend);
-  const decisions = createDecisionContext(settings, context, { rules, backend: leases });
+  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial });
   const adminRoutes =
     settings.adminPort === 0
       ? undefined
@@ -226,7 +232,15 @@ function createRuleStore(settings: Settings, { health, logger, stats }: Context)
 function createDecisionContext(
   settings: Settings,
   context: Context,
-  { rules, backend }: { readonly rules: RuleStore; readonly backend: Leases },
+  {
+    rules,
+    backend,
+    trial,
+  }: {
+    readonly rules: RuleStore;
+    readonly backend: Leases;
+    readonly trial: Trial | undefined;
+  },
 ): DecisionContext {
   const { nowSeconds, random, stats } = context;
   const { localCacheSizeBytes, stopIncrementWhenOverLimit } = settings;
@@ -242,7 +256,39 @@ function createDecisionContext(
     random,
     options: getDecisionOptions(settings),
     storeFailures: createStoreFailures(settings, context),
+    trial,
   };
+}
+
+/** Undefined where no rules can be on trial. */
+function createTrial(
+  settings: Settings,
+  { nowSeconds, random, stats }: Context,
+  backend: CounterBackend,
+): Trial | undefined {
+  if (settings.candidateRuntimeSubdirectory === '') return undefined;
+  const { stopIncrementWhenOverLimit } = settings;
+  const options = getDecisionOptions(settings);
+  return new Trial({ backend, stopIncrementWhenOverLimit, options, stats, nowSeconds, random });
+}
+
+async function addCandidateSource(
+  lifecycle: Lifecycle,
+  settings: Settings,
+  context: Context,
+  trial: Trial,
+): Promise<void> {
+  const { createCandidateSource } = await import('./rules/file-source.ts');
+  const source = createCandidateSource(settings, context);
+  const candidates = new Candidates({ ...context, trial });
+  lifecycle.add({
+    name: 'candidate rules',
+    async start() {
+      await source.start((load) => candidates.apply(load));
+      await candidates.applied();
+    },
+    stop: () => source.close(),
+  });
 }
 
 async function addRuleSource(

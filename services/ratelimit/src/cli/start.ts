@@ -26,6 +26,9 @@ It is configured by environment variables, see docs/settings-ratelimit.md. To tr
   counters <command>
         Read and change the counters of a running service; counters -help has more.
 
+  trial
+        Show what the rules on trial of a running service would change; trial -help has more.
+
 tollgate-ratelimit-client calls a running service, tollgate-ratelimit-check validates rule files.
 `;
 
@@ -40,6 +43,10 @@ export async function handleArguments(args: readonly string[]): Promise<Outcome 
   if (first === 'counters') {
     const { runCounters } = await import('./counters.ts');
     return runCounters(rest, process.env);
+  }
+  if (first === 'trial') {
+    const { showTrial } = await import('./trial.ts');
+    return showTrial(rest);
   }
   const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
   if (parsed.kind === 'help') return { exitCode: 0, output: help };

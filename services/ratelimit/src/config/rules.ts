@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import {
   bool,
   duration,
@@ -36,6 +37,12 @@ export const ruleSettings = {
     group,
     default: '',
     doc: 'Directory below RUNTIME_ROOT that holds RUNTIME_APPDIRECTORY; empty for RUNTIME_ROOT itself.',
+  }),
+  candidateRuntimeSubdirectory: text({
+    env: 'CANDIDATE_RUNTIME_SUBDIRECTORY',
+    group,
+    default: '',
+    doc: 'Directory below RUNTIME_ROOT that holds RUNTIME_APPDIRECTORY with rules on trial, which are compared with the rules in force and have no effect; empty for none. With a management server, RateLimitConfigs with `spec.trial: true` are on trial.',
   }),
   runtimeAppdirectory: text({
     env: 'RUNTIME_APPDIRECTORY',
@@ -192,6 +199,30 @@ export const xdsSettings = {
 
 type Check = SettingsCheck<typeof ruleSettings & typeof xdsSettings>;
 
+const candidatesNeedFiles: Check = (s, { problem }) =>
+  s.candidateRuntimeSubdirectory !== '' && s.configType !== 'FILE'
+    ? problem(
+        'candidateRuntimeSubdirectory',
+        'nothing, because CONFIG_TYPE is not FILE: a RateLimitConfig with spec.trial: true is on trial',
+      )
+    : undefined;
+
+/** Files are read with those of all directories below, so that rules on trial would be in force. */
+const candidatesAreSeparate: Check = (s, { problem }) => {
+  if (s.candidateRuntimeSubdirectory === '' || s.configType !== 'FILE') return undefined;
+  const [active, candidate] = [s.runtimeSubdirectory, s.candidateRuntimeSubdirectory].map(
+    (subdirectory) => `${resolve(s.runtimeRoot, subdirectory, s.runtimeAppdirectory)}/`,
+  );
+  return active !== undefined && candidate !== undefined && areNested(active, candidate)
+    ? problem(
+        'candidateRuntimeSubdirectory',
+        'a directory whose RUNTIME_APPDIRECTORY is neither the one of RUNTIME_SUBDIRECTORY nor in it nor around it',
+      )
+    : undefined;
+};
+
+const areNested = (a: string, b: string): boolean => a.startsWith(b) || b.startsWith(a);
+
 const clientPair: Check = (s, { problem }) =>
   (s.xdsClientTlsCert === '') === (s.xdsClientTlsKey === '')
     ? undefined
@@ -229,4 +260,10 @@ const headersAreLegal: Check = (s, { problem }) => {
       };
 };
 
-export const xdsChecks: readonly Check[] = [clientPair, tlsPartsNeedTls, headersAreLegal];
+export const ruleChecks: readonly Check[] = [
+  candidatesNeedFiles,
+  candidatesAreSeparate,
+  clientPair,
+  tlsPartsNeedTls,
+  headersAreLegal,
+];

@@ -11,7 +11,7 @@ import type { Mogrifier } from '../stats/tag-statsd.ts';
 import { adminChecks, adminSettings } from './admin.ts';
 import { readMogrifiers } from './mogrifiers.ts';
 import { counterSettings, decisionSettings } from './ratelimit.ts';
-import { ruleSettings, xdsChecks, xdsSettings } from './rules.ts';
+import { ruleChecks, ruleSettings, xdsSettings } from './rules.ts';
 import { serverSettings, serverTlsSettings } from './server.ts';
 import { chooseSink, statsSettings, tracingSettings } from './stats.ts';
 import { memcacheChecks, memcacheSettings, redisSettings } from './stores.ts';
@@ -156,7 +156,7 @@ const checks: readonly Check[] = [
   workersNeedTcp,
   ...adminChecks,
   memcachedFailsOpen,
-  ...xdsChecks,
+  ...ruleChecks,
   redisAddress,
   redisPerSecondAddress,
   redisClientPair,

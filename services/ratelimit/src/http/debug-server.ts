@@ -2,6 +2,7 @@ import { toPublicError } from '@tollgate/kit/errors';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
+import { formatTrialReport, type TrialReport } from '../trial/report.ts';
 import { type CounterContext, explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';
 import {
@@ -19,6 +20,7 @@ interface DebugServerContext extends CounterContext {
   readonly rules: () => RuleSet | undefined;
   /** The text of `/stats`. */
   readonly formatStats: () => string | Promise<string>;
+  readonly getTrialReport: () => TrialReport | Promise<TrialReport>;
   readonly logger: Logger;
 }
 
@@ -57,7 +59,7 @@ export function createDebugServer(context: DebugServerContext, options: HttpServ
 }
 
 function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {
-  const { rules, formatStats } = context;
+  const { rules, formatStats, getTrialReport } = context;
   return [
     { path: '/rlconfig', help: 'the active rules', get: () => textReply(formatRules(rules())) },
     {
@@ -66,6 +68,14 @@ function createPages(context: DebugServerContext, stopping: AbortSignal): readon
       get: async () => textReply(await formatStats()),
     },
     explainPage(rules, context),
+    {
+      path: '/trial',
+      help: 'requests that the rules on trial would refuse, compared with the active rules',
+      async get(request) {
+        const report = await getTrialReport();
+        return wantsJson(request) ? jsonReply(report) : textReply(formatTrialReport(report));
+      },
+    },
     ...profilingPages(stopping),
   ];
 }

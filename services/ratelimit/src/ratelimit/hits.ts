@@ -11,6 +11,8 @@ export interface LimitedDescriptor {
   readonly stats: RuleStats;
 }
 
+type CountedDescriptor = Pick<LimitedDescriptor, 'limit' | 'hit'>;
+
 export interface HitResult {
   /** The counter after the hits were added; meaningless when `fromLocalCache`. */
   readonly count: number;
@@ -39,7 +41,7 @@ export const overByLocalCache: HitResult = { count: 0, fromLocalCache: true, ove
  */
 export async function addHits(
   context: HitsContext,
-  descriptors: readonly LimitedDescriptor[],
+  descriptors: readonly CountedDescriptor[],
   nowSeconds: number,
 ): Promise<readonly HitResult[]> {
   const { backend, localCache } = context;
@@ -63,7 +65,7 @@ export async function addHits(
 /** The results that no further hits would have; changes no counter. */
 export async function peekHits(
   backend: HitsContext['backend'],
-  descriptors: readonly Pick<LimitedDescriptor, 'limit' | 'hit'>[],
+  descriptors: readonly CountedDescriptor[],
 ): Promise<readonly HitResult[]> {
   const hits = descriptors.map(({ hit }) => ({ ...hit, addend: 0 }));
   // Adding 0 would create the counter of a window; of the others, it only reads.
@@ -97,7 +99,7 @@ export function isOverInCache(
  */
 async function withholdHits(
   backend: HitsContext['backend'],
-  descriptors: readonly LimitedDescriptor[],
+  descriptors: readonly CountedDescriptor[],
   anyOver: boolean,
 ): Promise<readonly Hit[]> {
   const hits = descriptors.map(({ hit }) => hit);
@@ -121,7 +123,7 @@ export function withoutHits(hit: Hit): Hit {
 }
 
 function toResult(
-  { limit, hit }: Pick<LimitedDescriptor, 'limit' | 'hit'>,
+  { limit, hit }: CountedDescriptor,
   count: number,
   localCache: LocalCache | undefined,
   nowSeconds: number,

@@ -59,7 +59,7 @@ export function findLimits(domain: RuleNode, descriptors: readonly Descriptor[])
   });
 }
 
-function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
+export function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
   const { rule } = match;
   if (rule.unlimited) {
     return { kind: 'unlimited', metadata: rule.metadata };

@@ -3,6 +3,7 @@ import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors, invalidRequest } from '../errors.ts';
+import type { Trial } from '../trial/trial.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
 import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
@@ -47,6 +48,8 @@ export interface DecisionContext extends HitsContext {
   readonly options: DecisionOptions;
   /** Without it, calls fail when the store does. */
   readonly storeFailures?: StoreFailures | undefined;
+  /** Absent where no rules can be on trial. */
+  readonly trial?: Trial | undefined;
 }
 
 export interface DecisionOptions {
@@ -252,7 +255,8 @@ function toDecision(
   limits: readonly DescriptorLimit[],
   statuses: readonly DescriptorStatus[],
 ): Decision {
-  const { options } = context;
+  const { options, trial } = context;
+  if (trial?.loaded !== undefined) trial.observe(request, statuses);
   const overallCode = applyShadowMode(context, getOverallCode(statuses));
   let responseHeaders =
     options.headerNames === undefined ? noHeaders : getResponseHeaders(statuses, options.headerNames);
@@ -268,7 +272,7 @@ function toDecision(
  * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in
  * quota mode are: a request may draw on any quota that is left.
  */
-export function getOverallCode(statuses: readonly DescriptorStatus[]): Code {
+export function getOverallCode(statuses: readonly Pick<DescriptorStatus, 'code' | 'quota'>[]): Code {
   let quotas = 0;
   let quotasOver = 0;
   for (const { code, quota } of statuses) {

@@ -12,6 +12,8 @@ import type { RuleLoad, RuleSource } from './rule-store.ts';
 export interface FileSourceOptions {
   readonly root: string;
   readonly subdirectory: string;
+  /** For messages; default RUNTIME_SUBDIRECTORY. */
+  readonly subdirectorySetting?: string;
   readonly appDirectory: string;
   readonly ignoreDotFiles: boolean;
   /**
@@ -25,18 +27,29 @@ export interface FileSourceOptions {
 
 /** CONFIG_TYPE=FILE. */
 export function createFileSource(settings: Settings, { logger }: { readonly logger: Logger }): FileSource {
-  return new FileSource(
-    {
-      root: settings.runtimeRoot,
-      subdirectory: settings.runtimeSubdirectory,
-      appDirectory: settings.runtimeAppdirectory,
-      ignoreDotFiles: settings.runtimeIgnoreDotFiles,
-      watchRoot: settings.runtimeWatchRoot,
-      mergeDomains: settings.mergeDomainConfig,
-      forMemcached: settings.backendType === 'memcache',
-    },
-    logger,
-  );
+  return new FileSource(getFileSourceOptions(settings), logger);
+}
+
+/** The rules on trial of CANDIDATE_RUNTIME_SUBDIRECTORY. */
+export function createCandidateSource(
+  settings: Settings,
+  { logger }: { readonly logger: Logger },
+): FileSource {
+  const subdirectory = settings.candidateRuntimeSubdirectory;
+  const subdirectorySetting = 'CANDIDATE_RUNTIME_SUBDIRECTORY';
+  return new FileSource({ ...getFileSourceOptions(settings), subdirectory, subdirectorySetting }, logger);
+}
+
+function getFileSourceOptions(settings: Settings): FileSourceOptions {
+  return {
+    root: settings.runtimeRoot,
+    subdirectory: settings.runtimeSubdirectory,
+    appDirectory: settings.runtimeAppdirectory,
+    ignoreDotFiles: settings.runtimeIgnoreDotFiles,
+    watchRoot: settings.runtimeWatchRoot,
+    mergeDomains: settings.mergeDomainConfig,
+    forMemcached: settings.backendType === 'memcache',
+  };
 }
 
 /** Reads YAML files and follows their changes. A missing directory is an error of `start`. */
@@ -121,12 +134,13 @@ async function warnUnlessLink(root: string, logger: Logger): Promise<void> {
 }
 
 async function requireDirectory(directory: string, options: FileSourceOptions): Promise<void> {
+  const { root, subdirectory, subdirectorySetting = 'RUNTIME_SUBDIRECTORY', appDirectory } = options;
   const found = await stat(directory).catch((error: NodeJS.ErrnoException) => error);
   if (!(found instanceof Error) && found.isDirectory()) return;
   const problem = found instanceof Error ? `cannot be read (${found.code})` : 'is not a directory';
   throw new Error(
-    `the rule directory ${directory} ${problem}: it is made of RUNTIME_ROOT (${options.root}), ` +
-      `RUNTIME_SUBDIRECTORY (${options.subdirectory || 'empty'}) and RUNTIME_APPDIRECTORY (${options.appDirectory || 'empty'})`,
+    `the rule directory ${directory} ${problem}: it is made of RUNTIME_ROOT (${root}), ` +
+      `${subdirectorySetting} (${subdirectory || 'empty'}) and RUNTIME_APPDIRECTORY (${appDirectory || 'empty'})`,
   );
 }
 

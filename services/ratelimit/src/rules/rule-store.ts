@@ -31,7 +31,7 @@ interface RuleStoreOptions {
 }
 
 /** Logged problems of one load; a broken generator can make one for every line. */
-const maxLoggedProblems = 100;
+export const maxLoggedProblems = 100;
 
 export class RuleStore {
   readonly #options: RuleStoreOptions;

@@ -52,6 +52,10 @@ export const statsNames = {
   workersListening: 'ratelimit.workers.listening',
   /** Ours, with WORKERS above 1: workers that ended unexpectedly and were replaced. */
   workerRestarts: 'ratelimit.workers.restarts',
+  /** Ours: requests that were not compared with rules on trial, because too many were waiting. */
+  trialDropped: 'ratelimit.trial.dropped',
+  /** Ours: requests that were not compared with rules on trial, because the store failed. */
+  trialFailed: 'ratelimit.trial.failed',
   /** Once for each reserved tag in `EXTRA_TAGS`. */
   reservedTag: 'reserved_tag',
   /** Ours: series that were dropped because they were idle while the registry was full. */
@@ -81,6 +85,19 @@ export const ruleStats = [
   ['withinLimit', 'within_limit'],
   ['shadowMode', 'shadow_mode'],
   ['totalNegativeHits', 'total_negative_hits'],
+] as const;
+
+/** Ours: prefixes of the statistics of a rule on trial, and of a domain with such rules. */
+export const trialRulePrefix = 'ratelimit.trial.rule.';
+export const trialDomainPrefix = 'ratelimit.trial.domain.';
+
+/** Requests that rules on trial were compared for; the last part of the name. */
+export const trialStats = [
+  ['requests', 'requests'],
+  ['wouldRefuse', 'would_refuse'],
+  ['refused', 'refused'],
+  ['newlyRefused', 'newly_refused'],
+  ['newlyAllowed', 'newly_allowed'],
 ] as const;
 
 /** Gauges of the local cache, spelled as in envoyproxy/ratelimit. */

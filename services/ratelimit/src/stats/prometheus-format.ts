@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { bucketBoundsMs, type TimingHistogram } from './histogram.ts';
-import { localCacheStat, ruleStatPrefix, ruleStats, sanitiseStatKey } from './names.ts';
+import { localCacheStat, ruleStatPrefix, ruleStats, sanitiseStatKey, trialStats } from './names.ts';
 import type { Counter, Gauge, RuleStats, StatsRegistry, StatTags } from './registry.ts';
+import type { TrialSeries } from './trial-series.ts';
 
 export type MetricLabels = readonly (readonly [name: string, value: string])[];
 
@@ -259,6 +260,43 @@ export async function* hitMetrics(
     type: 'counter',
     samples: resultSamples(byLevels),
   };
+}
+
+/** The counts of rules on trial, whatever the mapping is; no series without such rules. */
+export function* trialMetrics(registry: StatsRegistry): Generator<MetricFamily> {
+  const trial = registry.trial();
+  if (trial === undefined) return;
+  const results =
+    'by result. Results overlap: requests are all that were compared, the others are those of them that would be refused, were refused, and both where the two differ.';
+  const families = [
+    { kind: 'domain', help: `Requests of domains with rules on trial ${results}` },
+    { kind: 'rule', help: `Requests that rules on trial match ${results}` },
+  ];
+  const all = [...trial.all()];
+  for (const { kind, help } of families) {
+    const series = all.filter(({ rule }) => (rule !== undefined) === (kind === 'rule'));
+    yield {
+      name: `tollgate_ratelimit_trial_${kind}_requests_total`,
+      help,
+      type: 'counter',
+      samples: series.flatMap((counts) => trialSamples(counts)),
+    };
+  }
+}
+
+function trialSamples(series: TrialSeries): MetricSample[] {
+  const { domain, rule } = series;
+  const labels: MetricLabels =
+    rule === undefined
+      ? [['domain', domain]]
+      : [
+          ['domain', domain],
+          ['rule', rule],
+        ];
+  return trialStats.map(([field, result]) => ({
+    labels: [...labels, ['result', result] as const],
+    value: series[field],
+  }));
 }
 
 /** The event loop continues in between, so that a scrape does not delay decisions. */

@@ -25,6 +25,7 @@ import {
   ruleMetrics,
   serviceMetrics,
   toMetricName,
+  trialMetrics,
 } from './prometheus-format.ts';
 import type { StatsRegistry, StatTags } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
@@ -149,6 +150,7 @@ export class PrometheusExporter implements StatsSink {
       yield* ruleMetrics(this.#registry);
     }
     yield* hitMetrics(this.#registry, { maxRules });
+    yield* trialMetrics(this.#registry);
   }
 }
 

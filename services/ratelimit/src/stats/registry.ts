@@ -2,6 +2,7 @@ import { compareText } from '@tollgate/kit/text';
 import { type HistogramChanges, TimingHistogram } from './histogram.ts';
 import { domainNotFoundStat, ruleStatPrefix, sanitiseStatKey, statsNames } from './names.ts';
 import { maxDynamicKeyLength, otherSeries, type RuleSeriesOrigin, RuleSeriesTable } from './rule-series.ts';
+import { type TrialSet, TrialTable } from './trial-series.ts';
 
 /**
  * Tags of a statistic, for example `{ code: 'success' }`. Each sink has its own format for them.
@@ -145,6 +146,7 @@ export class StatsRegistry {
   readonly #timings: TimingsLimit = { max: 0, dropped: this.counter(statsNames.droppedTimings) };
   readonly #rules: RuleSeriesTable;
   #ruleReleases = 0;
+  #trial: TrialTable | undefined;
 
   constructor(options: StatsRegistryOptions = {}) {
     this.#maxUnknownDomains = options.maxUnknownDomains ?? defaultMaxUnknownDomains;
@@ -217,6 +219,17 @@ export class StatsRegistry {
     return this.#ruleReleases;
   }
 
+  /** Counts of the rules on trial; undefined while none were loaded. */
+  trial(): TrialTable | undefined {
+    return this.#trial;
+  }
+
+  /** Starts to count for other rules on trial; the counts of the previous ones are forgotten. */
+  startTrial(set: TrialSet): TrialTable {
+    this.#trial = new TrialTable(set);
+    return this.#trial;
+  }
+
   /** All counters except those of rules. */
   counters(): Iterable<Counter> {
     return this.#counters.values();
@@ -263,6 +276,7 @@ export class StatsRegistry {
     for (const entry of this.#counters.values()) takeCounter(entry, changed);
     for (const entry of this.#unknownDomains.values()) takeCounter(entry, changed);
     this.#rules.takeChanges(nowMs, changed);
+    this.#trial?.takeChanges(changed);
     const gauges = Array.from(this.#gauges.values(), ({ name, tags, value }) => ({ name, tags, value }));
     return { counters: changed, gauges, timers: this.takeTimings() };
   }

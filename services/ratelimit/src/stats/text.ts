@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { compareText } from '@tollgate/kit/text';
-import { ruleStatPrefix, ruleStats, tagSuffix } from './names.ts';
+import { ruleStatPrefix, ruleStats, tagSuffix, trialStats } from './names.ts';
 import type { StatsRegistry, StatsSnapshot, StatTags, TimerSample } from './registry.ts';
 import type { StatsSink } from './sinks.ts';
 
@@ -89,6 +89,9 @@ export function formatStats(registry: StatsRegistry): string {
   for (const rule of registry.rules()) {
     if (rule.totalHits === 0) continue;
     for (const [field, stat] of ruleStats) add(`${ruleStatPrefix}${rule.key}.${stat}`, rule[field]);
+  }
+  for (const series of registry.trial()?.all() ?? []) {
+    for (const [field, stat] of trialStats) add(`${series.statPrefix}${stat}`, series[field]);
   }
   for (const timer of registry.timers()) {
     const { count, sumMs } = timer.histogram;

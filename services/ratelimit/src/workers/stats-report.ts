@@ -1,7 +1,9 @@
 import { type HistogramChanges, TimingHistogram } from '../stats/histogram.ts';
-import { combinedGauges, ruleStats } from '../stats/names.ts';
+import { combinedGauges, ruleStats, trialStats } from '../stats/names.ts';
 import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { GaugeSample, RuleStats, StatsRegistry, StatTags, TimerSample } from '../stats/registry.ts';
+import type { TrialSeries, TrialSet } from '../stats/trial-series.ts';
+import type { TrialReport } from '../trial/report.ts';
 
 interface CounterChange {
   readonly name: string;
@@ -21,6 +23,14 @@ interface TimerChange extends TimerSample {
   readonly recorded: HistogramChanges;
 }
 
+interface TrialChange {
+  readonly set: TrialSet;
+  readonly series: readonly (Pick<TrialSeries, 'domain' | 'rule' | 'limit'> & {
+    /** In the order of `trialStats`. */
+    readonly deltas: readonly number[];
+  })[];
+}
+
 /** What changed in the statistics of a worker since its last report, and all its gauges. */
 export interface StatsReport {
   readonly counters: readonly CounterChange[];
@@ -29,6 +39,8 @@ export interface StatsReport {
   readonly ruleReleases: number;
   readonly gauges: readonly GaugeSample[];
   readonly timers: readonly TimerChange[];
+  /** Absent while no rules on trial were loaded. */
+  readonly trial?: TrialChange | undefined;
   /** Only on request, and with `USE_PULLMETRICS`. */
   readonly processMetrics?: ProcessMetricValues | undefined;
 }
@@ -39,6 +51,7 @@ export class StatsReporter {
   /** Values that were reported, by counter. */
   readonly #reported = new WeakMap<object, number>();
   readonly #reportedRules = new WeakMap<RuleStats, readonly number[]>();
+  readonly #reportedTrials = new WeakMap<TrialSeries, readonly number[]>();
   readonly #reportedTimers = new WeakMap<object, TimingHistogram>();
 
   constructor(registry: StatsRegistry) {
@@ -65,6 +78,7 @@ export class StatsReporter {
       ruleReleases: registry.ruleReleases(),
       gauges: Array.from(registry.gauges(), ({ name, tags, value }) => ({ name, tags, value })),
       timers: [...this.#takeTimers()],
+      trial: this.#takeTrial(),
     };
   }
 
@@ -86,6 +100,22 @@ export class StatsReporter {
       const { domain, levels, origin } = rule;
       yield { domain, levels, configured: origin === 'configured' || origin === 'released', deltas };
     }
+  }
+
+  #takeTrial(): TrialChange | undefined {
+    const trial = this.#registry.trial();
+    if (trial === undefined) return undefined;
+    const changed: TrialChange['series'][number][] = [];
+    for (const series of trial.all()) {
+      const reported = this.#reportedTrials.get(series);
+      const values = trialStats.map(([field]) => series[field]);
+      const deltas = values.map((value, i) => value - (reported?.[i] ?? 0));
+      if (deltas.every((delta) => delta === 0)) continue;
+      this.#reportedTrials.set(series, values);
+      const { domain, rule, limit } = series;
+      changed.push({ domain, rule, limit, deltas });
+    }
+    return { set: trial.set, series: changed };
   }
 
   *#takeTimers(): Generator<TimerChange> {
@@ -122,6 +152,7 @@ export class StatsSums {
     for (const [domain, delta] of report.unknownDomains) registry.domainNotFound(domain).value += delta;
     this.#releaseRules(worker, report.ruleReleases);
     for (const change of report.rules) this.#addRule(change);
+    if (report.trial !== undefined) this.#addTrial(report.trial);
     for (const gauge of report.gauges) this.#gaugeValues(gauge).set(worker, gauge.value);
     for (const { name, tags, recorded, timingsMs } of report.timers) {
       registry.timer(name, tags).add(recorded, timingsMs);
@@ -148,6 +179,19 @@ export class StatsSums {
     for (const [i, [field]] of ruleStats.entries()) rule[field] += deltas[i] ?? 0;
   }
 
+  /** Counts of rules that another worker has replaced already are of no use. */
+  #addTrial({ set, series }: TrialChange): void {
+    const current = this.#registry.trial();
+    const isNewer =
+      current === undefined || (current.set.version !== set.version && current.set.sinceMs < set.sinceMs);
+    const trial = isNewer ? this.#registry.startTrial(set) : current;
+    if (trial.set.version !== set.version) return;
+    for (const { domain, rule, limit, deltas } of series) {
+      const counts = rule === undefined ? trial.domain(domain) : trial.rule(domain, rule, limit);
+      for (const [i, [field]] of trialStats.entries()) counts[field] += deltas[i] ?? 0;
+    }
+  }
+
   #gaugeValues({ name, tags }: GaugeSample): Map<number, number> {
     const identity = JSON.stringify([name, tags]);
     const known = this.#gauges.get(identity);
@@ -166,6 +210,12 @@ function combine(name: string, values: ReadonlyMap<number, number>): number {
   return combination === undefined ? all.reduce((sum, value) => sum + value, 0) : Math[combination](...all);
 }
 
+/** Pages of the debug port with sums over all workers, which the supervisor has. */
+export interface SummedPages {
+  readonly '/stats': string;
+  readonly '/trial': TrialReport;
+}
+
 /** A message from the supervisor to a worker. */
 export type WorkerRequest =
   /** Open the ports. */
@@ -177,8 +227,8 @@ export type WorkerRequest =
       readonly maxTimings: number;
       readonly processMetrics: boolean;
     }
-  /** The answer to `statistics`. */
-  | { readonly kind: 'statistics'; readonly id: number; readonly text: string }
+  /** The answer to a request of the same id. */
+  | { readonly kind: 'page'; readonly id: number; readonly content: SummedPages[keyof SummedPages] }
   /** Comes with the socket of a connection to the debug port. */
   | { readonly kind: 'debug connection' }
   | { readonly kind: 'stop'; readonly reason: string };
@@ -190,5 +240,4 @@ export type WorkerMessage =
   | { readonly kind: 'listening' }
   /** Without `id`, the last one before the worker ends. */
   | { readonly kind: 'report'; readonly id?: number; readonly report: StatsReport }
-  /** Asks for the text of `/stats`, summed over all workers. */
-  | { readonly kind: 'statistics'; readonly id: number };
+  | { readonly kind: 'page'; readonly id: number; readonly page: keyof SummedPages };

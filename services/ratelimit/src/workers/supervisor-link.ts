@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { StatsRegistry } from '../stats/registry.ts';
-import type { WorkerMessage, WorkerRequest } from './stats-report.ts';
+import type { SummedPages, WorkerMessage, WorkerRequest } from './stats-report.ts';
 import { StatsReporter } from './stats-report.ts';
 
 /** The part of `process` that a worker uses to talk to its supervisor. */
@@ -23,7 +23,7 @@ export interface WorkerHandlers {
 export class SupervisorLink {
   readonly #parent: ParentProcess;
   readonly #listen = Promise.withResolvers<void>();
-  readonly #pages = new Map<number, (text: string) => void>();
+  readonly #pages = new Map<number, (content: SummedPages[keyof SummedPages]) => void>();
   #reporter: StatsReporter | undefined;
   #handlers: WorkerHandlers | undefined;
   #nextPage = 1;
@@ -52,13 +52,13 @@ export class SupervisorLink {
     return this.#send({ kind: 'listening' });
   }
 
-  /** The text of `/stats` over all workers. */
-  getStatistics(): Promise<string> {
+  getPage<Page extends keyof SummedPages>(page: Page): Promise<SummedPages[Page]> {
     return new Promise((resolve) => {
       const id = this.#nextPage;
       this.#nextPage += 1;
-      this.#pages.set(id, resolve);
-      void this.#send({ kind: 'statistics', id });
+      // The answer to this id is of this page.
+      this.#pages.set(id, (content) => resolve(content as SummedPages[Page]));
+      void this.#send({ kind: 'page', id, page });
     });
   }
 
@@ -78,8 +78,8 @@ export class SupervisorLink {
       case 'report':
         await this.#report(request, handlers);
         break;
-      case 'statistics':
-        this.#pages.get(request.id)?.(request.text);
+      case 'page':
+        this.#pages.get(request.id)?.(request.content);
         this.#pages.delete(request.id);
         break;
       case 'debug connection':

@@ -7,6 +7,7 @@ import { statsNames } from '../stats/names.ts';
 import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { Counter, StatsRegistry } from '../stats/registry.ts';
 import { formatStats } from '../stats/text.ts';
+import { createTrialReport } from '../trial/report.ts';
 import { type StatsReport, StatsSums } from './stats-report.ts';
 import { type WorkerExit, WorkerProcess } from './worker-process.ts';
 
@@ -164,9 +165,10 @@ export class Supervisor {
   #fork(id: number): WorkerProcess {
     const worker = new WorkerProcess(id, {
       onReport: (report: StatsReport) => this.#sums.add(id, report),
-      getStatistics: async () => {
+      getPage: async (page) => {
         await this.collect({ processMetrics: false });
-        return formatStats(this.#options.stats);
+        const { stats } = this.#options;
+        return page === '/stats' ? formatStats(stats) : createTrialReport(stats);
       },
     });
     this.#options.logger.info({ worker: id, pid: worker.pid }, 'worker started');

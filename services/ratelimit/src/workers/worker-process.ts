@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { monotonicNow } from '@tollgate/kit/time';
-import type { StatsReport, WorkerMessage, WorkerRequest } from './stats-report.ts';
+import type { StatsReport, SummedPages, WorkerMessage, WorkerRequest } from './stats-report.ts';
 
 const program = new URL('../cli/worker.ts', import.meta.url);
 
@@ -14,8 +14,7 @@ export interface WorkerExit {
 
 interface WorkerEvents {
   onReport(report: StatsReport): void;
-  /** The text of `/stats` over all workers. */
-  getStatistics(): Promise<string>;
+  getPage(page: keyof SummedPages): Promise<SummedPages[keyof SummedPages]>;
 }
 
 type State = 'starting' | 'ready' | 'listening' | 'exited';
@@ -50,7 +49,7 @@ export class WorkerProcess {
     this.listening = listening.promise;
     this.#child.on('message', (message: WorkerMessage) => {
       if (message.kind === 'report') this.#onReport(message.report, message.id);
-      else if (message.kind === 'statistics') void this.#sendStatistics(message.id);
+      else if (message.kind === 'page') void this.#sendPage(message);
       else {
         this.#state = message.kind;
         (message.kind === 'ready' ? ready : listening).resolve();
@@ -123,8 +122,8 @@ export class WorkerProcess {
     this.#requests.delete(id);
   }
 
-  async #sendStatistics(id: number): Promise<void> {
-    this.#send({ kind: 'statistics', id, text: await this.#events.getStatistics() });
+  async #sendPage({ id, page }: Extract<WorkerMessage, { kind: 'page' }>): Promise<void> {
+    this.#send({ kind: 'page', id, content: await this.#events.getPage(page) });
   }
 
   async #waitForExit(): Promise<WorkerExit> {

@@ -53,6 +53,7 @@ const table: Readonly<
   forceStartWithoutInitialConfig: ['FORCE_START_WITHOUT_INITIAL_CONFIG', false, 'True', true, 'on'],
   runtimeRoot: ['RUNTIME_ROOT', '/srv/runtime_data/current', '/rules', '/rules'],
   runtimeSubdirectory: ['RUNTIME_SUBDIRECTORY', '', 'ratelimit', 'ratelimit'],
+  candidateRuntimeSubdirectory: ['CANDIDATE_RUNTIME_SUBDIRECTORY', '', 'candidate', 'candidate'],
   runtimeAppdirectory: ['RUNTIME_APPDIRECTORY', 'config', '', ''],
   runtimeIgnoreDotFiles: ['RUNTIME_IGNOREDOTFILES', false, '1', true, '2'],
   runtimeWatchRoot: ['RUNTIME_WATCH_ROOT', true, '0', false, 'no'],

@@ -56,6 +56,7 @@ t.test('the index lists every page with its description, sorted', async (t) => {
       '/explain',
       '/rlconfig',
       '/stats',
+      '/trial',
     ],
   );
   t.ok(lines.every((line) => /^\/\S+: .+/.test(line)));

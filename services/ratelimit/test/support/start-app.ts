@@ -12,6 +12,8 @@ import type { StatsRegistry } from '../../src/stats/registry.ts';
 export interface StartAppOptions {
   /** Rule files by name, all in the one folder that the service reads. */
   readonly rules?: Readonly<Record<string, string>>;
+  /** Rule files on trial by name, in a folder of their own. */
+  readonly candidates?: Readonly<Record<string, string>>;
   /** Settings by their environment variable, over those of {@link testSettings}. */
   readonly env?: Readonly<Record<string, string>>;
   /** Unix time in milliseconds; the system's when absent. */
@@ -31,6 +33,8 @@ export interface StartedApp {
   readonly stats: StatsRegistry;
   /** The directory of the rule files, which is watched. */
   readonly rulesFolder: string;
+  /** The directory of the rules on trial; it exists when there are any. */
+  readonly candidatesFolder: string;
   /** What was logged so far, at every level. */
   readonly logLines: readonly Readonly<Record<string, unknown>>[];
 }
@@ -59,14 +63,19 @@ function testSettings(root: string): Record<string, string> {
  * @throws Error naming the settings that are wrong, or what the start threw.
  */
 export async function startApp(t: Test, options: StartAppOptions = {}): Promise<StartedApp> {
-  const { rules = {}, env = {}, nowMs = Date.now, start = true, warmUp = false } = options;
+  const { rules = {}, candidates, env = {}, nowMs = Date.now, start = true, warmUp = false } = options;
   const folder = temporaryFolder();
   t.teardown(() => folder.remove());
   const rulesFolder = join(folder.path, 'config');
-  await mkdir(rulesFolder);
-  await Promise.all(Object.entries(rules).map(([name, text]) => writeFile(join(rulesFolder, name), text)));
+  await writeFiles(rulesFolder, rules);
+  const candidatesFolder = join(folder.path, 'candidate/config');
+  if (candidates !== undefined) await writeFiles(candidatesFolder, candidates);
 
-  const read = readSettings({ ...testSettings(folder.path), ...env });
+  const read = readSettings({
+    ...testSettings(folder.path),
+    ...(candidates === undefined ? undefined : { CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate' }),
+    ...env,
+  });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
   const { logger, lines: logLines } = collectingLogger();
   const app = await buildApp(read.settings, {
@@ -78,7 +87,12 @@ export async function startApp(t: Test, options: StartAppOptions = {}): Promise<
   });
   t.teardown(() => app.lifecycle.stop('the test has ended'));
   if (start) await app.lifecycle.start();
-  return { app, ports: app.ports, stats: app.stats, rulesFolder, logLines };
+  return { app, ports: app.ports, stats: app.stats, rulesFolder, candidatesFolder, logLines };
+}
+
+async function writeFiles(folder: string, texts: Readonly<Record<string, string>>): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await Promise.all(Object.entries(texts).map(([name, text]) => writeFile(join(folder, name), text)));
 }
 
 function collectingLogger() {

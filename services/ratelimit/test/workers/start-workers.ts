@@ -5,6 +5,7 @@ import { programEnvironment, type ServerProcess, startServerProcess } from '@tol
 import { type Redis, startRedis } from '@tollgate/testkit/redis';
 import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
+import type { TrialReport } from '../../src/trial/report.ts';
 
 export const program = join(import.meta.dirname, '../../src/main.ts');
 
@@ -26,6 +27,7 @@ export interface Workers extends ServerProcess {
   decide(): Promise<boolean>;
   health(): Promise<number>;
   stats(): Promise<Record<string, string>>;
+  trial(): Promise<TrialReport>;
 }
 
 /** Settings of a service with workers, on ports that are free; rules are in a new folder. */
@@ -34,6 +36,9 @@ export async function workersEnv(t: Test, redis: Redis, env: Readonly<Record<str
   t.teardown(() => folder.remove());
   mkdirSync(join(folder.path, 'config'));
   writeFileSync(join(folder.path, 'config/demo.yaml'), rules);
+  // Read with CANDIDATE_RUNTIME_SUBDIRECTORY only.
+  mkdirSync(join(folder.path, 'candidate/config'), { recursive: true });
+  writeFileSync(join(folder.path, 'candidate/config/demo.yaml'), rules.replace('1000000', '4'));
   return {
     WORKERS: '2',
     HOST: '127.0.0.1',
@@ -106,6 +111,10 @@ export async function startWorkers(t: Test, env: Readonly<Record<string, string>
       });
       const pairs = (await response.text()).split('\n').map((line) => line.split(/: (.*)/, 2));
       return Object.fromEntries(pairs.map(([name, value = '']) => [name, value]));
+    },
+    async trial() {
+      const headers = { connection: 'close', accept: 'application/json' };
+      return JSON.parse(await (await fetch(`http://127.0.0.1:${ports.debug}/trial`, { headers })).text());
     },
   };
 }

@@ -91,3 +91,34 @@ t.test('timings are summed, and single ones passed on', (t) => {
   t.same(sums.takeTimings(), [{ name: 'time', tags: undefined, timingsMs: [1, 1] }]);
   t.end();
 });
+
+t.test('counts of rules on trial are summed, and start at 0 with the newest set', (t) => {
+  const { sums, collect, one, two } = createPair();
+  const set = { version: 'a', sinceMs: 1, domains: 1, rules: 2 };
+  const newer = { ...set, version: 'b', sinceMs: 3 };
+  const count = (stats: StatsRegistry): void => {
+    const counts = stats.trial()?.rule('d', 'd.k', '1 per hour');
+    if (counts !== undefined) counts.requests += 1;
+  };
+  const summed = () => Array.from(sums.trial()?.all() ?? [], ({ rule, requests }) => [rule, requests]);
+  collect();
+  t.equal(sums.trial(), undefined);
+  one.startTrial(set);
+  two.startTrial({ ...set, sinceMs: 2 });
+  for (const stats of [one, one, two]) count(stats);
+  collect();
+  collect();
+  t.same(summed(), [['d.k', 3]]);
+
+  two.startTrial(newer);
+  for (const stats of [one, two]) count(stats);
+  collect();
+  t.same(sums.trial()?.set, newer);
+  t.same(summed(), [['d.k', 1]], 'a worker with older rules does not count');
+  one.startTrial({ ...newer, sinceMs: 4 });
+  count(one);
+  collect();
+  t.same(sums.trial()?.set, newer);
+  t.same(summed(), [['d.k', 2]]);
+  t.end();
+});

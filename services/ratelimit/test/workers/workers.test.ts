@@ -50,10 +50,23 @@ t.test('metrics for Prometheus are summed at the time of the scrape', async (t) 
   const workers = await startWorkers(t, {
     USE_PULLMETRICS: 'true',
     PULLMETRICS_ADDR: `127.0.0.1:${metricsPort}`,
+    CANDIDATE_RUNTIME_SUBDIRECTORY: 'candidate',
   });
   for (let i = 0; i < 10; i += 1) await workers.decide();
+  const report = await awaitUntil(
+    async () => {
+      const current = await workers.trial();
+      return current.domains[0]?.requests === 10 ? current : undefined;
+    },
+    { what: 'all requests to be compared' },
+  );
+  t.match(report?.rules, [{ rule: 'demo.tenant', requests: 10, newlyRefused: 6 }]);
   const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   t.match(metrics, /^ratelimit_service_rate_limit_total_hits\{domain="demo",key1="tenant"\} 10$/m);
+  t.match(
+    metrics,
+    /^tollgate_ratelimit_trial_rule_requests_total\{domain="demo",rule="demo\.tenant",result="would_refuse"\} 6$/m,
+  );
   t.match(metrics, /^ratelimit_workers_listening 2$/m);
   t.match(metrics, /^ratelimit_workers_restarts 0$/m);
   const resident = Number(/^process_resident_memory_bytes (\d+)$/m.exec(metrics)?.[1]);

@@ -1,0 +1,185 @@
+import { applyReplaces, matchEntries } from '@tollgate/rules/match';
+import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
+import { formatPeriod } from '@tollgate/rules/windows';
+import type { CounterBackend } from '../backends/counter-backend.ts';
+import { addHits } from '../ratelimit/hits.ts';
+import { type DescriptorLimit, fromMatch } from '../ratelimit/limit.ts';
+import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
+import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
+import { createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
+import { statsNames } from '../stats/names.ts';
+import type { Counter, StatsRegistry } from '../stats/registry.ts';
+import type { TrialCounts, TrialTable } from '../stats/trial-series.ts';
+
+/** Rules on trial, and their counts. */
+export interface LoadedTrial {
+  readonly rules: RuleSet;
+  readonly counts: TrialTable;
+}
+
+interface TrialOptions {
+  readonly backend: Pick<CounterBackend, 'add' | 'read'>;
+  /** The rules on trial see the same requests, so they count them in the same way. */
+  readonly stopIncrementWhenOverLimit: boolean;
+  readonly options: DecisionContext['options'];
+  readonly stats: StatsRegistry;
+  readonly nowSeconds: () => number;
+  readonly random: () => number;
+}
+
+/** A request and the codes of the rules in force. */
+interface Observation {
+  readonly trial: LoadedTrial;
+  readonly domain: RuleNode;
+  readonly request: RateLimitRequest;
+  readonly statuses: readonly DescriptorStatus[];
+}
+
+/** Requests that wait for their comparison, of about 1 KB each. */
+const maxWaiting = 10_000;
+
+/**
+ * Decides requests by the rules on trial after the rules in force have, and counts the difference.
+ * Counters of the rules on trial have keys of their own.
+ */
+export class Trial {
+  /** Undefined while no rules are on trial. A plain field, because each decision reads it. */
+  loaded: LoadedTrial | undefined;
+  readonly #options: TrialOptions;
+  readonly #dropped: Counter;
+  readonly #failed: Counter;
+  /** Observed in this turn of the event loop. */
+  #observed: Observation[] = [];
+  #waiting = 0;
+
+  constructor(options: TrialOptions) {
+    const { cacheKeyPrefix } = options.options;
+    this.#options = {
+      ...options,
+      options: { ...options.options, cacheKeyPrefix: `${cacheKeyPrefix}trial_` },
+    };
+    this.#dropped = options.stats.counter(statsNames.trialDropped);
+    this.#failed = options.stats.counter(statsNames.trialFailed);
+  }
+
+  /**
+   * Takes note of a decision. It is compared once the responses of this turn are sent; requests of
+   * one turn share a batch of the counter store.
+   */
+  observe(request: RateLimitRequest, statuses: readonly DescriptorStatus[]): void {
+    const trial = this.loaded;
+    const domain = trial?.rules.domains.get(request.domain);
+    if (trial === undefined || domain === undefined) return;
+    if (this.#waiting >= maxWaiting) {
+      this.#dropped.value += 1;
+      return;
+    }
+    this.#waiting += 1;
+    this.#observed.push({ trial, domain, request, statuses });
+    if (this.#observed.length === 1) setImmediate(() => this.#compareObserved());
+  }
+
+  #compareObserved(): void {
+    const observed = this.#observed;
+    this.#observed = [];
+    for (const observation of observed) void this.#compare(observation);
+  }
+
+  async #compare(observation: Observation): Promise<void> {
+    try {
+      countDifference(observation, await this.#decide(observation));
+    } catch {
+      this.#failed.value += 1;
+    }
+    this.#waiting -= 1;
+  }
+
+  /** The outcome of each descriptor; overrides of requests are no limits of rules. */
+  async #decide({ domain, request }: Observation): Promise<readonly Outcome[]> {
+    const { backend, stopIncrementWhenOverLimit, options, nowSeconds } = this.#options;
+    const now = nowSeconds();
+    const outcomes = findOutcomes(domain, request, options.quotaMode);
+    const limited = outcomes.flatMap((outcome) =>
+      outcome.limit?.kind === 'limited'
+        ? [
+            {
+              outcome,
+              limit: outcome.limit,
+              hit: createHit(this.#options, request.domain, outcome.limit, outcome.addend, now),
+            },
+          ]
+        : [],
+    );
+    if (limited.length > 0) {
+      const results = await addHits({ backend, stopIncrementWhenOverLimit }, limited, now);
+      for (const [i, { outcome, limit }] of limited.entries()) {
+        if (results[i]?.over === true && !limit.shadowMode) outcome.code = Code.OVER_LIMIT;
+      }
+    }
+    return outcomes;
+  }
+}
+
+interface Outcome {
+  /** Position of the descriptor in the request. */
+  readonly index: number;
+  readonly addend: number;
+  /** Undefined where no rule on trial applies. */
+  readonly rule: Rule | undefined;
+  readonly limit: DescriptorLimit;
+  readonly quota: boolean;
+  code: Code;
+}
+
+function findOutcomes(domain: RuleNode, request: RateLimitRequest, quotaMode: boolean): Outcome[] {
+  const { descriptors } = request;
+  const matches = descriptors.map(({ limit, entries }) =>
+    limit === undefined ? matchEntries(domain, entries) : undefined,
+  );
+  const replaced = applyReplaces(matches);
+  return descriptors.flatMap((descriptor, index) => {
+    if (descriptor.limit !== undefined) return [];
+    const match = replaced[index] === true ? undefined : matches[index];
+    const limit = match && fromMatch(match, descriptor.entries);
+    const quota = limit?.kind === 'unlimited' ? false : quotaMode || (limit?.quotaMode ?? false);
+    const addend = getHitsAddend(request, descriptor);
+    return [{ index, addend, rule: match?.rule, limit, quota, code: Code.OK }];
+  });
+}
+
+/** Refunds are never refused, so they are no requests. */
+function countDifference({ trial, request, statuses }: Observation, outcomes: readonly Outcome[]): void {
+  const { counts } = trial;
+  for (const { index, addend, rule, code } of outcomes) {
+    if (rule === undefined || addend < 0) continue;
+    count(counts.rule(rule.domain, rule.path, describeLimit(rule)), {
+      wouldRefuse: code === Code.OVER_LIMIT,
+      refused: statuses[index]?.code === Code.OVER_LIMIT,
+    });
+  }
+  if (!outcomes.some(({ addend }) => addend >= 0)) return;
+  const today = outcomes.flatMap(({ index }) => statuses[index] ?? []);
+  count(counts.domain(request.domain), {
+    wouldRefuse: getOverallCode(outcomes) === Code.OVER_LIMIT,
+    refused: getOverallCode(today) === Code.OVER_LIMIT,
+  });
+}
+
+function count(
+  counts: TrialCounts,
+  { wouldRefuse, refused }: { readonly wouldRefuse: boolean; readonly refused: boolean },
+): void {
+  counts.requests += 1;
+  if (wouldRefuse) counts.wouldRefuse += 1;
+  if (refused) counts.refused += 1;
+  if (wouldRefuse && !refused) counts.newlyRefused += 1;
+  if (refused && !wouldRefuse) counts.newlyAllowed += 1;
+}
+
+function describeLimit({ unlimited, requestsPerUnit, unit, unitSeconds, windows, rate }: Rule): string {
+  if (unlimited) return 'unlimited';
+  const algorithm = rate === undefined ? '' : `, ${rate.algorithm}`;
+  const burst = rate?.algorithm === 'token_bucket' ? `, burst ${rate.burst}` : '';
+  const zone = windows?.timeZone === undefined ? '' : ` of ${windows.timeZone}`;
+  return `${requestsPerUnit} per ${unit ?? formatPeriod(unitSeconds)}${zone}${algorithm}${burst}`;
+}
