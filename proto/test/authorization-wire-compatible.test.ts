@@ -54,7 +54,9 @@ t.test('what Envoy tells besides is skipped', async (t) => {
     },
   });
   const read = fromBinary(CheckRequestSchema, bytes, { readUnknownFields: false });
-  t.same(read, create(CheckRequestSchema, { attributes: { request: { http: { ...http } } } }));
+  const address = { address: { case: 'socketAddress', value: { address: '192.0.2.1' } } } as const;
+  const attributes = { source: { address }, request: { http: { ...http } } };
+  t.same(read, create(CheckRequestSchema, { attributes }));
 });
 
 t.test('an answer that lets pass has the same bytes in our definition', async (t) => {
@@ -72,6 +74,7 @@ t.test('an answer that lets pass has the same bytes in our definition', async (t
             { header: { key: 'b' }, appendAction: 'OVERWRITE_IF_EXISTS' },
           ],
           headersToRemove: ['x-auth-role', 'x-user-id'],
+          responseHeadersToAdd: [{ header: { key: 'ratelimit-limit', value: '5' }, appendAction: overwrite }],
         },
         dynamicMetadata: { plan: 'pro', anonymous: false, limit: { requests_per_unit: 5 } },
       },
@@ -84,6 +87,7 @@ t.test('an answer that lets pass has the same bytes in our definition', async (t
             { header: { key: 'b' }, appendAction: 3 },
           ],
           headersToRemove: ['x-auth-role', 'x-user-id'],
+          responseHeadersToAdd: [{ header: { key: 'ratelimit-limit', value: '5' }, appendAction: 2 }],
         },
         dynamicMetadata: {
           fields: {

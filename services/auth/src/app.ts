@@ -3,6 +3,7 @@ import { Health } from '@tollgate/kit/health';
 import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
+import { TlsMetrics } from '@tollgate/kit/metrics';
 import type { Sql } from 'postgres';
 import { type Settings, settingsSpec } from './config/settings.ts';
 import type { Context } from './context.ts';
@@ -14,7 +15,13 @@ import { Store } from './db/store.ts';
 import { Authorizer } from './ext-authz/decision.ts';
 import { IdentityCache } from './ext-authz/identity-cache.ts';
 import { IdentityListener } from './ext-authz/identity-listener.ts';
-import { exportIdentityMetrics, observeChecks, RouteRulesMetrics } from './ext-authz/observability.ts';
+import {
+  exportIdentityMetrics,
+  observeChecks,
+  RateLimitMetrics,
+  RouteRulesMetrics,
+} from './ext-authz/observability.ts';
+import { RateLimiter } from './ext-authz/rate-limiter.ts';
 import { defaultRules } from './ext-authz/route-rules.ts';
 import { RulesFile } from './ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from './ext-authz/server.ts';
@@ -190,17 +197,27 @@ async function createExtAuthz(
   // Process-wide; must precede the first use of the library.
   logGrpcLibrary(logger);
   const metrics = registry && new RouteRulesMetrics(registry);
+  const tlsMetrics = registry && new TlsMetrics(registry);
+  const canLimit = settings.extAuthzRateLimitAddress !== '';
   const rulesFile =
     settings.extAuthzRoutesFile === ''
       ? undefined
       : await RulesFile.open(settings.extAuthzRoutesFile, {
           logger,
+          canLimit,
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
         });
   const rules = rulesFile ?? { current: defaultRules };
+  const rateLimiter = canLimit
+    ? await RateLimiter.open({
+        ...{ settings, logger, tracing, tlsMetrics },
+        metrics: registry && new RateLimitMetrics(registry),
+      })
+    : undefined;
   const authorizer = observeChecks(
     new Authorizer({
       rules,
+      rateLimiter,
       tokens,
       keys,
       identities,
@@ -211,7 +228,7 @@ async function createExtAuthz(
     }),
     { logger, registry, tracing, rules },
   );
-  const servers = await createExtAuthzServers({ authorizer, health, logger, tracing, registry, settings });
+  const servers = await createExtAuthzServers({ authorizer, health, logger, tracing, tlsMetrics, settings });
   const listener =
     identities &&
     new IdentityListener({ ...settings, onChange: (changed) => identities.invalidate(changed), logger });
@@ -221,6 +238,11 @@ async function createExtAuthz(
     components: [
       ...(listener ? [listener] : []),
       { name: 'route rules', stop: () => rulesFile?.close() },
+      {
+        name: 'connections to the rate limit service',
+        start: () => rateLimiter?.start(),
+        stop: () => rateLimiter?.close(),
+      },
       { name: 'ext_authz certificates', stop: () => servers.close() },
       ...listeners(servers, ports),
     ],

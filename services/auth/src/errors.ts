@@ -63,6 +63,11 @@ export const errors = defineErrors({
     g.unavailable,
     'Authorization is temporarily unavailable, retry later',
   ),
+  rate_limit_unavailable: define(
+    503,
+    g.unavailable,
+    'The rate limit service is temporarily unavailable, retry later',
+  ),
 
   // Users.
   user_not_found: define(404, g.notFound, 'User not found'),

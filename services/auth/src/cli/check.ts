@@ -172,7 +172,8 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
   });
   const { extAuthzRoutesFile } = settings;
   if (settings.extAuthzEnabled && extAuthzRoutesFile !== '') {
-    const loaded = await loadRouteRules(extAuthzRoutesFile);
+    const canLimit = settings.extAuthzRateLimitAddress !== '';
+    const loaded = await loadRouteRules(extAuthzRoutesFile, { canLimit });
     const text = loaded.ok ? '' : loaded.problems.join('; ');
     if (text !== '') found.push({ subject: settingsSpec.extAuthzRoutesFile.env, text });
   }

@@ -2,6 +2,7 @@ import { settingsSpec } from '../config/settings.ts';
 import { matchRoute } from '../ext-authz/decision.ts';
 import {
   defaultRules,
+  type RouteLimit,
   type RoutePath,
   type RouteRequirement,
   type RouteRules,
@@ -29,8 +30,12 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
     process.exitCode = 2;
     return;
   }
-  const file = flags.file ?? (await loadSettings(environmentFiles)).settings.extAuthzRoutesFile;
-  const loaded = file === '' ? { ok: true as const, rules: defaultRules } : await loadRouteRules(file);
+  // A file that is given is checked without the settings of a server.
+  const settings = flags.file === undefined ? (await loadSettings(environmentFiles)).settings : undefined;
+  const file = flags.file ?? settings?.extAuthzRoutesFile ?? '';
+  const canLimit = settings?.extAuthzRateLimitAddress !== '';
+  const loaded =
+    file === '' ? { ok: true as const, rules: defaultRules } : await loadRouteRules(file, { canLimit });
   if (!loaded.ok) {
     process.stderr.write(`${loaded.problems.join('\n')}\n`);
     process.exitCode = 1;
@@ -53,26 +58,31 @@ function parseRequests(args: readonly string[]): RouteRequest[] {
 
 /** A table of all rules in the order in which they are matched. */
 export function formatRules(rules: RouteRules): string {
-  const routes = rules.routes.map(({ path, methods, requirement, position }) => [
+  const routes = rules.routes.map(({ path, methods, requirement, limit, position }) => [
     String(position.line),
     methods === undefined ? 'all' : [...methods].join(','),
     formatPath(path),
     formatRequirement(requirement),
+    formatLimit(requirement, limit),
   ]);
-  const fallback = ['-', 'all', 'everything else', formatRequirement(rules.fallback)];
-  return formatTable([['LINE', 'METHODS', 'PATH', 'REQUIRES'], ...routes, fallback]);
+  const { fallback, fallbackLimit } = rules;
+  const others = [
+    ...['-', 'all', 'everything else'],
+    ...[formatRequirement(fallback), formatLimit(fallback, fallbackLimit)],
+  ];
+  return formatTable([['LINE', 'METHODS', 'PATH', 'REQUIRES', 'LIMIT'], ...routes, others]);
 }
 
 /** A table of requests with the rule that matches each. */
 export function formatMatches(rules: RouteRules, requests: readonly RouteRequest[]): string {
   const rows = requests.map(({ method, path }) => {
     const match = matchRoute(rules, method, path);
-    if (!match.ok) return [method, path, '-', `denied, path_not_canonical: ${match.reason}`];
-    const { route, requirement } = match;
+    if (!match.ok) return [method, path, '-', `denied, path_not_canonical: ${match.reason}`, '-'];
+    const { route, requirement, limit } = match;
     const rule = route === undefined ? 'default' : `line ${route.position.line}: ${formatPath(route.path)}`;
-    return [method, path, rule, formatRequirement(requirement)];
+    return [method, path, rule, formatRequirement(requirement), formatLimit(requirement, limit)];
   });
-  return formatTable([['METHOD', 'PATH', 'RULE', 'REQUIRES'], ...rows]);
+  return formatTable([['METHOD', 'PATH', 'RULE', 'REQUIRES', 'LIMIT'], ...rows]);
 }
 
 function formatPath({ source, ignoreCase }: RoutePath): string {
@@ -86,6 +96,11 @@ function formatRequirement(requirement: RouteRequirement): string {
   const user = anonymous ? 'any user, including anonymous' : 'a signed-in user';
   const role = roles === undefined ? '' : `, role ${roles.join(' or ')}`;
   return `${user}${role}${aal === 'aal1' ? '' : `, at least ${aal}`}`;
+}
+
+function formatLimit({ access }: RouteRequirement, limit: RouteLimit): string {
+  if (limit.length === 0 || access === 'deny') return '-';
+  return limit.map((descriptor) => `[${descriptor.join(', ')}]`).join(' ');
 }
 
 function formatTable(rows: readonly (readonly string[])[]): string {

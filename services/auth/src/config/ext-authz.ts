@@ -1,4 +1,4 @@
-import { bool, duration, port, type SettingsCheck, text } from '@tollgate/kit/settings';
+import { bool, duration, oneOf, port, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { svc } from './builders.ts';
 
 const group = 'External authorization';
@@ -83,6 +83,61 @@ export const extAuthzSettings = {
     default: true,
     doc: 'Check the state of user and session. `false`: access tokens are trusted until they expire.',
   }),
+  extAuthzRateLimitAddress: text({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_ADDRESS'),
+    group,
+    default: '',
+    matches: {
+      pattern: /^$|^(?:\[[\d:a-fA-F.]+\]|[^\s:/[\]]+):\d{1,5}$/,
+      form: 'host:port, without http://',
+    },
+    doc: 'gRPC address of the rate limit service, `host:port`. Allowed requests of routes with `limit` are then limited by ext_authz itself. Empty: no limits, and a routes file with `limit` is rejected.',
+  }),
+  extAuthzRateLimitDomain: text({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_DOMAIN'),
+    group,
+    default: 'ext_authz',
+    matches: { pattern: /./, form: 'text that is not empty' },
+    doc: 'Domain of the limits, unless the routes file has `limit_domain`.',
+  }),
+  extAuthzRateLimitTimeoutMs: duration({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_TIMEOUT'),
+    group,
+    default: '100ms',
+    min: '1ms',
+    max: '10s',
+    doc: 'Timeout of a call to the rate limit service. At most four fifths of what remains of the timeout of the check.',
+  }),
+  extAuthzRateLimitOnFailure: oneOf(['allow', 'deny'], {
+    ...svc('EXT_AUTHZ_RATE_LIMIT_ON_FAILURE'),
+    group,
+    default: 'allow',
+    doc: "When the rate limit service fails or is too slow: `allow` requests without a limit, as Envoy's `ratelimit` filter does, or `deny` them with 503.",
+  }),
+  extAuthzRateLimitTls: bool({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_TLS'),
+    group,
+    default: false,
+    doc: 'Connect to the rate limit service with TLS.',
+  }),
+  extAuthzRateLimitTlsCa: text({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_TLS_CA'),
+    group,
+    default: '',
+    doc: 'PEM file with the CAs of the rate limit service. Empty: those of the system. This and the next two are reloaded when they change.',
+  }),
+  extAuthzRateLimitTlsCert: text({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_TLS_CERT'),
+    group,
+    default: '',
+    doc: 'PEM file with the client certificate for the rate limit service.',
+  }),
+  extAuthzRateLimitTlsKey: text({
+    ...svc('EXT_AUTHZ_RATE_LIMIT_TLS_KEY'),
+    group,
+    default: '',
+    doc: 'PEM file with its private key.',
+  }),
 };
 
 type Check = SettingsCheck<typeof extAuthzSettings>;
@@ -105,4 +160,29 @@ const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
     ? problem('extAuthzTlsCa', `a PEM file, because ${variableName('extAuthzTlsClientSan')} is set`)
     : undefined;
 
-export const extAuthzChecks: readonly Check[] = [pair, clientTlsNeedsServerTls, sanNeedsAuthority];
+const rateLimitPair: Check = (s, { problem }) =>
+  (s.extAuthzRateLimitTlsCert === '') === (s.extAuthzRateLimitTlsKey === '')
+    ? undefined
+    : problem(
+        s.extAuthzRateLimitTlsCert === '' ? 'extAuthzRateLimitTlsCert' : 'extAuthzRateLimitTlsKey',
+        'a PEM file: certificate and key must be set together',
+      );
+
+const rateLimitFilesNeedTls: Check = (s, { problem, variableName }) => {
+  const set = (['extAuthzRateLimitTlsCa', 'extAuthzRateLimitTlsCert'] as const).find(
+    (name) => s[name] !== '',
+  );
+  return set !== undefined && !s.extAuthzRateLimitTls
+    ? problem('extAuthzRateLimitTls', `true, because ${variableName(set)} is set`)
+    : undefined;
+};
+
+const rateLimitTlsNeedsAddress: Check = (s, { problem, variableName }) =>
+  s.extAuthzRateLimitTls && s.extAuthzRateLimitAddress === ''
+    ? problem('extAuthzRateLimitAddress', `host:port, because ${variableName('extAuthzRateLimitTls')} is set`)
+    : undefined;
+
+export const extAuthzChecks: readonly Check[] = [
+  ...[pair, clientTlsNeedsServerTls, sanNeedsAuthority],
+  ...[rateLimitPair, rateLimitFilesNeedTls, rateLimitTlsNeedsAddress],
+];

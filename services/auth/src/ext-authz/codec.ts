@@ -7,7 +7,9 @@ import type { AuthzRequest, HeaderChanges } from './decision.ts';
 /** A field number × 8 + the wire type. */
 const tags = {
   check: { attributes: 0x0a },
-  attributes: { request: 0x22, contextExtensions: 0x52 },
+  attributes: { source: 0x0a, request: 0x22, contextExtensions: 0x52 },
+  /** Peer, Address and SocketAddress. */
+  source: { address: 0x0a, socketAddress: 0x0a, ip: 0x12 },
   request: { http: 0x12 },
   http: {
     id: 0x0a,
@@ -30,9 +32,9 @@ const httpFields = new Set(Object.values(tags.http).map((tag) => tag >>> 3));
 export function readCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
   const reader = new MessageReader(bytes);
   const attributes = readOnly(reader, reader.end, tags.check.attributes);
-  const request = readOnly(reader, attributes, tags.attributes.request);
+  const { sourceAddress, request } = readAttributes(reader, attributes);
   const http = readOnly(reader, request, tags.request.http);
-  const result = reader.failed ? undefined : readHttpRequest(reader, http);
+  const result = reader.failed ? undefined : readHttpRequest(reader, http, sourceAddress);
   // What follows in the outer messages must not add to it.
   skipRest(reader, request, tags.request.http);
   skipRest(reader, attributes, tags.attributes.request);
@@ -51,6 +53,37 @@ function readOnly(reader: MessageReader, end: number, wanted: number): number {
   return 0;
 }
 
+/** Goes to the request; reads the source, which Envoy sends before it. */
+function readAttributes(reader: MessageReader, end: number): { sourceAddress: string; request: number } {
+  let sourceAddress: string | undefined;
+  while (reader.hasField(end)) {
+    const tag = reader.readTag();
+    if (tag === tags.attributes.request)
+      return { sourceAddress: sourceAddress ?? noSource, request: reader.readEnd(end) };
+    if (tag === tags.attributes.source && sourceAddress === undefined)
+      sourceAddress = readSourceAddress(reader, reader.readEnd(end));
+    else skipUnknown(reader, tag, end, tags.attributes.request);
+  }
+  reader.failed = true;
+  return { sourceAddress: noSource, request: 0 };
+}
+
+/** The address of a Peer. That of a Unix socket is unusual. */
+function readSourceAddress(reader: MessageReader, peer: number): string {
+  const address = readOnly(reader, peer, tags.source.address);
+  const socketAddress = readOnly(reader, address, tags.source.socketAddress);
+  let ip = '';
+  while (reader.hasField(socketAddress)) {
+    const tag = reader.readTag();
+    if (tag === tags.source.ip) ip = reader.readText(socketAddress);
+    else reader.skipField(tag, socketAddress);
+  }
+  // Another kind of address would replace it.
+  if (reader.hasField(address)) reader.failed = true;
+  skipRest(reader, peer, tags.source.address);
+  return ip === '' ? noSource : ip;
+}
+
 function skipRest(reader: MessageReader, end: number, wanted: number): void {
   while (reader.hasField(end)) skipUnknown(reader, reader.readTag(), end, wanted);
 }
@@ -60,13 +93,14 @@ function skipUnknown(reader: MessageReader, tag: number, end: number, wanted: nu
   // a damaged message may have changed.
   const field = tag >>> 3;
   if (field === wanted >>> 3 || field === tags.attributes.contextExtensions >>> 3) reader.failed = true;
+  if (wanted === tags.attributes.request && field === tags.attributes.source >>> 3) reader.failed = true;
   reader.skipField(tag, end);
 }
 
-function readHttpRequest(reader: MessageReader, end: number): AuthzRequest {
+function readHttpRequest(reader: MessageReader, end: number, sourceAddress: string): AuthzRequest {
   let method = '';
   let path = '';
-  const joined: Headers = { authorization: [], headerNames: [] };
+  const joined: Headers = { authorization: [], forwardedFor: [], headerNames: [] };
   let raw: Headers | undefined;
   while (reader.hasField(end)) {
     const tag = reader.readTag();
@@ -95,12 +129,19 @@ function readHttpRequest(reader: MessageReader, end: number): AuthzRequest {
         reader.skipField(tag, end);
     }
   }
-  return { method: method.toUpperCase(), path, ...(raw ?? joined) };
+  return { method: method.toUpperCase(), path, sourceAddress, ...(raw ?? joined) };
 }
 
 interface Headers {
   authorization: string[];
+  forwardedFor: string[];
   headerNames: string[];
+}
+
+/** The list of values of a header that is read. */
+function valuesOf(headers: Headers, name: string): string[] | undefined {
+  if (name === 'authorization') return headers.authorization;
+  return name === 'x-forwarded-for' ? headers.forwardedFor : undefined;
 }
 
 /** An entry of a map: of equal keys, the last one counts. */
@@ -112,18 +153,18 @@ function readJoinedHeader(reader: MessageReader, limit: number, headers: Headers
     const tag = reader.readTag();
     if (tag === tags.header.key) key = reader.readText(end);
     else if (tag !== tags.header.value) reader.failed = true;
-    else if (key === 'authorization') value = reader.readText(end);
+    else if (valuesOf(headers, key) !== undefined) value = reader.readText(end);
     // The key comes first; a value that came before it would be lost.
     else if (key === '') reader.failed = true;
     else reader.skipText(end);
   }
   headers.headerNames.push(key);
-  if (key === 'authorization') headers.authorization = [value];
+  valuesOf(headers, key)?.splice(0, 1, value);
 }
 
 /** With `encode_raw_headers`: all headers as they were received. */
 function readHeaderMap(reader: MessageReader, limit: number): Headers {
-  const headers: Headers = { authorization: [], headerNames: [] };
+  const headers: Headers = { authorization: [], forwardedFor: [], headerNames: [] };
   const end = reader.readEnd(limit);
   while (reader.hasField(end)) {
     if (reader.readTag() === tags.headerMap.headers) readRawHeader(reader, end, headers);
@@ -139,7 +180,7 @@ function readRawHeader(reader: MessageReader, limit: number, headers: Headers): 
   const end = reader.readEnd(limit);
   while (reader.hasField(end)) {
     const tag = reader.readTag();
-    const isWanted = name === 'authorization';
+    const isWanted = valuesOf(headers, name) !== undefined;
     if (tag === tags.header.key) name = reader.readText(end).toLowerCase();
     else if (name === '') reader.failed = true;
     else if (tag === tags.header.value && isWanted) value = reader.readText(end);
@@ -150,8 +191,11 @@ function readRawHeader(reader: MessageReader, limit: number, headers: Headers): 
   }
   headers.headerNames.push(name);
   // Latin-1, as in HTTP/1, so that no bytes outside ASCII turn into other text.
-  if (name === 'authorization') headers.authorization.push(raw === '' ? value : raw);
+  valuesOf(headers, name)?.push(raw === '' ? value : raw);
 }
+
+/** The source of a check without an IP address, such as that of a Unix socket. */
+export const noSource = 'none';
 
 /** Values of dynamic metadata: google.protobuf.Struct without lists. */
 export interface Metadata {
@@ -160,26 +204,23 @@ export interface Metadata {
 
 /**
  * Writes the CheckResponse of an allowed request: status OK, headers that replace those of their
- * names, headers to remove, dynamic metadata. Undefined when it has anything unusual.
+ * names, headers to remove, headers of the response, dynamic metadata. Undefined when it has
+ * anything unusual.
  */
-export function writeAllowed(headers: HeaderChanges, metadata: Metadata): Uint8Array | undefined {
+export function writeAllowed(
+  headers: HeaderChanges,
+  metadata: Metadata,
+  responseHeaders: Readonly<Record<string, string>> = {},
+): Uint8Array | undefined {
   const writer = new MessageWriter();
   // From the end to the beginning.
   const metadataEnd = writer.position;
   writeStruct(writer, metadata);
   writer.writeHeader(0x22, metadataEnd);
   const responseEnd = writer.position;
+  writeHeaderOptions(writer, 0x32, responseHeaders);
   for (const name of headers.remove.toReversed()) writer.writeText(0x2a, name);
-  for (const [name, value] of Object.entries(headers.set).reverse()) {
-    const optionEnd = writer.position;
-    writer.writeByte(overwriteIfExistsOrAdd);
-    writer.writeByte(0x18);
-    const headerEnd = writer.position;
-    if (value !== '') writer.writeText(0x12, value);
-    if (name !== '') writer.writeText(0x0a, name);
-    writer.writeHeader(0x0a, headerEnd);
-    writer.writeHeader(0x12, optionEnd);
-  }
+  writeHeaderOptions(writer, 0x12, headers.set);
   writer.writeHeader(0x1a, responseEnd);
   // The code OK is 0, which is not written.
   writer.writeHeader(0x0a, writer.position);
@@ -188,6 +229,23 @@ export function writeAllowed(headers: HeaderChanges, metadata: Metadata): Uint8A
 
 /** @see envoy.config.core.v3.HeaderValueOption.HeaderAppendAction */
 const overwriteIfExistsOrAdd = 2;
+
+function writeHeaderOptions(
+  writer: MessageWriter,
+  tag: number,
+  headers: Readonly<Record<string, string>>,
+): void {
+  for (const [name, value] of Object.entries(headers).reverse()) {
+    const optionEnd = writer.position;
+    writer.writeByte(overwriteIfExistsOrAdd);
+    writer.writeByte(0x18);
+    const headerEnd = writer.position;
+    if (value !== '') writer.writeText(0x12, value);
+    if (name !== '') writer.writeText(0x0a, name);
+    writer.writeHeader(0x0a, headerEnd);
+    writer.writeHeader(tag, optionEnd);
+  }
+}
 
 function writeStruct(writer: MessageWriter, struct: Metadata): void {
   for (const [name, value] of Object.entries(struct).reverse()) {

@@ -2,8 +2,15 @@ import type { Logger } from '@tollgate/kit/logger';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { type AuthzContext, type Caller, CallerIdentifier, type CallerIdentity } from './identity.ts';
+import type { LimitedCheck, RateLimiter, RateLimitResult } from './rate-limiter.ts';
 import { parseRequestPath } from './request-path.ts';
-import { findRoute, type RouteRequirement, type RouteRule, type RouteRules } from './route-rules.ts';
+import {
+  findRoute,
+  type RouteLimit,
+  type RouteRequirement,
+  type RouteRule,
+  type RouteRules,
+} from './route-rules.ts';
 
 /** The parts of a request that a decision depends on. */
 export interface AuthzRequest {
@@ -13,6 +20,13 @@ export interface AuthzRequest {
   readonly path: string;
   /** Values of all `authorization` headers in order; values joined by a proxy are one. */
   readonly authorization: readonly string[];
+  /**
+   * IP address of the client or the proxy that is connected to the gateway. Empty if only
+   * `X-Forwarded-For` has it.
+   */
+  readonly sourceAddress: string;
+  /** Values of all `x-forwarded-for` headers in order. */
+  readonly forwardedFor: readonly string[];
   /** Names of all headers, in lower case. */
   readonly headerNames: readonly string[];
 }
@@ -33,29 +47,40 @@ export interface AuthzAllowed {
   /** Undefined on a public route without a valid token. */
   readonly identity: CallerIdentity | undefined;
   readonly headers: HeaderChanges;
+  /** Undefined if no limit applies. */
+  readonly rateLimit?: RateLimitResult['code'];
+  /** For the response to the client, such as `ratelimit-remaining`. */
+  readonly responseHeaders?: Readonly<Record<string, string>>;
 }
 
 /** The response to the client, with the JSON body `{ code, error_code, msg }`. */
 export interface AuthzDenied {
   readonly allowed: false;
-  /** 400 ambiguous path, 401 no valid token, 403 not permitted, 503 unavailable. */
-  readonly httpStatus: 400 | 401 | 403 | 503;
+  /** 400 ambiguous path, 401 no valid token, 403 not permitted, 429 over limit, 503 unavailable. */
+  readonly httpStatus: 400 | 401 | 403 | 429 | 503;
   readonly errorCode: string;
   readonly message: string;
   /**
    * In addition to `content-type`: `www-authenticate` (RFC 6750 §3, RFC 9470), `retry-after` with
-   * 503.
+   * 429 and 503, `ratelimit-…` with 429.
    */
   readonly headers: Readonly<Record<string, string>>;
+  /** Set if a limit applied. */
+  readonly rateLimit?: RateLimitResult['code'];
+  /** Set with `rateLimit`, unless the caller has no identity. */
+  readonly identity?: CallerIdentity | undefined;
 }
 
 export interface AuthorizerContext extends AuthzContext {
   /** The rules in force, read for each request. */
   readonly rules: { readonly current: RouteRules };
+  /** Undefined: no limits. */
+  readonly rateLimiter: Pick<RateLimiter, 'check'> | undefined;
 }
 
 /**
- * Decides on requests: path, route, token, state of user and session, requirements of the route.
+ * Decides on requests: path, route, token, state of user and session, requirements of the route,
+ * and then rate limits, so that denied requests do not count.
  */
 export class Authorizer {
   readonly #context: AuthorizerContext;
@@ -67,11 +92,12 @@ export class Authorizer {
   }
 
   /**
-   * Returns a promise only if the database must be read. Never throws or rejects: failures are
-   * denied with 503, and so is a read that takes longer than `timeoutMs`, after which the proxy
-   * would treat the check as failed.
+   * Returns a promise only if the database must be read, or the request has a limit. Never throws
+   * or rejects: failures are denied with 503, and so is a read that takes longer than `timeoutMs`,
+   * after which the proxy would treat the check as failed.
    */
   authorize(request: AuthzRequest, timeoutMs?: number): AuthzDecision | Promise<AuthzDecision> {
+    const startedMs = performance.now();
     const { rules, logger } = this.#context;
     try {
       const match = matchRoute(rules.current, request.method, request.path);
@@ -79,23 +105,55 @@ export class Authorizer {
       const { requirement } = match;
       if (requirement.access === 'deny') return forbidden('route_denied');
       const caller = this.#identifier.identify(request.authorization, timeoutMs);
-      if (!(caller instanceof Promise)) return decide(request, requirement, caller);
-      return caller
-        .then((known) => decide(request, requirement, known))
-        .catch((error) => fail(error, logger));
+      const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
+        const decision = decide(request, requirement, known);
+        if (!decision.allowed || match.limit.length === 0) return decision;
+        const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
+        return this.#limit(decision, { request, match, domain: rules.current.limitDomain, timeLeftMs });
+      };
+      if (!(caller instanceof Promise)) return finish(caller);
+      return caller.then(finish).catch((error) => fail(error, logger));
     } catch (error) {
       return fail(error, logger);
     }
   }
+
+  #limit(
+    decision: AuthzAllowed,
+    { match, ...options }: Pick<LimitedCheck, 'request' | 'domain' | 'timeLeftMs'> & { match: MatchedRoute },
+  ): AuthzDecision | Promise<AuthzDecision> {
+    const { rateLimiter, logger } = this.#context;
+    const { identity } = decision;
+    const { route, limit } = match;
+    const result = rateLimiter?.check({ ...options, identity, limit, rulePath: route?.path.source });
+    if (result === undefined) return decision;
+    return result.then((known) => applyLimit(decision, known)).catch((error) => fail(error, logger));
+  }
+}
+
+/** Adds the result of the rate limit to the decision, or denies the request. */
+function applyLimit(decision: AuthzAllowed, result: RateLimitResult): AuthzDecision {
+  const { identity } = decision;
+  const { code: rateLimit } = result;
+  if (result.code === 'error') {
+    if (result.allowed) return { ...decision, rateLimit };
+    return { ...unavailable('rate_limit_unavailable'), rateLimit, identity };
+  }
+  if (rateLimit === 'ok') return { ...decision, rateLimit, responseHeaders: result.headers };
+  const { message } = errors.over_request_rate_limit.definition;
+  return { ...deny(429, 'over_request_rate_limit', message, result.headers), rateLimit, identity };
+}
+
+interface MatchedRoute {
+  readonly ok: true;
+  /** Undefined if no route matches. */
+  readonly route: RouteRule | undefined;
+  readonly requirement: RouteRequirement;
+  readonly limit: RouteLimit;
 }
 
 export type RouteMatch =
-  | {
-      readonly ok: true;
-      /** Undefined if no route matches. */
-      readonly route: RouteRule | undefined;
-      readonly requirement: RouteRequirement;
-    }
+  | MatchedRoute
   /** The path is ambiguous. */
   | { readonly ok: false; readonly reason: string };
 
@@ -110,7 +168,12 @@ export function matchRoute(rules: RouteRules, method: string, target: string): R
       ok: false,
       reason: 'without path parameters (;), or up to an encoded ? or #, another rule matches',
     };
-  return { ok: true, route, requirement: route?.requirement ?? rules.fallback };
+  return {
+    ok: true,
+    route,
+    requirement: route?.requirement ?? rules.fallback,
+    limit: route?.limit ?? rules.fallbackLimit,
+  };
 }
 
 type PassableRequirement = Exclude<RouteRequirement, { access: 'deny' }>;
@@ -189,9 +252,11 @@ export function forbidden(code: ForbiddenCode): AuthzDenied {
   return deny(403, code, message, challenge('insufficient_scope', message));
 }
 
-export function unavailable(): AuthzDenied {
-  const { message } = errors.authorization_unavailable.definition;
-  return deny(503, 'authorization_unavailable', message, { 'retry-after': String(retryAfterSeconds) });
+export function unavailable(
+  code: 'authorization_unavailable' | 'rate_limit_unavailable' = 'authorization_unavailable',
+): AuthzDenied {
+  const { message } = errors[code].definition;
+  return deny(503, code, message, { 'retry-after': String(retryAfterSeconds) });
 }
 
 /** Descriptions are constants without characters that need quoting. */

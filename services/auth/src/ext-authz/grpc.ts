@@ -8,10 +8,10 @@ import {
   type HeaderValue,
   type HeaderValueOptionSchema,
 } from '@tollgate/proto/envoy/config/core/v3/base';
-import type { AttributeContext_HttpRequest } from '@tollgate/proto/envoy/service/auth/v3/attribute_context';
+import type { AttributeContext } from '@tollgate/proto/envoy/service/auth/v3/attribute_context';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { errors } from '../errors.ts';
-import { type Metadata, readCheckRequest, writeAllowed } from './codec.ts';
+import { type Metadata, noSource, readCheckRequest, writeAllowed } from './codec.ts';
 import {
   type Authorizer,
   type AuthzAllowed,
@@ -68,40 +68,45 @@ const notHttp: AuthzDenied = {
  * HTTP request.
  */
 export function decodeCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
-  const http = decodeHttpRequest(bytes);
+  const attributes = decodeAttributes(bytes);
+  const http = attributes?.request?.http;
   if (http === undefined) return undefined;
   const { method, path, headerMap, headers } = http;
   return {
     method: method.toUpperCase(),
     path,
+    sourceAddress: attributes?.source?.address?.address.value?.address || noSource,
     ...(headerMap === undefined ? fromJoinedHeaders(headers) : fromRawHeaders(headerMap.headers)),
   };
 }
 
-function decodeHttpRequest(bytes: Uint8Array): AttributeContext_HttpRequest | undefined {
+function decodeAttributes(bytes: Uint8Array): AttributeContext | undefined {
   try {
     // Unknown fields would be kept as bytes, including the body of the request.
-    const check = fromBinary(CheckRequestSchema, bytes, { readUnknownFields: false });
-    return check.attributes?.request?.http;
+    return fromBinary(CheckRequestSchema, bytes, { readUnknownFields: false }).attributes;
   } catch {
     return undefined;
   }
 }
 
-type Headers = Pick<AuthzRequest, 'authorization' | 'headerNames'>;
+type Headers = Pick<AuthzRequest, 'authorization' | 'forwardedFor' | 'headerNames'>;
 
 function fromJoinedHeaders(headers: Readonly<Record<string, string | undefined>>): Headers {
-  const { authorization } = headers;
+  const { authorization, 'x-forwarded-for': forwardedFor } = headers;
   return {
     authorization: authorization === undefined ? [] : [authorization],
+    forwardedFor: forwardedFor === undefined ? [] : [forwardedFor],
     headerNames: Object.keys(headers),
   };
 }
 
 function fromRawHeaders(headers: readonly HeaderValue[]): Headers {
   const named = headers.map((header) => ({ header, name: header.key.toLowerCase() }));
+  const valuesOf = (wanted: string) =>
+    named.flatMap(({ header, name }) => (name === wanted ? [toText(header)] : []));
   return {
-    authorization: named.flatMap(({ header, name }) => (name === 'authorization' ? [toText(header)] : [])),
+    authorization: valuesOf('authorization'),
+    forwardedFor: valuesOf('x-forwarded-for'),
     headerNames: [...new Set(named.map(({ name }) => name))],
   };
 }
@@ -115,7 +120,7 @@ type Response = MessageInitShape<typeof CheckResponseSchema>;
 
 function writeCheckResponse(decision: AuthzDecision): Uint8Array {
   const usual = decision.allowed
-    ? writeAllowed(decision.headers, identityMetadata(decision.identity))
+    ? writeAllowed(decision.headers, decisionMetadata(decision), decision.responseHeaders)
     : undefined;
   return usual ?? encodeCheckResponse(decision);
 }
@@ -128,14 +133,19 @@ export function encodeCheckResponse(decision: AuthzDecision): Uint8Array {
   );
 }
 
-function okResponse({ identity, headers }: AuthzAllowed): Response {
+function okResponse(decision: AuthzAllowed): Response {
+  const { headers, responseHeaders = {} } = decision;
   return {
     status: { code: grpcStatus.ok },
     httpResponse: {
       case: 'okResponse',
-      value: { headers: overwrite(headers.set), headersToRemove: [...headers.remove] },
+      value: {
+        headers: overwrite(headers.set),
+        headersToRemove: [...headers.remove],
+        responseHeadersToAdd: overwrite(responseHeaders),
+      },
     },
-    dynamicMetadata: identityMetadata(identity),
+    dynamicMetadata: decisionMetadata(decision),
   };
 }
 
@@ -143,6 +153,7 @@ const grpcStatuses: Readonly<Record<AuthzDenied['httpStatus'], GrpcStatus>> = {
   400: grpcStatus.invalidArgument,
   401: grpcStatus.unauthenticated,
   403: grpcStatus.permissionDenied,
+  429: grpcStatus.resourceExhausted,
   503: grpcStatus.unavailable,
 };
 
@@ -157,6 +168,8 @@ function deniedResponse(denied: AuthzDenied): Response {
         body: denialBody(denied, denied.httpStatus),
       },
     },
+    // For access logs: no filter follows.
+    ...(denied.rateLimit !== undefined && { dynamicMetadata: decisionMetadata(denied) }),
   };
 }
 
@@ -167,6 +180,12 @@ function overwrite(
     header: { key, value },
     appendAction: AppendAction.OVERWRITE_IF_EXISTS_OR_ADD,
   }));
+}
+
+/** The metadata of the caller, and the result of the rate limit. */
+export function decisionMetadata({ identity, rateLimit }: AuthzDecision): Metadata {
+  const metadata = identityMetadata(identity);
+  return rateLimit === undefined ? metadata : { ...metadata, rate_limit: rateLimit };
 }
 
 /**

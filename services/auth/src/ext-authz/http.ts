@@ -83,13 +83,22 @@ type RequestLine = Pick<IncomingMessage, 'method' | 'url'>;
 /** Reads raw headers, because Node's parsed ones drop repeated values. */
 function parseRequest({ rawHeaders }: IncomingMessage, { method = '', url = '' }: RequestLine): AuthzRequest {
   const authorization: string[] = [];
+  const forwardedFor: string[] = [];
   const headerNames = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? '';
     headerNames.add(name);
     if (name === 'authorization') authorization.push(rawHeaders[index + 1] ?? '');
+    else if (name === 'x-forwarded-for') forwardedFor.push(rawHeaders[index + 1] ?? '');
   }
-  return { method: method.toUpperCase(), path: url, authorization, headerNames: [...headerNames] };
+  return {
+    method: method.toUpperCase(),
+    path: url,
+    authorization,
+    sourceAddress: '',
+    forwardedFor,
+    headerNames: [...headerNames],
+  };
 }
 
 function parseTimeoutMs({ headers }: IncomingMessage): number | undefined {
@@ -100,7 +109,13 @@ function parseTimeoutMs({ headers }: IncomingMessage): number | undefined {
 function respond(response: ServerResponse, decision: AuthzDecision): void {
   if (decision.allowed) {
     const { set, remove } = decision.headers;
-    response.writeHead(200, { ...set, [removeHeader]: remove.join(','), 'content-length': 0 }).end();
+    const own = {
+      ...decision.responseHeaders,
+      ...set,
+      [removeHeader]: remove.join(','),
+      'content-length': 0,
+    };
+    response.writeHead(200, own).end();
     return;
   }
   // Envoy treats a 5xx as a failed check, which `failure_mode_allow` lets pass.

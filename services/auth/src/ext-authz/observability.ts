@@ -4,6 +4,7 @@ import type { Tracing } from '@tollgate/kit/telemetry';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRoute } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
+import type { RateLimitResult } from './rate-limiter.ts';
 import type { RouteRule, RouteRules } from './route-rules.ts';
 
 interface ObserveOptions {
@@ -80,6 +81,34 @@ function createCheckMetrics(registry: Registry) {
   };
 }
 
+/** Metrics of the calls to the rate limit service. */
+export class RateLimitMetrics {
+  readonly #checks: Counter<'result'>;
+  readonly #duration: Histogram;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#checks = new Counter({
+      name: 'auth_ext_authz_rate_limit_checks_total',
+      help: 'Checks by the result of the rate limit. `error` if the service did not answer.',
+      labelNames: ['result'],
+      registers,
+    });
+    for (const result of ['ok', 'over_limit', 'error']) this.#checks.inc({ result }, 0);
+    this.#duration = new Histogram({
+      name: 'auth_ext_authz_rate_limit_duration_seconds',
+      help: 'Duration of calls to the rate limit service.',
+      buckets: bucketsSeconds,
+      registers,
+    });
+  }
+
+  record(result: RateLimitResult['code'], seconds: number): void {
+    this.#checks.inc({ result });
+    this.#duration.observe(seconds);
+  }
+}
+
 function getOutcome(decision: AuthzDecision): string {
   if (decision.allowed) return 'allowed';
   return decision.httpStatus === 503 ? 'unavailable' : 'denied';
@@ -96,6 +125,7 @@ function logCheck(
       // The query may hold tokens.
       path: path.split('?', 1)[0],
       allowed: decision.allowed,
+      ...(decision.rateLimit !== undefined && { rate_limit: decision.rateLimit }),
       ...(decision.allowed ? { user_id: decision.identity?.userId } : { code: decision.errorCode }),
       duration: Math.round(seconds * 1e9),
     },
@@ -105,6 +135,7 @@ function logCheck(
 
 function setDecision(span: Span, decision: AuthzDecision): void {
   span.setAttribute('tollgate.authz.outcome', getOutcome(decision));
+  if (decision.rateLimit !== undefined) span.setAttribute('tollgate.authz.rate_limit', decision.rateLimit);
   if (decision.allowed) return;
   span.setAttribute('tollgate.authz.error_code', decision.errorCode);
   span.setAttribute('tollgate.authz.status_code', decision.httpStatus);

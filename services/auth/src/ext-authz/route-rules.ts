@@ -89,17 +89,41 @@ function reject(reason: string): ParsedRoutePath {
   return { ok: false, reason };
 }
 
-/** The first route that matches applies, or else `fallback`. */
+/** The first route that matches applies, or else `fallback` and `fallbackLimit`. */
 export interface RouteRules {
   readonly routes: readonly RouteRule[];
   readonly fallback: RouteRequirement;
+  readonly fallbackLimit: RouteLimit;
+  /** Domain of the descriptors. Undefined: that of the settings. */
+  readonly limitDomain: string | undefined;
 }
+
+/**
+ * Attributes of a request that a rate limit can be by. All values are out of the client's control,
+ * so that it cannot get another counter by changing them.
+ */
+export const limitAttributes = [
+  ...(['user_id', 'session_id', 'role', 'plan', 'aal', 'anonymous'] as const),
+  ...(['remote_address', 'path', 'method'] as const),
+] as const;
+
+/** Registered methods. A misspelled method would never match. */
+export const knownMethods: readonly string[] = [
+  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
+  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH'],
+];
+
+export type LimitAttribute = (typeof limitAttributes)[number];
+
+/** The descriptors that the rate limit service gets. Empty: no limit. */
+export type RouteLimit = readonly (readonly LimitAttribute[])[];
 
 export interface RouteRule {
   readonly path: RoutePath;
   /** Undefined: all. `GET` includes `HEAD`. */
   readonly methods: ReadonlySet<string> | undefined;
   readonly requirement: RouteRequirement;
+  readonly limit: RouteLimit;
   /** Of the path in the file. */
   readonly position: Position;
 }
@@ -129,7 +153,12 @@ export const signedIn: RouteRequirement = {
 };
 
 /** The rules without a file: every path requires a user who is signed in. */
-export const defaultRules: RouteRules = { routes: [], fallback: signedIn };
+export const defaultRules: RouteRules = {
+  routes: [],
+  fallback: signedIn,
+  fallbackLimit: [],
+  limitDomain: undefined,
+};
 
 /** Returns the first route that matches. Takes time proportional to routes × segments. */
 export function findRoute(
@@ -144,7 +173,11 @@ export function findRoute(
 }
 
 /** Valid rules that may protect less than intended. */
-export function routeRuleWarnings({ routes, fallback }: RouteRules): string[] {
+export function routeRuleWarnings(rules: RouteRules): string[] {
+  return [...openDefaultWarnings(rules), ...unlimitedCallerWarnings(rules)];
+}
+
+function openDefaultWarnings({ routes, fallback }: RouteRules): string[] {
   const lines = routes
     .filter(({ requirement }) => requirement.access === 'deny')
     .map(({ position }) => position.line);
@@ -153,4 +186,28 @@ export function routeRuleWarnings({ routes, fallback }: RouteRules): string[] {
     `default is public, so access: deny (line ${lines.join(', ')}) protects only these paths: the upstream may serve the same ` +
       'resource under another path, such as in another case. Use default: deny or authenticated, with public routes',
   ];
+}
+
+/** Descriptors of which a value is missing are not sent. */
+function unlimitedCallerWarnings({ routes, fallback, fallbackLimit }: RouteRules): string[] {
+  const unlimited = routes.flatMap(({ requirement, limit, position }) =>
+    admitsUnlimited(requirement, limit) ? [`line ${position.line}`] : [],
+  );
+  if (admitsUnlimited(fallback, fallbackLimit)) unlimited.push('default');
+  if (unlimited.length === 0) return [];
+  return [
+    `callers without a user are not limited (${unlimited.join(', ')}): all descriptors of limit need an identity. ` +
+      'Add one without, such as [remote_address]',
+  ];
+}
+
+const ofUsers: ReadonlySet<LimitAttribute> = new Set(['user_id', 'session_id']);
+const ofEveryRequest: ReadonlySet<LimitAttribute> = new Set(['remote_address', 'path', 'method']);
+
+function admitsUnlimited(requirement: RouteRequirement, limit: RouteLimit): boolean {
+  if (limit.length === 0 || requirement.access === 'deny') return false;
+  if (requirement.access === 'public')
+    return !limit.some((descriptor) => descriptor.every((name) => ofEveryRequest.has(name)));
+  // The public key of a web page is a token without a user.
+  return requirement.anonymous && !limit.some((names) => !names.some((name) => ofUsers.has(name)));
 }

@@ -3,11 +3,16 @@ import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
 import { parseNode } from '@tollgate/yaml/documents';
 import type { Position, YamlNode } from '@tollgate/yaml/tree';
+import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
+import { FieldReader } from './field-reader.ts';
 import {
   coversPath,
   defaultRules,
+  knownMethods,
+  limitAttributes,
   parseRoutePath,
+  type RouteLimit,
   type RoutePath,
   type RouteRequirement,
   type RouteRule,
@@ -26,7 +31,15 @@ const maxBytes = 1024 * 1024;
 /** All problems are logged in one line. */
 const maxProblems = 20;
 
-export async function loadRouteRules(file: string): Promise<LoadedRouteRules> {
+interface LoadOptions {
+  /** Whether a rate limit service is set. Default false: a file with limits is rejected. */
+  readonly canLimit?: boolean;
+}
+
+export async function loadRouteRules(
+  file: string,
+  { canLimit = false }: LoadOptions = {},
+): Promise<LoadedRouteRules> {
   let text: string;
   try {
     text = await readTextFile(file, maxBytes);
@@ -36,7 +49,19 @@ export async function loadRouteRules(file: string): Promise<LoadedRouteRules> {
     ]);
   }
   const parsed = parseRouteRules(text);
-  return parsed.ok ? parsed : fail(file, parsed.problems);
+  if (!parsed.ok) return fail(file, parsed.problems);
+  const limited = canLimit ? undefined : findLimit(parsed.rules);
+  return limited === undefined ? parsed : fail(file, [limited]);
+}
+
+function findLimit({ routes, fallbackLimit }: RouteRules): FileProblem | undefined {
+  const route = routes.find(({ limit }) => limit.length > 0);
+  if (route === undefined && fallbackLimit.length === 0) return undefined;
+  const { env } = extAuthzSettings.extAuthzRateLimitAddress;
+  return {
+    position: fallbackLimit.length > 0 ? undefined : route?.position,
+    message: `limit requires a rate limit service: set ${env}, or remove limit`,
+  };
 }
 
 function fail(file: string, problems: readonly FileProblem[]): LoadedRouteRules {
@@ -50,7 +75,7 @@ function fail(file: string, problems: readonly FileProblem[]): LoadedRouteRules 
   return { ok: false, problems: omitted > 0 ? [...lines, `${file}: and ${omitted} more`] : lines };
 }
 
-interface RulesFileOptions extends Pick<WatchFilesOptions, 'debounceMs' | 'pollMs'> {
+interface RulesFileOptions extends LoadOptions, Pick<WatchFilesOptions, 'debounceMs' | 'pollMs'> {
   readonly logger: Logger;
   /** Called after each attempt to load the file. */
   readonly onLoad?: ((succeeded: boolean) => void) | undefined;
@@ -120,7 +145,7 @@ export class RulesFile {
 
   async #load(): Promise<LoadedRouteRules> {
     const { logger, onLoad } = this.#options;
-    const loaded = await loadRouteRules(this.#file);
+    const loaded = await loadRouteRules(this.#file, this.#options);
     onLoad?.(loaded.ok);
     if (!loaded.ok) return loaded;
     this.#rules = loaded.rules;
@@ -145,12 +170,6 @@ const accesses = ['public', 'authenticated', 'deny'] as const satisfies readonly
 
 const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const satisfies readonly AssuranceLevel[];
 
-/** Registered methods. A misspelled method would never match. */
-const knownMethods = [
-  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
-  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH'],
-];
-
 /** Parses the file: `routes`, of which the first match applies, and `default`. */
 export function parseRouteRules(text: string): ParsedRouteRules {
   const yaml = parseNode(text, { maxDepth });
@@ -167,20 +186,42 @@ export function parseRouteRules(text: string): ParsedRouteRules {
 
 type Report = (position: Position | undefined, message: string) => void;
 
+/** A problem at a position; without one, of the file as a whole. */
+interface FileProblem {
+  readonly position: Position | undefined;
+  readonly message: string;
+}
+
 function readRules(root: YamlNode | undefined, reader: FieldReader, report: Report): RouteRules {
   // An empty file is most likely still being written.
   if (root === undefined) report(undefined, 'the file is empty: write routes: [] for no rules');
-  const fields = root === undefined ? {} : reader.fields(root, ['routes', 'default']);
+  const fields =
+    root === undefined ? {} : reader.fields(root, ['routes', 'default', 'limit', 'limit_domain']);
+  const limit = (fields.limit && readLimit(fields.limit, reader, report)) ?? [];
+  if (fields.limit?.kind === 'list' && fields.limit.items().length === 0)
+    report(fields.limit.position, 'the list is empty: leave it out');
+  const limitDomain = fields.limit_domain && reader.text(fields.limit_domain);
   const items = fields.routes === undefined ? [] : reader.items(fields.routes);
   if (items.length > maxRoutes)
     report(fields.routes?.position, `too many routes: ${items.length}, the limit is ${maxRoutes}`);
-  const routes = items.slice(0, maxRoutes).flatMap((item) => readRoute(item, reader, report) ?? []);
+  const routes = items
+    .slice(0, maxRoutes)
+    .flatMap((item) => readRoute(item, { limit, reader, report }) ?? []);
   reportUnreachable(routes, report);
   const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
-  return { routes, fallback: access === undefined || access === 'authenticated' ? signedIn : { access } };
+  const fallback = access === undefined || access === 'authenticated' ? signedIn : { access };
+  return { routes, fallback, fallbackLimit: limit, limitDomain };
 }
 
-function readRoute(item: YamlNode, reader: FieldReader, report: Report): RouteRule | undefined {
+interface RouteOptions {
+  /** Of routes without a limit of their own. */
+  readonly limit: RouteLimit;
+  readonly reader: FieldReader;
+  readonly report: Report;
+}
+
+function readRoute(item: YamlNode, options: RouteOptions): RouteRule | undefined {
+  const { reader, report } = options;
   const fields = reader.fields(item, [
     'path',
     'methods',
@@ -189,9 +230,13 @@ function readRoute(item: YamlNode, reader: FieldReader, report: Report): RouteRu
     'aal',
     'anonymous',
     'ignore_case',
+    'limit',
   ]);
   const methods = fields.methods && readMethods(fields.methods, reader);
   const requirement = readRequirement(fields, reader, report);
+  const limit = (fields.limit && readLimit(fields.limit, reader, report)) ?? options.limit;
+  if (fields.limit !== undefined && requirement.access === 'deny')
+    report(fields.limit.position, 'limit has no effect with access: deny; remove one of them');
   if (fields.path === undefined) {
     if (item.kind === 'mapping') report(item.position, 'a route requires a path');
     return undefined;
@@ -199,7 +244,27 @@ function readRoute(item: YamlNode, reader: FieldReader, report: Report): RouteRu
   const { position } = fields.path;
   const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
   const path = readPath(fields.path, { ignoreCase, reader, report });
-  return path && { path, methods, requirement, position };
+  return path && { path, methods, requirement, limit, position };
+}
+
+/** Envoy's filter sends as many per request at most, and each costs a counter. */
+const maxDescriptors = 10;
+
+/** Reads descriptors, of which each is a list of attributes. An empty list is no limit. */
+function readLimit(value: YamlNode, reader: FieldReader, report: Report): RouteLimit {
+  const items = reader.items(value);
+  if (items.length > maxDescriptors)
+    report(value.position, `too many descriptors: ${items.length}, the limit is ${maxDescriptors}`);
+  const known = new Set<string>();
+  return items.slice(0, maxDescriptors).map((item) => {
+    const attributes = reader.list(item, (name) => reader.oneOf(name, limitAttributes));
+    const text = attributes.join(', ');
+    if (new Set(attributes).size < attributes.length)
+      report(item.position, `[${text}] has an attribute twice`);
+    else if (known.has(text)) report(item.position, `duplicate descriptor [${text}]`);
+    known.add(text);
+    return attributes;
+  });
 }
 
 function readPath(
@@ -255,83 +320,4 @@ function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
 
 function byPosition({ position: a }: FileProblem, { position: b }: FileProblem): number {
   return (a?.line ?? 0) - (b?.line ?? 0) || (a?.column ?? 0) - (b?.column ?? 0);
-}
-
-/** A problem at a position; without one, of the file as a whole. */
-interface FileProblem {
-  readonly position: Position | undefined;
-  readonly message: string;
-}
-
-/** Plain scalars that some version of YAML reads as another type than text. */
-const otherType = /^(?:|~|null|true|false|y|n|yes|no|on|off|[-+.]*\d.*|[-+]?\.(?:inf|nan))$/i;
-
-/**
- * Reads values of the expected types. A value of another type is reported, and read as undefined.
- */
-class FieldReader {
-  readonly #report: (position: Position, message: string) => void;
-
-  constructor(report: (position: Position, message: string) => void) {
-    this.#report = report;
-  }
-
-  /** The values of a mapping by key. Unknown and duplicate keys are reported. */
-  fields<const K extends string>(node: YamlNode, keys: readonly K[]): Partial<Record<K, YamlNode>> {
-    const found: Partial<Record<K, YamlNode>> = {};
-    if (node.kind !== 'mapping')
-      this.#report(node.position, `expected keys and values (${keys.join(', ')}), found ${describe(node)}`);
-    for (const { key, value } of node.entries()) {
-      const name = key.kind === 'scalar' ? key.text : '';
-      const known = keys.find((candidate) => candidate === name);
-      if (name === '') this.#report(key.position, 'a key must be text');
-      else if (known === undefined)
-        this.#report(key.position, `unknown key ${name}: expected one of ${keys.join(', ')}`);
-      else if (found[known] !== undefined) this.#report(key.position, `duplicate key ${name}`);
-      else found[known] = value;
-    }
-    return found;
-  }
-
-  items(node: YamlNode): readonly YamlNode[] {
-    if (node.kind !== 'list') this.#report(node.position, `expected a list, found ${describe(node)}`);
-    return node.items();
-  }
-
-  /** The readable items of a list, which must not be empty. */
-  list<T>(node: YamlNode, readItem: (item: YamlNode) => T | undefined): T[] {
-    const items = this.items(node);
-    if (node.kind === 'list' && items.length === 0)
-      this.#report(node.position, 'the list is empty: leave it out');
-    return items.flatMap((item) => readItem(item) ?? []);
-  }
-
-  /** A text that is not empty. */
-  text(node: YamlNode): string | undefined {
-    const { text, isPlain, position } = node;
-    if (text === '') this.#report(position, `expected a text, found ${describe(node)}`);
-    else if (isPlain && otherType.test(text))
-      this.#report(position, `put ${text} in quotes, as it is meant as text`);
-    else return text;
-    return undefined;
-  }
-
-  oneOf<const T extends string>(node: YamlNode, allowed: readonly T[]): T | undefined {
-    const known = allowed.find((candidate) => candidate === node.text);
-    if (known === undefined)
-      this.#report(node.position, `expected one of ${allowed.join(', ')}, found ${describe(node)}`);
-    return known;
-  }
-
-  flag(node: YamlNode): boolean | undefined {
-    if (node.isPlain && (node.text === 'true' || node.text === 'false')) return node.text === 'true';
-    this.#report(node.position, `expected true or false, found ${describe(node)}`);
-    return undefined;
-  }
-}
-
-function describe({ kind, text }: YamlNode): string {
-  if (kind === 'list') return 'a list';
-  if (kind === 'mapping') return 'keys and values';
-  return text === '' ? 'nothing' : text;
 }

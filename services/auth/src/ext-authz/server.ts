@@ -3,11 +3,10 @@ import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
 import type { HttpServer } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
-import { TlsMetrics } from '@tollgate/kit/metrics';
+import type { TlsMetrics } from '@tollgate/kit/metrics';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
 import { type HandshakeReport, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
-import type { Registry } from 'prom-client';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Authorizer } from './decision.ts';
@@ -20,7 +19,7 @@ export interface ExtAuthzServerOptions {
   readonly logger: Logger;
   readonly tracing: Tracing;
   /** Undefined if metrics are off. */
-  readonly registry: Registry | undefined;
+  readonly tlsMetrics: TlsMetrics | undefined;
   readonly settings: Pick<
     Settings,
     | 'mode'
@@ -73,9 +72,8 @@ interface ListenerOptions {
  * @throws Error that names the certificate file which cannot be used.
  */
 export async function createExtAuthzServers(options: ExtAuthzServerOptions): Promise<ExtAuthzServers> {
-  const { settings, logger, registry } = options;
+  const { settings, logger, tlsMetrics: metrics } = options;
   const { extAuthzTlsCert: certFile, extAuthzTlsKey: keyFile, extAuthzTlsCa: caFile } = settings;
-  const metrics = registry && new TlsMetrics(registry);
   const files =
     certFile === ''
       ? undefined

@@ -12,12 +12,17 @@ import { runCommand } from '../helpers/run-command.ts';
 const rules = `routes:
   - path: /healthz
     access: public
+    limit: []
   - path: /admin/**
     methods: [GET]
     roles: [admin, auditor]
     aal: aal2
+    limit: [[user_id], [path, user_id]]
   - path: /cart
     anonymous: true
+limit:
+  - [user_id]
+  - [remote_address]
 default: deny
 `;
 
@@ -36,7 +41,7 @@ async function routes(args: readonly string[], env: Readonly<Record<string, stri
 }
 
 async function loaded(t: Test): Promise<RouteRules> {
-  const load = await loadRouteRules(fileWith(t, rules));
+  const load = await loadRouteRules(fileWith(t, rules), { canLimit: true });
   if (!load.ok) throw new Error(load.problems.join('\n'));
   return load.rules;
 }
@@ -44,11 +49,11 @@ async function loaded(t: Test): Promise<RouteRules> {
 t.test('rules are printed in the order of matching', async (t) => {
   t.equal(
     formatRules(await loaded(t)),
-    `LINE  METHODS   PATH             REQUIRES
-2     all       /healthz         nothing (public)
-4     GET,HEAD  /admin/**        a signed-in user, role admin or auditor, at least aal2
-8     all       /cart            any user, including anonymous
--     all       everything else  denied for everyone (deny)
+    `LINE  METHODS   PATH             REQUIRES                                                LIMIT
+2     all       /healthz         nothing (public)                                        -
+5     GET,HEAD  /admin/**        a signed-in user, role admin or auditor, at least aal2  [user_id] [path, user_id]
+10    all       /cart            any user, including anonymous                           [user_id] [remote_address]
+-     all       everything else  denied for everyone (deny)                              -
 `,
   );
 });
@@ -62,18 +67,22 @@ t.test('requests are printed with the rule that matches', async (t) => {
   ];
   t.equal(
     formatMatches(await loaded(t), routes),
-    `METHOD   PATH               RULE               REQUIRES
-GET      /admin/x?a=b       line 4: /admin/**  a signed-in user, role admin or auditor, at least aal2
-DELETE   /admin/x           default            denied for everyone (deny)
-GET      /healthz/../admin  -                  denied, path_not_canonical: it has a dot segment
-OPTIONS  *                  default            denied for everyone (deny)
+    `METHOD   PATH               RULE               REQUIRES                                                LIMIT
+GET      /admin/x?a=b       line 5: /admin/**  a signed-in user, role admin or auditor, at least aal2  [user_id] [path, user_id]
+DELETE   /admin/x           default            denied for everyone (deny)                              -
+GET      /healthz/../admin  -                  denied, path_not_canonical: it has a dot segment        -
+OPTIONS  *                  default            denied for everyone (deny)                              -
 `,
   );
 });
 
 t.test('a file is validated without settings, server and database', async (t) => {
   const file = fileWith(t, rules);
-  t.match(await routes(['--file', file, 'get', '/cart']), { code: 0, err: '', out: /^GET +\/cart +line 8/m });
+  t.match(await routes(['--file', file, 'get', '/cart']), {
+    code: 0,
+    err: '',
+    out: /^GET +\/cart +line 10/m,
+  });
 });
 
 t.test('an invalid file is reported with positions, and invalid arguments with a hint', async (t) => {
@@ -82,7 +91,7 @@ t.test('an invalid file is reported with positions, and invalid arguments with a
     code: 1,
     out: '',
     err: `${file}:2:11: a path starts with a slash
-${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal, anonymous, ignore_case
+${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal, anonymous, ignore_case, limit
 `,
   });
   t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b is incomplete/ });
@@ -101,10 +110,18 @@ t.test('without --file the rules file of the settings is used', async (t) => {
     SVC_SMTP_HOST: '127.0.0.1',
     SVC_SMTP_PORT: '2525',
   };
-  t.match(await routes(['GET', '/cart'], { ...settings, SVC_EXT_AUTHZ_ROUTES_FILE: fileWith(t, rules) }), {
-    code: 0,
-    out: /line 8: \/cart/,
+  const withFile = { ...settings, SVC_EXT_AUTHZ_ROUTES_FILE: fileWith(t, rules) };
+  t.match(await routes(['GET', '/cart'], withFile), {
+    code: 1,
+    err: /limit requires a rate limit service: set SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS/,
   });
+  t.match(
+    await routes(['GET', '/cart'], { ...withFile, SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: 'ratelimit:8081' }),
+    {
+      code: 0,
+      out: /line 10: \/cart/,
+    },
+  );
 });
 
 t.test('ignore_case is printed, and a public default with denied routes is a warning', async (t) => {

@@ -187,6 +187,23 @@ t.test('client certificates require TLS, and a client name requires client certi
   );
 });
 
+t.test('the connection to the rate limit service needs a complete configuration', (t) => {
+  const on = { RATE_LIMIT_ADDRESS: 'ratelimit:8081' };
+  t.same(extAuthzProblems({ ...on, RATE_LIMIT_TLS: 'true', RATE_LIMIT_TLS_CA: 'ca.crt' }), []);
+  t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: 'http://ratelimit:8081' }), [/: host:port, without http/]);
+  t.match(extAuthzProblems({ RATE_LIMIT_TLS: 'true' }), [
+    /^SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: host:port, because/,
+  ]);
+  t.match(extAuthzProblems({ ...on, RATE_LIMIT_TLS_CA: 'ca.crt' }), [
+    /^SVC_EXT_AUTHZ_RATE_LIMIT_TLS: true, because/,
+  ]);
+  t.match(extAuthzProblems({ ...on, RATE_LIMIT_TLS: 'true', RATE_LIMIT_TLS_CERT: 'a.crt' }), [
+    /^SVC_EXT_AUTHZ_RATE_LIMIT_TLS_KEY: a PEM file/,
+  ]);
+  t.match(extAuthzProblems({ ...on, RATE_LIMIT_ON_FAILURE: 'open' }), [/one of allow, deny/]);
+  t.end();
+});
+
 t.test('the maximum staleness must be at least a second', async (t) => {
   t.match(extAuthzProblems({ MAX_STALENESS: '10ms' }), [/^SVC_EXT_AUTHZ_MAX_STALENESS: .* 1s or more/]);
 });

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { readCheckRequest, writeAllowed } from '../../src/ext-authz/codec.ts';
 import { type AuthzAllowed, identityHeaders } from '../../src/ext-authz/decision.ts';
-import { decodeCheckRequest, encodeCheckResponse, identityMetadata } from '../../src/ext-authz/grpc.ts';
+import { decisionMetadata, decodeCheckRequest, encodeCheckResponse } from '../../src/ext-authz/grpc.ts';
 import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
 
 const text = fc.oneof(
@@ -12,7 +12,14 @@ const text = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 10 }) },
 );
 const name = fc.oneof(
-  fc.constantFrom('authorization', 'Authorization', 'x-auth-role', 'cookie', ':path'),
+  fc.constantFrom(
+    'authorization',
+    'Authorization',
+    'x-auth-role',
+    'X-Forwarded-For',
+    'x-forwarded-for',
+    ':path',
+  ),
   { weight: 3, arbitrary: fc.string({ minLength: 1, maxLength: 20 }) },
   fc.string({ maxLength: 3 }),
 );
@@ -31,10 +38,20 @@ const http = fc.record(
   },
   { requiredKeys: ['method', 'path'] },
 );
+/** A Peer as the field `source`: with other fields, without an address, on a Unix socket. */
+const source = fc.constantFrom(
+  [],
+  [0x0a, 2, 0x0a, 0],
+  [0x0a, 4, 0x0a, 2, 0x0a, 0],
+  [0x0a, 9, 0x0a, 7, 0x0a, 5, 0x12, 3, 0x3a, 0x3a, 0x31],
+  [0x0a, 17, 0x12, 1, 0x61, 0x0a, 9, 0x0a, 7, 0x12, 3, 0x3a, 0x3a, 0x31, 0x18, 80, 0x22, 1, 0x61],
+  [0x0a, 11, 0x0a, 9, 0x0a, 5, 0x12, 3, 0x3a, 0x3a, 0x31, 0x12, 0],
+  [0x0a, 5, 0x0a, 3, 0x12, 1, 0x61],
+);
 /** Fields of AttributeContext and HttpRequest that our definitions do not have. */
 const unknown = fc.constantFrom(
   [],
-  [0x0a, 2, 0x0a, 0],
+  [0x1a, 2, 0x0a, 0],
   [0x38, 1],
   [0x6d, 1, 2, 3, 4],
   [0x61, 1, 2, 3, 4, 5, 6, 7, 8],
@@ -51,11 +68,17 @@ function field(tag: number, ...content: readonly (Uint8Array | readonly number[]
   return Buffer.concat([Buffer.from([tag, (bytes.length & 0x7f) | 0x80, bytes.length >>> 7]), bytes]);
 }
 
-const request = fc.tuple(http, unknown, unknown).map(([fields, before, after]) => {
+const request = fc.tuple(http, source, unknown, unknown).map(([fields, peer, before, after]) => {
   const inner = encode(fields);
   // The message of HttpRequest is what remains after three tags with their lengths.
   const start = inner.length - httpLength(inner);
-  return field(0x0a, before, field(0x22, after, field(0x12, before, inner.subarray(start), after)), before);
+  return field(
+    0x0a,
+    before,
+    peer,
+    field(0x22, after, field(0x12, before, inner.subarray(start), after)),
+    before,
+  );
 });
 
 function httpLength(bytes: Buffer): number {
@@ -97,13 +120,20 @@ t.test('checks are read as by the definition of their message', async (t) => {
   t.ok(both > 500, `${both} of 3,000 are usual`);
   const usual = encode({
     ...{ id: '1', method: 'get', path: '/cart', host: 'app.test', scheme: 'https', protocol: 'HTTP/2' },
-    headers: { ':path': '/cart', authorization: 'Bearer a', 'x-auth-role': 'admin' },
+    headers: {
+      ':path': '/cart',
+      authorization: 'Bearer a',
+      'x-auth-role': 'admin',
+      'x-forwarded-for': '::2',
+    },
   });
   t.strictSame(readCheckRequest(usual), {
     method: 'GET',
     path: '/cart',
+    sourceAddress: 'none',
     authorization: ['Bearer a'],
-    headerNames: [':path', 'authorization', 'x-auth-role'],
+    forwardedFor: ['::2'],
+    headerNames: [':path', 'authorization', 'x-auth-role', 'x-forwarded-for'],
   });
 });
 
@@ -147,10 +177,15 @@ t.test('allowed requests have the response of the definition, byte for byte', as
     { requiredKeys: ['role', 'plan', 'aal', 'isAnonymous'] },
   ) as fc.Arbitrary<CallerIdentity>;
   let usual = 0;
-  const property = fc.property(fc.option(identity, { nil: undefined }), fc.array(name), (caller, names) => {
+  const limited = fc.option(fc.dictionary(name, text, { maxKeys: 3 }), { nil: undefined });
+  const caller = fc.option(identity, { nil: undefined });
+  const property = fc.property(caller, fc.array(name), limited, (caller, names, responseHeaders) => {
     const headers = identityHeaders(caller, names);
-    const decision: AuthzAllowed = { allowed: true, identity: caller, headers };
-    const written = writeAllowed(headers, identityMetadata(caller));
+    const decision: AuthzAllowed = {
+      ...{ allowed: true, identity: caller, headers },
+      ...(responseHeaders && { rateLimit: 'ok', responseHeaders }),
+    };
+    const written = writeAllowed(headers, decisionMetadata(decision), responseHeaders);
     if (written === undefined) return true;
     usual++;
     return Buffer.from(encodeCheckResponse(decision)).equals(written);

@@ -4,6 +4,7 @@ import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { Authorizer, type AuthzDecision, type AuthzRequest } from '../../src/ext-authz/decision.ts';
 import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-cache.ts';
+import type { RateLimiter } from '../../src/ext-authz/rate-limiter.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signJwt, verifyJwt } from '../../src/keys/jwt.ts';
@@ -65,6 +66,7 @@ interface Options {
   readonly find?: IdentityCache['find'];
   readonly sessionInactivityTimeoutMs?: number;
   readonly rules?: { readonly current: RouteRules };
+  readonly rateLimiter?: Pick<RateLimiter, 'check'>;
 }
 
 /** An authorizer and its log. */
@@ -79,6 +81,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     rules: more.rules ?? { current: rules },
     tokens: { verify: verifyJwt },
     keys,
+    rateLimiter: more.rateLimiter,
     identities: find && { find },
     tracing: undefined,
     nowMs: clock.now,
@@ -100,6 +103,8 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
         method: 'GET',
         path,
         authorization: typeof authorization === 'string' ? [authorization] : authorization,
+        sourceAddress: '192.0.2.1',
+        forwardedFor: [],
         headerNames: [],
         ...more,
       },

@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { load } from 'js-yaml';
 import t from 'tap';
+import { routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/external-authorization.md'), 'utf8');
-const [grpc = '', http = '', routes = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+const [grpc = '', http = '', routes = '', limits = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
   ([, text = '']) => text,
 );
 
@@ -40,4 +41,8 @@ t.test('the route rules of the page are valid', async (t) => {
   const file = join(folder.path, 'routes.yaml');
   writeFileSync(file, routes);
   t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 7 } } });
+  writeFileSync(file, limits);
+  const loaded = await loadRouteRules(file, { canLimit: true });
+  t.match(loaded, { ok: true, rules: { routes: { length: 3 }, limitDomain: 'shop' } });
+  t.same(loaded.ok && routeRuleWarnings(loaded.rules), []);
 });

@@ -44,6 +44,7 @@ t.test('without a token the response is JSON with a challenge (RFC 6750)', async
     httpStatus: 401,
     headers: { 'content-type': 'application/json', 'www-authenticate': 'Bearer realm="tollgate"' },
     body: { code: 401, error_code: 'no_authorization', msg: 'This endpoint requires a valid Bearer token' },
+    metadata: undefined,
   });
 });
 

@@ -40,7 +40,7 @@ t.test('denied response is the same for synchronous and asynchronous decisions',
 });
 
 t.test('an unavailable decision is sent as 403, because failure_mode_allow lets 5xx pass', async (t) => {
-  const response = await fetch(await serve(t, unavailable));
+  const response = await fetch(await serve(t, () => unavailable()));
   t.equal(response.status, 403);
   t.equal(response.headers.get('retry-after'), '1');
   t.match(await response.json(), { code: 403, error_code: 'authorization_unavailable' });
@@ -52,13 +52,18 @@ t.test('the request is passed on as sent, undecoded and with all values', async 
     seen = request;
     return noToken();
   });
-  const headers = ['Authorization', 'a', 'AUTHORIZATION', 'b', 'X-Auth-Role', 'root', 'x_user', ''];
+  const headers = [
+    ...['Authorization', 'a', 'AUTHORIZATION', 'b', 'X-Auth-Role', 'root', 'x_user', ''],
+    ...['X-Forwarded-For', '192.0.2.1', 'x-forwarded-for', '192.0.2.2, 192.0.2.3'],
+  ];
   await rawRequest(url, '/a/../%2e//b?c=d', { method: 'DELETE', headers });
   t.same(seen, {
     method: 'DELETE',
     path: '/a/../%2e//b?c=d',
     authorization: ['a', 'b'],
-    headerNames: ['host', 'connection', 'authorization', 'x-auth-role', 'x_user'],
+    sourceAddress: '',
+    forwardedFor: ['192.0.2.1', '192.0.2.2, 192.0.2.3'],
+    headerNames: ['host', 'connection', 'authorization', 'x-auth-role', 'x_user', 'x-forwarded-for'],
   });
 });
 

@@ -9,7 +9,10 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz } from '../helpers/authz-client.ts';
 import { startCollector } from '../helpers/collector.ts';
 
-const request = { method: 'GET', path: '/a?token=secret', authorization: [], headerNames: [] };
+const request = {
+  ...{ method: 'GET', path: '/a?token=secret', sourceAddress: '192.0.2.1' },
+  ...{ authorization: [], forwardedFor: [], headerNames: [] },
+};
 const allowed: AuthzDecision = { allowed: true, identity: undefined, headers: { set: {}, remove: [] } };
 
 const options = {

@@ -5,7 +5,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { matchRoute } from '../../src/ext-authz/decision.ts';
-import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
+import { defaultRules, type RouteRules, routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules, RulesFile } from '../../src/ext-authz/rules-file.ts';
 
 const good = `routes:
@@ -41,10 +41,10 @@ async function problemsOf(t: Test, text: string | Uint8Array): Promise<readonly 
   return loaded.ok ? [] : loaded.problems.map((problem) => problem.replace(file, ''));
 }
 
-async function rulesOf(t: Test, text: string): Promise<RouteRules> {
+async function rulesOf(t: Test, text: string, canLimit = false): Promise<RouteRules> {
   const file = join(folderOf(t), 'routes.yaml');
   writeFileSync(file, text);
-  const loaded = await loadRouteRules(file);
+  const loaded = await loadRouteRules(file, { canLimit });
   if (!loaded.ok) throw new Error(loaded.problems.join('\n'));
   return loaded.rules;
 }
@@ -101,7 +101,8 @@ t.test('rules have requirements', async (t) => {
   t.same(fallback, { access: 'authenticated', roles: undefined, aal: 'aal1', anonymous: false });
   for (const access of ['public', 'deny'])
     t.same((await rulesOf(t, `default: ${access}`)).fallback, { access });
-  t.same(await rulesOf(t, '{"routes": []}'), { routes: [], fallback }, 'JSON is YAML');
+  t.same(await rulesOf(t, '{"routes": []}'), defaultRules, 'JSON is YAML');
+  t.same(fallback, defaultRules.fallback);
 });
 
 t.test('a path whose parameters would bypass a rule is rejected', async (t) => {
@@ -152,14 +153,14 @@ default: anyone
       ':3:21: put true in quotes, as it is meant as text',
       ':5:13: expected one of public, authenticated, deny, found publik',
       ':6:15: expected one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT, QUERY, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK, REPORT, SEARCH, found get',
-      ':7:5: unknown key foo: expected one of path, methods, access, roles, aal, anonymous, ignore_case',
+      ':7:5: unknown key foo: expected one of path, methods, access, roles, aal, anonymous, ignore_case, limit',
       ':8:5: duplicate key path',
       ':9:5: a route requires a path',
       ':12:10: expected one of aal1, aal2, aal3, found aal9',
       ':12:10: aal has no effect with access: deny; remove one of them',
       ':13:12: the list is empty: leave it out',
       ':13:12: roles has no effect with access: deny; remove one of them',
-      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous, ignore_case), found /d',
+      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous, ignore_case, limit), found /d',
       ':16:16: expected true or false, found true',
       ':17:14: expected a list, found GET',
       ':18:11: expected a text, found a list',
@@ -219,6 +220,71 @@ t.test('a rule that never matches is a problem', async (t) => {
     ['/a/b', '/A/b'],
   ])
     t.same(await unreachable(...routes), [], routes.join(' '));
+});
+
+const limited = `routes:
+  - path: /search
+    limit: [[user_id], [path, remote_address]]
+  - {path: /healthz, access: public, limit: []}
+  - {path: /internal/**, access: deny}
+limit:
+  - [plan, user_id]
+limit_domain: shop
+`;
+
+t.test('a route has its own limit, or that of the file', async (t) => {
+  const rules = await rulesOf(t, limited, true);
+  t.equal(rules.limitDomain, 'shop');
+  const limitOf = (path: string) => matchRoute(rules, 'GET', path);
+  t.match(limitOf('/search'), { limit: [['user_id'], ['path', 'remote_address']] });
+  t.same(limitOf('/healthz'), { ...limitOf('/healthz'), limit: [] });
+  t.match(limitOf('/other'), { limit: [['plan', 'user_id']] });
+  t.same(defaultRules.fallbackLimit, []);
+});
+
+t.test('limits without a rate limit service are a problem', async (t) => {
+  const message =
+    'limit requires a rate limit service: set SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS, or remove limit';
+  t.same(await problemsOf(t, limited), [`: ${message}`]);
+  t.same(await problemsOf(t, 'routes:\n  - {path: /a, limit: [[user_id]]}\n'), [`:2:12: ${message}`]);
+});
+
+t.test('every problem of a limit is reported', async (t) => {
+  const descriptors = Array.from({ length: 11 }, () => '[path]').join(', ');
+  const attributes = 'user_id, session_id, role, plan, aal, anonymous, remote_address, path, method';
+  const text = `routes:
+  - {path: /a, limit: [user_id]}
+  - {path: /b, limit: [[user], [], [path, path]]}
+  - {path: /c, limit: [[role], [role]], access: deny}
+  - {path: /d, limit: [${descriptors}]}
+limit: []
+`;
+  const problems = (await problemsOf(t, text)).filter((problem) => !/^:5:.*duplicate/.test(problem));
+  t.same(problems, [
+    ':2:22: expected a list, found user_id',
+    `:3:23: expected one of ${attributes}, found user`,
+    ':3:30: the list is empty: leave it out',
+    ':3:34: [path, path] has an attribute twice',
+    ':4:21: limit has no effect with access: deny; remove one of them',
+    ':4:30: duplicate descriptor [role]',
+    ':5:21: too many descriptors: 11, the limit is 10',
+    ':6:8: the list is empty: leave it out',
+  ]);
+});
+
+t.test('a limit that callers without a user escape is a warning', async (t) => {
+  const warnings = async (text: string) => routeRuleWarnings(await rulesOf(t, text, true));
+  t.match(await warnings('{routes: [{path: /a, access: public}], limit: [[user_id], [plan]]}'), [
+    /not limited \(line 1\).*\[remote_address\]/,
+  ]);
+  t.match(await warnings('{default: public, limit: [[path, plan]]}'), [/\(default\)/]);
+  t.match(await warnings('{routes: [{path: /a, anonymous: true, limit: [[path, user_id]]}]}'), [/line 1/]);
+  for (const text of [
+    '{routes: [{path: /a, access: public}], limit: [[user_id], [path, remote_address]]}',
+    '{routes: [{path: /a, anonymous: true}], limit: [[user_id], [role]]}',
+    '{routes: [{path: /a}], limit: [[user_id]]}',
+  ])
+    t.same(await warnings(text), [], text);
 });
 
 t.test('an invalid file is a problem', async (t) => {

@@ -15,9 +15,9 @@ import type t from 'tap';
 /** A gRPC client that sends checks as Envoy does. */
 export interface AuthzClient {
   /** Checks an HTTP request. */
-  check(http: HttpAttributes): Promise<CheckResponse>;
+  check(http: HttpAttributes, timeoutMs?: number): Promise<CheckResponse>;
   /** Sends bytes as a check. */
-  send(bytes: Uint8Array): Promise<CheckResponse>;
+  send(bytes: Uint8Array, timeoutMs?: number): Promise<CheckResponse>;
   health(service: string): Promise<ServingStatus>;
   /** Calls `onStatus` with each response of Watch. Resolves when the server ends the stream. */
   watch(service: string, onStatus: (status: ServingStatus) => void): Promise<void>;
@@ -28,7 +28,7 @@ type HttpAttributes = NonNullable<
 >;
 
 /** Generous, because test machines are busy. */
-const timeoutMs = 30_000;
+const patienceMs = 30_000;
 
 /** Connects to a local port. The client is closed when the test ends. */
 export function connectAuthz(
@@ -41,7 +41,7 @@ export function connectAuthz(
     'grpc.service_config_disable_resolution': 1,
   });
   test.teardown(() => client.close());
-  const call = (path: string, bytes: Uint8Array): Promise<Uint8Array> =>
+  const call = (path: string, bytes: Uint8Array, timeoutMs = patienceMs): Promise<Uint8Array> =>
     new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         path,
@@ -52,12 +52,18 @@ export function connectAuthz(
         (error, reply) => (reply === undefined ? reject(error) : resolve(reply)),
       );
     });
-  const send = async (bytes: Uint8Array): Promise<CheckResponse> =>
-    fromBinary(CheckResponseSchema, await call('/envoy.service.auth.v3.Authorization/Check', bytes));
+  const send = async (bytes: Uint8Array, timeoutMs?: number): Promise<CheckResponse> =>
+    fromBinary(
+      CheckResponseSchema,
+      await call('/envoy.service.auth.v3.Authorization/Check', bytes, timeoutMs),
+    );
   return {
     send,
-    check: (http) =>
-      send(toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes: { request: { http } } }))),
+    check: (http, timeoutMs) =>
+      send(
+        toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes: { request: { http } } })),
+        timeoutMs,
+      ),
     async health(service) {
       const reply = await call('/grpc.health.v1.Health/Check', healthRequest(service));
       return fromBinary(HealthCheckResponseSchema, reply).status;
@@ -88,12 +94,19 @@ export function summary(response: CheckResponse) {
   const { status, httpResponse, dynamicMetadata } = response;
   const code = status?.code;
   if (httpResponse.case === 'okResponse') {
-    const { headers, headersToRemove } = httpResponse.value;
-    return { code, set: named(headers), remove: headersToRemove, metadata: dynamicMetadata };
+    const { headers, headersToRemove, responseHeadersToAdd } = httpResponse.value;
+    const response = named(responseHeadersToAdd);
+    return { code, set: named(headers), remove: headersToRemove, response, metadata: dynamicMetadata };
   }
   if (httpResponse.case !== 'deniedResponse') throw new Error('unexpected response');
   const { status: httpStatus, headers, body } = httpResponse.value;
-  return { code, httpStatus: httpStatus?.code, headers: named(headers), body: JSON.parse(body) as unknown };
+  return {
+    code,
+    httpStatus: httpStatus?.code,
+    headers: named(headers),
+    body: JSON.parse(body) as unknown,
+    metadata: dynamicMetadata,
+  };
 }
 
 function named(

@@ -13,6 +13,11 @@ export interface AuthzEnvoyOptions {
   readonly timeout?: string;
   /** Further options of the filter. */
   readonly filter?: Readonly<Record<string, unknown>>;
+  /** Further options of the connection manager. */
+  readonly manager?: Readonly<Record<string, unknown>>;
+  /** Over HTTP: further headers for the auth server, and options of its response. */
+  readonly allowedHeaders?: readonly object[];
+  readonly authorizationResponse?: Readonly<Record<string, unknown>>;
   /** PEM files of the client. Undefined: plaintext. */
   readonly tls?: { readonly caFile: string; readonly certFile?: string; readonly keyFile?: string };
 }
@@ -70,6 +75,7 @@ function bootstrap(options: AuthzEnvoyOptions, upstreamPort: number): object {
         typed_config: { '@type': typeUrl('filters.http.router.v3.Router') },
       },
     ],
+    ...options.manager,
   };
   return {
     static_resources: {
@@ -102,7 +108,8 @@ const route = {
   ].map(([key, value]) => ({ header: { key, value } })),
 };
 
-function authzFilter({ variant, port, tls, filter, timeout = patience }: AuthzEnvoyOptions): object {
+function authzFilter(options: AuthzEnvoyOptions): object {
+  const { variant, port, tls, filter, timeout = patience } = options;
   return {
     name: 'envoy.filters.http.ext_authz',
     typed_config: {
@@ -122,9 +129,12 @@ function authzFilter({ variant, port, tls, filter, timeout = patience }: AuthzEn
               authorization_response: {
                 allowed_upstream_headers: { patterns: [{ prefix: 'x-auth-' }] },
                 dynamic_metadata_from_headers: { patterns: [{ prefix: 'x-auth-' }] },
+                ...options.authorizationResponse,
               },
             },
-            allowed_headers: { patterns: [{ exact: 'authorization' }, identityPattern] },
+            allowed_headers: {
+              patterns: [{ exact: 'authorization' }, identityPattern, ...(options.allowedHeaders ?? [])],
+            },
           }),
       ...filter,
     },

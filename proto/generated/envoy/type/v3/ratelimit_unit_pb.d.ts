@@ -50,6 +50,11 @@ export enum RateLimitUnit {
    * @generated from enum value: YEAR = 6;
    */
   YEAR = 6,
+
+  /**
+   * @generated from enum value: WEEK = 7;
+   */
+  WEEK = 7,
 }
 
 /**

@@ -7,6 +7,7 @@
 
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
+import type { Address } from "../../../config/core/v3/address_pb.js";
 import type { HeaderMap } from "../../../config/core/v3/base_pb.js";
 
 /**
@@ -18,6 +19,13 @@ export declare const file_envoy_service_auth_v3_attribute_context: GenFile;
  * @generated from message envoy.service.auth.v3.AttributeContext
  */
 export declare type AttributeContext = Message<"envoy.service.auth.v3.AttributeContext"> & {
+  /**
+   * The connection of the client or of the proxy in front of Envoy.
+   *
+   * @generated from field: envoy.service.auth.v3.AttributeContext.Peer source = 1;
+   */
+  source?: AttributeContext_Peer | undefined;
+
   /**
    * @generated from field: envoy.service.auth.v3.AttributeContext.Request request = 4;
    */
@@ -36,6 +44,22 @@ export declare type AttributeContext = Message<"envoy.service.auth.v3.AttributeC
  * Use `create(AttributeContextSchema)` to create a new message.
  */
 export declare const AttributeContextSchema: GenMessage<AttributeContext>;
+
+/**
+ * @generated from message envoy.service.auth.v3.AttributeContext.Peer
+ */
+export declare type AttributeContext_Peer = Message<"envoy.service.auth.v3.AttributeContext.Peer"> & {
+  /**
+   * @generated from field: envoy.config.core.v3.Address address = 1;
+   */
+  address?: Address | undefined;
+};
+
+/**
+ * Describes the message envoy.service.auth.v3.AttributeContext.Peer.
+ * Use `create(AttributeContext_PeerSchema)` to create a new message.
+ */
+export declare const AttributeContext_PeerSchema: GenMessage<AttributeContext_Peer>;
 
 /**
  * @generated from message envoy.service.auth.v3.AttributeContext.Request

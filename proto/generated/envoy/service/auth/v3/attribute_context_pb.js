@@ -6,13 +6,14 @@
 /* eslint-disable */
 
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_envoy_config_core_v3_address } from "../../../config/core/v3/address_pb.js";
 import { file_envoy_config_core_v3_base } from "../../../config/core/v3/base_pb.js";
 
 /**
  * Describes the file envoy/service/auth/v3/attribute_context.proto.
  */
 export const file_envoy_service_auth_v3_attribute_context = /*@__PURE__*/
-  fileDesc("Ci1lbnZveS9zZXJ2aWNlL2F1dGgvdjMvYXR0cmlidXRlX2NvbnRleHQucHJvdG8SFWVudm95LnNlcnZpY2UuYXV0aC52MyLaBAoQQXR0cmlidXRlQ29udGV4dBJACgdyZXF1ZXN0GAQgASgLMi8uZW52b3kuc2VydmljZS5hdXRoLnYzLkF0dHJpYnV0ZUNvbnRleHQuUmVxdWVzdBJaChJjb250ZXh0X2V4dGVuc2lvbnMYCiADKAsyPi5lbnZveS5zZXJ2aWNlLmF1dGgudjMuQXR0cmlidXRlQ29udGV4dC5Db250ZXh0RXh0ZW5zaW9uc0VudHJ5GkwKB1JlcXVlc3QSQQoEaHR0cBgCIAEoCzIzLmVudm95LnNlcnZpY2UuYXV0aC52My5BdHRyaWJ1dGVDb250ZXh0Lkh0dHBSZXF1ZXN0Gp8CCgtIdHRwUmVxdWVzdBIKCgJpZBgBIAEoCRIOCgZtZXRob2QYAiABKAkSUQoHaGVhZGVycxgDIAMoCzJALmVudm95LnNlcnZpY2UuYXV0aC52My5BdHRyaWJ1dGVDb250ZXh0Lkh0dHBSZXF1ZXN0LkhlYWRlcnNFbnRyeRIzCgpoZWFkZXJfbWFwGA0gASgLMh8uZW52b3kuY29uZmlnLmNvcmUudjMuSGVhZGVyTWFwEgwKBHBhdGgYBCABKAkSDAoEaG9zdBgFIAEoCRIOCgZzY2hlbWUYBiABKAkSEAoIcHJvdG9jb2wYCiABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaOAoWQ29udGV4dEV4dGVuc2lvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_envoy_config_core_v3_base]);
+  fileDesc("Ci1lbnZveS9zZXJ2aWNlL2F1dGgvdjMvYXR0cmlidXRlX2NvbnRleHQucHJvdG8SFWVudm95LnNlcnZpY2UuYXV0aC52MyLQBQoQQXR0cmlidXRlQ29udGV4dBI8CgZzb3VyY2UYASABKAsyLC5lbnZveS5zZXJ2aWNlLmF1dGgudjMuQXR0cmlidXRlQ29udGV4dC5QZWVyEkAKB3JlcXVlc3QYBCABKAsyLy5lbnZveS5zZXJ2aWNlLmF1dGgudjMuQXR0cmlidXRlQ29udGV4dC5SZXF1ZXN0EloKEmNvbnRleHRfZXh0ZW5zaW9ucxgKIAMoCzI+LmVudm95LnNlcnZpY2UuYXV0aC52My5BdHRyaWJ1dGVDb250ZXh0LkNvbnRleHRFeHRlbnNpb25zRW50cnkaNgoEUGVlchIuCgdhZGRyZXNzGAEgASgLMh0uZW52b3kuY29uZmlnLmNvcmUudjMuQWRkcmVzcxpMCgdSZXF1ZXN0EkEKBGh0dHAYAiABKAsyMy5lbnZveS5zZXJ2aWNlLmF1dGgudjMuQXR0cmlidXRlQ29udGV4dC5IdHRwUmVxdWVzdBqfAgoLSHR0cFJlcXVlc3QSCgoCaWQYASABKAkSDgoGbWV0aG9kGAIgASgJElEKB2hlYWRlcnMYAyADKAsyQC5lbnZveS5zZXJ2aWNlLmF1dGgudjMuQXR0cmlidXRlQ29udGV4dC5IdHRwUmVxdWVzdC5IZWFkZXJzRW50cnkSMwoKaGVhZGVyX21hcBgNIAEoCzIfLmVudm95LmNvbmZpZy5jb3JlLnYzLkhlYWRlck1hcBIMCgRwYXRoGAQgASgJEgwKBGhvc3QYBSABKAkSDgoGc2NoZW1lGAYgASgJEhAKCHByb3RvY29sGAogASgJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjgKFkNvbnRleHRFeHRlbnNpb25zRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AWIGcHJvdG8z", [file_envoy_config_core_v3_address, file_envoy_config_core_v3_base]);
 
 /**
  * Describes the message envoy.service.auth.v3.AttributeContext.
@@ -22,16 +23,23 @@ export const AttributeContextSchema = /*@__PURE__*/
   messageDesc(file_envoy_service_auth_v3_attribute_context, 0);
 
 /**
+ * Describes the message envoy.service.auth.v3.AttributeContext.Peer.
+ * Use `create(AttributeContext_PeerSchema)` to create a new message.
+ */
+export const AttributeContext_PeerSchema = /*@__PURE__*/
+  messageDesc(file_envoy_service_auth_v3_attribute_context, 0, 0);
+
+/**
  * Describes the message envoy.service.auth.v3.AttributeContext.Request.
  * Use `create(AttributeContext_RequestSchema)` to create a new message.
  */
 export const AttributeContext_RequestSchema = /*@__PURE__*/
-  messageDesc(file_envoy_service_auth_v3_attribute_context, 0, 0);
+  messageDesc(file_envoy_service_auth_v3_attribute_context, 0, 1);
 
 /**
  * Describes the message envoy.service.auth.v3.AttributeContext.HttpRequest.
  * Use `create(AttributeContext_HttpRequestSchema)` to create a new message.
  */
 export const AttributeContext_HttpRequestSchema = /*@__PURE__*/
-  messageDesc(file_envoy_service_auth_v3_attribute_context, 0, 1);
+  messageDesc(file_envoy_service_auth_v3_attribute_context, 0, 2);
 

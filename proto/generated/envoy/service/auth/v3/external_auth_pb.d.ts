@@ -62,7 +62,7 @@ export declare type DeniedHttpResponse = Message<"envoy.service.auth.v3.DeniedHt
 export declare const DeniedHttpResponseSchema: GenMessage<DeniedHttpResponse>;
 
 /**
- * Changes to the request to the upstream; headers are removed last.
+ * Changes to the request to the upstream, whose headers are removed last, and to the response to the client.
  *
  * @generated from message envoy.service.auth.v3.OkHttpResponse
  */
@@ -76,6 +76,11 @@ export declare type OkHttpResponse = Message<"envoy.service.auth.v3.OkHttpRespon
    * @generated from field: repeated string headers_to_remove = 5;
    */
   headersToRemove: string[];
+
+  /**
+   * @generated from field: repeated envoy.config.core.v3.HeaderValueOption response_headers_to_add = 6;
+   */
+  responseHeadersToAdd: HeaderValueOption[];
 };
 
 /**

@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import type { UnaryHandler } from '@tollgate/grpc-server/call';
+import { GrpcServer, type ServerOptions } from '@tollgate/grpc-server/server';
+import { Code, GrpcStatus } from '@tollgate/grpc-server/status';
+import { createLogger } from '@tollgate/kit/logger';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
+import { freePort } from '@tollgate/testkit/tcp';
+import t, { type Test } from 'tap';
+import { UnaryClient } from '../../src/grpc/unary-client.ts';
+import { type WatchedTls, watchTlsFiles } from '../../src/tls.ts';
+
+const path = '/test.Echo/Call';
+const logger = createLogger({ level: 'fatal', format: 'json' });
+const patient = { timeoutMs: 20_000 };
+const hello = Buffer.from('hello');
+
+async function startServer(
+  t: Test,
+  handler: UnaryHandler = (message) => message,
+  { port = 0, ...options }: Partial<ServerOptions> & { port?: number } = {},
+) {
+  const server = new GrpcServer({ methods: { unary: { [path]: handler } }, ...options });
+  t.teardown(() => server.drain(AbortSignal.abort()));
+  return { server, port: await server.listen({ host: '127.0.0.1', port, reusePort: true }) };
+}
+
+function connect(t: Test, port: number, tls?: WatchedTls): UnaryClient {
+  const client = new UnaryClient({ address: `localhost:${port}`, tls, logger });
+  t.teardown(() => client.close());
+  client.start();
+  return client;
+}
+
+t.test('calls get the reply, or the status and message of the server', async (t) => {
+  const { port } = await startServer(t, (message, call) =>
+    message.length > 0
+      ? Buffer.concat([message, Buffer.from(call.header('x-trace') ?? '')])
+      : new GrpcStatus(Code.INVALID_ARGUMENT, 'no message: 100 %'),
+  );
+  const client = connect(t, port);
+  const reply = await client.call(path, hello, { ...patient, headers: { 'x-trace': '1' } });
+  t.equal(Buffer.from(reply).toString(), 'hello1');
+  await t.rejects(client.call(path, Buffer.alloc(0), patient), { status: 3, message: 'no message: 100 %' });
+  await t.rejects(client.call('/test.Echo/Other', hello, patient), { status: 12, message: /Other/ });
+  const large = Buffer.alloc(200_000, 'x');
+  const many = await Promise.all(Array.from({ length: 20 }, () => client.call(path, large, patient)));
+  t.ok(
+    many.every((one) => one.length === large.length),
+    'larger than the windows of flow control',
+  );
+});
+
+t.test('calls fail at once while the server is down, and work once it is up', async (t) => {
+  const port = await freePort();
+  const client = connect(t, port);
+  await awaitUntil(
+    () => client.call(path, hello, patient).then(Boolean, (error) => /cannot be/.test(error)),
+    {
+      what: 'the refused connection to be noticed',
+    },
+  );
+  await t.rejects(client.call(path, hello, patient), { status: 14, message: /cannot be reached/ });
+  await startServer(t, undefined, { port });
+  await awaitUntil(() => client.call(path, hello, patient).then(Boolean, () => false), {
+    what: 'the connection',
+  });
+});
+
+t.test('a slow reply misses its deadline, and the connection stays in use', async (t) => {
+  const { port } = await startServer(t, (message) => (message.length > 0 ? message : new Promise(() => {})));
+  const client = connect(t, port);
+  await client.call(path, hello, patient);
+  await t.rejects(client.call(path, Buffer.alloc(0), { timeoutMs: 20 }), {
+    status: 4,
+    message: /within 20 ms/,
+  });
+  await awaitUntil(() => client.call(path, hello, patient).then(Boolean, () => false), {
+    what: 'the answers to the PINGs',
+  });
+});
+
+t.test('a server that hangs costs one timeout per connection', async (t) => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket.on('error', () => undefined)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const client = connect(t, (server.address() as AddressInfo).port); // it listens on TCP
+  for (let call = 0; call < 2; call += 1)
+    await t.rejects(client.call(path, hello, { timeoutMs: 20 }), { status: 4, message: /within/ });
+  await t.rejects(client.call(path, hello, patient), { status: 14, message: /cannot be/ }, 'at once');
+});
+
+t.test('a server that drains its connections loses no call', async (t) => {
+  const first = await startServer(t);
+  const client = connect(t, first.port);
+  await Promise.all([client.call(path, hello, patient), client.call(path, hello, patient)]);
+  await startServer(t, () => Buffer.from('second'), { port: first.port });
+  let drained = false;
+  const draining = first.server.drain(new AbortController().signal).then(() => {
+    drained = true;
+  });
+  const replies: string[] = [];
+  while (!drained || replies.at(-1) !== 'second')
+    replies.push(Buffer.from(await client.call(path, hello, patient)).toString());
+  await draining;
+  t.match(replies.at(-1), 'second');
+});
+
+t.test('calls beyond the limit of calls in flight fail at once', async (t) => {
+  const { port } = await startServer(t, () => new Promise(() => {}), {
+    limits: { maxConcurrentStreams: 2_000 },
+  });
+  const client = connect(t, port);
+  const calls = Array.from({ length: 1_001 }, () => client.call(path, hello, patient).catch(String));
+  t.match(await calls.at(-1), /1000 calls are in flight/);
+  client.close();
+  t.match((await Promise.all(calls)).slice(0, 1), [/stream ended/]);
+});
+
+t.test('mutual TLS, with certificates that are renewed', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server: own, client: pair } = certificates;
+  const serials: (string | undefined)[] = [];
+  const { port } = await startServer(
+    t,
+    (message, { peer }) => {
+      serials.push(peer.certificate?.subject.CN?.toString());
+      return message;
+    },
+    { tls: { cert: own.cert, key: own.key, ca: ca.cert, requestCert: true, rejectUnauthorized: true } },
+  );
+  const files = { certFile: pair.certFile, keyFile: pair.keyFile, caFile: ca.certFile };
+  const tls = await watchTlsFiles(files, { logger, debounceMs: 1, pollMs: 20 });
+  t.teardown(() => tls.close());
+  const client = connect(t, port, tls);
+  await client.call(path, hello, patient);
+  certificates.issue({ name: 'client', commonName: 'renewed', subjectAltNames: ['DNS:client.test'] });
+  await awaitUntil(
+    async () => {
+      await client.call(path, hello, patient);
+      return serials.at(-1) === 'renewed';
+    },
+    { what: 'the renewed certificate' },
+  );
+  const untrusted = new UnaryClient({ address: `localhost:${port}`, tls: undefined, logger });
+  t.teardown(() => untrusted.close());
+  untrusted.start();
+  await t.rejects(untrusted.call(path, hello, patient), { status: 14, message: /stream ended/ });
+});

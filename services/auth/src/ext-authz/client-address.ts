@@ -1,0 +1,52 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+import { clientNetwork } from '../http/request-metadata.ts';
+import type { AuthzRequest } from './decision.ts';
+
+/** Networks that have a name in `SVC_SECURITY_TRUSTED_PROXIES`, as in Fastify's `trustProxy`. */
+const namedNetworks: Readonly<Record<string, readonly string[]>> = {
+  loopback: ['127.0.0.0/8', '::1/128'],
+  linklocal: ['169.254.0.0/16', 'fe80::/10'],
+  uniquelocal: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+};
+
+/** The value of requests whose client is not known: they share one counter. */
+const unknown = 'unknown';
+
+/** Enough for two dozen proxies. Clients control the start, proxies append to the end. */
+const maxForwardedForChars = 1024;
+
+/** Finds the addresses of clients, as the API does: behind proxies that are trusted. */
+export class ClientAddresses {
+  readonly #trusted = new BlockList();
+
+  constructor(trustedProxies: readonly string[]) {
+    for (const network of trustedProxies.flatMap((entry) => namedNetworks[entry] ?? [entry])) {
+      const [address = '', bits] = network.split('/');
+      const family = isIPv4(address) ? 'ipv4' : 'ipv6';
+      if (bits === undefined) this.#trusted.addAddress(address, family);
+      else this.#trusted.addSubnet(address, Number(bits), family);
+    }
+  }
+
+  /**
+   * The address of the client, for rate limits: of IPv6 the /64, the usual size of a subscriber.
+   * The gateway is trusted; so is what it received from a trusted proxy.
+   */
+  find({ sourceAddress, forwardedFor }: Pick<AuthzRequest, 'sourceAddress' | 'forwardedFor'>): string {
+    let address = sourceAddress;
+    const forwarded = forwardedFor.join(',').slice(-maxForwardedForChars).split(',');
+    while (address === '' || this.#isTrusted(address)) {
+      const next = forwarded.pop()?.trim() ?? '';
+      if (isIP(next) === 0) break;
+      address = next;
+    }
+    if (isIP(address) === 0) return unknown;
+    const ipv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+    return isIPv4(ipv4) ? ipv4 : clientNetwork(address);
+  }
+
+  #isTrusted(address: string): boolean {
+    const version = isIP(address);
+    return version !== 0 && this.#trusted.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  }
+}

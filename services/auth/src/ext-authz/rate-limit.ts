@@ -1,0 +1,147 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import type { RateLimitDescriptorSchema } from '@tollgate/proto/envoy/extensions/common/ratelimit/v3/ratelimit';
+import {
+  RateLimitResponse_Code as Code,
+  type RateLimitResponse_DescriptorStatus as DescriptorStatus,
+  RateLimitRequestSchema,
+  type RateLimitResponse,
+  RateLimitResponseSchema,
+} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
+import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
+import type { CallerIdentity } from './identity.ts';
+import { knownMethods, type LimitAttribute, type RouteLimit } from './route-rules.ts';
+
+/** What the descriptors of a request are made of. */
+export interface LimitedRequest {
+  readonly identity: CallerIdentity | undefined;
+  readonly method: string;
+  /** Path of the rule as written, or undefined if none matched. */
+  readonly rulePath: string | undefined;
+  readonly remoteAddress: string;
+}
+
+/**
+ * Writes a RateLimitRequest. Undefined when each descriptor lacks a value: such descriptors are
+ * dropped, as Envoy does.
+ */
+export function writeRateLimitRequest(
+  domain: string,
+  limit: RouteLimit,
+  request: LimitedRequest,
+): Uint8Array | undefined {
+  const descriptors = limit.flatMap((attributes) => toDescriptor(attributes, request) ?? []);
+  if (descriptors.length === 0) return undefined;
+  return toBinary(RateLimitRequestSchema, create(RateLimitRequestSchema, { domain, descriptors }));
+}
+
+type Descriptor = MessageInitShape<typeof RateLimitDescriptorSchema>;
+
+function toDescriptor(
+  attributes: readonly LimitAttribute[],
+  request: LimitedRequest,
+): Descriptor | undefined {
+  const entries: { key: string; value: string }[] = [];
+  for (const key of attributes) {
+    const value = getValue(key, request);
+    if (value === '') return undefined;
+    entries.push({ key, value });
+  }
+  const override = isOfUser(attributes) ? request.identity?.limit : undefined;
+  if (override === undefined) return { entries };
+  const { requestsPerUnit, unit } = override;
+  return { entries, limit: { requestsPerUnit, unit: RateLimitUnit[unit] } };
+}
+
+/** Whether a descriptor counts all requests of a user, which `app_metadata.limit` is about. */
+function isOfUser(attributes: readonly LimitAttribute[]): boolean {
+  return attributes.includes('user_id') && attributes.every((name) => name === 'user_id' || name === 'plan');
+}
+
+/** Empty when the request does not have it. */
+function getValue(
+  name: LimitAttribute,
+  { identity, method, rulePath, remoteAddress }: LimitedRequest,
+): string {
+  switch (name) {
+    case 'remote_address':
+      return remoteAddress;
+    case 'path':
+      return rulePath ?? 'default';
+    case 'method':
+      return knownMethods.includes(method) ? method : 'other';
+    case 'user_id':
+      return identity?.userId ?? '';
+    case 'session_id':
+      return identity?.sessionId ?? '';
+    case 'anonymous':
+      return identity === undefined ? '' : String(identity.isAnonymous);
+    case 'role':
+    case 'plan':
+    case 'aal':
+      return identity?.[name] ?? '';
+  }
+}
+
+/** The answer of the rate limit service. */
+export interface RateLimitAnswer {
+  readonly code: 'ok' | 'over_limit';
+  /** For the client, in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Reads a RateLimitResponse.
+ *
+ * @throws Error when it is malformed, or has no code.
+ */
+export function readRateLimitResponse(bytes: Uint8Array): RateLimitAnswer {
+  const response = fromBinary(RateLimitResponseSchema, bytes, { readUnknownFields: false });
+  if (response.overallCode !== Code.OK && response.overallCode !== Code.OVER_LIMIT)
+    throw new Error('the rate limit service answered without a code');
+  const headers = getHeaders(response);
+  if (response.overallCode === Code.OK) return { code: 'ok', headers };
+  const { 'retry-after': retryAfter = retryAfterSeconds(response.statuses) } = headers;
+  return { code: 'over_limit', headers: { ...headers, 'retry-after': retryAfter } };
+}
+
+/** Names and values that are valid in HTTP. */
+const headerName = /^[\w!#$%&'*+.^`|~-]+$/;
+const headerValue = /^[\t -~]*$/;
+
+/** The headers of the service, or else those of the limit with the least remaining. */
+function getHeaders({ responseHeadersToAdd, statuses }: RateLimitResponse): Record<string, string> {
+  const valid = responseHeadersToAdd.filter(
+    ({ key, value }) => headerName.test(key) && headerValue.test(value),
+  );
+  if (valid.length > 0) return Object.fromEntries(valid.map(({ key, value }) => [key.toLowerCase(), value]));
+  const tightest = findTightest(statuses);
+  if (tightest?.currentLimit === undefined) return {};
+  return {
+    'ratelimit-limit': String(tightest.currentLimit.requestsPerUnit),
+    'ratelimit-remaining': String(tightest.limitRemaining),
+    'ratelimit-reset': String(secondsUntilReset(tightest)),
+  };
+}
+
+/** A limit that is exceeded comes first. */
+function findTightest(statuses: readonly DescriptorStatus[]): DescriptorStatus | undefined {
+  const rank = ({ code, limitRemaining }: DescriptorStatus) =>
+    code === Code.OVER_LIMIT ? -1 : limitRemaining;
+  return statuses
+    .filter(({ currentLimit }) => currentLimit !== undefined)
+    .reduce<DescriptorStatus | undefined>(
+      (least, status) => (least === undefined || rank(status) < rank(least) ? status : least),
+      undefined,
+    );
+}
+
+/** All exceeded limits must be reset. */
+function retryAfterSeconds(statuses: readonly DescriptorStatus[]): string {
+  const exceeded = statuses.filter(({ code }) => code === Code.OVER_LIMIT);
+  return String(Math.max(1, ...exceeded.map(secondsUntilReset)));
+}
+
+function secondsUntilReset({ durationUntilReset }: DescriptorStatus): number {
+  if (durationUntilReset === undefined) return 0;
+  return Number(durationUntilReset.seconds) + (durationUntilReset.nanos > 0 ? 1 : 0);
+}

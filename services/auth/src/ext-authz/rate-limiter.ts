@@ -1,0 +1,154 @@
+import { SpanKind } from '@opentelemetry/api';
+import { type UnaryCallOptions, UnaryClient } from '@tollgate/kit/grpc/unary-client';
+import { FailureLog, type Logger } from '@tollgate/kit/logger';
+import type { TlsMetrics } from '@tollgate/kit/metrics';
+import type { Tracing } from '@tollgate/kit/telemetry';
+import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import type { Settings } from '../config/settings.ts';
+import { ClientAddresses } from './client-address.ts';
+import type { AuthzRequest } from './decision.ts';
+import type { CallerIdentity } from './identity.ts';
+import type { RateLimitMetrics } from './observability.ts';
+import { type RateLimitAnswer, readRateLimitResponse, writeRateLimitRequest } from './rate-limit.ts';
+import type { RouteLimit } from './route-rules.ts';
+
+/** @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
+const callPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
+
+type RateLimiterSettings = Pick<
+  Settings,
+  | 'extAuthzRateLimitAddress'
+  | 'extAuthzRateLimitDomain'
+  | 'extAuthzRateLimitTimeoutMs'
+  | 'extAuthzRateLimitOnFailure'
+  | 'extAuthzRateLimitTls'
+  | 'extAuthzRateLimitTlsCa'
+  | 'extAuthzRateLimitTlsCert'
+  | 'extAuthzRateLimitTlsKey'
+  | 'trustedProxies'
+>;
+
+interface RateLimiterOptions {
+  readonly settings: RateLimiterSettings;
+  readonly logger: Logger;
+  readonly tracing: Tracing;
+  /** Both are undefined if metrics are off. */
+  readonly metrics: RateLimitMetrics | undefined;
+  readonly tlsMetrics: TlsMetrics | undefined;
+}
+
+/** An allowed request that has a limit. */
+export interface LimitedCheck {
+  readonly request: AuthzRequest;
+  readonly identity: CallerIdentity | undefined;
+  /** Path of the rule as written, or undefined if none matched. */
+  readonly rulePath: string | undefined;
+  readonly limit: RouteLimit;
+  /** Undefined: that of the settings. */
+  readonly domain: string | undefined;
+  /** Time left for the check; infinite without a deadline. */
+  readonly timeLeftMs: number;
+}
+
+export type RateLimitResult =
+  | RateLimitAnswer
+  /** The service failed or was too slow. */
+  | { readonly code: 'error'; readonly allowed: boolean };
+
+/** Share of the proxy's timeout that is left for the call; the rest is for the response. */
+const timeoutShare = 0.8;
+
+/** Asks the rate limit service about requests that are allowed. */
+export class RateLimiter {
+  readonly #client: UnaryClient;
+  readonly #tls: WatchedTls | undefined;
+  readonly #settings: RateLimiterSettings;
+  readonly #tracing: Tracing;
+  readonly #metrics: RateLimitMetrics | undefined;
+  readonly #addresses: ClientAddresses;
+  readonly #failures: FailureLog;
+
+  /**
+   * Reads the TLS files; connects at `start`.
+   *
+   * @throws Error that names the file which cannot be used.
+   */
+  static async open(options: RateLimiterOptions): Promise<RateLimiter> {
+    const { settings, logger, tlsMetrics } = options;
+    const tls = settings.extAuthzRateLimitTls
+      ? await watchTlsFiles(
+          {
+            certFile: settings.extAuthzRateLimitTlsCert,
+            keyFile: settings.extAuthzRateLimitTlsKey,
+            caFile: settings.extAuthzRateLimitTlsCa,
+          },
+          { logger, onCertificate: (validity) => tlsMetrics?.setValidity('rate_limit_client', validity) },
+        )
+      : undefined;
+    return new RateLimiter(options, tls);
+  }
+
+  private constructor(options: RateLimiterOptions, tls: WatchedTls | undefined) {
+    const { settings, logger, tracing, metrics } = options;
+    this.#settings = settings;
+    this.#tracing = tracing;
+    this.#tls = tls;
+    this.#metrics = metrics;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
+    this.#client = new UnaryClient({ address: settings.extAuthzRateLimitAddress, tls, logger });
+    this.#failures = new FailureLog({ logger, message: 'rate limit check failed', level: 'warn' });
+  }
+
+  start(): void {
+    this.#client.start();
+  }
+
+  close(): void {
+    this.#client.close();
+    this.#tls?.close();
+  }
+
+  /** Undefined if no descriptor has all of its values. The promise never rejects. */
+  check(check: LimitedCheck): Promise<RateLimitResult> | undefined {
+    const { request, identity, rulePath, limit } = check;
+    const message = writeRateLimitRequest(check.domain ?? this.#settings.extAuthzRateLimitDomain, limit, {
+      identity,
+      method: request.method,
+      rulePath,
+      remoteAddress: this.#addresses.find(request),
+    });
+    if (message === undefined) return undefined;
+    const timeoutMs = Math.min(
+      this.#settings.extAuthzRateLimitTimeoutMs,
+      Math.max(0, check.timeLeftMs * timeoutShare),
+    );
+    return this.#call(message, timeoutMs);
+  }
+
+  async #call(message: Uint8Array, timeoutMs: number): Promise<RateLimitResult> {
+    const startedMs = performance.now();
+    let result: RateLimitResult;
+    try {
+      const reply = this.#tracing.enabled
+        ? await this.#callInSpan(message, timeoutMs)
+        : await this.#client.call(callPath, message, { timeoutMs });
+      result = readRateLimitResponse(reply);
+    } catch (error) {
+      const onFailure = this.#settings.extAuthzRateLimitOnFailure;
+      this.#failures.log(error, { on_failure: onFailure });
+      result = { code: 'error', allowed: onFailure === 'allow' };
+    }
+    this.#metrics?.record(result.code, (performance.now() - startedMs) / 1000);
+    return result;
+  }
+
+  /** The service continues the trace. */
+  #callInSpan(message: Uint8Array, timeoutMs: number): Promise<Uint8Array> {
+    return this.#tracing.inSpan(callPath.slice(1), { kind: SpanKind.CLIENT }, (_span, context) => {
+      const headers: Record<string, string> = {};
+      this.#tracing.inject(headers, context);
+      const options: UnaryCallOptions = { timeoutMs, headers };
+      return this.#client.call(callPath, message, options);
+    });
+  }
+}

@@ -1,0 +1,136 @@
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import {
+  RateLimitResponse_Code as Code,
+  RateLimitRequestSchema,
+  RateLimitResponseSchema,
+} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
+import t from 'tap';
+import { ClientAddresses } from '../../src/ext-authz/client-address.ts';
+import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+import {
+  type LimitedRequest,
+  readRateLimitResponse,
+  writeRateLimitRequest,
+} from '../../src/ext-authz/rate-limit.ts';
+import { limitAttributes, type RouteLimit } from '../../src/ext-authz/route-rules.ts';
+
+const identity: CallerIdentity = {
+  ...{ userId: 'u', sessionId: 's', role: 'staff', plan: 'pro', aal: 'aal2', isAnonymous: false },
+  limit: undefined,
+};
+const request: LimitedRequest = {
+  identity,
+  method: 'GET',
+  rulePath: '/orders/*',
+  remoteAddress: '192.0.2.1',
+};
+
+/** Each descriptor as `key=value,… limit`. */
+function descriptors(limit: RouteLimit, of: Partial<LimitedRequest> = {}): string[] | undefined {
+  const bytes = writeRateLimitRequest('shop', limit, { ...request, ...of });
+  if (bytes === undefined) return undefined;
+  return fromBinary(RateLimitRequestSchema, bytes).descriptors.map(({ entries, limit: override }) =>
+    [
+      entries.map(({ key, value }) => `${key}=${value}`).join(),
+      ...(override ? [`${override.requestsPerUnit}/${override.unit}`] : []),
+    ].join(' '),
+  );
+}
+
+t.test('a descriptor has the attributes in the order of the file', (t) => {
+  t.same(descriptors([limitAttributes, ['plan', 'user_id']]), [
+    'user_id=u,session_id=s,role=staff,plan=pro,aal=aal2,anonymous=false,remote_address=192.0.2.1,path=/orders/*,method=GET',
+    'plan=pro,user_id=u',
+  ]);
+  t.same(
+    descriptors([['path', 'method']], { method: 'XYZ1', rulePath: undefined }),
+    ['path=default,method=other'],
+    'neither the raw path nor an invented method gets another counter',
+  );
+  t.end();
+});
+
+t.test('descriptors without a value are dropped', (t) => {
+  const open = { identity: undefined };
+  t.same(descriptors([['user_id'], ['path', 'plan'], ['remote_address']], open), [
+    'remote_address=192.0.2.1',
+  ]);
+  t.equal(descriptors([['user_id'], ['anonymous']], open), undefined);
+  const service = { ...identity, userId: undefined, sessionId: undefined };
+  t.same(descriptors([['user_id'], ['plan']], { identity: service }), ['plan=pro']);
+  t.end();
+});
+
+t.test('the limit of a user replaces the limits of all requests of the user', (t) => {
+  const own = { identity: { ...identity, limit: { requestsPerUnit: 7, unit: 'WEEK' } as const } };
+  const limit: RouteLimit = [['user_id'], ['plan', 'user_id'], ['path', 'user_id'], ['plan']];
+  t.same(descriptors(limit, own), [
+    ...['user_id=u 7/7', 'plan=pro,user_id=u 7/7'],
+    ...['path=/orders/*,user_id=u', 'plan=pro'],
+  ]);
+  t.end();
+});
+
+function read(response: MessageInitShape<typeof RateLimitResponseSchema>) {
+  return readRateLimitResponse(toBinary(RateLimitResponseSchema, create(RateLimitResponseSchema, response)));
+}
+
+const status = (code: Code, requestsPerUnit: number, limitRemaining: number, seconds: number) => ({
+  ...{ code, limitRemaining, currentLimit: { requestsPerUnit } },
+  durationUntilReset: { seconds: BigInt(seconds) },
+});
+
+t.test('without headers of the service, they are computed from the limit with the least remaining', (t) => {
+  const statuses = [status(Code.OK, 100, 40, 3600), { code: Code.OK }, status(Code.OK, 10, 9, 60)];
+  t.same(read({ overallCode: Code.OK, statuses }), {
+    code: 'ok',
+    headers: { 'ratelimit-limit': '10', 'ratelimit-remaining': '9', 'ratelimit-reset': '60' },
+  });
+  const exceeded = [...statuses, status(Code.OVER_LIMIT, 50, 0, 7), status(Code.OVER_LIMIT, 60, 0, 9)];
+  t.same(read({ overallCode: Code.OVER_LIMIT, statuses: exceeded }), {
+    code: 'over_limit',
+    headers: {
+      ...{ 'ratelimit-limit': '50', 'ratelimit-remaining': '0', 'ratelimit-reset': '7' },
+      'retry-after': '9',
+    },
+  });
+  t.same(read({ overallCode: Code.OK }), { code: 'ok', headers: {} }, 'no rule matched');
+  t.match(read({ overallCode: Code.OVER_LIMIT }), { headers: { 'retry-after': '1' } });
+  t.throws(() => read({}), /without a code/);
+  t.throws(() => readRateLimitResponse(Uint8Array.of(0xff)));
+  t.end();
+});
+
+t.test('headers of the service are passed on, except invalid ones', (t) => {
+  const headers = [
+    ...[
+      { key: 'RateLimit', value: '"user";r=0;t=5' },
+      { key: 'Retry-After', value: '5' },
+    ],
+    ...[
+      { key: 'a b', value: '1' },
+      { key: 'x', value: 'a\r\nset-cookie: b' },
+    ],
+  ];
+  t.same(read({ overallCode: Code.OVER_LIMIT, responseHeadersToAdd: headers }), {
+    code: 'over_limit',
+    headers: { ratelimit: '"user";r=0;t=5', 'retry-after': '5' },
+  });
+  t.end();
+});
+
+t.test('the address of a client is the first that is not a trusted proxy', (t) => {
+  const addresses = new ClientAddresses(['uniquelocal', '198.51.100.7', '2001:db8:f::/48']);
+  const find = (sourceAddress: string, ...forwardedFor: string[]) =>
+    addresses.find({ sourceAddress, forwardedFor });
+  t.equal(find('192.0.2.1', '10.0.0.1, 1.2.3.4'), '192.0.2.1', 'an untrusted sender of the header');
+  t.equal(find('10.1.2.3', '1.1.1.1, 192.0.2.1, 198.51.100.7', '10.1.2.3'), '192.0.2.1');
+  t.equal(find('10.1.2.3', '1.1.1.1, forged, 10.9.9.9'), '10.9.9.9', 'up to what is no address');
+  t.equal(find('10.1.2.3'), '10.1.2.3', 'without the header');
+  t.equal(find('', '1.1.1.1, 192.0.2.1'), '192.0.2.1', 'over HTTP the gateway is trusted');
+  t.equal(find('', `${'1.1.1.1,'.repeat(9_000)} 10.0.0.1`), '1.1.1.1');
+  for (const missing of ['', 'none']) t.equal(find(missing), 'unknown');
+  t.equal(find('::ffff:192.0.2.1'), '192.0.2.1');
+  t.equal(find('2001:db8:f::1', '2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
+  t.end();
+});
