@@ -9,6 +9,7 @@ import { counterBackends } from './backends/counter-backends.ts';
 import { Leases } from './backends/leases.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
+import type { Activity } from './counters/activity.ts';
 import type { AdminRoute } from './counters/admin-server.ts';
 import { createDebugServer } from './http/debug-server.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
@@ -108,11 +109,12 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   await addRuleSource(lifecycle, settings, context, rules);
   if (trial !== undefined) await addCandidateSource(lifecycle, settings, context, trial);
   const leases = new Leases(backend);
-  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial });
+  const activity = settings.adminPort === 0 ? undefined : await createActivity(context);
+  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, activity });
   const adminRoutes =
-    settings.adminPort === 0
+    activity === undefined
       ? undefined
-      : await addCounterApi(lifecycle, { decisions, backend, leases, logger });
+      : await addCounterApi(lifecycle, { decisions, backend, leases, activity, logger });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -145,6 +147,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   return { lifecycle, health: context.health, stats, ports };
 }
 
+async function createActivity({ nowMs }: Context): Promise<Activity> {
+  const { Activity } = await import('./counters/activity.ts');
+  return new Activity(nowMs);
+}
+
 /** Its code is loaded only with ADMIN_PORT. */
 async function addCounterApi(
   lifecycle: Lifecycle,
@@ -152,11 +159,13 @@ async function addCounterApi(
     decisions,
     backend,
     leases,
+    activity,
     logger,
   }: Pick<Context, 'logger'> & {
     readonly decisions: DecisionContext;
     readonly backend: CounterBackend;
     readonly leases: Leases;
+    readonly activity: Activity;
   },
 ): Promise<readonly AdminRoute[]> {
   const { CounterChanges } = await import('./counters/changes.ts');
@@ -169,7 +178,8 @@ async function addCounterApi(
     start: () => changes.start(),
     stop: () => changes.stop(),
   });
-  return counterRoutes({ decisions, backend, changes }, logger);
+  const getActivity = async () => activity.report();
+  return counterRoutes({ decisions, backend, changes, logger, getActivity });
 }
 
 /** In a worker, the supervisor has the sinks; this enforces the bounds of the registry only. */
@@ -236,10 +246,12 @@ function createDecisionContext(
     rules,
     backend,
     trial,
+    activity,
   }: {
     readonly rules: RuleStore;
     readonly backend: Leases;
     readonly trial: Trial | undefined;
+    readonly activity: Activity | undefined;
   },
 ): DecisionContext {
   const { nowSeconds, random, stats } = context;
@@ -257,6 +269,7 @@ function createDecisionContext(
     options: getDecisionOptions(settings),
     storeFailures: createStoreFailures(settings, context),
     trial,
+    activity,
   };
 }
 

@@ -23,6 +23,25 @@ export function formatReset(reply: Json): string {
   );
 }
 
+export function formatTop({ seconds, maxMissedHits, keys }: Json): string {
+  const missed = maxMissedHits === 0 ? '' : `, each may have ${maxMissedHits} more`;
+  const rows = objects(keys).map(({ domain, entries, hits }) => [
+    String(hits),
+    String(domain),
+    formatEntries(entries),
+  ]);
+  return `${table(['HITS', 'DOMAIN', 'DESCRIPTOR'], rows)}in the last ${seconds} s${missed}\n`;
+}
+
+export function formatRefusals({ refusals }: Json): string {
+  return table(
+    ['TIME', 'DOMAIN', 'DESCRIPTOR', 'RULE', 'LIMIT', 'HITS', 'CODE'],
+    objects(refusals).map(({ time, domain, entries, rule, requestsPerUnit, unit, hits, code }) =>
+      [time, domain, formatEntries(entries), rule, `${requestsPerUnit} per ${unit}`, hits, code].map(String),
+    ),
+  );
+}
+
 function formatEntries(entries: unknown): string {
   return objects(entries)
     .map(({ key, value }) => `${key}=${value}`)

@@ -4,12 +4,12 @@ import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
 import { parseDescriptor } from '../ratelimit/request.ts';
 import { type CounterCall, type CounterClientOptions, callCounterApi, type Json } from './counter-client.ts';
-import { formatPeek, formatReset } from './counter-tables.ts';
+import { formatPeek, formatRefusals, formatReset, formatTop } from './counter-tables.ts';
 
 const command = 'tollgate-ratelimit counters';
 
 const flags = {
-  domain: { kind: 'text', value: 'name', doc: 'The domain.' },
+  domain: { kind: 'text', value: 'name', doc: 'The domain; of top and refusals all domains by default.' },
   descriptors: {
     kind: 'list',
     value: 'key=value,...',
@@ -20,6 +20,7 @@ const flags = {
     value: 'key=value,key2',
     doc: 'Of reset: the first entries of descriptors; the last one may be without =value. Empty for the whole domain.',
   },
+  limit: { kind: 'text', value: 'n', doc: 'Of top and refusals: the length of the list.' },
   address: {
     kind: 'text',
     value: 'url',
@@ -56,6 +57,16 @@ const commands: Readonly<Record<string, Command>> = {
     doc: 'Reset the counters of descriptors, or of all descriptors that begin with -prefix.',
     toCall: toResetCall,
     format: formatReset,
+  },
+  top: {
+    doc: 'Print the descriptors with the most hits in the last one to two minutes.',
+    toCall: (values) => toListCall('/v1/top', values),
+    format: formatTop,
+  },
+  refusals: {
+    doc: 'Print the last descriptors that were over their limit.',
+    toCall: (values) => toListCall('/v1/refusals', values),
+    format: formatRefusals,
   },
 };
 
@@ -143,6 +154,11 @@ function toResetCall(values: Values): CounterCall | readonly string[] {
     return { key, ...(value.length > 0 && { value: value.join('=') }) };
   });
   return post('/v1/counters/reset', { domain: values.domain, prefix: entries });
+}
+
+function toListCall(path: string, { domain, limit }: Values): CounterCall {
+  const query = new URLSearchParams({ ...(domain !== '' && { domain }), ...(limit !== '' && { limit }) });
+  return { method: 'GET', path: `${path}?${query}` };
 }
 
 interface DescriptorsRequest {

@@ -62,6 +62,20 @@ export function parsePrefix({ domain, prefix, ...others }: Fields): Prefix {
   return { domain, entries };
 }
 
+/** The parameters `domain` (all of them when absent) and `limit` of a list. */
+export function parseListQuery(
+  url: string,
+  { byDefault, max }: { readonly byDefault: number; readonly max: number },
+): { readonly domain: string | undefined; readonly limit: number } {
+  const { searchParams } = new URL(url, 'http://localhost');
+  const unknown = [...searchParams.keys()].find((name) => name !== 'domain' && name !== 'limit');
+  if (unknown !== undefined) throw malformed(`unknown parameter '${unknown}': expected domain and limit`);
+  const text = searchParams.get('limit') ?? String(byDefault);
+  const limit = Number(text);
+  if (!/^\d+$/.test(text) || limit < 1 || limit > max) throw malformed(`limit is a number from 1 to ${max}`);
+  return { domain: searchParams.get('domain') ?? undefined, limit };
+}
+
 function malformed(problem: string): AppError {
   return errors.malformed_request({ message: `the request is invalid: ${problem}` });
 }

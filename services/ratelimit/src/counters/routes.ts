@@ -1,10 +1,18 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { ActivityReport } from './activity.ts';
 import type { AdminRoute, Caller } from './admin-server.ts';
 import { type CounterContext, peekCounters, resetByPrefix, resetCounters } from './counters.ts';
-import { parseObject, parsePrefix, parseRequest } from './requests.ts';
+import { parseListQuery, parseObject, parsePrefix, parseRequest } from './requests.ts';
+
+export interface CounterRoutesContext extends CounterContext {
+  readonly logger: Logger;
+  /** What all processes saw that share the port. */
+  readonly getActivity: () => Promise<ActivityReport>;
+}
 
 /** The counter API. @see docs/counter-api.md */
-export function counterRoutes(context: CounterContext, logger: Logger): readonly AdminRoute[] {
+export function counterRoutes(context: CounterRoutesContext): readonly AdminRoute[] {
+  const { logger, getActivity } = context;
   const audit = (caller: Caller, fields: Readonly<Record<string, unknown>>): void =>
     // A warning, so that the default level keeps it.
     logger.warn({ audit: true, ...caller, ...fields }, 'counters changed by the counter API');
@@ -34,5 +42,30 @@ export function counterRoutes(context: CounterContext, logger: Logger): readonly
         return { domain: request.domain, counters };
       },
     },
+    {
+      method: 'GET',
+      path: '/v1/top',
+      async run({ url }) {
+        const { domain, limit } = parseListQuery(url, { byDefault: 20, max: 1_000 });
+        const { keys, seconds, maxMissedHits } = await getActivity();
+        return { seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/refusals',
+      async run({ url }) {
+        const { domain, limit } = parseListQuery(url, { byDefault: 100, max: 1_000 });
+        const { refusals } = await getActivity();
+        return { refusals: selectDomain(refusals, domain).slice(0, limit) };
+      },
+    },
   ];
+}
+
+function selectDomain<T extends { readonly domain: string }>(
+  items: readonly T[],
+  domain: string | undefined,
+): readonly T[] {
+  return domain === undefined ? items : items.filter((item) => item.domain === domain);
 }

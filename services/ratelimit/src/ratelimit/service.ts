@@ -2,6 +2,7 @@ import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Activity } from '../counters/activity.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
@@ -50,6 +51,8 @@ export interface DecisionContext extends HitsContext {
   readonly storeFailures?: StoreFailures | undefined;
   /** Absent where no rules can be on trial. */
   readonly trial?: Trial | undefined;
+  /** Absent without the counter API. */
+  readonly activity?: Activity | undefined;
 }
 
 export interface DecisionOptions {
@@ -143,6 +146,7 @@ export async function decide(
   });
   const decision = toDecision(context, request, limits, statuses);
   recordDecision(context, decision, limited, results);
+  context.activity?.record(request.domain, limited, { results, code: decision.overallCode });
   return storeFailure === undefined ? decision : withStoreFailure(decision, storeFailure);
 }
 
