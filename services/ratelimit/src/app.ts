@@ -9,7 +9,7 @@ import { counterBackends } from './backends/counter-backends.ts';
 import { Leases } from './backends/leases.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
-import type { Activity } from './counters/activity.ts';
+import type { Activity, ActivityReport } from './counters/activity.ts';
 import type { AdminRoute } from './counters/admin-server.ts';
 import { createDebugServer } from './http/debug-server.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
@@ -79,6 +79,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     admin: settings.adminPort,
   };
   const rules = createRuleStore(settings, context);
+  const activity = settings.adminPort === 0 ? undefined : await createActivity(context);
   const createBackend = await counterBackends[settings.backendType]();
   const backend = await createBackend(settings, context);
 
@@ -99,7 +100,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     { host: settings.debugHost, port: settings.debugPort },
   );
   if (supervisor === undefined) addDebugServer(lifecycle, settings, { debug, logger, ports });
-  else await connectToSupervisor(supervisor, settings, { lifecycle, debug, stats });
+  else await connectToSupervisor(supervisor, settings, { lifecycle, debug, stats, activity });
   lifecycle.add({
     name: 'counter backend',
     start: (startOptions) => backend.start(startOptions),
@@ -109,12 +110,17 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   await addRuleSource(lifecycle, settings, context, rules);
   if (trial !== undefined) await addCandidateSource(lifecycle, settings, context, trial);
   const leases = new Leases(backend);
-  const activity = settings.adminPort === 0 ? undefined : await createActivity(context);
   const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, activity });
   const adminRoutes =
     activity === undefined
       ? undefined
-      : await addCounterApi(lifecycle, { decisions, backend, leases, activity, logger });
+      : await addCounterApi(lifecycle, {
+          decisions,
+          backend,
+          leases,
+          logger,
+          getActivity: async () => supervisor?.getPage('activity') ?? activity.report(),
+        });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -159,13 +165,13 @@ async function addCounterApi(
     decisions,
     backend,
     leases,
-    activity,
+    getActivity,
     logger,
   }: Pick<Context, 'logger'> & {
     readonly decisions: DecisionContext;
     readonly backend: CounterBackend;
     readonly leases: Leases;
-    readonly activity: Activity;
+    readonly getActivity: () => Promise<ActivityReport>;
   },
 ): Promise<readonly AdminRoute[]> {
   const { CounterChanges } = await import('./counters/changes.ts');
@@ -178,7 +184,6 @@ async function addCounterApi(
     start: () => changes.start(),
     stop: () => changes.stop(),
   });
-  const getActivity = async () => activity.report();
   return counterRoutes({ decisions, backend, changes, logger, getActivity });
 }
 

@@ -7,6 +7,7 @@ import { hostAndPort } from '@tollgate/kit/text';
 import { type TlsValidity, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
+import type { Activity } from './counters/activity.ts';
 import type { AdminRoute } from './counters/admin-server.ts';
 import { createApiServer } from './http/api-server.ts';
 import { type Decide, shouldRateLimit, shouldRateLimitPath } from './ratelimit/service.ts';
@@ -51,7 +52,13 @@ export async function connectToSupervisor(
     lifecycle,
     debug,
     stats,
-  }: { readonly lifecycle: Lifecycle; readonly debug: HttpServer; readonly stats: StatsRegistry },
+    activity,
+  }: {
+    readonly lifecycle: Lifecycle;
+    readonly debug: HttpServer;
+    readonly stats: StatsRegistry;
+    readonly activity: Activity | undefined;
+  },
 ): Promise<void> {
   const processMetrics = settings.usePullMetrics ? await startProcessMetrics() : undefined;
   lifecycle.add({ name: 'last report', stop: () => supervisor.reportFinally() });
@@ -61,6 +68,7 @@ export async function connectToSupervisor(
     onStop: (reason) => void lifecycle.stop(reason),
     onDebugConnection: (socket) => debug.accept(socket),
     getProcessMetrics: async () => processMetrics?.read(),
+    getActivity: () => activity?.report(),
   });
 }
 

@@ -156,7 +156,7 @@ class Sketch {
 /** What several processes saw. */
 export function mergeActivity(reports: readonly ActivityReport[]): ActivityReport {
   return {
-    seconds: Math.max(...reports.map(({ seconds }) => seconds)),
+    seconds: Math.max(1, ...reports.map(({ seconds }) => seconds)),
     keys: sumKeys(reports.flatMap(({ keys }) => keys)),
     maxMissedHits: reports.reduce((sum, { maxMissedHits }) => sum + maxMissedHits, 0),
     refusals: reports

@@ -1,3 +1,4 @@
+import type { ActivityReport } from '../counters/activity.ts';
 import { type HistogramChanges, TimingHistogram } from '../stats/histogram.ts';
 import { combinedGauges, ruleStats, trialStats } from '../stats/names.ts';
 import type { ProcessMetricValues } from '../stats/prometheus.ts';
@@ -41,6 +42,8 @@ export interface StatsReport {
   readonly timers: readonly TimerChange[];
   /** Absent while no rules on trial were loaded. */
   readonly trial?: TrialChange | undefined;
+  /** Only on request, and with `ADMIN_PORT`. */
+  readonly activity?: ActivityReport | undefined;
   /** Only on request, and with `USE_PULLMETRICS`. */
   readonly processMetrics?: ProcessMetricValues | undefined;
 }
@@ -210,8 +213,9 @@ function combine(name: string, values: ReadonlyMap<number, number>): number {
   return combination === undefined ? all.reduce((sum, value) => sum + value, 0) : Math[combination](...all);
 }
 
-/** Pages of the debug port with sums over all workers, which the supervisor has. */
+/** Sums over all workers, which the supervisor has: of the debug port, and of the counter API. */
 export interface SummedPages {
+  readonly activity: ActivityReport;
   readonly '/stats': string;
   readonly '/trial': TrialReport;
 }
@@ -226,6 +230,7 @@ export type WorkerRequest =
       readonly id: number;
       readonly maxTimings: number;
       readonly processMetrics: boolean;
+      readonly activity: boolean;
     }
   /** The answer to a request of the same id. */
   | { readonly kind: 'page'; readonly id: number; readonly content: SummedPages[keyof SummedPages] }

@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import type { ActivityReport } from '../counters/activity.ts';
 import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { StatsRegistry } from '../stats/registry.ts';
 import type { SummedPages, WorkerMessage, WorkerRequest } from './stats-report.ts';
@@ -17,6 +18,7 @@ export interface WorkerHandlers {
   onStop(reason: string): void;
   onDebugConnection(socket: Socket): void;
   getProcessMetrics(): Promise<ProcessMetricValues | undefined>;
+  getActivity(): ActivityReport | undefined;
 }
 
 /** The supervisor, seen from a worker. */
@@ -92,13 +94,15 @@ export class SupervisorLink {
   }
 
   async #report(
-    { id, maxTimings, processMetrics: wanted }: Extract<WorkerRequest, { kind: 'report' }>,
-    { stats, getProcessMetrics }: WorkerHandlers,
+    { id, maxTimings, ...wanted }: Extract<WorkerRequest, { kind: 'report' }>,
+    { stats, getProcessMetrics, getActivity }: WorkerHandlers,
   ): Promise<void> {
     stats.keepTimings(maxTimings);
-    const processMetrics = wanted ? await getProcessMetrics() : undefined;
+    const processMetrics = wanted.processMetrics ? await getProcessMetrics() : undefined;
     const report = this.#reporter?.take();
-    if (report !== undefined) await this.#send({ kind: 'report', id, report: { ...report, processMetrics } });
+    if (report === undefined) return;
+    const activity = wanted.activity ? getActivity() : undefined;
+    await this.#send({ kind: 'report', id, report: { ...report, processMetrics, activity } });
   }
 
   #send(message: WorkerMessage): Promise<void> {

@@ -3,12 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow } from '@tollgate/kit/time';
+import { mergeActivity } from '../counters/activity.ts';
 import { statsNames } from '../stats/names.ts';
 import type { ProcessMetricValues } from '../stats/prometheus.ts';
 import type { Counter, StatsRegistry } from '../stats/registry.ts';
 import { formatStats } from '../stats/text.ts';
 import { createTrialReport } from '../trial/report.ts';
-import { type StatsReport, StatsSums } from './stats-report.ts';
+import { type StatsReport, StatsSums, type SummedPages } from './stats-report.ts';
 import { type WorkerExit, WorkerProcess } from './worker-process.ts';
 
 /** A worker that ends loses what it counted since its last report. */
@@ -94,17 +95,24 @@ export class Supervisor {
   }: {
     readonly processMetrics: boolean;
   }): Promise<readonly ProcessMetricValues[]> {
+    const reports = await this.#requestReports({ processMetrics, activity: false });
+    return reports.map((report) => report.processMetrics).filter((metrics) => metrics !== undefined);
+  }
+
+  /** Resolves with the reports of workers that are not too busy, after they were added up. */
+  async #requestReports(wanted: {
+    readonly processMetrics: boolean;
+    readonly activity: boolean;
+  }): Promise<readonly StatsReport[]> {
     const { maxTimings } = this.#options;
     const timeout = AbortSignal.timeout(reportTimeoutMs);
     const late = new Promise<undefined>((resolve) => {
       timeout.addEventListener('abort', () => resolve(undefined), { once: true });
     });
     const reports = await Promise.all(
-      this.#running().map((worker) =>
-        Promise.race([worker.requestReport({ maxTimings, processMetrics }), late]),
-      ),
+      this.#running().map((worker) => Promise.race([worker.requestReport({ maxTimings, ...wanted }), late])),
     );
-    return reports.flatMap((report) => (report?.processMetrics === undefined ? [] : [report.processMetrics]));
+    return reports.filter((report) => report !== undefined);
   }
 
   /** The worker of the lowest id that runs serves a connection to the debug port. */
@@ -162,14 +170,23 @@ export class Supervisor {
     await delay(delayMs, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 
+  async #getPage(page: keyof SummedPages): Promise<SummedPages[keyof SummedPages]> {
+    const reports = await this.#requestReports({ processMetrics: false, activity: page === 'activity' });
+    const { stats } = this.#options;
+    switch (page) {
+      case 'activity':
+        return mergeActivity(reports.flatMap(({ activity }) => activity ?? []));
+      case '/stats':
+        return formatStats(stats);
+      case '/trial':
+        return createTrialReport(stats);
+    }
+  }
+
   #fork(id: number): WorkerProcess {
     const worker = new WorkerProcess(id, {
       onReport: (report: StatsReport) => this.#sums.add(id, report),
-      getPage: async (page) => {
-        await this.collect({ processMetrics: false });
-        const { stats } = this.#options;
-        return page === '/stats' ? formatStats(stats) : createTrialReport(stats);
-      },
+      getPage: (page) => this.#getPage(page),
     });
     this.#options.logger.info({ worker: id, pid: worker.pid }, 'worker started');
     this.#workers.set(id, worker);

@@ -92,6 +92,7 @@ export class WorkerProcess {
   requestReport(options: {
     readonly maxTimings: number;
     readonly processMetrics: boolean;
+    readonly activity: boolean;
   }): Promise<StatsReport | undefined> {
     if (!this.isRunning) return Promise.resolve(undefined);
     return new Promise((done) => {

@@ -6,7 +6,9 @@ import { status } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { programEnvironment } from '@tollgate/testkit/processes';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
+import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
+import { adminToken } from '../support/counter-api.ts';
 import { connect, descriptorsOf } from '../support/grpc-client.ts';
 import { runCommand } from '../support/run-command.ts';
 import { program, startWorkers, workersEnv } from './start-workers.ts';
@@ -14,7 +16,8 @@ import { program, startWorkers, workersEnv } from './start-workers.ts';
 const totalHits = 'ratelimit.service.rate_limit.demo.tenant.total_hits';
 
 t.test('two workers share the ports, and their statistics are summed', async (t) => {
-  const workers = await startWorkers(t);
+  const adminPort = await freePort();
+  const workers = await startWorkers(t, { ADMIN_PORT: String(adminPort), ADMIN_TOKEN: adminToken });
   t.same(
     workers.lines('worker started').map(({ worker }) => worker),
     [1, 2],
@@ -29,6 +32,11 @@ t.test('two workers share the ports, and their statistics are summed', async (t)
   t.equal(stats['ratelimit.service.config_load_success'], '2', 'each worker loaded the rules');
   t.equal(stats['ratelimit.service.config_current'], '1', 'not a sum');
   t.equal(stats['ratelimit.redis_pool.cx_active'], '2', 'both have a connection');
+
+  const top = await fetch(`http://127.0.0.1:${adminPort}/v1/top`, {
+    headers: { authorization: `Bearer ${adminToken}` },
+  });
+  t.match(await top.json(), { keys: [{ domain: 'demo', hits: decided }] }, 'the sum of both');
 
   const calls = 20;
   for (let i = 0; i < calls; i += 1) {
