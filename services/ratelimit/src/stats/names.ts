@@ -112,13 +112,17 @@ export const localCacheStatNames = [
   'overwriteCount',
 ] as const;
 
-/** Per connection pool: `cx_active` is a gauge, the others are counters. */
+/** Per connection pool; counters unless said otherwise, `cx_active` is a gauge. */
 export const poolStatNames = {
   active: 'cx_active',
   total: 'cx_total',
   closed: 'cx_local_close',
   /** Ours: batches that found all connections busy for longer than the pool waits. */
   exhausted: 'exhausted',
+  /** Ours (gauge): servers whose circuit breaker is open or half-open. */
+  openBreakers: 'breaker_open',
+  /** Ours: requests that failed without Redis because a circuit breaker was open. */
+  breakerRejected: 'breaker_rejected',
 } as const;
 
 /** With BACKEND_TYPE=memcache; the first three have a tag `code` with the result. */

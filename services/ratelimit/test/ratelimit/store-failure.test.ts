@@ -114,7 +114,12 @@ t.test('without Redis each limit is decided by its policy, and by Redis again af
 });
 
 t.test('while Redis hangs, local counting allows each limiter its share, by any algorithm', async (t) => {
-  const { redis, client } = await startWithRedis(t, { WORKERS: '1' });
+  const { redis, client, stats } = await startWithRedis(t, {
+    KVSTORE_BREAKER_FAILURES: '1',
+    KVSTORE_BREAKER_INTERVAL: '20ms',
+    KVSTORE_BREAKER_MAX_INTERVAL: '40ms',
+  });
+  const open = stats.gauge('ratelimit.redis_pool.breaker_open');
   await ask(client, 'a', 'local');
   process.kill(redis.pid, 'SIGSTOP');
   t.teardown(() => process.kill(redis.pid, 'SIGCONT'));
@@ -124,6 +129,7 @@ t.test('while Redis hangs, local counting allows each limiter its share, by any 
   const over = await ask(client, 'a', 'local');
   t.match(over, { statuses: [{ currentLimit: { requestsPerUnit: 9 } }] }, 'the limit as configured');
   t.same(over.dynamicMetadata, { store_failure: 'local' });
+  t.equal(open.value, 1);
   await client.shouldRateLimit({
     domain: 'a',
     descriptors: descriptorsOf({ local: 'x' }).map((one) => ({
@@ -138,6 +144,12 @@ t.test('while Redis hangs, local counting allows each limiter its share, by any 
     what: 'a decision by Redis',
   });
   t.equal((await ask(client, 'a', 'local')).overallCode, Code.OK, 'estimates are not cached');
+  t.equal(open.value, 0);
+  const { statuses } = await ask(client, 'a', 'local');
+  t.equal(
+    await redisCommand(redis, 'GET', 'a_local_x_950400'),
+    String(9 - (statuses[0]?.limitRemaining ?? 0)),
+  );
 });
 
 t.test('LIMIT_ON_STORE_FAILURE decides what rules leave open', async (t) => {

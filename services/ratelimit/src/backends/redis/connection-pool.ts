@@ -20,7 +20,7 @@ export interface ConnectionPoolOptions {
 export interface ConnectionPoolHooks {
   /** Creates a connection that is not open yet. */
   readonly open: () => RedisConnection;
-  readonly metrics: Pick<PoolMetrics, keyof PoolMetrics>;
+  readonly metrics: Pick<PoolMetrics, 'opened' | 'closed' | 'exhausted'>;
   /**
    * Backoff before the n-th consecutive attempt to connect before the first success, milliseconds.
    */

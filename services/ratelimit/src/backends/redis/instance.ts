@@ -1,6 +1,7 @@
 import { startDeadline } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
 import { Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
+import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.ts';
 import type { Hit } from '../counter-backend.ts';
 import type { RedisConnection } from './connection.ts';
 import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
@@ -14,6 +15,7 @@ import {
   toBackendFailure,
 } from './exchange.ts';
 import { Expiries } from './expiries.ts';
+import type { PoolMetrics } from './telemetry.ts';
 
 /** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
 export interface RedisInstance {
@@ -35,27 +37,51 @@ export interface RedisInstance {
   lastError(): Error | undefined;
 }
 
-export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {}
+export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {
+  /** Absent when KVSTORE_BREAKER_FAILURES is 0. */
+  readonly breaker?: CircuitBreakerOptions | undefined;
+}
+
+export interface PooledInstanceHooks extends ConnectionPoolHooks {
+  readonly metrics: PoolMetrics;
+  readonly onBreakerOpen?: ((error: Error, retryMs: number) => void) | undefined;
+  readonly onBreakerClose?: (() => void) | undefined;
+}
 
 /** A single server: all connections of the pool lead to it. */
 export class PooledInstance implements RedisInstance {
   readonly #open: () => RedisConnection;
   readonly #pool: ConnectionPool;
   readonly #batcher: Batcher;
+  readonly #breaker: CircuitBreaker<BatchHit> | undefined;
 
-  constructor(hooks: ConnectionPoolHooks, options: PooledInstanceOptions, redirect?: Redirect) {
+  constructor(hooks: PooledInstanceHooks, options: PooledInstanceOptions, redirect?: Redirect) {
     this.#open = hooks.open;
     const onLost = (): void => this.#batcher.forgetExpiries();
     this.#pool = new ConnectionPool({ ...hooks, onLost }, options);
     this.#batcher = new Batcher(this.#pool, options, redirect);
+    const { metrics } = hooks;
+    this.#breaker =
+      options.breaker &&
+      new CircuitBreaker(this.#batcher, options.breaker, {
+        onOpen(error, retryMs) {
+          metrics.breakerOpened();
+          hooks.onBreakerOpen?.(error, retryMs);
+        },
+        onClose() {
+          metrics.breakerClosed();
+          hooks.onBreakerClose?.();
+        },
+        onReject: () => metrics.breakerRejected(),
+      });
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#batcher.add(hits);
+    return (this.#breaker ?? this.#batcher).add(hits);
   }
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#batcher.read(hits);
+    return (this.#breaker ?? this.#batcher).read(hits);
   }
 
   dial(): readonly RedisConnection[] {
@@ -69,17 +95,20 @@ export class PooledInstance implements RedisInstance {
   /** Switches to another server. */
   renew(): void {
     this.#pool.renew();
+    this.#breaker?.reset();
   }
 
   /** Closes gracefully: batches in flight end, later ones fail with `reason`. */
   drain(reason: Error): void {
     this.#pool.drain(reason);
     this.#batcher.close(reason);
+    this.#breaker?.retire();
   }
 
   close(reason: Error = backendFailure('the connections to Redis are closed')): void {
     this.#pool.close(reason);
     this.#batcher.close(reason);
+    this.#breaker?.retire();
   }
 
   lastError(): Error | undefined {

@@ -6,13 +6,18 @@ import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
 import { statsNames } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
+import type { CircuitBreakerOptions } from '../circuit-breaker.ts';
 import type { CounterBackend, Hit, SharedStore } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { ClusterInstance } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
 import { RedisConnection, type RedisTls } from './connection.ts';
-import type { ConnectionPoolHooks } from './connection-pool.ts';
-import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
+import {
+  PooledInstance,
+  type PooledInstanceHooks,
+  type PooledInstanceOptions,
+  type RedisInstance,
+} from './instance.ts';
 import { SentinelInstance } from './sentinel.ts';
 import { RedisSharedStore } from './shared-store.ts';
 import {
@@ -53,8 +58,9 @@ interface InstanceSettings {
 /** BACKEND_TYPE=redis. */
 export async function createRedisBackend(settings: Settings, context: Context): Promise<CounterBackend> {
   const tls = await watchRedisTls(settings, context);
-  const mainSettings = getInstanceSettings('redis', settings, tls.current);
-  const perSecondSettings = getInstanceSettings('redisPerSecond', settings, tls.current);
+  const parts = { tls: tls.current, breaker: getBreaker(settings, context) };
+  const mainSettings = getInstanceSettings('redis', settings, parts);
+  const perSecondSettings = getInstanceSettings('redisPerSecond', settings, parts);
   const main = createInstance(mainSettings, context);
   const perSecond = settings.redisPerSecond ? createInstance(perSecondSettings, context) : undefined;
   return new RedisBackend({
@@ -101,7 +107,7 @@ async function watchRedisTls(
 function getInstanceSettings(
   instance: 'redis' | 'redisPerSecond',
   settings: Settings,
-  tls: () => RedisTls,
+  { tls, breaker }: { readonly tls: () => RedisTls; readonly breaker: CircuitBreakerOptions | undefined },
 ): InstanceSettings {
   const isMain = instance === 'redis';
   const healthName = isMain ? 'redis' : 'redis per second';
@@ -120,6 +126,7 @@ function getInstanceSettings(
       onEmptyWaitMs: settings[`${instance}PoolOnEmptyWaitMs`],
       timeoutMs: settings[`${instance}TimeoutMs`],
       windowMs: settings[`${instance}PipelineWindowMs`],
+      breaker,
     },
     startBackoff: {
       initialMs: settings.redisStartupInitialIntervalMs,
@@ -128,6 +135,18 @@ function getInstanceSettings(
     statsPrefix: isMain ? statsNames.redisPoolPrefix : statsNames.redisPerSecondPoolPrefix,
     healthName: settings.redisHealthCheckActiveConnection ? healthName : undefined,
   };
+}
+
+function getBreaker(
+  {
+    redisBreakerFailures: failures,
+    redisBreakerIntervalMs: initialMs,
+    redisBreakerMaxIntervalMs: maxMs,
+  }: Settings,
+  { random }: Context,
+): CircuitBreakerOptions | undefined {
+  if (failures === 0) return undefined;
+  return { failures, delayMs: backoffDelays({ initialMs, maxMs, jitter: 0.5, random }) };
 }
 
 function getDefaultUrlHint({ env, aliases, fallback }: Setting<string>, url: string): string | undefined {
@@ -184,7 +203,7 @@ function createHooks(
   { healthName, statsPrefix, startBackoff, hint }: InstanceSettings,
   { health, logger, random, stats }: Context,
   redis: string,
-): Omit<ConnectionPoolHooks, 'open'> {
+): Omit<PooledInstanceHooks, 'open'> {
   const component = healthName === undefined ? undefined : health.component(healthName, { healthy: true });
   const log = new AvailabilityLog(logger, redis);
   return {
@@ -197,6 +216,8 @@ function createHooks(
     },
     onError: (err) =>
       logger.warn({ redis, err, ...(hint !== undefined && { hint }) }, 'Redis connection failed'),
+    onBreakerOpen: (error, retryMs) => log.onBreakerOpen(error, retryMs),
+    onBreakerClose: () => log.onBreakerClose(),
   };
 }
 

@@ -2,11 +2,15 @@ import { inTime } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
 import type { Hit } from '../counter-backend.ts';
 import type { RedisConnection } from './connection.ts';
-import type { ConnectionPoolHooks } from './connection-pool.ts';
-import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from './instance.ts';
+import {
+  PooledInstance,
+  type PooledInstanceHooks,
+  type PooledInstanceOptions,
+  type RedisInstance,
+} from './instance.ts';
 import { describeRedisAddress, type TcpRedisAddress } from './target.ts';
 
-export interface SentinelHooks extends Omit<ConnectionPoolHooks, 'open'> {
+export interface SentinelHooks extends Omit<PooledInstanceHooks, 'open'> {
   /** Creates a connection to the primary that is not open yet. */
   readonly openPrimary: (address: TcpRedisAddress) => RedisConnection;
   /** The same for a sentinel. */

@@ -10,12 +10,16 @@ export class PoolMetrics {
   readonly #total: Counter;
   readonly #closed: Counter;
   readonly #exhausted: Counter;
+  readonly #openBreakers: Gauge;
+  readonly #rejected: Counter;
 
   constructor(prefix: string, stats: Context['stats']) {
     this.#active = stats.gauge(`${prefix}${poolStatNames.active}`);
     this.#total = stats.counter(`${prefix}${poolStatNames.total}`);
     this.#closed = stats.counter(`${prefix}${poolStatNames.closed}`);
     this.#exhausted = stats.counter(`${prefix}${poolStatNames.exhausted}`);
+    this.#openBreakers = stats.gauge(`${prefix}${poolStatNames.openBreakers}`);
+    this.#rejected = stats.counter(`${prefix}${poolStatNames.breakerRejected}`);
   }
 
   opened(): void {
@@ -32,7 +36,22 @@ export class PoolMetrics {
   exhausted(): void {
     this.#exhausted.value += 1;
   }
+
+  breakerOpened(): void {
+    this.#openBreakers.value += 1;
+  }
+
+  breakerClosed(): void {
+    this.#openBreakers.value -= 1;
+  }
+
+  breakerRejected(): void {
+    this.#rejected.value += 1;
+  }
 }
+
+const breakerOpened = 'circuit breaker opened, requests fail without Redis';
+const breakerClosed = 'circuit breaker closed, requests go to Redis again';
 
 /** Logs outages of Redis with their end as warnings; the first connection is an info. */
 export class AvailabilityLog {
@@ -51,6 +70,14 @@ export class AvailabilityLog {
     else if (this.#lost) this.#logger.warn(fields, 'connected to Redis again');
     else this.#logger.info(fields, 'connected to Redis');
     this.#lost ||= !available;
+  }
+
+  onBreakerOpen(err: Error, retryMs: number): void {
+    this.#logger.warn({ redis: this.#redis, err, retryMs }, breakerOpened);
+  }
+
+  onBreakerClose(): void {
+    this.#logger.warn({ redis: this.#redis }, breakerClosed);
   }
 }
 
@@ -107,6 +134,14 @@ export class ClusterLog {
 
   onNodeError({ name: node }: NodeAddress, err: Error): void {
     this.#logger.warn({ redis: this.#redis, node, err }, 'Redis connection failed');
+  }
+
+  onNodeBreakerOpen({ name: node }: NodeAddress, err: Error, retryMs: number): void {
+    this.#logger.warn({ redis: this.#redis, node, err, retryMs }, breakerOpened);
+  }
+
+  onNodeBreakerClose({ name: node }: NodeAddress): void {
+    this.#logger.warn({ redis: this.#redis, node }, breakerClosed);
   }
 
   onNodes(addresses: readonly NodeAddress[]): void {

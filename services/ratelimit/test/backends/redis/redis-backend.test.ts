@@ -9,6 +9,8 @@ import {
 } from '../../../src/backends/redis/instance.ts';
 import { RedisBackend } from '../../../src/backends/redis/redis-backend.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
+import { PoolMetrics } from '../../../src/backends/redis/telemetry.ts';
+import { StatsRegistry } from '../../../src/stats/registry.ts';
 import { startInvalidServer } from '../../support/invalid-server.ts';
 import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
 
@@ -33,7 +35,7 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
       open: () => new RedisConnection({ address: parsed.address }),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
-      metrics: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
+      metrics: new PoolMetrics('', new StatsRegistry()),
     },
     { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, ...options },
   );

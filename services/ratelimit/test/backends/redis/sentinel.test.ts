@@ -7,6 +7,8 @@ import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import type { RedisInstance } from '../../../src/backends/redis/instance.ts';
 import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
+import { PoolMetrics } from '../../../src/backends/redis/telemetry.ts';
+import { StatsRegistry } from '../../../src/stats/registry.ts';
 import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
@@ -219,7 +221,7 @@ function makeInstance(
       onPrimary: ({ host, port }) => events.push(`primary ${host}:${port}`),
       onSentinels: (error) => events.push(error === undefined ? 'sentinels back' : error.message),
       onError: () => events.push('error'),
-      metrics: { opened: () => undefined, closed: () => undefined, exhausted: () => undefined },
+      metrics: new PoolMetrics('', new StatsRegistry()),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
     },

@@ -2,9 +2,13 @@ import { isAppError } from '@tollgate/kit/errors';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
 import type { RedisConnection } from '../connection.ts';
-import type { ConnectionPoolHooks } from '../connection-pool.ts';
 import type { Redirect } from '../exchange.ts';
-import { PooledInstance, type PooledInstanceOptions, type RedisInstance } from '../instance.ts';
+import {
+  PooledInstance,
+  type PooledInstanceHooks,
+  type PooledInstanceOptions,
+  type RedisInstance,
+} from '../instance.ts';
 import type { ClusterLog } from '../telemetry.ts';
 import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
 import { querySlots, Topology, type TopologyHooks } from './topology.ts';
@@ -57,6 +61,7 @@ export class ClusterInstance implements RedisInstance {
         open,
         metrics,
         reconnectDelayMs,
+        log,
         redirect: (node) => (refusal, method, hit) => this.#redirect(node, refusal, method, hit),
         onAvailable: (node, available) => {
           log.onNodeAvailable(node, available);
@@ -239,13 +244,14 @@ function groupByNode(hits: readonly BatchHit[], getNode: (key: string) => NodeAd
   return [...parts.values()];
 }
 
-interface ClusterNodesHooks extends Pick<ConnectionPoolHooks, 'metrics' | 'reconnectDelayMs'> {
+interface ClusterNodesHooks extends Pick<PooledInstanceHooks, 'metrics' | 'reconnectDelayMs'> {
   /** Creates a connection that is not open yet. */
   readonly open: (node: NodeAddress) => RedisConnection;
   /** Redirects what a node refuses. */
   readonly redirect: (node: NodeAddress) => Redirect;
   readonly onAvailable: (node: NodeAddress, available: boolean) => void;
   readonly onError: (node: NodeAddress, error: Error) => void;
+  readonly log: ClusterLog;
 }
 
 interface Member {
@@ -306,7 +312,7 @@ class ClusterNodes {
   }
 
   #add(node: NodeAddress): Member {
-    const { open, metrics, reconnectDelayMs, redirect, onAvailable, onError } = this.#hooks;
+    const { open, metrics, reconnectDelayMs, redirect, onAvailable, onError, log } = this.#hooks;
     const isMember = (): boolean => this.#members.get(node.name) === member;
     const instance = new PooledInstance(
       {
@@ -326,6 +332,8 @@ class ClusterNodes {
             onError(node, error);
           }
         },
+        onBreakerOpen: (error, retryMs) => log.onNodeBreakerOpen(node, error, retryMs),
+        onBreakerClose: () => log.onNodeBreakerClose(node),
       },
       { ...this.#options, keysPerScript: 1, server: `Redis at ${node.name}` },
       redirect(node),

@@ -159,7 +159,12 @@ t.test('password and TLS apply to every node', async (t) => {
 });
 
 t.test('a node that stops responding fails only its counters, within the timeout', async (t) => {
-  const { backend } = await started(t, { KVSTORE_TIMEOUT: '1s' });
+  const { backend, stats } = await started(t, {
+    KVSTORE_TIMEOUT: '1s',
+    KVSTORE_BREAKER_FAILURES: '1',
+    KVSTORE_BREAKER_INTERVAL: '500ms',
+  });
+  const open = stats.gauge('ratelimit.redis_pool.breaker_open');
   const [silent, other] = [findKey(1), findKey(0)];
   await backend.add([makeHit(silent), makeHit(other)]);
   cluster.pauseNode(1);
@@ -169,8 +174,12 @@ t.test('a node that stops responding fails only its counters, within the timeout
   });
   await countsAgain(backend, other);
   await failed;
+  t.equal(open.value, 1, 'the circuit breaker of that node');
+  await t.rejects(backend.add([makeHit(silent)]), { message: /^the circuit breaker is open/ });
+  await t.resolves(backend.add([makeHit(other)]));
   cluster.resumeNode(1);
   await countsAgain(backend, silent);
+  t.equal(open.value, 0);
 });
 
 t.test('a planned failover fails no request and loses no hit', async (t) => {
