@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { Lease } from '@tollgate/rules/rule-set';
+import { backendFailure } from '../errors.ts';
 import type { CounterBackend, Hit } from './counter-backend.ts';
 
 /** Keys are chosen by clients. About 100,000 counters; at least half of it is for those in use. */
@@ -18,24 +19,24 @@ type Store = Pick<CounterBackend, 'add' | 'read'>;
  * Other hits pass through.
  */
 export class Leases implements Store {
-  readonly #store: Store;
+  readonly #shared: Shared;
   readonly #counters = new RecentlyUsed<LeasedCounter>({
     capacity: maxBytes,
     weigh: (key) => key.length * 2 + counterBytes,
   });
 
   constructor(store: Store) {
-    this.#store = store;
+    this.#shared = { store, waiting: 0 };
   }
 
   add(hits: readonly Hit[]): Promise<readonly number[]> {
     for (const hit of hits) if (hit.lease !== undefined) return this.#addLeased(hits);
-    return this.#store.add(hits);
+    return this.#shared.store.add(hits);
   }
 
   read(hits: readonly Hit[]): Promise<readonly number[]> {
     for (const hit of hits) if (hit.lease !== undefined) return this.#readLeased(hits);
-    return this.#store.read(hits);
+    return this.#shared.store.read(hits);
   }
 
   /** Drops what is reserved of counters, after they were changed in the store. */
@@ -60,21 +61,21 @@ export class Leases implements Store {
     leased: readonly (Promise<number> | number | undefined)[],
   ): Promise<readonly number[]> {
     const others = hits.filter(({ lease }) => lease === undefined);
-    const stored = others.length === 0 ? [] : this.#store.add(others);
+    const stored = others.length === 0 ? [] : this.#shared.store.add(others);
     return merge(...(await Promise.all([Promise.all(leased), stored])));
   }
 
   async #readLeased(hits: readonly Hit[]): Promise<readonly number[]> {
     const known = hits.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).read(hit.addend));
     const others = hits.filter((_, i) => known[i] === undefined);
-    return merge(known, others.length === 0 ? [] : await this.#store.read(others));
+    return merge(known, others.length === 0 ? [] : await this.#shared.store.read(others));
   }
 
   #getCounter({ key }: Hit, { limit }: Lease): LeasedCounter {
     const known = this.#counters.get(key);
     // What was reserved within another limit may be beyond this one.
     if (known?.limit === limit) return known;
-    const counter = new LeasedCounter(this.#store, limit);
+    const counter = new LeasedCounter(this.#shared, limit);
     this.#counters.set(key, counter);
     return counter;
   }
@@ -86,6 +87,16 @@ function merge(counts: readonly (number | undefined)[], others: readonly number[
   return counts.map((count) => count ?? others[next++] ?? 0);
 }
 
+/** What the counters of a replica share. */
+interface Shared {
+  readonly store: Store;
+  /** Requests that wait for it. */
+  waiting: number;
+}
+
+/** As many as may wait for Redis. */
+const maxWaiting = 100_000;
+
 interface Waiting {
   readonly hit: Hit;
   readonly lease: Lease;
@@ -96,7 +107,7 @@ interface Waiting {
 /** The part of one window's counter that this replica reserved. */
 class LeasedCounter {
   readonly limit: number;
-  readonly #store: Store;
+  readonly #shared: Shared;
   /** Reserved hits that were not used yet. */
   #unused = 0;
   /** Hits that were allowed here. */
@@ -111,9 +122,9 @@ class LeasedCounter {
   #waiting: Waiting[] = [];
   #isServing: boolean = false;
 
-  constructor(store: Store, limit: number) {
+  constructor(shared: Shared, limit: number) {
     this.limit = limit;
-    this.#store = store;
+    this.#shared = shared;
   }
 
   /** The count after the hits were added, without hits of other replicas since the last call. */
@@ -121,6 +132,10 @@ class LeasedCounter {
     if (hit.addend < 0) return this.#giveBack(hit, lease);
     const count = this.#waiting.length === 0 ? this.#take(hit.addend) : undefined;
     if (count !== undefined) return count;
+    if (this.#shared.waiting >= maxWaiting) {
+      return Promise.reject(backendFailure('too many requests are waiting for leases'));
+    }
+    this.#shared.waiting += 1;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ hit, lease, resolve, reject });
       if (!this.#isServing) void this.#serveWaiting();
@@ -160,7 +175,9 @@ class LeasedCounter {
       }
     } catch (error) {
       // Requests that came later would wait for another timeout.
-      for (const { reject } of this.#waiting.splice(0)) reject(error);
+      const failed = this.#waiting;
+      this.#removeWaiting(failed.length);
+      for (const { reject } of failed) reject(error);
     }
     this.#isServing = false;
   }
@@ -174,7 +191,7 @@ class LeasedCounter {
     const needed = Math.max(wanted - this.#unused, ahead);
     // More than the limit fills the counter; a huge sum would not be exact, or overflow.
     const addend = wanted === 0 ? 0 : Math.min(needed, this.limit + 1);
-    const [count = 0] = await this.#store.add([{ ...hit, addend }]);
+    const [count = 0] = await this.#shared.store.add([{ ...hit, addend }]);
     const before = count - addend;
     this.#unused += Math.min(addend, Math.max(0, this.limit - before));
     this.#setStored(count, before);
@@ -196,7 +213,12 @@ class LeasedCounter {
       resolve(count);
       answered += 1;
     }
-    this.#waiting = this.#waiting.slice(answered);
+    this.#removeWaiting(answered);
+  }
+
+  #removeWaiting(count: number): void {
+    this.#waiting = this.#waiting.slice(count);
+    this.#shared.waiting -= count;
   }
 
   /** Hits that were allowed here can be allowed again here, as far as they fit into a lease. */
@@ -208,7 +230,7 @@ class LeasedCounter {
       this.#refused = 0;
       return this.#count();
     }
-    const [count = 0] = await this.#store.add([hit]);
+    const [count = 0] = await this.#shared.store.add([hit]);
     this.#setStored(count, count);
     // A reset takes back what is reserved as well.
     this.#unused = Math.min(this.#unused, count);

@@ -270,6 +270,22 @@ t.test('a failure of the store fails the requests that wait, and what is reserve
   t.equal(await addTo(leases, 1), 13);
 });
 
+t.test('at most 100,000 requests wait, the others fail at once', async (t) => {
+  const store = memory();
+  const unblocked = Promise.withResolvers<void>();
+  const leases = new Leases({
+    add: (hits) => unblocked.promise.then(() => store.add(hits)),
+    read: (hits) => store.read(hits),
+  });
+  const waiting = [0, 1].map((key) =>
+    leases.add(Array.from({ length: 50_000 }, () => leasedHit(1, { key: `${key}` }))),
+  );
+  await t.rejects(addTo(leases, 1), { code: 'backend_failure', message: /too many requests are waiting/ });
+  unblocked.resolve();
+  await Promise.all(waiting);
+  t.equal(await addTo(leases, 1), 1);
+});
+
 t.test('another limit in the middle of a window applies at once', async (t) => {
   const leases = new Leases(memory());
   const allowedWith = async (limit: number) => {
