@@ -4,6 +4,7 @@ import { startEnvoy } from '@tollgate/testkit/envoy';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { freePort } from '@tollgate/testkit/tcp';
 import { dump, load } from 'js-yaml';
 import t, { type Test } from 'tap';
 import { documentSteps } from '../e2e/support/document-shell.ts';
@@ -13,6 +14,7 @@ import { getStatuses } from '../e2e/support/requests.ts';
 import { definitionsAreMissing, gatewayDefinitions } from './support/gateway-crds.ts';
 import { clusterArguments, helmIsMissing, parseManifests, runHelm } from './support/helm.ts';
 import {
+  configText,
   exampleFile,
   exampleObject,
   getPodTemplates,
@@ -25,20 +27,23 @@ import {
   toAddress,
   toServiceHost,
 } from './support/manifests.ts';
+import { addressesIn, startTextProxy, textProxies } from './support/proxies.ts';
 
 // An API server, a database and three services are started, on a machine that may have other work.
 t.setTimeout(240_000);
 
 /** The pages in the order in which a reader of all of them would follow them. */
-const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/'].map((folder) => `examples/${folder}README.md`);
+const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/', 'caddy/', 'nginx/'].map(
+  (folder) => `examples/${folder}README.md`,
+);
 
 const examples = await readExamples();
 const skip = helmIsMissing();
 
-async function renderRelease() {
+async function renderRelease(values = '--set=auth.routes.existingConfigMap=shop-access') {
   const { code, stdout, stderr } = await runHelm([
     ...['template', 'tollgate', 'charts/tollgate', '--namespace=tollgate', ...clusterArguments],
-    ...['--values=charts/tollgate/ci/dev-values.yaml', '--set=auth.routes.existingConfigMap=shop-access'],
+    ...['--values=charts/tollgate/ci/dev-values.yaml', values],
   ]);
   if (code !== 0) throw new Error(`helm template: ${stderr}`);
   return parseManifests(stdout);
@@ -57,25 +62,34 @@ t.test('the charts render every Service and port that the examples name', { skip
   for (const { path, text, objects } of examples) {
     const configs = objects
       .filter(({ kind }) => kind === 'ConfigMap')
-      .flatMap(({ data }) =>
-        Object.values({ ...(data as Record<string, string>) }).map((config) => load(config)),
-      );
+      .flatMap(({ data }) => Object.entries({ ...(data as Record<string, string>) }))
+      .flatMap(([key, config]) => (key.endsWith('.yaml') ? load(config) : []));
     const documents = objects.length === 0 ? [load(text)] : [...objects, ...configs];
     const references = serviceReferences(documents, 'shop');
     for (const reference of references)
       t.ok(there.has(toAddress(reference)), `${path}: ${toAddress(reference)}`);
+    // Redis is the reader's.
+    const named = addressesIn(text).filter((address) => !address.startsWith('redis.'));
+    for (const address of named) t.ok(there.has(address), `${path}: ${address}`);
     for (const [name] of text.matchAll(/\btollgate-[\w-]+/g)) t.ok(names.has(name), `${path}: ${name}`);
   }
-  const proxies = examples.filter(({ path }) => /proxy|policies|identity|istio\/install/.test(path));
+  const proxies = examples.filter(({ path }) => /proxy|identity|istio\/install/.test(path));
   for (const { path, text } of proxies) t.match(text, 'tollgate-', path);
 });
 
-t.test('the release reads access rules from the ConfigMap of the example', { skip }, async (t) => {
-  const { metadata } = exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap');
-  const auth = (await renderRelease()).find(
-    ({ kind, metadata: { name } }) => kind === 'Deployment' && name === 'tollgate-auth',
-  );
-  t.match(JSON.stringify(auth), `"name":"${metadata.name}"`);
+t.test('the release reads the route rules of the shop, also those with limits', { skip }, async (t) => {
+  for (const [file, values] of [
+    ['access', undefined],
+    ['access-and-limits', '--values=examples/shop/limits-values.yaml'],
+  ] as const) {
+    const { metadata } = exampleObject(examples, `examples/shop/${file}.yaml`, 'ConfigMap');
+    const release = await renderRelease(values);
+    const auth = release.find(
+      ({ kind, metadata: { name } }) => kind === 'Deployment' && name === 'tollgate-auth',
+    );
+    t.match(JSON.stringify(auth), `"name":"${metadata.name}"`);
+    if (values !== undefined) t.match(JSON.stringify(release), 'tollgate-ratelimit-headless:8081');
+  }
 });
 
 kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
@@ -84,7 +98,8 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
 
   await t.test('their Pods satisfy the restricted profile of their namespace', async (t) => {
     const pods = getPodTemplates(examples.flatMap(({ objects }) => objects));
-    t.strictSame(new Set(pods.map(({ of }) => of)), new Set(['Deployment envoy', 'Deployment shop']));
+    const names = ['caddy', 'envoy', 'nginx', 'shop'].map((name) => `Deployment ${name}`);
+    t.strictSame(new Set(pods.map(({ of }) => of)), new Set(names));
     for (const { name, spec } of pods) {
       const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' }, spec };
       const { code, stderr } = await kube.kubectl(
@@ -104,6 +119,14 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
     t.teardown(envoy.stop);
     await decides(t, `http://127.0.0.1:${envoy.port}`, 'ada@example.com');
   });
+
+  for (const name of ['caddy', 'nginx'] as const) {
+    await t.test(`${name}: the auth server decides by identity and limits`, async (t) => {
+      const proxy = exampleObject(examples, `examples/${name}/proxy.yaml`, 'ConfigMap');
+      const config = configText(proxy, textProxies[name].key);
+      await decides(t, await startTextProxy(t, name, { config, ports: services }), `${name}@example.com`);
+    });
+  }
 });
 
 /** The commands of all pages. */
@@ -138,15 +161,12 @@ async function applyAsThePagesSay(t: Test, kube: KubeApiserver): Promise<void> {
 /** Starts the services behind the proxies. Returns their ports by `host:port` of the Services. */
 async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<string, number>> {
   const folder = makeTextFolder(t);
-  const access = parseConfig(
-    exampleObject(examples, 'examples/shop/access.yaml', 'ConfigMap'),
-    'routes.yaml',
-  );
-  folder.write('routes.yaml', dump(access));
-  const [auth, xds, echo] = await Promise.all([
-    startAuthDatabase(t).then((url) =>
-      startAuth(t, url, { SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml` }),
-    ),
+  for (const name of ['access', 'access-and-limits']) {
+    const routes = exampleObject(examples, `examples/shop/${name}.yaml`, 'ConfigMap');
+    folder.write(`${name}.yaml`, dump(parseConfig(routes, 'routes.yaml')));
+  }
+  const [database, xds, echo] = await Promise.all([
+    startAuthDatabase(t),
     startReplica(t, kube, 'tollgate-xds-0'),
     startEcho(),
   ]);
@@ -157,10 +177,20 @@ async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<
   const limiter = await startLimiter(xds.address);
   t.teardown(limiter.stop);
   await statusWhen(kube, 'shop', (status) => programmed(status) && status.rules === 3, 'shop');
+  const httpPort = await freePort();
+  const auth = await startAuth(t, database, { SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access.yaml` });
+  await startAuth(t, database, {
+    SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access-and-limits.yaml`,
+    SVC_EXT_AUTHZ_HTTP_PORT: String(httpPort),
+    SVC_EXT_AUTHZ_HTTP_FORWARDED: 'true',
+    SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
+    SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s',
+  });
   return new Map([
     [`${toServiceHost('shop', 'shop')}:8080`, echo.port],
     [`${toServiceHost('tollgate-auth', 'tollgate')}:9002`, Number(new URL(auth.url).port)],
     [`${toServiceHost('tollgate-auth-headless', 'tollgate')}:9001`, auth.extAuthzPort],
+    [`${toServiceHost('tollgate-auth-headless', 'tollgate')}:9003`, httpPort],
     [`${toServiceHost('tollgate-ratelimit-headless', 'tollgate')}:8081`, limiter.grpcPort],
   ]);
 }
@@ -188,6 +218,10 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   // Parsed boundary: what the echo answers.
   const { headers } = (await answer.json()) as EchoedRequest;
   t.match(headers, { 'x-auth-user-id': user.id, 'x-auth-plan': 'free', 'x-auth-role': 'authenticated' });
+  const forged = { 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin' };
+  const anonymous = await fetch(`${url}/`, { headers: forged });
+  t.notMatch(await anonymous.text(), /x.auth/, 'without a user there are no identity headers');
+  t.strictSame(await getStatuses(`${url}/a%2fb`, token, 1), [400], 'an ambiguous path');
   t.strictSame(await getStatuses(`${url}/admin`, token, 1), [403], 'a role that the user has not');
   t.strictSame(await getStatuses(`${url}/orders`, token, 10), [...Array(9).fill(200), 429], 'ten requests');
 }

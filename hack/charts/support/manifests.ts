@@ -86,10 +86,9 @@ export function servicePorts(objects: readonly ManifestObject[]): ServiceReferen
 
 /**
  * Ports of Services that a manifest or an Envoy configuration names, in each of the ways that there
- * are: a socket address, a backend of the Gateway API, a provider of Istio, a cluster of Istio.
+ * are: a socket address, a backend of the Gateway API, a provider of Istio.
  */
 export function serviceReferences(value: unknown, namespace: string): ServiceReference[] {
-  if (typeof value === 'string') return istioCluster(value);
   if (typeof value !== 'object' || value === null) return [];
   const nested = Object.values(value).flatMap((part) => serviceReferences(part, namespace));
   const fields: Readonly<Record<string, unknown>> = { ...value };
@@ -108,11 +107,6 @@ const backendFields = new Set(['name', 'namespace', 'port', 'group', 'kind', 'we
 /** Not a port of a Service or a listener of a Gateway, which have names and ports as well. */
 const isBackend = (fields: Readonly<Record<string, unknown>>) =>
   Object.keys(fields).every((field) => backendFields.has(field));
-
-function istioCluster(text: string): ServiceReference[] {
-  const [, port, host] = /^outbound\|(\d+)\|\|(.+)$/.exec(text) ?? [];
-  return port === undefined || host === undefined ? [] : [{ host, port: Number(port) }];
-}
 
 /** A file of `examples/`, by its path from the root of the checkout. */
 export interface ExampleFile {
@@ -150,13 +144,16 @@ export function exampleFile(files: readonly ExampleFile[], path: string): Exampl
   return file;
 }
 
-/** A YAML document that a ConfigMap holds. */
-export function parseConfig({ data, metadata }: ManifestObject, key: string): unknown {
+/** A text that a ConfigMap holds. */
+export function configText({ data, metadata }: ManifestObject, key: string): string {
   // Parsed boundary: a ConfigMap.
   const text = (data as Readonly<Record<string, string>> | undefined)?.[key];
   if (text === undefined) throw new Error(`the ConfigMap ${metadata.name} has no ${key}`);
-  return load(text);
+  return text;
 }
+
+/** A YAML document that a ConfigMap holds. */
+export const parseConfig = (object: ManifestObject, key: string): unknown => load(configText(object, key));
 
 /**
  * Far more than the services need: a test machine is busy, and what is slow is not what is tested.
