@@ -40,12 +40,34 @@ function rated(algorithm: Rate['algorithm'], burst: number): Admits {
   };
 }
 
+/** Requests in progress take slots, which refunds release when they end. */
+function concurrent(slots: number, requestSeconds: number): Admits {
+  const rate: Rate = { algorithm: 'concurrency', limit: slots, periodSeconds, burst: slots };
+  let state: State;
+  const ends: number[] = [];
+  const send = (hits: number, second: number): boolean => {
+    const taken = take(rate, state, { hits, times: 1, nowUs: second * 1e6 });
+    state = taken.state ?? state;
+    return taken.taken === 1;
+  };
+  return (second) => {
+    while ((ends[0] ?? Number.POSITIVE_INFINITY) <= second) {
+      ends.shift();
+      send(-1, second);
+    }
+    const isAdmitted = send(1, second);
+    if (isAdmitted) ends.push(second + requestSeconds);
+    return isAdmitted;
+  };
+}
+
 /** Requests that are admitted of a steady load above the limit, for each algorithm. */
 export function renderLimitPlots(): string {
   const panels = [
     panel('fixed_window, 60 per minute', fixedWindow(), 0),
     panel('sliding_window, 60 per minute', rated('sliding_window', limit), 1),
     panel('token_bucket, 60 per minute, burst 20', rated('token_bucket', 20), 2),
+    panel('concurrency, 30 at once, requests that take 30 seconds', concurrent(30, 30), 3),
   ];
   const height = panels.length * panelHeight + 10;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" font-family="sans-serif" font-size="11">

@@ -41,7 +41,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
   },
   algorithm: {
     description:
-      'FixedWindow (default) counts in each window. SlidingWindow weights the previous window by its part in the last unit. TokenBucket refills continuously and lets through up to burst requests at once.',
+      'FixedWindow (default) counts in each window. SlidingWindow weights the previous window by its part in the last unit. TokenBucket refills continuously and lets through up to burst requests at once. Concurrency counts the requests in progress: each takes a slot until a refund releases it, or until the unit or period has passed.',
     type: 'string',
     enum: Object.keys(resourceAlgorithms),
   },

@@ -128,9 +128,10 @@ function checkAlgorithm(
     const message = `the counter store has no ${algorithm}: use fixed_window, or another store`;
     report('algorithm', message);
   } else if (algorithm === 'token_bucket') return { algorithm, burst: burst ?? requestsPerUnit };
-  else if (algorithm === 'sliding_window') return { algorithm, burst: requestsPerUnit };
-  else {
-    const known = 'fixed_window, sliding_window, token_bucket';
+  else if (algorithm === 'sliding_window' || algorithm === 'concurrency') {
+    return { algorithm, burst: requestsPerUnit };
+  } else {
+    const known = 'fixed_window, sliding_window, token_bucket, concurrency';
     report('algorithm', `invalid rate limit algorithm '${text}': expected one of ${known}`);
   }
   return undefined;

@@ -60,6 +60,7 @@ export const resourceAlgorithms = {
   FixedWindow: 'fixed_window',
   SlidingWindow: 'sliding_window',
   TokenBucket: 'token_bucket',
+  Concurrency: 'concurrency',
 } as const;
 
 /** Policies for a failing store, spelled as Kubernetes spells enumerations. */

@@ -35,6 +35,7 @@ const algorithms: ReadonlyMap<string, RateLimitAlgorithm> = new Map([
   ['fixed_window', RateLimitAlgorithm.FIXED_WINDOW],
   ['sliding_window', RateLimitAlgorithm.SLIDING_WINDOW],
   ['token_bucket', RateLimitAlgorithm.TOKEN_BUCKET],
+  ['concurrency', RateLimitAlgorithm.CONCURRENCY],
 ]);
 const algorithmTexts: ReadonlyMap<number, string> = new Map(
   [...algorithms].map(([text, number]) => [number, text]),

@@ -21,12 +21,12 @@ export const unitSeconds: Readonly<Record<Unit, number>> = {
 };
 
 /** How requests are counted, other than in fixed windows. */
-type Algorithm = 'sliding_window' | 'token_bucket';
+type Algorithm = 'sliding_window' | 'token_bucket' | 'concurrency';
 
 /** What a rule needs besides its limit when it does not count in fixed windows. */
 export interface AlgorithmOptions {
   readonly algorithm: Algorithm;
-  /** Requests that may come at once: the size of a bucket, or the limit of a sliding window. */
+  /** Requests that may come at once: the size of a bucket, or the limit of the others. */
   readonly burst: number;
 }
 

@@ -60,6 +60,8 @@ descriptors:
         rate_limit: { unit: second, requests_per_unit: 500, lease: 5% }
       - key: sliding
         rate_limit: { unit: second, requests_per_unit: 5, algorithm: sliding_window }
+      - key: concurrency
+        rate_limit: { unit: second, requests_per_unit: 5, algorithm: concurrency }
       - key: period
         rate_limit: { period: 5m, requests_per_unit: 5 }
       - key: calendar

@@ -1,8 +1,36 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type ServerResponse } from 'node:http';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startEcho } from '@tollgate/testkit/echo';
 import { startEnvoy } from '@tollgate/testkit/envoy';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
+import { readDocument } from '@tollgate/yaml/fields';
 import t, { type Test } from 'tap';
 import { startApp } from './support/start-app.ts';
+
+/** The YAML of docs/limits.md that starts with a comment. */
+function example(comment: string): string {
+  const page = readFileSync(new URL('../../../docs/limits.md', import.meta.url), 'utf8');
+  const block = page.split('```yaml\n').find((text) => text.startsWith(comment));
+  return block?.slice(0, block.indexOf('```')) ?? '';
+}
+
+const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
+
+const perRoute = readPerRoute(example('# Envoy, in a route.'));
+
+function readPerRoute(text: string) {
+  const parsed = readDocument(text, (value) => {
+    // Parsed boundary: Envoy checks it.
+    const fields = value as {
+      typed_per_filter_config: Record<string, { rate_limits: object[] } | undefined>;
+    };
+    return fields.typed_per_filter_config['envoy.filters.http.ratelimit'];
+  });
+  if (!parsed.ok || parsed.value === undefined) throw new Error('docs/limits.md has no example for Envoy');
+  return parsed.value;
+}
 
 const rules = {
   'demo.yaml': `
@@ -10,6 +38,7 @@ domain: demo
 descriptors:
   - key: tenant
     rate_limit: { unit: day, requests_per_unit: 3 }
+${indent(example('# Rules.'))}
 `,
 };
 
@@ -17,7 +46,7 @@ descriptors:
 const nowMs = () => Date.UTC(2026, 0, 2, 12);
 
 /** The service behind a real Envoy in front of a real upstream; resolves to Envoy's address. */
-async function platform(t: Test, env: Record<string, string>): Promise<string> {
+async function platform(t: Test, env: Record<string, string>, upstreamPort?: number): Promise<string> {
   const { ports } = await startApp(t, {
     rules,
     env: { LIMIT_RESPONSE_HEADERS_ENABLED: 'true', ...env },
@@ -25,7 +54,7 @@ async function platform(t: Test, env: Record<string, string>): Promise<string> {
   });
   const echo = await startEcho();
   t.teardown(echo.stop);
-  const envoy = await startEnvoy({ config: bootstrap(ports.grpc, echo.port) });
+  const envoy = await startEnvoy({ config: bootstrap(ports.grpc, upstreamPort ?? echo.port) });
   t.teardown(envoy.stop);
   return `http://127.0.0.1:${envoy.port}`;
 }
@@ -77,11 +106,15 @@ function bootstrap(grpcPort: number, upstreamPort: number): object {
   };
   const route = {
     match: { prefix: '/' },
-    route: {
-      cluster: 'upstream',
-      rate_limits: [
-        { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
-      ],
+    route: { cluster: 'upstream' },
+    typed_per_filter_config: {
+      'envoy.filters.http.ratelimit': {
+        ...perRoute,
+        rate_limits: [
+          { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
+          ...perRoute.rate_limits,
+        ],
+      },
     },
   };
   return {
@@ -150,4 +183,41 @@ t.test('the counters in Redis have the keys and values of envoyproxy/ratelimit',
   t.equal(await redisCommand(redis, 'GET', key), '5');
   const ttl = Number(await redisCommand(redis, 'TTL', key));
   t.ok(ttl > 86_300 && ttl <= 86_700, `lives for a day and up to 300 s of jitter: ${ttl}`);
+});
+
+/** An upstream that answers once it is told to, and from then on at once. */
+async function startSlowUpstream(t: Test) {
+  const waiting: ServerResponse[] = [];
+  let isOpen = false;
+  const server = createServer((_, response) => {
+    if (isOpen) response.end();
+    else waiting.push(response);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close().closeAllConnections());
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
+  return {
+    port: address.port,
+    waiting,
+    open() {
+      isOpen = true;
+      for (const response of waiting) response.end();
+    },
+  };
+}
+
+t.test('a concurrency limit refuses until Envoy releases the slot of the request in progress', async (t) => {
+  const upstream = await startSlowUpstream(t);
+  const url = await platform(t, { RESPONSE_DYNAMIC_METADATA: 'true' }, upstream.port);
+  const ask = async (user: string) => (await fetch(url, { headers: { 'x-user-id': user } })).status;
+  const started = [ask('a'), ask('a')];
+  await awaitUntil(() => upstream.waiting.length === 2, { what: 'both requests' });
+  t.same([await ask('a'), await ask('a')], [429, 429], 'a refused request releases nothing');
+  started.push(ask('b'));
+  await awaitUntil(() => upstream.waiting.length === 3, { what: 'the request of another user' });
+  upstream.open();
+  t.same(await Promise.all(started), [200, 200, 200]);
+  await awaitUntil(async () => (await ask('a')) === 200, { what: 'the refund' });
 });

@@ -158,6 +158,7 @@ export const goodResources: readonly ResourceCase[] = [
       { rateLimit: { ...perMinute, algorithm: 'FixedWindow' } },
       { match: [{ key: 'a' }], rateLimit: { ...perMinute, algorithm: 'SlidingWindow' } },
       { match: [{ key: 'b' }], rateLimit: { ...perMinute, algorithm: 'TokenBucket', burst: 4_294_967_295 } },
+      { match: [{ key: 'c' }], rateLimit: { ...perMinute, algorithm: 'Concurrency' } },
     ),
   },
   {
@@ -199,7 +200,7 @@ export const badResources: readonly BadResource[] = [
     name: 'an unknown algorithm',
     spec: rateLimit({ ...perMinute, algorithm: 'token_bucket' }),
     field: `${descriptorField}.rateLimit.algorithm`,
-    says: /must be one of FixedWindow, SlidingWindow, TokenBucket, not 'token_bucket'/,
+    says: /must be one of FixedWindow, SlidingWindow, TokenBucket, Concurrency, not 'token_bucket'/,
   },
   {
     name: 'a lease that is too large',

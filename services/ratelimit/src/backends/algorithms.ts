@@ -29,6 +29,7 @@ type Take = (rate: Rate, state: State, request: Request) => Taken;
 const algorithms: Readonly<Record<Rate['algorithm'], Take>> = {
   token_bucket: takeFromBucket,
   sliding_window: takeFromSlidingWindow,
+  concurrency: takeSlots,
 };
 
 /**
@@ -115,6 +116,75 @@ function takeFromSlidingWindow(rate: Rate, state: State, { hits, times, nowUs }:
     waitSeconds: taken < times ? toSeconds(waitPeriods * periodUs) : 0,
     ...(taken * hits !== 0 && { state: [index, before, current] }),
   };
+}
+
+/** Parts of a period that expiries are rounded up to, so that a state has at most 65 of them. */
+const partsPerPeriod = 64;
+
+/** Slots that expire together; the time is a number of parts of the period. */
+interface SlotGroup {
+  readonly expiry: number;
+  slots: number;
+}
+
+/**
+ * State: expiry and number of the slots that are in use, soonest first. A refund releases those
+ * that expire first: the others then outlast every request that is shorter than the period,
+ * whichever request has ended.
+ */
+function takeSlots(rate: Rate, state: State, { hits, times, nowUs }: Request): Taken {
+  const { limit } = rate;
+  const periodUs = rate.periodSeconds * 1e6;
+  const now = (nowUs / periodUs) * partsPerPeriod;
+  const groups = readGroups(state).filter(({ expiry }) => expiry > now);
+  const taken = countTaken(limit - countSlots(groups), hits, times);
+  if (taken * hits > 0) addSlots(groups, Math.ceil(now) + partsPerPeriod, taken * hits);
+  else releaseSlots(groups, -taken * hits);
+  const used = countSlots(groups);
+  const parts = hits <= limit ? findRelease(groups, used + hits - limit) - now : partsPerPeriod;
+  return {
+    taken,
+    remaining: toRemaining(limit - used),
+    waitSeconds: taken < times ? toSeconds((parts * periodUs) / partsPerPeriod) : 0,
+    ...(taken * hits !== 0 && { state: groups.flatMap(({ expiry, slots }) => [expiry, slots]) }),
+  };
+}
+
+function readGroups(state: State = []): SlotGroup[] {
+  const groups: SlotGroup[] = [];
+  for (let i = 0; i < state.length; i += 2) groups.push({ expiry: state[i] ?? 0, slots: state[i + 1] ?? 0 });
+  return groups;
+}
+
+function countSlots(groups: readonly SlotGroup[]): number {
+  return groups.reduce((sum, { slots }) => sum + slots, 0);
+}
+
+/** After a clock that stepped back, they join those that were taken before it. */
+function addSlots(groups: SlotGroup[], expiry: number, slots: number): void {
+  const last = groups.at(-1);
+  if (last !== undefined && last.expiry >= expiry) last.slots += slots;
+  else groups.push({ expiry, slots });
+}
+
+function releaseSlots(groups: SlotGroup[], slots: number): void {
+  let rest = slots;
+  while (rest > 0 && groups[0] !== undefined) {
+    const released = Math.min(rest, groups[0].slots);
+    rest -= released;
+    groups[0].slots -= released;
+    if (groups[0].slots === 0) groups.shift();
+  }
+}
+
+/** When so many slots have expired. */
+function findRelease(groups: readonly SlotGroup[], slots: number): number {
+  let rest = slots;
+  for (const group of groups) {
+    rest -= group.slots;
+    if (rest <= 0) return group.expiry;
+  }
+  return 0;
 }
 
 /** How many of equal requests are allowed. */

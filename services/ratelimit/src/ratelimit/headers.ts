@@ -65,9 +65,7 @@ export function getStandardHeaders(
   const headers = [
     {
       key: 'RateLimit-Policy',
-      value: join(
-        ({ limit }) => `;q=${limit.requestsPerUnit};w=${limit.windows?.currentSeconds ?? limit.unitSeconds}`,
-      ),
+      value: join(({ limit }) => `;q=${limit.requestsPerUnit};${describeQuota(limit)}`),
     },
     {
       key: 'RateLimit',
@@ -77,6 +75,12 @@ export function getStandardHeaders(
   return overallCode === Code.OVER_LIMIT
     ? [...headers, { key: 'Retry-After', value: String(retryAfter) }]
     : headers;
+}
+
+/** The window of a quota, or its unit where there is no window. */
+function describeQuota({ rate, windows, unitSeconds }: Limit): string {
+  if (rate?.algorithm === 'concurrency') return 'qu="concurrent-requests"';
+  return `w=${windows?.currentSeconds ?? unitSeconds}`;
 }
 
 /** A string of RFC 9651 §3.3.3, which has visible ASCII characters and spaces. */

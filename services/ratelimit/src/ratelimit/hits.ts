@@ -149,6 +149,10 @@ function toRateResult(
   }
   const count = capacity - remaining;
   const refillSeconds = Math.max(1, Math.ceil((count * rate.periodSeconds) / Math.max(1, rate.limit)));
-  const resetSeconds = rate.algorithm === 'token_bucket' ? refillSeconds : secondsLeft;
+  const resetSeconds = {
+    token_bucket: refillSeconds,
+    sliding_window: secondsLeft,
+    concurrency: rate.periodSeconds,
+  }[rate.algorithm];
   return { count, fromLocalCache: false, over: false, resetSeconds };
 }

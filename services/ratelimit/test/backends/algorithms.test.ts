@@ -44,10 +44,40 @@ t.test('the wait of a sliding window is until the hits fit', async (t) => {
   t.same(send(sliding, [0, 1], [0, 11]), [9, -60], 'more than the limit never fits');
 });
 
-for (const rate of [bucket, sliding]) {
+const slots: Rate = { algorithm: 'concurrency', limit: 10, periodSeconds: 64, burst: 10 };
+
+t.test('slots are free again after a refund, or after the period', async (t) => {
+  t.same(send(slots, [0, 9], [1, 1], [2, 1], [2, -1], [2, 1], [3, 0]), [1, 0, -62, 1, 0, 0]);
+  t.same(send(slots, [0, 10], [63, 1], [64, 1]), [0, -1, 9], 'expired');
+  t.same(send(slots, [0.5, 10], [64.5, 1], [65, 1]), [0, -1, 9], 'rounded up to a 64th of the period');
+});
+
+t.test('the wait for slots is until enough have expired', async (t) => {
+  t.same(send(slots, [0, 3], [10, 3], [20, 4], [20, 3], [20, 4], [20, 7], [20, 11]), [
+    ...[7, 4, 0],
+    ...[-44, -54, -64, -64],
+  ]);
+});
+
+t.test('a refund releases the slots that expire first', async (t) => {
+  t.same(send(slots, [0, 5], [30, 5], [40, -5], [64, 0], [93, 0], [94, 0]), [5, 0, 5, 5, 5, 10]);
+});
+
+t.test('the state of a concurrency limit is bounded, however many requests it has', async (t) => {
+  const wide: Rate = { ...slots, limit: 1e6, burst: 1e6 };
+  let state: State;
+  for (let i = 0; i < 5000; i += 1) {
+    const taken = take(wide, state, { hits: 1, times: 1, nowUs: i * 50_000 });
+    state = taken.state ?? state;
+  }
+  t.equal(state?.length, 65 * 2);
+});
+
+for (const rate of [bucket, sliding, slots]) {
   t.test(`${rate.algorithm}: a limit of 0 refuses, and reading takes nothing`, async (t) => {
     const none = { ...rate, limit: 0, burst: 0 };
-    t.same(send(none, [0, 1], [100, 1], [100, 0]), [-60, -60, 0]);
+    const wait = -rate.periodSeconds;
+    t.same(send(none, [0, 1], [100, 1], [100, 0]), [wait, wait, 0]);
     t.same(send(rate, [0, 0], [0, 1], [0, 0], [0, 0]), [
       rate.burst,
       rate.burst - 1,

@@ -147,7 +147,7 @@ export function counterBackendContract(
     );
   });
 
-  for (const algorithm of rates ? (['sliding_window', 'token_bucket'] as const) : []) {
+  for (const algorithm of rates ? (['sliding_window', 'token_bucket', 'concurrency'] as const) : []) {
     // A period of a year, in which nothing is refilled during the test.
     const rate = { algorithm, limit: 10, burst: 10, periodSeconds: 31_536_000 };
     const hit = (key: string, addend: number): Hit => ({ ...makeHit(`${key}_${algorithm}`, addend), rate });

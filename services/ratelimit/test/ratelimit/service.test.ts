@@ -597,6 +597,8 @@ descriptors:
   - key: shadow
     shadow_mode: true
     rate_limit: { unit: minute, requests_per_unit: 60, algorithm: token_bucket, burst: 1 }
+  - key: slots
+    rate_limit: { period: 64s, requests_per_unit: 8, algorithm: concurrency }
   - key: fixed
     rate_limit: { unit: minute, requests_per_unit: 1 }
 `;
@@ -629,13 +631,38 @@ t.test('a sliding window does not let through twice the limit around the end of 
   t.match(await ask(request), { overallCode: OK, statuses: [{ limitRemaining: 4 }] });
 });
 
+t.test('a concurrency limit: refused requests take nothing, refunds and time release slots', async (t) => {
+  const { ask, added, clock, rule } = makeDecider({ yaml: rates, standardHeaders: true });
+  const request = [descriptor({ slots: 'x' })];
+  t.match(await ask(request, { hitsAddend: 7 }), {
+    overallCode: OK,
+    statuses: [
+      { limitRemaining: 1, secondsUntilReset: 64, currentLimit: { requestsPerUnit: 8, unit: undefined } },
+    ],
+    responseHeaders: [{ value: '"slots";q=8;qu="concurrent-requests"' }, { value: '"slots";r=1;t=64' }],
+  });
+  clock.nowSeconds += 10;
+  t.match(await ask(request, { hitsAddend: 2 }), {
+    overallCode: OVER_LIMIT,
+    statuses: [{ code: OVER_LIMIT, limitRemaining: 0, secondsUntilReset: 54 }],
+    responseHeaders: [{}, {}, { key: 'Retry-After', value: '54' }],
+  });
+  t.match(await ask(request), { overallCode: OK, statuses: [{ limitRemaining: 0 }] });
+  await ask([descriptor({ slots: 'x' }, { isNegativeHits: true })]);
+  t.match(await ask(request), { overallCode: OK });
+  clock.nowSeconds += 54;
+  t.match(await ask(request), { overallCode: OK, statuses: [{ limitRemaining: 5 }] });
+  t.equal(added[0]?.[0]?.key, 'd_slots_x_concurrency');
+  t.match(rule('slots'), { totalHits: 12, overLimit: 2, withinLimit: 10 });
+});
+
 t.test('shadow mode, refunds and reads work for every algorithm', async (t) => {
   const { ask, rule } = makeDecider({ yaml: rates });
   const shadow = [descriptor({ shadow: 'x' })];
   await ask(shadow);
   t.match(await ask(shadow), { overallCode: OK, statuses: [{ code: OK, limitRemaining: 0 }] });
   t.match(rule('shadow'), { overLimit: 1, shadowMode: 1 });
-  for (const key of ['bucket', 'sliding']) {
+  for (const key of ['bucket', 'sliding', 'slots']) {
     const read = () => ask([descriptor({ [key]: 'y' }, { hitsAddend: 0n })]);
     const before = (await read()).statuses[0]?.limitRemaining ?? 0;
     await ask([descriptor({ [key]: 'y' })], { hitsAddend: 3 });

@@ -117,6 +117,66 @@ function takes.sliding_window(call, state)
 end`;
 
 /**
+ * State: expiry and number of the slots in use, soonest first. The key expires with the last.
+ *
+ * @see takeSlots in ../algorithms.ts
+ */
+const concurrency = `
+function takes.concurrency(call, state)
+  local hits, times, limit, period = call.hits, call.times, call.limit, call.period
+  local at, expiries, slots, last, used = now / period * 64, {}, {}, 0, 0
+  if state and #state % 16 == 0 then
+    local values = { unpack_numbers('>' .. string.rep('d', #state / 8), state) }
+    for i = 1, #state / 8, 2 do
+      if values[i] > at then
+        last = last + 1
+        expiries[last], slots[last] = values[i], values[i + 1]
+        used = used + values[i + 1]
+      end
+    end
+  end
+  local taken, wait, first = times, 0, 1
+  if hits > 0 and hits * times > limit - used + 1e-6 then
+    taken = max(0, floor((limit - used + 1e-6) / hits))
+  end
+  local added = taken * hits
+  if added > 0 then
+    local expiry = ceil(at) + 64
+    if last > 0 and expiries[last] >= expiry then
+      slots[last] = slots[last] + added
+    else
+      last = last + 1
+      expiries[last], slots[last] = expiry, added
+    end
+    used = used + added
+  end
+  local rest = -added
+  while rest > 0 and first <= last do
+    local released = min(rest, slots[first])
+    rest, used, slots[first] = rest - released, used - released, slots[first] - released
+    if slots[first] == 0 then first = first + 1 end
+  end
+  if taken < times then
+    local parts, excess = 64, used + hits - limit
+    if hits <= limit then
+      local i = first
+      while i < last and excess > slots[i] do excess, i = excess - slots[i], i + 1 end
+      parts = expiries[i] - at
+    end
+    wait = to_seconds(parts * period / 64)
+  end
+  local remaining = max(0, floor(limit - used + 1e-6))
+  if added == 0 then return taken, remaining, wait end
+  local values, ttl = {}, 1e6
+  for i = first, last do
+    values[#values + 1] = expiries[i]
+    values[#values + 1] = slots[i]
+  end
+  if last >= first then ttl = ttl + (expiries[last] - at) * period / 64 end
+  return taken, remaining, wait, pack('>' .. string.rep('d', #values), unpack(values)), ttl
+end`;
+
+/**
  * One argument for each key: the rate, the hits of a request and the number of requests. It is the
  * same for most keys of a call, and parsed once.
  */
@@ -146,7 +206,7 @@ for i, key in ipairs(KEYS) do
 end
 return replies`;
 
-const takeEach = script([start, tokenBucket, slidingWindow, each].join('\n'));
+const takeEach = script([start, tokenBucket, slidingWindow, concurrency, each].join('\n'));
 
 /** Counters that one call of a script decides. */
 export interface ScriptCall {

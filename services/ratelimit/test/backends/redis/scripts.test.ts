@@ -19,7 +19,7 @@ await connection.connect();
 t.teardown(() => connection.close());
 
 const rates: fc.Arbitrary<Rate> = fc.record({
-  algorithm: fc.constantFrom('token_bucket' as const, 'sliding_window' as const),
+  algorithm: fc.constantFrom('token_bucket' as const, 'sliding_window' as const, 'concurrency' as const),
   limit: fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 1, max: 4_294_967_295 })),
   burst: fc.integer({ min: 1, max: 20 }),
   periodSeconds: fc.constantFrom(1, 60, 3600, 31_536_000),
@@ -106,7 +106,7 @@ t.test('equal hits of a batch are one call, whose script has many keys', async (
 });
 
 t.test('a state of another form counts as none', async (t) => {
-  for (const algorithm of ['token_bucket', 'sliding_window'] as const) {
+  for (const algorithm of ['token_bucket', 'sliding_window', 'concurrency'] as const) {
     const rate: Rate = { algorithm, limit: 10, periodSeconds: 3600, burst: 10 };
     for (const state of ['3 1767225600000000', '490896 0 7', '12345.5 1767225600000000', '']) {
       await connection.call('SET', 'other', state);
@@ -128,6 +128,11 @@ t.test('a counter expires once its state is that of a new one, not before', asyn
   const sliding: Rate = { ...rate, algorithm: 'sliding_window' };
   await sendHits([{ key: 'window', addend: 1, rate: sliding }], startUs + 250e6);
   t.equal(await ttl('window'), 1751, 'the rest of the window, the next one, and a second');
+  const concurrency: Rate = { ...rate, algorithm: 'concurrency' };
+  await sendHits([{ key: 'slots', addend: 2, rate: concurrency }], startUs);
+  t.equal(await ttl('slots'), 1001, 'a period and a second');
+  await sendHits([{ key: 'slots', addend: -2, rate: concurrency }], startUs);
+  t.equal(await ttl('slots'), 1, 'nothing is in use');
   const yearly: Rate = { ...rate, limit: 1, burst: 4e9, periodSeconds: 31_536_000 };
   t.same(await sendHits([{ key: 'yearly', addend: 3e9, rate: yearly }], startUs), [1e9]);
 });

@@ -221,6 +221,11 @@ export enum RateLimitAlgorithm {
    * @generated from enum value: TOKEN_BUCKET = 2;
    */
   TOKEN_BUCKET = 2,
+
+  /**
+   * @generated from enum value: CONCURRENCY = 3;
+   */
+  CONCURRENCY = 3,
 }
 
 /**
