@@ -185,7 +185,7 @@ t.test('the counters in Redis have the keys and values of envoyproxy/ratelimit',
   t.ok(ttl > 86_300 && ttl <= 86_700, `lives for a day and up to 300 s of jitter: ${ttl}`);
 });
 
-/** An upstream that answers once it is told to, and from then on at once. */
+/** An upstream that answers once it is opened, and from then on at once. */
 async function startSlowUpstream(t: Test) {
   const waiting: ServerResponse[] = [];
   let isOpen = false;

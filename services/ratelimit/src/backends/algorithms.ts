@@ -160,7 +160,7 @@ function countSlots(groups: readonly SlotGroup[]): number {
   return groups.reduce((sum, { slots }) => sum + slots, 0);
 }
 
-/** After a clock that stepped back, they join those that were taken before it. */
+/** After a clock that stepped back, they join the slots that were taken before it. */
 function addSlots(groups: SlotGroup[], expiry: number, slots: number): void {
   const last = groups.at(-1);
   if (last !== undefined && last.expiry >= expiry) last.slots += slots;

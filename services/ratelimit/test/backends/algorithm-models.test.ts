@@ -1,0 +1,139 @@
+import type { Rate } from '@tollgate/rules/rule-set';
+import t from 'tap';
+import { readResult, type State, take, toResult } from '../../src/backends/algorithms.ts';
+
+/** The meaning of an algorithm, written without regard to memory or speed. Times only grow. */
+interface Model {
+  /** Hits that are free at a time, a fraction; exact, because it divides whole numbers. */
+  free(atUs: number): number;
+  /** Takes hits, or gives them back. */
+  add(hits: number, nowUs: number): void;
+}
+
+/** Tokens in units of `1 / period`, which a microsecond refills by whole numbers. */
+function tokenBucket({ limit, periodSeconds, burst }: Rate): Model {
+  const periodUs = periodSeconds * 1e6;
+  let [units, atUs] = [burst * periodUs, 0];
+  const unitsAt = (us: number) => Math.min(burst * periodUs, units + (us - atUs) * limit);
+  return {
+    free: (us) => unitsAt(us) / periodUs,
+    add(hits, nowUs) {
+      units = Math.min(burst * periodUs, unitsAt(nowUs) - hits * periodUs);
+      atUs = nowUs;
+    },
+  };
+}
+
+/** Hits of all windows there have been. */
+function slidingWindow({ limit, periodSeconds }: Rate): Model {
+  const periodUs = periodSeconds * 1e6;
+  const counts = new Map<number, number>();
+  const windowOf = (us: number) => (us - (us % periodUs)) / periodUs;
+  const count = (index: number) => counts.get(index) ?? 0;
+  return {
+    free(us) {
+      const index = windowOf(us);
+      const weighted = count(index - 1) * (periodUs - (us % periodUs)) + count(index) * periodUs;
+      return (limit * periodUs - weighted) / periodUs;
+    },
+    add(hits, nowUs) {
+      const index = windowOf(nowUs);
+      const current = count(index) + hits;
+      counts.set(index, Math.max(0, current));
+      if (current < 0) counts.set(index - 1, Math.max(0, count(index - 1) + current));
+    },
+  };
+}
+
+/** The expiry of each slot in use. */
+function concurrency({ limit, periodSeconds }: Rate): Model {
+  const partUs = (periodSeconds * 1e6) / 64;
+  let expiries: number[] = [];
+  return {
+    free: (us) => limit - expiries.filter((expiry) => expiry > us).length,
+    add(hits, nowUs) {
+      expiries = expiries.filter((expiry) => expiry > nowUs).slice(Math.max(0, -hits));
+      const endUs = nowUs + periodSeconds * 1e6;
+      const expiry = endUs + ((partUs - (endUs % partUs)) % partUs);
+      for (let i = 0; i < hits; i += 1) expiries.push(expiry);
+    },
+  };
+}
+
+const models = { token_bucket: tokenBucket, sliding_window: slidingWindow, concurrency };
+
+/** Numbers in [0, 1) by a seed. @see https://en.wikipedia.org/wiki/Xorshift */
+function seededRandom(seed: number): () => number {
+  let x = seed | 1;
+  return () => {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    return (x >>> 0) / 2 ** 32;
+  };
+}
+
+// `take` rounds by less: on this edge it may decide either way, and the model follows.
+const edge = 1e-5;
+const edgeUs = 10;
+
+/** Why a result is wrong, or undefined. */
+function findMistake(
+  { rate, model }: { readonly rate: Rate; readonly model: Model },
+  request: { readonly hits: number; readonly nowUs: number },
+  result: number,
+): string | undefined {
+  const { hits, nowUs } = request;
+  const { remaining, retrySeconds } = readResult(result);
+  const free = model.free(nowUs);
+  if (retrySeconds === 0) {
+    if (hits > 0 && free < hits - edge) return `allowed, and ${free} are free`;
+    model.add(hits, nowUs);
+    const left = Math.max(0, model.free(nowUs));
+    return remaining <= left + edge && remaining > left - 1 - edge
+      ? undefined
+      : `${remaining}, not ${left} remain`;
+  }
+  if (hits <= 0 || free > hits + edge) return `refused, and ${free} are free`;
+  if (hits > rate.burst)
+    return retrySeconds === rate.periodSeconds
+      ? undefined
+      : `waits ${retrySeconds} s for hits above the burst`;
+  if (model.free(nowUs + retrySeconds * 1e6 + edgeUs) < hits - edge)
+    return `a wait of ${retrySeconds} s is too short`;
+  const isLong = retrySeconds > 1 && model.free(nowUs + (retrySeconds - 1) * 1e6 - edgeUs) > hits + edge;
+  return isLong ? `a wait of ${retrySeconds} s is too long` : undefined;
+}
+
+const steps = 1_000_000;
+const stepsPerSequence = 40;
+
+t.test('the algorithms decide as their models in a million random steps', async (t) => {
+  const seed = Date.now();
+  const random = seededRandom(seed);
+  const pick = (max: number) => Math.floor(random() * max);
+  const mistakes: string[] = [];
+  for (let step = 0; step < steps && mistakes.length === 0; step += stepsPerSequence) {
+    const algorithm = (['token_bucket', 'sliding_window', 'concurrency'] as const)[pick(3)] ?? 'concurrency';
+    const limit = 1 + pick(random() < 0.8 ? 12 : 300);
+    const burst = algorithm === 'token_bucket' ? 1 + pick(12) : limit;
+    const rate: Rate = { algorithm, limit, burst, periodSeconds: [1, 7, 60, 300, 3600][pick(5)] ?? 1 };
+    const model = models[algorithm](rate);
+    let state: State;
+    let nowUs = 1.7e15 + pick(1e9);
+    for (let i = 0; i < stepsPerSequence; i += 1) {
+      if (random() < 0.7) nowUs += Math.floor(random() ** 6 * rate.periodSeconds * 2e6);
+      const hits = random() < 0.6 ? 1 : pick(8) - 3;
+      const times = hits > 0 ? 1 + pick(3) : 1;
+      const taken = take(rate, state, { hits, times, nowUs });
+      state = taken.state ?? state;
+      for (let index = 0; index < times; index += 1) {
+        const result = toResult(taken, hits, index);
+        const mistake = findMistake({ rate, model }, { hits, nowUs }, result);
+        if (mistake !== undefined)
+          mistakes.push(`seed ${seed} step ${step + i}: ${JSON.stringify({ rate, hits })} ${mistake}`);
+      }
+    }
+  }
+  t.same(mistakes, []);
+});
