@@ -16,8 +16,14 @@ const timeout = '1s';
 const authz = extAuthzFilter(timeout);
 const limits = rateLimitFilter({ domain: chainDomain, failureModeDeny: true, timeout });
 
-/** The filters before the application; each of them is a listener of its name. */
-export const chains = { alone: [], authz: [authz], limits: [limits], both: [authz, limits] } as const;
+/**
+ * The filters before the application; each of them is a listener of its name. `one` is for a path
+ * that ext_authz limits itself.
+ */
+export const chains = {
+  ...{ alone: [], authz: [authz], limits: [limits], both: [authz, limits] },
+  one: [authz],
+} as const;
 
 /** A name of {@link chains}. */
 export type ChainName = keyof typeof chains;

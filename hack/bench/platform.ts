@@ -170,7 +170,11 @@ const chainNames: Readonly<Record<ChainName, string>> = {
   authz: 'ext_authz',
   limits: 'ratelimit (memory)',
   both: 'both',
+  one: 'ext_authz with limit',
 };
+
+/** The route with a limit. */
+const limitedPath = '/limited/7';
 
 interface ChainResult {
   readonly chain: ChainName;
@@ -197,14 +201,24 @@ async function measureChains({ quick, nodeFlags, progress }: BenchOptions): Prom
     '        rate_limit: { unit: hour, requests_per_unit: 1000000000 }\n',
   ];
   writeFileSync(join(folder.path, 'config/chain.yaml'), rules.join('\n'));
-  const routes = writeRoutes(folder.path, ['{ path: /**, anonymous: true }']);
-  const settings = { ...anonymousUsers, SVC_EXT_AUTHZ_ROUTES_FILE: routes };
-  const auth = cleanup.use(await startAuth(settings, nodeFlags));
   const limiter = await startRateLimitService(
     { RUNTIME_ROOT: folder.path, RUNTIME_WATCH_ROOT: 'false' },
     { nodeFlags },
   );
   cleanup.defer(limiter.stop);
+  const settings = {
+    ...anonymousUsers,
+    SVC_EXT_AUTHZ_ROUTES_FILE: writeRoutes(folder.path, [
+      `{ path: ${limitedPath}, anonymous: true, limit: [[plan, user_id]] }`,
+      '{ path: /**, anonymous: true }',
+    ]),
+    SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
+    SVC_EXT_AUTHZ_RATE_LIMIT_DOMAIN: chainDomain,
+    // As that of the filters: a limit that is not asked for would cost nothing.
+    SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '1s',
+    SVC_EXT_AUTHZ_RATE_LIMIT_ON_FAILURE: 'deny',
+  };
+  const auth = cleanup.use(await startAuth(settings, nodeFlags));
   const envoy = await startChainEnvoy({ extAuthz: auth.extAuthzPort, ratelimit: limiter.grpcPort });
   cleanup.defer(envoy.stop);
   const { access_token } = await signUp(auth.url, {});
@@ -214,7 +228,7 @@ async function measureChains({ quick, nodeFlags, progress }: BenchOptions): Prom
   for (const chain of Object.keys(chains) as ChainName[]) {
     progress(`through Envoy: ${chainNames[chain]}`);
     const load = {
-      url: `http://127.0.0.1:${envoy.ports[chain]}/orders/7`,
+      url: `http://127.0.0.1:${envoy.ports[chain]}${chain === 'one' ? limitedPath : '/orders/7'}`,
       headers: { authorization: `Bearer ${access_token}` },
     };
     await runH2load({ ...load, connections: 16, durationMs: quick ? 300 : 3000 });

@@ -1,13 +1,10 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  type OutgoingHttpHeaders,
-} from 'node:http2';
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { type BackoffOptions, backoffDelays } from '../backoff.ts';
 import { FailureLog, type Logger } from '../logger.ts';
 import { scheduleByTimer } from '../time.ts';
 import type { WatchedTls } from '../tls.ts';
+import { ClientSession } from './client-session.ts';
 
 /** Options of connections to one server. */
 export interface ClientConnectionOptions {
@@ -24,13 +21,13 @@ const patienceMs = 5_000;
 const backoff: BackoffOptions = { initialMs: 50, maxMs: 2_000, jitter: 0.2 };
 
 /**
- * A connection of HTTP/2 that is replaced when it ends: at once after a GOAWAY, else after a delay.
+ * A connection that is replaced when it ends: at once after a GOAWAY, else after a delay.
  */
 export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #failures: FailureLog;
   readonly #delayAfter = backoffDelays(backoff);
-  #session: ClientHttp2Session | undefined;
+  #session: ClientSession | undefined;
   /** Failures since the last connection that worked. */
   #failed = 0;
   /** The server has sent its settings. */
@@ -39,81 +36,64 @@ export class ClientConnection {
   #suspected: boolean = false;
   #used: boolean = false;
   #closed: boolean = false;
-  #cancelTimers: () => void = () => undefined;
+  #cancelTimer: () => void = () => undefined;
 
   constructor(options: ClientConnectionOptions) {
     this.#options = options;
-    this.#failures = new FailureLog({
-      logger: options.logger,
-      message: 'gRPC connection failed',
-      level: 'warn',
-    });
+    const { logger } = options;
+    this.#failures = new FailureLog({ logger, message: 'gRPC connection failed', level: 'warn' });
   }
 
   /**
-   * Whether a call has a chance: once a connection has failed, only when the next one works. Calls
-   * do not wait for a server that is down.
+   * The session if a call has a chance: once a connection has failed, only when the next one works.
+   * Calls do not wait for a server that is down.
    */
-  get isUsable(): boolean {
+  use(): ClientSession | undefined {
     const session = this.#session;
-    if (session === undefined || session.closed || session.destroyed || this.#suspected) return false;
-    return this.#ready || this.#failed === 0;
+    if (session?.isOpen !== true || this.#suspected) return undefined;
+    if (!this.#ready && this.#failed > 0) return undefined;
+    this.#used = true;
+    return session;
   }
 
   open(): void {
-    const { address, tls } = this.#options;
-    const { cert, key, ca } = tls?.current() ?? {};
-    const session = connect(`${tls ? 'https' : 'http'}://${address}`, {
-      ...(cert && { cert }),
-      ...(key && { key }),
-      ...(ca && { ca }),
-      settings: { enablePush: false },
+    const { address } = this.#options;
+    const socket = this.#connect();
+    socket.setNoDelay().unref();
+    const session = new ClientSession(socket, {
+      onAlive: () => {
+        if (this.#session === session) this.#becomeReady();
+      },
+      // Without calls it is replaced after a delay: the server may end each connection.
+      onGoaway: () => {
+        if (this.#used) this.#replace(session);
+      },
+      onClose: (error) => {
+        if (error !== undefined) this.#failures.log(error, { address });
+        if (this.#session !== session) return;
+        this.#failed += 1;
+        this.#replace(session, this.#delayAfter(this.#failed));
+      },
     });
     this.#session = session;
     this.#ready = false;
     this.#suspected = false;
     this.#used = false;
-    this.#cancelTimers = scheduleByTimer(patienceMs, () =>
-      session.destroy(new Error(`${address} did not accept the connection within ${patienceMs} ms`)),
-    );
-    session.unref();
-    session.once('remoteSettings', () => this.#becomeReady());
-    session.on('error', (error) => this.#failures.log(error, { address }));
-    // The session completes its calls, and ends. Without calls it is replaced after a delay: the
-    // server may end each connection.
-    session.once('goaway', () => {
-      if (this.#used) this.#replace(session);
-    });
-    session.once('close', () => {
-      if (this.#session !== session) return;
-      this.#failed += 1;
-      this.#replace(session, this.#delayAfter(this.#failed));
-    });
-  }
-
-  /** @throws Error when the connection is not usable any more. */
-  request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    if (this.#session === undefined) throw new Error('the connection is closed');
-    this.#used = true;
-    return this.#session.request(headers);
+    this.#destroyUnlessAlive(session);
   }
 
   /**
    * Call when a call got no answer in time: until the server answers a PING, the connection is not
-   * usable.
+   * used.
    */
   suspect(): void {
     const session = this.#session;
-    if (session === undefined || session.closed || session.destroyed || this.#suspected) return;
+    if (session?.isOpen !== true || this.#suspected) return;
     this.#suspected = true;
-    // The timer of the connection runs already.
+    // A connection that is not ready has a timer already.
     if (!this.#ready) return;
-    this.#cancelTimers = scheduleByTimer(patienceMs, () =>
-      session.destroy(new Error(`${this.#options.address} did not answer a PING within ${patienceMs} ms`)),
-    );
-    session.ping(() => {
-      if (this.#session === session && !session.destroyed) this.#becomeReady();
-    });
+    session.ping();
+    this.#destroyUnlessAlive(session);
   }
 
   /** Replaces the connection; calls in flight are completed. */
@@ -126,13 +106,36 @@ export class ClientConnection {
 
   close(): void {
     this.#closed = true;
-    this.#cancelTimers();
+    this.#cancelTimer();
     this.#session?.destroy();
     this.#session = undefined;
   }
 
+  #connect(): Socket {
+    const { address, tls } = this.#options;
+    const { hostname, port } = new URL(`tcp://${address}`);
+    const host = hostname.replace(/^\[|\]$/g, '');
+    if (tls === undefined) return connect({ host, port: Number(port) });
+    const { cert, key, ca } = tls.current();
+    const socket = connectTls({
+      ...{ host, port: Number(port), ALPNProtocols: ['h2'] },
+      ...(isIP(host) === 0 && { servername: host }),
+      ...(cert && { cert }),
+      ...(key && { key }),
+      ...(ca && { ca }),
+    });
+    return socket.once('secureConnect', () => {
+      if (socket.alpnProtocol !== 'h2') socket.destroy(new Error(`${address} does not offer HTTP/2`));
+    });
+  }
+
+  #destroyUnlessAlive(session: ClientSession): void {
+    const message = `${this.#options.address} did not answer within ${patienceMs} ms`;
+    this.#cancelTimer = scheduleByTimer(patienceMs, () => session.destroy(new Error(message)));
+  }
+
   #becomeReady(): void {
-    this.#cancelTimers();
+    this.#cancelTimer();
     const { address, logger } = this.#options;
     if (this.#failed > 0) logger.info({ address }, 'gRPC connection works again');
     this.#failed = 0;
@@ -140,11 +143,11 @@ export class ClientConnection {
     this.#suspected = false;
   }
 
-  #replace(session: ClientHttp2Session, delayMs?: number): void {
+  #replace(session: ClientSession, delayMs?: number): void {
     if (this.#session !== session || this.#closed) return;
-    this.#cancelTimers();
+    this.#cancelTimer();
     this.#session = undefined;
     if (delayMs === undefined) this.open();
-    else this.#cancelTimers = scheduleByTimer(delayMs, () => this.open());
+    else this.#cancelTimer = scheduleByTimer(delayMs, () => this.open());
   }
 }
