@@ -106,6 +106,14 @@ function bootstrap(grpcPort: number, upstreamPort: number): object {
   };
   const route = {
     match: { prefix: '/' },
+    response_headers_to_add: [
+      {
+        header: {
+          key: 'x-store-failure',
+          value: '%DYNAMIC_METADATA(envoy.filters.http.ratelimit:store_failure)%',
+        },
+      },
+    ],
     route: { cluster: 'upstream' },
     typed_per_filter_config: {
       'envoy.filters.http.ratelimit': {
@@ -167,13 +175,14 @@ t.test('Envoy returns 200, then 429, with the rate limit headers', async (t) => 
   t.equal((await fetch(url)).status, 200, 'without the header nothing is limited');
 });
 
-t.test('the counters in Redis have the keys and values of envoyproxy/ratelimit', async (t) => {
+t.test('counters in Redis have the keys of envoyproxy/ratelimit, and Envoy sees its failures', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
   const url = await platform(t, {
     BACKEND_TYPE: 'redis',
     KVSTORE_SOCKET_TYPE: 'tcp',
     KVSTORE_URL: redis.address,
+    LIMIT_ON_STORE_FAILURE: 'local',
   });
   t.same(await statuses(url, 'a', 5), [200, 200, 200, 429, 429]);
   const keys = await redisCommand(redis, 'KEYS', '*');
@@ -183,6 +192,11 @@ t.test('the counters in Redis have the keys and values of envoyproxy/ratelimit',
   t.equal(await redisCommand(redis, 'GET', key), '5');
   const ttl = Number(await redisCommand(redis, 'TTL', key));
   t.ok(ttl > 86_300 && ttl <= 86_700, `lives for a day and up to 300 s of jitter: ${ttl}`);
+
+  await redis.kill();
+  const estimated = await fetch(url, { headers: { 'x-tenant': 'a' } });
+  t.equal(estimated.status, 200);
+  t.equal(estimated.headers.get('x-store-failure'), 'local');
 });
 
 /** An upstream that answers once it is opened, and from then on at once. */

@@ -1,3 +1,4 @@
+import { createLogger } from '@tollgate/kit/logger';
 import { RateLimitResponse_Code as Code } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
@@ -5,6 +6,8 @@ import fc from 'fast-check';
 import t, { type Test } from 'tap';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { backendFailure } from '../../src/errors.ts';
+import { createStoreFailures } from '../../src/ratelimit/store-failure.ts';
+import { makeHit } from '../backends/counter-backend-contract.ts';
 import { connect, descriptorsOf, type GrpcTestClient } from '../support/grpc-client.ts';
 import { descriptor, makeDecider } from '../support/make-decider.ts';
 import { startApp } from '../support/start-app.ts';
@@ -175,6 +178,7 @@ t.test('the local cache of counters over their limit stays in force, and needs n
 const bounded = `
 domain: d
 descriptors:
+  - { key: denied, rate_limit: { unit: minute, requests_per_unit: 10, on_store_failure: deny } }
   - { key: window, rate_limit: { unit: minute, requests_per_unit: 10, on_store_failure: local } }
   - key: bucket
     rate_limit: { unit: minute, requests_per_unit: 10, algorithm: token_bucket, burst: 7, on_store_failure: local }
@@ -201,6 +205,47 @@ function makeReplicas(replicas: number, stopIncrementWhenOverLimit: boolean) {
   );
   return { clock, store, deciders };
 }
+
+t.test('an outage that begins with a full counter admits the shares in addition', async (t) => {
+  const { store, deciders } = makeReplicas(3, false);
+  const countAdmitted = async (): Promise<number> => {
+    let admitted = 0;
+    for (const decider of deciders) {
+      for (let i = 0; i < 20; i += 1) {
+        const { overallCode } = await decider.ask([descriptor({ window: 'x' })]);
+        admitted += overallCode === Code.OK ? 1 : 0;
+      }
+    }
+    return admitted;
+  };
+  t.equal(await countAdmitted(), 10);
+  store.isDown = true;
+  t.equal(await countAdmitted(), 12, '3 × ceil(10 / 3)');
+  store.isDown = false;
+  t.equal(await countAdmitted(), 0);
+  store.isDown = true;
+  t.equal(await countAdmitted(), 0, 'a second outage grants no second share');
+});
+
+t.test('with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a denied request is not counted locally', async (t) => {
+  const { store, deciders } = makeReplicas(1, true);
+  store.isDown = true;
+  const ask = (...keys: readonly string[]) => deciders[0]?.ask(keys.map((key) => descriptor({ [key]: 'x' })));
+  for (let i = 0; i < 20; i += 1) {
+    const decision = await ask('window', 'denied');
+    t.match(decision, { overallCode: Code.OVER_LIMIT, statuses: [{ limitRemaining: 10 }, {}] });
+  }
+});
+
+t.test('the limit is divided by replicas and workers, and local counters are bounded', async (t) => {
+  const { shares, counters } = createStoreFailures(
+    { onStoreFailure: 'local', onStoreFailureReplicas: 3, workers: 4 },
+    { logger: createLogger({ level: 'fatal', format: 'json' }), nowMs: () => 0 },
+  );
+  t.equal(shares, 12);
+  await counters.add(Array.from({ length: 100_100 }, (_, i) => makeHit(`client ${i}`)));
+  t.equal(counters.size, 100_000);
+});
 
 t.test('outages admit at most replicas × ceil(limit / replicas) more, however often', async (t) => {
   const step = fc.record({

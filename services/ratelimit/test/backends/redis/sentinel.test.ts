@@ -4,7 +4,7 @@ import { type RedisReply, redisCommand, startRedis } from '@tollgate/testkit/red
 import { startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
-import type { RedisInstance } from '../../../src/backends/redis/instance.ts';
+import type { PooledInstanceOptions, RedisInstance } from '../../../src/backends/redis/instance.ts';
 import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
 import { PoolMetrics } from '../../../src/backends/redis/telemetry.ts';
@@ -210,7 +210,11 @@ interface TestInstance {
 function makeInstance(
   t: Test,
   sentinels: readonly { address: string }[],
-  { timeoutMs = 20_000, replyTimeoutMs = 20_000 }: { timeoutMs?: number; replyTimeoutMs?: number } = {},
+  {
+    timeoutMs = 20_000,
+    replyTimeoutMs = 20_000,
+    breaker,
+  }: Pick<PooledInstanceOptions, 'breaker'> & { timeoutMs?: number; replyTimeoutMs?: number } = {},
 ): TestInstance {
   const events: string[] = [];
   const connect = (address: TcpRedisAddress) => new RedisConnection({ address });
@@ -229,7 +233,7 @@ function makeInstance(
       master: 'mymaster',
       sentinels: sentinels.map(({ address }) => tcp(address)),
       ...{ pollIntervalMs: 10, replyTimeoutMs },
-      ...{ size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs },
+      ...{ size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, breaker },
     },
   );
   t.teardown(() => instance.close());
@@ -287,11 +291,14 @@ t.test(
   async (t) => {
     t.teardown(() => at(first, 'REPLICAOF', 'NO', 'ONE'));
     const sentinel = await startStubSentinel(t, naming(first));
-    const { instance } = makeInstance(t, [sentinel]);
+    // Open for longer than the test, unless another primary closes it.
+    const breaker = { failures: 1, delayMs: () => 600_000 };
+    const { instance } = makeInstance(t, [sentinel], { breaker });
     await instance.start();
     await instance.add([makeHit('a')]);
     await at(first, 'REPLICAOF', '127.0.0.1', '1');
-    await t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure', message: /READONLY/ });
+    await t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure', message: /^READONLY/ });
+    await t.rejects(instance.add([makeHit('a')]), { message: /^the circuit breaker is open: READONLY/ });
     sentinel.reply = naming(second);
     await countsAgain(instance);
     t.match(await at(second, 'GET', 'again'), /\d/);
