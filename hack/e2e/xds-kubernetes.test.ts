@@ -36,7 +36,11 @@ kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, 
     });
     const { stdout } = await kube.kubectl(['get', 'rlc', 'shop']);
     t.match(stdout, /^NAME\s+DOMAIN\s+RULES\s+ACCEPTED\s+PROGRAMMED\s+AGE\s+shop\s+shop\s+1\s+True\s+True\s/);
-    await kube.kubectl(['delete', 'rlc', 'shop']);
+    await kube.apply(manifest({ name: 'shop-trial', domain: 'shop', limits: { user: 1 }, trial: true }));
+    const onTrial = await statusWhen(kube, 'shop-trial', programmed);
+    t.match(onTrial, { rules: 1, accepted: { status: 'True', reason: 'OnTrial' } });
+    t.same(await limiter.decide('shop', { user: 'a' }), { code: 'OK', requestsPerUnit: 5 });
+    await kube.kubectl(['delete', 'rlc', 'shop', 'shop-trial']);
     await enforced(limiter, 'shop', 'user', undefined);
   });
 

@@ -15,6 +15,7 @@ export interface ManifestOptions {
   readonly limits: Readonly<Record<string, number>>;
   /** Unit of all limits. Default `Hour`; a `Year` hardly ends during a test. */
   readonly unit?: 'Hour' | 'Year';
+  readonly trial?: boolean;
 }
 
 /** A RateLimitConfig as JSON, which kubectl takes like YAML. */
@@ -24,6 +25,7 @@ export function manifest({
   domain,
   limits,
   unit = 'Hour',
+  trial,
 }: ManifestOptions): string {
   return JSON.stringify({
     apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
@@ -31,6 +33,7 @@ export function manifest({
     metadata: { name, namespace },
     spec: {
       domain,
+      trial,
       descriptors: Object.entries(limits).map(([key, requestsPerUnit]) => ({
         key,
         rateLimit: { unit, requestsPerUnit },

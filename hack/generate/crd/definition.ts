@@ -25,7 +25,7 @@ const condition: JsonSchema = {
     status: { description: 'True, False or Unknown.', type: 'string', enum: ['True', 'False', 'Unknown'] },
     reason: {
       description:
-        'Accepted: Accepted, Invalid, DuplicateKey, DomainConflict. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, or that of the condition that it waits for.',
+        'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for.',
       type: 'string',
       minLength: 1,
       maxLength: 1024,
@@ -59,7 +59,7 @@ const statusSchema: JsonSchema = {
       format: 'int64',
       minimum: -1,
     },
-    rules: counter('Limits of this object in force.'),
+    rules: counter('Limits of this object in force, or on trial.'),
     version: {
       description: 'Version of the rules of the domain, as acknowledged by limiters.',
       type: 'string',

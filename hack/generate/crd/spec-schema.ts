@@ -293,6 +293,9 @@ const spec: Record<ResourceField<'spec'>, JsonSchema> = {
   },
   descriptors: descriptorsSchema(1),
   limits,
+  trial: flagSchema(
+    'The rules are on trial: limiters compare them with the rules in force, and show what they would refuse. They refuse nothing.',
+  ),
   onStoreFailure: {
     description:
       'onStoreFailure of the limits of the domain that have none. Without it, the settings of the limiter decide.',

@@ -91,10 +91,12 @@ function readSpec(spec: Mapping): RuleDocument {
   // The location of the spec comes first, so that its handle is 0.
   const locations: ResourceLocations = [{ entry: spec.field, rule: spec.field }];
   const descriptors = hasLimits ? readLimits(spec, locations) : readDescriptors(spec, locations);
+  const isOnTrial = booleanField(spec, 'trial') ?? false;
   return {
     source: read.source,
     domain,
-    descriptors,
+    descriptors: isOnTrial ? [] : descriptors,
+    trialDescriptors: isOnTrial ? descriptors : undefined,
     onStoreFailure: enumField(spec, 'onStoreFailure', resourceStoreFailures),
     at: 0,
     locate: (at, field) => findLocation(locations, at, field),

@@ -18,6 +18,8 @@ export interface RuleDocument {
   /** May be empty, which compiling reports. */
   readonly domain: string;
   readonly descriptors: readonly DescriptorSpec[];
+  /** Rules on trial, which have no effect; undefined without any. */
+  readonly trialDescriptors?: readonly DescriptorSpec[] | undefined;
   /** As written, in any case: the policy of limits that have none. */
   readonly onStoreFailure?: string | undefined;
   /** Handle of the document for `locate`. */
@@ -27,6 +29,12 @@ export interface RuleDocument {
    * (`share_threshold`). Absent for sources without locations.
    */
   readonly locate?: (at: number, field?: string) => Location | undefined;
+}
+
+/** The rules on trial as a document of their own; undefined without any. */
+export function getTrialDocument(document: RuleDocument): RuleDocument | undefined {
+  const { trialDescriptors: descriptors, ...rest } = document;
+  return descriptors && { ...rest, descriptors };
 }
 
 /** One entry of a `descriptors` list. Absent, false and empty mean the same. */

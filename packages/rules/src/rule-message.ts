@@ -58,22 +58,25 @@ const unnamed = '(unnamed resource)';
  * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant
  * for documents that compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
-export function toMessage({ domain, descriptors, onStoreFailure }: RuleDocument): RateLimitConfig {
+export function toMessage(document: RuleDocument): RateLimitConfig {
+  const { domain, descriptors, trialDescriptors = [], onStoreFailure } = document;
   return create(RateLimitConfigSchema, {
     name: domain,
     domain,
     descriptors: descriptors.map(toDescriptor),
+    trialDescriptors: trialDescriptors.map(toDescriptor),
     onStoreFailure: toStoreFailure(onStoreFailure),
   });
 }
 
 /** The document of a message, not validated; its source is the name of the resource. */
 export function fromMessage(message: RateLimitConfig): RuleDocument {
-  const { name, domain, descriptors, onStoreFailure } = message;
+  const { name, domain, descriptors, trialDescriptors, onStoreFailure } = message;
   return {
     source: name || domain || unnamed,
     domain,
     descriptors: descriptors.map(fromDescriptor),
+    trialDescriptors: unlessEmpty(trialDescriptors.map(fromDescriptor)),
     onStoreFailure: fromStoreFailure(onStoreFailure),
   };
 }
@@ -82,6 +85,7 @@ const {
   name: nameField,
   domain: domainField,
   descriptors: descriptorsField,
+  trialDescriptors: trialDescriptorsField,
   onStoreFailure: storeFailureField,
 } = RateLimitConfigSchema.field;
 
@@ -96,21 +100,31 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
   let name = '';
   let domain = '';
   const descriptors: DescriptorSpec[] = [];
+  const trialDescriptors: DescriptorSpec[] = [];
   let onStoreFailure: string | undefined;
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();
     const known = wireType === WireType.LengthDelimited ? field : undefined;
     if (known === nameField.number) name = reader.string();
     else if (known === domainField.number) domain = reader.string();
-    else if (known === descriptorsField.number) {
-      descriptors.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
+    else if (known === descriptorsField.number || known === trialDescriptorsField.number) {
+      const list = known === descriptorsField.number ? descriptors : trialDescriptors;
+      list.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
       yield;
     } else if (field === storeFailureField.number && wireType === WireType.Varint) {
       onStoreFailure = fromStoreFailure(reader.int32());
     } else reader.skip(wireType, field);
   }
-  return { source: name || domain || unnamed, domain, descriptors, onStoreFailure };
+  return {
+    source: name || domain || unnamed,
+    domain,
+    descriptors,
+    trialDescriptors: unlessEmpty(trialDescriptors),
+    onStoreFailure,
+  };
 }
+
+const unlessEmpty = (list: DescriptorSpec[]) => (list.length === 0 ? undefined : list);
 
 function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
   const message = create(RateLimitDescriptorSchema, {

@@ -2,7 +2,7 @@ import { runSteps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';
-import type { RuleDocument } from '@tollgate/rules/rule-document';
+import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import t from 'tap';
 import { dumpRules } from '../src/rule-set.ts';
 import {
@@ -66,6 +66,17 @@ t.test('a tree of descriptors becomes the same tree of rules', async (t) => {
   t.same(dumpOf(spec), [
     'shop.route_api.user: unit=UNKNOWN requests_per_unit=0',
     'shop.route_api: unit=SECOND requests_per_unit=5',
+  ]);
+});
+
+t.test('rules on trial are apart from the rules in force', async (t) => {
+  const descriptors = [{ key: 'route', rateLimit: perMinute }];
+  const document = documentOf({ domain: 'shop', descriptors, trial: true });
+  t.same(document.descriptors, []);
+  t.match(getTrialDocument(document), { domain: 'shop', descriptors: [{ key: 'route' }] });
+  t.equal(getTrialDocument(documentOf({ domain: 'shop', descriptors, trial: false })), undefined);
+  t.match(linesOf(manifestOf({ domain: 'shop', descriptors, trial: 'yes' })), [
+    "shop/web: spec.trial: must be true or false, not the text 'yes'",
   ]);
 });
 

@@ -72,9 +72,14 @@ descriptors:
         rate_limit: { unit: second, requests_per_unit: 5, on_store_failure: deny }
 `;
 
+const withTrial = (document: RuleDocument): RuleDocument => ({
+  ...document,
+  trialDescriptors: document.descriptors,
+});
+
 t.test('every field of a document is preserved on the wire', async (t) => {
-  const document = documentOf(everyField);
-  const expected = JSON.stringify(contentOf(document)).replace('"Month"', '"month"');
+  const document = withTrial(documentOf(everyField));
+  const expected = JSON.stringify(contentOf(document)).replaceAll('"Month"', '"month"');
   t.equal(JSON.stringify(sorted(contentOf(sent(document)))), JSON.stringify(sorted(JSON.parse(expected))));
 });
 
@@ -134,7 +139,7 @@ t.test('a message is named after its domain, a document after its message', asyn
 });
 
 t.test('an encoded message is decoded in steps to the same document', async (t) => {
-  const bytes = toBinary(RateLimitConfigSchema, toMessage(documentOf(everyField)));
+  const bytes = toBinary(RateLimitConfigSchema, toMessage(withTrial(documentOf(everyField))));
   const whole = fromMessage(fromBinary(RateLimitConfigSchema, bytes));
   // The unknown field 9, as a varint and as text.
   const newer = Buffer.concat([Buffer.from([0x48, 1]), bytes, Buffer.from([0x4a, 1, 0x61])]);

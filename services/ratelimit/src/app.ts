@@ -24,7 +24,7 @@ import { DecisionStats } from './ratelimit/stats.ts';
 import { createStoreFailures } from './ratelimit/store-failure.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
-import { RuleStore, ruleSources } from './rules/rule-store.ts';
+import { type RuleLoad, RuleStore, ruleSources } from './rules/rule-store.ts';
 import {
   addAdminServer,
   addApiServer,
@@ -107,8 +107,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     stop: () => backend.close(),
   });
   const trial = createTrial(settings, context, backend);
-  await addRuleSource(lifecycle, settings, context, rules);
-  if (trial !== undefined) await addCandidateSource(lifecycle, settings, context, trial);
+  const candidates = trial && new Candidates({ ...context, trial });
+  await addRuleSource(lifecycle, settings, context, { rules, candidates });
+  if (candidates !== undefined && settings.configType === 'FILE') {
+    await addCandidateSource(lifecycle, settings, context, candidates);
+  }
   const leases = new Leases(backend);
   const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, activity });
   const adminRoutes =
@@ -284,7 +287,7 @@ function createTrial(
   { nowSeconds, random, stats }: Context,
   backend: CounterBackend,
 ): Trial | undefined {
-  if (settings.candidateRuntimeSubdirectory === '') return undefined;
+  if (settings.candidateRuntimeSubdirectory === '' && settings.configType === 'FILE') return undefined;
   const { stopIncrementWhenOverLimit } = settings;
   const options = getDecisionOptions(settings);
   return new Trial({ backend, stopIncrementWhenOverLimit, options, stats, nowSeconds, random });
@@ -294,11 +297,10 @@ async function addCandidateSource(
   lifecycle: Lifecycle,
   settings: Settings,
   context: Context,
-  trial: Trial,
+  candidates: Candidates,
 ): Promise<void> {
   const { createCandidateSource } = await import('./rules/file-source.ts');
   const source = createCandidateSource(settings, context);
-  const candidates = new Candidates({ ...context, trial });
   lifecycle.add({
     name: 'candidate rules',
     async start() {
@@ -313,19 +315,20 @@ async function addRuleSource(
   lifecycle: Lifecycle,
   settings: Settings,
   context: Context,
-  rules: RuleStore,
+  { rules, candidates }: { readonly rules: RuleStore; readonly candidates: Candidates | undefined },
 ): Promise<void> {
   const createSource = await ruleSources[settings.configType]();
   const source = createSource(settings, context);
+  const onCandidates = (load: RuleLoad): void => candidates?.apply(load);
   lifecycle.add({
     name: 'rules',
     async start({ signal }) {
       if (!settings.forceStartWithoutInitialConfig) {
-        await source.start((load) => rules.apply(load), { signal });
+        await source.start((load) => rules.apply(load), { signal, onCandidates });
         return;
       }
       source
-        .start((load) => rules.apply(load))
+        .start((load) => rules.apply(load), { onCandidates })
         .catch((error: unknown) => lifecycle.fail('rules did not start', error));
     },
     stop: () => source.close(),

@@ -11,6 +11,12 @@ export type RuleLoad =
   | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly RuleProblem[] }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
+export interface RuleSourceStart {
+  readonly signal?: AbortSignal;
+  /** Gets the rules on trial that come with the rules; of a source that has such rules. */
+  readonly onCandidates?: (load: RuleLoad) => void;
+}
+
 export interface RuleSource {
   /**
    * Loads the rules now and on every change, and calls `onLoad` with each result, in order.
@@ -18,7 +24,7 @@ export interface RuleSource {
    * received valid rules, or soon after `signal` aborts or `close` is called. Rejects when the
    * source cannot work at all, such as without its directory.
    */
-  start(onLoad: (load: RuleLoad) => void, options?: { readonly signal?: AbortSignal }): Promise<void>;
+  start(onLoad: (load: RuleLoad) => void, options?: RuleSourceStart): Promise<void>;
   /** Resolves once no load is running; idempotent. */
   close(): Promise<void>;
 }

@@ -42,9 +42,8 @@ export class Candidates {
 
   async #activate({ rules, warnings }: Extract<RuleLoad, { ok: true }>): Promise<void> {
     const { trial, stats, logger, nowMs } = this.#options;
-    for (const warning of warnings.slice(0, maxLoggedProblems)) {
-      logger.warn({ problem: formatProblem(warning) }, 'candidate rule looks wrong');
-    }
+    // A management server sends them with the rules, and nearly always there are none.
+    if (rules.domains.size === 0 && stats.trial() === undefined) return;
     const version = await runInSlices(hashRules(rules), { sliceMs });
     const current = stats.trial();
     const { size: domains } = rules.domains;
@@ -53,6 +52,9 @@ export class Candidates {
     const counts = current?.set.version === version ? current : stats.startTrial(set);
     trial.loaded = domains === 0 ? undefined : { rules, counts };
     if (counts === current) return;
+    for (const warning of warnings.slice(0, maxLoggedProblems)) {
+      logger.warn({ problem: formatProblem(warning) }, 'candidate rule looks wrong');
+    }
     if (domains > 0) logger.info({ domains, rules: rules.ruleCount, version }, 'candidate rules loaded');
     else if (current !== undefined) logger.info('no candidate rules any more');
   }

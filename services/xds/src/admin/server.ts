@@ -4,6 +4,7 @@ import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
+import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
 import {
@@ -163,6 +164,14 @@ function* describe(resource: SnapshotResource, most: number): Steps<DomainDescri
  */
 function* dumpResource({ any }: SnapshotResource): Steps<readonly string[]> {
   const document = yield* decodeMessage(fromBinary(AnySchema, any).value);
+  const trial = getTrialDocument(document);
+  const lines = yield* dumpDocument(document);
+  if (trial === undefined) return lines;
+  const linesOnTrial = yield* dumpDocument(trial);
+  return [...lines, ...linesOnTrial.map((line) => `${line}, on trial`)];
+}
+
+function* dumpDocument(document: RuleDocument): Steps<readonly string[]> {
   const compiled = yield* compileRules([document], { mergeDomains: false });
   yield;
   return compiled.ok

@@ -148,11 +148,15 @@ export class Catalog {
       this.#builder.remove(domain);
       return [];
     }
+    const isOnTrial = ({ valid }: CatalogObject) => valid?.isOnTrial === true;
+    const trials = members.filter(isOnTrial).length;
     const { document, rules, results } = mergeDomain(domain, members, owner);
     if (owner.type === 'owned') this.#builder.put(domain, document);
     else this.#builder.remove(domain);
     this.#setRules(domain, rules);
-    return [...results].map(([object, merge]) => toValidationResult(object, merge, members.length === 1));
+    return [...results].map(([object, merge]) =>
+      toValidationResult(object, merge, isOnTrial(object) ? trials === 1 : members.length - trials === 1),
+    );
   }
 
   #setRules(domain: string, count: number): void {

@@ -3,7 +3,7 @@ import type { Steps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
-import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
+import { type DescriptorSpec, getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import type { ConfigObject } from '../sources/source.ts';
 import type { Condition } from '../status/conditions.ts';
 import type { DomainOwner } from './catalog.ts';
@@ -20,6 +20,8 @@ export interface CatalogObject extends Omit<ConfigObject, 'manifest'> {
 export interface ValidVersion {
   readonly generation: number;
   readonly document: RuleDocument;
+  /** `spec.trial`: the rules refuse nothing. */
+  readonly isOnTrial: boolean;
   /** Number of limits. */
   readonly rules: number;
   /** Rules without effect and exemptions, one per line; may be empty. */
@@ -73,12 +75,16 @@ function* validateSafely(manifest: unknown, object: Omit<ConfigObject, 'manifest
 
 function* validateVersion(read: ResourceResult, generation: number): Steps<Validated> {
   if (!read.ok) return read;
-  const { document } = read;
+  const trial = getTrialDocument(read.document);
+  const document = trial ?? read.document;
   const compiled = yield* compileRules([document], { mergeDomains: false });
   if (!compiled.ok) return compiled;
   const { ruleCount: rules } = compiled.rules;
   const warnings = formatProblems([...compiled.warnings, ...findExemptions(document)]);
-  return { ok: true, version: { generation, document, rules, warnings } };
+  return {
+    ok: true,
+    version: { generation, document, isOnTrial: trial !== undefined, rules, warnings },
+  };
 }
 
 /** Maximum number of reported exemptions. */
@@ -153,7 +159,7 @@ interface DuplicateRule {
 type MergeResult =
   | {
       readonly type: 'merged';
-      /** Limits in force, without duplicates. */
+      /** Limits in force, or on trial, without duplicates. */
       readonly rules: number;
       readonly duplicates: readonly DuplicateRule[];
     }
@@ -165,6 +171,7 @@ type MergeResult =
 /** The rules of a domain, and what became of each of its objects. */
 interface MergedDomain {
   readonly document: RuleDocument;
+  /** Limits in force. */
   readonly rules: number;
   readonly results: ReadonlyMap<CatalogObject, MergeResult>;
 }
@@ -177,6 +184,7 @@ interface MergedDomain {
  * the owner are merged, older ones first, which matters to wildcards. Of a younger object only
  * those top-level rules are left out that an older one has: leaving out the whole object would lift
  * other limits, and keeping its previous version would depend on what this replica has seen.
+ * Objects on trial are merged with each other only.
  */
 export function mergeDomain(
   domain: string,
@@ -184,7 +192,8 @@ export function mergeDomain(
   owner: DomainOwner,
 ): MergedDomain {
   const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
-  const merge: Merge = { taken: new Map(), descriptors: [], storeFailure: undefined };
+  const inForce: Merge = { taken: new Map(), descriptors: [], storeFailure: undefined };
+  const onTrial: Merge = { taken: new Map(), descriptors: [], storeFailure: undefined };
   const results = new Map<CatalogObject, MergeResult>();
   let rules = 0;
   for (const object of objects) {
@@ -196,15 +205,17 @@ export function mergeDomain(
       results.set(object, { type: 'conflict', winner: winner ?? object });
       continue;
     }
-    const result = mergeObject(merge, object);
-    rules += result.rules;
+    const isOnTrial = object.valid?.isOnTrial === true;
+    const result = mergeObject(isOnTrial ? onTrial : inForce, object);
+    if (!isOnTrial) rules += result.rules;
     results.set(object, result);
   }
-  const { descriptors, storeFailure } = merge;
+  const { descriptors, storeFailure } = inForce;
   const document: RuleDocument = {
     source: domain,
     domain,
     descriptors,
+    trialDescriptors: onTrial.descriptors.length === 0 ? undefined : onTrial.descriptors,
     onStoreFailure: storeFailure?.policy,
   };
   return { document, rules, results };
@@ -249,7 +260,7 @@ function countLimits({ rateLimit, descriptors }: DescriptorSpec): number {
   return limits;
 }
 
-export const acceptedReasons = ['Accepted', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
+export const acceptedReasons = ['Accepted', 'OnTrial', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
 
 type AcceptedReason = (typeof acceptedReasons)[number];
 
@@ -263,16 +274,19 @@ export interface ValidationResult {
   readonly label: string;
   /** Undefined when no version of the object was valid. */
   readonly domain: string | undefined;
-  /** The generation whose rules are in force; undefined when there is none. */
+  /** The generation whose rules are in force, or on trial; undefined when there is none. */
   readonly inForce: number | undefined;
-  /** Limits of the object in force. */
+  /** Limits of the object in force, or on trial. */
   readonly rules: number;
   /** Namespace that the domain belongs to or is reserved for, if it is another one. */
   readonly domainOwner: string | undefined;
   readonly accepted: Condition & { readonly reason: AcceptedReason };
 }
 
-/** `alone`: the object is the only one of its domain. `merge` is undefined if it is invalid. */
+/**
+ * `alone`: the object is the only one of its domain, or the only one on trial. `merge` is undefined
+ * if it is invalid.
+ */
 export function toValidationResult(
   object: CatalogObject,
   merge: MergeResult | undefined,
@@ -310,8 +324,10 @@ function toAccepted(object: CatalogObject, merge: MergeResult | undefined, alone
   if (merge.type === 'conflict')
     return notAccepted('DomainConflict', describeConflict(object, valid, merge.winner));
   if (merge.type === 'reserved') return notAccepted('DomainConflict', describeReservation(valid, merge));
-  if (merge.duplicates.length > 0) return notAccepted('DuplicateKey', describeDuplicates(object, merge));
-  return { status: 'True', reason: 'Accepted', message: describeLimits(valid, alone) };
+  if (merge.duplicates.length > 0)
+    return notAccepted('DuplicateKey', describeDuplicates(object, valid, merge));
+  const reason = valid.isOnTrial ? 'OnTrial' : 'Accepted';
+  return { status: 'True', reason, message: describeLimits(valid, alone) };
 }
 
 function notAccepted(reason: AcceptedReason, message: string): Accepted {
@@ -319,14 +335,18 @@ function notAccepted(reason: AcceptedReason, message: string): Accepted {
 }
 
 /** What of the last valid version is in force while the current one is invalid. */
-function describeInForce({ generation, document }: ValidVersion, merge: MergeResult): string {
+function describeInForce(version: ValidVersion, merge: MergeResult): string {
+  const { generation, document } = version;
   if (merge.type === 'conflict')
     return `nothing of this object is in force, because domain '${document.domain}' belongs to namespace '${merge.winner.namespace}'`;
   if (merge.type === 'reserved')
     return `nothing of this object is in force, because domain '${document.domain}' is kept for namespace '${merge.namespace}'`;
-  if (merge.duplicates.length === 0) return `generation ${generation} stays in force`;
-  return `generation ${generation} stays in force but for what ${listOlder(merge.duplicates)} has too`;
+  const stays = `generation ${generation} stays ${describeState(version)}`;
+  if (merge.duplicates.length === 0) return stays;
+  return `${stays} but for what ${listOlder(merge.duplicates)} has too`;
 }
+
+const describeState = ({ isOnTrial }: ValidVersion): string => (isOnTrial ? 'on trial' : 'in force');
 
 function describeConflict(object: CatalogObject, { document }: ValidVersion, winner: CatalogObject): string {
   return (
@@ -354,6 +374,7 @@ const maxComposite = 200;
 
 function describeDuplicates(
   object: CatalogObject,
+  valid: ValidVersion,
   { duplicates, rules }: MergeResult & { type: 'merged' },
 ): string {
   const lines = duplicates
@@ -365,7 +386,10 @@ function describeDuplicates(
   const left = duplicates.length - lines.length;
   if (left > 0) lines.push(`and ${left} more`);
   const others = rules === 1 ? 'limit is' : `${rules} limits are`;
-  const rest = rules === 0 ? 'nothing of this object is in force' : `the other ${others} in force`;
+  const rest =
+    rules === 0
+      ? `nothing of this object is ${describeState(valid)}`
+      : `the other ${others} ${describeState(valid)}`;
   return `top-level rules that another object of the namespace has for this domain are left out; ${rest}:\n${lines.join('\n')}`;
 }
 
@@ -380,8 +404,11 @@ function listOlder(duplicates: readonly DuplicateRule[]): string {
   return names.length > 1 ? `${names[0]} and others` : `${names[0]}`;
 }
 
-function describeLimits({ document, rules, warnings }: ValidVersion, alone: boolean): string {
-  const text = `${rules} ${rules === 1 ? 'limit' : 'limits'} for domain '${document.domain}'`;
+function describeLimits({ document, isOnTrial, rules, warnings }: ValidVersion, alone: boolean): string {
+  const limits = `${rules} ${rules === 1 ? 'limit' : 'limits'} for domain '${document.domain}'`;
+  const text = isOnTrial
+    ? `${limits} on trial: limiters show what would be refused, and refuse nothing`
+    : limits;
   // With other objects in the domain, a limit that looks unused may be referenced by one of them.
   return warnings === '' || !alone ? text : `${text}; to be checked:\n${warnings}`;
 }

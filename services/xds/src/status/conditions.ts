@@ -66,12 +66,13 @@ function toProgrammed(
 
 /**
  * The condition Ready, for tools that know no other: the rules are accepted, and every limiter
- * enforces them.
+ * enforces them, or has them on trial.
  * @see https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
  */
 export function toReady({ accepted, programmed }: Pick<ObjectStatus, 'accepted' | 'programmed'>): Condition {
   if (accepted.status !== 'True') return accepted;
-  return programmed.status === 'True' ? { ...programmed, reason: 'Enforced' } : programmed;
+  if (programmed.status !== 'True') return programmed;
+  return { ...programmed, reason: accepted.reason === 'OnTrial' ? 'OnTrial' : 'Enforced' };
 }
 
 /**

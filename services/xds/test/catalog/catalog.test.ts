@@ -346,3 +346,49 @@ t.test('status write changes nothing', async (t) => {
   t.equal(next.snapshot, snapshot);
   t.strictSame(next.results, []);
 });
+
+t.test('objects on trial are merged with each other only, and say that they are on trial', async (t) => {
+  const catalog = makeCatalog();
+  const trial = (requestsPerUnit: number) => ({
+    domain: 'shop',
+    trial: true,
+    descriptors: [makeDescriptor({ key: 'k', requestsPerUnit })],
+  });
+  const { snapshot: before } = catalog.apply(replaced(makeObject('ns/a')));
+  const { snapshot } = catalog.apply(
+    changed(makeObject('ns/b', { createdMs: 1, spec: trial(5) })),
+    changed(makeObject('ns/c', { createdMs: 2, spec: trial(6) })),
+  );
+  t.strictSame(getLimits(snapshot), ['shop.k 10']);
+  t.not(snapshot.version, before.version);
+  t.equal(catalog.rules, 1, 'limits in force');
+  t.match(catalog.results.get('ns/a')?.accepted, { status: 'True', reason: 'Accepted' });
+  t.match(catalog.results.get('ns/b'), {
+    rules: 1,
+    inForce: 1,
+    accepted: {
+      status: 'True',
+      reason: 'OnTrial',
+      message: "1 limit for domain 'shop' on trial: limiters show what would be refused, and refuse nothing",
+    },
+  });
+  t.match(catalog.results.get('ns/c')?.accepted, {
+    reason: 'DuplicateKey',
+    message: /nothing of this object is on trial:\n'k' is already in ns\/b/,
+  });
+
+  const { snapshot: edited } = catalog.apply(
+    deleted('ns/c'),
+    changed(makeObject('ns/b', { createdMs: 1, generation: 2, spec: trial(7) })),
+  );
+  t.not(edited.version, snapshot.version);
+  const { snapshot: alone } = catalog.apply(deleted('ns/a'));
+  t.strictSame(getLimits(alone), [], 'a domain with rules on trial only has no others');
+  t.strictSame([...alone.resources.keys()], ['shop']);
+  const spec = { ...trial(7), trial: false };
+  const { snapshot: inForce } = catalog.apply(
+    changed(makeObject('ns/b', { createdMs: 1, generation: 3, spec })),
+  );
+  t.strictSame(getLimits(inForce), ['shop.k 7']);
+  t.equal(catalog.results.get('ns/b')?.accepted.reason, 'Accepted');
+});

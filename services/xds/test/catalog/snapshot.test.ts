@@ -1,5 +1,5 @@
-import { fromBinary } from '@bufbuild/protobuf';
-import { AnySchema } from '@bufbuild/protobuf/wkt';
+import { clone, create, createFileRegistry, fromBinary, toJson } from '@bufbuild/protobuf';
+import { AnySchema, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { JsonObject, RuleDocument } from '@tollgate/rules/rule-document';
 import t from 'tap';
@@ -45,6 +45,27 @@ t.test('version has 32 digits and depends on the content', async (t) => {
   t.match(one, /^[0-9a-f]{32}$/);
   t.not(one, getVersion(withMetadata('{"a":2}')));
   t.equal(one, getVersion(withMetadata('{"a":1}')));
+});
+
+t.test('a limiter that does not know rules on trial sees the rules in force only', async (t) => {
+  const [key, trialDescriptors] = ['k', [{ key: 'on-trial' }]];
+  const any = fromBinary(
+    AnySchema,
+    encodeRules({ source: 's', domain: 'd', descriptors: [{ key }], trialDescriptors }),
+  );
+  // The definition of another limiter, without our fields.
+  const file = clone(FileDescriptorProtoSchema, RateLimitConfigSchema.file.proto);
+  for (const message of file.messageType) message.field = message.field.filter(({ number }) => number < 1000);
+  const imports = RateLimitConfigSchema.file.dependencies.map(({ proto }) => proto);
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...imports, file] }));
+  const plain = registry.getMessage(RateLimitConfigSchema.typeName);
+  if (plain === undefined) throw new Error('no definition');
+  t.strictSame(toJson(plain, fromBinary(plain, any.value)), {
+    name: 'd',
+    domain: 'd',
+    descriptors: [{ key }],
+  });
+  t.match(fromBinary(RateLimitConfigSchema, any.value), { trialDescriptors });
 });
 
 t.test('type URL is that of the message', async (t) => {

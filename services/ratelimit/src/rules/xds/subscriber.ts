@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
-import { type CompileOptions, compileRules, maxProblems } from '@tollgate/rules/compile';
+import { type CompileOptions, compileRules, maxProblems, type RulesResult } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
-import type { RuleDocument } from '@tollgate/rules/rule-document';
+import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { maxWarnings } from '@tollgate/rules/warnings';
@@ -17,6 +17,8 @@ interface SubscriberOptions {
   readonly forMemcached: boolean;
   readonly server: string;
   readonly onLoad: (load: RuleLoad) => void;
+  /** Gets the rules on trial of each set that is loaded. Their problems reject no set. */
+  readonly onCandidates?: ((load: RuleLoad) => void) | undefined;
   readonly stats: StatsRegistry;
   readonly logger: Logger;
   readonly sleep: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
@@ -64,7 +66,7 @@ export class Subscriber {
   }
 
   async #apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
-    const { mergeDomains, forMemcached, onLoad, logger, server } = this.#options;
+    const { mergeDomains, forMemcached, onLoad, onCandidates, logger, server } = this.#options;
     const before = this.#active?.compiled ?? emptyResources;
     const result = await this.#run(compileResources(resources, before, { mergeDomains, forMemcached }));
     if (!result.ok) {
@@ -72,10 +74,11 @@ export class Subscriber {
       onLoad({ ok: false, problems: result.problems });
       return this.#reject(version, nonce, formatProblems(result.problems));
     }
-    const { compiled, rules, warnings, compiledDomains, changed } = result;
+    const { compiled, rules, warnings, candidates, compiledDomains, changed } = result;
     // A new stream starts with the set that is active already, which is not loaded again.
     if (changed || this.#active === undefined) {
       onLoad({ ok: true, rules, warnings });
+      onCandidates?.(candidates);
       logger.info({ server, version, compiledDomains }, 'configuration accepted');
       if (rules.domains.size === 0)
         logger.warn({ server, version }, 'configuration is empty, nothing is limited');
@@ -135,6 +138,8 @@ interface CompiledDomain {
   readonly digests: readonly string[];
   readonly root: RuleNode;
   readonly ruleCount: number;
+  /** Undefined without rules on trial. */
+  readonly candidates: RulesResult | undefined;
 }
 
 /** A compiled set of resources, which the next one reuses. */
@@ -153,6 +158,8 @@ type ResourcesResult =
       readonly rules: RuleSet;
       /** Warnings of the domains that were compiled now. */
       readonly warnings: readonly RuleProblem[];
+      /** The rules on trial of all domains, or the problems of invalid ones. */
+      readonly candidates: RuleLoad;
       /** Number of domains that were compiled now. */
       readonly compiledDomains: number;
       /** False when the rules are the same as before. */
@@ -183,13 +190,16 @@ export function* compileResources(
     let compiled = before.domains.get(domain);
     if (compiled === undefined || !hasSameDigests(compiled, group)) {
       compiledDomains++;
-      const result = yield* compileRules(yield* decodeDocuments(group), options);
+      const documents = yield* decodeDocuments(group);
+      const result = yield* compileRules(documents, options);
       if (!result.ok) {
         problems.push(...result.problems.slice(0, maxProblems - problems.length));
         continue;
       }
       warnings.push(...result.warnings.slice(0, maxWarnings - warnings.length));
-      compiled = compiledDomain(domain, group, result.rules);
+      const trials = documents.flatMap((document) => getTrialDocument(document) ?? []);
+      const candidates = trials.length === 0 ? undefined : yield* compileRules(trials, options);
+      compiled = compiledDomain(domain, group, { rules: result.rules, candidates });
     }
     domains.set(domain, compiled);
     roots.set(domain, compiled.root);
@@ -201,6 +211,7 @@ export function* compileResources(
     compiled: { domains, domainByDigest: read.domainByDigest },
     rules: { domains: roots, ruleCount },
     warnings,
+    candidates: joinCandidates(domains.values()),
     compiledDomains,
     changed: compiledDomains > 0 || domains.size !== before.domains.size,
   };
@@ -263,8 +274,31 @@ function* decodeDocuments(group: readonly Resource[]): Steps<readonly RuleDocume
   return documents;
 }
 
-function compiledDomain(domain: string, group: readonly Resource[], rules: RuleSet): CompiledDomain {
+function compiledDomain(
+  domain: string,
+  group: readonly Resource[],
+  { rules, candidates }: { readonly rules: RuleSet; readonly candidates: RulesResult | undefined },
+): CompiledDomain {
   const root = rules.domains.get(domain);
   if (root === undefined) throw new TypeError(`domain ${domain} has no rules after compiling`);
-  return { digests: group.map(({ digest }) => digest), root, ruleCount: rules.ruleCount };
+  return { digests: group.map(({ digest }) => digest), root, ruleCount: rules.ruleCount, candidates };
+}
+
+function joinCandidates(domains: Iterable<CompiledDomain>): RuleLoad {
+  const roots = new Map<string, RuleNode>();
+  const problems: RuleProblem[] = [];
+  const warnings: RuleProblem[] = [];
+  let ruleCount = 0;
+  for (const { candidates } of domains) {
+    if (candidates === undefined) continue;
+    if (!candidates.ok) {
+      problems.push(...candidates.problems);
+      continue;
+    }
+    for (const [domain, root] of candidates.rules.domains) roots.set(domain, root);
+    warnings.push(...candidates.warnings);
+    ruleCount += candidates.rules.ruleCount;
+  }
+  if (problems.length > 0) return { ok: false, problems };
+  return { ok: true, rules: { domains: roots, ruleCount }, warnings };
 }

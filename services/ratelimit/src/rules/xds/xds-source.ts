@@ -8,7 +8,7 @@ import type { Context } from '../../context.ts';
 import { statsNames } from '../../stats/names.ts';
 import type { Gauge } from '../../stats/registry.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
-import type { RuleLoad, RuleSource } from '../rule-store.ts';
+import type { RuleLoad, RuleSource, RuleSourceStart } from '../rule-store.ts';
 import type { DiscoveryNode } from './ads-stream.ts';
 import {
   type AdsStreamOptions,
@@ -98,12 +98,12 @@ export class XdsSource implements RuleSource {
 
   async start(
     onLoad: (load: RuleLoad) => void,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal, onCandidates }: RuleSourceStart = {},
   ): Promise<void> {
     const { waitLogMs = 30_000 } = this.#context;
     const { serverUrl: server } = this.#options.stream;
     const tls = await this.#watchTls();
-    this.#following = this.#follow(tls, onLoad);
+    this.#following = this.#follow(tls, onLoad, onCandidates);
     const onAbort = (): void => void this.close();
     if (signal?.aborted === true) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
@@ -133,7 +133,11 @@ export class XdsSource implements RuleSource {
         });
   }
 
-  async #follow(tls: ChannelTls, onLoad: (load: RuleLoad) => void): Promise<void> {
+  async #follow(
+    tls: ChannelTls,
+    onLoad: (load: RuleLoad) => void,
+    onCandidates: ((load: RuleLoad) => void) | undefined,
+  ): Promise<void> {
     const { stream, node, mergeDomains, forMemcached } = this.#options;
     const { signal } = this.#closing;
     const subscriber = new Subscriber({
@@ -148,6 +152,7 @@ export class XdsSource implements RuleSource {
         onLoad(load);
         if (load.ok) this.#firstLoad.resolve();
       },
+      onCandidates,
     });
     while (!signal.aborted) {
       const ended = await followStream(stream, node, {

@@ -35,6 +35,13 @@ export declare type RateLimitConfig = Message<"ratelimit.config.ratelimit.v3.Rat
   descriptors: RateLimitDescriptor[];
 
   /**
+   * Rules that are compared with the others and refuse nothing.
+   *
+   * @generated from field: repeated ratelimit.config.ratelimit.v3.RateLimitDescriptor trial_descriptors = 1000;
+   */
+  trialDescriptors: RateLimitDescriptor[];
+
+  /**
    * Of limits that have none.
    *
    * @generated from field: ratelimit.config.ratelimit.v3.RateLimitStoreFailure on_store_failure = 1002;
