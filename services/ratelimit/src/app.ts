@@ -9,8 +9,7 @@ import { counterBackends } from './backends/counter-backends.ts';
 import { Leases } from './backends/leases.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
-import type { Activity, ActivityReport } from './counters/activity.ts';
-import type { AdminRoute } from './counters/admin-server.ts';
+import type { CounterApi } from './counters/counter-api.ts';
 import { createDebugServer } from './http/debug-server.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
 import {
@@ -79,9 +78,9 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     admin: settings.adminPort,
   };
   const rules = createRuleStore(settings, context);
-  const activity = settings.adminPort === 0 ? undefined : await createActivity(context);
   const createBackend = await counterBackends[settings.backendType]();
   const backend = await createBackend(settings, context);
+  const counterApi = await createCounterApi(settings, context, backend);
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   await addStatistics(lifecycle, settings, options, stats);
@@ -100,7 +99,13 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     { host: settings.debugHost, port: settings.debugPort },
   );
   if (supervisor === undefined) addDebugServer(lifecycle, settings, { debug, logger, ports });
-  else await connectToSupervisor(supervisor, settings, { lifecycle, debug, stats, activity });
+  else
+    await connectToSupervisor(supervisor, settings, {
+      lifecycle,
+      debug,
+      stats,
+      activity: counterApi?.activity,
+    });
   lifecycle.add({
     name: 'counter backend',
     start: (startOptions) => backend.start(startOptions),
@@ -113,17 +118,12 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     await addCandidateSource(lifecycle, settings, context, candidates);
   }
   const leases = new Leases(backend);
-  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, activity });
-  const adminRoutes =
-    activity === undefined
-      ? undefined
-      : await addCounterApi(lifecycle, {
-          decisions,
-          backend,
-          leases,
-          logger,
-          getActivity: async () => supervisor?.getPage('activity') ?? activity.report(),
-        });
+  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, counterApi });
+  const adminRoutes = counterApi?.connect(lifecycle, {
+    decisions,
+    leases,
+    getActivity: async () => supervisor?.getPage('activity') ?? counterApi.activity.report(),
+  });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -156,38 +156,15 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   return { lifecycle, health: context.health, stats, ports };
 }
 
-async function createActivity({ nowMs }: Context): Promise<Activity> {
-  const { Activity } = await import('./counters/activity.ts');
-  return new Activity(nowMs);
-}
-
 /** Its code is loaded only with ADMIN_PORT. */
-async function addCounterApi(
-  lifecycle: Lifecycle,
-  {
-    decisions,
-    backend,
-    leases,
-    getActivity,
-    logger,
-  }: Pick<Context, 'logger'> & {
-    readonly decisions: DecisionContext;
-    readonly backend: CounterBackend;
-    readonly leases: Leases;
-    readonly getActivity: () => Promise<ActivityReport>;
-  },
-): Promise<readonly AdminRoute[]> {
-  const { CounterChanges } = await import('./counters/changes.ts');
-  const { counterRoutes } = await import('./counters/routes.ts');
-  const { localCache } = decisions;
-  const caches = localCache === undefined ? [leases] : [leases, localCache];
-  const changes = new CounterChanges({ store: backend.shared, caches, logger });
-  lifecycle.add({
-    name: 'changes of counters',
-    start: () => changes.start(),
-    stop: () => changes.stop(),
-  });
-  return counterRoutes({ decisions, backend, changes, logger, getActivity });
+async function createCounterApi(
+  settings: Settings,
+  context: Context,
+  backend: CounterBackend,
+): Promise<CounterApi | undefined> {
+  if (settings.adminPort === 0) return undefined;
+  const { CounterApi } = await import('./counters/counter-api.ts');
+  return new CounterApi(settings, context, backend);
 }
 
 /** In a worker, the supervisor has the sinks; this enforces the bounds of the registry only. */
@@ -254,12 +231,12 @@ function createDecisionContext(
     rules,
     backend,
     trial,
-    activity,
+    counterApi,
   }: {
     readonly rules: RuleStore;
     readonly backend: Leases;
     readonly trial: Trial | undefined;
-    readonly activity: Activity | undefined;
+    readonly counterApi: CounterApi | undefined;
   },
 ): DecisionContext {
   const { nowSeconds, random, stats } = context;
@@ -277,7 +254,8 @@ function createDecisionContext(
     options: getDecisionOptions(settings),
     storeFailures: createStoreFailures(settings, context),
     trial,
-    activity,
+    activity: counterApi?.activity,
+    overrides: counterApi?.overrides,
   };
 }
 

@@ -85,6 +85,16 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.notFound,
     message: 'no rule limits this descriptor',
   },
+  override_not_found: {
+    httpStatus: 404,
+    grpcStatus: grpcStatus.notFound,
+    message: 'this descriptor has no override',
+  },
+  too_many_overrides: {
+    httpStatus: 409,
+    grpcStatus: grpcStatus.resourceExhausted,
+    message: 'there are 1,000 overrides: remove some, or change the rules',
+  },
   store_lacks_feature: {
     httpStatus: 501,
     grpcStatus: grpcStatus.unimplemented,

@@ -63,6 +63,11 @@ export interface Subscriber {
 export interface SharedStore {
   /** Deletes the counters whose keys begin with a text. Resolves with their number. */
   deleteByPrefix(prefix: string): Promise<number>;
+  /** Texts by name: few, and read by all replicas. */
+  listEntries(): Promise<ReadonlyMap<string, string>>;
+  setEntry(name: string, text: string): Promise<void>;
+  /** Resolves with false when there was none. */
+  deleteEntry(name: string): Promise<boolean>;
   /** Sends a message to all subscribers. */
   publish(message: string): Promise<void>;
   /**

@@ -120,9 +120,22 @@ function toStoredKey(key: string): string {
 class MemorySharedStore implements SharedStore {
   readonly deleteByPrefix: SharedStore['deleteByPrefix'];
   readonly #subscribers = new Set<Subscriber>();
+  readonly #entries = new Map<string, string>();
 
   constructor(deleteByPrefix: (prefix: string) => number) {
     this.deleteByPrefix = async (prefix) => deleteByPrefix(prefix);
+  }
+
+  async listEntries(): Promise<ReadonlyMap<string, string>> {
+    return new Map(this.#entries);
+  }
+
+  async setEntry(name: string, text: string): Promise<void> {
+    this.#entries.set(name, text);
+  }
+
+  async deleteEntry(name: string): Promise<boolean> {
+    return this.#entries.delete(name);
   }
 
   async publish(message: string): Promise<void> {

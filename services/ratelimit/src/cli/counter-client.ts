@@ -69,7 +69,10 @@ function send(
     request.on('error', (error) =>
       reject(signal.aborted ? new Error(`no response within ${timeoutMs}ms`) : error),
     );
-    request.end(body === undefined ? undefined : JSON.stringify(body));
+    const text = body === undefined ? '' : JSON.stringify(body);
+    // Node sends none with DELETE.
+    if (text !== '') request.setHeader('content-length', Buffer.byteLength(text));
+    request.end(text);
   });
 }
 

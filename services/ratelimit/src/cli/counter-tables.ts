@@ -23,6 +23,15 @@ export function formatReset(reply: Json): string {
   );
 }
 
+export function formatOverrides({ overrides }: Json): string {
+  return table(
+    ['DOMAIN', 'DESCRIPTOR', 'REQUESTS PER UNIT', 'UNTIL', 'SET BY', 'REASON'],
+    objects(overrides).map(({ domain, entries, requestsPerUnit, until, setBy, reason }) =>
+      [domain, formatEntries(entries), requestsPerUnit, until, setBy, reason].map(String),
+    ),
+  );
+}
+
 export function formatTop({ seconds, maxMissedHits, keys }: Json): string {
   const missed = maxMissedHits === 0 ? '' : `, each may have ${maxMissedHits} more`;
   const rows = objects(keys).map(({ domain, entries, hits }) => [

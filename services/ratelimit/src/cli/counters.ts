@@ -4,7 +4,7 @@ import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
 import { parseDescriptor } from '../ratelimit/request.ts';
 import { type CounterCall, type CounterClientOptions, callCounterApi, type Json } from './counter-client.ts';
-import { formatPeek, formatRefusals, formatReset, formatTop } from './counter-tables.ts';
+import { formatOverrides, formatPeek, formatRefusals, formatReset, formatTop } from './counter-tables.ts';
 
 const command = 'tollgate-ratelimit counters';
 
@@ -20,7 +20,15 @@ const flags = {
     value: 'key=value,key2',
     doc: 'Of reset: the first entries of descriptors; the last one may be without =value. Empty for the whole domain.',
   },
-  limit: { kind: 'text', value: 'n', doc: 'Of top and refusals: the length of the list.' },
+  'requests-per-unit': { kind: 'text', value: 'n', doc: 'Of override: the limit, in the unit of the rule.' },
+  burst: {
+    kind: 'text',
+    value: 'n',
+    doc: 'Of override: the size of a token bucket; default that of -requests-per-unit.',
+  },
+  ttl: { kind: 'text', value: 'duration', doc: 'Of override: its duration, such as 30m or 48h.' },
+  reason: { kind: 'text', value: 'text', doc: 'Of override: why, for the audit line.' },
+  limit: { kind: 'text', value: 'n', doc: 'Of lists: their maximum length.' },
   address: {
     kind: 'text',
     value: 'url',
@@ -57,6 +65,22 @@ const commands: Readonly<Record<string, Command>> = {
     doc: 'Reset the counters of descriptors, or of all descriptors that begin with -prefix.',
     toCall: toResetCall,
     format: formatReset,
+  },
+  override: {
+    doc: 'Set another limit for a descriptor: -requests-per-unit (and -burst of a token bucket) for -ttl, with a -reason.',
+    toCall: toOverrideCall,
+    format: (reply) => formatOverrides({ overrides: [reply] }),
+  },
+  'remove-override': {
+    doc: 'Remove the override of a descriptor.',
+    toCall: (values) =>
+      withDescriptors(values, (body) => ({ method: 'DELETE', path: '/v1/overrides', body })),
+    format: () => 'the override was removed\n',
+  },
+  overrides: {
+    doc: 'Print the overrides in force.',
+    toCall: (values) => toListCall('/v1/overrides', values),
+    format: formatOverrides,
   },
   top: {
     doc: 'Print the descriptors with the most hits in the last one to two minutes.',
@@ -154,6 +178,27 @@ function toResetCall(values: Values): CounterCall | readonly string[] {
     return { key, ...(value.length > 0 && { value: value.join('=') }) };
   });
   return post('/v1/counters/reset', { domain: values.domain, prefix: entries });
+}
+
+function toOverrideCall(values: Values): CounterCall | readonly string[] {
+  const ttlSeconds = Math.round((parseDuration(values.ttl) ?? 0) / 1000);
+  const problems = [
+    ...(values['requests-per-unit'] === '' ? ['-requests-per-unit is needed'] : []),
+    ...(ttlSeconds < 1 ? ['-ttl is a duration of a second or more, such as 30m or 48h'] : []),
+    ...(values.reason === '' ? ['-reason is needed'] : []),
+  ];
+  const call = withDescriptors(values, (request) => ({
+    method: 'PUT',
+    path: '/v1/overrides',
+    body: {
+      ...request,
+      requestsPerUnit: Number(values['requests-per-unit']),
+      ...(values.burst !== '' && { burst: Number(values.burst) }),
+      ttlSeconds,
+      reason: values.reason,
+    },
+  }));
+  return 'path' in call && problems.length === 0 ? call : [...('path' in call ? [] : call), ...problems];
 }
 
 function toListCall(path: string, { domain, limit }: Values): CounterCall {

@@ -1,11 +1,14 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { SharedStore } from '../backends/counter-backend.ts';
+import type { Overrides } from './overrides.ts';
 
 /** Counters that the counter API changed: what replicas know of them is outdated. */
 interface Change {
   readonly keys?: readonly string[];
   /** All counters whose keys begin with this text. */
   readonly prefix?: string;
+  /** Overrides were set or removed. */
+  readonly overrides?: boolean;
 }
 
 /** What a process knows of counters. */
@@ -17,46 +20,57 @@ interface CounterCache {
 interface CounterChangesOptions {
   /** Absent where the store sends no messages: then only this process applies its changes. */
   readonly store: SharedStore | undefined;
-  readonly caches: readonly CounterCache[];
+  readonly overrides: Overrides;
   readonly logger: Logger;
 }
 
 /** Tells all replicas what the counter API changed, and applies what they tell. */
 export class CounterChanges {
   readonly #options: CounterChangesOptions;
+  readonly #caches: CounterCache[] = [];
   readonly #stopping = new AbortController();
 
   constructor(options: CounterChangesOptions) {
     this.#options = options;
   }
 
+  addCache(cache: CounterCache): void {
+    this.#caches.push(cache);
+  }
+
   /** Resolves after the first attempt to subscribe, which may have failed. */
   async start(): Promise<void> {
     const onMessage = (message: string): void => this.#onMessage(message);
-    const onGap = (): void => this.#apply({ prefix: '' });
-    await this.#options.store?.subscribe({ onMessage, onGap }, this.#stopping.signal);
+    const onGap = (): void => this.apply({ prefix: '', overrides: true });
+    const { store, overrides } = this.#options;
+    await store?.subscribe({ onMessage, onGap }, this.#stopping.signal);
+    // Decisions begin with the overrides, unless the store fails; then they are read later.
+    await overrides.load().catch(() => overrides.reload());
   }
 
   stop(): void {
     this.#stopping.abort();
+    this.#options.overrides.stop();
   }
 
   /** @throws AppError `backend_failure` when the other replicas may not know it. */
   async announce(change: Change): Promise<void> {
-    this.#apply(change);
+    this.apply(change);
     await this.#options.store?.publish(JSON.stringify(change));
   }
 
   #onMessage(message: string): void {
     try {
-      this.#apply(parseChange(message));
+      this.apply(parseChange(message));
     } catch (err) {
       this.#options.logger.warn({ err }, 'ignored invalid message about changed counters');
     }
   }
 
-  #apply({ keys = [], prefix }: Change): void {
-    for (const cache of this.#options.caches) {
+  /** Applies a change to this process only. */
+  apply({ keys = [], prefix, overrides = false }: Change): void {
+    if (overrides) void this.#options.overrides.reload();
+    for (const cache of this.#caches) {
       if (keys.length > 0) cache.forget(keys);
       if (prefix !== undefined) cache.forgetByPrefix(prefix);
     }
@@ -67,9 +81,10 @@ export class CounterChanges {
 function parseChange(message: string): Change {
   const value: unknown = JSON.parse(message);
   if (typeof value !== 'object' || value === null) throw new TypeError('it is not an object');
-  const { keys, prefix }: Readonly<Record<string, unknown>> = { ...value };
+  const { keys, prefix, overrides }: Readonly<Record<string, unknown>> = { ...value };
   return {
     ...(Array.isArray(keys) && { keys: keys.map(String) }),
     ...(typeof prefix === 'string' && { prefix }),
+    overrides: overrides === true,
   };
 }

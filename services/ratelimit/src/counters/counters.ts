@@ -6,6 +6,7 @@ import { type DescriptorLimit, entriesKey, findLimits, type Limit } from '../rat
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import { createHit, type DecisionContext } from '../ratelimit/service.ts';
 import type { CounterChanges } from './changes.ts';
+import { type PublicOverride, toPublic } from './overrides.ts';
 import type { parsePrefix } from './requests.ts';
 
 /** What the counter API works with. */
@@ -34,6 +35,8 @@ interface CounterState {
   readonly count: number;
   readonly remaining: number;
   readonly resetSeconds: number;
+  /** The limit is that of an override. */
+  readonly override?: PublicOverride;
 }
 
 interface DescriptorState {
@@ -58,8 +61,10 @@ export async function peekCounters(
     if (limit?.kind !== 'limited') {
       return { entries: plain, outcome: limit === undefined ? 'none' : 'unlimited' };
     }
-    const counter = toState(targets[next], results[next]);
+    const state = toState(targets[next], results[next]);
     next += 1;
+    const override = decisions.overrides?.find(request.domain, limit.keyEntries);
+    const counter = override === undefined ? state : { ...state, override: toPublic(override) };
     return { entries: plain, outcome: 'limited', counter };
   });
 }
@@ -119,14 +124,16 @@ export async function resetByPrefix(
 }
 
 /** @throws AppError when no rules are loaded. */
-function findRequestLimits(
-  { rules }: DecisionContext,
+export function findRequestLimits(
+  { rules, overrides }: DecisionContext,
   { domain, descriptors }: RateLimitRequest,
 ): readonly DescriptorLimit[] {
   const current = rules();
   if (current === undefined) throw errors.no_configuration();
   const root = current.domains.get(domain);
-  return root === undefined ? descriptors.map(() => undefined) : findLimits(root, descriptors);
+  if (root === undefined) return descriptors.map(() => undefined);
+  const limits = findLimits(root, descriptors);
+  return overrides?.apply(domain, limits) ?? limits;
 }
 
 function toTargets(

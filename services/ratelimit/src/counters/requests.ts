@@ -23,7 +23,7 @@ export function parseRequest(body: Buffer): RateLimitRequest {
   return request;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** @throws AppError when the body is not an object in JSON. */
 export function parseObject(body: Buffer): Fields {
@@ -35,6 +35,42 @@ export function parseObject(body: Buffer): Fields {
   }
   if (!isObject(value)) throw malformed('it is not a JSON object');
   return value;
+}
+
+/**
+ * Splits a body into a RateLimitRequest of one descriptor and other fields.
+ *
+ * @throws AppError with the reason.
+ */
+export function parseDescriptorRequest(
+  body: Buffer,
+  names: readonly string[] = [],
+): { readonly request: RateLimitRequest; readonly fields: Fields } {
+  const all = Object.entries(parseObject(body));
+  const rest = Object.fromEntries(all.filter(([name]) => !names.includes(name)));
+  const request = parseRequest(Buffer.from(JSON.stringify(rest)));
+  if (request.descriptors.length !== 1) throw malformed('exactly one descriptor is possible');
+  return { request, fields: Object.fromEntries(all.filter(([name]) => names.includes(name))) };
+}
+
+interface NumberField {
+  readonly min?: number;
+  readonly max: number;
+  readonly byDefault?: number;
+}
+
+/** @throws AppError when the field is not a whole number in its range. */
+export function readNumber(fields: Fields, name: string, { min = 0, max, byDefault }: NumberField): number {
+  const value = fields[name] ?? byDefault;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw malformed(`${name} is a whole number from ${min} to ${max}`);
+}
+
+/** @throws AppError when the field is not a text of 1 to `maxChars` characters. */
+export function readText(fields: Fields, name: string, maxChars: number): string {
+  const value = fields[name];
+  if (typeof value === 'string' && value.trim() !== '' && value.length <= maxChars) return value;
+  throw malformed(`${name} is a text of 1 to ${maxChars} characters`);
 }
 
 /** Entries that are the first ones of a descriptor; the last one may be without a value. */

@@ -1,10 +1,14 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { ActivityReport } from './activity.ts';
-import type { AdminRoute, Caller } from './admin-server.ts';
+import type { AdminRoute, Audit } from './admin-server.ts';
 import { type CounterContext, peekCounters, resetByPrefix, resetCounters } from './counters.ts';
+import { overrideRoutes } from './override-routes.ts';
+import type { Overrides } from './overrides.ts';
 import { parseListQuery, parseObject, parsePrefix, parseRequest } from './requests.ts';
 
 export interface CounterRoutesContext extends CounterContext {
+  readonly overrides: Overrides;
+  readonly nowMs: () => number;
   readonly logger: Logger;
   /** What all processes saw that share the port. */
   readonly getActivity: () => Promise<ActivityReport>;
@@ -13,10 +17,11 @@ export interface CounterRoutesContext extends CounterContext {
 /** The counter API. @see docs/counter-api.md */
 export function counterRoutes(context: CounterRoutesContext): readonly AdminRoute[] {
   const { logger, getActivity } = context;
-  const audit = (caller: Caller, fields: Readonly<Record<string, unknown>>): void =>
+  const audit: Audit = (caller, change) =>
     // A warning, so that the default level keeps it.
-    logger.warn({ audit: true, ...caller, ...fields }, 'counters changed by the counter API');
+    logger.warn({ audit: true, ...caller, ...change }, 'counters changed by the counter API');
   return [
+    ...overrideRoutes({ ...context, audit }),
     {
       method: 'POST',
       path: '/v1/counters/peek',

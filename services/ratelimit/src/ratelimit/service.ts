@@ -3,6 +3,7 @@ import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Activity } from '../counters/activity.ts';
+import type { Overrides } from '../counters/overrides.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
@@ -53,6 +54,8 @@ export interface DecisionContext extends HitsContext {
   readonly trial?: Trial | undefined;
   /** Absent without the counter API. */
   readonly activity?: Activity | undefined;
+  /** The same. */
+  readonly overrides?: Overrides | undefined;
 }
 
 export interface DecisionOptions {
@@ -117,7 +120,9 @@ export async function decide(
     );
   }
   const nowSeconds = context.nowSeconds();
-  const limits = findLimits(domain, request.descriptors);
+  const found = findLimits(domain, request.descriptors);
+  const limits =
+    context.overrides?.isActive === true ? context.overrides.apply(request.domain, found) : found;
   let limited: readonly LimitedDescriptor[] = toLimitedDescriptors(context, request, limits, nowSeconds);
   let results: readonly HitResult[] = [];
   let storeFailure: string | undefined;

@@ -16,6 +16,9 @@ const scanCount = 1_000;
 /** A subscription that was cut off without a word is noticed after this time. */
 const pingIntervalMs = 10_000;
 
+/** Longer than any override. */
+const entriesTtlSeconds = 32 * 24 * 60 * 60;
+
 interface RedisSharedStoreOptions {
   readonly main: RedisInstance;
   /** All instances that have counters. */
@@ -33,10 +36,13 @@ interface RedisSharedStoreOptions {
 export class RedisSharedStore implements SharedStore {
   readonly #options: RedisSharedStoreOptions;
   readonly #channel: string;
+  /** A hash. */
+  readonly #entriesKey: string;
 
   constructor(options: RedisSharedStoreOptions) {
     this.#options = options;
     this.#channel = `${options.keyPrefix}tollgate:changes`;
+    this.#entriesKey = `${options.keyPrefix}tollgate:overrides`;
   }
 
   async deleteByPrefix(prefix: string): Promise<number> {
@@ -46,6 +52,23 @@ export class RedisSharedStore implements SharedStore {
       primaries.map((primary) => withConnection(primary, () => deleteMatching(primary, pattern))),
     );
     return deleted.reduce((sum, count) => sum + count, 0);
+  }
+
+  async listEntries(): Promise<ReadonlyMap<string, string>> {
+    const reply = await this.#call(this.#entriesKey, 'HGETALL', this.#entriesKey);
+    const texts: readonly unknown[] = Array.isArray(reply) ? reply : [];
+    const entries = new Map<string, string>();
+    for (let i = 0; i + 1 < texts.length; i += 2) entries.set(String(texts[i]), String(texts[i + 1]));
+    return entries;
+  }
+
+  async setEntry(name: string, text: string): Promise<void> {
+    await this.#call(this.#entriesKey, 'HSET', this.#entriesKey, name, text);
+    await this.#call(this.#entriesKey, 'EXPIRE', this.#entriesKey, String(entriesTtlSeconds));
+  }
+
+  async deleteEntry(name: string): Promise<boolean> {
+    return (await this.#call(this.#entriesKey, 'HDEL', this.#entriesKey, name)) === 1;
   }
 
   async publish(message: string): Promise<void> {

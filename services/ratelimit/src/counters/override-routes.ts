@@ -1,0 +1,96 @@
+import { errors } from '../errors.ts';
+import { entriesKey, type Limit } from '../ratelimit/limit.ts';
+import type { RateLimitRequest } from '../ratelimit/request.ts';
+import type { AdminRoute, Audit } from './admin-server.ts';
+import { type CounterContext, findRequestLimits } from './counters.ts';
+import { type Override, type Overrides, toPublic } from './overrides.ts';
+import { parseDescriptorRequest, parseListQuery, readNumber, readText } from './requests.ts';
+
+/** A change that lasts longer belongs into the rules. */
+const maxTtlSeconds = 31 * 24 * 60 * 60;
+
+/** As in rules. */
+const maxRequests = 2 ** 32 - 1;
+
+interface OverrideRoutesContext extends CounterContext {
+  readonly overrides: Overrides;
+  readonly nowMs: () => number;
+  readonly audit: Audit;
+}
+
+export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRoute[] {
+  const { overrides, audit } = context;
+  return [
+    {
+      method: 'GET',
+      path: '/v1/overrides',
+      async run({ url }) {
+        const { domain, limit } = parseListQuery(url, { byDefault: 1_000, max: 1_000 });
+        const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
+        return { overrides: all.slice(0, limit).map(toPublic) };
+      },
+    },
+    {
+      method: 'PUT',
+      path: '/v1/overrides',
+      async run({ body }, caller) {
+        const override = parseOverride(context, body, caller.caller);
+        await overrides.set(override);
+        audit(caller, { action: 'override', ...toPublic(override) });
+        await announce(context, override);
+        return toPublic(override);
+      },
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/overrides',
+      async run({ body }, caller) {
+        const { request } = parseDescriptorRequest(body);
+        // The rule may be gone, and with it what it made of the entries.
+        const entries = findLimit(context, request)?.keyEntries ?? request.descriptors[0]?.entries ?? [];
+        const target = { domain: request.domain, entries: entries.map(({ key, value }) => ({ key, value })) };
+        await overrides.remove(target.domain, target.entries);
+        audit(caller, { action: 'remove override', ...target });
+        await announce(context, target);
+        return target;
+      },
+    },
+  ];
+}
+
+/** @throws AppError with the reason. */
+function parseOverride(context: OverrideRoutesContext, body: Buffer, setBy: string): Override {
+  const names = ['requestsPerUnit', 'burst', 'ttlSeconds', 'reason'];
+  const { request, fields } = parseDescriptorRequest(body, names);
+  const limit = findLimit(context, request);
+  if (limit === undefined) throw errors.descriptor_not_limited();
+  const requestsPerUnit = readNumber(fields, 'requestsPerUnit', { max: maxRequests });
+  const isBucket = limit.rate?.algorithm === 'token_bucket';
+  if ('burst' in fields && !isBucket) {
+    throw errors.malformed_request({ message: 'burst is for token buckets, and the rule has none' });
+  }
+  return {
+    domain: request.domain,
+    entries: limit.keyEntries.map(({ key, value }) => ({ key, value })),
+    requestsPerUnit,
+    ...(isBucket && { burst: readNumber(fields, 'burst', { max: maxRequests, byDefault: requestsPerUnit }) }),
+    untilMs: context.nowMs() + readNumber(fields, 'ttlSeconds', { min: 1, max: maxTtlSeconds }) * 1000,
+    reason: readText(fields, 'reason', 200),
+    setBy,
+  };
+}
+
+/** The limit of the only descriptor. */
+function findLimit({ decisions }: OverrideRoutesContext, request: RateLimitRequest): Limit | undefined {
+  const [limit] = findRequestLimits(decisions, request);
+  return limit?.kind === 'limited' ? limit : undefined;
+}
+
+/** Counters that were over one limit may be within the other. */
+function announce(
+  { changes, decisions }: OverrideRoutesContext,
+  { domain, entries }: Pick<Override, 'domain' | 'entries'>,
+): Promise<void> {
+  const prefix = entriesKey(decisions.options.cacheKeyPrefix, domain, entries);
+  return changes.announce({ prefix, overrides: true });
+}
