@@ -4,6 +4,7 @@ import { startEnvoy } from '@tollgate/testkit/envoy';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import { programIsMissing } from '@tollgate/testkit/processes';
 import { freePort } from '@tollgate/testkit/tcp';
 import { dump, load } from 'js-yaml';
 import t, { type Test } from 'tap';
@@ -33,7 +34,7 @@ import { addressesIn, startTextProxy, textProxies } from './support/proxies.ts';
 t.setTimeout(240_000);
 
 /** The pages in the order in which a reader of all of them would follow them. */
-const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/', 'caddy/', 'nginx/'].map(
+const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/', 'kubernetes-gateway/', 'caddy/', 'nginx/'].map(
   (folder) => `examples/${folder}README.md`,
 );
 
@@ -121,7 +122,8 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
   });
 
   for (const name of ['caddy', 'nginx'] as const) {
-    await t.test(`${name}: the auth server decides by identity and limits`, async (t) => {
+    const skip = programIsMissing(name);
+    await t.test(`${name}: the auth server decides by identity and limits`, { skip }, async (t) => {
       const proxy = exampleObject(examples, `examples/${name}/proxy.yaml`, 'ConfigMap');
       const config = configText(proxy, textProxies[name].key);
       await decides(t, await startTextProxy(t, name, { config, ports: services }), `${name}@example.com`);

@@ -6,13 +6,14 @@ import { load, loadAll } from 'js-yaml';
 
 const envoyVersion = '1.40.0';
 
-/** The objects of the example, in the order of its page. */
-const exampleFiles = [
+/** The objects of both ways of the example. */
+const commonFiles = [
   'envoy-gateway/gateway.yaml',
   'kubernetes-gateway/routes.yaml',
   'envoy-gateway/identity.yaml',
-  'envoy-gateway/limits.yaml',
 ];
+/** Those of the first way. */
+const limitFiles = ['envoy-gateway/limits.yaml'];
 
 const readExample = (path: string): string =>
   readFileSync(resolve(import.meta.dirname, '../../examples', path), 'utf8');
@@ -25,8 +26,8 @@ export type ServicePorts = Readonly<Record<string, number>>;
  * Backends are in the namespace of the policies, because a gateway without a cluster does not find
  * the ReferenceGrants of policies. Windows are years, which do not end during the test.
  */
-function toStandalone(ports: ServicePorts): string {
-  const objects = exampleFiles.flatMap((path) => loadAll(readExample(path)));
+function toStandalone(files: readonly string[], ports: ServicePorts): string {
+  const objects = files.flatMap((path) => loadAll(readExample(path)));
   const replacer = (key: string, value: unknown): unknown => {
     if (key === 'unit') return 'Year';
     if (key !== 'backendRefs' || !Array.isArray(value)) return value;
@@ -80,7 +81,7 @@ function toConfig(folder: string): object {
 
 /** Writes the configuration, and certificates of Envoy Gateway's own authority to `/certs`. */
 export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
-  writeFileSync(join(folder, 'objects.yaml'), toStandalone(ports));
+  writeFileSync(join(folder, 'objects.yaml'), toStandalone([...commonFiles, ...limitFiles], ports));
   writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(toConfig(folder)));
   const envoy = join(folder, 'data/envoy-versions', envoyVersion, 'bin/envoy');
   mkdirSync(dirname(envoy), { recursive: true });
@@ -91,9 +92,14 @@ export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
   cpSync(join(folder, 'config/certs/envoy-rate-limit'), '/certs', { recursive: true });
 }
 
+/** Takes the BackendTrafficPolicy away, and changes ports of Services. */
+export function leaveLimitsToAuthServer(folder: string, ports: ServicePorts): void {
+  writeFileSync(join(folder, 'objects.yaml'), toStandalone(commonFiles, ports));
+}
+
 /** Starts Envoy Gateway, which starts Envoy. */
 export function startEnvoyGateway(folder: string, ready: () => Promise<void>): Promise<ServerProcess> {
   const command = findBinary('envoy-gateway');
   const args = ['server', '--config-path', join(folder, 'gateway.yaml')];
-  return startServerProcess({ command, args, ready, readyTimeoutMs: 15000 });
+  return startServerProcess({ command, args, ready });
 }

@@ -1,6 +1,6 @@
 // Runs Envoy Gateway with the objects of examples/envoy-gateway, Envoy, the auth server and the
 // rate limit service, and prints a table. hack/e2e-gateways/run.sh starts it.
-import { request } from 'node:http';
+import { type IncomingHttpHeaders, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { serviceKey } from '@tollgate/testkit/service-key';
@@ -11,7 +11,7 @@ import { startPlatform } from './platform.ts';
 
 process.on('SIGINT', () => process.exit(130));
 
-const { url, auth, parts } = await startPlatform();
+const { url, auth, parts, leaveLimitsToAuthServer } = await startPlatform();
 
 const line = (...cells: readonly string[]): void => {
   const widths = [5, 46, 34];
@@ -42,14 +42,17 @@ function get({
   headers = {},
   from,
   at = url,
-}: Get): Promise<{ status: number; body: string }> {
+}: Get): Promise<{ status: number; body: string; headers: IncomingHttpHeaders }> {
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return new Promise((resolve, reject) => {
     const options = { headers: { ...headers, ...authorization }, agent: false, localAddress: from };
     const outgoing = request(`${at}${path}`, { ...options, signal: AbortSignal.timeout(20_000) });
     outgoing.once('error', reject);
     outgoing.once('response', (answer) =>
-      text(answer).then((body) => resolve({ status: answer.statusCode ?? 0, body }), reject),
+      text(answer).then(
+        (body) => resolve({ status: answer.statusCode ?? 0, body, headers: answer.headers }),
+        reject,
+      ),
     );
     outgoing.end();
   });
@@ -158,6 +161,23 @@ await checkRestart('limiter', ['200']);
 await checkRestart('Redis', ['200']);
 // Envoy is a part of it when there is no cluster.
 await checkRestart('Envoy Gateway', ['200', '503', 'TypeError: fetch failed']);
+
+line('', 'limits of a RateLimitConfig, by the SecurityPolicy alone');
+await leaveLimitsToAuthServer();
+const limited = async () => (await get({ token: many.token })).headers['ratelimit-limit'] !== undefined;
+await awaitUntil(limited, { what: 'limits of the auth server' });
+check('no token', '1x401', await getTimes(1, {}));
+check('plan free: 10', '10x200 2x429', await getTimes(12, { token: free.token }));
+check('plan free, forged headers', '1x429', await getTimes(1, { token: free.token, headers: forged }));
+check('plan pro: 1000', '15x200', await getTimes(15, { token: pro.token }));
+check('limit of the user: 3', '3x200 1x429', await getTimes(4, { token: own.token }));
+const denied = await get({ token: free.token });
+check('the body of 429', 'over_request_rate_limit', JSON.parse(denied.body).error_code);
+check(
+  'Retry-After of 429',
+  'a year at most',
+  Number(denied.headers['retry-after']) <= 366 * 86_400 ? 'a year at most' : 'other',
+);
 
 if (failed)
   for (const [name, { logs }] of Object.entries(parts)) console.error(`--- ${name}\n${logs().slice(-5_000)}`);

@@ -6,10 +6,16 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import type { ServerProcess } from '@tollgate/testkit/processes';
 import { startRedis } from '@tollgate/testkit/redis';
-import { type AuthServer, startAuthServer } from '@tollgate/testkit/services';
+import {
+  type AuthServer,
+  type RateLimitService,
+  startAuthServer,
+  startRateLimitService,
+  startXdsServer,
+} from '@tollgate/testkit/services';
 import { dump } from 'js-yaml';
-import { exampleObject, parseConfig, readExamples } from '../charts/support/manifests.ts';
-import { prepareEnvoyGateway, startEnvoyGateway } from './envoy-gateway.ts';
+import { exampleFile, exampleObject, parseConfig, readExamples } from '../charts/support/manifests.ts';
+import { leaveLimitsToAuthServer, prepareEnvoyGateway, startEnvoyGateway } from './envoy-gateway.ts';
 import { createLimiterNetwork, gatewayAddress, hasRules, startLimiter } from './limiter-network.ts';
 
 /** A part that can be started again. */
@@ -24,19 +30,28 @@ interface Platform {
   readonly url: string;
   readonly auth: AuthServer;
   readonly parts: Readonly<Record<'auth server' | 'limiter' | 'Redis' | 'Envoy Gateway', Part>>;
+  /** Goes on with the second way of the example: limits of a RateLimitConfig by the auth server. */
+  leaveLimitsToAuthServer(): Promise<void>;
 }
 
 export async function startPlatform(): Promise<Platform> {
   const folder = temporaryFolder();
   const limiterNetwork = await createLimiterNetwork(folder.path);
   const redis = await startPart(() => startCounters(folder.path));
-  const [echo, auth] = await Promise.all([startEcho(), startAuth(folder.path)]);
+  const database = await startPostgres();
+  const { url: databaseUrl } = await database.createDatabase();
+  const routes = await writeRoutes(folder.path, 'access');
+  const [echo, auth] = await Promise.all([
+    startEcho(),
+    startAuthServer(databaseUrl, { SVC_EXT_AUTHZ_ROUTES_FILE: routes }),
+  ]);
   const url = `http://${gatewayAddress}`;
-  prepareEnvoyGateway(folder.path, {
+  const ports = {
     shop: echo.port,
     'tollgate-auth': Number(new URL(auth.url).port),
     'tollgate-auth-headless': auth.extAuthzPort,
-  });
+  };
+  prepareEnvoyGateway(folder.path, ports);
   const gateway = await startPart(() => startEnvoyGateway(folder.path, () => isDenied(`${url}/health`)));
   const limiter = await startPart(() => startLimiter(limiterNetwork));
   await awaitUntil(hasRules, { what: 'the rules of Envoy Gateway' });
@@ -51,6 +66,14 @@ export async function startPlatform(): Promise<Platform> {
     url,
     auth,
     parts: { 'auth server': authPart, limiter, Redis: redis, 'Envoy Gateway': gateway },
+    async leaveLimitsToAuthServer() {
+      const limits = await startLimits(folder.path);
+      const limiting = await startAuthServer(databaseUrl, {
+        SVC_EXT_AUTHZ_ROUTES_FILE: await writeRoutes(folder.path, 'access-and-limits'),
+        SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: limits.address,
+      });
+      leaveLimitsToAuthServer(folder.path, { ...ports, 'tollgate-auth-headless': limiting.extAuthzPort });
+    },
   };
 }
 
@@ -74,12 +97,24 @@ function startCounters(folder: string): Promise<ServerProcess> {
   return startRedis({ port: 6379, args: [...listen, ...persist] });
 }
 
-async function startAuth(folder: string): Promise<AuthServer> {
-  const database = await startPostgres();
-  const access = exampleObject(await readExamples(), 'examples/shop/access.yaml', 'ConfigMap');
-  const routes = join(folder, 'routes.yaml');
-  writeFileSync(routes, dump(parseConfig(access, 'routes.yaml')));
-  return startAuthServer((await database.createDatabase()).url, { SVC_EXT_AUTHZ_ROUTES_FILE: routes });
+/** Writes route rules of the shop. Returns their file. */
+async function writeRoutes(folder: string, name: string): Promise<string> {
+  const object = exampleObject(await readExamples(), `examples/shop/${name}.yaml`, 'ConfigMap');
+  const file = join(folder, `${name}.yaml`);
+  writeFileSync(file, dump(parseConfig(object, 'routes.yaml')));
+  return file;
+}
+
+/** Starts a rate limit service with the RateLimitConfig of the shop. */
+async function startLimits(folder: string): Promise<RateLimitService> {
+  const limits = exampleFile(await readExamples(), 'examples/shop/limits.yaml').text;
+  mkdirSync(join(folder, 'limits'));
+  writeFileSync(join(folder, 'limits/shop.yaml'), limits.replaceAll('unit: Minute', 'unit: Year'));
+  const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: join(folder, 'limits') });
+  return startRateLimitService({
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: xds.address,
+  });
 }
 
 /** Passes when the auth server decides about requests, without one that counts. */

@@ -1,4 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { create, toBinary } from '@bufbuild/protobuf';
+import {
+  RateLimitResponse_Code,
+  RateLimitResponseSchema,
+} from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import t from 'tap';
 import {
   denialHeaders,
@@ -8,8 +13,9 @@ import {
   noToken,
   unavailable,
 } from '../../src/ext-authz/decision.ts';
-import { identityMetadata } from '../../src/ext-authz/grpc.ts';
+import { decisionMetadata } from '../../src/ext-authz/grpc.ts';
 import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+import { readRateLimitResponse } from '../../src/ext-authz/rate-limit.ts';
 
 const page = new URL('../../../../docs/external-authorization.md', import.meta.url);
 
@@ -36,11 +42,18 @@ t.test('the documented table has every header and metadata key, and no others', 
   t.strictSame(Object.keys(identityHeaders(identity, []).set), identityHeaderNames);
   t.strictSame(
     rows.flatMap(([, , key]) => key ?? []),
-    Object.keys(identityMetadata(identity)),
+    Object.keys(
+      decisionMetadata({ allowed: true, identity, rateLimit: 'ok', headers: { set: {}, remove: [] } }),
+    ),
   );
-  const denials = [noToken(), forbidden('role_not_allowed'), unavailable()];
+  const overLimit = create(RateLimitResponseSchema, {
+    overallCode: RateLimitResponse_Code.OVER_LIMIT,
+    statuses: [{ currentLimit: { requestsPerUnit: 5 }, durationUntilReset: { seconds: 9n } }],
+  });
+  const limited = readRateLimitResponse(toBinary(RateLimitResponseSchema, overLimit));
+  const denials = [noToken(), forbidden('role_not_allowed'), unavailable()].map(denialHeaders);
   t.strictSame(
     new Set(rows.filter(([, , , to]) => to === 'client').map(([, header]) => header)),
-    new Set(denials.flatMap((denial) => Object.keys(denialHeaders(denial)))),
+    new Set([...denials, limited.headers].flatMap((headers) => Object.keys(headers))),
   );
 });
