@@ -27,6 +27,7 @@ descriptors:
     rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: deny }
   - { key: bucket, rate_limit: { unit: day, requests_per_unit: 9, algorithm: token_bucket, burst: 5, on_store_failure: local } }
   - { key: sliding, rate_limit: { unit: day, requests_per_unit: 9, algorithm: sliding_window, on_store_failure: local } }
+  - { key: slots, rate_limit: { unit: day, requests_per_unit: 9, algorithm: concurrency, on_store_failure: local } }
   - { key: local, rate_limit: { unit: day, requests_per_unit: 9, on_store_failure: local } }
   - { key: free, rate_limit: { unlimited: true } }
 `,
@@ -128,6 +129,7 @@ t.test('while Redis hangs, local counting allows each limiter its share, by any 
   t.teardown(() => process.kill(redis.pid, 'SIGCONT'));
   t.equal(await countAllowed(client, 'local'), 3, 'a fourth of 9');
   t.equal(await countAllowed(client, 'sliding'), 3);
+  t.equal(await countAllowed(client, 'slots'), 3);
   t.equal(await countAllowed(client, 'bucket'), 2, 'a fourth of a burst of 5');
   const over = await ask(client, 'a', 'local');
   t.match(over, { statuses: [{ currentLimit: { requestsPerUnit: 9 } }] }, 'the limit as configured');
