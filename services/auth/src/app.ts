@@ -198,6 +198,7 @@ async function createExtAuthz(
   logGrpcLibrary(logger);
   const metrics = registry && new RouteRulesMetrics(registry);
   const tlsMetrics = registry && new TlsMetrics(registry);
+  const limitMetrics = registry && new RateLimitMetrics(registry);
   const canLimit = settings.extAuthzRateLimitAddress !== '';
   const rulesFile =
     settings.extAuthzRoutesFile === ''
@@ -209,10 +210,7 @@ async function createExtAuthz(
         });
   const rules = rulesFile ?? { current: defaultRules };
   const rateLimiter = canLimit
-    ? await RateLimiter.open({
-        ...{ settings, logger, tracing, tlsMetrics },
-        metrics: registry && new RateLimitMetrics(registry),
-      })
+    ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;
   const authorizer = observeChecks(
     new Authorizer({
