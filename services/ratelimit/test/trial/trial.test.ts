@@ -3,10 +3,16 @@ import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
+import { MemoryBackend } from '../../src/backends/memory.ts';
 import { handleArguments } from '../../src/cli/start.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { getDecisionOptions } from '../../src/ratelimit/service.ts';
 import { formatFamily, trialMetrics } from '../../src/stats/prometheus-format.ts';
+import { StatsRegistry } from '../../src/stats/registry.ts';
 import { formatStats } from '../../src/stats/text.ts';
-import type { TrialReport } from '../../src/trial/report.ts';
+import { createTrialReport, type TrialReport } from '../../src/trial/report.ts';
+import { Trial } from '../../src/trial/trial.ts';
+import { descriptor, rulesOf } from '../support/make-decider.ts';
 import { rulesText } from '../support/rule-folder.ts';
 import { type StartAppOptions, startApp } from '../support/start-app.ts';
 
@@ -213,6 +219,36 @@ t.test('without candidate rules the page and the command say how to have some', 
     exitCode: 2,
     errors: /is a URL such as/,
   });
+});
+
+t.test('requests that wait and rules with counts are bounded', async (t) => {
+  const read = readSettings({ BACKEND_TYPE: 'memory' });
+  if (!read.ok) throw new Error('invalid settings');
+  const stats = new StatsRegistry();
+  const nowSeconds = (): number => nowMs / 1000;
+  const backend = new MemoryBackend({ nowMs: () => nowMs, maxCounters: 10 });
+  const trial = new Trial({
+    backend,
+    stopIncrementWhenOverLimit: false,
+    options: getDecisionOptions(read.settings),
+    stats,
+    nowSeconds,
+    random: () => 0,
+  });
+  const set = { version: 'a', sinceMs: nowMs, domains: 1, rules: 1 };
+  const counts = stats.startTrial(set);
+  trial.loaded = { rules: rulesOf(rulesText('d', 1)), counts };
+  const request = { domain: 'd', hitsAddend: 1, descriptors: [descriptor({ k: '' })] };
+  for (let i = 0; i < 10_003; i += 1) trial.observe(request, []);
+  const { notCompared } = createTrialReport(stats);
+  t.same(notCompared, { dropped: 3, failed: 0 });
+  await awaitUntil(() => counts.domain('d').requests === 10_000, { what: 'the comparison of all others' });
+  t.equal(counts.domain('d').wouldRefuse, 9_999);
+
+  for (let i = 0; i < 10_001; i += 1) counts.rule('d', `d.${i}`, '').requests += 1;
+  const series = [...counts.all()];
+  t.equal(series.length, 10_002, 'a domain, 10,000 rules and the others');
+  t.match(series.at(-1), { domain: 'd', rule: 'd._other', requests: 2 });
 });
 
 t.test('a missing candidate folder stops the start and names the setting', async (t) => {
