@@ -220,9 +220,9 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   // Parsed boundary: what the echo answers.
   const { headers } = (await answer.json()) as EchoedRequest;
   t.match(headers, { 'x-auth-user-id': user.id, 'x-auth-plan': 'free', 'x-auth-role': 'authenticated' });
-  const forged = { 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin' };
+  const forged = { 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin', x_user_id: 'root' };
   const anonymous = await fetch(`${url}/`, { headers: forged });
-  t.notMatch(await anonymous.text(), /x.auth/, 'without a user there are no identity headers');
+  t.notMatch(await anonymous.text(), /x.(auth|user)/, 'without a user there are no identity headers');
   t.strictSame(await getStatuses(`${url}/a%2fb`, token, 1), [400], 'an ambiguous path');
   t.strictSame(await getStatuses(`${url}/admin`, token, 1), [403], 'a role that the user has not');
   t.strictSame(await getStatuses(`${url}/orders`, token, 10), [...Array(9).fill(200), 429], 'ten requests');
