@@ -54,8 +54,8 @@ interface PolicyResults {
   /** With the capacity by which they were decided. */
   readonly limited: readonly LimitedDescriptor[];
   readonly results: readonly HitResult[];
-  /** The policies in use, such as `allow` or `deny,local`. */
-  readonly storeFailure: string;
+  /** The policies in use, such as `allow` or `deny,local`; undefined for none. */
+  readonly storeFailure: string | undefined;
 }
 
 /**
@@ -98,6 +98,8 @@ export async function decideByPolicy(
     return policy === 'local' ? (counted[next++] ?? allowed) : toResult(policy, descriptor);
   });
   const inUse = (['allow', 'deny', 'local'] as const).filter((policy) => policies.includes(policy));
+  // Meanwhile other requests may have found all counters over their limit.
+  if (inUse.length === 0) return { limited: descriptors, results, storeFailure: undefined };
   const storeFailure = inUse.join(',');
   storeFailures.log.log(error, { policy: storeFailure, domain: domain.composite });
   return { limited: descriptors, results, storeFailure };
@@ -121,7 +123,7 @@ const allowed: HitResult = { count: 0, fromLocalCache: false, over: false };
 
 function toResult(policy: 'allow' | 'deny' | 'cached', { limit, hit }: LimitedDescriptor): HitResult {
   if (policy === 'cached') return overByLocalCache;
-  // Refunds and reads are no requests, and a refund is never over its limit.
+  // A refund is never over its limit.
   if (policy === 'allow' || hit.addend < 0) return allowed;
   return {
     count: limit.capacity + hit.addend,

@@ -239,6 +239,29 @@ t.test('with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a denied request is not cou
   }
 });
 
+t.test('a counter that another request found over its limit meanwhile needs no policy', async (t) => {
+  const clock = { nowSeconds: 1_000_020 };
+  const memory = new MemoryBackend({ nowMs: () => clock.nowSeconds * 1000, maxCounters: 1000 });
+  let calls = 0;
+  const decider = makeDecider({
+    yaml: bounded,
+    clock,
+    localCache: true,
+    store: {
+      read: (hits) => memory.read(hits),
+      async add(hits) {
+        calls += 1;
+        if (calls > 1) return memory.add(hits);
+        await decider.ask([descriptor({ window: 'x' })], { hitsAddend: 11 });
+        throw backendFailure('down');
+      },
+    },
+  });
+  const decision = await decider.ask([descriptor({ window: 'x' })]);
+  t.equal(decision.overallCode, Code.OVER_LIMIT);
+  t.equal(decision.dynamicMetadata, undefined, 'no policy was used');
+});
+
 t.test('the limit is divided by replicas and workers, and local counters are bounded', async (t) => {
   const { shares, counters } = createStoreFailures(
     { onStoreFailure: 'local', onStoreFailureReplicas: 3, workers: 4 },
