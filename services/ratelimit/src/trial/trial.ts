@@ -35,6 +35,9 @@ interface Observation {
   readonly statuses: readonly DescriptorStatus[];
 }
 
+/** Hardly the beginning of a domain: a trial must not share a counter with a rule in force. */
+const trialPrefix = 'tollgate-trial_';
+
 /** Requests that wait for their comparison, of about 1 KB each. */
 const maxWaiting = 10_000;
 
@@ -56,7 +59,7 @@ export class Trial {
     const { cacheKeyPrefix } = options.options;
     this.#options = {
       ...options,
-      options: { ...options.options, cacheKeyPrefix: `${cacheKeyPrefix}trial_` },
+      options: { ...options.options, cacheKeyPrefix: `${cacheKeyPrefix}${trialPrefix}` },
     };
     this.#dropped = options.stats.counter(statsNames.trialDropped);
     this.#failed = options.stats.counter(statsNames.trialFailed);

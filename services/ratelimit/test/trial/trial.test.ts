@@ -153,7 +153,7 @@ for (const store of ['memory', 'redis'] as const) {
     if (redis === undefined) return;
     const keys = await redisCommand(redis, 'KEYS', '*tenant_a*');
     t.match(String(keys), new RegExp(`p_shop_tenant_a_${nowMs / 1000}`));
-    t.match(String(keys), new RegExp(`p_trial_shop_tenant_a_${nowMs / 1000}`));
+    t.match(String(keys), new RegExp(`p_tollgate-trial_shop_tenant_a_${nowMs / 1000}`));
   });
 }
 
@@ -164,7 +164,7 @@ t.test('a failing store of rules on trial is counted and changes no answer', asy
     env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address },
   });
   // INCRBY fails for a key of another type.
-  await redisCommand(redis, 'LPUSH', `trial_shop_tenant_a_${nowMs / 1000}`, 'x');
+  await redisCommand(redis, 'LPUSH', `tollgate-trial_shop_tenant_a_${nowMs / 1000}`, 'x');
   t.same(await askAll(ask, { tenant: 'a' }, 4), [200, 200, 200, 429]);
   await awaitUntil(async () => (await report()).notCompared.failed === 4, { what: 'four failures' });
   await ask({ tenant: 'b' });
