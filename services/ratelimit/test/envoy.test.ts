@@ -199,39 +199,35 @@ t.test('counters in Redis have the keys of envoyproxy/ratelimit, and Envoy sees 
   t.equal(estimated.headers.get('x-store-failure'), 'local');
 });
 
-/** An upstream that answers once it is opened, and from then on at once. */
+/** An upstream that answers requests for `/slow` once it is opened, others at once. */
 async function startSlowUpstream(t: Test) {
   const waiting: ServerResponse[] = [];
-  let isOpen = false;
-  const server = createServer((_, response) => {
-    if (isOpen) response.end();
-    else waiting.push(response);
+  const server = createServer((request, response) => {
+    if (request.url === '/slow') waiting.push(response);
+    else response.end();
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close().closeAllConnections());
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('a TCP server without a port');
-  return {
-    port: address.port,
-    waiting,
-    open() {
-      isOpen = true;
-      for (const response of waiting) response.end();
-    },
-  };
+  return { port: address.port, waiting };
 }
 
-t.test('a concurrency limit refuses until Envoy releases the slot of the request in progress', async (t) => {
+t.test('a concurrency limit refuses until Envoy releases the slot of a request that ended', async (t) => {
   const upstream = await startSlowUpstream(t);
   const url = await platform(t, { RESPONSE_DYNAMIC_METADATA: 'true' }, upstream.port);
-  const ask = async (user: string) => (await fetch(url, { headers: { 'x-user-id': user } })).status;
-  const started = [ask('a'), ask('a')];
+  const ask = async (user: string, path = '/fast', signal?: AbortSignal) =>
+    (await fetch(url + path, { headers: { 'x-user-id': user }, ...(signal && { signal }) })).status;
+  const leaving = new AbortController();
+  const first = ask('a', '/slow');
+  const second = ask('a', '/slow', leaving.signal);
   await awaitUntil(() => upstream.waiting.length === 2, { what: 'both requests' });
   t.same([await ask('a'), await ask('a')], [429, 429], 'a refused request releases nothing');
-  started.push(ask('b'));
-  await awaitUntil(() => upstream.waiting.length === 3, { what: 'the request of another user' });
-  upstream.open();
-  t.same(await Promise.all(started), [200, 200, 200]);
-  await awaitUntil(async () => (await ask('a')) === 200, { what: 'the refund' });
+  t.equal(await ask('b'), 200, 'another user has slots');
+  leaving.abort();
+  await t.rejects(second);
+  await awaitUntil(async () => (await ask('a')) === 200, { what: 'the slot of a client that left' });
+  for (const response of upstream.waiting) response.end();
+  t.equal(await first, 200);
 });
