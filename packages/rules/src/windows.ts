@@ -20,7 +20,10 @@ export function isCalendarUnit(unit: Unit | undefined): unit is CalendarUnit {
  * remembered, because finding one in a calendar takes about 20 µs.
  */
 export class Windows {
-  /** Tells the counters from those of other windows that start at the same time. */
+  /**
+   * Tells the counters from those of other windows that start at the same time; empty for those
+   * that envoyproxy/ratelimit has.
+   */
   readonly label: string;
   /** Undefined for windows of any length, which are aligned to the epoch. */
   readonly timeZone: string | undefined;
@@ -47,6 +50,12 @@ export class Windows {
     return new Windows(`${unit}_${timeZone}`, timeZone, (nowSeconds) =>
       findInCalendar(clock, unit, nowSeconds),
     );
+  }
+
+  /** Calendar months in UTC, whose counters have the keys of a unit. */
+  static ofUtcMonths(): Windows {
+    const clock = new LocalClock('UTC');
+    return new Windows('', 'UTC', (nowSeconds) => findInCalendar(clock, 'month', nowSeconds));
   }
 
   /** The window of a time, in whole Unix seconds. */

@@ -92,6 +92,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       backend,
       nowSeconds: context.nowSeconds,
       cacheKeyPrefix: settings.cacheKeyPrefix,
+      calendarMonths: getDecisionOptions(settings).calendarMonths,
       formatStats: () => supervisor?.getPage('/stats') ?? formatStats(stats),
       getTrialReport: () => supervisor?.getPage('/trial') ?? createTrialReport(stats),
       logger,

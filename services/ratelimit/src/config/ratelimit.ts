@@ -15,6 +15,12 @@ export const decisionSettings = {
     default: false,
     doc: 'Treat every descriptor as a quota: a request is over its limit only when all quotas are used up. A descriptor without a rule is a quota that is left; an unlimited one is ignored.',
   }),
+  useCalendarMonths: bool({
+    env: 'USE_CALENDAR_MONTH_RATE_LIMIT',
+    group,
+    default: false,
+    doc: 'Limits with the unit `month` are for calendar months in UTC instead of 30 days since the epoch, also those of requests. Without it, `time_zone` in a rule does that for one limit. Not for other algorithms than `fixed_window`.',
+  }),
   nearLimitRatio: float({
     env: 'NEAR_LIMIT_RATIO',
     group,

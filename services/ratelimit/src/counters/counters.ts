@@ -125,14 +125,14 @@ export async function resetByPrefix(
 
 /** @throws AppError when no rules are loaded. */
 export function findRequestLimits(
-  { rules, overrides }: DecisionContext,
+  { rules, overrides, options }: DecisionContext,
   { domain, descriptors }: RateLimitRequest,
 ): readonly DescriptorLimit[] {
   const current = rules();
   if (current === undefined) throw errors.no_configuration();
   const root = current.domains.get(domain);
   if (root === undefined) return descriptors.map(() => undefined);
-  const limits = findLimits(root, descriptors);
+  const limits = findLimits(root, descriptors, options.calendarMonths);
   return overrides?.apply(domain, limits) ?? limits;
 }
 

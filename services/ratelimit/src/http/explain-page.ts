@@ -211,6 +211,8 @@ export interface CounterContext {
   readonly backend: Pick<CounterBackend, 'read'>;
   readonly nowSeconds: () => number;
   readonly cacheKeyPrefix: string;
+  /** Windows of the unit `month`. */
+  readonly calendarMonths?: Windows | undefined;
 }
 
 /**
@@ -218,11 +220,12 @@ export interface CounterContext {
  * without them.
  */
 async function readCounters(
-  { backend, nowSeconds, cacheKeyPrefix }: CounterContext,
+  { backend, nowSeconds, cacheKeyPrefix, calendarMonths }: CounterContext,
   limits: readonly CounterLimit[],
 ): Promise<readonly CounterState[]> {
   const now = nowSeconds();
-  const hits = limits.map(({ domain, entries: keyEntries, unit, windows }): Hit => {
+  const hits = limits.map(({ domain, entries: keyEntries, unit, windows: own }): Hit => {
+    const windows = own ?? (unit === 'month' ? calendarMonths : undefined);
     const window = windows?.at(now);
     const seconds = unit === undefined ? (windows?.currentSeconds ?? 0) : unitSeconds[unit];
     return {

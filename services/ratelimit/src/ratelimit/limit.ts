@@ -45,21 +45,31 @@ export type DescriptorLimit = Limit | Unlimited | undefined;
  * Finds the limit of each descriptor: its override, else the matching rule unless another match
  * replaces it.
  */
-export function findLimits(domain: RuleNode, descriptors: readonly Descriptor[]): readonly DescriptorLimit[] {
+export function findLimits(
+  domain: RuleNode,
+  descriptors: readonly Descriptor[],
+  calendarMonths?: Windows,
+): readonly DescriptorLimit[] {
   const matches = descriptors.map((descriptor) =>
     descriptor.limit === undefined ? matchEntries(domain, descriptor.entries) : undefined,
   );
   const replaced = applyReplaces(matches);
   return descriptors.map((descriptor, i) => {
     if (descriptor.limit !== undefined) {
-      return fromOverride(descriptor.entries, descriptor.limit);
+      return fromOverride(descriptor.entries, descriptor.limit, calendarMonths);
     }
     const match = matches[i];
-    return match === undefined || replaced[i] === true ? undefined : fromMatch(match, descriptor.entries);
+    return match === undefined || replaced[i] === true
+      ? undefined
+      : fromMatch(match, descriptor.entries, calendarMonths);
   });
 }
 
-export function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLimit {
+export function fromMatch(
+  match: Match,
+  entries: readonly Entry[],
+  calendarMonths?: Windows,
+): DescriptorLimit {
   const { rule } = match;
   if (rule.unlimited) {
     return { kind: 'unlimited', metadata: rule.metadata };
@@ -68,7 +78,7 @@ export function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLi
     kind: 'limited',
     unit: rule.unit,
     unitSeconds: rule.unitSeconds,
-    windows: rule.windows,
+    windows: rule.windows ?? (calendarMonths && monthWindows(rule, calendarMonths)),
     requestsPerUnit: rule.requestsPerUnit,
     capacity: rule.rate?.burst ?? rule.requestsPerUnit,
     rate: rule.rate,
@@ -84,7 +94,15 @@ export function fromMatch(match: Match, entries: readonly Entry[]): DescriptorLi
   };
 }
 
-function fromOverride(entries: readonly Entry[], override: LimitOverride): DescriptorLimit {
+function monthWindows({ unit, rate }: Pick<Rule, 'unit' | 'rate'>, calendarMonths: Windows) {
+  return unit === 'month' && rate === undefined ? calendarMonths : undefined;
+}
+
+function fromOverride(
+  entries: readonly Entry[],
+  override: LimitOverride,
+  calendarMonths: Windows | undefined,
+): DescriptorLimit {
   const unit = unitFromWire(override.unit);
   if (unit === undefined) {
     return undefined;
@@ -93,6 +111,7 @@ function fromOverride(entries: readonly Entry[], override: LimitOverride): Descr
     kind: 'limited',
     unit,
     unitSeconds: unitSeconds[unit],
+    windows: calendarMonths && monthWindows({ unit }, calendarMonths),
     requestsPerUnit: override.requestsPerUnit,
     capacity: override.requestsPerUnit,
     name: '',
@@ -116,7 +135,8 @@ export function limitKey(
 ): string {
   if (rate !== undefined) return entriesKey(prefix, domain, keyEntries) + rate.algorithm;
   if (windows === undefined) return counterKey(prefix, domain, keyEntries, nowSeconds, unitSeconds);
-  return `${entriesKey(prefix, domain, keyEntries)}${windows.label}_${windows.at(nowSeconds).start}`;
+  const label = windows.label === '' ? '' : `${windows.label}_`;
+  return `${entriesKey(prefix, domain, keyEntries)}${label}${windows.at(nowSeconds).start}`;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleSet } from '@tollgate/rules/rule-set';
+import { Windows } from '@tollgate/rules/windows';
 import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Activity } from '../counters/activity.ts';
@@ -69,6 +70,8 @@ export interface DecisionOptions {
   /** LIMIT_STANDARD_HEADERS_ENABLED. */
   readonly standardHeaders: boolean;
   readonly responseDynamicMetadata: boolean;
+  /** Windows of the unit `month`, with USE_CALENDAR_MONTH_RATE_LIMIT. */
+  readonly calendarMonths?: Windows | undefined;
 }
 
 /** The settings that decisions read, in an object that is small enough to be fast. */
@@ -84,6 +87,7 @@ export function getDecisionOptions(settings: Settings): DecisionOptions {
       : undefined,
     standardHeaders: settings.standardHeadersEnabled,
     responseDynamicMetadata: settings.responseDynamicMetadata,
+    calendarMonths: settings.useCalendarMonths ? Windows.ofUtcMonths() : undefined,
   };
 }
 
@@ -120,7 +124,7 @@ export async function decide(
     );
   }
   const nowSeconds = context.nowSeconds();
-  const found = findLimits(domain, request.descriptors);
+  const found = findLimits(domain, request.descriptors, options.calendarMonths);
   const limits =
     context.overrides?.isActive === true ? context.overrides.apply(request.domain, found) : found;
   let limited: readonly LimitedDescriptor[] = toLimitedDescriptors(context, request, limits, nowSeconds);

@@ -101,7 +101,7 @@ export class Trial {
   async #decide({ domain, request }: Observation): Promise<readonly Outcome[]> {
     const { backend, stopIncrementWhenOverLimit, options, nowSeconds } = this.#options;
     const now = nowSeconds();
-    const outcomes = findOutcomes(domain, request, options.quotaMode);
+    const outcomes = findOutcomes(domain, request, options);
     const limited = outcomes.flatMap((outcome) =>
       outcome.limit?.kind === 'limited'
         ? [
@@ -134,7 +134,11 @@ interface Outcome {
   code: Code;
 }
 
-function findOutcomes(domain: RuleNode, request: RateLimitRequest, quotaMode: boolean): Outcome[] {
+function findOutcomes(
+  domain: RuleNode,
+  request: RateLimitRequest,
+  { quotaMode, calendarMonths }: DecisionContext['options'],
+): Outcome[] {
   const { descriptors } = request;
   const matches = descriptors.map(({ limit, entries }) =>
     limit === undefined ? matchEntries(domain, entries) : undefined,
@@ -143,7 +147,7 @@ function findOutcomes(domain: RuleNode, request: RateLimitRequest, quotaMode: bo
   return descriptors.flatMap((descriptor, index) => {
     if (descriptor.limit !== undefined) return [];
     const match = replaced[index] === true ? undefined : matches[index];
-    const limit = match && fromMatch(match, descriptor.entries);
+    const limit = match && fromMatch(match, descriptor.entries, calendarMonths);
     const quota = limit?.kind === 'unlimited' ? false : quotaMode || (limit?.quotaMode ?? false);
     const addend = getHitsAddend(request, descriptor);
     return [{ index, addend, rule: match?.rule, limit, quota, code: Code.OK }];

@@ -103,6 +103,7 @@ const table: Readonly<
   xdsServerTlsSan: ['CONFIG_GRPC_XDS_SERVER_TLS_SAN', '', 'xds.test', 'xds.test'],
   shadowMode: ['SHADOW_MODE', false, 'true', true, 'shadow'],
   quotaMode: ['QUOTA_MODE', false, 'T', true, ''],
+  useCalendarMonths: ['USE_CALENDAR_MONTH_RATE_LIMIT', false, 'true', true, ''],
   nearLimitRatio: ['NEAR_LIMIT_RATIO', 0.8, '0.25', 0.25, '80%', ''],
   responseHeadersEnabled: ['LIMIT_RESPONSE_HEADERS_ENABLED', false, 'true', true, 'enabled'],
   limitHeader: ['LIMIT_LIMIT_HEADER', 'RateLimit-Limit', 'X-Limit', 'X-Limit'],

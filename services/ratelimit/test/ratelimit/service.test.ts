@@ -1,3 +1,4 @@
+import { Windows } from '@tollgate/rules/windows';
 import t from 'tap';
 import { Code } from '../../src/ratelimit/response.ts';
 import { descriptor, makeDecider } from '../support/make-decider.ts';
@@ -236,6 +237,31 @@ t.test('a day of a time zone ends at midnight there, also when clocks change', a
   t.match(added.flat(), [
     { key: 'd_berlin_x_day_Europe/Berlin_1792879200', unit: 'day', ttlSeconds: 90_000 },
     { key: 'd_berlin_x_day_Europe/Berlin_1792969200', ttlSeconds: 86_400 },
+  ]);
+});
+
+t.test('USE_CALENDAR_MONTH_RATE_LIMIT: months of rules and requests, with the keys of a unit', async (t) => {
+  const nowSeconds = Date.parse('2026-02-28T23:59:00Z') / 1000;
+  const yaml = `domain: d
+descriptors:
+  - { key: month, rate_limit: { unit: month, requests_per_unit: 2 } }
+  - { key: day, rate_limit: { unit: day, requests_per_unit: 2 } }
+`;
+  const calendarMonths = Windows.ofUtcMonths();
+  const { ask, added, clock } = makeDecider({ yaml, nowSeconds, calendarMonths });
+  const limit = { requestsPerUnit: 5, unit: 5 };
+  const request = [descriptor({ month: 'x' }), descriptor({ own: 'x' }, { limit }), descriptor({ day: 'x' })];
+  t.match(await ask(request), { statuses: [{ secondsUntilReset: 60 }, { secondsUntilReset: 60 }, {}] });
+  clock.nowSeconds += 60;
+  t.match(await ask(request), { statuses: [{ limitRemaining: 1, secondsUntilReset: 31 * 86_400 }, {}, {}] });
+  const february = Date.UTC(2026, 1) / 1000;
+  t.match(added.flat(), [
+    { key: `d_month_x_${february}`, ttlSeconds: 28 * 86_400 },
+    { key: `d_own_x_${february}` },
+    { key: `d_day_x_${february + 27 * 86_400}` },
+    { key: `d_month_x_${february + 28 * 86_400}` },
+    {},
+    {},
   ]);
 });
 
