@@ -95,6 +95,26 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.resourceExhausted,
     message: 'there are 1,000 overrides: remove some, or change the rules',
   },
+  over_limit: {
+    httpStatus: 429,
+    grpcStatus: grpcStatus.resourceExhausted,
+    message: 'the reservation exceeds a limit',
+  },
+  reservation_invalid: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'the id is not of a reservation of this service',
+  },
+  reservation_expired: {
+    httpStatus: 410,
+    grpcStatus: grpcStatus.failedPrecondition,
+    message: 'the reservation has expired, and its hits stay counted',
+  },
+  reservation_committed: {
+    httpStatus: 409,
+    grpcStatus: grpcStatus.failedPrecondition,
+    message: 'the reservation was committed before',
+  },
   store_lacks_feature: {
     httpStatus: 501,
     grpcStatus: grpcStatus.unimplemented,

@@ -26,7 +26,13 @@ const flags = {
     value: 'n',
     doc: 'Of override: the size of a token bucket; default that of -requests-per-unit.',
   },
-  ttl: { kind: 'text', value: 'duration', doc: 'Of override: its duration, such as 30m or 48h.' },
+  ttl: {
+    kind: 'text',
+    value: 'duration',
+    doc: 'Of override and reserve: how long it lasts, such as 30m or 48h.',
+  },
+  hits: { kind: 'text', value: 'n', doc: 'Of reserve and commit: the number of hits.' },
+  id: { kind: 'text', value: 'text', doc: 'Of commit: the id of the reservation.' },
   reason: { kind: 'text', value: 'text', doc: 'Of override: why, for the audit line.' },
   limit: { kind: 'text', value: 'n', doc: 'Of lists: their maximum length.' },
   address: {
@@ -82,6 +88,20 @@ const commands: Readonly<Record<string, Command>> = {
     toCall: (values) => toListCall('/v1/overrides', values),
     format: formatOverrides,
   },
+  reserve: {
+    doc: 'Reserve -hits of all limits of descriptors for -ttl (default 1m), and print the id. Exits with 3 when that exceeds a limit.',
+    toCall: toReserveCall,
+    format: ({ id, until }) => `${id}\nuntil ${until}\n`,
+  },
+  commit: {
+    doc: 'Replace the hits of the reservation -id by the real number, -hits.',
+    toCall: ({ id, hits }) =>
+      id === '' || hits === ''
+        ? ['-id and -hits are needed']
+        : post('/v1/reservations/commit', { id, hits: Number(hits) }),
+    format: ({ hits, reserved, over }) =>
+      `${hits} counted, ${reserved} were reserved${over === true ? ': over the limit' : ''}\n`,
+  },
   top: {
     doc: 'Print the descriptors with the most hits in the last one to two minutes.',
     toCall: (values) => toListCall('/v1/top', values),
@@ -131,7 +151,9 @@ export async function runCounters(
   try {
     const options = await toClientOptions(parsed.values, { address, timeoutMs, env });
     const { status, json } = await callCounterApi(options, call);
-    if (status !== 200) return { exitCode: 1, errors: `${json.code}: ${json.message}\n` };
+    if (status !== 200) {
+      return { exitCode: status === 429 ? 3 : 1, errors: `${json.code}: ${json.message}\n` };
+    }
     const output = parsed.values.json ? `${JSON.stringify(json, null, 2)}\n` : chosen.format(json);
     return { exitCode: 0, output };
   } catch (error) {
@@ -199,6 +221,14 @@ function toOverrideCall(values: Values): CounterCall | readonly string[] {
     },
   }));
   return 'path' in call && problems.length === 0 ? call : [...('path' in call ? [] : call), ...problems];
+}
+
+function toReserveCall(values: Values): CounterCall | readonly string[] {
+  const ttlSeconds = Math.round((parseDuration(values.ttl || '1m') ?? 0) / 1000);
+  if (values.hits === '') return ['-hits is needed'];
+  return withDescriptors(values, (request) =>
+    post('/v1/reservations', { ...request, hits: Number(values.hits), ttlSeconds }),
+  );
 }
 
 function toListCall(path: string, { domain, limit }: Values): CounterCall {

@@ -24,8 +24,7 @@ export type Audit = (caller: Caller, change: Readonly<Record<string, unknown>>) 
 export interface AdminRoute {
   readonly method: string;
   readonly path: string;
-  /** Resolves with the reply, or its JSON. */
-  readonly run: (request: HttpRequest, caller: Caller) => Promise<unknown>;
+  readonly run: (request: HttpRequest, caller: Caller) => Promise<HttpReply>;
 }
 
 export interface AdminServerOptions extends HttpServerOptions {
@@ -53,7 +52,7 @@ export function createAdminServer(options: AdminServerOptions): HttpServer {
     routes: routes.map(({ method, path, run }) => ({
       path,
       methods: [method],
-      handle: async (request) => jsonReply(await run(request, authenticate(request))),
+      handle: (request) => run(request, authenticate(request)),
     })),
     notFound: toErrorReply(errors.path_not_found()),
     onError(error) {

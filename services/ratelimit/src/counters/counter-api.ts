@@ -25,12 +25,14 @@ export class CounterApi {
   readonly #backend: CounterBackend;
   readonly #context: Context;
   readonly #changes: CounterChanges;
+  readonly #signingKey: string;
 
-  constructor({ cacheKeyPrefix }: Settings, context: Context, backend: CounterBackend) {
+  constructor({ cacheKeyPrefix, adminToken }: Settings, context: Context, backend: CounterBackend) {
     const { logger, nowMs } = context;
     const store = backend.shared;
     this.#context = context;
     this.#backend = backend;
+    this.#signingKey = adminToken;
     this.activity = new Activity(nowMs);
     this.overrides = new Overrides({
       store,
@@ -57,6 +59,7 @@ export class CounterApi {
     return counterRoutes({
       decisions,
       backend: this.#backend,
+      signingKey: this.#signingKey,
       changes,
       overrides,
       nowMs,

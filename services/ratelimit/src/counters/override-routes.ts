@@ -1,10 +1,11 @@
 import { errors } from '../errors.ts';
+import { jsonReply } from '../http/router.ts';
 import { entriesKey, type Limit } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { AdminRoute, Audit } from './admin-server.ts';
 import { type CounterContext, findRequestLimits } from './counters.ts';
 import { type Override, type Overrides, toPublic } from './overrides.ts';
-import { parseDescriptorRequest, parseListQuery, readNumber, readText } from './requests.ts';
+import { parseDescriptorRequest, parseListQuery, readNumber, readText, splitBody } from './requests.ts';
 
 /** A change that lasts longer belongs into the rules. */
 const maxTtlSeconds = 31 * 24 * 60 * 60;
@@ -27,7 +28,7 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 1_000, max: 1_000 });
         const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
-        return { overrides: all.slice(0, limit).map(toPublic) };
+        return jsonReply({ overrides: all.slice(0, limit).map(toPublic) });
       },
     },
     {
@@ -38,21 +39,21 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
         await overrides.set(override);
         audit(caller, { action: 'override', ...toPublic(override) });
         await announce(context, override);
-        return toPublic(override);
+        return jsonReply(toPublic(override));
       },
     },
     {
       method: 'DELETE',
       path: '/v1/overrides',
       async run({ body }, caller) {
-        const { request } = parseDescriptorRequest(body);
+        const request = parseDescriptorRequest(body);
         // The rule may be gone, and with it what it made of the entries.
         const entries = findLimit(context, request)?.keyEntries ?? request.descriptors[0]?.entries ?? [];
         const target = { domain: request.domain, entries: entries.map(({ key, value }) => ({ key, value })) };
         await overrides.remove(target.domain, target.entries);
         audit(caller, { action: 'remove override', ...target });
         await announce(context, target);
-        return target;
+        return jsonReply(target);
       },
     },
   ];
@@ -61,7 +62,8 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
 /** @throws AppError with the reason. */
 function parseOverride(context: OverrideRoutesContext, body: Buffer, setBy: string): Override {
   const names = ['requestsPerUnit', 'burst', 'ttlSeconds', 'reason'];
-  const { request, fields } = parseDescriptorRequest(body, names);
+  const { rest, fields } = splitBody(body, names);
+  const request = parseDescriptorRequest(rest);
   const limit = findLimit(context, request);
   if (limit === undefined) throw errors.descriptor_not_limited();
   const requestsPerUnit = readNumber(fields, 'requestsPerUnit', { max: maxRequests });

@@ -23,7 +23,7 @@ export function parseRequest(body: Buffer): RateLimitRequest {
   return request;
 }
 
-export type Fields = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** @throws AppError when the body is not an object in JSON. */
 export function parseObject(body: Buffer): Fields {
@@ -38,19 +38,25 @@ export function parseObject(body: Buffer): Fields {
 }
 
 /**
- * Splits a body into a RateLimitRequest of one descriptor and other fields.
+ * Separates fields of the counter API from those of a RateLimitRequest.
  *
- * @throws AppError with the reason.
+ * @throws AppError when the body is not an object in JSON.
  */
-export function parseDescriptorRequest(
+export function splitBody(
   body: Buffer,
-  names: readonly string[] = [],
-): { readonly request: RateLimitRequest; readonly fields: Fields } {
+  names: readonly string[],
+): { readonly rest: Buffer; readonly fields: Fields } {
   const all = Object.entries(parseObject(body));
   const rest = Object.fromEntries(all.filter(([name]) => !names.includes(name)));
-  const request = parseRequest(Buffer.from(JSON.stringify(rest)));
+  const fields = Object.fromEntries(all.filter(([name]) => names.includes(name)));
+  return { rest: Buffer.from(JSON.stringify(rest)), fields };
+}
+
+/** @throws AppError when it has not exactly one descriptor. */
+export function parseDescriptorRequest(body: Buffer): RateLimitRequest {
+  const request = parseRequest(body);
   if (request.descriptors.length !== 1) throw malformed('exactly one descriptor is possible');
-  return { request, fields: Object.fromEntries(all.filter(([name]) => names.includes(name))) };
+  return request;
 }
 
 interface NumberField {

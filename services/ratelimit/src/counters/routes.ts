@@ -1,12 +1,29 @@
 import type { Logger } from '@tollgate/kit/logger';
+import { errors } from '../errors.ts';
+import { jsonReply } from '../http/router.ts';
 import type { ActivityReport } from './activity.ts';
 import type { AdminRoute, Audit } from './admin-server.ts';
-import { type CounterContext, peekCounters, resetByPrefix, resetCounters } from './counters.ts';
+import { peekCounters, resetByPrefix, resetCounters } from './counters.ts';
 import { overrideRoutes } from './override-routes.ts';
 import type { Overrides } from './overrides.ts';
-import { parseListQuery, parseObject, parsePrefix, parseRequest } from './requests.ts';
+import {
+  parseListQuery,
+  parseObject,
+  parsePrefix,
+  parseRequest,
+  readNumber,
+  readText,
+  splitBody,
+} from './requests.ts';
+import { commit, maxIdChars, type ReservationContext, reserve } from './reservations.ts';
 
-export interface CounterRoutesContext extends CounterContext {
+/** As of a decision: more could overflow a counter. */
+const maxHits = 2 ** 32;
+
+/** Nothing that takes longer needs a reservation. */
+const maxTtlSeconds = 24 * 60 * 60;
+
+export interface CounterRoutesContext extends ReservationContext {
   readonly overrides: Overrides;
   readonly nowMs: () => number;
   readonly logger: Logger;
@@ -27,7 +44,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       path: '/v1/counters/peek',
       async run({ body }) {
         const request = parseRequest(body);
-        return { domain: request.domain, descriptors: await peekCounters(context, request) };
+        return jsonReply({ domain: request.domain, descriptors: await peekCounters(context, request) });
       },
     },
     {
@@ -39,12 +56,38 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
           const prefix = parsePrefix(fields);
           const reset = await resetByPrefix(context, prefix);
           audit(caller, { action: 'reset by prefix', domain: prefix.domain, ...reset });
-          return { domain: prefix.domain, ...reset };
+          return jsonReply({ domain: prefix.domain, ...reset });
         }
         const request = parseRequest(body);
         const counters = await resetCounters(context, request);
         audit(caller, { action: 'reset', domain: request.domain, keys: counters.map(({ key }) => key) });
-        return { domain: request.domain, counters };
+        return jsonReply({ domain: request.domain, counters });
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/reservations',
+      async run({ body }) {
+        const { rest, fields } = splitBody(body, ['hits', 'ttlSeconds']);
+        const request = parseRequest(rest);
+        const reserved = await reserve(context, request, {
+          hits: readNumber(fields, 'hits', { min: 1, max: maxHits }),
+          ttlSeconds: readNumber(fields, 'ttlSeconds', { min: 1, max: maxTtlSeconds, byDefault: 60 }),
+        });
+        if (reserved.ok) return jsonReply({ domain: request.domain, id: reserved.id, until: reserved.until });
+        const { code, message } = errors.over_limit();
+        const { retryAfterSeconds } = reserved;
+        const reply = jsonReply({ code, message, retryAfterSeconds }, 429);
+        return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/reservations/commit',
+      async run({ body }) {
+        const fields = parseObject(body);
+        const hits = readNumber(fields, 'hits', { max: maxHits });
+        return jsonReply(await commit(context, readText(fields, 'id', maxIdChars), hits));
       },
     },
     {
@@ -53,7 +96,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 20, max: 1_000 });
         const { keys, seconds, maxMissedHits } = await getActivity();
-        return { seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) };
+        return jsonReply({ seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) });
       },
     },
     {
@@ -62,7 +105,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 100, max: 1_000 });
         const { refusals } = await getActivity();
-        return { refusals: selectDomain(refusals, domain).slice(0, limit) };
+        return jsonReply({ refusals: selectDomain(refusals, domain).slice(0, limit) });
       },
     },
   ];

@@ -14,6 +14,8 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 3, algorithm: token_bucket, burst: 2 }
   - key: sliding
     rate_limit: { unit: hour, requests_per_unit: 3, algorithm: sliding_window }
+  - key: slots
+    rate_limit: { unit: hour, requests_per_unit: 1, algorithm: concurrency }
   - key: health
     rate_limit: { unlimited: true }
 `;
@@ -37,7 +39,7 @@ for (const [store, env] of Object.entries(stores)) {
       rules: { 'shop.yaml': isMemcache ? windowsOnly : rules },
       env: { ...env, LOCAL_CACHE_SIZE_IN_BYTES: '600000' },
     });
-    const keys = ['user=ann', 'bucket=ann', 'sliding=ann'];
+    const keys = ['user=ann', 'bucket=ann', 'sliding=ann', 'slots=ann'];
     const peek = async () => {
       const { status, json } = await call('/v1/counters/peek', {
         domain: 'shop',
@@ -47,7 +49,7 @@ for (const [store, env] of Object.entries(stores)) {
       return json.descriptors as { outcome: string; counter?: Record<string, unknown> }[];
     };
     const counts = async () => (await peek()).map(({ counter }) => counter?.count);
-    t.strictSame(await counts(), [0, 0, 0, undefined, undefined]);
+    t.strictSame(await counts(), [0, 0, 0, 0, undefined, undefined]);
     for (const key of keys) {
       while (await decide('shop', key));
     }
@@ -69,13 +71,14 @@ for (const [store, env] of Object.entries(stores)) {
       },
       isMemcache ? {} : { counter: { algorithm: 'token_bucket', burst: 2, count: 2, remaining: 0 } },
       isMemcache ? {} : { counter: { algorithm: 'sliding_window', count: 3, remaining: 0 } },
+      isMemcache ? {} : { counter: { algorithm: 'concurrency', count: 1, remaining: 0 } },
       { outcome: 'unlimited' },
       { outcome: 'none' },
     ]);
     t.strictSame(await counts(), await counts(), 'peek changes nothing');
     const reset = await call('/v1/counters/reset', { domain: 'shop', descriptors: descriptors(...keys) });
-    t.match(reset, { status: 200, json: { counters: [{ key: /^shop_user_ann_/, count: 3 }, {}, {}] } });
-    t.strictSame(await counts(), [0, 0, 0, undefined, undefined]);
+    t.match(reset, { status: 200, json: { counters: [{ key: /^shop_user_ann_/, count: 3 }, {}, {}, {}] } });
+    t.strictSame(await counts(), [0, 0, 0, 0, undefined, undefined]);
     t.ok(await decide('shop', 'user=ann'), 'the over-limit cache has forgotten the counter');
     t.match(
       logLines.find(({ audit }) => audit === true),

@@ -1,0 +1,152 @@
+import { startMemcached } from '@tollgate/testkit/memcached';
+import { startRedis } from '@tollgate/testkit/redis';
+import t from 'tap';
+import { adminToken, type CounterApi, descriptors, startCounterApi } from '../support/counter-api.ts';
+import { runCommand } from '../support/run-command.ts';
+
+const windows = `
+domain: llm
+descriptors:
+  - key: tenant
+    rate_limit: { unit: hour, requests_per_unit: 100 }
+  - key: day
+    rate_limit: { unit: day, requests_per_unit: 30 }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: day, requests_per_unit: 1 }
+`;
+const rules = `${windows}
+  - key: bucket
+    rate_limit: { unit: hour, requests_per_unit: 100, algorithm: token_bucket }
+  - key: slots
+    rate_limit: { unit: hour, requests_per_unit: 10, algorithm: concurrency }
+`;
+
+const [redis, memcached] = await Promise.all([startRedis(), startMemcached()]);
+t.teardown(() => Promise.all([redis.stop(), memcached.stop()]));
+const overRedis = { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address, KVSTORE_SOCKET_TYPE: 'tcp' };
+const stores = {
+  memory: {},
+  redis: overRedis,
+  memcache: { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: memcached.address },
+};
+
+async function reserve({ call }: CounterApi, hits: number, ...entries: readonly string[]) {
+  const { status, json } = await call('/v1/reservations', {
+    ...{ domain: 'llm', descriptors: descriptors(...entries), hits },
+  });
+  return { status, json, id: String(json.id) };
+}
+
+const commit = ({ call }: CounterApi, id: string, hits: number) =>
+  call('/v1/reservations/commit', { id, hits });
+
+async function countOf({ call }: CounterApi, entry: string): Promise<number | undefined> {
+  const { json } = await call('/v1/counters/peek', { domain: 'llm', descriptors: descriptors(entry) });
+  return (json.descriptors as { counter: { count: number } }[])[0]?.counter.count;
+}
+
+for (const [store, env] of Object.entries(stores)) {
+  t.test(`${store}: a reservation takes an estimate, and is committed once`, async (t) => {
+    const isMemcache = store === 'memcache';
+    const app = await startCounterApi(t, {
+      rules: { 'llm.yaml': isMemcache ? windows : rules },
+      env: { ...env, LOCAL_CACHE_SIZE_IN_BYTES: '600000' },
+    });
+    const keys = isMemcache ? ['tenant=a'] : ['tenant=a', 'bucket=a'];
+    const { status, id, json } = await reserve(app, 60, ...keys);
+    t.equal(status, 200);
+    t.ok(Math.abs(Date.parse(String(json.until)) - Date.now() - 60_000) < 30_000);
+    const refused = await reserve(app, 41, ...keys);
+    t.match(refused, { status: 429, json: { code: 'over_limit' } });
+    t.ok(Number(refused.json.retryAfterSeconds) >= 1);
+    t.equal((await reserve(app, 31, 'tenant=a', 'day=a')).status, 429, 'one of two limits');
+    for (const key of keys) t.equal(await countOf(app, key), 60, `${key}: refused ones take nothing`);
+    t.equal(await countOf(app, 'day=a'), 0);
+
+    const commits = await Promise.all([25, 25, 25, 25].map((hits) => commit(app, id, hits)));
+    t.strictSame(commits.map((reply) => reply.status).sort(), [200, 409, 409, 409]);
+    t.match(commits.find((reply) => reply.status === 200)?.json, { reserved: 60, hits: 25, over: false });
+    for (const key of keys) t.equal(await countOf(app, key), 25, `${key}: the real number`);
+
+    const racing = await Promise.all(Array.from({ length: 8 }, () => reserve(app, 75, ...keys)));
+    t.equal(
+      racing.filter((reply) => reply.status === 200).length,
+      1,
+      'concurrent ones do not exceed the limit',
+    );
+    t.equal(await countOf(app, 'tenant=a'), 100);
+    t.notOk(await app.decide('llm', 'tenant=a'));
+    const accepted = racing.find((reply) => reply.status === 200)?.id ?? '';
+    t.match(await commit(app, accepted, 0), { status: 200, json: { hits: 0 } });
+    t.ok(await app.decide('llm', 'tenant=a'), 'the over-limit cache has forgotten the counter');
+    const { id: small } = await reserve(app, 1, 'tenant=b', 'shadow=b');
+    t.match(await commit(app, small, 150), { status: 200, json: { reserved: 1, hits: 150, over: true } });
+    t.equal(await countOf(app, 'tenant=b'), 150);
+    t.equal((await reserve(app, 5, 'shadow=b')).status, 200, 'shadow mode refuses none');
+  });
+}
+
+t.test('a refused reservation has no effect on limits of other algorithms', async (t) => {
+  const app = await startCounterApi(t, { rules: { 'llm.yaml': rules } });
+  const { id } = await reserve(app, 6, 'slots=a');
+  t.equal((await reserve(app, 5, 'slots=a')).status, 429);
+  t.equal(await countOf(app, 'slots=a'), 6);
+  await commit(app, id, 0);
+  t.equal(await countOf(app, 'slots=a'), 0);
+});
+
+t.test('an id is valid on every replica until it expires, and only unchanged', async (t) => {
+  let offsetMs = 0;
+  const nowMs = () => Date.now() + offsetMs;
+  const options = { rules: { 'llm.yaml': rules }, env: { ...overRedis, CACHE_KEY_PREFIX: 'ids:' }, nowMs };
+  const [one, other] = [await startCounterApi(t, options), await startCounterApi(t, options)];
+  const { id } = await reserve(one, 50, 'tenant=a');
+  const [content = '', signature = ''] = id.split('.');
+  const changed = Buffer.from(Buffer.from(content, 'base64url').toString().replace('50', '99'));
+  for (const bad of ['x', content, `${changed.toString('base64url')}.${signature}`]) {
+    t.match(await commit(one, bad, 0), { status: 400, json: { code: 'reservation_invalid' } });
+  }
+  for (const hits of [-1, 1.5, '1', 2 ** 33]) t.equal((await commit(one, id, hits as number)).status, 400);
+  t.equal((await commit(other, id, 20)).status, 200);
+  t.equal((await commit(one, id, 20)).status, 409);
+  t.equal(await countOf(one, 'tenant=a'), 20);
+
+  const expiring = await reserve(one, 10, 'tenant=c');
+  offsetMs = 61_000;
+  t.match(await commit(one, expiring.id, 0), { status: 410, json: { code: 'reservation_expired' } });
+  offsetMs = 0;
+  t.equal(await countOf(one, 'tenant=c'), 10, 'the estimate stays counted');
+});
+
+t.test('invalid reservations are refused; hits are in the statistics of the rule', async (t) => {
+  const app = await startCounterApi(t, { rules: { 'llm.yaml': rules } });
+  t.match(await reserve(app, 0, 'tenant=a'), {
+    status: 400,
+    json: { message: /hits is a whole number from 1/ },
+  });
+  t.match(await reserve(app, 1, 'other=a'), { status: 404, json: { code: 'descriptor_not_limited' } });
+  const long = Array.from({ length: 90 }, (_, i) => `tenant=${i}${'x'.repeat(200)}`);
+  t.match(await reserve(app, 1, ...long), { status: 400, json: { message: /too long/ } });
+  const { id } = await reserve(app, 90, 'tenant=a');
+  await commit(app, id, 30);
+  await reserve(app, 71, 'tenant=a');
+  const rule = app.stats.rule('llm', ['tenant']);
+  t.match(rule, { totalHits: 90, totalNegativeHits: 60, withinLimit: 90, overLimit: 0 });
+  const { json } = await app.call('/v1/refusals');
+  t.match(json.refusals, [{ rule: 'tenant', hits: 71, code: 'OVER_LIMIT' }]);
+});
+
+t.test('the command reserves and commits', async (t) => {
+  const { base } = await startCounterApi(t, { rules: { 'llm.yaml': rules } });
+  const run = (...args: string[]) =>
+    runCommand('main.ts', ['counters', ...args, '-address', base], { ADMIN_TOKEN: adminToken });
+  const target = ['-domain', 'llm', '-descriptors', 'tenant=a'];
+  const reserved = await run('reserve', ...target, '-hits', '80');
+  t.match(reserved, { exitCode: 0, output: /^\S+\.\S+\nuntil 20\S+Z\n$/ });
+  const refused = await run('reserve', ...target, '-hits', '80', '-ttl', '5m');
+  t.match(refused, { exitCode: 3, errors: /^over_limit: / });
+  const [id = ''] = reserved.output.split('\n');
+  t.match(await run('commit', '-id', id, '-hits', '7'), { output: '7 counted, 80 were reserved\n' });
+  t.match(await run('commit', '-hits', '7'), { exitCode: 2, errors: /-id and -hits are needed/ });
+});
