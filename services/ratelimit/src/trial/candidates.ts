@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
+import { compareText } from '@tollgate/kit/text';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { formatProblem } from '@tollgate/rules/problem';
 import { descriptorsPerStep } from '@tollgate/rules/rule-document';
@@ -82,7 +83,8 @@ function* hashRules({ domains }: RuleSet): Steps<string> {
     if (nodes % descriptorsPerStep === 0) yield;
     for (const child of node.children?.values() ?? []) yield* visit(child, depth + 1);
   };
-  for (const root of domains.values()) yield* visit(root, 0);
+  const roots = [...domains.values()].sort((a, b) => compareText(a.composite, b.composite));
+  for (const root of roots) yield* visit(root, 0);
   return hash.digest('hex').slice(0, versionLength);
 }
 

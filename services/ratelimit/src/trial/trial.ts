@@ -41,6 +41,9 @@ const trialPrefix = 'tollgate-trial_';
 /** Requests that wait for their comparison, of about 1 KB each. */
 const maxWaiting = 10_000;
 
+/** A few µs each; decisions come in between. */
+const comparisonsPerTurn = 256;
+
 /**
  * Decides requests by the rules on trial after the rules in force have, and counts the difference.
  * Counters of the rules on trial have keys of their own.
@@ -51,8 +54,8 @@ export class Trial {
   readonly #options: TrialOptions;
   readonly #dropped: Counter;
   readonly #failed: Counter;
-  /** Observed in this turn of the event loop. */
-  #observed: Observation[] = [];
+  /** Whose comparison has not begun. */
+  readonly #observed: Observation[] = [];
   #waiting = 0;
 
   constructor(options: TrialOptions) {
@@ -83,9 +86,8 @@ export class Trial {
   }
 
   #compareObserved(): void {
-    const observed = this.#observed;
-    this.#observed = [];
-    for (const observation of observed) void this.#compare(observation);
+    for (const observation of this.#observed.splice(0, comparisonsPerTurn)) void this.#compare(observation);
+    if (this.#observed.length > 0) setImmediate(() => this.#compareObserved());
   }
 
   async #compare(observation: Observation): Promise<void> {

@@ -124,6 +124,27 @@ t.test('warnings are of the domains that were compiled now', async (t) => {
   t.same(compiled([doubtful, resource('b', 2)], first.compiled).warnings, []);
 });
 
+t.test('invalid rules on trial do not reject a set, and are reported until they change', async (t) => {
+  const trial = (domain: string, requestsPerUnit: number) => {
+    const policy = { unit: requestsPerUnit === 0 ? 99 : unit.hour, requestsPerUnit };
+    const descriptors = [{ key: 'k', rateLimit: { unit: unit.hour, requestsPerUnit: 9 } }];
+    const trialDescriptors = [{ key: 'k', rateLimit: policy }];
+    return encoded({ name: domain, domain, descriptors, trialDescriptors });
+  };
+  const first = compiled([trial('a', 1), resource('b', 2)]);
+  t.match(first, { rules: { ruleCount: 2 }, candidates: { ok: true, rules: { ruleCount: 1 } } });
+  const second = compiled([trial('a', 0), resource('b', 2)], first.compiled);
+  t.match(second, { compiledDomains: 1, rules: { ruleCount: 2 }, candidates: { ok: false } });
+  const third = compiled([trial('a', 0), resource('b', 3)], second.compiled);
+  t.match(third.candidates, {
+    ok: false,
+    problems: [{ source: 'a', path: 'a.k', message: "invalid rate limit unit '99'" }],
+  });
+  const fourth = compiled([trial('a', 1), trial('b', 5)], third.compiled);
+  t.match(fourth.candidates, { ok: true, rules: { ruleCount: 2 } });
+  t.match(compiled([], fourth.compiled).candidates, { ok: true, rules: { ruleCount: 0 } });
+});
+
 t.test('undecodable resources are reported with their index', async (t) => {
   t.match(compile([resource('a', 1), Uint8Array.of(0x1a, 9)]), {
     ok: false,
