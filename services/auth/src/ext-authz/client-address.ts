@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
+import { classifyAddress } from '../http/fetch.ts';
 import { clientNetwork } from '../http/request-metadata.ts';
 import type { AuthzRequest } from './decision.ts';
 
@@ -43,6 +44,15 @@ export class ClientAddresses {
     if (isIP(address) === 0) return unknown;
     const ipv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
     return isIPv4(ipv4) ? ipv4 : clientNetwork(address);
+  }
+
+  /** Whether a proxy in a private network that is not trusted forwarded the request of another. */
+  isHidden({ sourceAddress, forwardedFor }: Pick<AuthzRequest, 'sourceAddress' | 'forwardedFor'>): boolean {
+    if (forwardedFor.length === 0 || isIP(sourceAddress) === 0 || this.#isTrusted(sourceAddress))
+      return false;
+    // Envoy appends the source itself.
+    const isForwarded = forwardedFor.some((value) => value.trim() !== sourceAddress);
+    return isForwarded && classifyAddress(sourceAddress) === 'private';
   }
 
   #isTrusted(address: string): boolean {

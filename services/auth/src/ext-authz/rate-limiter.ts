@@ -4,6 +4,7 @@ import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { TlsMetrics } from '@tollgate/kit/metrics';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import { serverSettings } from '../config/server.ts';
 import type { Settings } from '../config/settings.ts';
 import { ClientAddresses } from './client-address.ts';
 import type { AuthzRequest } from './decision.ts';
@@ -55,6 +56,8 @@ export type RateLimitResult =
   /** The service failed or was too slow. */
   | { readonly code: 'error'; readonly allowed: boolean };
 
+const trustedProxiesSetting = serverSettings.trustedProxies.env;
+
 /** Share of the proxy's timeout that is left for the call; the rest is for the response. */
 const timeoutShare = 0.8;
 
@@ -67,6 +70,8 @@ export class RateLimiter {
   readonly #metrics: RateLimitMetrics | undefined;
   readonly #addresses: ClientAddresses;
   readonly #failures: FailureLog;
+  readonly #logger: Logger;
+  #warned: boolean = false;
 
   /**
    * Reads the TLS files; connects at `start`.
@@ -96,6 +101,7 @@ export class RateLimiter {
     this.#metrics = metrics;
     this.#addresses = new ClientAddresses(settings.trustedProxies);
     this.#client = new UnaryClient({ address: settings.extAuthzRateLimitAddress, tls, logger });
+    this.#logger = logger;
     this.#failures = new FailureLog({ logger, message: 'rate limit check failed', level: 'warn' });
   }
 
@@ -111,6 +117,7 @@ export class RateLimiter {
   /** Undefined if no descriptor has all of its values. The promise never rejects. */
   check(check: LimitedCheck): Promise<RateLimitResult> | undefined {
     const { request, identity, rulePath, limit } = check;
+    if (!this.#warned) this.#warnOfHiddenClient(check);
     const message = writeRateLimitRequest(check.domain ?? this.#settings.extAuthzRateLimitDomain, limit, {
       identity,
       method: request.method,
@@ -123,6 +130,17 @@ export class RateLimiter {
       Math.max(0, check.timeLeftMs * timeoutShare),
     );
     return this.#call(message, timeoutMs);
+  }
+
+  /** All clients behind such a proxy share the limits of its address. */
+  #warnOfHiddenClient({ request, limit }: LimitedCheck): void {
+    if (!limit.some((attributes) => attributes.includes('remote_address'))) return;
+    if (!this.#addresses.isHidden(request)) return;
+    this.#warned = true;
+    this.#logger.warn(
+      { proxy: request.sourceAddress, setting: trustedProxiesSetting },
+      'untrusted proxy, its clients share the limits by remote_address',
+    );
   }
 
   async #call(message: Uint8Array, timeoutMs: number): Promise<RateLimitResult> {

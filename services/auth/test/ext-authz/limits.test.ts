@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService } from '@tollgate/testkit/services';
 import t, { type Test } from 'tap';
@@ -189,7 +190,7 @@ t.test('a paused limiter is refused with 503 by the policy deny, within the dead
     summary(
       await client.check(
         { method: 'GET', path: '/cart', headers: { authorization: `Bearer ${accessToken}` } },
-        timeoutMs,
+        { timeoutMs },
       ),
     );
   t.match(await check(20_000), {
@@ -243,6 +244,30 @@ t.test(
     t.match(metrics, /auth_ext_authz_rate_limit_checks_total/);
   },
 );
+
+t.test('limits work with a limiter that requires client certificates', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server: own, client: pair } = certificates;
+  const limiter = await startLimiter(t, {
+    ...{ GRPC_SERVER_USE_TLS: 'true', GRPC_SERVER_TLS_CERT: own.certFile, GRPC_SERVER_TLS_KEY: own.keyFile },
+    GRPC_CLIENT_TLS_CACERT: ca.certFile,
+  });
+  const server = await startLimitingServer(t, limiter.address, {
+    ...{ EXT_AUTHZ_RATE_LIMIT_TLS: 'true', EXT_AUTHZ_RATE_LIMIT_TLS_CA: ca.certFile },
+    ...{ EXT_AUTHZ_RATE_LIMIT_TLS_CERT: pair.certFile, EXT_AUTHZ_RATE_LIMIT_TLS_KEY: pair.keyFile },
+    SECURITY_TRUSTED_PROXIES: '',
+  });
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const headers = { 'x-forwarded-for': '192.0.2.1' };
+  const address = { address: { case: 'socketAddress', value: { address: '10.0.0.9' } } } as const;
+  const http = { method: 'GET', path: '/open/page', headers };
+  const check = () => client.check(http, { source: { address } });
+  t.match(summary(await check()), { response: { 'ratelimit-limit': '3' }, metadata: { rate_limit: 'ok' } });
+  t.match(server.logs(), /"proxy":"10.0.0.9","setting":"SVC_SECURITY_TRUSTED_PROXIES"/);
+  const broken = { EXT_AUTHZ_RATE_LIMIT_TLS: 'true', EXT_AUTHZ_RATE_LIMIT_TLS_CA: pair.keyFile };
+  await t.rejects(startLimitingServer(t, limiter.address, broken), /client/);
+});
 
 t.test('routes with limit and without a rate limit service stop the start', async (t) => {
   await t.rejects(startLimitingServer(t, ''), /limit requires a rate limit service/);

@@ -134,3 +134,14 @@ t.test('the address of a client is the first that is not a trusted proxy', (t) =
   t.equal(find('2001:db8:f::1', '2001:db8:1:2:3:4:5:6'), '2001:db8:1:2::/64');
   t.end();
 });
+
+t.test('a private proxy that is not trusted hides its clients', (t) => {
+  const hides = (sourceAddress: string, ...forwardedFor: string[]) =>
+    new ClientAddresses(['10.0.0.0/8']).isHidden({ sourceAddress, forwardedFor });
+  t.equal(hides('192.168.0.1', '203.0.113.9, 192.168.0.1'), true);
+  t.equal(hides('192.168.0.1', '192.168.0.1'), false, 'Envoy appends the client itself');
+  t.equal(hides('192.168.0.1'), false);
+  t.equal(hides('10.0.0.1', '203.0.113.9'), false);
+  t.equal(hides('8.8.8.8', '203.0.113.9'), false, 'a client may send the header');
+  t.end();
+});

@@ -15,7 +15,7 @@ import type t from 'tap';
 /** A gRPC client that sends checks as Envoy does. */
 export interface AuthzClient {
   /** Checks an HTTP request. */
-  check(http: HttpAttributes, timeoutMs?: number): Promise<CheckResponse>;
+  check(http: HttpAttributes, options?: CheckOptions): Promise<CheckResponse>;
   /** Sends bytes as a check. */
   send(bytes: Uint8Array, timeoutMs?: number): Promise<CheckResponse>;
   health(service: string): Promise<ServingStatus>;
@@ -23,9 +23,13 @@ export interface AuthzClient {
   watch(service: string, onStatus: (status: ServingStatus) => void): Promise<void>;
 }
 
-type HttpAttributes = NonNullable<
-  NonNullable<NonNullable<MessageInitShape<typeof CheckRequestSchema>['attributes']>['request']>['http']
->;
+type Attributes = NonNullable<MessageInitShape<typeof CheckRequestSchema>['attributes']>;
+type HttpAttributes = NonNullable<NonNullable<Attributes['request']>['http']>;
+
+interface CheckOptions {
+  readonly timeoutMs?: number;
+  readonly source?: NonNullable<Attributes['source']>;
+}
 
 /** Generous, because test machines are busy. */
 const patienceMs = 30_000;
@@ -59,11 +63,10 @@ export function connectAuthz(
     );
   return {
     send,
-    check: (http, timeoutMs) =>
-      send(
-        toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes: { request: { http } } })),
-        timeoutMs,
-      ),
+    check(http, { timeoutMs, source } = {}) {
+      const attributes = { request: { http }, ...(source && { source }) };
+      return send(toBinary(CheckRequestSchema, create(CheckRequestSchema, { attributes })), timeoutMs);
+    },
     async health(service) {
       const reply = await call('/grpc.health.v1.Health/Check', healthRequest(service));
       return fromBinary(HealthCheckResponseSchema, reply).status;
