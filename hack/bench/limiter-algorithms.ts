@@ -15,7 +15,12 @@ import { type BenchOptions, formatCount, median, type Table } from './report.ts'
 import { replaceRules, writeRules } from './rules-file.ts';
 import { formatRatio, takeTurns } from './turns.ts';
 
-const algorithms = ['fixed_window', 'token_bucket', 'sliding_window'];
+const kinds = [
+  { name: 'fixed_window', algorithm: 'fixed_window' },
+  { name: 'token_bucket', algorithm: 'token_bucket' },
+  { name: 'sliding_window', algorithm: 'sliding_window' },
+  { name: 'fixed_window, atomic', algorithm: 'fixed_window', atomic: true },
+];
 
 const scenarios = [
   { name: 'one hot key', keys: 1 },
@@ -25,21 +30,21 @@ const scenarios = [
 /** Decisions per second over Redis of each algorithm, beside fixed windows in the same rounds. */
 export async function measureAlgorithms({ quick, nodeFlags, progress }: BenchOptions): Promise<Table> {
   await using cleanup = new AsyncDisposableStack();
-  const limiters: { readonly algorithm: string; readonly limiter: Limiter }[] = [];
-  for (const algorithm of algorithms) {
+  const limiters: { readonly name: string; readonly limiter: Limiter }[] = [];
+  for (const { name, ...rules } of kinds) {
     const folder = temporaryFolder();
     cleanup.defer(folder.remove);
-    replaceRules(folder.path, writeRules(10, { algorithm }));
+    replaceRules(folder.path, writeRules(10, rules));
     const options = { program: undefined, nodeFlags, runtimeRoot: folder.path, cleanup };
     const limiter = await startLimiter('Redis', options);
     await checkDecision(limiter.address);
-    limiters.push({ algorithm, limiter });
+    limiters.push({ name, limiter });
   }
   const rows: string[][] = [];
   const seconds = (count: number) => count * (quick ? 100 : 1000);
   const rounds = quick ? 4 : 7;
-  for (const { name, keys } of scenarios) {
-    progress(`algorithms over Redis, ${name}, ${rounds} rounds`);
+  for (const { name: scenario, keys } of scenarios) {
+    progress(`algorithms over Redis, ${scenario}, ${rounds} rounds`);
     const load = { path: shouldRateLimitPath, messages: writeRequests(keys), connections, streams };
     for (const { limiter } of limiters) await measureMaximum(limiter, { ...load, durationMs: seconds(2) });
     const results = await takeTurns(limiters, rounds, ({ limiter }) =>
@@ -47,9 +52,9 @@ export async function measureAlgorithms({ quick, nodeFlags, progress }: BenchOpt
     );
     const [fixed = []] = results.values();
     const each = (of: readonly Maximum[]) => of.map((run) => run.perSecond);
-    for (const [{ algorithm }, runs] of results) {
+    for (const [{ name }, runs] of results) {
       rows.push([
-        ...[name, algorithm, formatCount(perSecond(runs)), formatRatio(each(runs), each(fixed))],
+        ...[scenario, name, formatCount(perSecond(runs)), formatRatio(each(runs), each(fixed))],
         median(runs.map(({ cpuMicros }) => cpuMicros)).toFixed(1),
         median(runs.map(({ redisMicros }) => redisMicros ?? Number.NaN)).toFixed(1),
       ]);

@@ -18,6 +18,14 @@ export function tenantName(index: number): string {
   return `tenant-${String(index).padStart(6, '0')}`;
 }
 
+interface RuleOptions {
+  /** requests_per_unit of the rule `generation`. */
+  readonly generation?: number;
+  /** Of the rules that match requests. */
+  readonly algorithm?: string;
+  readonly atomic?: boolean;
+}
+
 /**
  * Writes a rule file with exactly `ruleCount` limits.
  *
@@ -27,16 +35,14 @@ export function tenantName(index: number): string {
  * constant shows.
  *
  * @param ruleCount at least `baseRuleCount`.
- * @param generation requests_per_unit of the rule `generation`.
- * @param algorithm of the rules that match requests.
  */
 export function writeRules(
   ruleCount: number,
-  { generation = 1, algorithm = 'fixed_window' }: { generation?: number; algorithm?: string } = {},
+  { generation = 1, algorithm = 'fixed_window', atomic = false }: RuleOptions = {},
 ): string {
   if (ruleCount < baseRuleCount)
     throw new Error(`a rule file of the bench has at least ${baseRuleCount} rules`);
-  const lines = [`domain: ${benchDomain}`, 'descriptors:'];
+  const lines = [`domain: ${benchDomain}`, ...(atomic ? ['atomic: true'] : []), 'descriptors:'];
   lines.push('  - key: generation', ...limitLines('    ', generation));
   lines.push('  - key: user', ...limitLines('    ', highLimit, algorithm));
   for (let i = 0; i < ruleCount - 2; i++) {

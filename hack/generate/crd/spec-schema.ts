@@ -301,6 +301,9 @@ const spec: Record<ResourceField<'spec'>, JsonSchema> = {
       'onStoreFailure of the limits of the domain that have none. Without it, the settings of the limiter decide.',
     ...storeFailure,
   },
+  atomic: flagSchema(
+    'A request is counted by all of its limits, or by none: what one limit refuses takes nothing from the others. Needs limiters with memory, one Redis, or Redis Sentinel.',
+  ),
 };
 
 /** `spec` of a RateLimitConfig. */

@@ -26,6 +26,8 @@ export interface CompileOptions {
   readonly mergeDomains: boolean;
   /** Reports what memcached cannot do: other algorithms, and policies for a store that fails. */
   readonly forMemcached?: boolean;
+  /** Names a store that cannot decide several counters together, so that `atomic` is a problem. */
+  readonly notAtomic?: string | undefined;
 }
 
 /** Maximum number of problems kept per load. */
@@ -43,6 +45,7 @@ export function* compileRules(
   const run: Run = {
     document: undefined,
     forMemcached: options.forMemcached ?? false,
+    notAtomic: options.notAtomic,
     windows: new Map(),
     problems: [],
     duplicates: [],
@@ -54,6 +57,7 @@ export function* compileRules(
     run.document = document;
     const root = rootFor(domains, document, options, run);
     setStoreFailure(run, root, document);
+    setAtomic(run, root, document);
     for (const spec of document.descriptors) yield* addDescriptor(run, root, spec, document.domain);
   }
   const { problems, duplicates } = run;
@@ -71,11 +75,13 @@ interface NodeDraft extends RuleNode {
   wildcards: WildcardIndex<RuleNode> | undefined;
   match: Match | undefined;
   onStoreFailure?: StoreFailurePolicy;
+  atomic?: boolean;
 }
 
 interface Run {
   document: RuleDocument | undefined;
   readonly forMemcached: boolean;
+  readonly notAtomic: string | undefined;
   /** Those of all rules so far, by label: rules share them. */
   readonly windows: Map<string, Windows>;
   readonly problems: RuleProblem[];
@@ -141,6 +147,20 @@ function setStoreFailure(run: Run, root: NodeDraft, { domain, at, onStoreFailure
     reportField('on_store_failure', message);
   }
   root.onStoreFailure = policy;
+}
+
+/** The same for `atomic`. */
+function setAtomic(run: Run, root: NodeDraft, { domain, at, atomic }: RuleDocument): void {
+  if (atomic === undefined) return;
+  const field = { at, field: 'atomic', path: domain };
+  if (root.atomic !== undefined && atomic !== root.atomic) {
+    const message = `atomic: ${atomic} contradicts atomic: ${root.atomic} in another file of the domain: use one of them`;
+    report(run, field, message);
+  } else if (atomic && run.notAtomic !== undefined) {
+    const message = `${run.notAtomic} cannot decide limits together: remove atomic, or use memory, one Redis, or Redis Sentinel`;
+    report(run, field, message);
+  }
+  root.atomic = atomic;
 }
 
 function newNode(

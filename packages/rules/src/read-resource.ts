@@ -98,6 +98,7 @@ function readSpec(spec: Mapping): RuleDocument {
     descriptors: isOnTrial ? [] : descriptors,
     trialDescriptors: isOnTrial ? descriptors : undefined,
     onStoreFailure: enumField(spec, 'onStoreFailure', resourceStoreFailures),
+    atomic: booleanField(spec, 'atomic'),
     at: 0,
     locate: (at, field) => findLocation(locations, at, field),
   };

@@ -41,12 +41,14 @@ export function* readRuleFile(
   const domain = textField(read, fields, 'domain') ?? '';
   warnOfMisplaced(read, fields, domain, limitOnlyFields);
   const onStoreFailure = textField(read, fields, 'on_store_failure', domain);
+  const atomic = booleanField(read, fields, 'atomic', domain);
   const descriptors = (yield* descriptorsField(read, fields, 1, domain)) ?? [];
   return {
     source,
     domain,
     descriptors,
     onStoreFailure,
+    atomic,
     at: 0,
     locate: (at, field) => locate(tree, at, field),
   };
@@ -116,6 +118,7 @@ function* readDescriptor(
   const key = textField(read, fields, 'key', parentPath) ?? '';
   const path = `${parentPath}.${key}`;
   warnOfMisplaced(read, fields, path, limitFields);
+  refuseAtomic(read, fields, path);
   return {
     key,
     value: textField(read, fields, 'value', path),
@@ -156,6 +159,12 @@ function warnOfMisplaced(read: Read, fields: Fields, path: string, misplaced: re
   }
 }
 
+/** Where it has no effect, limits would be expected to hold that do not. */
+function refuseAtomic(read: Read, fields: Fields, path: string): void {
+  const node = fieldNode(fields, 'atomic');
+  if (node !== undefined) fail(read, node, path, 'atomic belongs beside domain: move it there');
+}
+
 function limitField(read: Read, fields: Fields, depth: number, path: string): LimitSpec | undefined {
   const { tree } = read;
   const node = fieldNode(fields, 'rate_limit');
@@ -168,6 +177,7 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
   if (!charge(read, mapping, depth)) return undefined;
   const limit = fieldsOf(read, mapping, depth);
   warnOfNoCount(read, limit, path);
+  refuseAtomic(read, limit, path);
   return {
     unit: textField(read, limit, 'unit', path),
     period: textField(read, limit, 'period', path),

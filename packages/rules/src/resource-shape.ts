@@ -28,7 +28,7 @@ const rateLimitFields = [
 /** Fields of each part of a RateLimitConfig, for the CRD and the reader of manifests. */
 export const resourceFields = {
   manifest: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
-  spec: ['domain', 'descriptors', 'limits', 'trial', 'onStoreFailure'],
+  spec: ['domain', 'descriptors', 'limits', 'trial', 'onStoreFailure', 'atomic'],
   descriptor: [
     'key',
     'value',

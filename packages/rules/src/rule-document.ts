@@ -22,6 +22,8 @@ export interface RuleDocument {
   readonly trialDescriptors?: readonly DescriptorSpec[] | undefined;
   /** As written, in any case: the policy of limits that have none. */
   readonly onStoreFailure?: string | undefined;
+  /** A request is counted by all of its limits, or by none. */
+  readonly atomic?: boolean | undefined;
   /** Handle of the document for `locate`. */
   readonly at?: number;
   /**

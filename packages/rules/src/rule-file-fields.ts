@@ -19,6 +19,7 @@ const fieldNames = [
   'burst',
   'lease',
   'on_store_failure',
+  'atomic',
   'shadow_mode',
   'quota_mode',
   'name',

@@ -59,24 +59,26 @@ const unnamed = '(unnamed resource)';
  * for documents that compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
 export function toMessage(document: RuleDocument): RateLimitConfig {
-  const { domain, descriptors, trialDescriptors = [], onStoreFailure } = document;
+  const { domain, descriptors, trialDescriptors = [], atomic, onStoreFailure } = document;
   return create(RateLimitConfigSchema, {
     name: domain,
     domain,
     descriptors: descriptors.map(toDescriptor),
     trialDescriptors: trialDescriptors.map(toDescriptor),
+    atomic: atomic ?? false,
     onStoreFailure: toStoreFailure(onStoreFailure),
   });
 }
 
 /** The document of a message, not validated; its source is the name of the resource. */
 export function fromMessage(message: RateLimitConfig): RuleDocument {
-  const { name, domain, descriptors, trialDescriptors, onStoreFailure } = message;
+  const { name, domain, descriptors, trialDescriptors, atomic, onStoreFailure } = message;
   return {
     source: name || domain || unnamed,
     domain,
     descriptors: descriptors.map(fromDescriptor),
     trialDescriptors: unlessEmpty(trialDescriptors.map(fromDescriptor)),
+    atomic: atomic || undefined,
     onStoreFailure: fromStoreFailure(onStoreFailure),
   };
 }
@@ -86,6 +88,7 @@ const {
   domain: domainField,
   descriptors: descriptorsField,
   trialDescriptors: trialDescriptorsField,
+  atomic: atomicField,
   onStoreFailure: storeFailureField,
 } = RateLimitConfigSchema.field;
 
@@ -101,6 +104,7 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
   let domain = '';
   const descriptors: DescriptorSpec[] = [];
   const trialDescriptors: DescriptorSpec[] = [];
+  let atomic: boolean | undefined;
   let onStoreFailure: string | undefined;
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();
@@ -111,6 +115,8 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
       const list = known === descriptorsField.number ? descriptors : trialDescriptors;
       list.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
       yield;
+    } else if (field === atomicField.number && wireType === WireType.Varint) {
+      atomic = reader.bool() || undefined;
     } else if (field === storeFailureField.number && wireType === WireType.Varint) {
       onStoreFailure = fromStoreFailure(reader.int32());
     } else reader.skip(wireType, field);
@@ -120,6 +126,7 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
     domain,
     descriptors,
     trialDescriptors: unlessEmpty(trialDescriptors),
+    atomic,
     onStoreFailure,
   };
 }

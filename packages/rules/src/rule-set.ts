@@ -116,6 +116,8 @@ export interface RuleNode {
   readonly shares: boolean;
   /** At the root: the policy of limits of the domain that have none. */
   readonly onStoreFailure?: StoreFailurePolicy | undefined;
+  /** At the root: a request is counted by all of its limits, or by none. */
+  readonly atomic?: boolean | undefined;
 }
 
 /** Whether a level has a key without a value. */
@@ -159,6 +161,7 @@ function formatRule(rule: Rule, { root, unlimited }: RuleFormat): string {
   if (lease !== undefined) fields.push(`lease=${lease.hits}`);
   const policy = rule.unlimited ? undefined : (rule.onStoreFailure ?? root.onStoreFailure);
   if (policy !== undefined) fields.push(`on_store_failure=${policy}`);
+  if (root.atomic === true && !rule.unlimited) fields.push('atomic=true');
   const limit = rule.unlimited ? (unlimited ?? fields.join(' ')) : fields.join(' ');
   return `${path}: ${limit}, shadow_mode: ${shadowMode}, quota_mode: ${quotaMode}`;
 }

@@ -15,8 +15,8 @@ interface Finding {
 /**
  * Rules that are valid but probably not as intended: rules that an earlier wildcard always hides,
  * rules that a request with another key reaches, because levels are found by `key_value` without a
- * delimiter, rules that replace a limit that the domain does not have, and limits that another one
- * above always undercuts.
+ * delimiter, rules that replace a limit that the domain does not have, limits that another one above
+ * always undercuts, and leases in atomic domains.
  */
 export function* findWarnings(
   { domains }: RuleSet,
@@ -29,6 +29,7 @@ export function* findWarnings(
   for (const [domain, root] of domains) {
     yield* checkLevel(root, domain, { findings, replacedNames });
     yield* checkReplaced(root, replacingByDomain.get(domain), findings);
+    if (root.atomic === true) yield* checkLeases(root, findings);
   }
   if (findings.length === 0) return [];
   const locations = findLocations(documents, new Set(findings.map(({ path }) => path)));
@@ -53,6 +54,14 @@ function* checkReplaced(
       findings.push({ path, message });
     }
   }
+}
+
+/** Finds leases where the store decides all limits of a request together. */
+function* checkLeases(root: RuleNode, findings: Finding[]): Steps<void> {
+  yield* visitRules(root, ({ path, lease }) => {
+    if (lease === undefined || findings.length === maxWarnings) return;
+    findings.push({ path, message: 'lease has no effect in a domain that is atomic: remove one of them' });
+  });
 }
 
 function* visitRules(parent: RuleNode, visit: (rule: Rule) => void): Steps<void> {

@@ -39,6 +39,7 @@ const contentOf = (document: RuleDocument): unknown =>
 const everyField = `
 domain: shop
 on_store_failure: local
+atomic: true
 descriptors:
   - key: plan
     value: free*

@@ -183,6 +183,7 @@ export const goodResources: readonly ResourceCase[] = [
         { match: [{ key: 'a' }], rateLimit: { ...perMinute, onStoreFailure: 'Deny' } },
       ),
       onStoreFailure: 'Local',
+      atomic: true,
     },
   },
   {
@@ -237,6 +238,12 @@ export const badResources: readonly BadResource[] = [
     spec: { ...descriptor({}), onStoreFailure: 'Ignore' },
     field: 'spec.onStoreFailure',
     says: /must be one of Allow, Deny, Local, not 'Ignore'/,
+  },
+  {
+    name: 'atomic as text',
+    spec: { ...descriptor({}), atomic: 'yes' },
+    field: 'spec.atomic',
+    says: /must be true or false/,
   },
   { name: 'no domain', spec: { descriptors: [] }, field: 'spec.domain', says: /is required/ },
   {

@@ -1,4 +1,5 @@
 import { type Taken, toResult } from './algorithms.ts';
+import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
 import type { Hit, HitUnit } from './counter-backend.ts';
 
 export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds' | 'rate'> {
@@ -13,6 +14,13 @@ interface PendingRequest {
   readonly counts: number[];
   missing: number;
   readonly resolve: (counts: readonly number[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A request that is counted by all of its limits, or by none; it waits for its counts. */
+export interface WholeRequest {
+  readonly hits: readonly ConditionalHit[];
+  readonly resolve: (result: AllOrNone) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -59,6 +67,8 @@ export class Batch {
   readonly scripts: BatchCounter[] = [];
   /** The last of `scripts` with each key. */
   readonly #lastScripts = new Map<string, BatchCounter>();
+  /** Each is decided by one script, after those of `scripts`. */
+  readonly requests: WholeRequest[] = [];
   readonly reads = new Map<string, BatchCounter>();
   #hitCount = 0;
   #keyChars = 0;
@@ -78,6 +88,12 @@ export class Batch {
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
     return this.#join(hits, false);
+  }
+
+  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    this.#hitCount += hits.length;
+    for (const { key } of hits) this.#keyChars += key.length;
+    return new Promise((resolve, reject) => this.requests.push({ hits, resolve, reject }));
   }
 
   /** Adds 0 to a counter, for its expiry; no request waits for it. */
@@ -121,6 +137,7 @@ export class Batch {
     for (const counter of this.counters()) {
       this.fail(counter, error);
     }
+    for (const { reject } of this.requests) reject(error);
   }
 
   #getCounter(hit: BatchHit, adding: boolean): BatchCounter {

@@ -60,6 +60,11 @@ export class CircuitBreaker<Hit> implements Store<Hit> {
     return this.#send('read', hits);
   }
 
+  /** The same for another call of the store. */
+  guard<Result>(call: () => Promise<Result>): Promise<Result> {
+    return this.#reject() ?? this.#watch(call());
+  }
+
   /** Closes the circuit, because the store is another one now. */
   reset(): void {
     this.#failures = 0;
@@ -76,20 +81,27 @@ export class CircuitBreaker<Hit> implements Store<Hit> {
   #send(method: 'add' | 'read', hits: readonly Hit[]): Promise<readonly number[]> {
     // Without hits the store is not called, so that the result says nothing about it.
     if (hits.length === 0) return this.#store[method](hits);
-    if (this.#openings > 0) {
-      if (this.#isProbing || this.#nowMs() < this.#probeAtMs) {
-        this.#hooks.onReject();
-        return Promise.reject(this.#rejection ?? backendFailure('the circuit breaker is open'));
-      }
-      this.#isProbing = true;
+    return this.#reject() ?? this.#watch(this.#store[method](hits));
+  }
+
+  /** A rejected promise while the circuit is open, unless the call is to be a probe. */
+  #reject(): Promise<never> | undefined {
+    if (this.#openings === 0) return undefined;
+    if (this.#isProbing || this.#nowMs() < this.#probeAtMs) {
+      this.#hooks.onReject();
+      return Promise.reject(this.#rejection ?? backendFailure('the circuit breaker is open'));
     }
-    const counts = this.#store[method](hits);
+    this.#isProbing = true;
+    return undefined;
+  }
+
+  #watch<Result>(result: Promise<Result>): Promise<Result> {
     const changes = this.#changes;
-    counts.then(
+    result.then(
       () => this.#onSuccess(changes),
       (error: Error) => this.#onFailure(changes, error),
     );
-    return counts;
+    return result;
   }
 
   #onSuccess(changes: number): void {

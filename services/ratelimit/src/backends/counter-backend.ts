@@ -1,6 +1,7 @@
 import type { Lease, Rate, Unit } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
+import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
 
 export type HitUnit = Unit | 'period';
 
@@ -44,6 +45,11 @@ export interface CounterBackend {
    * exist.
    */
   read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /**
+   * Adds the hits of a request, or none of them when it is refused. Absent where the store cannot
+   * decide several counters together; rules that need it are refused when they are loaded then.
+   */
+  addAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
   /** Absent where the store cannot do it: memcached lists no keys and sends no messages. */
   readonly shared?: SharedStore | undefined;
   /** Connects; resolves once the store can be used. Rejects soon after `signal` aborts. */

@@ -1,6 +1,7 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { Lease } from '@tollgate/rules/rule-set';
 import { backendFailure } from '../errors.ts';
+import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
 import type { CounterBackend, Hit } from './counter-backend.ts';
 
 /** Keys are chosen by clients. About 100,000 counters; at least half of it is for those in use. */
@@ -9,7 +10,7 @@ const maxBytes = 64 * 1024 * 1024;
 /** A counter, its slot in a Map and the header of its key. */
 const counterBytes = 400;
 
-type Store = Pick<CounterBackend, 'add' | 'read'>;
+type Store = Pick<CounterBackend, 'add' | 'read' | 'addAllOrNone'>;
 
 /**
  * Counts the hits of rules with a lease in memory: reserves hits in the store and hands them out.
@@ -32,6 +33,15 @@ export class Leases implements Store {
   add(hits: readonly Hit[]): Promise<readonly number[]> {
     for (const hit of hits) if (hit.lease !== undefined) return this.#addLeased(hits);
     return this.#shared.store.add(hits);
+  }
+
+  /** Without leases, which rules of atomic domains do not have. */
+  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    const { store } = this.#shared;
+    if (store.addAllOrNone === undefined) {
+      throw new TypeError('the store cannot decide a request together');
+    }
+    return store.addAllOrNone(hits);
   }
 
   read(hits: readonly Hit[]): Promise<readonly number[]> {

@@ -5,6 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { backendFailure } from '../errors.ts';
 import { type State, take, toResult } from './algorithms.ts';
+import { type AllOrNone, type ConditionalHit, getRefusal } from './all-or-none.ts';
 import type { CounterBackend, Hit, SharedStore, Subscriber } from './counter-backend.ts';
 
 /**
@@ -74,8 +75,23 @@ export class MemoryBackend implements CounterBackend {
     return hits.map(({ key }) => this.#store.read(toStoredKey(key), now));
   }
 
-  async add(hits: readonly Hit[]): Promise<readonly number[]> {
+  async addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     const nowMs = this.#nowMs();
+    const counters = {
+      count: (key: string) => this.#store.read(toStoredKey(key), Math.floor(nowMs / 1000)),
+      state: (key: string) => this.#rates.get(toStoredKey(key)),
+    };
+    const refusal = getRefusal(hits, counters, nowMs * 1000);
+    return refusal === undefined
+      ? { refused: false, counts: this.#addAt(hits, nowMs) }
+      : { refused: true, counts: refusal };
+  }
+
+  async add(hits: readonly Hit[]): Promise<readonly number[]> {
+    return this.#addAt(hits, this.#nowMs());
+  }
+
+  #addAt(hits: readonly Hit[], nowMs: number): readonly number[] {
     const now = Math.floor(nowMs / 1000);
     return hits.map((hit) =>
       hit.rate === undefined ? this.#addHit(hit, now) : this.#takeHit(hit, hit.rate, nowMs),

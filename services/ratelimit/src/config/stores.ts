@@ -10,6 +10,7 @@ import {
 } from '@tollgate/kit/settings';
 import { isSrvName, parseServerAddress } from '../backends/memcached/addresses.ts';
 import type { counterSettings } from './ratelimit.ts';
+import type { Settings } from './settings.ts';
 
 function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
   const group = infix === '' ? 'Redis' : 'Redis for limits per second';
@@ -295,3 +296,13 @@ export const memcacheChecks: readonly Check[] = [
   srvIsOne,
   clientPair,
 ];
+
+/** Names the store when it cannot decide several counters together; undefined when it can. */
+export function describeNotAtomic(
+  settings: Pick<Settings, 'backendType' | 'redisType' | 'redisPerSecond'>,
+): string | undefined {
+  if (settings.backendType === 'memcache') return 'memcached';
+  if (settings.backendType !== 'redis') return undefined;
+  if (settings.redisType === 'cluster') return 'a Redis Cluster';
+  return settings.redisPerSecond ? 'a Redis with another one for seconds' : undefined;
+}

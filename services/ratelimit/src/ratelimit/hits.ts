@@ -11,7 +11,7 @@ export interface LimitedDescriptor {
   readonly stats: RuleStats;
 }
 
-type CountedDescriptor = Pick<LimitedDescriptor, 'limit' | 'hit'>;
+export type CountedDescriptor = Pick<LimitedDescriptor, 'limit' | 'hit'>;
 
 export interface HitResult {
   /** The counter after the hits were added; meaningless when `fromLocalCache`. */
@@ -21,10 +21,12 @@ export interface HitResult {
   readonly over: boolean;
   /** Whole seconds, at least 1; undefined where the window says it. */
   readonly resetSeconds?: number;
+  /** The hits were not added, because another limit of an atomic domain refused the request. */
+  readonly withheld?: boolean;
 }
 
 export interface HitsContext {
-  readonly backend: Pick<CounterBackend, 'add' | 'read'>;
+  readonly backend: Pick<CounterBackend, 'add' | 'read' | 'addAllOrNone'>;
   /** Absent when LOCAL_CACHE_SIZE_IN_BYTES is 0. */
   readonly localCache?: LocalCache | undefined;
   /**
@@ -122,7 +124,7 @@ export function withoutHits(hit: Hit): Hit {
   return hit.addend < 0 ? hit : { ...hit, addend: 0 };
 }
 
-function toResult(
+export function toResult(
   { limit, hit }: CountedDescriptor,
   count: number,
   localCache: LocalCache | undefined,

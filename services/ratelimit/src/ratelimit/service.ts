@@ -1,5 +1,5 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
-import type { RuleSet } from '@tollgate/rules/rule-set';
+import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { Windows } from '@tollgate/rules/windows';
 import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
@@ -7,9 +7,16 @@ import type { Activity } from '../counters/activity.ts';
 import type { Overrides } from '../counters/overrides.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
+import { addAllOrNone } from './atomic.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
-import { addHits, type HitResult, type HitsContext, type LimitedDescriptor } from './hits.ts';
+import {
+  addHits,
+  type CountedDescriptor,
+  type HitResult,
+  type HitsContext,
+  type LimitedDescriptor,
+} from './hits.ts';
 import { type DescriptorLimit, findLimits, type Limit, limitKey, secondsUntilReset } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
@@ -133,8 +140,10 @@ export async function decide(
   if (limited.length > 0) {
     try {
       results = await (trace === undefined
-        ? addHits(context, limited, nowSeconds)
-        : trace.inBackendSpan(limited.length, () => addHits(context, limited, nowSeconds)));
+        ? addRequest(context, limited, { domain, limits, nowSeconds })
+        : trace.inBackendSpan(limited.length, () =>
+            addRequest(context, limited, { domain, limits, nowSeconds }),
+          ));
     } catch (error) {
       ({ limited, results, storeFailure } = await decideByPolicy(context, limited, {
         error,
@@ -157,6 +166,26 @@ export async function decide(
   recordDecision(context, decision, limited, results);
   context.activity?.record(request.domain, limited, { results, code: decision.overallCode });
   return storeFailure === undefined ? decision : withStoreFailure(decision, storeFailure);
+}
+
+interface RequestOptions {
+  readonly domain: RuleNode;
+  /** Of all descriptors of the request. */
+  readonly limits: readonly DescriptorLimit[];
+  readonly nowSeconds: number;
+}
+
+/** Adds the hits of one request, all or none where its domain says so. */
+export function addRequest(
+  context: HitsContext & Pick<DecisionContext, 'options'>,
+  descriptors: readonly CountedDescriptor[],
+  { domain, limits, nowSeconds }: RequestOptions,
+): Promise<readonly HitResult[]> {
+  const { quotaMode, shadowMode } = context.options;
+  // Global shadow mode refuses no request.
+  if (domain.atomic !== true || shadowMode) return addHits(context, descriptors, nowSeconds);
+  const hasFreeQuota = quotaMode && limits.includes(undefined);
+  return addAllOrNone(context, descriptors, { quotaMode, hasFreeQuota, nowSeconds });
 }
 
 /** The metadata are the only part of the response in which Envoy and its access log can see it. */

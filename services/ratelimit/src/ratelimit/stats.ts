@@ -75,7 +75,7 @@ export function nearThreshold(limit: number, ratio: number): number {
  * limit.
  */
 export function recordResult(descriptor: LimitedDescriptor, result: HitResult, near: number): void {
-  if (descriptor.hit.addend < 0) return;
+  if (descriptor.hit.addend < 0 || result.withheld === true) return;
   if (result.over) recordOver(descriptor, result, near);
   else recordWithin(descriptor.stats, descriptor.hit.addend, result.count, near);
 }

@@ -4,6 +4,7 @@ import type { RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { MemoryBackend } from '../backends/memory.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
+import { addAllOrNone } from './atomic.ts';
 import {
   addHits,
   type HitResult,
@@ -82,15 +83,20 @@ export async function decideByPolicy(
     throw error;
   }
   const isRefused = policies.includes('deny') || policies.includes('cached');
-  const withholds = context.stopIncrementWhenOverLimit && isRefused;
+  const isAtomic = domain.atomic === true && !context.options.shadowMode;
+  const withholds = (context.stopIncrementWhenOverLimit || isAtomic) && isRefused;
   const descriptors = limited.map((descriptor, i) =>
     policies[i] === 'local' ? toShare(descriptor, { shares: storeFailures.shares, withholds }) : descriptor,
   );
-  const counted = await addHits(
-    { backend: storeFailures.counters, stopIncrementWhenOverLimit: context.stopIncrementWhenOverLimit },
-    descriptors.filter((_, i) => policies[i] === 'local'),
-    nowSeconds,
-  );
+  const store = {
+    backend: storeFailures.counters,
+    stopIncrementWhenOverLimit: context.stopIncrementWhenOverLimit,
+  };
+  const local = descriptors.filter((_, i) => policies[i] === 'local');
+  const { quotaMode } = context.options;
+  const counted = isAtomic
+    ? await addAllOrNone(store, local, { quotaMode, hasFreeQuota: policies.includes('allow'), nowSeconds })
+    : await addHits(store, local, nowSeconds);
   let next = 0;
   const results = descriptors.map((descriptor, i) => {
     const policy = policies[i] ?? 'cached';

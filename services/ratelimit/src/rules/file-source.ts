@@ -7,6 +7,7 @@ import { runInSlices } from '@tollgate/kit/time';
 import { loadRuleFilesInSteps } from '@tollgate/rules/load-rule-files';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import type { Settings } from '../config/settings.ts';
+import { describeNotAtomic } from '../config/stores.ts';
 import type { RuleLoad, RuleSource } from './rule-store.ts';
 
 export interface FileSourceOptions {
@@ -23,6 +24,7 @@ export interface FileSourceOptions {
   readonly watchRoot: boolean;
   readonly mergeDomains: boolean;
   readonly forMemcached: boolean;
+  readonly notAtomic?: string | undefined;
 }
 
 /** CONFIG_TYPE=FILE. */
@@ -49,6 +51,7 @@ function getFileSourceOptions(settings: Settings): FileSourceOptions {
     watchRoot: settings.runtimeWatchRoot,
     mergeDomains: settings.mergeDomainConfig,
     forMemcached: settings.backendType === 'memcache',
+    notAtomic: describeNotAtomic(settings),
   };
 }
 
@@ -109,11 +112,12 @@ export class FileSource implements RuleSource {
    * loaded.
    */
   async #load(): Promise<RuleLoad> {
-    const { ignoreDotFiles, mergeDomains, forMemcached } = this.#options;
+    const { ignoreDotFiles, mergeDomains, forMemcached, notAtomic } = this.#options;
     const directory = this.#directory;
     try {
       const labelRoot = this.#labelRoot;
-      return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains, forMemcached });
+      const stores = { forMemcached, notAtomic };
+      return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains, ...stores });
     } catch (error) {
       this.#logger.error({ err: error, directory }, 'rule files not loaded');
       return {
@@ -147,6 +151,7 @@ async function requireDirectory(directory: string, options: FileSourceOptions): 
 export interface LoadRuleFilesOptions extends ReadTextFilesOptions {
   readonly mergeDomains: boolean;
   readonly forMemcached?: boolean;
+  readonly notAtomic?: string | undefined;
 }
 
 /** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */

@@ -2,11 +2,10 @@ import { applyReplaces, matchEntries } from '@tollgate/rules/match';
 import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
-import { addHits } from '../ratelimit/hits.ts';
 import { type DescriptorLimit, fromMatch } from '../ratelimit/limit.ts';
 import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
 import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
-import { createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
+import { addRequest, createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
 import { statsNames } from '../stats/names.ts';
 import type { Counter, StatsRegistry } from '../stats/registry.ts';
 import type { TrialCounts, TrialTable } from '../stats/trial-series.ts';
@@ -116,7 +115,9 @@ export class Trial {
         : [],
     );
     if (limited.length > 0) {
-      const results = await addHits({ backend, stopIncrementWhenOverLimit }, limited, now);
+      const limits = outcomes.map(({ limit }) => limit);
+      const context = { backend, stopIncrementWhenOverLimit, options };
+      const results = await addRequest(context, limited, { domain, limits, nowSeconds: now });
       for (const [i, { outcome, limit }] of limited.entries()) {
         if (results[i]?.over === true && !limit.shadowMode) outcome.code = Code.OVER_LIMIT;
       }

@@ -1,4 +1,5 @@
 import type { TAP, Test } from 'tap';
+import type { ConditionalHit } from '../../src/backends/all-or-none.ts';
 import type { CounterBackend, Hit } from '../../src/backends/counter-backend.ts';
 import { addHits, type LimitedDescriptor } from '../../src/ratelimit/hits.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
@@ -26,6 +27,8 @@ export interface BackendAbilities {
   readonly refusesOverflow?: boolean;
   /** Has sliding windows and token buckets. */
   readonly rates?: boolean;
+  /** Decides several counters together. */
+  readonly atomic?: boolean;
 }
 
 /** The tests that every counter backend passes. */
@@ -33,7 +36,7 @@ export function counterBackendContract(
   t: TAP,
   name: string,
   makeBackend: MakeBackend,
-  { refusesOverflow = true, rates = true }: BackendAbilities = {},
+  { refusesOverflow = true, rates = true, atomic = true }: BackendAbilities = {},
 ): void {
   t.test(`${name}: a counter starts at 0 and grows by the hits`, async (t) => {
     const backend = await makeBackend(t);
@@ -171,6 +174,8 @@ export function counterBackendContract(
     });
   }
 
+  if (atomic) allOrNoneContract(t, name, makeBackend);
+
   if (refusesOverflow) {
     t.test(
       `${name}: hits beyond the signed 64-bit range are rejected and the counter is unchanged`,
@@ -191,5 +196,78 @@ export function counterBackendContract(
     await backend.close();
     await backend.close();
     await t.resolves(backend.close());
+  });
+}
+
+/** The tests that every store passes that decides several counters together. */
+function allOrNoneContract(t: TAP, name: string, makeBackend: MakeBackend): void {
+  // A period of a year, in which nothing is refilled during the test.
+  const rate = { algorithm: 'token_bucket', limit: 10, burst: 10, periodSeconds: 31_536_000 } as const;
+  const hit = (key: string, addend: number, more: Partial<ConditionalHit> = {}): ConditionalHit => {
+    return { ...makeHit(key, addend), capacity: 10, refuses: 'alone', ...more };
+  };
+  const addAll = async (backend: CounterBackend, ...hits: readonly ConditionalHit[]) => {
+    const { refused, counts } = (await backend.addAllOrNone?.(hits)) ?? { refused: undefined, counts: [] };
+    // Waits depend on the time.
+    return [
+      refused,
+      ...counts.map((count, i) => (hits[i]?.rate === undefined ? count : Math.max(-1, count))),
+    ];
+  };
+
+  t.test(`${name}: a request that one limit refuses is counted by none`, async (t) => {
+    const backend = await makeBackend(t);
+    t.same(await addAll(backend, hit('wide', 3, { capacity: 100 }), hit('bucket', 3, { rate })), [
+      false,
+      3,
+      7,
+    ]);
+    t.same(await addAll(backend, hit('wide', 8, { capacity: 100 }), hit('bucket', 8, { rate })), [
+      true,
+      3,
+      -1,
+    ]);
+    t.same(await addAll(backend, hit('wide', 5, { capacity: 7 }), hit('bucket', 5, { rate })), [true, -4, 7]);
+    t.same(await backend.read([makeHit('wide')]), [3]);
+    t.same(await addAll(backend, hit('wide', 7), hit('bucket', 7, { rate })), [false, 10, 0]);
+  });
+
+  t.test(`${name}: of concurrent requests as many are counted as fit all limits`, async (t) => {
+    const backend = await makeBackend(t);
+    const results = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => {
+        const hits = [hit('wide', 2, { capacity: 1000 }), hit('bucket', 1, { rate }), hit('narrow', 2)];
+        return addAll(backend, ...(i % 2 === 0 ? hits : hits.reverse()));
+      }),
+    );
+    t.equal(results.filter(([refused]) => refused === false).length, 5);
+    t.same(await addAll(backend, hit('wide', 0), hit('bucket', 0, { rate }), hit('narrow', 0)), [
+      false,
+      10,
+      5,
+      10,
+    ]);
+  });
+
+  t.test(`${name}: quotas refuse a request together, and shadow limits never`, async (t) => {
+    const backend = await makeBackend(t);
+    const quota = (key: string, addend: number): ConditionalHit => hit(key, addend, { refuses: 'together' });
+    const shadow = (addend: number): ConditionalHit => hit('shadow', addend, { refuses: 'never' });
+    t.same(await addAll(backend, quota('a', 8), quota('b', 3), shadow(11)), [false, 8, 3, 11]);
+    t.same(await addAll(backend, quota('a', 3), quota('b', 3), shadow(1)), [false, 11, 6, 12]);
+    t.same(await addAll(backend, quota('a', 1), quota('b', 5), shadow(1)), [true, -12, -7, -13]);
+    t.same(await addAll(backend, quota('a', 1), quota('b', 4), hit('c', 11)), [true, -12, 6, -1]);
+  });
+
+  t.test(`${name}: hits of a request on one key are added up, and refunds never refused`, async (t) => {
+    const backend = await makeBackend(t);
+    const twice = [hit('a', 4), hit('a', 7), hit('b', 4, { rate }), hit('b', 7, { rate })];
+    t.same(await addAll(backend, ...twice), [true, 0, -1, 10, -1]);
+    t.same(await addAll(backend, hit('a', 4), hit('a', 6), hit('b', 4, { rate }), hit('b', 6, { rate })), [
+      ...[false, 4, 10, 6, 0],
+    ]);
+    t.same(await addAll(backend, hit('a', -3), hit('b', -3, { rate }), hit('new', -1)), [false, 7, 3, 0]);
+    t.same(await addAll(backend, hit('a', -9), hit('a', 11)), [true, 7, -8], 'of a refused request neither');
+    t.same(await addAll(backend, hit('a', -9), hit('a', 2)), [false, 0, 2]);
   });
 }

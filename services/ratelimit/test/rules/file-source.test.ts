@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
+import { describeNotAtomic } from '../../src/config/stores.ts';
 import { loadRuleFiles } from '../../src/rules/file-source.ts';
 import { fileSource, followRules, limitOf, rulesText } from '../support/rule-folder.ts';
 
@@ -204,6 +205,27 @@ t.test('with memcached, other algorithms and policies that need failures are pro
     'config/a.yaml:5:63: the counter store has no token_bucket: use fixed_window, or another store',
     "config/a.yaml:5:95: memcached fails open, so that on_store_failure 'deny' would have no effect: use allow, or another store",
   ]);
+});
+
+t.test('a store that cannot decide limits together refuses atomic domains', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('config/a.yaml', 'domain: d\natomic: true\ndescriptors: []\n');
+  const redis = { backendType: 'redis', redisType: 'single', redisPerSecond: false } as const;
+  const stores = {
+    memcached: { ...redis, backendType: 'memcache' },
+    'a Redis Cluster': { ...redis, redisType: 'cluster' },
+    'a Redis with another one for seconds': { ...redis, redisPerSecond: true },
+  } as const;
+  for (const [name, settings] of Object.entries(stores)) {
+    const notAtomic = describeNotAtomic(settings);
+    t.strictSame(await (await followRules(t, folder.path, { notAtomic })).problemsOf(1), [
+      `config/a.yaml:2:9: ${name} cannot decide limits together: remove atomic, or use memory, one Redis, or Redis Sentinel`,
+    ]);
+  }
+  for (const settings of [redis, { ...redis, redisType: 'sentinel' } as const]) {
+    t.equal(describeNotAtomic(settings), undefined);
+  }
+  t.equal(describeNotAtomic({ ...redis, backendType: 'memory', redisType: 'cluster' }), undefined);
 });
 
 t.test('RUNTIME_SUBDIRECTORY may be empty, and RUNTIME_APPDIRECTORY too', async (t) => {

@@ -65,6 +65,10 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
       return store.add(hits);
     },
     read: (hits) => store.read(hits),
+    async addAllOrNone(hits) {
+      added.push(hits);
+      return (await store.addAllOrNone?.(hits)) ?? { refused: true, counts: [] };
+    },
   };
   const rules = options.yaml === null ? undefined : rulesOf(options.yaml ?? 'domain: d\ndescriptors: []\n');
   const context: DecisionContext = {

@@ -148,9 +148,9 @@ function formatProblem({ field, path, message, hint }: RuleProblem): string {
 const truncate = (line: string): string =>
   line.length <= maxLineLength ? line : `${line.slice(0, maxLineLength)}…`;
 
-/** A top-level rule, or the `onStoreFailure`, that an older object has already. */
+/** A top-level rule, or a setting of the domain, that an older object has already. */
 interface DuplicateRule {
-  /** `key` or `key_value`, as limiters identify it; or `onStoreFailure`. */
+  /** `key` or `key_value`, as limiters identify it; or the name of the setting. */
   readonly composite: string;
   readonly older: CatalogObject;
 }
@@ -192,8 +192,8 @@ export function mergeDomain(
   owner: DomainOwner,
 ): MergedDomain {
   const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
-  const inForce: Merge = { taken: new Map(), descriptors: [], storeFailure: undefined };
-  const onTrial: Merge = { taken: new Map(), descriptors: [], storeFailure: undefined };
+  const inForce: Merge = { taken: new Map(), descriptors: [], settings: new Map() };
+  const onTrial: Merge = { taken: new Map(), descriptors: [], settings: new Map() };
   const results = new Map<CatalogObject, MergeResult>();
   let rules = 0;
   for (const object of objects) {
@@ -210,33 +210,42 @@ export function mergeDomain(
     if (!isOnTrial) rules += result.rules;
     results.set(object, result);
   }
-  const { descriptors, storeFailure } = inForce;
+  const { descriptors, settings } = inForce;
   const document: RuleDocument = {
     source: domain,
     domain,
     descriptors,
     trialDescriptors: onTrial.descriptors.length === 0 ? undefined : onTrial.descriptors,
-    onStoreFailure: storeFailure?.policy,
+    onStoreFailure: settings.get('onStoreFailure')?.document.onStoreFailure,
+    atomic: settings.get('atomic')?.document.atomic,
   };
   return { document, rules, results };
 }
+
+/** What one object says for the whole domain. */
+const domainSettings = ['onStoreFailure', 'atomic'] as const;
+
+type DomainSetting = (typeof domainSettings)[number];
 
 interface Merge {
   /** The object that has a top-level rule, by composite. */
   readonly taken: Map<string, CatalogObject>;
   readonly descriptors: DescriptorSpec[];
-  /** The policy of the domain, and the object that has it. */
-  storeFailure: { readonly policy: string; readonly from: CatalogObject } | undefined;
+  /** The first object that has a setting of the domain. */
+  readonly settings: Map<DomainSetting, { readonly document: RuleDocument; readonly from: CatalogObject }>;
 }
 
 function mergeObject(merge: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
   const { taken, descriptors } = merge;
   const duplicates: DuplicateRule[] = [];
-  const policy = object.valid?.document.onStoreFailure;
-  if (policy !== undefined) {
-    merge.storeFailure ??= { policy, from: object };
-    const { policy: first, from } = merge.storeFailure;
-    if (policy !== first) duplicates.push({ composite: 'onStoreFailure', older: from });
+  for (const name of domainSettings) {
+    const document = object.valid?.document;
+    if (document?.[name] === undefined) continue;
+    const first = merge.settings.get(name);
+    if (first === undefined) merge.settings.set(name, { document, from: object });
+    else if (first.document[name] !== document[name]) {
+      duplicates.push({ composite: name, older: first.from });
+    }
   }
   let rules = object.valid?.rules ?? 0;
   for (const spec of object.valid?.document.descriptors ?? []) {

@@ -172,26 +172,33 @@ t.test('top-level rule of an older object is left out of the younger one, with a
   });
 });
 
-t.test('onStoreFailure of the oldest object applies, and a younger one cannot change it', async (t) => {
-  const catalog = makeCatalog();
-  const object = (id: string, createdMs: number, onStoreFailure?: string) =>
-    makeObject(id, {
-      createdMs,
-      spec: { domain: 'shop', onStoreFailure, descriptors: [makeDescriptor({ key: id })] },
+t.test(
+  'settings of the domain of the oldest object apply, and a younger one cannot change them',
+  async (t) => {
+    const catalog = makeCatalog();
+    const object = (id: string, createdMs: number, settings: object) =>
+      makeObject(id, {
+        createdMs,
+        spec: { domain: 'shop', ...settings, descriptors: [makeDescriptor({ key: id })] },
+      });
+    const { snapshot } = catalog.apply(
+      replaced(
+        object('ns/a', 1, { atomic: true }),
+        object('ns/b', 2, { onStoreFailure: 'Deny' }),
+        object('ns/c', 3, { onStoreFailure: 'Local', atomic: true }),
+      ),
+    );
+    t.strictSame(
+      getLimits(snapshot),
+      ['ns/a', 'ns/b', 'ns/c'].map((key) => `shop.${key} 10 on_store_failure=deny atomic=true`),
+    );
+    t.match(catalog.results.get('ns/b')?.accepted, { status: 'True' });
+    t.match(catalog.results.get('ns/c'), {
+      rules: 1,
+      accepted: { reason: 'DuplicateKey', message: /'onStoreFailure' is already in ns\/b, which is older/ },
     });
-  const { snapshot } = catalog.apply(
-    replaced(object('ns/a', 1), object('ns/b', 2, 'Deny'), object('ns/c', 3, 'Local')),
-  );
-  t.strictSame(
-    getLimits(snapshot),
-    ['ns/a', 'ns/b', 'ns/c'].map((key) => `shop.${key} 10 on_store_failure=deny`),
-  );
-  t.match(catalog.results.get('ns/b')?.accepted, { status: 'True' });
-  t.match(catalog.results.get('ns/c'), {
-    rules: 1,
-    accepted: { reason: 'DuplicateKey', message: /'onStoreFailure' is already in ns\/b, which is older/ },
-  });
-});
+  },
+);
 
 t.test('key with an underscore collides with an equal key and value, as in limiters', async (t) => {
   const catalog = makeCatalog();

@@ -1,10 +1,10 @@
 import { AppError } from '@tollgate/kit/errors';
 import { backendFailure } from '../../errors.ts';
-import { type Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
+import { type Batch, type BatchCounter, type BatchHit, splitRequests, type WholeRequest } from '../batch.ts';
 import type { RedisConnection } from './connection.ts';
 import type { Expiries } from './expiries.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
-import { groupCalls, readCallReply, type ScriptCall, writeCall } from './scripts.ts';
+import { groupCalls, readCallReply, readRequestReply, type ScriptCall, writeCall } from './scripts.ts';
 
 /**
  * Sends a hit to another server after this one refused it, or could not be reached (the refusal is
@@ -42,10 +42,10 @@ export async function exchangeBatch(
       pipeline.expire(key, ttlSeconds);
     }
   }
-  if (batch.scripts.length === 0) {
+  if (batch.scripts.length === 0 && batch.requests.length === 0) {
     return { replies: await connection.send(pipeline), calls: [], callReplies: [] };
   }
-  const calls = groupCalls(batch.scripts, keysPerScript);
+  const calls = groupCalls(batch, keysPerScript);
   const positions = calls.map((call) => writeCall(pipeline, call, connection));
   const replies = await connection.send(pipeline);
   const callReplies = positions.map((position) => replies[position] ?? null);
@@ -112,7 +112,9 @@ export async function settleBatch(
   }
   calls.forEach((call, i) => {
     const reply = callReplies[i] ?? null;
-    if (reply instanceof RedisReplyError) {
+    if (call.request !== undefined) {
+      settleRequest(call.request, reply);
+    } else if (reply instanceof RedisReplyError) {
       for (const counter of call.counters.flatMap(splitRequests)) {
         const redirected = redirect(reply, 'add', counter);
         refused.push(settleRefused(batch, counter, { refusal: reply, redirected }));
@@ -139,6 +141,13 @@ function settleCall(batch: Batch, call: ScriptCall, reply: RedisReply): void {
     if (result === undefined) settle(batch, counter, typeof reply === 'number' ? reply : Number.NaN);
     else batch.settleTaken(counter, result);
   });
+}
+
+function settleRequest({ hits, resolve, reject }: WholeRequest, reply: RedisReply): void {
+  const result = readRequestReply(hits, reply);
+  if (result !== undefined) resolve(result);
+  else if (reply instanceof RedisReplyError) reject(toBackendFailure(reply));
+  else reject(backendFailure(`the reply for the counter ${hits[0]?.key} is not a list of numbers`));
 }
 
 interface Refusal {

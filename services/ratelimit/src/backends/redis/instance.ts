@@ -1,5 +1,6 @@
 import { startDeadline } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
+import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import { Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
 import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.ts';
 import type { Hit } from '../counter-backend.ts';
@@ -21,6 +22,8 @@ import type { PoolMetrics } from './telemetry.ts';
 export interface RedisInstance {
   /** @see CounterBackend.add */
   add(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** @see CounterBackend.addAllOrNone */
+  addAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
   /** @see CounterBackend.read */
   read(hits: readonly Hit[]): Promise<readonly number[]>;
   /**
@@ -78,6 +81,11 @@ export class PooledInstance implements RedisInstance {
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
     return (this.#breaker ?? this.#batcher).add(hits);
+  }
+
+  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    const add = (): Promise<AllOrNone> => this.#batcher.addAllOrNone(hits);
+    return this.#breaker === undefined ? add() : this.#breaker.guard(add);
   }
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
@@ -176,6 +184,10 @@ export class Batcher {
     return this.#collect(hits, 'read');
   }
 
+  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    return this.#reserve() ?? this.#collecting.addAllOrNone(hits);
+  }
+
   /** Sends EXPIRE again with the next hit of each counter. */
   forgetExpiries(): void {
     this.#expiries = this.#expiries.forget();
@@ -197,12 +209,17 @@ export class Batcher {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
+    return this.#reserve() ?? this.#collecting[method](hits);
+  }
+
+  /** Has the batch sent; a rejected promise when it is full. */
+  #reserve(): Promise<never> | undefined {
     const { hitCount, keyChars } = this.#collecting;
     if (hitCount >= maxWaitingHits || keyChars >= maxWaitingKeyChars) {
       return Promise.reject(backendFailure(`too many requests are waiting for ${this.#server}`));
     }
     this.#schedule();
-    return this.#collecting[method](hits);
+    return undefined;
   }
 
   #schedule(): void {
@@ -282,6 +299,7 @@ export class Batcher {
 
   /** Settles a batch that could not be sent: counters that are not redirected fail. */
   async #settleUnsent(batch: Batch, failure: Error): Promise<void> {
+    for (const { reject } of batch.requests) reject(failure);
     const settleOne = (counter: BatchCounter, method: 'add' | 'read'): Promise<boolean> =>
       settleRefused(batch, counter, {
         refusal: failure,

@@ -6,6 +6,7 @@ import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
 import { statsNames } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
+import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { CircuitBreakerOptions } from '../circuit-breaker.ts';
 import type { CounterBackend, Hit, SharedStore } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
@@ -256,6 +257,15 @@ export class RedisBackend implements CounterBackend {
 
   read(hits: readonly Hit[]): Promise<readonly number[]> {
     return this.#send('read', hits);
+  }
+
+  /** @throws Error on a cluster or two instances, where rules that need it are not loaded. */
+  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    const { main, perSecond } = this.#options;
+    if (perSecond !== undefined || main.addAllOrNone === undefined) {
+      throw new TypeError('several Redis cannot decide a request together');
+    }
+    return main.addAllOrNone(hits);
   }
 
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {

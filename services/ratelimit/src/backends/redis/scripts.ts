@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Rate } from '@tollgate/rules/rule-set';
 import type { Taken } from '../algorithms.ts';
-import type { BatchCounter } from '../batch.ts';
+import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
+import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
 import type { Pipeline, RedisReply } from './resp.ts';
 
 /** A Lua script. */
@@ -180,7 +181,7 @@ end`;
  * One argument for each key: the rate, the hits of a request and the number of requests. It is the
  * same for most keys of a call, and parsed once.
  */
-const each = `
+const calls = `
 local calls = {}
 local function read_call(text)
   local algorithm, limit, period, burst, hits, times = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
@@ -192,36 +193,113 @@ local function read_call(text)
   calls[text] = call
   return call
 end
-local states, replies = redis.call('MGET', unpack(KEYS)), {}
-for i, key in ipairs(KEYS) do
-  local text = ARGV[i + 1]
-  local call = calls[text] or read_call(text)
-  local taken, remaining, wait, state, ttl = call.take(call, states[i])
+local function write(key, state, ttl)
   if ttl then
     redis.call('SET', key, state, 'PX', min(ceil(ttl / 1000), 1e12))
   elseif state then
     redis.call('SET', key, state, 'KEEPTTL')
   end
+end`;
+
+const each = `
+local states, replies = redis.call('MGET', unpack(KEYS)), {}
+for i, key in ipairs(KEYS) do
+  local text = ARGV[i + 1]
+  local call = calls[text] or read_call(text)
+  local taken, remaining, wait, state, ttl = call.take(call, states[i])
+  write(key, state, ttl)
   replies[i * 3 - 2], replies[i * 3 - 1], replies[i * 3] = taken, remaining, wait
 end
 return replies`;
 
-const takeEach = script([start, tokenBucket, slidingWindow, concurrency, each].join('\n'));
+const algorithms = [tokenBucket, slidingWindow, concurrency];
 
-/** Counters that one call of a script decides. */
+const takeEach = script([start, ...algorithms, calls, each].join('\n'));
+
+/** Returns the count before the hits instead of a wait, and has its own way of writing. */
+const fixedWindow = `
+function takes.fixed_window(call, state)
+  local count = max(0, tonumber(state or '0'))
+  local after = max(0, count + call.hits)
+  local taken = call.hits >= 0 and after > call.limit and 0 or 1
+  return taken, after, count, string.format('%.0f', after)
+end
+local function add(key, call, count)
+  if call.hits >= 0 then
+    redis.call('INCRBY', key, call.hits)
+    redis.call('EXPIRE', key, call.period / 1e6)
+  elseif count > 0 then
+    redis.call('DECRBY', key, min(count, -call.hits))
+  end
+end`;
+
+/**
+ * Two arguments for each key: those of `each`, and what exceeding the limit does to the request.
+ *
+ * @see getRefusal in ../all-or-none.ts
+ */
+const all = `
+local stored, current, parts = redis.call('MGET', unpack(KEYS)), {}, {}
+local alone, together, together_over = false, 0, 0
+for i, key in ipairs(KEYS) do
+  local text, refuses = ARGV[i * 2], ARGV[i * 2 + 1]
+  local part = { call = calls[text] or read_call(text) }
+  part.is_window = part.call.take == takes.fixed_window
+  if part.is_window and not tonumber(stored[i] or '0') then
+    return redis.error_reply('ERR value is not an integer or out of range')
+  end
+  part.taken, part.remaining, part.wait, part.state, part.ttl = part.call.take(part.call, current[key] or stored[i])
+  current[key] = part.state or current[key]
+  parts[i] = part
+  local is_over = part.taken == 0
+  if refuses == 'alone' then
+    alone = alone or is_over
+  elseif refuses == 'together' then
+    together = together + 1
+    together_over = together_over + (is_over and 1 or 0)
+  end
+end
+local refused = alone or (together > 0 and together == together_over)
+local replies = { refused and 1 or 0 }
+for i, part in ipairs(parts) do
+  local call = part.call
+  if not refused then
+    if part.is_window then add(KEYS[i], call, part.wait) else write(KEYS[i], part.state, part.ttl) end
+    local is_over = part.taken == 0 and not part.is_window
+    replies[i + 1] = is_over and -1 - part.wait or part.remaining
+  elseif part.is_window then
+    local count = max(0, tonumber(stored[i] or '0'))
+    replies[i + 1] = part.taken == 0 and -1 - count or count
+  elseif part.taken == 0 then
+    replies[i + 1] = -1 - part.wait
+  else
+    call.hits = 0
+    local _, remaining = call.take(call, stored[i])
+    replies[i + 1] = remaining
+  end
+end
+return replies`;
+
+const takeAll = script([start, ...algorithms, fixedWindow, calls, all].join('\n'));
+
+/** Counters, or a request, that one call of a script decides. */
 export interface ScriptCall {
   readonly script: Script;
   readonly counters: readonly BatchCounter[];
+  readonly request?: WholeRequest;
 }
 
 /**
  * Groups the counters that INCRBY cannot change into calls of at most `maxKeys` keys. Calls with
  * the same key stay in order.
  */
-export function groupCalls(counters: readonly BatchCounter[], maxKeys: number): readonly ScriptCall[] {
+export function groupCalls(
+  { scripts, requests }: Pick<Batch, 'scripts' | 'requests'>,
+  maxKeys: number,
+): readonly ScriptCall[] {
   const calls: ScriptCall[] = [];
   let open: BatchCounter[] | undefined;
-  for (const counter of counters) {
+  for (const counter of scripts) {
     if (counter.rate === undefined) {
       calls.push({ script: refund, counters: [counter] });
       continue;
@@ -232,6 +310,7 @@ export function groupCalls(counters: readonly BatchCounter[], maxKeys: number): 
     }
     open.push(counter);
   }
+  for (const request of requests) calls.push({ script: takeAll, counters: [], request });
   return calls;
 }
 
@@ -241,14 +320,15 @@ export function groupCalls(counters: readonly BatchCounter[], maxKeys: number): 
  */
 export function writeCall(
   pipeline: Pipeline,
-  { script, counters }: ScriptCall,
+  { script, counters, request }: ScriptCall,
   { knownScripts, nowUs }: { readonly knownScripts: Set<string>; readonly nowUs?: number },
 ): number {
   // ASKING applies to the next command only; redirected calls have one key.
   if (counters[0]?.asking === true) pipeline.command('ASKING');
   const position = pipeline.commandCount;
-  const keys = counters.length;
-  pipeline.begin(3 + keys + (script === refund ? 1 : 1 + keys));
+  const parts = request?.hits ?? counters;
+  const keys = parts.length;
+  pipeline.begin(4 + keys * (request === undefined ? 2 : 3) - (script === refund ? 1 : 0));
   if (knownScripts.has(script.sha)) {
     pipeline.word('EVALSHA');
     pipeline.word(script.sha);
@@ -258,11 +338,16 @@ export function writeCall(
     knownScripts.add(script.sha);
   }
   pipeline.integer(keys);
-  for (const { key } of counters) pipeline.word(key);
+  for (const { key } of parts) pipeline.word(key);
   if (script !== refund) pipeline.word(nowUs === undefined ? '' : String(nowUs));
   for (const { rate, addend, times } of counters) {
     if (rate === undefined) pipeline.integer(-addend);
     else pipeline.word(callText(rate, addend / times, times));
+  }
+  for (const { rate, addend, capacity, ttlSeconds, refuses } of request?.hits ?? []) {
+    const window = `fixed_window ${capacity} ${ttlSeconds} ${capacity} ${addend} 1`;
+    pipeline.word(rate === undefined ? window : callText(rate, addend, 1));
+    pipeline.word(refuses);
   }
   return position;
 }
@@ -283,4 +368,14 @@ export function readCallReply({ counters }: ScriptCall, reply: RedisReply): read
     results.push({ taken, remaining, waitSeconds });
   }
   return results;
+}
+
+/** The result of a request that was decided as a whole; undefined for a reply of another form. */
+export function readRequestReply(hits: readonly ConditionalHit[], reply: RedisReply): AllOrNone | undefined {
+  const numbers: number[] = [];
+  for (const number of Array.isArray(reply) ? reply : []) {
+    if (typeof number === 'number') numbers.push(number);
+  }
+  const [refused, ...counts] = numbers;
+  return counts.length === hits.length ? { refused: refused === 1, counts } : undefined;
 }

@@ -1,5 +1,6 @@
 import { inTime } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
+import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { Hit } from '../counter-backend.ts';
 import type { RedisConnection } from './connection.ts';
 import {
@@ -78,6 +79,11 @@ export class SentinelInstance implements RedisInstance {
   async add(hits: readonly Hit[]): Promise<readonly number[]> {
     this.#requirePrimary();
     return await this.#instance.add(hits);
+  }
+
+  async addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    this.#requirePrimary();
+    return await this.#instance.addAllOrNone(hits);
   }
 
   async read(hits: readonly Hit[]): Promise<readonly number[]> {

@@ -15,6 +15,7 @@ import { type DiscoveredSet, decodeResponse, encodeAck, encodeNack } from './ads
 interface SubscriberOptions {
   readonly mergeDomains: boolean;
   readonly forMemcached: boolean;
+  readonly notAtomic?: string | undefined;
   readonly server: string;
   readonly onLoad: (load: RuleLoad) => void;
   /** Gets the rules on trial of each set that is loaded. Their problems reject no set. */
@@ -66,9 +67,11 @@ export class Subscriber {
   }
 
   async #apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
-    const { mergeDomains, forMemcached, onLoad, onCandidates, logger, server } = this.#options;
+    const { mergeDomains, forMemcached, notAtomic, onLoad, onCandidates, logger, server } = this.#options;
     const before = this.#active?.compiled ?? emptyResources;
-    const result = await this.#run(compileResources(resources, before, { mergeDomains, forMemcached }));
+    const result = await this.#run(
+      compileResources(resources, before, { mergeDomains, forMemcached, notAtomic }),
+    );
     if (!result.ok) {
       if (result.reason === 'undecodable') return this.#reject(version, nonce, result.problem);
       onLoad({ ok: false, problems: result.problems });

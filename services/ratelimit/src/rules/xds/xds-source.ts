@@ -4,6 +4,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { maxTimerMs, sleepFor } from '@tollgate/kit/time';
 import { defaultMaxMessageBytes } from '../../config/rules.ts';
 import type { Settings } from '../../config/settings.ts';
+import { describeNotAtomic } from '../../config/stores.ts';
 import type { Context } from '../../context.ts';
 import { statsNames } from '../../stats/names.ts';
 import type { Gauge } from '../../stats/registry.ts';
@@ -29,6 +30,7 @@ export interface XdsSourceOptions {
   readonly backoff: ReconnectBackoffOptions;
   readonly mergeDomains: boolean;
   readonly forMemcached: boolean;
+  readonly notAtomic?: string | undefined;
 }
 
 export interface XdsSourceContext extends Pick<Context, 'random' | 'stats' | 'logger'> {
@@ -67,6 +69,7 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
       },
       mergeDomains: settings.mergeDomainConfig,
       forMemcached: settings.backendType === 'memcache',
+      notAtomic: describeNotAtomic(settings),
     },
     context,
   );
@@ -138,11 +141,12 @@ export class XdsSource implements RuleSource {
     onLoad: (load: RuleLoad) => void,
     onCandidates: ((load: RuleLoad) => void) | undefined,
   ): Promise<void> {
-    const { stream, node, mergeDomains, forMemcached } = this.#options;
+    const { stream, node, mergeDomains, forMemcached, notAtomic } = this.#options;
     const { signal } = this.#closing;
     const subscriber = new Subscriber({
       mergeDomains,
       forMemcached,
+      notAtomic,
       server: stream.serverUrl,
       stats: this.#context.stats,
       logger: this.#logger,

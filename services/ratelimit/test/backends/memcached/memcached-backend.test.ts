@@ -42,7 +42,7 @@ async function backendOf(...args: Parameters<typeof started>) {
 }
 
 // memcached counts in unsigned 64 bits and goes on at 0; no limit is that high.
-const abilities = { refusesOverflow: false, rates: false };
+const abilities = { refusesOverflow: false, rates: false, atomic: false };
 counterBackendContract(t, 'one memcached', (t) => backendOf(t, [first.address]), abilities);
 counterBackendContract(t, 'three memcached', (t) => backendOf(t, addresses), abilities);
 counterBackendContract(

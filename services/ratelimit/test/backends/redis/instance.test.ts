@@ -30,7 +30,8 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
   const { pool, acquired, giveUp } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   const hits = Array.from({ length: 1_000 }, (_, i) => makeHit(`key ${i}`));
-  const waiting: Promise<unknown>[] = [];
+  const whole = batcher.addAllOrNone([{ ...makeHit('whole'), capacity: 1, refuses: 'alone' }]);
+  const waiting: Promise<unknown>[] = [whole];
   for (let i = 0; i < 100; i += 1) {
     waiting.push(batcher.add(hits));
     if (i % 10 === 0) {
@@ -40,6 +41,9 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
   t.equal(acquired(), 1, 'one connection was requested over many ticks');
   await t.rejects(batcher.add([makeHit('one more')]), { message: 'too many requests are waiting for Redis' });
   await t.rejects(batcher.read([makeHit('one more')]), {
+    message: 'too many requests are waiting for Redis',
+  });
+  await t.rejects(batcher.addAllOrNone([{ ...makeHit('one more'), capacity: 1, refuses: 'alone' }]), {
     message: 'too many requests are waiting for Redis',
   });
   giveUp();

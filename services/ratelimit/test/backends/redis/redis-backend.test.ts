@@ -56,8 +56,11 @@ counterBackendContract(t, 'redis with one connection', (t) =>
 counterBackendContract(t, 'redis with a pipeline window', (t) =>
   started(t, instance(server.address, { windowMs: 5 })),
 );
-counterBackendContract(t, 'redis with a second instance', (t) =>
-  started(t, instance(server.address), instance(`redis://${server.address}?db=1`)),
+counterBackendContract(
+  t,
+  'redis with a second instance',
+  (t) => started(t, instance(server.address), instance(`redis://${server.address}?db=1`)),
+  { atomic: false },
 );
 
 t.test('Redis holds the counter as a number that expires', async (t) => {
@@ -117,7 +120,12 @@ t.test('after SCRIPT FLUSH the scripts are sent again, and no request fails', as
   const backend = await started(t, instance(server.address, { size: 1, onEmpty: 'wait' }));
   const rate = { algorithm: 'sliding_window', limit: 10, burst: 10, periodSeconds: 31_536_000 } as const;
   const request = [makeHit('window', 4), makeHit('window', -1), { ...makeHit('sliding'), rate }];
+  const whole = [{ ...makeHit('whole'), capacity: 5, refuses: 'alone' as const }];
   t.same(await backend.add(request), [4, 3, 9]);
+  t.same(await backend.addAllOrNone(whole), { refused: false, counts: [1] });
+  t.equal(await admin('TTL', 'whole'), 60);
+  await admin('SCRIPT', 'FLUSH');
+  t.same(await backend.addAllOrNone(whole), { refused: false, counts: [2] });
   await admin('SCRIPT', 'FLUSH');
   t.same(await Promise.all([backend.add(request), backend.add([makeHit('other')])]), [[7, 6, 8], [1]]);
   await admin('CONFIG', 'RESETSTAT');
@@ -145,6 +153,8 @@ t.test('a request fails when one of its counters is not a number', async (t) => 
     code: 'backend_failure',
     message: /not an integer/,
   });
+  const hits = ['good', 'bad'].map((key) => ({ ...makeHit(key), capacity: 9, refuses: 'alone' as const }));
+  await t.rejects(backend.addAllOrNone(hits), { code: 'backend_failure', message: /not an integer/ });
   t.same(await backend.add([makeHit('good')]), [2], 'others are not held up');
 });
 

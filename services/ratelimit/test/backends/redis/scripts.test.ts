@@ -36,7 +36,7 @@ async function sendHits(hits: readonly SentHit[], nowUs: number): Promise<number
   const batch = new Batch();
   const results = hits.map(({ key, addend, rate }) => batch.add([{ ...makeHit(key, addend), rate }]));
   const pipeline = new Pipeline();
-  const calls = groupCalls(batch.scripts, 64);
+  const calls = groupCalls(batch, 64);
   for (const call of calls) writeCall(pipeline, call, { knownScripts: new Set(), nowUs });
   const replies: readonly RedisReply[] = await connection.send(pipeline);
   calls.forEach((call, i) => {
@@ -96,7 +96,7 @@ t.test('equal hits of a batch are one call, whose script has many keys', async (
     for (const key of keys) void batch.add([{ ...makeHit(key), rate }]);
   }
   void batch.add([{ ...makeHit('user 69', 2), rate }]);
-  const calls = groupCalls(batch.scripts, 64);
+  const calls = groupCalls(batch, 64);
   t.same(
     calls.map(({ counters }) => counters.length),
     [64, 6, 1],

@@ -42,6 +42,13 @@ export declare type RateLimitConfig = Message<"ratelimit.config.ratelimit.v3.Rat
   trialDescriptors: RateLimitDescriptor[];
 
   /**
+   * A request is counted by all of its limits, or by none.
+   *
+   * @generated from field: bool atomic = 1001;
+   */
+  atomic: boolean;
+
+  /**
    * Of limits that have none.
    *
    * @generated from field: ratelimit.config.ratelimit.v3.RateLimitStoreFailure on_store_failure = 1002;

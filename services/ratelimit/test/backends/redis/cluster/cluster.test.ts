@@ -43,11 +43,13 @@ function findKey(master: number, prefix = 'key'): string {
   }
 }
 
-counterBackendContract(t, 'redis cluster', async (t) => (await started(t)).backend);
+const abilities = { atomic: false };
+counterBackendContract(t, 'redis cluster', async (t) => (await started(t)).backend, abilities);
 counterBackendContract(
   t,
   'redis cluster with one connection to each node',
   async (t) => (await started(t, { KVSTORE_POOL_SIZE: '1', KVSTORE_POOL_ON_EMPTY_BEHAVIOR: 'WAIT' })).backend,
+  abilities,
 );
 
 t.test('slots of keys are those of the server', async (t) => {

@@ -1,0 +1,136 @@
+import type { Rate } from '@tollgate/rules/rule-set';
+import { startRedis } from '@tollgate/testkit/redis';
+import fc from 'fast-check';
+import t from 'tap';
+import { type State, take, toResult } from '../../src/backends/algorithms.ts';
+import type { AllOrNone, ConditionalHit } from '../../src/backends/all-or-none.ts';
+import { Batch } from '../../src/backends/batch.ts';
+import { MemoryBackend } from '../../src/backends/memory.ts';
+import { RedisConnection } from '../../src/backends/redis/connection.ts';
+import { Pipeline } from '../../src/backends/redis/resp.ts';
+import { groupCalls, readRequestReply, writeCall } from '../../src/backends/redis/scripts.ts';
+import { makeHit } from './counter-backend-contract.ts';
+
+interface Counters {
+  readonly counts: Map<string, number>;
+  readonly states: Map<string, State>;
+}
+
+/** The reference: counts limit by limit, and takes everything back when the request is refused. */
+function decideByModel(counters: Counters, hits: readonly ConditionalHit[], nowUs: number): AllOrNone {
+  const before = { counts: new Map(counters.counts), states: new Map(counters.states) };
+  const outcomes = hits.map(({ key, addend, capacity, rate }) => {
+    if (rate === undefined) {
+      const count = Math.max(0, (counters.counts.get(key) ?? 0) + addend);
+      counters.counts.set(key, count);
+      return { value: count, over: addend >= 0 && count > capacity };
+    }
+    const taken = take(rate, counters.states.get(key), { hits: addend, times: 1, nowUs });
+    if (taken.state !== undefined) counters.states.set(key, taken.state);
+    return { value: toResult(taken, addend, 0), over: taken.taken === 0 };
+  });
+  const isOver = (kind: ConditionalHit['refuses']) =>
+    outcomes.flatMap(({ over }, i) => (hits[i]?.refuses === kind ? [over] : []));
+  const together = isOver('together');
+  const refused = isOver('alone').includes(true) || (together.length > 0 && !together.includes(false));
+  if (!refused) return { refused, counts: outcomes.map(({ value }) => value) };
+  for (const [name, saved] of Object.entries(before)) {
+    const map: Map<string, unknown> = counters[name === 'counts' ? 'counts' : 'states'];
+    map.clear();
+    for (const [key, value] of saved) map.set(key, value);
+  }
+  const counts = hits.map(({ key, rate }, i) => {
+    const { value, over } = outcomes[i] ?? { value: 0, over: false };
+    if (rate === undefined) {
+      const count = counters.counts.get(key) ?? 0;
+      return over ? -1 - count : count;
+    }
+    return over ? value : take(rate, counters.states.get(key), { hits: 0, times: 1, nowUs }).remaining;
+  });
+  return { refused, counts };
+}
+
+const rates: readonly (Rate | undefined)[] = [
+  undefined,
+  undefined,
+  { algorithm: 'token_bucket', limit: 20, burst: 7, periodSeconds: 60 },
+  { algorithm: 'sliding_window', limit: 9, burst: 9, periodSeconds: 10 },
+];
+
+/** Requests on four keys, each with milliseconds since the one before. */
+const sequences = fc.array(
+  fc.tuple(
+    fc.integer({ min: 0, max: 4000 }),
+    fc.array(
+      fc.record({
+        index: fc.nat(3),
+        addend: fc.integer({ min: -3, max: 6 }),
+        refuses: fc.constantFrom('alone' as const, 'together' as const, 'never' as const),
+      }),
+      { minLength: 1, maxLength: 5 },
+    ),
+  ),
+  { minLength: 1, maxLength: 12 },
+);
+
+type Sequence = typeof sequences extends fc.Arbitrary<infer T> ? T : never;
+
+/** Sends a sequence to a store and to the model; false when they differ. */
+async function agrees(
+  sequence: Sequence,
+  prefix: string,
+  send: (hits: readonly ConditionalHit[], nowMs: number) => Promise<AllOrNone | undefined>,
+): Promise<boolean> {
+  const counters: Counters = { counts: new Map(), states: new Map() };
+  let nowMs = 1.8e12;
+  for (const [gapMs, parts] of sequence) {
+    nowMs += gapMs;
+    const hits = parts.map(({ index, addend, refuses }): ConditionalHit => {
+      const key = `${prefix} ${index}`;
+      return { ...makeHit(key, addend), secondsLeft: 1e6, capacity: 8, rate: rates[index], refuses };
+    });
+    const expected = decideByModel(counters, hits, nowMs * 1000);
+    if (JSON.stringify(await send(hits, nowMs)) !== JSON.stringify(expected)) return false;
+  }
+  return true;
+}
+
+t.test('memory decides requests as the model does', async (t) => {
+  let runs = 0;
+  const property = fc.asyncProperty(sequences, (sequence) => {
+    runs += 1;
+    const clock = { nowMs: 0 };
+    const backend = new MemoryBackend({ nowMs: () => clock.nowMs, maxCounters: 100 });
+    return agrees(sequence, 'key', (hits, nowMs) => {
+      clock.nowMs = nowMs;
+      return backend.addAllOrNone(hits);
+    });
+  });
+  await fc.assert(property, { numRuns: 10_000 });
+  t.ok(runs >= 10_000);
+});
+
+t.test('Redis decides requests as the model does', async (t) => {
+  const server = await startRedis();
+  t.teardown(server.stop);
+  const { host, port } = server;
+  const connection = new RedisConnection({ address: { kind: 'tcp', host, port } });
+  await connection.connect();
+  t.teardown(() => connection.close());
+  let runs = 0;
+  const property = fc.asyncProperty(sequences, (sequence) => {
+    runs += 1;
+    return agrees(sequence, `run ${runs}`, async (hits, nowMs) => {
+      const batch = new Batch();
+      void batch.addAllOrNone(hits);
+      const pipeline = new Pipeline();
+      const [call] = groupCalls(batch, 64);
+      if (call === undefined) return undefined;
+      writeCall(pipeline, call, { knownScripts: connection.knownScripts, nowUs: nowMs * 1000 });
+      const [reply = null] = await connection.send(pipeline);
+      return readRequestReply(hits, reply);
+    });
+  });
+  await fc.assert(property, { numRuns: 400 });
+  t.ok(runs >= 400);
+});
