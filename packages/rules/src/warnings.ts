@@ -15,8 +15,8 @@ interface Finding {
 /**
  * Rules that are valid but probably not as intended: rules that an earlier wildcard always hides,
  * rules that a request with another key reaches, because levels are found by `key_value` without a
- * delimiter, rules that replace a limit that the domain does not have, limits that another one above
- * always undercuts, and leases in atomic domains.
+ * delimiter, rules that replace a limit that the domain does not have, limits that another one
+ * above always undercuts, and leases in atomic domains.
  */
 export function* findWarnings(
   { domains }: RuleSet,
