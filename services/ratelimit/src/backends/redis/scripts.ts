@@ -118,63 +118,60 @@ function takes.sliding_window(call, state)
 end`;
 
 /**
- * State: expiry and number of the slots in use, soonest first. The key expires with the last.
+ * State: the slots in use, then expiry and slots of each group, soonest first. Groups are read and
+ * written at the ends of the text only: all 65 would take longer than the rest. The key expires
+ * with the last.
  *
  * @see takeSlots in ../algorithms.ts
  */
 const concurrency = `
 function takes.concurrency(call, state)
   local hits, times, limit, period = call.hits, call.times, call.limit, call.period
-  local at, expiries, slots, last, used = now / period * 64, {}, {}, 0, 0
-  if state and #state % 16 == 0 then
-    local values = { unpack_numbers('>' .. string.rep('d', #state / 8), state) }
-    for i = 1, #state / 8, 2 do
-      if values[i] > at then
-        last = last + 1
-        expiries[last], slots[last] = values[i], values[i + 1]
-        used = used + values[i + 1]
-      end
-    end
+  local at, used, text, first, last = now / period * 64, 0, '', 5, 0
+  if state and #state % 16 == 4 then
+    used, text, last = unpack_numbers('>I4', state), state, #state
   end
-  local taken, wait, first = times, 0, 1
+  while first < last do
+    local expiry, slots = unpack_numbers('>dd', text, first)
+    if expiry > at then break end
+    used, first = used - slots, first + 16
+  end
+  local last_expiry, last_slots = at, 0
+  if first < last then last_expiry, last_slots = unpack_numbers('>dd', text, last - 15) end
+  local taken, wait, head, tail = times, 0, '', ''
   if hits > 0 and hits * times > limit - used + 1e-6 then
     taken = max(0, floor((limit - used + 1e-6) / hits))
   end
   local added = taken * hits
   if added > 0 then
     local expiry = ceil(at) + 64
-    if last > 0 and expiries[last] >= expiry then
-      slots[last] = slots[last] + added
+    if last_expiry < expiry then
+      last_expiry, last_slots = expiry, added
     else
-      last = last + 1
-      expiries[last], slots[last] = expiry, added
+      last, last_slots = last - 16, last_slots + added
     end
-    used = used + added
+    used, tail = used + added, pack('>dd', last_expiry, last_slots)
   end
   local rest = -added
-  while rest > 0 and first <= last do
-    local released = min(rest, slots[first])
-    rest, used, slots[first] = rest - released, used - released, slots[first] - released
-    if slots[first] == 0 then first = first + 1 end
+  while rest > 0 and first < last do
+    local expiry, slots = unpack_numbers('>dd', text, first)
+    local released = min(rest, slots)
+    rest, used, first = rest - released, used - released, first + 16
+    if released < slots then head = pack('>dd', expiry, slots - released) end
   end
   if taken < times then
-    local parts, excess = 64, used + hits - limit
-    if hits <= limit then
-      local i = first
-      while i < last and excess > slots[i] do excess, i = excess - slots[i], i + 1 end
-      parts = expiries[i] - at
+    local parts, excess, group = 64, used + hits - limit, first
+    while hits <= limit and excess > 0 do
+      local expiry, slots = last_expiry, last_slots
+      if group < last then expiry, slots = unpack_numbers('>dd', text, group) end
+      parts, excess, group = expiry - at, excess - slots, group + 16
     end
     wait = to_seconds(parts * period / 64)
   end
   local remaining = max(0, floor(limit - used + 1e-6))
   if added == 0 then return taken, remaining, wait end
-  local values, ttl = {}, 1e6
-  for i = first, last do
-    values[#values + 1] = expiries[i]
-    values[#values + 1] = slots[i]
-  end
-  if last >= first then ttl = ttl + (expiries[last] - at) * period / 64 end
-  return taken, remaining, wait, pack('>' .. string.rep('d', #values), unpack(values)), ttl
+  local ttl = (used > 0 and (last_expiry - at) * period / 64 or 0) + 1e6
+  return taken, remaining, wait, pack('>I4', used) .. head .. string.sub(text, first, last) .. tail, ttl
 end`;
 
 /**
