@@ -1,4 +1,3 @@
-import { compareText } from '@tollgate/kit/text';
 import type { Entry } from '@tollgate/rules/match';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { HitResult, LimitedDescriptor } from '../ratelimit/hits.ts';
@@ -27,7 +26,7 @@ interface KeyHits {
 
 /** A descriptor that was over its limit. */
 export interface Refusal {
-  readonly time: string;
+  readonly atMs: number;
   readonly domain: string;
   readonly entries: readonly Entry[];
   /** The metric path of the rule. */
@@ -71,7 +70,10 @@ export class Activity {
     { results, code }: { readonly results: readonly HitResult[]; readonly code: Code },
   ): void {
     this.#rotate();
-    for (const [i, { limit, hit }] of descriptors.entries()) {
+    for (let i = 0; i < descriptors.length; i += 1) {
+      const descriptor = descriptors[i];
+      if (descriptor === undefined) continue;
+      const { limit, hit } = descriptor;
       if (hit.addend > 0) this.#current.add(domain, limit.keyEntries, hit.addend);
       if (results[i]?.over === true) this.#addRefusal(domain, limit, hit.addend, code);
     }
@@ -92,7 +94,7 @@ export class Activity {
 
   #addRefusal(domain: string, limit: Limit, hits: number, code: Code): void {
     this.#refusals[this.#nextRefusal] = {
-      time: new Date(this.#nowMs()).toISOString(),
+      atMs: this.#nowMs(),
       domain: shorten(domain),
       entries: shortenEntries(limit.keyEntries),
       rule: shorten(limit.metricPath.join('.')),
@@ -161,7 +163,7 @@ export function mergeActivity(reports: readonly ActivityReport[]): ActivityRepor
     maxMissedHits: reports.reduce((sum, { maxMissedHits }) => sum + maxMissedHits, 0),
     refusals: reports
       .flatMap(({ refusals }) => refusals)
-      .sort((a, b) => compareText(b.time, a.time))
+      .sort((a, b) => b.atMs - a.atMs)
       .slice(0, maxRefusals),
   };
 }
@@ -180,7 +182,9 @@ function sumKeys(counters: readonly Readonly<KeyHits>[]): readonly Readonly<KeyH
 
 function toKey(domain: string, entries: readonly Entry[]): string {
   let key = shorten(domain);
-  for (const { key: name, value } of entries.slice(0, maxEntries)) {
+  const count = Math.min(entries.length, maxEntries);
+  for (let i = 0; i < count; i += 1) {
+    const { key: name = '', value = '' } = entries[i] ?? {};
     key += `\0${shorten(name)}\0${shorten(value)}`;
   }
   return key;

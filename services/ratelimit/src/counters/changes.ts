@@ -29,6 +29,10 @@ export class CounterChanges {
   readonly #options: CounterChangesOptions;
   readonly #caches: CounterCache[] = [];
   readonly #stopping = new AbortController();
+  #unsent: Change[] = [];
+  /** Settles once `#unsent` is published. */
+  #next: Promise<void> | undefined;
+  #sending: Promise<void> = Promise.resolve();
 
   constructor(options: CounterChangesOptions) {
     this.#options = options;
@@ -45,7 +49,7 @@ export class CounterChanges {
     const { store, overrides } = this.#options;
     await store?.subscribe({ onMessage, onGap }, this.#stopping.signal);
     // Decisions begin with the overrides, unless the store fails; then they are read later.
-    await overrides.load().catch(() => overrides.reload());
+    await overrides.load().catch(() => void overrides.reload());
   }
 
   stop(): void {
@@ -54,14 +58,28 @@ export class CounterChanges {
   }
 
   /** @throws AppError `backend_failure` when the other replicas may not know it. */
-  async announce(change: Change): Promise<void> {
+  announce(change: Change): Promise<void> {
     this.apply(change);
-    await this.#options.store?.publish(JSON.stringify(change));
+    this.#unsent.push(change);
+    this.#next ??= this.#publish();
+    return this.#next;
+  }
+
+  /** One message at a time: commits of reservations may cause many changes. */
+  async #publish(): Promise<void> {
+    await this.#sending.catch(() => undefined);
+    const message = JSON.stringify(this.#unsent);
+    this.#unsent = [];
+    this.#next = undefined;
+    this.#sending = this.#options.store?.publish(message) ?? Promise.resolve();
+    await this.#sending;
   }
 
   #onMessage(message: string): void {
     try {
-      this.apply(parseChange(message));
+      const changes: unknown = JSON.parse(message);
+      if (!Array.isArray(changes)) throw new TypeError('it is not a list');
+      for (const change of changes) this.apply(parseChange(change));
     } catch (err) {
       this.#options.logger.warn({ err }, 'ignored invalid message about changed counters');
     }
@@ -78,8 +96,7 @@ export class CounterChanges {
 }
 
 /** @throws Error when it is not a message of {@link CounterChanges}. */
-function parseChange(message: string): Change {
-  const value: unknown = JSON.parse(message);
+function parseChange(value: unknown): Change {
   if (typeof value !== 'object' || value === null) throw new TypeError('it is not an object');
   const { keys, prefix, overrides }: Readonly<Record<string, unknown>> = { ...value };
   return {

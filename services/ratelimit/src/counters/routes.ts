@@ -105,7 +105,13 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 100, max: 1_000 });
         const { refusals } = await getActivity();
-        return jsonReply({ refusals: selectDomain(refusals, domain).slice(0, limit) });
+        const listed = selectDomain(refusals, domain).slice(0, limit);
+        return jsonReply({
+          refusals: listed.map(({ atMs, ...refusal }) => ({
+            time: new Date(atMs).toISOString(),
+            ...refusal,
+          })),
+        });
       },
     },
   ];
