@@ -17,7 +17,12 @@ const totalHits = 'ratelimit.service.rate_limit.demo.tenant.total_hits';
 
 t.test('two workers share the ports, and their statistics are summed', async (t) => {
   const adminPort = await freePort();
-  const workers = await startWorkers(t, { ADMIN_PORT: String(adminPort), ADMIN_TOKEN: adminToken });
+  const workers = await startWorkers(t, {
+    ADMIN_PORT: String(adminPort),
+    ADMIN_TOKEN: adminToken,
+    LIMIT_ON_STORE_FAILURE: 'local',
+    KVSTORE_BREAKER_FAILURES: '1',
+  });
   t.same(
     workers.lines('worker started').map(({ worker }) => worker),
     [1, 2],
@@ -49,6 +54,21 @@ t.test('two workers share the ports, and their statistics are summed', async (t)
   const after = await workers.stats();
   t.match(after['ratelimit_server.ShouldRateLimit.response_time'], new RegExp(`^count=${calls} `));
   t.equal(after['ratelimit_server.ShouldRateLimit.total_requests'], String(calls));
+  t.equal(after['ratelimit.store_failure.__policy=local'], '0');
+  t.equal(after['ratelimit.redis_pool.breaker_open'], '0');
+
+  await workers.redis.kill();
+  for (let i = 0; i < calls; i += 1) {
+    const reply = await connect(t, `127.0.0.1:${workers.ports.grpc}`).shouldRateLimit({
+      domain: 'demo',
+      descriptors: descriptorsOf({ tenant: 'a' }),
+    });
+    const [{ limitRemaining = 0 } = {}] = reply.statuses;
+    t.ok(limitRemaining > 0 && limitRemaining < 500_000, `a worker has half of the limit: ${limitRemaining}`);
+  }
+  const alone = await workers.stats();
+  t.equal(alone['ratelimit.store_failure.__policy=local'], String(calls));
+  t.match(alone['ratelimit.redis_pool.breaker_open'], /^[12]$/, 'of the workers that were called');
 });
 
 t.test('metrics for Prometheus are summed at the time of the scrape', async (t) => {
