@@ -1,8 +1,8 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
 import type { AuthzRequest, HeaderChanges } from './decision.ts';
 
-// The messages of Envoy's usual checks are read and written here, without reflection, which costs
-// more than a decision. Everything unusual is left to protobuf-es.
+// The messages of usual checks are read and written here, without reflection, which costs more than
+// a decision. Everything unusual is left to protobuf-es.
 
 /** A field number × 8 + the wire type. */
 const tags = {
@@ -269,7 +269,7 @@ function writeStruct(writer: MessageWriter, struct: Metadata): void {
 const writerBytes = 2_048;
 
 /** Writes from the end to the beginning, so that the length of a field is known at its header. */
-class MessageWriter {
+export class MessageWriter {
   readonly #bytes = Buffer.allocUnsafe(writerBytes);
   #failed = false;
   position: number = writerBytes;

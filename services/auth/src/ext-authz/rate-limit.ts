@@ -8,6 +8,7 @@ import {
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
+import { MessageWriter } from './codec.ts';
 import type { CallerIdentity } from './identity.ts';
 import { knownMethods, type LimitAttribute, type RouteLimit } from './route-rules.ts';
 
@@ -31,16 +32,45 @@ export function writeRateLimitRequest(
 ): Uint8Array | undefined {
   const descriptors = limit.flatMap((attributes) => toDescriptor(attributes, request) ?? []);
   if (descriptors.length === 0) return undefined;
-  return toBinary(RateLimitRequestSchema, create(RateLimitRequestSchema, { domain, descriptors }));
+  return writeUsual(domain, descriptors) ?? encodeRateLimitRequest(domain, descriptors);
 }
 
-type Descriptor = MessageInitShape<typeof RateLimitDescriptorSchema>;
+/** Without reflection. Undefined with the limit of a user, text outside ASCII, or a lot of text. */
+function writeUsual(domain: string, descriptors: readonly Descriptor[]): Uint8Array | undefined {
+  const writer = new MessageWriter();
+  // From the end to the beginning.
+  for (const { entries, limit } of descriptors.toReversed()) {
+    if (limit !== undefined) return undefined;
+    const descriptorEnd = writer.position;
+    for (const { key, value } of entries.toReversed()) {
+      const entryEnd = writer.position;
+      writer.writeText(0x12, value);
+      writer.writeText(0x0a, key);
+      writer.writeHeader(0x0a, entryEnd);
+    }
+    writer.writeHeader(0x12, descriptorEnd);
+  }
+  writer.writeText(0x0a, domain);
+  return writer.finish();
+}
+
+function encodeRateLimitRequest(domain: string, descriptors: readonly Descriptor[]): Uint8Array {
+  return toBinary(
+    RateLimitRequestSchema,
+    create(RateLimitRequestSchema, { domain, descriptors: [...descriptors] }),
+  );
+}
+
+interface Descriptor {
+  readonly entries: { readonly key: LimitAttribute; readonly value: string }[];
+  readonly limit?: NonNullable<MessageInitShape<typeof RateLimitDescriptorSchema>['limit']>;
+}
 
 function toDescriptor(
   attributes: readonly LimitAttribute[],
   request: LimitedRequest,
 ): Descriptor | undefined {
-  const entries: { key: string; value: string }[] = [];
+  const entries: { key: LimitAttribute; value: string }[] = [];
   for (const key of attributes) {
     const value = getValue(key, request);
     if (value === '') return undefined;

@@ -71,6 +71,18 @@ t.test('the limit of a user replaces the limits of all requests of the user', (t
   t.end();
 });
 
+t.test('unusual values are sent as they are', (t) => {
+  const plans = ['é', '日本', 'p'.repeat(255), 'a,b=c'];
+  for (const plan of plans) {
+    const other = { identity: { ...identity, plan } };
+    t.same(descriptors([['plan'], ['user_id']], other), [`plan=${plan}`, 'user_id=u']);
+  }
+  const many: RouteLimit = Array.from({ length: 10 }, () => ['path', 'plan', 'user_id']);
+  const long = { rulePath: `/${'x'.repeat(500)}`, identity: { ...identity, plan: 'p'.repeat(255) } };
+  t.equal(descriptors(many, long)?.length, 10, 'larger than usual');
+  t.end();
+});
+
 function read(response: MessageInitShape<typeof RateLimitResponseSchema>) {
   return readRateLimitResponse(toBinary(RateLimitResponseSchema, create(RateLimitResponseSchema, response)));
 }
