@@ -9,7 +9,8 @@
 #   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, CRDs of gateways, and what is compiled once on a machine: a
 #                                 Kubernetes API server with kubectl and helm, h2spec, ghz
-#   hack/setup.sh e2e-gateways    Envoy, redis-server, and Envoy Gateway, compiled once on a machine
+#   hack/setup.sh e2e-gateways    Envoy, redis-server, CRDs of gateways, and compiled once: Envoy
+#                                 Gateway and a Kubernetes API server
 #   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs
 #                                 nothing
 #
@@ -543,6 +544,8 @@ bench)
   ;;
 e2e-gateways)
   install_servers
+  install_gateway_crds
+  install_kube
   install_envoy_gateway
   ;;
 go-tools)

@@ -8,15 +8,14 @@ const envoyVersion = '1.40.0';
 
 /** The objects of both ways of the example. */
 const commonFiles = [
-  'envoy-gateway/gateway.yaml',
-  'kubernetes-gateway/routes.yaml',
-  'envoy-gateway/identity.yaml',
+  'examples/envoy-gateway/gateway.yaml',
+  'examples/kubernetes-gateway/routes.yaml',
+  'examples/envoy-gateway/identity.yaml',
 ];
 /** Those of the first way. */
-const limitFiles = ['envoy-gateway/limits.yaml'];
+export const exampleFiles = [...commonFiles, 'examples/envoy-gateway/limits.yaml'];
 
-const readExample = (path: string): string =>
-  readFileSync(resolve(import.meta.dirname, '../../examples', path), 'utf8');
+const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
 
 /** Ports on loopback by the names of Services. */
 export type ServicePorts = Readonly<Record<string, number>>;
@@ -27,7 +26,7 @@ export type ServicePorts = Readonly<Record<string, number>>;
  * the ReferenceGrants of policies. Windows are years, which do not end during the test.
  */
 function toStandalone(files: readonly string[], ports: ServicePorts): string {
-  const objects = files.flatMap((path) => loadAll(readExample(path)));
+  const objects = files.flatMap((path) => loadAll(read(path)));
   const replacer = (key: string, value: unknown): unknown => {
     if (key === 'unit') return 'Year';
     if (key !== 'backendRefs' || !Array.isArray(value)) return value;
@@ -44,12 +43,32 @@ function toStandalone(files: readonly string[], ports: ServicePorts): string {
 
 const group = 'gateway.envoyproxy.io';
 
-/** Its configuration: the rate limit service of the example's values, and no cluster. */
-function toConfig(folder: string): object {
+/** Its configuration by the example's values of its chart. */
+export function clusterConfig() {
   // Parsed boundary: our own file.
-  const values = load(readExample('envoy-gateway/install-values.yaml')) as {
-    readonly config: { readonly envoyGateway: { readonly rateLimit: object } };
+  const values = load(read('examples/envoy-gateway/install-values.yaml')) as {
+    readonly config: {
+      readonly envoyGateway: {
+        readonly provider: {
+          readonly kubernetes: {
+            readonly rateLimitDeployment: { readonly container: { readonly image: string } };
+          };
+        };
+        readonly rateLimit: object;
+      };
+    };
   };
+  return {
+    apiVersion: `${group}/v1alpha1`,
+    kind: 'EnvoyGateway',
+    gateway: { controllerName: `${group}/gatewayclass-controller` },
+    ...values.config.envoyGateway,
+  };
+}
+
+/** The same for a gateway without a cluster. */
+function standaloneConfig(folder: string): object {
+  const config = clusterConfig();
   const host = {
     configHome: join(folder, 'config'),
     dataHome: join(folder, 'data'),
@@ -57,9 +76,7 @@ function toConfig(folder: string): object {
     runtimeDir: join(folder, 'run'),
   };
   return {
-    apiVersion: `${group}/v1alpha1`,
-    kind: 'EnvoyGateway',
-    gateway: { controllerName: `${group}/gatewayclass-controller` },
+    ...config,
     provider: {
       type: 'Custom',
       custom: {
@@ -75,21 +92,24 @@ function toConfig(folder: string): object {
     },
     extensionApis: { enableBackend: true },
     // Time for a busy machine.
-    rateLimit: { ...values.config.envoyGateway.rateLimit, timeout: '5s' },
+    rateLimit: { ...config.rateLimit, timeout: '5s' },
   };
 }
 
-/** Writes the configuration, and certificates of Envoy Gateway's own authority to `/certs`. */
+/** Makes certificates of its own authority; those of the limiter are in `/certs`. */
+export function makeEnvoyGatewayCertificates(folder: string): void {
+  const args = ['certgen', '--local', '--config-home', join(folder, 'config')];
+  execFileSync(findBinary('envoy-gateway'), args, { stdio: 'pipe' });
+  cpSync(join(folder, 'config/certs/envoy-rate-limit'), '/certs', { recursive: true });
+}
+
+/** Writes the configuration of a gateway without a cluster. */
 export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
-  writeFileSync(join(folder, 'objects.yaml'), toStandalone([...commonFiles, ...limitFiles], ports));
-  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(toConfig(folder)));
+  writeFileSync(join(folder, 'objects.yaml'), toStandalone(exampleFiles, ports));
+  writeFileSync(join(folder, 'gateway.yaml'), JSON.stringify(standaloneConfig(folder)));
   const envoy = join(folder, 'data/envoy-versions', envoyVersion, 'bin/envoy');
   mkdirSync(dirname(envoy), { recursive: true });
   symlinkSync(findBinary('envoy'), envoy);
-  execFileSync(findBinary('envoy-gateway'), ['certgen', '--local', '--config-home', join(folder, 'config')], {
-    stdio: 'pipe',
-  });
-  cpSync(join(folder, 'config/certs/envoy-rate-limit'), '/certs', { recursive: true });
 }
 
 /** Takes the BackendTrafficPolicy away, and changes ports of Services. */

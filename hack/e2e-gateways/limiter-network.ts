@@ -19,7 +19,7 @@ const limiterAddress = '10.254.7.2';
 export const clientAddresses = ['10.254.7.5', '10.254.7.6', 'fd00:7::5'] as const;
 
 /** Those of Envoy Gateway, which are fixed. */
-const ports = { ads: 18001, redis: 6379, metrics: 19001, http: 8080, grpc: 8081, debug: 6070 };
+export const limiterPorts = { ads: 18001, redis: 6379, metrics: 19001, http: 8080, grpc: 8081, debug: 6070 };
 
 const run = (command: string): void => {
   const [program = '', ...args] = command.split(' ');
@@ -45,6 +45,8 @@ export async function createLimiterNetwork(folder: string): Promise<readonly str
   for (const args of ['link set lo up', `addr add ${limiterAddress}/30 dev limiter`, 'link set limiter up'])
     run([...inside, 'ip', ...args.split(' ')].join(' '));
 
+  // The API server chooses its address by this route.
+  run(`ip route add default via ${limiterAddress}`);
   const hosts = join(folder, 'hosts');
   const names = [
     '127.0.0.1 localhost',
@@ -63,20 +65,20 @@ export async function createLimiterNetwork(folder: string): Promise<readonly str
  * certificates: standalone, Envoy's is from an authority in the memory of Envoy Gateway.
  */
 export function startLimiter(inside: readonly string[]): Promise<ServerProcess> {
-  const { GRPC_SERVER_TLS_CA_CERT: _, ...variables } = deploymentVariables(ports);
+  const { GRPC_SERVER_TLS_CA_CERT: _, ...variables } = deploymentVariables(limiterPorts);
   const [command = '', ...args] = inside;
   return startServerProcess({
     command,
     args: [...args, process.execPath, resolve(import.meta.dirname, '../../services/ratelimit/src/main.ts')],
-    env: programEnvironment({ ...variables, REDIS_URL: `${gatewayAddress}:${ports.redis}` }),
+    env: programEnvironment({ ...variables, REDIS_URL: `${gatewayAddress}:${limiterPorts.redis}` }),
     ready: async () => {
-      await fetchText(`http://${limiterAddress}:${ports.http}/healthcheck`);
+      await fetchText(`http://${limiterAddress}:${limiterPorts.http}/healthcheck`);
     },
   });
 }
 
 /** Whether the limiter has the rules of Envoy Gateway. */
 export async function hasRules(): Promise<boolean> {
-  const metrics = await fetchText(`http://${limiterAddress}:${ports.metrics}/metrics`);
+  const metrics = await fetchText(`http://${limiterAddress}:${limiterPorts.metrics}/metrics`);
   return /^ratelimit_service_config_load_success [1-9]/m.test(metrics);
 }

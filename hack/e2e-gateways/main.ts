@@ -6,15 +6,16 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { serviceKey } from '@tollgate/testkit/service-key';
 import { authServerSecret } from '@tollgate/testkit/services';
 import { startLoad } from '../e2e/support/requests.ts';
+import { clusterConfig } from './envoy-gateway.ts';
 import { clientAddresses } from './limiter-network.ts';
 import { startPlatform } from './platform.ts';
 
 process.on('SIGINT', () => process.exit(130));
 
-const { url, auth, parts, leaveLimitsToAuthServer } = await startPlatform();
+const { cluster, url, auth, parts, leaveLimitsToAuthServer } = await startPlatform();
 
 const line = (...cells: readonly string[]): void => {
-  const widths = [5, 46, 34];
+  const widths = [5, 43, 46];
   console.log(cells.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '));
 };
 
@@ -117,9 +118,13 @@ async function signUp(name: string, appMetadata: object = {}): Promise<{ id: str
 }
 
 line('', 'check', 'expected', 'got');
+check('in a cluster: objects accepted', 'all', cluster.refused.join(', ') || 'all');
+const { image } = clusterConfig().provider.kubernetes.rateLimitDeployment.container;
+check('in a cluster: image of the rate limit service', image, cluster.image);
+check('in a cluster: its variables', 'as tested', cluster.variables.join(', ') || 'as tested');
 const logs = parts['Envoy Gateway'].logs();
 const refused = /reason: (\w+)\n\s+status: "False"\n\s+type: (Accepted|ResolvedRefs)/.exec(logs)?.[0];
-check('Envoy Gateway accepts the objects', 'accepted', refused ?? 'accepted');
+check('without a cluster: objects accepted', 'all', refused ?? 'all');
 
 const free = await signUp('free');
 const pro = await signUp('pro', { plan: 'pro' });

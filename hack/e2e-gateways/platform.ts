@@ -15,7 +15,13 @@ import {
 } from '@tollgate/testkit/services';
 import { dump } from 'js-yaml';
 import { exampleFile, exampleObject, parseConfig, readExamples } from '../charts/support/manifests.ts';
-import { leaveLimitsToAuthServer, prepareEnvoyGateway, startEnvoyGateway } from './envoy-gateway.ts';
+import { type ClusterResult, runInCluster } from './cluster.ts';
+import {
+  leaveLimitsToAuthServer,
+  makeEnvoyGatewayCertificates,
+  prepareEnvoyGateway,
+  startEnvoyGateway,
+} from './envoy-gateway.ts';
 import { createLimiterNetwork, gatewayAddress, hasRules, startLimiter } from './limiter-network.ts';
 
 /** A part that can be started again. */
@@ -26,6 +32,8 @@ interface Part {
 
 /** All that runs. It ends with this process. */
 interface Platform {
+  /** Of Envoy Gateway in a cluster, before all else. */
+  readonly cluster: ClusterResult;
   /** Of the Gateway. */
   readonly url: string;
   readonly auth: AuthServer;
@@ -37,6 +45,8 @@ interface Platform {
 export async function startPlatform(): Promise<Platform> {
   const folder = temporaryFolder();
   const limiterNetwork = await createLimiterNetwork(folder.path);
+  makeEnvoyGatewayCertificates(folder.path);
+  const cluster = await runInCluster(folder.path);
   const redis = await startPart(() => startCounters(folder.path));
   const database = await startPostgres();
   const { url: databaseUrl } = await database.createDatabase();
@@ -63,6 +73,7 @@ export async function startPlatform(): Promise<Platform> {
     },
   };
   return {
+    cluster,
     url,
     auth,
     parts: { 'auth server': authPart, limiter, Redis: redis, 'Envoy Gateway': gateway },
