@@ -1,11 +1,11 @@
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
+import { runCounters } from '../../src/cli/counters.ts';
 import { Activity, mergeActivity } from '../../src/counters/activity.ts';
 import { Code } from '../../src/ratelimit/response.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { adminToken, startCounterApi } from '../support/counter-api.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
-import { runCommand } from '../support/run-command.ts';
 
 const stats = new StatsRegistry().rule('d', ['k']);
 
@@ -135,7 +135,7 @@ descriptors:
   }
   const run = async (...args: string[]) => {
     const env = { ADMIN_TOKEN: adminToken };
-    return (await runCommand('main.ts', ['counters', ...args, '-address', base], env)).output;
+    return (await runCounters([...args, '-address', base], env)).output;
   };
   t.match(
     await run('top', '-domain', 'shop', '-limit', '1'),

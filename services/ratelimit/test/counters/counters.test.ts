@@ -1,7 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { makeCertificates } from '@tollgate/testkit/certificates';
+import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startMemcached } from '@tollgate/testkit/memcached';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
+import { runCounters } from '../../src/cli/counters.ts';
 import { adminToken, descriptors, startCounterApi } from '../support/counter-api.ts';
 import { runCommand } from '../support/run-command.ts';
 
@@ -114,26 +118,43 @@ t.test('requests without the token, or that are invalid, are refused', async (t)
 });
 
 t.test('the command prints tables or JSON, and what is wrong', async (t) => {
-  const { base, decide } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
+  const { base, decide, ports } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
   await decide('shop', 'user=bob');
   const run = (...args: string[]) =>
-    runCommand('main.ts', ['counters', ...args, '-domain', 'shop', '-address', base], {
-      ADMIN_TOKEN: adminToken,
-    });
-  const peek = await run('peek', '-descriptors', 'user=bob', '-descriptors', 'health=1');
-  t.match(peek, { exitCode: 0, errors: '' });
-  t.match(
-    peek.output,
-    /^DESCRIPTOR +RULE +LIMIT +COUNT +REMAINING +RESET\nuser=bob +user +2 per hour +1 +1 +\d+s\nhealth=1 +unlimited\n$/,
-  );
+    runCounters([...args, '-domain', 'shop', '-address', base], { ADMIN_TOKEN: adminToken });
+  const table =
+    /^DESCRIPTOR +RULE +LIMIT +COUNT +REMAINING +RESET\nuser=bob +user +2 per hour +1 +1 +\d+s\nhealth=1 +unlimited\n$/;
+  const args = ['peek', '-descriptors', 'user=bob', '-descriptors', 'health=1'];
+  t.match(await run(...args), { exitCode: 0, output: table });
+  // In the container of the service, its environment says where to call.
+  const env = { ADMIN_PORT: String(ports.admin), ADMIN_TOKEN: adminToken };
+  t.match(await runCommand('main.ts', ['counters', ...args, '-domain', 'shop'], env), {
+    exitCode: 0,
+    output: table,
+  });
   const reset = await run('reset', '-descriptors', 'user=bob', '-json');
-  t.match(JSON.parse(reset.output), { domain: 'shop', counters: [{ count: 1 }] });
+  t.match(JSON.parse(reset.output ?? ''), { domain: 'shop', counters: [{ count: 1 }] });
   t.match(await run('reset', '-descriptors', 'other=1'), {
     exitCode: 1,
     errors: 'descriptor_not_limited: no rule limits this descriptor\n',
   });
   t.match(await run('peak'), { exitCode: 2, errors: /unknown command 'peak': expected one of peek, reset/ });
   t.match(await run('peek'), { exitCode: 2, errors: /-descriptors is needed/ });
+  t.match(await runCounters(['top'], {}), { exitCode: 2, errors: /-address is needed/ });
+  t.match(await runCounters(['top', '-address', `http://127.0.0.1:${ports.http}`], {}), {
+    exitCode: 1,
+    errors: /failed: the response is not JSON: check that this is the port of the counter API/,
+  });
+  const folder = temporaryFolder();
+  t.teardown(folder.remove);
+  const file = join(folder.path, 'token');
+  writeFileSync(file, `${adminToken}\n`);
+  t.match(await runCounters(['top', '-address', base, '-token-file', file], {}), { exitCode: 0 });
+  t.match(await runCounters(['top', '-address', base], { ADMIN_TOKEN: 'wrong' }), {
+    exitCode: 1,
+    errors: /^caller_not_authenticated: /,
+  });
+  t.match(await runCounters(['-help'], {}), { exitCode: 0, output: / {2}remove-override\n/ });
 });
 
 t.test('with client certificates, the name in the certificate is the caller', async (t) => {
@@ -151,10 +172,13 @@ t.test('with client certificates, the name in the certificate is the caller', as
     },
   });
   const run = ({ certFile, keyFile }: { certFile: string; keyFile: string }) =>
-    runCommand('main.ts', [
-      ...['counters', 'reset', '-domain', 'shop', '-descriptors', 'user=eve', '-ca-file', ca.certFile],
-      ...['-address', base.replace('http:', 'https:'), '-cert-file', certFile, '-key-file', keyFile],
-    ]);
+    runCounters(
+      [
+        ...['reset', '-domain', 'shop', '-descriptors', 'user=eve', '-ca-file', ca.certFile],
+        ...['-address', base.replace('http:', 'https:'), '-cert-file', certFile, '-key-file', keyFile],
+      ],
+      {},
+    );
   t.match(await run(client), { exitCode: 0, output: /^RESET +COUNT BEFORE\nshop_user_eve_\d+ +0\n$/ });
   t.match(
     logLines.find(({ audit }) => audit === true),
@@ -184,7 +208,7 @@ t.test('a reset by prefix deletes the counters below entries', async (t) => {
   t.strictSame(await counts(), [0, 1, 1]);
   await fill();
   const run = (prefix: string) =>
-    runCommand('main.ts', ['counters', 'reset', '-domain', 'shop', '-address', base, '-prefix', prefix], {
+    runCounters(['reset', '-domain', 'shop', '-address', base, '-prefix', prefix], {
       ADMIN_TOKEN: adminToken,
     });
   t.match(await run('user'), { output: '2 counters were deleted that begin with shop_user_\n' });

@@ -3,9 +3,9 @@ import { startMemcached } from '@tollgate/testkit/memcached';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { MemoryBackend } from '../../src/backends/memory.ts';
+import { runCounters } from '../../src/cli/counters.ts';
 import { Overrides } from '../../src/counters/overrides.ts';
 import { adminToken, type CounterApi, descriptors, startCounterApi } from '../support/counter-api.ts';
-import { runCommand } from '../support/run-command.ts';
 
 const rules = {
   'shop.yaml': `
@@ -166,8 +166,7 @@ t.test('the number of overrides is bounded, and ended ones make space', async (t
 
 t.test('the command sets, lists and removes overrides', async (t) => {
   const { base } = await startCounterApi(t, { rules });
-  const run = (...args: string[]) =>
-    runCommand('main.ts', ['counters', ...args, '-address', base], { ADMIN_TOKEN: adminToken });
+  const run = (...args: string[]) => runCounters([...args, '-address', base], { ADMIN_TOKEN: adminToken });
   const target = ['-domain', 'shop', '-descriptors', 'user=ann'];
   const line = /^DOMAIN .*REASON\nshop +user=ann +9 +20\S+Z +token +big sale\n$/;
   const limit = ['-requests-per-unit', '9', '-ttl', '1h', '-reason', 'big sale'];

@@ -1,8 +1,8 @@
 import { startMemcached } from '@tollgate/testkit/memcached';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
+import { runCounters } from '../../src/cli/counters.ts';
 import { adminToken, type CounterApi, descriptors, startCounterApi } from '../support/counter-api.ts';
-import { runCommand } from '../support/run-command.ts';
 
 const windows = `
 domain: llm
@@ -139,14 +139,13 @@ t.test('invalid reservations are refused; hits are in the statistics of the rule
 
 t.test('the command reserves and commits', async (t) => {
   const { base } = await startCounterApi(t, { rules: { 'llm.yaml': rules } });
-  const run = (...args: string[]) =>
-    runCommand('main.ts', ['counters', ...args, '-address', base], { ADMIN_TOKEN: adminToken });
+  const run = (...args: string[]) => runCounters([...args, '-address', base], { ADMIN_TOKEN: adminToken });
   const target = ['-domain', 'llm', '-descriptors', 'tenant=a'];
   const reserved = await run('reserve', ...target, '-hits', '80');
   t.match(reserved, { exitCode: 0, output: /^\S+\.\S+\nuntil 20\S+Z\n$/ });
   const refused = await run('reserve', ...target, '-hits', '80', '-ttl', '5m');
   t.match(refused, { exitCode: 3, errors: /^over_limit: / });
-  const [id = ''] = reserved.output.split('\n');
+  const [id = ''] = reserved.output?.split('\n') ?? [];
   t.match(await run('commit', '-id', id, '-hits', '7'), { output: '7 counted, 80 were reserved\n' });
   t.match(await run('commit', '-hits', '7'), { exitCode: 2, errors: /-id and -hits are needed/ });
 });
