@@ -36,7 +36,7 @@ export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Repo
   const period = checkPeriod(limit, report);
   checkReplaces(limit, report);
   const rate = checkAlgorithm(limit, options, report);
-  const calendar = checkCalendar(limit, { ...options, unit }, report);
+  const calendar = checkCalendar(limit, { unit, windows: options.windows }, report);
   const seconds = unit === undefined ? (period ?? 0) : unitSeconds[unit];
   const windows =
     period === undefined || rate !== undefined
@@ -78,7 +78,7 @@ function checkPeriod({ period, unlimited }: LimitSpec, report: Report): number |
   return undefined;
 }
 
-interface CalendarOptions extends LimitOptions {
+interface CalendarOptions extends Pick<LimitOptions, 'windows'> {
   readonly unit: Unit | undefined;
 }
 

@@ -89,7 +89,7 @@ function toRefusedResult(
   const { limit, hit } = descriptor;
   if (limit.rate !== undefined || count >= 0) {
     const result = toResult(descriptor, count, undefined, nowSeconds);
-    return result.over ? result : { ...result, withheld: true };
+    return result.over ? result : { ...result, tookSlots: false, withheld: true };
   }
   // A smaller request may still fit, unless the limit is reached.
   if (-1 - count >= limit.capacity) localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);

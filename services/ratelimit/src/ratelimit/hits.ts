@@ -21,6 +21,8 @@ export interface HitResult {
   readonly over: boolean;
   /** Whole seconds, at least 1; undefined where the window says it. */
   readonly resetSeconds?: number;
+  /** Of a concurrency limit: the hits are in use until a refund or time releases them. */
+  readonly tookSlots?: boolean;
   /** The hits were not added, because another limit of an atomic domain refused the request. */
   readonly withheld?: boolean;
 }
@@ -59,9 +61,13 @@ export async function addHits(
   const counts = await backend.add(hits);
   const cache = localCache?.forgets === forgets ? localCache : undefined;
   let next = 0;
-  return descriptors.map((descriptor, i) =>
-    cached?.[i] === true ? overByLocalCache : toResult(descriptor, counts[next++] ?? 0, cache, nowSeconds),
-  );
+  return descriptors.map((descriptor, i) => {
+    if (cached?.[i] === true) return overByLocalCache;
+    const hit = hits[next];
+    const count = counts[next++] ?? 0;
+    const isWithheld = hit !== undefined && hit !== descriptor.hit;
+    return toResult(isWithheld ? { limit: descriptor.limit, hit } : descriptor, count, cache, nowSeconds);
+  });
 }
 
 /** The results that no further hits would have; changes no counter. */
@@ -156,5 +162,6 @@ function toRateResult(
     sliding_window: secondsLeft,
     concurrency: rate.periodSeconds,
   }[rate.algorithm];
-  return { count, fromLocalCache: false, over: false, resetSeconds };
+  const tookSlots = rate.algorithm === 'concurrency' && addend > 0;
+  return { count, fromLocalCache: false, over: false, resetSeconds, ...(tookSlots && { tookSlots }) };
 }

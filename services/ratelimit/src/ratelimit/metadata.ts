@@ -27,7 +27,7 @@ export function getDynamicMetadata(
   }
   const metadata = emptyObject();
   limits.forEach((limit, i) => {
-    if (limit?.metadata !== undefined && statuses[i]?.code !== Code.OVER_LIMIT) {
+    if (limit?.metadata !== undefined && isGranted(limit, statuses[i])) {
       mergeFirstWins(metadata, limit.metadata);
     }
   });
@@ -35,6 +35,15 @@ export function getDynamicMetadata(
     result.metadata = metadata;
   }
   return result;
+}
+
+/**
+ * With the metadata of a concurrency limit, Envoy sends a refund. So they are for requests that
+ * took a slot: another limit, or shadow mode, may have left the request without one.
+ */
+function isGranted(limit: NonNullable<DescriptorLimit>, status: DescriptorStatus | undefined): boolean {
+  const takesSlots = limit.kind === 'limited' && limit.rate?.algorithm === 'concurrency';
+  return takesSlots ? status?.tookSlots === true : status?.code !== Code.OVER_LIMIT;
 }
 
 function describeDescriptor(descriptor: Descriptor): JsonObject {

@@ -35,6 +35,8 @@ export interface DescriptorStatus {
   readonly quota: boolean;
   /** Whole seconds, from 1 to the length of the unit; absent without `currentLimit`. */
   readonly secondsUntilReset?: number;
+  /** Of a concurrency limit: the request must release what it took. Not sent. */
+  readonly tookSlots?: boolean | undefined;
 }
 
 export interface Header {

@@ -271,6 +271,7 @@ function evaluate(
     limitRemaining: result.over ? 0 : Math.max(0, limit.capacity - Math.max(0, result.count)),
     quota: quotaMode || limit.quotaMode,
     secondsUntilReset: result.resetSeconds ?? hit.secondsLeft,
+    tookSlots: result.tookSlots,
   };
 }
 

@@ -682,6 +682,33 @@ t.test('a concurrency limit: refused requests take nothing, refunds and time rel
   t.match(rule('slots'), { totalHits: 12, overLimit: 2, withinLimit: 10 });
 });
 
+t.test('metadata of a concurrency limit are for requests that took a slot', async (t) => {
+  const limit = '{ unit: hour, requests_per_unit: 1';
+  const yaml = `domain: d
+descriptors:
+  - { key: slots, rate_limit: ${limit}, algorithm: concurrency }, metadata: { slot: a } }
+  - { key: shadow, shadow_mode: true, rate_limit: ${limit}, algorithm: concurrency }, metadata: { slot: b } }
+  - { key: fixed, rate_limit: ${limit} }, metadata: { window: c } }
+`;
+  for (const options of [
+    { yaml },
+    { yaml, stopIncrementWhenOverLimit: true },
+    { yaml: `atomic: true\n${yaml}` },
+  ]) {
+    const { ask } = makeDecider({ ...options, responseDynamicMetadata: true });
+    const metadata = async (...keys: string[]) =>
+      (await ask(keys.map((key) => descriptor({ [key]: 'x' })))).dynamicMetadata?.metadata;
+    t.same(await metadata('shadow'), { slot: 'b' });
+    t.same(await metadata('shadow'), undefined, 'in shadow mode without a slot');
+    t.same(await metadata('fixed'), { window: 'c' });
+    const took = options.yaml === yaml && !('stopIncrementWhenOverLimit' in options);
+    t.same(await metadata('slots', 'fixed'), took ? { slot: 'a' } : undefined, 'another limit refused');
+    t.same(await metadata('slots'), took ? undefined : { slot: 'a' });
+    await ask([descriptor({ slots: 'x' }, { isNegativeHits: true })]);
+    t.same(await metadata('slots'), { slot: 'a' });
+  }
+});
+
 t.test('shadow mode, refunds and reads work for every algorithm', async (t) => {
   const { ask, rule } = makeDecider({ yaml: rates });
   const shadow = [descriptor({ shadow: 'x' })];
