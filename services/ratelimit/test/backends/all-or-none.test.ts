@@ -8,7 +8,7 @@ import { Batch } from '../../src/backends/batch.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { RedisConnection } from '../../src/backends/redis/connection.ts';
 import { Pipeline } from '../../src/backends/redis/resp.ts';
-import { groupCalls, readRequestReply, writeCall } from '../../src/backends/redis/scripts.ts';
+import { groupCalls, readRequestReplies, writeCall } from '../../src/backends/redis/scripts.ts';
 import { makeHit } from './counter-backend-contract.ts';
 
 interface Counters {
@@ -128,7 +128,7 @@ t.test('Redis decides requests as the model does', async (t) => {
       if (call === undefined) return undefined;
       writeCall(pipeline, call, { knownScripts: connection.knownScripts, nowUs: nowMs * 1000 });
       const [reply = null] = await connection.send(pipeline);
-      return readRequestReply(hits, reply);
+      return readRequestReplies(call, reply)?.[0];
     });
   });
   await fc.assert(property, { numRuns: 400 });

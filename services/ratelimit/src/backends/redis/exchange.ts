@@ -1,10 +1,10 @@
 import { AppError } from '@tollgate/kit/errors';
 import { backendFailure } from '../../errors.ts';
-import { type Batch, type BatchCounter, type BatchHit, splitRequests, type WholeRequest } from '../batch.ts';
+import { type Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
 import type { RedisConnection } from './connection.ts';
 import type { Expiries } from './expiries.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
-import { groupCalls, readCallReply, readRequestReply, type ScriptCall, writeCall } from './scripts.ts';
+import { groupCalls, readCallReply, readRequestReplies, type ScriptCall, writeCall } from './scripts.ts';
 
 /**
  * Sends a hit to another server after this one refused it, or could not be reached (the refusal is
@@ -112,8 +112,8 @@ export async function settleBatch(
   }
   calls.forEach((call, i) => {
     const reply = callReplies[i] ?? null;
-    if (call.request !== undefined) {
-      settleRequest(call.request, reply);
+    if (call.requests.length > 0) {
+      settleRequests(call, reply);
     } else if (reply instanceof RedisReplyError) {
       for (const counter of call.counters.flatMap(splitRequests)) {
         const redirected = redirect(reply, 'add', counter);
@@ -143,11 +143,18 @@ function settleCall(batch: Batch, call: ScriptCall, reply: RedisReply): void {
   });
 }
 
-function settleRequest({ hits, resolve, reject }: WholeRequest, reply: RedisReply): void {
-  const result = readRequestReply(hits, reply);
-  if (result !== undefined) resolve(result);
-  else if (reply instanceof RedisReplyError) reject(toBackendFailure(reply));
-  else reject(backendFailure(`the reply for the counter ${hits[0]?.key} is not a list of numbers`));
+function settleRequests(call: ScriptCall, reply: RedisReply): void {
+  const results = readRequestReplies(call, reply);
+  const failure =
+    reply instanceof RedisReplyError
+      ? toBackendFailure(reply)
+      : backendFailure('the reply for requests that are counted as a whole is not a list of numbers');
+  call.requests.forEach(({ hits, resolve, reject }, i) => {
+    const result = results?.[i];
+    if (result !== undefined) resolve(result);
+    else if (results === undefined) reject(failure);
+    else reject(backendFailure(`a counter of ${hits.map(({ key }) => key).join(', ')} is not an integer`));
+  });
 }
 
 interface Refusal {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Rate } from '@tollgate/rules/rule-set';
 import type { Taken } from '../algorithms.ts';
-import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
+import type { AllOrNone } from '../all-or-none.ts';
 import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
 import type { Pipeline, RedisReply } from './resp.ts';
 
@@ -221,69 +221,107 @@ function takes.fixed_window(call, state)
   local taken = call.hits >= 0 and after > call.limit and 0 or 1
   return taken, after, count, string.format('%.0f', after)
 end
-local function add(key, call, count)
-  if call.hits >= 0 then
-    redis.call('INCRBY', key, call.hits)
-    redis.call('EXPIRE', key, call.period / 1e6)
+-- False for a key of another type: its request fails alone.
+local function add(key, hits, count, ttl)
+  if hits >= 0 then
+    if type(redis.pcall('INCRBY', key, hits)) ~= 'number' then return false end
+    redis.call('EXPIRE', key, ttl)
   elseif count > 0 then
-    redis.call('DECRBY', key, min(count, -call.hits))
+    redis.call('DECRBY', key, min(count, -hits))
   end
+  return true
 end`;
 
 /**
- * Two arguments for each key: those of `each`, and what exceeding the limit does to the request.
+ * For each request the number of its keys, then three arguments for each key: those of `each`, what
+ * exceeding the limit does to the request, and the TTL of a window. Replies 0, 1 when the request is
+ * refused, or 2 when a counter is not a number, then the counts.
  *
  * @see getRefusal in ../all-or-none.ts
  */
 const all = `
-local stored, current, parts = redis.call('MGET', unpack(KEYS)), {}, {}
-local alone, together, together_over = false, 0, 0
-for i, key in ipairs(KEYS) do
-  local text, refuses = ARGV[i * 2], ARGV[i * 2 + 1]
-  local part = { call = calls[text] or read_call(text) }
-  part.is_window = part.call.take == takes.fixed_window
-  if part.is_window and not tonumber(stored[i] or '0') then
-    return redis.error_reply('ERR value is not an integer or out of range')
+local replies, first, at = {}, 1, 2
+local function reply(value) replies[#replies + 1] = value end
+
+local function count_over(parts, refuses)
+  local count, over = 0, 0
+  for _, part in ipairs(parts) do
+    if part.refuses == refuses then
+      count = count + 1
+      if part.taken == 0 then over = over + 1 end
+    end
   end
-  part.taken, part.remaining, part.wait, part.state, part.ttl = part.call.take(part.call, current[key] or stored[i])
-  current[key] = part.state or current[key]
-  parts[i] = part
-  local is_over = part.taken == 0
-  if refuses == 'alone' then
-    alone = alone or is_over
-  elseif refuses == 'together' then
-    together = together + 1
-    together_over = together_over + (is_over and 1 or 0)
+  return count, over
+end
+
+local function commit(parts)
+  local is_written = true
+  for _, part in ipairs(parts) do
+    if not part.is_window then
+      write(part.key, part.state, part.ttl)
+    elseif not add(part.key, part.call.hits, part.wait, part.ttl) then
+      is_written = false
+    end
+  end
+  reply(is_written and 0 or 2)
+  for _, part in ipairs(parts) do
+    reply(part.taken == 0 and not part.is_window and -1 - part.wait or part.remaining)
   end
 end
-local refused = alone or (together > 0 and together == together_over)
-local replies = { refused and 1 or 0 }
-for i, part in ipairs(parts) do
-  local call = part.call
-  if not refused then
-    if part.is_window then add(KEYS[i], call, part.wait) else write(KEYS[i], part.state, part.ttl) end
-    local is_over = part.taken == 0 and not part.is_window
-    replies[i + 1] = is_over and -1 - part.wait or part.remaining
-  elseif part.is_window then
-    local count = max(0, tonumber(stored[i] or '0'))
-    replies[i + 1] = part.taken == 0 and -1 - count or count
-  elseif part.taken == 0 then
-    replies[i + 1] = -1 - part.wait
-  else
-    call.hits = 0
-    local _, remaining = call.take(call, stored[i])
-    replies[i + 1] = remaining
+
+local function refuse(parts)
+  reply(1)
+  for _, part in ipairs(parts) do
+    if part.is_window then
+      local count = max(0, tonumber(part.stored or '0'))
+      reply(part.taken == 0 and -1 - count or count)
+    elseif part.taken == 0 then
+      reply(-1 - part.wait)
+    else
+      local call = part.call
+      call.reading = call.reading or { limit = call.limit, period = call.period, burst = call.burst, hits = 0, times = 1 }
+      local _, remaining = call.take(call.reading, part.stored)
+      reply(remaining)
+    end
   end
+end
+
+while at <= #ARGV do
+  local count = tonumber(ARGV[at])
+  local stored, current, parts, is_valid = redis.call('MGET', unpack(KEYS, first, first + count - 1)), {}, {}, true
+  for i = 1, count do
+    local key, text, refuses, ttl = KEYS[first + i - 1], ARGV[at + i * 3 - 2], ARGV[at + i * 3 - 1], ARGV[at + i * 3]
+    local call = calls[text] or read_call(text)
+    local part = { key = key, call = call, refuses = refuses, stored = stored[i], is_window = call.take == takes.fixed_window }
+    if part.is_window and not tonumber(part.stored or '0') then
+      is_valid = false
+      break
+    end
+    part.taken, part.remaining, part.wait, part.state, part.ttl = call.take(call, current[key] or part.stored)
+    if part.is_window then part.ttl = ttl end
+    current[key] = part.state or current[key]
+    parts[i] = part
+  end
+  local _, alone_over = count_over(parts, 'alone')
+  local together, together_over = count_over(parts, 'together')
+  if not is_valid then
+    for i = 0, count do reply(i == 0 and 2 or 0) end
+  elseif alone_over > 0 or (together > 0 and together == together_over) then
+    refuse(parts)
+  else
+    commit(parts)
+  end
+  first, at = first + count, at + 1 + count * 3
 end
 return replies`;
 
 const takeAll = script([start, ...algorithms, fixedWindow, calls, all].join('\n'));
 
-/** Counters, or a request, that one call of a script decides. */
+/** Counters, or whole requests, that one call of a script decides. */
 export interface ScriptCall {
   readonly script: Script;
   readonly counters: readonly BatchCounter[];
-  readonly request?: WholeRequest;
+  readonly requests: readonly WholeRequest[];
 }
 
 /**
@@ -298,16 +336,32 @@ export function groupCalls(
   let open: BatchCounter[] | undefined;
   for (const counter of scripts) {
     if (counter.rate === undefined) {
-      calls.push({ script: refund, counters: [counter] });
+      calls.push({ script: refund, counters: [counter], requests: [] });
       continue;
     }
     if (open === undefined || open.length >= maxKeys || counter.isRepeated) {
       open = [];
-      calls.push({ script: takeEach, counters: open });
+      calls.push({ script: takeEach, counters: open, requests: [] });
     }
     open.push(counter);
   }
-  for (const request of requests) calls.push({ script: takeAll, counters: [], request });
+  return [...calls, ...groupRequests(requests, maxKeys)];
+}
+
+/** A request with more keys is a call of its own. */
+function groupRequests(requests: readonly WholeRequest[], maxKeys: number): readonly ScriptCall[] {
+  const calls: ScriptCall[] = [];
+  let open: WholeRequest[] = [];
+  let keys = 0;
+  for (const request of requests) {
+    keys += request.hits.length;
+    if (open.length === 0 || keys > maxKeys) {
+      open = [];
+      keys = request.hits.length;
+      calls.push({ script: takeAll, counters: [], requests: open });
+    }
+    open.push(request);
+  }
   return calls;
 }
 
@@ -317,15 +371,17 @@ export function groupCalls(
  */
 export function writeCall(
   pipeline: Pipeline,
-  { script, counters, request }: ScriptCall,
+  { script, counters, requests }: ScriptCall,
   { knownScripts, nowUs }: { readonly knownScripts: Set<string>; readonly nowUs?: number },
 ): number {
   // ASKING applies to the next command only; redirected calls have one key.
   if (counters[0]?.asking === true) pipeline.command('ASKING');
   const position = pipeline.commandCount;
-  const parts = request?.hits ?? counters;
-  const keys = parts.length;
-  pipeline.begin(4 + keys * (request === undefined ? 2 : 3) - (script === refund ? 1 : 0));
+  const clockWords = script === refund ? 0 : 1;
+  let keys = counters.length;
+  for (const { hits } of requests) keys += hits.length;
+  const argumentWords = counters.length + requests.length + (keys - counters.length) * 3;
+  pipeline.begin(3 + keys + clockWords + argumentWords);
   if (knownScripts.has(script.sha)) {
     pipeline.word('EVALSHA');
     pipeline.word(script.sha);
@@ -335,16 +391,22 @@ export function writeCall(
     knownScripts.add(script.sha);
   }
   pipeline.integer(keys);
-  for (const { key } of parts) pipeline.word(key);
-  if (script !== refund) pipeline.word(nowUs === undefined ? '' : String(nowUs));
+  for (const { key } of counters) pipeline.word(key);
+  for (const { hits } of requests) for (const { key } of hits) pipeline.word(key);
+  if (clockWords > 0) pipeline.word(nowUs === undefined ? '' : String(nowUs));
   for (const { rate, addend, times } of counters) {
     if (rate === undefined) pipeline.integer(-addend);
     else pipeline.word(callText(rate, addend / times, times));
   }
-  for (const { rate, addend, capacity, ttlSeconds, refuses } of request?.hits ?? []) {
-    const window = `fixed_window ${capacity} ${ttlSeconds} ${capacity} ${addend} 1`;
-    pipeline.word(rate === undefined ? window : callText(rate, addend, 1));
-    pipeline.word(refuses);
+  for (const { hits } of requests) {
+    pipeline.integer(hits.length);
+    for (const { rate, addend, capacity, ttlSeconds, refuses } of hits) {
+      pipeline.word(
+        rate === undefined ? `fixed_window ${capacity} 0 0 ${addend} 1` : callText(rate, addend, 1),
+      );
+      pipeline.word(refuses);
+      pipeline.integer(ttlSeconds);
+    }
   }
   return position;
 }
@@ -367,12 +429,21 @@ export function readCallReply({ counters }: ScriptCall, reply: RedisReply): read
   return results;
 }
 
-/** The result of a request that was decided as a whole; undefined for a reply of another form. */
-export function readRequestReply(hits: readonly ConditionalHit[], reply: RedisReply): AllOrNone | undefined {
-  const numbers: number[] = [];
-  for (const number of Array.isArray(reply) ? reply : []) {
-    if (typeof number === 'number') numbers.push(number);
-  }
-  const [refused, ...counts] = numbers;
-  return counts.length === hits.length ? { refused: refused === 1, counts } : undefined;
+/**
+ * What the reply to a call says of its requests, undefined for those with a counter that is not a
+ * number; undefined when it is of another form.
+ */
+export function readRequestReplies(
+  { requests }: ScriptCall,
+  reply: RedisReply,
+): readonly (AllOrNone | undefined)[] | undefined {
+  if (!Array.isArray(reply)) return undefined;
+  const numbers: number[] = reply.filter((value) => typeof value === 'number');
+  let at = 0;
+  const results = requests.map(({ hits }) => {
+    const [status, ...counts] = numbers.slice(at, at + 1 + hits.length);
+    at += 1 + hits.length;
+    return status === 2 ? undefined : { refused: status === 1, counts };
+  });
+  return at === reply.length && at === numbers.length ? results : undefined;
 }
