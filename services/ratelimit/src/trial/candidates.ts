@@ -77,8 +77,9 @@ function* hashRules({ domains }: RuleSet): Steps<string> {
   const hash = createHash('sha256');
   let nodes = 0;
   const visit = function* (node: RuleNode, depth: number): Steps<void> {
-    const { composite, keyLength, sharesThreshold, valueToMetric, match } = node;
-    hash.update(JSON.stringify([depth, composite, keyLength, sharesThreshold, valueToMetric, match?.rule]));
+    const { composite, keyLength, sharesThreshold, valueToMetric, match, atomic } = node;
+    const options = [keyLength, sharesThreshold, valueToMetric, atomic];
+    hash.update(JSON.stringify([depth, composite, ...options, match?.rule]));
     nodes += 1;
     if (nodes % descriptorsPerStep === 0) yield;
     for (const child of node.children?.values() ?? []) yield* visit(child, depth + 1);
