@@ -72,9 +72,15 @@ t.test('consecutive failures open the circuit, and one probe at a time decides',
 
 t.test('other calls of the store are guarded by the same circuit', async (t) => {
   const { breaker, clock, events, send } = makeBreaker(1);
-  await t.rejects(breaker.guard(() => Promise.reject(new Error('down'))), { message: 'down' });
+  await t.rejects(
+    breaker.guard(() => Promise.reject(new Error('down'))),
+    { message: 'down' },
+  );
   t.match(await send(), /^the circuit breaker is open: down$/);
-  await t.rejects(breaker.guard(() => Promise.resolve('answer')), { message: /is open: down$/ });
+  await t.rejects(
+    breaker.guard(() => Promise.resolve('answer')),
+    { message: /is open: down$/ },
+  );
   clock.advance(100);
   t.equal(await breaker.guard(() => Promise.resolve('answer')), 'answer', 'the probe');
   t.equal(await send(), 'sent');
