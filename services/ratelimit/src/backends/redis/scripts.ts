@@ -233,9 +233,9 @@ local function add(key, hits, count, ttl)
 end`;
 
 /**
- * For each request the number of its keys, then three arguments for each key: those of `each`, what
- * exceeding the limit does to the request, and the TTL of a window. Replies 0, 1 when the request is
- * refused, or 2 when a counter is not a number, then the counts.
+ * For each request the number of its keys, then three arguments for each key: those of `each`,
+ * what exceeding the limit does to the request, and the TTL of a window. Replies 0, 1 when the
+ * request is refused, or 2 when a counter is not a number, then the counts.
  *
  * @see getRefusal in ../all-or-none.ts
  */
