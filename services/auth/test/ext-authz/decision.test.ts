@@ -4,7 +4,7 @@ import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { Authorizer, type AuthzDecision, type AuthzRequest } from '../../src/ext-authz/decision.ts';
 import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-cache.ts';
-import type { RateLimiter } from '../../src/ext-authz/rate-limiter.ts';
+import type { LimitedCheck, RateLimiter, RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signJwt, verifyJwt } from '../../src/keys/jwt.ts';
@@ -467,3 +467,50 @@ t.test(
     t.match(log, { 1: { '@message': 'ignored limit in app_metadata', user_id: sessionId, reason: /./ } });
   },
 );
+
+t.test('only allowed requests of routes with a limit count, with the time that is left', async (t) => {
+  const checks: LimitedCheck[] = [];
+  const answers: (RateLimitResult | undefined | Error)[] = [
+    { code: 'ok', headers: { 'ratelimit-limit': '5' } },
+    undefined,
+    { code: 'over_limit', headers: { 'retry-after': '9' } },
+    { code: 'error', allowed: true },
+    { code: 'error', allowed: false },
+    new Error('unexpected'),
+  ];
+  const current = rulesOf(`
+routes:
+  - {path: /closed, access: deny}
+  - {path: /free, limit: []}
+  - {path: /admin/**, roles: [admin]}
+limit: [[user_id]]
+limit_domain: shop
+`);
+  const rateLimiter: Pick<RateLimiter, 'check'> = {
+    check(check) {
+      checks.push(check);
+      const answer = answers[checks.length - 1];
+      if (answer instanceof Error) return Promise.reject(answer);
+      return answer && Promise.resolve(answer);
+    },
+  };
+  const { ask, log } = startAuthorizer({ rules: { current }, rateLimiter, find: async () => state });
+  for (const path of ['/closed', '/admin/x', '/a/../b']) t.not(outcome(await ask(path, bearer())), 'allowed');
+  t.not(outcome(await ask('/', [])), 'allowed');
+  t.equal(outcome(await ask('/free', bearer())), 'allowed');
+  t.same(checks, []);
+
+  const next = () => ask('/cart', bearer(), { timeoutMs: 1_000 });
+  t.match(await next(), { allowed: true, rateLimit: 'ok', responseHeaders: { 'ratelimit-limit': '5' } });
+  t.match(checks, [{ domain: 'shop', limit: [['user_id']], rulePath: undefined, identity: { userId } }]);
+  t.ok(checks.every(({ timeLeftMs }) => timeLeftMs > 0 && timeLeftMs <= 1_000));
+  t.match(await next(), { allowed: true, rateLimit: undefined });
+  t.match(await next(), {
+    ...{ httpStatus: 429, errorCode: 'over_request_rate_limit', headers: { 'retry-after': '9' } },
+    identity: { userId },
+  });
+  t.match(await next(), { allowed: true, rateLimit: 'error', responseHeaders: undefined });
+  t.equal(outcome(await next()), '503 rate_limit_unavailable');
+  t.equal(outcome(await next()), '503 authorization_unavailable');
+  t.match(log, [{ '@message': 'authorization failed, request denied' }]);
+});
