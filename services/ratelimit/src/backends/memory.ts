@@ -14,6 +14,9 @@ import type { CounterBackend, Hit, SharedStore, Subscriber } from './counter-bac
  */
 const maxKeyLength = 256;
 
+/** A state with more numbers, of a busy concurrency limit, takes the place of several counters. */
+const numbersPerCounter = 3;
+
 /** Redis counts in signed 64-bit integers; both backends refuse more. */
 const maxCount = 2 ** 63;
 
@@ -48,7 +51,8 @@ export class MemoryBackend implements CounterBackend {
 
   constructor({ nowMs, maxCounters }: MemoryBackendOptions) {
     this.#store = new CounterStore(maxCounters);
-    this.#rates = new RecentlyUsed({ capacity: maxCounters });
+    const weigh = (_: string, state: readonly number[]) => Math.ceil(state.length / numbersPerCounter);
+    this.#rates = new RecentlyUsed({ capacity: maxCounters, weigh });
     this.#nowMs = nowMs;
     this.shared = new MemorySharedStore((prefix) => this.#deleteByPrefix(prefix));
   }
@@ -109,7 +113,8 @@ export class MemoryBackend implements CounterBackend {
     const storedKey = toStoredKey(key);
     const request = { hits: addend, times: 1, nowUs: nowMs * 1000 };
     const taken = take(rate, this.#rates.get(storedKey), request);
-    if (taken.state !== undefined) this.#rates.set(storedKey, taken.state);
+    if (taken.state?.length === 0) this.#rates.delete(storedKey);
+    else if (taken.state !== undefined) this.#rates.set(storedKey, taken.state);
     return toResult(taken, addend, 0);
   }
 

@@ -66,3 +66,20 @@ t.test('expired counters of a large window are removed gradually and never read'
   t.equal(backend.size, 2);
   t.equal(backend.evicted, 0);
 });
+
+t.test('the size of states is bounded, not only their number', async (t) => {
+  let nowMs = 0;
+  const backend = new MemoryBackend({ nowMs: () => nowMs, maxCounters: 200 });
+  const rate = { algorithm: 'concurrency' as const, limit: 100, burst: 100, periodSeconds: 64 };
+  const hit = (key: string, addend: number) => ({ ...makeHit(key, addend), rate });
+  for (let second = 0; second < 64; second += 1) {
+    nowMs = second * 1000;
+    await backend.add([hit('a', 1)]);
+  }
+  t.same(await backend.add([hit('a', 0)]), [36]);
+  const one = (key: number) => backend.add([hit(`other ${key}`, 1)]);
+  for (let key = 0; key < 170; key += 1) await one(key);
+  t.same(await backend.add([hit('a', 0), hit('other 169', 0)]), [100, 99], 'evicted by fewer than 200');
+  await backend.add([hit('other 169', -1)]);
+  t.same(await backend.add([hit('other 169', 0)]), [100]);
+});
