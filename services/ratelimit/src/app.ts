@@ -71,12 +71,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     logger,
     drainTimeoutMs: Math.min(maxTimerMs, settings.shutdownDelayMs + settings.drainTimeoutMs),
   });
-  const ports: Ports = {
-    http: settings.port,
-    grpc: settings.grpcPort,
-    debug: settings.debugPort,
-    admin: settings.adminPort,
-  };
+  const ports: Ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
   const rules = createRuleStore(settings, context);
   const createBackend = await counterBackends[settings.backendType]();
   const backend = await createBackend(settings, context);

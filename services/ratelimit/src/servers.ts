@@ -21,8 +21,8 @@ export interface Ports {
   http: number;
   grpc: number;
   debug: number;
-  /** 0 without the counter API. */
-  admin: number;
+  /** Absent without the counter API. */
+  admin?: number;
 }
 
 /** The service works without the debug server: a port that is in use does not prevent the start. */

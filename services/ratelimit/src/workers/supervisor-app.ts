@@ -59,8 +59,8 @@ export async function buildSupervisorApp(
   lifecycle.add({
     name: 'announcement',
     start: () => {
-      const { port: http, grpcPort: grpc, debugPort: debug, workers } = settings;
-      logger.info({ http, grpc, debug, workers }, 'listening');
+      const { port: http, grpcPort: grpc, debugPort: debug, adminPort: admin, workers } = settings;
+      logger.info({ http, grpc, debug, ...(admin !== 0 && { admin }), workers }, 'listening');
     },
   });
   return lifecycle;

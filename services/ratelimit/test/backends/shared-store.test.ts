@@ -122,3 +122,26 @@ t.test('a lost subscription is logged once, and renewed with a gap', async (t) =
     },
   );
 });
+
+t.test(
+  'after a failover, the subscription is at the new primary before the old one is demoted',
+  async (t) => {
+    const start = stores['redis behind sentinels'];
+    if (start === undefined) throw new TypeError('the store has another name');
+    const shared = requireShared(await start(t));
+    const stopping = new AbortController();
+    t.teardown(() => stopping.abort());
+    const messages: string[] = [];
+    let gaps = 0;
+    const onGap = () => {
+      gaps += 1;
+    };
+    await shared.subscribe({ onMessage: (text) => messages.push(text), onGap }, stopping.signal);
+    await sentinels.failover();
+    // Sentinels make the old primary a replica after ten seconds, which ends its subscriptions.
+    await awaitUntil(() => gaps === 2, { what: 'the second subscription', timeoutMs: 8_000 });
+    const primary = await sentinels.primary();
+    await primary.command('PUBLISH', 'tollgate:changes', 'new');
+    await awaitUntil(() => messages.includes('new'), { what: 'the message' });
+  },
+);

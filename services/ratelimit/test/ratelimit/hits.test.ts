@@ -72,6 +72,17 @@ t.test('the local cache keeps a counter until its window ends', async (t) => {
   t.notOk(localCache.has('under', now));
 });
 
+t.test('a result that is older than a reset is not added to the local cache', async (t) => {
+  const localCache = new LocalCache(0);
+  const { add } = makeAddHits({ localCache });
+  const result = add(limited('over', 0));
+  localCache.forget(['over']);
+  t.match(await result, [{ over: true }]);
+  t.notOk(localCache.has('over', now));
+  await add(limited('over', 0));
+  t.ok(localCache.has('over', now));
+});
+
 t.test('STOP_…: when no limit would be exceeded, all counters are read and then added to', async (t) => {
   const { add, calls } = makeAddHits({ stopIncrementWhenOverLimit: true });
   t.match(await add(limited('a', 2), limited('b', 1)), [{ count: 1 }, { count: 1 }]);

@@ -32,6 +32,8 @@ export interface RedisInstance {
    * @throws AppError `backend_failure` while no primary is known.
    */
   dial(key: string): readonly RedisConnection[];
+  /** Aborts when another server has taken over; absent where connections are closed then. */
+  readonly moved?: AbortSignal;
   /** Resolves once counters can be added; rejects when closed before. */
   start(): Promise<void>;
   /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */

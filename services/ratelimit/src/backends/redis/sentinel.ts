@@ -43,6 +43,7 @@ export class SentinelInstance implements RedisInstance {
   readonly #watch: PrimaryWatch;
   readonly #instance: PooledInstance;
   #primary: TcpRedisAddress | undefined;
+  #moved = new AbortController();
 
   constructor(hooks: SentinelHooks, options: PooledInstanceOptions & SentinelOptions) {
     this.#watch = new PrimaryWatch(
@@ -54,6 +55,8 @@ export class SentinelInstance implements RedisInstance {
           hooks.onPrimary?.(address);
           if (!isFirst) {
             this.#instance.renew();
+            this.#moved.abort();
+            this.#moved = new AbortController();
           }
         },
         startDelayMs: hooks.startDelayMs,
@@ -89,6 +92,11 @@ export class SentinelInstance implements RedisInstance {
   async read(hits: readonly Hit[]): Promise<readonly number[]> {
     this.#requirePrimary();
     return await this.#instance.read(hits);
+  }
+
+  /** The old primary stays writable for about ten seconds. */
+  get moved(): AbortSignal {
+    return this.#moved.signal;
   }
 
   dial(): readonly RedisConnection[] {

@@ -104,12 +104,16 @@ export class RedisSharedStore implements SharedStore {
     }
   }
 
-  /** Resolves when the signal aborts; rejects when the subscription fails or is lost. */
+  /**
+   * Resolves when the signal aborts, or another server has taken over; rejects when the
+   * subscription fails or is lost.
+   */
   async #listen(
     { onMessage, onGap }: Subscriber,
     signal: AbortSignal,
     onSubscribed: () => void,
   ): Promise<void> {
+    const { moved } = this.#options.main;
     const connection = this.#dial(this.#channel);
     const lost = new AbortController();
     await withConnection(
@@ -119,8 +123,8 @@ export class RedisSharedStore implements SharedStore {
         // Only now, because later messages are not missed.
         onGap();
         onSubscribed();
-        await keepAlive(connection, AbortSignal.any([signal, lost.signal]));
-        if (!signal.aborted) throw backendFailure('the connection was lost');
+        await keepAlive(connection, AbortSignal.any([signal, lost.signal, ...(moved ? [moved] : [])]));
+        if (!signal.aborted && moved?.aborted !== true) throw backendFailure('the connection was lost');
       },
       () => lost.abort(),
     );
