@@ -62,6 +62,8 @@ interface RuleSummary {
   readonly lease?: Lease;
   /** Absent when the setting of the limiter decides. */
   readonly onStoreFailure?: StoreFailurePolicy;
+  /** Present in a domain that is atomic. */
+  readonly atomic?: true;
   readonly name?: string;
   readonly replaces?: readonly string[];
   readonly shadowMode: boolean;
@@ -136,6 +138,7 @@ function summarize({ rule, metricPath, keyEntries }: Match, root: RuleNode): Rul
     ...(rate && { rate: { algorithm: rate.algorithm, burst: rate.burst } }),
     ...(lease === undefined ? undefined : { lease }),
     ...(onStoreFailure === undefined ? undefined : { onStoreFailure }),
+    ...(root.atomic === true && !unlimited ? { atomic: true } : undefined),
     ...(name === '' ? undefined : { name }),
     ...(replaces.length === 0 ? undefined : { replaces }),
     shadowMode,
@@ -216,6 +219,7 @@ function flagText({
   rate,
   lease,
   onStoreFailure,
+  atomic,
   name,
   replaces,
   shadowMode,
@@ -225,6 +229,7 @@ function flagText({
     rate === undefined ? '' : `${rate.algorithm}, burst ${rate.burst}`,
     lease === undefined ? '' : `leases of ${lease.hits} hits`,
     onStoreFailure === undefined ? '' : `on store failure ${onStoreFailure}`,
+    atomic === true ? 'all or nothing' : '',
     name === undefined ? '' : `name ${name}`,
     replaces === undefined ? '' : `replaces ${replaces.join(', ')}`,
     shadowMode ? 'shadow mode' : '',

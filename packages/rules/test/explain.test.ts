@@ -181,3 +181,12 @@ t.test('a lease is named with its hits', async (t) => {
   const text = formatExplanation(explain(leased, request([['a', '1']])));
   t.match(text, "limited to 99 per day\n    a=1 matched 'a' by key\n    rule d.a (leases of 5 hits)");
 });
+
+t.test('limits of an atomic domain say so', async (t) => {
+  const atomic = loadRules(
+    'domain: d\natomic: true\ndescriptors: [{ key: a, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',
+  );
+  const explanation = explain(atomic, request([['a', '1']]));
+  t.match(explanation.descriptors[0]?.rule, { atomic: true });
+  t.match(formatExplanation(explanation), /\(all or nothing\)/);
+});
