@@ -64,7 +64,8 @@ function objects(list: unknown): readonly Json[] {
     : [];
 }
 
-function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+function table(headings: readonly string[], unsafeRows: readonly (readonly string[])[]): string {
+  const rows = unsafeRows.map((row) => row.map(escapeControls));
   const widths = headings.map((heading, i) =>
     Math.max(heading.length, ...rows.map((row) => row[i]?.length ?? 0)),
   );
@@ -77,4 +78,12 @@ function table(headings: readonly string[], rows: readonly (readonly string[])[]
           .trimEnd()}\n`,
     )
     .join('');
+}
+
+/** Clients choose values of descriptors: they must not control the terminal, or forge a row. */
+function escapeControls(text: string): string {
+  return text.replace(
+    /[\p{Cc}\p{Cf}\u2028\u2029]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
 }

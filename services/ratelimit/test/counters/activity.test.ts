@@ -108,7 +108,7 @@ descriptors:
     rate_limit: { unit: hour, requests_per_unit: 0 }
 `;
   const { base, call, decide } = await startCounterApi(t, {
-    rules: { 'shop.yaml': limits('shop'), 'bank.yaml': limits('bank') },
+    rules: { 'shop.yaml': limits('shop'), 'bank.yaml': limits('bank'), 'evil.yaml': limits('evil') },
   });
   for (const user of ['ann', 'bob', 'ann', 'ann']) await decide('shop', `user=${user}`);
   await decide('shop', 'shadow=1');
@@ -144,5 +144,11 @@ descriptors:
   t.match(
     await run('refusals', '-limit', '2'),
     /^TIME .*CODE\n\S+ +shop +shadow=1 +shadow +0 per hour +1 +OK\n\S+ +shop +user=ann +user +1 per hour +1 +OVER_LIMIT\n$/,
+  );
+  await decide('evil', 'user=\u001b[2J\u009b\u202e\nx');
+  t.match(
+    await run('top', '-domain', 'evil'),
+    /\n1 +evil +user=\\u\{1b\}\[2J\\u\{9b\}\\u\{202e\}\\u\{a\}x\n/,
+    'control characters are escaped',
   );
 });
