@@ -100,7 +100,8 @@ interface Committed {
 
 /**
  * Replaces the hits of a reservation by the real number, once. What is left is given back to the
- * windows that it was taken from; more is added to those of now, also beyond the limit.
+ * windows that it was taken from; more is added to those of now, also beyond the limit, or uses up
+ * what is left where a count cannot exceed its limit.
  *
  * @throws AppError when the id is invalid, has expired, or was committed before.
  */
@@ -125,7 +126,24 @@ export async function commit(context: ReservationContext, id: string, hits: numb
   const limited = toLimited(context, request, hits - reserved);
   const results = await addHits({ backend, stopIncrementWhenOverLimit: false }, limited, now);
   record(context, limited, results);
-  return { domain, reserved, hits, over: results.some(({ over }) => over) };
+  const exceeded = limited.filter((_, i) => results[i]?.over === true);
+  await useUp(
+    context,
+    exceeded.filter(({ hit }) => hit.rate !== undefined),
+  );
+  return { domain, reserved, hits, over: exceeded.length > 0 };
+}
+
+/** Limits that are not counted in windows take all hits or none, so they took none. */
+async function useUp({ backend }: ReservationContext, exceeded: readonly LimitedDescriptor[]): Promise<void> {
+  if (exceeded.length === 0) return;
+  const states = await peekHits(backend, exceeded);
+  await backend.add(
+    exceeded.map(({ limit, hit }, i) => ({
+      ...hit,
+      addend: Math.max(0, limit.capacity - (states[i]?.count ?? 0)),
+    })),
+  );
 }
 
 function toLimited(

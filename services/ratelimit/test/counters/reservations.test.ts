@@ -83,6 +83,11 @@ for (const [store, env] of Object.entries(stores)) {
     const { id: small } = await reserve(app, 1, 'tenant=b', 'shadow=b');
     t.match(await commit(app, small, 150), { status: 200, json: { reserved: 1, hits: 150, over: true } });
     t.equal(await countOf(app, 'tenant=b'), 150);
+    for (const [key, limit] of Object.entries(isMemcache ? {} : { 'bucket=b': 100, 'slots=b': 10 })) {
+      const { id } = await reserve(app, 4, key);
+      t.match(await commit(app, id, 150), { status: 200, json: { reserved: 4, hits: 150, over: true } });
+      t.equal(await countOf(app, key), limit, `${key}: nothing is left`);
+    }
     t.equal((await reserve(app, 5, 'shadow=b')).status, 200, 'shadow mode refuses none');
   });
 }
