@@ -58,6 +58,7 @@ t.test('a value is kept until it is deleted or the cache is cleared', async (t) 
   cache.set('b', 3);
   t.equal(cache.get('a'), 2);
   t.equal(cache.size, 2);
+  t.strictSame(cache.keys().sort(), ['a', 'b']);
   cache.delete('a');
   t.equal(cache.get('a'), undefined);
   t.equal(cache.size, 1);

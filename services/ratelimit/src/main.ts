@@ -5,7 +5,7 @@ import { findMisspelled, findReplaced } from '@tollgate/kit/settings';
 import { handleArguments, startProcess } from './cli/start.ts';
 import { settingsSpec } from './config/settings.ts';
 
-const prefixes = ['KVSTORE_', 'GRPC_', 'RUNTIME_', 'CONFIG_GRPC_XDS_', 'XDS_CLIENT_'];
+const prefixes = ['ADMIN_', 'KVSTORE_', 'GRPC_', 'RUNTIME_', 'CONFIG_GRPC_XDS_', 'XDS_CLIENT_'];
 
 function warnOfSettings(logger: Logger): void {
   for (const { variable, meant } of findMisspelled(settingsSpec, process.env, prefixes)) {
