@@ -42,7 +42,7 @@ export async function measureAlgorithms({ quick, nodeFlags, progress }: BenchOpt
   }
   const rows: string[][] = [];
   const seconds = (count: number) => count * (quick ? 100 : 1000);
-  const rounds = quick ? 4 : 7;
+  const rounds = quick ? 4 : 5;
   for (const { name: scenario, keys } of scenarios) {
     progress(`algorithms over Redis, ${scenario}, ${rounds} rounds`);
     const load = { path: shouldRateLimitPath, messages: writeRequests(keys), connections, streams };

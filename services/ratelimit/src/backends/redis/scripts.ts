@@ -40,8 +40,8 @@ local takes = {}`;
 
 /**
  * State: the tokens, their time and when the key expires, as binary numbers, because Lua takes
- * longer to read and write them as text than for all the rest. The TTL is twice what is needed, so
- * that few hits set it again.
+ * longer to read and write them as text than for all the rest. The TTL is twice what is needed, and
+ * 10 seconds, so that few hits set it again.
  *
  * @see takeFromBucket in ../algorithms.ts
  */
@@ -66,7 +66,7 @@ function takes.token_bucket(call, state)
   if taken * hits == 0 or limit == 0 then return taken, remaining, wait end
   local full, ttl = at + (burst - tokens) * period / limit, nil
   if full > expires then
-    expires = full + (full - now) + 1e6
+    expires = full + (full - now) + 1e7
     ttl = expires - now
   end
   return taken, remaining, wait, pack('>ddd', tokens, at, expires), ttl
