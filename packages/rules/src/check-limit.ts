@@ -123,18 +123,27 @@ function checkAlgorithm(
     report('burst', 'burst requires the algorithm token_bucket');
   } else if (burst === 0) report('burst', 'burst must be at least 1');
   if (algorithm === '' || algorithm === 'fixed_window') return undefined;
+  if (!isRateAlgorithm(algorithm)) {
+    const known = ['fixed_window', ...rateAlgorithms].join(', ');
+    report('algorithm', `invalid rate limit algorithm '${text}': expected one of ${known}`);
+    return undefined;
+  }
   if (unlimited === true) report('algorithm', 'should not specify an algorithm when unlimited');
   else if (forMemcached) {
     const message = `the counter store has no ${algorithm}: use fixed_window, or another store`;
     report('algorithm', message);
-  } else if (algorithm === 'token_bucket') return { algorithm, burst: burst ?? requestsPerUnit };
-  else if (algorithm === 'sliding_window' || algorithm === 'concurrency') {
-    return { algorithm, burst: requestsPerUnit };
-  } else {
-    const known = 'fixed_window, sliding_window, token_bucket, concurrency';
-    report('algorithm', `invalid rate limit algorithm '${text}': expected one of ${known}`);
   }
-  return undefined;
+  return { algorithm, burst: algorithm === 'token_bucket' ? (burst ?? requestsPerUnit) : requestsPerUnit };
+}
+
+const rateAlgorithms: readonly AlgorithmOptions['algorithm'][] = [
+  'sliding_window',
+  'token_bucket',
+  'concurrency',
+];
+
+function isRateAlgorithm(text: string): text is AlgorithmOptions['algorithm'] {
+  return rateAlgorithms.some((known) => known === text);
 }
 
 function checkLease(limit: LimitSpec, report: Report): Lease | undefined {

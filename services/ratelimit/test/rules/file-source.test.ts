@@ -199,11 +199,12 @@ t.test('with memcached, other algorithms and policies that need failures are pro
   const folder = makeTextFolder(t);
   folder.write(
     'config/a.yaml',
-    'domain: d\non_store_failure: allow\ndescriptors:\n  - key: k\n    rate_limit: { unit: day, requests_per_unit: 1, algorithm: token_bucket, on_store_failure: deny }\n',
+    'domain: d\non_store_failure: allow\ndescriptors:\n  - key: k\n    rate_limit: { unit: day, requests_per_unit: 1, algorithm: token_bucket, on_store_failure: deny }\n  - key: l\n    rate_limit: { unit: day, requests_per_unit: 1, algorithm: token }\n',
   );
   t.strictSame(await (await followRules(t, folder.path, { forMemcached: true })).problemsOf(1), [
     'config/a.yaml:5:63: the counter store has no token_bucket: use fixed_window, or another store',
     "config/a.yaml:5:95: memcached fails open, so that on_store_failure 'deny' would have no effect: use allow, or another store",
+    "config/a.yaml:7:63: invalid rate limit algorithm 'token': expected one of fixed_window, sliding_window, token_bucket, concurrency",
   ]);
 });
 
