@@ -261,7 +261,7 @@ function readLimit(value: YamlNode, reader: FieldReader, report: Report): RouteL
     const text = attributes.join(', ');
     if (new Set(attributes).size < attributes.length)
       report(item.position, `[${text}] has an attribute twice`);
-    else if (known.has(text)) report(item.position, `duplicate descriptor [${text}]`);
+    else if (text !== '' && known.has(text)) report(item.position, `duplicate descriptor [${text}]`);
     known.add(text);
     return attributes;
   });

@@ -261,13 +261,13 @@ limit: []
 `;
   const problems = (await problemsOf(t, text)).filter((problem) => !/^:5:.*duplicate/.test(problem));
   t.same(problems, [
-    ':2:22: expected a list, found user_id',
-    `:3:23: expected one of ${attributes}, found user`,
-    ':3:30: the list is empty: leave it out',
-    ':3:34: [path, path] has an attribute twice',
-    ':4:21: limit has no effect with access: deny; remove one of them',
-    ':4:30: duplicate descriptor [role]',
-    ':5:21: too many descriptors: 11, the limit is 10',
+    ':2:24: expected a list, found user_id',
+    `:3:25: expected one of ${attributes}, found user`,
+    ':3:32: the list is empty: leave it out',
+    ':3:36: [path, path] has an attribute twice',
+    ':4:23: limit has no effect with access: deny; remove one of them',
+    ':4:32: duplicate descriptor [role]',
+    ':5:23: too many descriptors: 11, the limit is 10',
     ':6:8: the list is empty: leave it out',
   ]);
 });
