@@ -144,6 +144,9 @@ export function toResult(
   return { count, fromLocalCache: false, over };
 }
 
+/** A response has 32 bits for it. 136 years, of a bucket with a large burst and a low rate. */
+const maxResetSeconds = 0xffff_ffff;
+
 /** A refused hit counts as if it came after the last one that was allowed. */
 function toRateResult(
   { capacity }: Limit,
@@ -153,12 +156,13 @@ function toRateResult(
 ): HitResult {
   const { remaining, retrySeconds } = readResult(taken);
   if (retrySeconds > 0) {
-    return { count: capacity + addend, fromLocalCache: false, over: true, resetSeconds: retrySeconds };
+    const resetSeconds = Math.min(retrySeconds, maxResetSeconds);
+    return { count: capacity + addend, fromLocalCache: false, over: true, resetSeconds };
   }
   const count = capacity - remaining;
-  const refillSeconds = Math.max(1, Math.ceil((count * rate.periodSeconds) / Math.max(1, rate.limit)));
+  const refillSeconds = Math.ceil((count * rate.periodSeconds) / Math.max(1, rate.limit));
   const resetSeconds = {
-    token_bucket: refillSeconds,
+    token_bucket: Math.min(Math.max(1, refillSeconds), maxResetSeconds),
     sliding_window: secondsLeft,
     concurrency: rate.periodSeconds,
   }[rate.algorithm];

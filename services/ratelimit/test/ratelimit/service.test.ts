@@ -1,5 +1,8 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { Windows } from '@tollgate/rules/windows';
 import t from 'tap';
+import { encodeDecision } from '../../src/ratelimit/codec.ts';
 import { Code } from '../../src/ratelimit/response.ts';
 import { descriptor, makeDecider } from '../support/make-decider.ts';
 
@@ -627,6 +630,8 @@ descriptors:
     rate_limit: { period: 64s, requests_per_unit: 8, algorithm: concurrency }
   - key: fixed
     rate_limit: { unit: minute, requests_per_unit: 1 }
+  - key: slow
+    rate_limit: { unit: year, requests_per_unit: 1, algorithm: token_bucket, burst: 1000 }
 `;
 
 t.test('a token bucket: burst, then a request per refill, and when to retry', async (t) => {
@@ -645,6 +650,17 @@ t.test('a token bucket: burst, then a request per refill, and when to retry', as
   clock.nowSeconds += 2;
   t.match(await ask(request, { hitsAddend: 2 }), { overallCode: OK });
   t.match(rule('bucket'), { totalHits: 7, withinLimit: 5, nearLimit: 2, overLimit: 2, shadowMode: 0 });
+});
+
+t.test('a reset after more than 2^32 s is that long', async (t) => {
+  const { ask } = makeDecider({ yaml: rates });
+  const request = [descriptor({ slow: 'x' })];
+  for (const expected of [OK, OVER_LIMIT]) {
+    const decision = await ask(request, { hitsAddend: 1000 });
+    t.match(decision, { overallCode: expected, statuses: [{ secondsUntilReset: 0xffff_ffff }] });
+    const { statuses } = fromBinary(RateLimitResponseSchema, encodeDecision(decision));
+    t.equal(statuses[0]?.durationUntilReset?.seconds, BigInt(0xffff_ffff));
+  }
 });
 
 t.test('a sliding window does not let through twice the limit around the end of a window', async (t) => {
