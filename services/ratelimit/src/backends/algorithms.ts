@@ -56,6 +56,12 @@ export function readResult(result: number): { readonly remaining: number; readon
 // Sums of fractions are off by far less; without it the third of three refills would be missing.
 const epsilon = 1e-6;
 
+/**
+ * Numbers of windows and parts grow when the period of a rule gets shorter. A state that is so far
+ * ahead is of a shorter period, rather than of a clock that stepped back, and counts as none.
+ */
+const maxPeriodsAhead = 8;
+
 /** State: the tokens at a time. */
 function takeFromBucket(rate: Rate, state: State, { hits, times, nowUs }: Request): Taken {
   const { limit } = rate;
@@ -93,7 +99,7 @@ function takeFromSlidingWindow(rate: Rate, state: State, { hits, times, nowUs }:
   let current = 0;
   if (state !== undefined) {
     const [storedIndex = 0, storedBefore = 0, storedCurrent = 0] = state;
-    if (storedIndex > index) {
+    if (storedIndex > index && storedIndex <= index + maxPeriodsAhead) {
       // A clock that stepped back stays at the start of the window.
       index = storedIndex;
       elapsed = 0;
@@ -136,7 +142,7 @@ function takeSlots(rate: Rate, state: State, { hits, times, nowUs }: Request): T
   const { limit } = rate;
   const periodUs = rate.periodSeconds * 1e6;
   const now = (nowUs / periodUs) * partsPerPeriod;
-  const groups = readGroups(state).filter(({ expiry }) => expiry > now);
+  const groups = readGroups(state, now);
   const taken = countTaken(limit - countSlots(groups), hits, times);
   if (taken * hits > 0) addSlots(groups, Math.ceil(now) + partsPerPeriod, taken * hits);
   else releaseSlots(groups, -taken * hits);
@@ -150,10 +156,13 @@ function takeSlots(rate: Rate, state: State, { hits, times, nowUs }: Request): T
   };
 }
 
-function readGroups(state: State = []): SlotGroup[] {
+/** Groups that have not expired. */
+function readGroups(state: State, now: number): SlotGroup[] {
   const groups: SlotGroup[] = [];
+  if (state === undefined) return groups;
   for (let i = 0; i < state.length; i += 2) groups.push({ expiry: state[i] ?? 0, slots: state[i + 1] ?? 0 });
-  return groups;
+  const isOfShorterPeriod = (groups.at(-1)?.expiry ?? 0) > now + maxPeriodsAhead * partsPerPeriod;
+  return isOfShorterPeriod ? [] : groups.filter(({ expiry }) => expiry > now);
 }
 
 function countSlots(groups: readonly SlotGroup[]): number {

@@ -98,6 +98,20 @@ for (const rate of [bucket, sliding, slots]) {
   );
 }
 
+for (const algorithm of ['sliding_window', 'concurrency'] as const) {
+  t.test(`${algorithm}: a counter starts again when the period changes`, async (t) => {
+    for (const [before, after] of [
+      [60, 86_400],
+      [86_400, 60],
+    ] as const) {
+      const rate: Rate = { algorithm, limit: 10, burst: 10, periodSeconds: before };
+      const { state } = take(rate, undefined, { hits: 7, times: 1, nowUs: 1.8e15 });
+      const later = { hits: 1, times: 1, nowUs: 1.8e15 + second };
+      t.match(take({ ...rate, periodSeconds: after }, state, later), { taken: 1, remaining: 9 });
+    }
+  });
+}
+
 const seconds = fc.array(
   fc.tuple(fc.double({ min: 0, max: 40, noNaN: true }), fc.integer({ min: 0, max: 4 })),
   {

@@ -86,7 +86,7 @@ function takes.sliding_window(call, state)
   local ttl = (2 - elapsed) * period + 1e6
   if state and #state == 24 then
     local stored, stored_before, stored_current = unpack_numbers('>ddd', state)
-    if stored > index then
+    if stored > index and stored <= index + 8 then
       index = stored
       elapsed = 0
     end
@@ -130,6 +130,7 @@ function takes.concurrency(call, state)
   local at, used, text, first, last = now / period * 64, 0, '', 5, 0
   if state and #state % 16 == 4 then
     used, text, last = unpack_numbers('>I4', state), state, #state
+    if last > 4 and unpack_numbers('>d', state, last - 15) > at + 8 * 64 then used, text, last = 0, '', 0 end
   end
   while first < last do
     local expiry, slots = unpack_numbers('>dd', text, first)

@@ -115,6 +115,17 @@ t.test('a state of another form counts as none', async (t) => {
   }
 });
 
+t.test('a counter starts again when the period changes', async (t) => {
+  for (const algorithm of ['sliding_window', 'concurrency'] as const) {
+    const rate: Rate = { algorithm, limit: 10, periodSeconds: 60, burst: 10 };
+    const key = `changed ${algorithm}`;
+    t.same(await sendHits([{ key, addend: 7, rate }], 1.8e15), [3]);
+    const longer = { ...rate, periodSeconds: 86_400 };
+    t.same(await sendHits([{ key, addend: 7, rate: longer }], 1.8e15 + 1e6), [3], algorithm);
+    t.same(await sendHits([{ key, addend: 7, rate }], 1.8e15 + 2e6), [3], algorithm);
+  }
+});
+
 t.test('a counter expires once its state is that of a new one, not before', async (t) => {
   const rate: Rate = { algorithm: 'token_bucket', limit: 10, periodSeconds: 1000, burst: 10 };
   const ttl = async (key: string) => Number(await connection.call('TTL', key));
