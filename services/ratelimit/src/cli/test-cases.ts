@@ -239,6 +239,6 @@ function compare(
   return Object.entries(expected).flatMap(([field, value]) =>
     value === undefined || value === actual[field]
       ? []
-      : [`${at}.${field}: expected ${value}, got ${String(actual[field])}`],
+      : [`${at}.${field}: expected ${value}, got ${String(actual[field] ?? 'none')}`],
   );
 }

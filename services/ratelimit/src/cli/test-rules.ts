@@ -27,6 +27,7 @@ in each case.
       limits:                              # one for each descriptor: none, unlimited, replaced, or some of these fields
         - { rule: shop.plan_free.user, requests_per_unit: 10, unit: minute, remaining: 0, code: OVER_LIMIT }
 
+A limit may also have a period, instead of a unit, and a time_zone.
 A descriptor is key=value,key2=value2, or a list such as [{ key: path, value: 'a=b' }].
 Rules that are valid but look wrong are listed as warnings; they do not fail the test.
 

@@ -79,12 +79,13 @@ t.test('a case that fails says where, and what differs', async (t) => {
     `cases:
   - name: wrong
     domain: shop
-    descriptors: ['plan=free,user=bob', 'plan=gold', 'health=1']
+    descriptors: ['plan=free,user=bob', 'plan=gold', 'health=1', 'period=1']
     code: OVER_LIMIT
     limits:
       - { rule: shop.plan_free, requests_per_unit: 11, remaining: 9 }
       - { unit: minute }
       - none
+      - { unit: minute }
 `,
   );
   const { exitCode, output = '' } = await testRules([folder, file]);
@@ -96,6 +97,7 @@ t.test('a case that fails says where, and what differs', async (t) => {
     '        descriptors[0].requests_per_unit: expected 11, got 10',
     /^ {8}descriptors\[1\]: expected limited, got none: /,
     '        descriptors[2]: expected none, got unlimited',
+    '        descriptors[3].unit: expected minute, got none',
     '0 passed, 1 failed',
   ]);
 });
