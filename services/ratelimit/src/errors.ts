@@ -115,6 +115,11 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.failedPrecondition,
     message: 'the reservation was committed before',
   },
+  reservations_need_token: {
+    httpStatus: 501,
+    grpcStatus: grpcStatus.unimplemented,
+    message: 'reservations need ADMIN_TOKEN, which signs their ids: set it on all replicas',
+  },
   store_lacks_feature: {
     httpStatus: 501,
     grpcStatus: grpcStatus.unimplemented,

@@ -33,7 +33,7 @@ interface Reservation {
 }
 
 export interface ReservationContext extends CounterContext {
-  /** Of ADMIN_TOKEN: all replicas have the same. */
+  /** ADMIN_TOKEN: all replicas have the same. Empty with client certificates only. */
   readonly signingKey: string;
 }
 
@@ -47,7 +47,7 @@ export const maxIdChars = 16 * 1024;
 /**
  * Takes hits from all limits of a request. A refused reservation takes none.
  *
- * @throws AppError `descriptor_not_limited` when there is no limit.
+ * @throws AppError `descriptor_not_limited` when there is no limit, `reservations_need_token`.
  */
 export async function reserve(
   context: ReservationContext,
@@ -55,6 +55,8 @@ export async function reserve(
   { hits, ttlSeconds }: { readonly hits: number; readonly ttlSeconds: number },
 ): Promise<Reserved> {
   const { decisions, backend } = context;
+  // An id that is not signed could name any key of the store.
+  if (context.signingKey === '') throw errors.reservations_need_token();
   const now = decisions.nowSeconds();
   const limited = toLimited(context, request, hits);
   if (limited.length === 0) throw errors.descriptor_not_limited();
@@ -231,8 +233,9 @@ function encode({ signingKey }: ReservationContext, reservation: Reservation): s
   return `${content}.${sign(signingKey, content).toString('base64url')}`;
 }
 
-/** @throws AppError `reservation_invalid`. */
+/** @throws AppError `reservation_invalid`, `reservations_need_token`. */
 function decode({ signingKey }: ReservationContext, id: string): Reservation {
+  if (signingKey === '') throw errors.reservations_need_token();
   const [content = '', signature = ''] = id.split('.');
   const expected = sign(signingKey, content);
   const given = Buffer.from(signature, 'base64url');

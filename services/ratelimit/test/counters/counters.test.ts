@@ -171,14 +171,16 @@ t.test('with client certificates, the name in the certificate is the caller', as
       ADMIN_TLS_CLIENT_SAN: 'client.test',
     },
   });
-  const run = ({ certFile, keyFile }: { certFile: string; keyFile: string }) =>
+  const call = (args: readonly string[], { certFile, keyFile }: { certFile: string; keyFile: string }) =>
     runCounters(
       [
-        ...['reset', '-domain', 'shop', '-descriptors', 'user=eve', '-ca-file', ca.certFile],
-        ...['-address', base.replace('http:', 'https:'), '-cert-file', certFile, '-key-file', keyFile],
+        ...[...args, '-ca-file', ca.certFile, '-address', base.replace('http:', 'https:')],
+        ...['-cert-file', certFile, '-key-file', keyFile],
       ],
       {},
     );
+  const run = (files: { certFile: string; keyFile: string }) =>
+    call(['reset', '-domain', 'shop', '-descriptors', 'user=eve'], files);
   t.match(await run(client), { exitCode: 0, output: /^RESET +COUNT BEFORE\nshop_user_eve_\d+ +0\n$/ });
   t.match(
     logLines.find(({ audit }) => audit === true),
@@ -187,6 +189,11 @@ t.test('with client certificates, the name in the certificate is the caller', as
   const other = issue({ name: 'other', subjectAltNames: ['DNS:other.test'] });
   t.match(await run(other), { exitCode: 1, errors: /^certificate_not_accepted: / });
   t.match(await run({ certFile: '', keyFile: '' }), { exitCode: 1, errors: /^the call to https.* failed/ });
+  // Without a token, nothing could sign their ids.
+  const unsigned = { exitCode: 1, errors: /^reservations_need_token: / };
+  const reserve = ['reserve', '-domain', 'shop', '-descriptors', 'user=eve', '-hits', '1'];
+  t.match(await call(reserve, client), unsigned);
+  t.match(await call(['commit', '-id', 'x.y', '-hits', '1'], client), unsigned);
   const failures = [...stats.counters()].find(({ tags }) => tags?.listener === 'admin');
   t.equal(failures?.value, 1);
 });
