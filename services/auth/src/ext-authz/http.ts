@@ -58,15 +58,18 @@ export function handleHttpCheck(
   // Gateways send bodies only if configured to; no decision depends on them.
   request.resume();
   const line = forwarded ? readForwardedLine(request) : request;
+  // Envoy treats a 5xx as a failed check, which `failure_mode_allow` lets pass.
+  const unavailableStatus = forwarded ? 503 : 403;
   if (line === undefined) {
-    respond(response, ambiguousPath(forwardedProblem));
+    respond(response, ambiguousPath(forwardedProblem), unavailableStatus);
     return;
   }
   // Only Envoy overwrites the timeout that a client sends.
   const timeoutMs = forwarded ? undefined : parseTimeoutMs(request);
   const decision = authorizer.authorize(parseRequest(request, line), timeoutMs);
-  if (decision instanceof Promise) void decision.then((resolved) => respond(response, resolved));
-  else respond(response, decision);
+  if (decision instanceof Promise)
+    void decision.then((resolved) => respond(response, resolved, unavailableStatus));
+  else respond(response, decision, unavailableStatus);
 }
 
 const forwardedProblem = 'the gateway must send X-Forwarded-Method and X-Forwarded-Uri, each once';
@@ -106,7 +109,7 @@ function parseTimeoutMs({ headers }: IncomingMessage): number | undefined {
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : undefined;
 }
 
-function respond(response: ServerResponse, decision: AuthzDecision): void {
+function respond(response: ServerResponse, decision: AuthzDecision, unavailableStatus: number): void {
   if (decision.allowed) {
     const { set, remove } = decision.headers;
     const own = {
@@ -118,8 +121,7 @@ function respond(response: ServerResponse, decision: AuthzDecision): void {
     response.writeHead(200, own).end();
     return;
   }
-  // Envoy treats a 5xx as a failed check, which `failure_mode_allow` lets pass.
-  const status = decision.httpStatus === 503 ? 403 : decision.httpStatus;
+  const status = decision.httpStatus === 503 ? unavailableStatus : decision.httpStatus;
   response.writeHead(status, denialHeaders(decision)).end(denialBody(decision, status));
 }
 

@@ -46,6 +46,15 @@ t.test('an unavailable decision is sent as 403, because failure_mode_allow lets 
   t.match(await response.json(), { code: 403, error_code: 'authorization_unavailable' });
 });
 
+t.test('behind other gateways, an unavailable decision is 503: they deny every status but 2xx', async (t) => {
+  const url = await serve(t, () => unavailable('rate_limit_unavailable'), true);
+  const headers = { 'x-forwarded-method': 'GET', 'x-forwarded-uri': '/' };
+  const response = await fetch(url, { headers });
+  t.equal(response.status, 503);
+  t.equal(response.headers.get('retry-after'), '1');
+  t.match(await response.json(), { code: 503, error_code: 'rate_limit_unavailable' });
+});
+
 t.test('the request is passed on as sent, undecoded and with all values', async (t) => {
   let seen: unknown;
   const url = await serve(t, (request) => {
