@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { get, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { type EchoedRequest, startEcho } from '@tollgate/testkit/echo';
 import { startEnvoy } from '@tollgate/testkit/envoy';
 import { makeTextFolder } from '@tollgate/testkit/folders';
@@ -223,7 +226,21 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   const forged = { 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin', x_user_id: 'root' };
   const anonymous = await fetch(`${url}/`, { headers: forged });
   t.notMatch(await anonymous.text(), /x.(auth|user)/, 'without a user there are no identity headers');
+  const disguised = await getEchoed(`${url}/orders`, {
+    authorization: `Bearer ${token}`,
+    connection: 'keep-alive, x-auth-user-id, x-auth-anonymous',
+    'x-forwarded-for': '192.0.2.1',
+  });
+  t.match(disguised, { 'x-auth-user-id': user.id, 'x-auth-anonymous': 'false' }, 'Connection removes none');
+  t.match(disguised['x-forwarded-for'], /^(?!.*192\.0\.2\.1$).*\d$/, 'the address of the client comes last');
   t.strictSame(await getStatuses(`${url}/a%2fb`, token, 1), [400], 'an ambiguous path');
   t.strictSame(await getStatuses(`${url}/admin`, token, 1), [403], 'a role that the user has not');
-  t.strictSame(await getStatuses(`${url}/orders`, token, 10), [...Array(9).fill(200), 429], 'ten requests');
+  t.strictSame(await getStatuses(`${url}/orders`, token, 9), [...Array(8).fill(200), 429], 'ten requests');
+}
+
+/** The headers that reach the application; `fetch` cannot send `Connection`. */
+async function getEchoed(url: string, headers: OutgoingHttpHeaders): Promise<IncomingHttpHeaders> {
+  const [response] = (await once(get(url, { headers, agent: false }), 'response')) as [IncomingMessage];
+  // Parsed boundary: what the echo answers.
+  return ((await json(response)) as EchoedRequest).headers;
 }
