@@ -206,12 +206,17 @@ function descriptorLines({ entries, levels, outcome, rule, reasons }: Descriptor
 }
 
 function limitText(
-  { unit, periodSeconds, timeZone, requestsPerUnit }: RuleSummary,
+  { unit, periodSeconds, timeZone, requestsPerUnit, rate }: RuleSummary,
   outcome: DescriptorExplanation['outcome'],
 ): string {
   if (requestsPerUnit === undefined) return '';
   const length = unit ?? `${periodSeconds} s`;
-  const limit = `${requestsPerUnit} per ${length}${timeZone === undefined ? '' : ` of ${timeZone}`}`;
+  const zone = timeZone === undefined ? '' : ` of ${timeZone}`;
+  const time =
+    rate?.algorithm === 'concurrency'
+      ? `at once, expiring after ${unit === undefined ? length : `1 ${unit}`}`
+      : `per ${length}${zone}`;
+  const limit = `${requestsPerUnit} ${time}`;
   return outcome === 'replaced' ? `, would be ${limit}` : ` to ${limit}`;
 }
 
@@ -226,7 +231,7 @@ function flagText({
   quotaMode,
 }: RuleSummary): string {
   const flags = [
-    rate === undefined ? '' : `${rate.algorithm}, burst ${rate.burst}`,
+    rate?.algorithm === 'token_bucket' ? `token_bucket, burst ${rate.burst}` : (rate?.algorithm ?? ''),
     lease === undefined ? '' : `leases of ${lease.hits} hits`,
     onStoreFailure === undefined ? '' : `on store failure ${onStoreFailure}`,
     atomic === true ? 'all or nothing' : '',

@@ -174,6 +174,19 @@ t.test('an explanation is formatted as indented lines', async (t) => {
   );
 });
 
+t.test('a concurrency limit is at once, and only a token bucket has a burst', async (t) => {
+  const rules = loadRules(`domain: d
+descriptors:
+  - { key: c, rate_limit: { period: 5m, requests_per_unit: 4, algorithm: concurrency } }
+  - { key: b, rate_limit: { unit: day, requests_per_unit: 9, algorithm: token_bucket, burst: 3 } }
+  - { key: s, rate_limit: { unit: day, requests_per_unit: 9, algorithm: sliding_window } }
+`);
+  const text = (key: string) => formatExplanation(explain(rules, request([[key, '1']])));
+  t.match(text('c'), /limited to 4 at once, expiring after 300 s\n.*\n.*rule d\.c \(concurrency\)/);
+  t.match(text('b'), /limited to 9 per day\n.*\n.*rule d\.b \(token_bucket, burst 3\)/);
+  t.match(text('s'), /limited to 9 per day\n.*\n.*rule d\.s \(sliding_window\)/);
+});
+
 t.test('a lease is named with its hits', async (t) => {
   const leased = loadRules(
     'domain: d\ndescriptors:\n  - { key: a, rate_limit: { unit: day, requests_per_unit: 99, lease: 5% } }\n',
