@@ -88,8 +88,9 @@ export const extAuthzSettings = {
     group,
     default: '',
     matches: {
-      pattern: /^$|^(?:\[[\d:a-fA-F.]+\]|[^\s:/[\]]+):\d{1,5}$/,
-      form: 'host:port, without http://',
+      pattern:
+        /^$|^(?:\[[\d:a-fA-F.]+\]|[^\s:/[\]]+):(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/,
+      form: 'host:port, without http://, the port from 1 to 65535',
     },
     doc: 'gRPC address of the rate limit service, `host:port`. Allowed requests of routes with `limit` are then limited by ext_authz itself. Empty: no limits, and a routes file with `limit` is rejected.',
   }),

@@ -191,6 +191,10 @@ t.test('the connection to the rate limit service needs a complete configuration'
   const on = { RATE_LIMIT_ADDRESS: 'ratelimit:8081' };
   t.same(extAuthzProblems({ ...on, RATE_LIMIT_TLS: 'true', RATE_LIMIT_TLS_CA: 'ca.crt' }), []);
   t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: 'http://ratelimit:8081' }), [/: host:port, without http/]);
+  for (const port of ['0', '65536', '99999', '', '080'])
+    t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: `ratelimit:${port}` }), [/port from 1 to 65535/], port);
+  for (const address of ['ratelimit:65535', '[2001:db8::1]:1'])
+    t.same(extAuthzProblems({ RATE_LIMIT_ADDRESS: address }), []);
   t.match(extAuthzProblems({ RATE_LIMIT_TLS: 'true' }), [
     /^SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: host:port, because/,
   ]);
