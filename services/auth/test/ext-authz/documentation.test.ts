@@ -9,9 +9,9 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/external-authorization.md'), 'utf8');
-const [grpc = '', http = '', routes = '', limits = ''] = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
-  ([, text = '']) => text,
-);
+const [grpc = '', http = '', _traefik, routes = '', limits = ''] = [
+  ...page.matchAll(/^```yaml\n(.*?)^```$/gms),
+].map(([, text = '']) => text);
 
 for (const [variant, text] of [
   ['grpc', grpc],
