@@ -1,5 +1,6 @@
+import { readFile } from 'node:fs/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { startRedis } from '@tollgate/testkit/redis';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { descriptors, startCounterApi } from '../support/counter-api.ts';
 
@@ -65,4 +66,44 @@ t.test('while Redis is down, the counter API is not available, and it recovers',
   await awaitUntil(async () => (await Promise.all(calls())).every(({ status }) => status === 200), {
     what: 'the counter API',
   });
+});
+
+t.test('the permissions in the documentation are sufficient', async (t) => {
+  const pages = ['counter-stores', 'counter-api'].map((page) =>
+    readFile(new URL(`../../../../docs/${page}.md`, import.meta.url), 'utf8'),
+  );
+  const [stores = '', api = ''] = await Promise.all(pages);
+  const find = (text: string, part: RegExp) => part.exec(text)?.[1]?.split(' ') ?? [];
+  const rights = [
+    ...find(stores, /\*\*Permissions\*\* [^`]+`([^`]+)`/),
+    ...find(stores, /also need `(\+eval [^`]+)`/),
+    ...find(api, /with ACLs [^`]+`([^`]+)`/),
+  ];
+  await redisCommand(redis, ...'ACL SETUSER limiter on >secret resetchannels'.split(' '), ...rights);
+  const limit = 'rate_limit: { unit: hour, requests_per_unit: 5, algorithm:';
+  const algorithms = `
+  - { key: b, ${limit} token_bucket } }
+  - { key: s, ${limit} sliding_window } }
+  - { key: c, ${limit} concurrency } }
+  - { key: l, rate_limit: { unit: hour, requests_per_unit: 50, lease: 50% } }
+`;
+  const app = await startCounterApi(t, {
+    rules: {
+      'shop.yaml': rules + algorithms,
+      'all.yaml': `domain: all\natomic: true\ndescriptors:${algorithms}  - { key: user, ${limit} fixed_window } }\n`,
+    },
+    env: { ...options.env, KVSTORE_AUTH: 'limiter:secret', CACHE_KEY_PREFIX: 'acl:' },
+  });
+  const all = ['user=x', 'b=x', 's=x', 'c=x', 'l=x'];
+  for (const domain of ['shop', 'all']) t.ok(await app.decide(domain, ...all), domain);
+  const request = { domain: 'all', descriptors: descriptors(...all) };
+  const { status, json } = await app.call('/v1/reservations', { ...request, hits: 2 });
+  t.equal(status, 200);
+  t.match(await app.call('/v1/reservations/commit', { id: json.id, hits: 1 }), { status: 200 });
+  const one = { domain: 'shop', descriptors: descriptors('user=x') };
+  const override = { ...one, requestsPerUnit: 9, ttlSeconds: 60, reason: 'test' };
+  t.match(await app.call('/v1/overrides', override, { method: 'PUT' }), { status: 200 });
+  t.match(await app.call('/v1/overrides', one, { method: 'DELETE' }), { status: 200 });
+  t.match(await app.call('/v1/counters/reset', one), { status: 200 });
+  t.match(await app.call('/v1/counters/reset', { domain: 'all', prefix: [] }), { json: { deleted: 5 } });
 });
