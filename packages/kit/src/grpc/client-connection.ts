@@ -83,12 +83,11 @@ export class ClientConnection {
   }
 
   /**
-   * Call when a call got no answer in time: until the server answers a PING, the connection is not
-   * used.
+   * Call when a call of the session got no answer in time: until the server answers a PING, the
+   * connection is not used. Without effect if another session has replaced it.
    */
-  suspect(): void {
-    const session = this.#session;
-    if (session?.isOpen !== true || this.#suspected) return;
+  suspect(session: ClientSession): void {
+    if (session !== this.#session || !session.isOpen || this.#suspected) return;
     this.#suspected = true;
     // A connection that is not ready has a timer already.
     if (!this.#ready) return;

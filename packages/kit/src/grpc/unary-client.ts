@@ -110,7 +110,7 @@ export class UnaryClient {
       };
       const cancelDeadline = startDeadline(timeoutMs, () => {
         cancelCall();
-        connection.suspect();
+        connection.suspect(session);
         const message = `no reply within ${Math.round(timeoutMs)} ms`;
         reject(new UnaryCallError(grpcStatus.deadlineExceeded, message));
       });

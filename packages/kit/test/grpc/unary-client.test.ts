@@ -117,6 +117,21 @@ t.test('a server that drains its connections loses no call', async (t) => {
   t.match(replies.at(-1), 'second');
 });
 
+t.test('calls that a draining server does not answer cost the next connections nothing', async (t) => {
+  const first = await startServer(t, (message) => (message.length > 0 ? message : new Promise(() => {})));
+  const client = connect(t, first.port);
+  await Promise.all([client.call(path, hello, patient), client.call(path, hello, patient)]);
+  const hang = () => client.call(path, Buffer.alloc(0), { timeoutMs: 500 });
+  const hanging = Promise.allSettled([hang(), hang()]);
+  await startServer(t, () => Buffer.from('second'), { port: first.port });
+  void first.server.drain(new AbortController().signal);
+  let answers = 0;
+  while (answers < 2)
+    answers = Buffer.from(await client.call(path, hello, patient)).toString() === 'second' ? answers + 1 : 0;
+  t.match(await hanging, [{ reason: { status: 4 } }, { reason: { status: 4 } }]);
+  t.equal(Buffer.from(await client.call(path, hello, patient)).toString(), 'second');
+});
+
 t.test('calls beyond the limit of calls in flight fail at once', async (t) => {
   const { port } = await startServer(t, () => new Promise(() => {}), {
     limits: { maxConcurrentStreams: 2_000 },
