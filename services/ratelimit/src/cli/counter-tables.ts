@@ -6,7 +6,8 @@ export function formatPeek(reply: Json): string {
     objects(reply.descriptors).map(({ entries, outcome, counter }) => {
       const [state] = objects([counter]);
       if (state === undefined) return [formatEntries(entries), String(outcome)];
-      const limit = `${state.requestsPerUnit} per ${state.unit}`;
+      const time = state.algorithm === 'concurrency' ? 'at once' : `per ${state.unit}`;
+      const limit = `${state.requestsPerUnit} ${time}`;
       return [
         ...[formatEntries(entries), state.rule, limit, state.count, state.remaining].map(String),
         `${state.resetSeconds}s`,

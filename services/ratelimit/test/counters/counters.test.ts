@@ -123,8 +123,8 @@ t.test('the command prints tables or JSON, and what is wrong', async (t) => {
   const run = (...args: string[]) =>
     runCounters([...args, '-domain', 'shop', '-address', base], { ADMIN_TOKEN: adminToken });
   const table =
-    /^DESCRIPTOR +RULE +LIMIT +COUNT +REMAINING +RESET\nuser=bob +user +2 per hour +1 +1 +\d+s\nhealth=1 +unlimited\n$/;
-  const args = ['peek', '-descriptors', 'user=bob', '-descriptors', 'health=1'];
+    /^DESCRIPTOR +RULE +LIMIT +COUNT +REMAINING +RESET\nuser=bob +user +2 per hour +1 +1 +\d+s\nslots=1 +slots +1 at once +0 +1 +\d+s\nhealth=1 +unlimited\n$/;
+  const args = ['peek', '-descriptors', 'user=bob', '-descriptors', 'slots=1', '-descriptors', 'health=1'];
   t.match(await run(...args), { exitCode: 0, output: table });
   // In the container of the service, its environment says where to call.
   const env = { ADMIN_PORT: String(ports.admin), ADMIN_TOKEN: adminToken };
