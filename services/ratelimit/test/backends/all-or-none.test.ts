@@ -8,7 +8,7 @@ import { Batch } from '../../src/backends/batch.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { RedisConnection } from '../../src/backends/redis/connection.ts';
 import { Pipeline } from '../../src/backends/redis/resp.ts';
-import { groupCalls, readRequestReplies, writeCall } from '../../src/backends/redis/scripts.ts';
+import { groupCalls, readRequestReplies, writeCall } from '../../src/backends/redis/script-calls.ts';
 import { makeHit } from './counter-backend-contract.ts';
 
 interface Counters {

@@ -4,7 +4,7 @@ import { type Batch, type BatchCounter, type BatchHit, splitRequests } from '../
 import type { RedisConnection } from './connection.ts';
 import type { Expiries } from './expiries.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
-import { groupCalls, readCallReply, readRequestReplies, type ScriptCall, writeCall } from './scripts.ts';
+import { groupCalls, readCallReply, readRequestReplies, type ScriptCall, writeCall } from './script-calls.ts';
 
 /**
  * Sends a hit to another server after this one refused it, or could not be reached (the refusal is

@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { Rate } from '@tollgate/rules/rule-set';
-import type { Taken } from '../algorithms.ts';
-import type { AllOrNone } from '../all-or-none.ts';
-import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
-import type { Pipeline, RedisReply } from './resp.ts';
 
 /** A Lua script. */
-interface Script {
+export interface Script {
   readonly text: string;
   /** Its name in EVALSHA. */
   readonly sha: string;
@@ -17,7 +12,7 @@ function script(text: string): Script {
 }
 
 /** Takes hits from a counter that stays at 0 or above; a counter that does not exist is 0. */
-const refund = script(`
+export const refund = script(`
 local n = math.min(tonumber(redis.call('GET', KEYS[1]) or '0'), tonumber(ARGV[1]))
 if n <= 0 then return 0 end
 return redis.call('DECRBY', KEYS[1], string.format('%.0f', n))`);
@@ -212,7 +207,7 @@ return replies`;
 
 const algorithms = [tokenBucket, slidingWindow, concurrency];
 
-const takeEach = script([start, ...algorithms, calls, each].join('\n'));
+export const takeEach = script([start, ...algorithms, calls, each].join('\n'));
 
 /** Returns the count before the hits instead of a wait, and has its own way of writing. */
 const fixedWindow = `
@@ -316,135 +311,4 @@ while at <= #ARGV do
 end
 return replies`;
 
-const takeAll = script([start, ...algorithms, fixedWindow, calls, all].join('\n'));
-
-/** Counters, or whole requests, that one call of a script decides. */
-export interface ScriptCall {
-  readonly script: Script;
-  readonly counters: readonly BatchCounter[];
-  readonly requests: readonly WholeRequest[];
-}
-
-/**
- * Groups the counters that INCRBY cannot change into calls of at most `maxKeys` keys. Calls with
- * the same key stay in order.
- */
-export function groupCalls(
-  { scripts, requests }: Pick<Batch, 'scripts' | 'requests'>,
-  maxKeys: number,
-): readonly ScriptCall[] {
-  const calls: ScriptCall[] = [];
-  let open: BatchCounter[] | undefined;
-  for (const counter of scripts) {
-    if (counter.rate === undefined) {
-      calls.push({ script: refund, counters: [counter], requests: [] });
-      continue;
-    }
-    if (open === undefined || open.length >= maxKeys || counter.isRepeated) {
-      open = [];
-      calls.push({ script: takeEach, counters: open, requests: [] });
-    }
-    open.push(counter);
-  }
-  return [...calls, ...groupRequests(requests, maxKeys)];
-}
-
-/** A request with more keys is a call of its own. */
-function groupRequests(requests: readonly WholeRequest[], maxKeys: number): readonly ScriptCall[] {
-  const calls: ScriptCall[] = [];
-  let open: WholeRequest[] = [];
-  let keys = 0;
-  for (const request of requests) {
-    keys += request.hits.length;
-    if (open.length === 0 || keys > maxKeys) {
-      open = [];
-      keys = request.hits.length;
-      calls.push({ script: takeAll, counters: [], requests: open });
-    }
-    open.push(request);
-  }
-  return calls;
-}
-
-/**
- * Writes the call, with the text of the script unless the connection has sent it before. Returns
- * the position of its reply. Tests pass a time.
- */
-export function writeCall(
-  pipeline: Pipeline,
-  { script, counters, requests }: ScriptCall,
-  { knownScripts, nowUs }: { readonly knownScripts: Set<string>; readonly nowUs?: number },
-): number {
-  // ASKING applies to the next command only; redirected calls have one key.
-  if (counters[0]?.asking === true) pipeline.command('ASKING');
-  const position = pipeline.commandCount;
-  const clockWords = script === refund ? 0 : 1;
-  let keys = counters.length;
-  for (const { hits } of requests) keys += hits.length;
-  const argumentWords = counters.length + requests.length + (keys - counters.length) * 3;
-  pipeline.begin(3 + keys + clockWords + argumentWords);
-  if (knownScripts.has(script.sha)) {
-    pipeline.word('EVALSHA');
-    pipeline.word(script.sha);
-  } else {
-    pipeline.word('EVAL');
-    pipeline.word(script.text);
-    knownScripts.add(script.sha);
-  }
-  pipeline.integer(keys);
-  for (const { key } of counters) pipeline.word(key);
-  for (const { hits } of requests) for (const { key } of hits) pipeline.word(key);
-  if (clockWords > 0) pipeline.word(nowUs === undefined ? '' : String(nowUs));
-  for (const { rate, addend, times } of counters) {
-    if (rate === undefined) pipeline.integer(-addend);
-    else pipeline.word(callText(rate, addend / times, times));
-  }
-  for (const { hits } of requests) {
-    pipeline.integer(hits.length);
-    for (const { rate, addend, capacity, ttlSeconds, refuses } of hits) {
-      pipeline.word(
-        rate === undefined ? `fixed_window ${capacity} 0 0 ${addend} 1` : callText(rate, addend, 1),
-      );
-      pipeline.word(refuses);
-      pipeline.integer(ttlSeconds);
-    }
-  }
-  return position;
-}
-
-function callText({ algorithm, limit, periodSeconds, burst }: Rate, hits: number, times: number): string {
-  return `${algorithm} ${limit} ${periodSeconds} ${burst} ${hits} ${times}`;
-}
-
-/** What the reply to a call says of its counters; undefined when it is of another form. */
-export function readCallReply({ counters }: ScriptCall, reply: RedisReply): readonly Taken[] | undefined {
-  if (!Array.isArray(reply) || reply.length !== counters.length * 3) return undefined;
-  const results: Taken[] = [];
-  for (let at = 0; at < reply.length; at += 3) {
-    const [taken, remaining, waitSeconds]: unknown[] = [reply[at], reply[at + 1], reply[at + 2]];
-    if (typeof taken !== 'number' || typeof remaining !== 'number' || typeof waitSeconds !== 'number') {
-      return undefined;
-    }
-    results.push({ taken, remaining, waitSeconds });
-  }
-  return results;
-}
-
-/**
- * What the reply to a call says of its requests, undefined for those with a counter that is not a
- * number; undefined when it is of another form.
- */
-export function readRequestReplies(
-  { requests }: ScriptCall,
-  reply: RedisReply,
-): readonly (AllOrNone | undefined)[] | undefined {
-  if (!Array.isArray(reply)) return undefined;
-  const numbers: number[] = reply.filter((value) => typeof value === 'number');
-  let at = 0;
-  const results = requests.map(({ hits }) => {
-    const [status, ...counts] = numbers.slice(at, at + 1 + hits.length);
-    at += 1 + hits.length;
-    return status === 2 ? undefined : { refused: status === 1, counts };
-  });
-  return at === reply.length && at === numbers.length ? results : undefined;
-}
+export const takeAll = script([start, ...algorithms, fixedWindow, calls, all].join('\n'));

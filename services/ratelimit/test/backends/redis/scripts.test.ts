@@ -6,7 +6,7 @@ import { type State, take, toResult } from '../../../src/backends/algorithms.ts'
 import { Batch } from '../../../src/backends/batch.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { Pipeline, type RedisReply } from '../../../src/backends/redis/resp.ts';
-import { groupCalls, readCallReply, writeCall } from '../../../src/backends/redis/scripts.ts';
+import { groupCalls, readCallReply, writeCall } from '../../../src/backends/redis/script-calls.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
 import { makeHit } from '../counter-backend-contract.ts';
 
