@@ -158,9 +158,18 @@ async function form(
     const known = String(await node.command('CLUSTER', 'NODES'));
     return nodes.every(({ id }) => known.includes(id)) && !known.includes('handshake');
   });
+  // A master that has not heard whom a replica follows gives it no vote in a failover, and gossip
+  // takes up to 6 s to tell it. A second introduction tells it at once.
   await Promise.all(
-    replicas.map((replica, i) => replica.command('CLUSTER', 'REPLICATE', masters[i]?.id ?? '')),
+    replicas.map(async (replica, i) => {
+      await replica.command('CLUSTER', 'REPLICATE', masters[i]?.id ?? '');
+      await Promise.all(nodes.map((other) => meet(replica, other)));
+    }),
   );
+  await everywhere('all nodes to know whom the replicas follow', async (node) => {
+    const known = String(await node.command('CLUSTER', 'NODES'));
+    return replicas.every(({ id }, i) => masterIn(known, id) === masters[i]?.id);
+  });
   await everywhere('the cluster to be open', async (node) => {
     const info = String(await node.command('CLUSTER', 'INFO'));
     return info.includes('cluster_state:ok') && info.includes(`cluster_slots_ok:${slotCount}`);
@@ -264,12 +273,21 @@ async function knowEpochOf(node: RedisClusterNode, others: readonly RedisCluster
   return epochs.every((epoch) => epoch !== undefined && epoch === epochs[0]);
 }
 
-/** The seventh field of a node's line in `CLUSTER NODES`. */
+/** The configuration epoch of a node, from the reply to `CLUSTER NODES`. */
 function epochIn(nodes: string, id: string): string | undefined {
+  return fieldIn(nodes, id, 6);
+}
+
+/** The id of the master that a node follows, from the reply to `CLUSTER NODES`. */
+function masterIn(nodes: string, id: string): string | undefined {
+  return fieldIn(nodes, id, 3);
+}
+
+function fieldIn(nodes: string, id: string, field: number): string | undefined {
   return nodes
     .split('\n')
     .find((line) => line.startsWith(id))
-    ?.split(' ')[6];
+    ?.split(' ')[field];
 }
 
 function pick(nodes: readonly RedisClusterNode[], i: number, kind: string): RedisClusterNode {

@@ -23,6 +23,15 @@ function run(master: number, ...words: string[]) {
   return node.command(...words);
 }
 
+t.test('from the start every node knows whom each replica follows', async (t) => {
+  for (const { command } of [...cluster.masters, ...cluster.replicas]) {
+    const nodes = String(await command('CLUSTER', 'NODES'));
+    for (const [i, { id }] of cluster.replicas.entries()) {
+      t.match(nodes, new RegExp(`^${id} .*slave ${cluster.masters[i]?.id}`, 'm'));
+    }
+  }
+});
+
 t.test('each master serves its slots and redirects to the owners of others', async (t) => {
   for (const [i, master] of cluster.masters.entries()) {
     const key = await keyAt(i, 'own');
