@@ -6,8 +6,11 @@ import { encodeHeaders } from '@tollgate/grpc-server/hpack/encoder';
 import { type LoadResult, summarize } from './report.ts';
 
 const { Flag, FrameType, frame, maxWindowBytes, defaultWindowBytes } = http2;
-/** Of a connection; calls are skipped while a server does not keep up with the rate. */
-const maxInFlight = 512;
+/**
+ * Of a connection; calls are skipped while a server does not keep up with the rate. Servers allow at
+ * least as many streams (RFC 9113, section 6.5.2).
+ */
+const maxInFlight = 100;
 const ringSize = 4 * maxInFlight;
 const replyTimeoutMs = 10_000;
 
@@ -75,6 +78,7 @@ function encodeRequest({ address, path }: GrpcLoad, message: Uint8Array): Run['r
 class Connection {
   inFlight = 0;
   readonly #run: Run;
+  readonly #address: string;
   readonly socket;
   readonly #reader = new http2.FrameReader();
   readonly #sentAt = new Float64Array(ringSize);
@@ -85,6 +89,7 @@ class Connection {
   constructor(address: string, run: Run) {
     const { hostname, port } = new URL(`http://${address}`);
     this.#run = run;
+    this.#address = address;
     this.socket = connect(Number(port), hostname).setNoDelay();
     this.socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     this.socket.on('error', ({ message }) => this.#fail(message));
@@ -126,7 +131,8 @@ class Connection {
       const isFlagged = (flags & Flag.END_STREAM) !== 0;
       if (type === FrameType.DATA) this.#hasMessage[streamId % ringSize] = 1;
       else if (type === FrameType.HEADERS && isFlagged) this.#finish(streamId % ringSize, now);
-      else if (type === FrameType.RST_STREAM) this.#fail('a call was reset');
+      else if (type === FrameType.RST_STREAM)
+        this.#fail(`a call was reset with error code ${payload.readUInt32BE(0)}`);
       else if ((type === FrameType.PING || type === FrameType.SETTINGS) && !isFlagged)
         this.#output.push(frame(type, Flag.ACK, 0, type === FrameType.PING ? payload : Buffer.alloc(0)));
     });
@@ -142,7 +148,7 @@ class Connection {
   }
 
   #fail(reason: string): void {
-    this.#run.error ??= new Error(`gRPC load: ${reason}`);
+    this.#run.error ??= new Error(`gRPC load: ${this.#address}: ${reason}`);
     this.#run.repeats = false;
   }
 }
