@@ -1,15 +1,42 @@
 import { type State, take, toResult } from './algorithms.ts';
 import type { Hit } from './counter-backend.ts';
 
+/**
+ * What exceeding a limit does to the request: refuses it, refuses it when all limits of the kind
+ * `together` are exceeded, or nothing.
+ */
+export type Refuses = 'alone' | 'together' | 'never';
+
+/**
+ * Whether a request is refused by its limits, some of which are exceeded. `redis/scripts.ts` has
+ * the same rule in Lua.
+ */
+export function isRefused<T>(
+  limits: readonly T[],
+  refuses: (limit: T, index: number) => Refuses,
+  isExceeded: (limit: T, index: number) => boolean,
+): boolean {
+  let index = 0;
+  let together = 0;
+  let togetherExceeded = 0;
+  for (const limit of limits) {
+    const kind = refuses(limit, index);
+    const exceeded = kind !== 'never' && isExceeded(limit, index);
+    if (exceeded && kind === 'alone') return true;
+    if (kind === 'together') {
+      together += 1;
+      togetherExceeded += exceeded ? 1 : 0;
+    }
+    index += 1;
+  }
+  return together > 0 && togetherExceeded === together;
+}
+
 /** A hit of a request that is counted by all of its limits, or by none. */
 export interface ConditionalHit extends Hit {
   /** Hits that a fixed window allows. */
   readonly capacity: number;
-  /**
-   * What exceeding the limit does to the request: refuses it, refuses it when all hits of the kind
-   * `together` exceed theirs, or nothing.
-   */
-  readonly refuses: 'alone' | 'together' | 'never';
+  readonly refuses: Refuses;
 }
 
 export interface AllOrNone {
@@ -54,19 +81,10 @@ export function getRefusal(
       ? toResult(taken, addend, 0)
       : take(rate, stored, { hits: 0, times: 1, nowUs }).remaining;
   });
-  return isRefused(hits, results) ? results : undefined;
-}
-
-/** The condition of `getOverallCode`. */
-function isRefused(hits: readonly ConditionalHit[], results: readonly number[]): boolean {
-  let together = 0;
-  let togetherOver = 0;
-  for (const [i, { refuses }] of hits.entries()) {
-    const isOver = (results[i] ?? 0) < 0;
-    if (isOver && refuses === 'alone') return true;
-    if (refuses !== 'together') continue;
-    together += 1;
-    togetherOver += isOver ? 1 : 0;
-  }
-  return together > 0 && together === togetherOver;
+  const refused = isRefused(
+    hits,
+    ({ refuses }) => refuses,
+    (_, i) => (results[i] ?? 0) < 0,
+  );
+  return refused ? results : undefined;
 }

@@ -1,4 +1,5 @@
-import type { ConditionalHit } from '../backends/all-or-none.ts';
+import type { RuleNode } from '@tollgate/rules/rule-set';
+import { isRefused, type Refuses } from '../backends/all-or-none.ts';
 import {
   type CountedDescriptor,
   type HitResult,
@@ -7,14 +8,25 @@ import {
   overByLocalCache,
   toResult,
 } from './hits.ts';
+import type { DescriptorLimit } from './limit.ts';
 import type { LocalCache } from './local-cache.ts';
 
-interface AtomicOptions {
-  /** QUOTA_MODE: all limits are quotas. */
+interface RefusalOptions {
+  /** QUOTA_MODE: all limits are quotas, and so are descriptors without a limit. */
   readonly quotaMode: boolean;
-  /** A descriptor without a limit counts as a quota that is never used up. */
-  readonly hasFreeQuota: boolean;
+  /** Of all descriptors of the request. */
+  readonly limits: readonly DescriptorLimit[];
+}
+
+interface AtomicOptions extends RefusalOptions {
   readonly nowSeconds: number;
+  /** Results that need no counter; undefined for a limit that has one. */
+  readonly known?: readonly (HitResult | undefined)[];
+}
+
+/** Global shadow mode refuses no request. */
+export function isAtomic(domain: RuleNode, { shadowMode }: { readonly shadowMode: boolean }): boolean {
+  return domain.atomic === true && !shadowMode;
 }
 
 /**
@@ -27,22 +39,27 @@ export async function addAllOrNone(
   options: AtomicOptions,
 ): Promise<readonly HitResult[]> {
   const { nowSeconds } = options;
-  const cached = descriptors.map(
-    ({ hit }) => localCache !== undefined && hit.addend !== 0 && isOverInCache(localCache, hit, nowSeconds),
+  const known =
+    options.known ??
+    descriptors.map(({ hit }) =>
+      localCache !== undefined && hit.addend !== 0 && isOverInCache(localCache, hit, nowSeconds)
+        ? overByLocalCache
+        : undefined,
+    );
+  if (isRefusedBy(known, descriptors, options)) return known.map(withhold);
+  const kinds = getRefusals(descriptors, known, options);
+  const hits = descriptors.flatMap(({ limit: { capacity }, hit }, i) =>
+    known[i] === undefined ? [{ ...hit, capacity, refuses: kinds[i] ?? 'alone' }] : [],
   );
-  const hits = toConditionalHits(descriptors, options);
-  const uncached = hits.filter((_, i) => cached[i] !== true);
-  if (isRefusedByCache(hits, cached)) {
-    return cached.map((isCached) => (isCached ? overByLocalCache : unknown));
-  }
-  if (uncached.length === 0) return descriptors.map(() => overByLocalCache);
+  if (hits.length === 0) return descriptors.map((_, i) => known[i] ?? withheld);
   if (backend.addAllOrNone === undefined) throw new TypeError('the store cannot decide a request together');
   const forgets = localCache?.forgets;
-  const { refused, counts } = await backend.addAllOrNone(uncached);
+  const { refused, counts } = await backend.addAllOrNone(hits);
   const cache = localCache?.forgets === forgets ? localCache : undefined;
   let next = 0;
   return descriptors.map((descriptor, i) => {
-    if (cached[i] === true) return overByLocalCache;
+    const result = known[i];
+    if (result !== undefined) return refused ? withhold(result) : result;
     const count = counts[next++] ?? 0;
     return refused
       ? toRefusedResult(descriptor, count, cache, nowSeconds)
@@ -50,33 +67,47 @@ export async function addAllOrNone(
   });
 }
 
-/** The store was not asked for the counter, because another limit refuses the request. */
-const unknown: HitResult = { count: 0, fromLocalCache: false, over: false, withheld: true };
+/** Another limit refuses the request, and the counter is not known. */
+const withheld: HitResult = { count: 0, fromLocalCache: false, over: false, withheld: true };
+
+/** A result of a request that is refused. */
+function withhold(result: HitResult | undefined): HitResult {
+  return result?.over === true ? result : withheld;
+}
+
+/** Whether a request is refused by the results that are known, whatever the others will be. */
+export function isRefusedBy(
+  known: readonly (HitResult | undefined)[],
+  descriptors: readonly CountedDescriptor[],
+  options: RefusalOptions,
+): boolean {
+  if (!known.some((result) => result?.over === true)) return false;
+  const kinds = getRefusals(descriptors, known, options);
+  return isRefused(
+    kinds,
+    (kind) => kind,
+    (_, i) => known[i]?.over === true,
+  );
+}
 
 /**
  * Quotas refuse a request together, when all of them are used up. One in shadow mode never is, so
- * the others refuse nothing.
+ * the others refuse nothing; nor do they when one is known to be left.
  */
-function toConditionalHits(
+function getRefusals(
   descriptors: readonly CountedDescriptor[],
-  { quotaMode, hasFreeQuota }: AtomicOptions,
-): readonly ConditionalHit[] {
+  known: readonly (HitResult | undefined)[],
+  { quotaMode, limits }: RefusalOptions,
+): readonly Refuses[] {
   const isQuota = ({ limit }: CountedDescriptor): boolean => quotaMode || limit.quotaMode;
-  const isFree =
-    hasFreeQuota || descriptors.some((descriptor) => descriptor.limit.shadowMode && isQuota(descriptor));
+  const hasFreeQuota =
+    (quotaMode && limits.includes(undefined)) ||
+    descriptors.some((one, i) => isQuota(one) && (one.limit.shadowMode || known[i]?.over === false));
   return descriptors.map((descriptor) => {
-    const { limit, hit } = descriptor;
-    const { capacity, shadowMode } = limit;
-    if (shadowMode) return { ...hit, capacity, refuses: 'never' };
-    if (!isQuota(descriptor)) return { ...hit, capacity, refuses: 'alone' };
-    return { ...hit, capacity, refuses: isFree ? 'never' : 'together' };
+    if (descriptor.limit.shadowMode) return 'never';
+    if (!isQuota(descriptor)) return 'alone';
+    return hasFreeQuota ? 'never' : 'together';
   });
-}
-
-function isRefusedByCache(hits: readonly ConditionalHit[], cached: readonly boolean[]): boolean {
-  if (hits.some(({ refuses }, i) => refuses === 'alone' && cached[i] === true)) return true;
-  const together = hits.flatMap(({ refuses }, i) => (refuses === 'together' ? [cached[i]] : []));
-  return together.length > 0 && together.every((isCached) => isCached === true);
 }
 
 /** A limit that is exceeded is shown as if the hits came after the last one that was allowed. */

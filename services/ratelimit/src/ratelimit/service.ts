@@ -1,13 +1,14 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { Windows } from '@tollgate/rules/windows';
+import { isRefused, type Refuses } from '../backends/all-or-none.ts';
 import type { Hit } from '../backends/counter-backend.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Activity } from '../counters/activity.ts';
 import type { Overrides } from '../counters/overrides.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
-import { addAllOrNone } from './atomic.ts';
+import { addAllOrNone, isAtomic } from './atomic.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
 import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
 import {
@@ -148,6 +149,7 @@ export async function decide(
       ({ limited, results, storeFailure } = await decideByPolicy(context, limited, {
         error,
         domain,
+        limits,
         nowSeconds,
       }));
     }
@@ -181,11 +183,10 @@ export function addRequest(
   descriptors: readonly CountedDescriptor[],
   { domain, limits, nowSeconds }: RequestOptions,
 ): Promise<readonly HitResult[]> {
-  const { quotaMode, shadowMode } = context.options;
-  // Global shadow mode refuses no request.
-  if (domain.atomic !== true || shadowMode) return addHits(context, descriptors, nowSeconds);
-  const hasFreeQuota = quotaMode && limits.includes(undefined);
-  return addAllOrNone(context, descriptors, { quotaMode, hasFreeQuota, nowSeconds });
+  const { quotaMode } = context.options;
+  return isAtomic(domain, context.options)
+    ? addAllOrNone(context, descriptors, { quotaMode, limits, nowSeconds })
+    : addHits(context, descriptors, nowSeconds);
 }
 
 /** The metadata are the only part of the response in which Envoy and its access log can see it. */
@@ -316,15 +317,15 @@ function toDecision(
  * quota mode are: a request may draw on any quota that is left.
  */
 export function getOverallCode(statuses: readonly Pick<DescriptorStatus, 'code' | 'quota'>[]): Code {
-  let quotas = 0;
-  let quotasOver = 0;
-  for (const { code, quota } of statuses) {
-    const over = code === Code.OVER_LIMIT;
-    if (over && !quota) return Code.OVER_LIMIT;
-    quotas += quota ? 1 : 0;
-    quotasOver += over ? 1 : 0;
-  }
-  return quotas > 0 && quotas === quotasOver ? Code.OVER_LIMIT : Code.OK;
+  return isRefused(statuses, refusesByStatus, isOverLimit) ? Code.OVER_LIMIT : Code.OK;
+}
+
+function refusesByStatus({ quota }: Pick<DescriptorStatus, 'quota'>): Refuses {
+  return quota ? 'together' : 'alone';
+}
+
+function isOverLimit({ code }: Pick<DescriptorStatus, 'code'>): boolean {
+  return code === Code.OVER_LIMIT;
 }
 
 function applyShadowMode({ options, stats }: DecisionContext, code: Code): Code {

@@ -4,15 +4,17 @@ import type { RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { MemoryBackend } from '../backends/memory.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { addAllOrNone } from './atomic.ts';
+import { addAllOrNone, isAtomic, isRefusedBy } from './atomic.ts';
 import {
   addHits,
   type HitResult,
+  type HitsContext,
   isOverInCache,
   type LimitedDescriptor,
   overByLocalCache,
   withoutHits,
 } from './hits.ts';
+import type { DescriptorLimit } from './limit.ts';
 import type { DecisionContext } from './service.ts';
 
 /** About 25 MB (as much again with other algorithms): an outage must not exhaust the memory. */
@@ -68,10 +70,16 @@ interface PolicyResults {
 export async function decideByPolicy(
   context: DecisionContext,
   limited: readonly LimitedDescriptor[],
-  failed: { readonly error: unknown; readonly domain: RuleNode; readonly nowSeconds: number },
+  failed: {
+    readonly error: unknown;
+    readonly domain: RuleNode;
+    /** Of all descriptors of the request. */
+    readonly limits: readonly DescriptorLimit[];
+    readonly nowSeconds: number;
+  },
 ): Promise<PolicyResults> {
   const { localCache, storeFailures, stats } = context;
-  const { error, domain, nowSeconds } = failed;
+  const { error, domain, limits, nowSeconds } = failed;
   const policies = limited.map(({ limit, hit }) =>
     localCache !== undefined && isOverInCache(localCache, hit, nowSeconds)
       ? 'cached'
@@ -82,33 +90,41 @@ export async function decideByPolicy(
     stats.backendError.value += 1;
     throw error;
   }
-  const isRefused = policies.includes('deny') || policies.includes('cached');
-  const isAtomic = domain.atomic === true && !context.options.shadowMode;
-  const withholds = (context.stopIncrementWhenOverLimit || isAtomic) && isRefused;
+  const known = limited.map((descriptor, i) => decideByOnePolicy(policies[i], descriptor));
+  const refusal = { quotaMode: context.options.quotaMode, limits };
+  const { stopIncrementWhenOverLimit: stops, options } = context;
+  const withholds = stops && !options.shadowMode && isRefusedBy(known, limited, refusal);
   const descriptors = limited.map((descriptor, i) =>
-    policies[i] === 'local' ? toShare(descriptor, { shares: storeFailures.shares, withholds }) : descriptor,
+    known[i] === undefined ? toShare(descriptor, { shares: storeFailures.shares, withholds }) : descriptor,
   );
-  const store = {
-    backend: storeFailures.counters,
-    stopIncrementWhenOverLimit: context.stopIncrementWhenOverLimit,
-  };
-  const local = descriptors.filter((_, i) => policies[i] === 'local');
-  const { quotaMode } = context.options;
-  const counted = isAtomic
-    ? await addAllOrNone(store, local, { quotaMode, hasFreeQuota: policies.includes('allow'), nowSeconds })
-    : await addHits(store, local, nowSeconds);
-  let next = 0;
-  const results = descriptors.map((descriptor, i) => {
-    const policy = policies[i] ?? 'cached';
-    if (policy !== 'cached') stats.storeFailure[policy].value += 1;
-    return policy === 'local' ? (counted[next++] ?? allowed) : toResult(policy, descriptor);
-  });
+  const store = { backend: storeFailures.counters, stopIncrementWhenOverLimit: stops };
+  const results = isAtomic(domain, options)
+    ? await addAllOrNone(store, descriptors, { ...refusal, nowSeconds, known })
+    : await addUnknown(store, descriptors, { nowSeconds, known });
+  for (const policy of policies) {
+    if (policy !== undefined && policy !== 'cached') stats.storeFailure[policy].value += 1;
+  }
   const inUse = (['allow', 'deny', 'local'] as const).filter((policy) => policies.includes(policy));
   // Meanwhile other requests may have found all counters over their limit.
   if (inUse.length === 0) return { limited: descriptors, results, storeFailure: undefined };
   const storeFailure = inUse.join(',');
   storeFailures.log.log(error, { policy: storeFailure, domain: domain.composite });
   return { limited: descriptors, results, storeFailure };
+}
+
+/** Adds the hits of limits whose result is not known. */
+async function addUnknown(
+  store: HitsContext,
+  descriptors: readonly LimitedDescriptor[],
+  { known, nowSeconds }: { readonly known: readonly (HitResult | undefined)[]; readonly nowSeconds: number },
+): Promise<readonly HitResult[]> {
+  const added = await addHits(
+    store,
+    descriptors.filter((_, i) => known[i] === undefined),
+    nowSeconds,
+  );
+  let next = 0;
+  return known.map((result) => result ?? added[next++] ?? allowed);
 }
 
 /** The descriptor with the part of its limit that one process may allow; the key is the same. */
@@ -127,7 +143,12 @@ function toShare(
 
 const allowed: HitResult = { count: 0, fromLocalCache: false, over: false };
 
-function toResult(policy: 'allow' | 'deny' | 'cached', { limit, hit }: LimitedDescriptor): HitResult {
+/** Undefined where counters of the process decide. */
+function decideByOnePolicy(
+  policy: StoreFailurePolicy | 'cached' | undefined,
+  { limit, hit }: LimitedDescriptor,
+): HitResult | undefined {
+  if (policy === 'local') return undefined;
   if (policy === 'cached') return overByLocalCache;
   // A refund is never over its limit.
   if (policy === 'allow' || hit.addend < 0) return allowed;

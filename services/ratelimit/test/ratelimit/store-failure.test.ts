@@ -177,17 +177,46 @@ t.test('the local cache of counters over their limit stays in force, and needs n
   t.equal((await ask(client, 'a', 'allow')).overallCode, Code.OVER_LIMIT);
 });
 
-const bounded = `
+const bounded = (atomic: boolean): string => `
 domain: d
+atomic: ${atomic}
 descriptors:
   - { key: denied, rate_limit: { unit: minute, requests_per_unit: 10, on_store_failure: deny } }
   - { key: window, rate_limit: { unit: minute, requests_per_unit: 10, on_store_failure: local } }
   - key: bucket
     rate_limit: { unit: minute, requests_per_unit: 10, algorithm: token_bucket, burst: 7, on_store_failure: local }
+  - { key: three, rate_limit: { unit: minute, requests_per_unit: 3, on_store_failure: local } }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1000, on_store_failure: deny }
+  - key: shadow_one
+    shadow_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1, on_store_failure: allow }
+  - { key: allowed, rate_limit: { unit: minute, requests_per_unit: 1000, on_store_failure: allow } }
+  - key: quota_denied
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1000, on_store_failure: deny }
+  - key: quota_allowed
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1000, on_store_failure: allow }
+  - key: quota
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 3, on_store_failure: local }
 `;
 
 /** Replicas that share a store which can fail, and a clock. */
-function makeReplicas(replicas: number, stopIncrementWhenOverLimit: boolean) {
+function makeReplicas(
+  replicas: number,
+  {
+    atomic = false,
+    ...options
+  }: {
+    readonly atomic?: boolean;
+    readonly stopIncrementWhenOverLimit?: boolean;
+    readonly localCache?: boolean;
+    readonly quotaMode?: boolean;
+  } = {},
+) {
   const clock = { nowSeconds: 1_000_020 };
   const memory = new MemoryBackend({ nowMs: () => clock.nowSeconds * 1000, maxCounters: 1000 });
   const store: { isDown: boolean } = { isDown: false };
@@ -195,21 +224,23 @@ function makeReplicas(replicas: number, stopIncrementWhenOverLimit: boolean) {
   const backend = {
     add: (hits: Parameters<MemoryBackend['add']>[0]) => (store.isDown ? fail() : memory.add(hits)),
     read: (hits: Parameters<MemoryBackend['read']>[0]) => (store.isDown ? fail() : memory.read(hits)),
+    addAllOrNone: (hits: Parameters<MemoryBackend['addAllOrNone']>[0]) =>
+      store.isDown ? fail() : memory.addAllOrNone(hits),
   };
   const deciders = Array.from({ length: replicas }, () =>
     makeDecider({
-      yaml: bounded,
+      yaml: bounded(atomic),
       clock,
       store: backend,
       onStoreFailureReplicas: replicas,
-      stopIncrementWhenOverLimit,
+      ...options,
     }),
   );
   return { clock, store, deciders };
 }
 
 t.test('an outage that begins with a full counter admits the shares in addition', async (t) => {
-  const { store, deciders } = makeReplicas(3, false);
+  const { store, deciders } = makeReplicas(3);
   const countAdmitted = async (): Promise<number> => {
     let admitted = 0;
     for (const decider of deciders) {
@@ -230,7 +261,7 @@ t.test('an outage that begins with a full counter admits the shares in addition'
 });
 
 t.test('with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a denied request is not counted locally', async (t) => {
-  const { store, deciders } = makeReplicas(1, true);
+  const { store, deciders } = makeReplicas(1, { stopIncrementWhenOverLimit: true });
   store.isDown = true;
   const ask = (...keys: readonly string[]) => deciders[0]?.ask(keys.map((key) => descriptor({ [key]: 'x' })));
   for (let i = 0; i < 20; i += 1) {
@@ -239,12 +270,71 @@ t.test('with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a denied request is not cou
   }
 });
 
+const policies = {
+  atomic: { atomic: true },
+  STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT: { stopIncrementWhenOverLimit: true },
+};
+
+for (const [name, options] of Object.entries(policies)) {
+  t.test(
+    `${name}: local counters grow with each request that is allowed, whatever else it has`,
+    async (t) => {
+      const countAllowed = async (
+        keys: readonly string[],
+        more: { readonly quotaMode?: boolean; readonly refund?: string; readonly cached?: string } = {},
+      ) => {
+        const { deciders, store } = makeReplicas(1, {
+          ...options,
+          localCache: more.cached !== undefined,
+          quotaMode: more.quotaMode ?? false,
+        });
+        const of = (key: string) =>
+          descriptor({ [key]: 'x' }, key === more.refund ? { hitsAddend: 1n, isNegativeHits: true } : {});
+        for (let i = 0; i < 2; i += 1) await deciders[0]?.ask([of(more.cached ?? 'unknown')]);
+        store.isDown = true;
+        let allowed = 0;
+        for (let i = 0; i < 20; i += 1) {
+          const decision = await deciders[0]?.ask(keys.map(of));
+          allowed += decision?.overallCode === Code.OK ? 1 : 0;
+        }
+        return allowed;
+      };
+      t.equal(await countAllowed(['three']), 3);
+      t.equal(await countAllowed(['three', 'shadow']), 3, 'deny of a limit in shadow mode');
+      t.equal(
+        await countAllowed(['three', 'shadow_one'], { cached: 'shadow_one' }),
+        3,
+        'one over in the cache',
+      );
+      t.equal(await countAllowed(['quota_denied', 'quota', 'three']), 3, 'a quota that is denied');
+      t.equal(await countAllowed(['quota_denied', 'quota']), 3, 'quotas without another limit');
+      t.equal(await countAllowed(['quota', 'allowed']), 3, 'a limit that is allowed is no quota');
+      t.equal(await countAllowed(['quota', 'quota_allowed']), 20, 'a quota that is allowed is left');
+      t.equal(await countAllowed(['quota_denied', 'quota_allowed', 'three']), 3);
+      t.equal(await countAllowed(['quota_denied', 'three']), 0, 'all quotas are denied');
+      t.equal(await countAllowed(['three', 'unknown'], { quotaMode: true }), 20, 'unmatched is a quota');
+      t.equal(await countAllowed(['three', 'denied'], { refund: 'denied' }), 3, 'deny of a refund');
+      t.equal(await countAllowed(['three', 'denied']), 0);
+    },
+  );
+}
+
+t.test('atomic: a request that a policy denies takes nothing from local counters', async (t) => {
+  const { deciders, store } = makeReplicas(1, { atomic: true });
+  store.isDown = true;
+  const ask = (...keys: readonly string[]) => deciders[0]?.ask(keys.map((key) => descriptor({ [key]: 'x' })));
+  for (let i = 0; i < 5; i += 1) t.match(await ask('three', 'denied'), { overallCode: Code.OVER_LIMIT });
+  t.match(await ask('three', 'quota_allowed'), { overallCode: Code.OK, statuses: [{ limitRemaining: 2 }] });
+  t.match(await ask('three', 'quota_denied'), { overallCode: Code.OVER_LIMIT });
+  t.match(await ask('three'), { statuses: [{ limitRemaining: 1 }] });
+});
+
 t.test('a counter that another request found over its limit meanwhile needs no policy', async (t) => {
   const clock = { nowSeconds: 1_000_020 };
   const memory = new MemoryBackend({ nowMs: () => clock.nowSeconds * 1000, maxCounters: 1000 });
   let calls = 0;
   const decider = makeDecider({
-    yaml: bounded,
+    yaml: bounded(false),
     clock,
     localCache: true,
     store: {
@@ -279,24 +369,25 @@ t.test('outages admit at most replicas × ceil(limit / replicas) more, however o
     seconds: fc.constantFrom(0, 0, 0, 1, 15),
     hits: fc.integer({ min: 1, max: 4 }),
     keys: fc.subarray(['window', 'bucket'], { minLength: 1 }),
+    others: fc.subarray(['shadow', 'allowed', 'quota_denied', 'quota_allowed']),
   });
   const property = fc.asyncProperty(
     fc.integer({ min: 1, max: 4 }),
-    fc.boolean(),
+    fc.record({ atomic: fc.boolean(), stopIncrementWhenOverLimit: fc.boolean() }),
     fc.array(step, { minLength: 30, maxLength: 80 }),
-    async (replicas, stopIncrement, steps) => {
-      const { clock, store, deciders } = makeReplicas(replicas, stopIncrement);
+    async (replicas, options, steps) => {
+      const { clock, store, deciders } = makeReplicas(replicas, options);
       const start = clock.nowSeconds;
       const admitted = new Map<number, number>();
       const failed = new Set<number>();
       let tokens = 0;
-      for (const { replica, down, seconds, hits, keys } of steps) {
+      for (const { replica, down, seconds, hits, keys, others } of steps) {
         clock.nowSeconds += seconds;
         store.isDown = down;
         const decider = deciders[replica % replicas];
         const minute = Math.floor(clock.nowSeconds / 60);
         if (down) failed.add(minute);
-        const descriptors = keys.map((key) => descriptor({ [key]: 'x' }));
+        const descriptors = [...others, ...keys].map((key) => descriptor({ [key]: 'x' }));
         const decision = await decider?.ask(descriptors, { hitsAddend: hits });
         if (decision?.overallCode !== Code.OK) continue;
         if (keys.includes('window')) admitted.set(minute, (admitted.get(minute) ?? 0) + hits);
