@@ -158,7 +158,7 @@ async function form(
     const known = String(await node.command('CLUSTER', 'NODES'));
     return nodes.every(({ id }) => known.includes(id)) && !known.includes('handshake');
   });
-  // A master that has not heard whom a replica follows gives it no vote in a failover, and gossip
+  // A master that does not know the primary of a replica gives it no vote in a failover, and gossip
   // takes up to 6 s to tell it. A second introduction tells it at once.
   await Promise.all(
     replicas.map(async (replica, i) => {
@@ -166,7 +166,7 @@ async function form(
       await Promise.all(nodes.map((other) => meet(replica, other)));
     }),
   );
-  await everywhere('all nodes to know whom the replicas follow', async (node) => {
+  await everywhere('all nodes to know the primaries of the replicas', async (node) => {
     const known = String(await node.command('CLUSTER', 'NODES'));
     return replicas.every(({ id }, i) => masterIn(known, id) === masters[i]?.id);
   });

@@ -23,7 +23,7 @@ function run(master: number, ...words: string[]) {
   return node.command(...words);
 }
 
-t.test('from the start every node knows whom each replica follows', async (t) => {
+t.test('from the start every node knows the primary of each replica', async (t) => {
   for (const { command } of [...cluster.masters, ...cluster.replicas]) {
     const nodes = String(await command('CLUSTER', 'NODES'));
     for (const [i, { id }] of cluster.replicas.entries()) {
