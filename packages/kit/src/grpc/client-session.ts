@@ -65,6 +65,8 @@ export class ClientSession {
   #block: { readonly streamId: number; readonly ends: boolean; readonly fragments: Buffer[] } | undefined;
   #error: Error | undefined;
   #closing: boolean = false;
+  #reads = 0;
+  #answered: boolean = false;
 
   constructor(socket: Socket, events: SessionEvents) {
     this.#socket = socket;
@@ -92,6 +94,16 @@ export class ClientSession {
     return !this.#closing && !this.#socket.destroyed;
   }
 
+  /** Counts what the server has sent. */
+  get reads(): number {
+    return this.#reads;
+  }
+
+  /** Whether the server has answered a call. */
+  get hasAnswered(): boolean {
+    return this.#answered;
+  }
+
   /** Sends a call; `body` is the message with its prefix. Returns the function that cancels it. */
   send(
     call: ClientCall,
@@ -116,6 +128,7 @@ export class ClientSession {
   /** Ends the connection after its calls. */
   close(): void {
     this.#closing = true;
+    this.#refusePending();
     this.#endWhenIdle();
   }
 
@@ -191,6 +204,7 @@ export class ClientSession {
   }
 
   #read(chunk: Buffer): void {
+    this.#reads += 1;
     try {
       this.#reader.read(chunk, (type, flags, streamId, payload) =>
         this.#handle(type, { flags, streamId, payload }),
@@ -271,6 +285,7 @@ export class ClientSession {
   #onEnd(streamId: number): void {
     const call = this.#calls.get(streamId);
     if (call === undefined) return;
+    this.#answered = true;
     this.#remove(streamId);
     call.onEnd();
   }

@@ -1,6 +1,6 @@
 import { grpcStatus } from '../errors.ts';
-import { monotonicNow, startDeadline } from '../time.ts';
-import { ClientConnection, type ClientConnectionOptions } from './client-connection.ts';
+import { monotonicNow, scheduleByTimer, startDeadline } from '../time.ts';
+import { ClientConnection, type ClientConnectionOptions, type ConnectionGroup } from './client-connection.ts';
 import type { ClientCall, ClientSession } from './client-session.ts';
 
 /** A call that failed: the status of the server, or UNAVAILABLE, or DEADLINE_EXCEEDED. */
@@ -20,8 +20,19 @@ export interface UnaryCallOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Behind a Service of Kubernetes, each may reach another replica. */
+interface UnaryClientOptions extends ClientConnectionOptions {
+  /** Interval at which the oldest connection is replaced. Default 2.5 min. */
+  readonly renewalMs?: number;
+  /** Timers of the calls. */
+  readonly startDeadline?: typeof startDeadline;
+}
+
+/** To different addresses of the name; behind a Service, each may reach another replica. */
 const connectionCount = 2;
+/** New replicas get calls after twice that time. */
+const defaultRenewalMs = 150_000;
+/** With less time left the answer would be late. */
+const minTimeoutMs = 1;
 /** Calls in flight, which hold their requests in memory while a server is slow. */
 const maxInFlight = 1_000;
 /** More does not fit the initial windows of HTTP/2. */
@@ -34,28 +45,66 @@ const prefixBytes = 5;
  * the server cannot be reached.
  */
 export class UnaryClient {
-  readonly #address: string;
-  readonly #connections: readonly ClientConnection[];
+  readonly #options: UnaryClientOptions;
+  readonly #group: ConnectionGroup;
   readonly #unfollowTls: (() => void) | undefined;
+  /** The oldest is the first. */
+  #connections: readonly ClientConnection[];
+  /** Takes the place of the oldest connection once it is ready. */
+  #successor: ClientConnection | undefined;
+  #cancelRenewal: () => void = () => undefined;
   #next = 0;
   #inFlight = 0;
 
-  constructor(options: ClientConnectionOptions) {
-    this.#address = options.address;
-    this.#connections = Array.from({ length: connectionCount }, () => new ClientConnection(options));
+  constructor(options: UnaryClientOptions) {
+    this.#options = options;
+    this.#group = {
+      addresses: new Map(),
+      onReady: (connection) => {
+        if (connection === this.#successor) this.#succeed(connection);
+      },
+    };
+    this.#connections = Array.from({ length: connectionCount }, () => this.#createConnection());
     this.#unfollowTls = options.tls?.onChange(() => {
       for (const connection of this.#connections) connection.renew();
+      this.#successor?.renew();
     });
   }
 
   /** Connects without waiting for it. */
   start(): void {
     for (const connection of this.#connections) connection.open();
+    this.#renewLater();
   }
 
   close(): void {
+    this.#cancelRenewal();
     this.#unfollowTls?.();
+    this.#successor?.close();
     for (const connection of this.#connections) connection.close();
+  }
+
+  #createConnection(): ClientConnection {
+    return new ClientConnection(this.#options, this.#group);
+  }
+
+  #renewLater(): void {
+    this.#cancelRenewal = scheduleByTimer(this.#options.renewalMs ?? defaultRenewalMs, () => {
+      // The last one has not been ready since.
+      this.#successor?.close();
+      const [oldest] = this.#connections;
+      if (oldest !== undefined) this.#group.addresses.delete(oldest);
+      this.#successor = this.#createConnection();
+      this.#successor.open();
+      this.#renewLater();
+    });
+  }
+
+  #succeed(successor: ClientConnection): void {
+    const [oldest, ...others] = this.#connections;
+    this.#connections = [...others, successor];
+    this.#successor = undefined;
+    oldest?.retire();
   }
 
   /** Rejects with an error that has the `status`, within the timeout. */
@@ -67,21 +116,18 @@ export class UnaryClient {
       );
     if (this.#inFlight >= maxInFlight)
       throw new UnaryCallError(grpcStatus.unavailable, `${maxInFlight} calls are in flight`);
-    const request = {
-      ...{ path, authority: this.#address, body: withPrefix(message) },
-      headers: [
-        ['grpc-timeout', `${Math.max(1, Math.ceil(options.timeoutMs))}m`],
-        ...Object.entries(options.headers ?? {}),
-      ] as const,
-    };
     const endMs = monotonicNow() + options.timeoutMs;
+    const body = withPrefix(message);
+    const headers = Object.entries(options.headers ?? {});
+    // Of the second attempt, less time is left.
+    const tryCall = (timeoutMs: number) =>
+      this.#tryCall({ ...{ path, body }, headers: [timeoutHeader(timeoutMs), ...headers] }, timeoutMs);
     this.#inFlight += 1;
     try {
-      const reply = await this.#tryCall(request, options.timeoutMs);
+      const reply = await tryCall(options.timeoutMs);
       if (reply !== undefined) return reply;
       // The server has not processed it; on another connection, it may.
-      const timeLeftMs = Math.max(0, endMs - monotonicNow());
-      return (await this.#tryCall(request, timeLeftMs)) ?? failUnavailable('the server refused the call');
+      return (await tryCall(endMs - monotonicNow())) ?? failUnavailable('the server refused the call');
     } finally {
       this.#inFlight -= 1;
     }
@@ -89,9 +135,11 @@ export class UnaryClient {
 
   /** Resolves with undefined if the server refused the call without processing it. */
   #tryCall(
-    request: Parameters<ClientSession['send']>[1],
+    request: Omit<Parameters<ClientSession['send']>[1], 'authority'>,
     timeoutMs: number,
   ): Promise<Uint8Array | undefined> {
+    if (timeoutMs < minTimeoutMs)
+      throw new UnaryCallError(grpcStatus.deadlineExceeded, 'no time is left for the call');
     const { connection, session } = this.#choose();
     return new Promise((resolve, reject) => {
       const call: ClientCall = {
@@ -108,25 +156,34 @@ export class UnaryClient {
           else reject(new UnaryCallError(grpcStatus.unavailable, message));
         },
       };
-      const cancelDeadline = startDeadline(timeoutMs, () => {
+      const { reads } = session;
+      const cancelDeadline = (this.#options.startDeadline ?? startDeadline)(timeoutMs, () => {
         cancelCall();
-        connection.suspect(session);
+        // Other calls may be answered, such as those with another shard of a store.
+        if (session.reads === reads) connection.suspect(session);
         const message = `no reply within ${Math.round(timeoutMs)} ms`;
         reject(new UnaryCallError(grpcStatus.deadlineExceeded, message));
       });
-      const cancelCall = session.send(call, request);
+      const cancelCall = session.send(call, { ...request, authority: this.#options.address });
     });
   }
 
+  /** Prefers connections that work, as far as is known. */
   #choose(): { readonly connection: ClientConnection; readonly session: ClientSession } {
-    for (let tried = 0; tried < connectionCount; tried += 1) {
-      this.#next = (this.#next + 1) % connectionCount;
-      const connection = this.#connections[this.#next];
-      const session = connection?.use();
-      if (connection !== undefined && session !== undefined) return { connection, session };
+    for (const state of ['working', 'usable'] as const) {
+      for (let tried = 0; tried < connectionCount; tried += 1) {
+        this.#next = (this.#next + 1) % connectionCount;
+        const connection = this.#connections[this.#next];
+        const session = connection?.[state];
+        if (connection !== undefined && session !== undefined) return { connection, session };
+      }
     }
-    return failUnavailable(`${this.#address} cannot be reached`);
+    return failUnavailable(`${this.#options.address} cannot be reached`);
   }
+}
+
+function timeoutHeader(timeoutMs: number): readonly [name: string, value: string] {
+  return ['grpc-timeout', `${Math.ceil(timeoutMs)}m`];
 }
 
 function failUnavailable(message: string): never {

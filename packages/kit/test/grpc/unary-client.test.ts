@@ -37,6 +37,26 @@ function connect(t: Test, port: number, tls?: WatchedTls): UnaryClient {
   return client;
 }
 
+/** Calls miss their deadline when `expire` is called. */
+function connectByHand(t: Test, port: number): { readonly client: UnaryClient; readonly expire: () => void } {
+  const deadlines = new Set<() => void>();
+  const client = new UnaryClient({
+    ...{ address: `localhost:${port}`, logger },
+    startDeadline: (_timeoutMs, late) => {
+      deadlines.add(late);
+      return () => deadlines.delete(late);
+    },
+  });
+  t.teardown(() => client.close());
+  client.start();
+  return {
+    client,
+    expire() {
+      for (const late of deadlines) late();
+    },
+  };
+}
+
 t.test('calls get the reply, or the status and message of the server', async (t) => {
   const { port } = await startServer(t, (message, call) =>
     message.length > 0
@@ -73,17 +93,37 @@ t.test('calls fail at once while the server is down, and work once it is up', as
   });
 });
 
-t.test('a slow reply misses its deadline, and the connection stays in use', async (t) => {
-  const { port } = await startServer(t, (message) => (message.length > 0 ? message : new Promise(() => {})));
+t.test('calls that miss their deadline do not make others fail', async (t) => {
+  const peers: unknown[] = [];
+  const { port } = await startServer(t, (message, { peer }) => {
+    peers.push(peer);
+    return message.length > 0 ? message : new Promise(() => {});
+  });
+  const { client, expire } = connectByHand(t, port);
+  const twice = () => Promise.all([client.call(path, hello, patient), client.call(path, hello, patient)]);
+  const hang = () => client.call(path, Buffer.alloc(0), { timeoutMs: 20 });
+  await twice();
+  for (const others of [twice, () => Promise.resolve()]) {
+    const hanging = Promise.allSettled([hang(), hang()]);
+    await others();
+    expire();
+    // At once: PINGs have not been answered.
+    await twice();
+    t.match(await hanging, [{ reason: { status: 4, message: /within 20 ms/ } }, { reason: { status: 4 } }]);
+    if (others === twice) t.equal(new Set(peers.slice(-2)).size, 2, 'connections with replies stay in use');
+  }
+});
+
+t.test('a call without time is not sent', async (t) => {
+  let calls = 0;
+  const { port } = await startServer(t, (message) => {
+    calls += 1;
+    return message;
+  });
   const client = connect(t, port);
-  await client.call(path, hello, patient);
-  await t.rejects(client.call(path, Buffer.alloc(0), { timeoutMs: 20 }), {
-    status: 4,
-    message: /within 20 ms/,
-  });
-  await awaitUntil(() => client.call(path, hello, patient).then(Boolean, () => false), {
-    what: 'the answers to the PINGs',
-  });
+  await t.rejects(client.call(path, hello, { timeoutMs: 0.8 }), { status: 4, message: /no time is left/ });
+  await Promise.all([client.call(path, hello, patient), client.call(path, hello, patient)]);
+  t.equal(calls, 2);
 });
 
 t.test('a server that hangs costs one timeout per connection', async (t) => {
@@ -119,17 +159,19 @@ t.test('a server that drains its connections loses no call', async (t) => {
 
 t.test('calls that a draining server does not answer cost the next connections nothing', async (t) => {
   const first = await startServer(t, (message) => (message.length > 0 ? message : new Promise(() => {})));
-  const client = connect(t, first.port);
+  const { client, expire } = connectByHand(t, first.port);
   await Promise.all([client.call(path, hello, patient), client.call(path, hello, patient)]);
-  const hang = () => client.call(path, Buffer.alloc(0), { timeoutMs: 500 });
+  const hang = () => client.call(path, Buffer.alloc(0), patient);
   const hanging = Promise.allSettled([hang(), hang()]);
   await startServer(t, () => Buffer.from('second'), { port: first.port });
   void first.server.drain(new AbortController().signal);
   let answers = 0;
   while (answers < 2)
     answers = Buffer.from(await client.call(path, hello, patient)).toString() === 'second' ? answers + 1 : 0;
+  expire();
+  const replies = await Promise.all([client.call(path, hello, patient), client.call(path, hello, patient)]);
+  t.same(replies.map(String), ['second', 'second']);
   t.match(await hanging, [{ reason: { status: 4 } }, { reason: { status: 4 } }]);
-  t.equal(Buffer.from(await client.call(path, hello, patient)).toString(), 'second');
 });
 
 t.test('calls beyond the limit of calls in flight fail at once', async (t) => {
