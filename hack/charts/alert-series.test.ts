@@ -15,8 +15,6 @@ import { buildApp as buildXds, type App as XdsApp } from '../../services/xds/src
 import { readSettings as readXdsSettings } from '../../services/xds/src/config/settings.ts';
 import { getSelectors, getSeries, isSelected, readAlerts, type Series } from './support/alert-rules.ts';
 
-t.setTimeout(120_000);
-
 const certificates = makeCertificates();
 t.teardown(certificates.remove);
 const { certFile, keyFile } = certificates.server;

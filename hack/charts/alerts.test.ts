@@ -35,7 +35,6 @@ interface RuleGroup {
   readonly rules: readonly AlertRule[];
 }
 
-t.setTimeout(120_000);
 const skip = helmIsMissing() || programIsMissing('promtool');
 const namespace = 'default';
 

@@ -7,10 +7,6 @@ import t, { type Test } from 'tap';
 import { chartCases, helmIsMissing, parseManifests, renderChart } from './support/helm.ts';
 import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
-// An API server is started and asked for some hundred objects, on a machine that may have other
-// work.
-t.setTimeout(240_000);
-
 /** Kinds without definitions in this API server. */
 const thirdParty = new Set(['Certificate', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor']);
 

@@ -18,7 +18,6 @@ import {
 } from './support/helm.ts';
 import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
-t.setTimeout(120_000);
 const skip = helmIsMissing();
 
 const full = await rendered('auth', ['--values=charts/auth/ci/full-values.yaml']);

@@ -23,8 +23,6 @@ import { podSurroundings } from './kubelet/pod-spec.ts';
 import { checkoutImage } from './kubelet/service-image.ts';
 import { deploymentVariables, nodeId, type Ports } from './support/envoy-gateway.ts';
 
-t.setTimeout(240_000);
-
 const skip = containersAreImpossible();
 
 // As the ADS server of Envoy Gateway.

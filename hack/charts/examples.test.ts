@@ -33,9 +33,6 @@ import {
 } from './support/manifests.ts';
 import { addressesIn, startTextProxy, textProxies } from './support/proxies.ts';
 
-// An API server, a database and three services are started, on a machine that may have other work.
-t.setTimeout(240_000);
-
 /** The pages in the order in which a reader of all of them would follow them. */
 const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/', 'kubernetes-gateway/', 'caddy/', 'nginx/'].map(
   (folder) => `examples/${folder}README.md`,

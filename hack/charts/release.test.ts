@@ -4,9 +4,6 @@ import t from 'tap';
 import packageJson from '../../package.json' with { type: 'json' };
 import { helmIsMissing, releaseRegistry, runHelm } from './support/helm.ts';
 
-// An API server is started, and helm waits for its answers, on a machine that may have other work.
-t.setTimeout(240_000);
-
 helmIsMissing();
 kubeSuite(t, 'a release of all of Tollgate', async (t, kube) => {
   const home = makeTextFolder(t).path;

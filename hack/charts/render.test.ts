@@ -13,7 +13,6 @@ import {
 } from './support/helm.ts';
 import { getPodTemplates, type ManifestObject } from './support/manifests.ts';
 
-t.setTimeout(180_000);
 const skip = helmIsMissing();
 
 t.test('helm lint --strict finds no problems', { skip }, async (t) => {

@@ -7,9 +7,6 @@ import type { StartedPod } from './kubelet/pod.ts';
 import { createNamespace, podSuite, prepareCluster, runValuesFile } from './support/releases.ts';
 import { withCounterStores } from './support/stores.ts';
 
-// An API server, data stores and seven Pods are started, on a machine that may have other work.
-t.setTimeout(240_000);
-
 podSuite(t, 'the Pods of every values file of a chart of one service, installed and run', async (t, kube) => {
   const cluster = await prepareCluster(t, kube);
   const toNamespace = (valuesFile: string) => valuesFile.replace(/^charts\/(\w+)\/ci\/(\w+)-.*$/, '$1-$2');
@@ -55,10 +52,6 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     });
   }
 });
-
-// An API server, data stores and a score of Pods are started, on a machine that may have other
-// work.
-t.setTimeout(240_000);
 
 /**
  * A values file with what it says of a cluster that this one is not, or with more of what it may

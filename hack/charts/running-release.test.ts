@@ -19,10 +19,6 @@ import { runHelm } from './support/helm.ts';
 import { createNamespace, freePortArguments, podSuite } from './support/releases.ts';
 import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
-// Images are assembled, and all services are started three times, on a machine that may have other
-// work.
-t.setTimeout(300_000);
-
 const namespace = 'shop';
 const waitArguments = ['--wait', '--timeout=100s'];
 const release = [

@@ -76,8 +76,6 @@ function getLeaves(values: readonly ChartValue[], parents: readonly ChartValue[]
   });
 }
 
-t.setTimeout(240_000);
-
 const readers = { auth: readAuthSettings, ratelimit: readRatelimitSettings, xds: readXdsSettings };
 type Service = keyof typeof readers;
 const isService = (name: string): name is Service => Object.hasOwn(readers, name);

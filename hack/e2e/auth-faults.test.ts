@@ -5,8 +5,6 @@ import { identityRateLimits } from './support/envoy-config.ts';
 import { type AuthProcess, startAuth, startAuthDatabase, startLimits } from './support/processes.ts';
 import { getStatuses } from './support/requests.ts';
 
-t.setTimeout(240_000);
-
 t.test('requests during faults of the auth server', async (t) => {
   const databaseUrl = await startAuthDatabase(t);
   // Users sign in and out here; Envoy asks the other one, which learns of it from the database

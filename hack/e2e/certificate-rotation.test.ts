@@ -4,8 +4,6 @@ import { type Edge, startEdge } from './support/edge.ts';
 import { countedHits, startAuth, startAuthDatabase, startLimits } from './support/processes.ts';
 import { type Load, startLoad } from './support/requests.ts';
 
-t.setTimeout(240_000);
-
 const listeners = [{ name: 'ingress', failureModeDeny: true }];
 
 /** So few that under load new connections are always opened. */

@@ -4,8 +4,6 @@ import { type Edge, startEdge } from './support/edge.ts';
 import { type Limits, startLimits } from './support/processes.ts';
 import { startLoad, statuses } from './support/requests.ts';
 
-t.setTimeout(240_000);
-
 t.test('counters survive a crash of Envoy during requests', async (t) => {
   const { limiter, edge } = await startPlatform(t);
   t.same(await statuses(edge.url('ingress'), 'a', 2), [200, 200]);

@@ -12,9 +12,6 @@ import { getStatuses } from './support/requests.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
-// An API server, a database and all services are started, on a machine that may have other work.
-t.setTimeout(240_000);
-
 const routes = `
 routes:
   - path: /public/**

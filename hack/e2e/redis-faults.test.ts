@@ -5,8 +5,6 @@ import { type Edge, startEdge } from './support/edge.ts';
 import { silence, startLimits } from './support/processes.ts';
 import { statuses } from './support/requests.ts';
 
-t.setTimeout(240_000);
-
 /**
  * Well below the 20 s that Envoy waits for an answer: when it does not time out, the limiter has
  * kept to this.

@@ -11,9 +11,6 @@ import {
 } from './support/processes.ts';
 import { type Load, startLoad } from './support/requests.ts';
 
-// Six servers are started, and stopped in no hurry, on a machine that may have other work.
-t.setTimeout(240_000);
-
 const listeners = [{ name: 'ingress', failureModeDeny: true }];
 
 /**

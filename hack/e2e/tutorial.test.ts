@@ -48,8 +48,6 @@ const inPeace = (text: string): string =>
     .replaceAll('unit: hour', 'unit: year')
     .replaceAll('per hour', 'per year');
 
-t.setTimeout(400_000);
-
 t.test('differences from the shown output are noticed', async (t) => {
   t.ok(isAsShown('a\n{…}\n', 'a\n{"b":1}\n'));
   for (const output of ['a\n{', 'b\n{}', 'a\n{}\nc', '']) t.notOk(isAsShown('a\n{…}', output), output);

@@ -9,9 +9,6 @@ import { type LimiterProcess, startLimiter, startReplica } from './support/proce
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
-// An API server and several services are started, on a machine that may have other work.
-t.setTimeout(240_000);
-
 kubeSuite(t, 'RateLimitConfigs of a cluster reach a running limiter', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
   const xds = await startReplica(t, kube, 'replica-1');

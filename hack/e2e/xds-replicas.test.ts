@@ -10,9 +10,6 @@ import { type LimiterProcess, startLimiter, startReplica } from './support/proce
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
-// An API server and several services are started, on a machine that may have other work.
-t.setTimeout(240_000);
-
 kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
   const leader = await startReplica(t, kube, 'replica-1');

@@ -9,9 +9,6 @@ import t from 'tap';
 import { manifest } from './support/limits.ts';
 import { startLimiter } from './support/processes.ts';
 
-// An API server and several services are started, on a machine that may have other work.
-t.setTimeout(240_000);
-
 t.test('limiter and xDS server know each other by certificate and token', async (t) => {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);

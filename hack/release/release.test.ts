@@ -10,9 +10,6 @@ import { buildArtifacts, checksumsFile } from './artifacts.ts';
 import { publishCommands, releaseNotes } from './publish.ts';
 import { tollgateVersion } from './versions.ts';
 
-// The SDK is compiled.
-t.setTimeout(240_000);
-
 t.test(
   'a release has charts, the CRD, the SDK, and their checksums',
   { skip: helmIsMissing() },

@@ -47,7 +47,6 @@ interface Profile {
   readonly patches?: readonly { readonly op: string; readonly path: string; readonly value?: unknown }[];
 }
 
-t.setTimeout(240_000);
 const skip = helmIsMissing();
 // Our own file; what is missing in it fails below.
 const config = load(await readFile('skaffold.yaml', 'utf8')) as Skaffold;

@@ -8,8 +8,6 @@ import type { Report } from './run-steps.ts';
 import { makeRuntimeProject, reportMark } from './runtime-project.ts';
 import { startSite } from './site.ts';
 
-t.setTimeout(180_000);
-
 const site = await startSite();
 t.teardown(site.close);
 const project = await makeRuntimeProject(site.inputs);

@@ -16,7 +16,6 @@ const summary = `${rowCount} of ${rowCount} as expected`;
 
 /** It takes ten seconds on an idle machine with two cores; other tests share it. */
 const timeoutMs = 150_000;
-t.setTimeout(3 * timeoutMs);
 
 /** Starts the demo; it is stopped with the test. */
 function startDemo(t: Test, args: readonly string[], env: Readonly<Record<string, string>> = {}) {

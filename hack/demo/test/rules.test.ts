@@ -11,9 +11,6 @@ import { morePerHour } from '../scenario.ts';
 const crdFile = resolve(import.meta.dirname, '../../../crds/ratelimitconfigs.yaml');
 const freePlan = ['-o', 'jsonpath={.spec.descriptors[0].descriptors[0].rateLimit.requestsPerUnit}'];
 
-// An API server is started, on a machine that may have other work.
-t.setTimeout(180_000);
-
 /** What kubectl prints; what it says when it fails. */
 async function kubectl(kube: KubeApiserver, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await kube.kubectl(args);
