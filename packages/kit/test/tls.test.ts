@@ -131,12 +131,14 @@ t.test('missing or invalid files do not replace the last good ones', async (t) =
     what: 'the missing key',
   });
   writeFileSync(files.certFile, 'nonsense');
-  await awaitUntil(() => lines.length === 2, { what: 'the nonsense' });
+  await awaitUntil(() => lines.length >= 2, { what: 'the nonsense' });
+  t.equal(lines.length, 2);
   t.equal(tls.current().cert?.toString(), server.cert);
   place(folder, server);
   copyFileSync(client.certFile, files.certFile);
   copyFileSync(client.keyFile, files.keyFile);
-  await awaitUntil(() => changes === 1, { what: 'the next good pair' });
+  await awaitUntil(() => changes >= 1, { what: 'the next good pair' });
+  t.equal(changes, 1);
   t.equal(tls.current().cert?.toString(), client.cert);
 });
 

@@ -5,7 +5,7 @@ export interface AwaitUntilOptions {
   /** Completes "waited for …" in the error. */
   what: string;
   /**
-   * Default 20000: more than local work takes on a stalled machine, and less than a test's own
+   * Default 60000: more than local work takes on a stalled machine, and less than a test's own
    * timeout.
    */
   timeoutMs?: number;
@@ -21,7 +21,7 @@ export interface AwaitUntilOptions {
  */
 export async function awaitUntil<T>(
   attempt: () => T | Promise<T>,
-  { what, timeoutMs = 20_000, everyMs = 10 }: AwaitUntilOptions,
+  { what, timeoutMs = 60_000, everyMs = 10 }: AwaitUntilOptions,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

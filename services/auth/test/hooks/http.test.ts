@@ -208,7 +208,7 @@ t.test('hook that does not respond in time fails', async (t) => {
   await t.rejects(silent.call(), timeout, 'no response');
   const server = await startHookServer(t);
   server.answer({ status: 503, headers: { 'retry-after': 'true' } });
-  const busy = createCaller(t, server.url, { timeoutMs: 50, backoffMs: 10_000 });
+  const busy = createCaller(t, server.url, { timeoutMs: 5_000, backoffMs: 10_000 });
   await t.rejects(busy.call(), { code: 'unexpected_failure' }, 'no time for another attempt');
   const { port: slow } = await startWebServer(t, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).write('{');

@@ -81,13 +81,14 @@ for (const [store, env] of Object.entries({ memory: cached, redis: overRedis }))
 t.test('an override applies on all replicas, also on one that starts later, until it ends', async (t) => {
   const options = { rules, env: { ...overRedis, CACHE_KEY_PREFIX: 'replicas:' } };
   const [one, other] = [await startCounterApi(t, options), await startCounterApi(t, options)];
-  const refuse = { requestsPerUnit: 0, ttlSeconds: 3, reason: 'abuse' };
+  const refuse = { requestsPerUnit: 0, ttlSeconds: 600, reason: 'abuse' };
   t.equal((await send(one, 'PUT', 'user=eve', refuse)).status, 200);
   await awaitUntil(async () => !(await other.decide('shop', 'user=eve')), { what: 'the override' });
   const late = await startCounterApi(t, options);
   t.notOk(await late.decide('shop', 'user=eve'));
   t.match((await late.call('/v1/overrides')).json.overrides, [{ reason: 'abuse' }]);
   await one.call('/v1/counters/reset', { domain: 'shop', descriptors: descriptors('user=eve') });
+  await send(one, 'PUT', 'user=eve', { ...refuse, ttlSeconds: 1 });
   for (const app of [one, other, late]) {
     await awaitUntil(async () => (await app.call('/v1/overrides')).json.overrides?.toString() === '', {
       what: 'its end',

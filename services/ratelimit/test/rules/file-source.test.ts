@@ -283,7 +283,7 @@ t.test('a failing load handler does not prevent the next load', async (t) => {
   };
   await t.rejects(source.start(fail), { message: 'out of memory' });
   folder.write('config/a.yaml', rulesText('a', 2));
-  await awaitUntil(() => handled === 2, { what: 'a second attempt' });
+  await awaitUntil(() => handled >= 2, { what: 'a second attempt' });
   t.equal(handled, 2);
 });
 

@@ -137,7 +137,7 @@ t.test('during many reloads every request is answered from one rule set', async 
     for (let version = 1; version <= reloads; version += 1) {
       writeFileSync(join(rulesFolder, '../next'), pair(version));
       renameSync(join(rulesFolder, '../next'), join(rulesFolder, 'a.yaml'));
-      await awaitUntil(() => loads.value === version + 1, { what: `load ${version}`, everyMs: 2 });
+      await awaitUntil(() => loads.value >= version + 1, { what: `load ${version}`, everyMs: 2 });
     }
     done = true;
   }

@@ -22,7 +22,13 @@ export interface CounterApi extends StartedApp {
 /** Starts the service with the counter API on a free port. */
 export async function startCounterApi(t: Test, options: StartAppOptions = {}): Promise<CounterApi> {
   const port = await freePort();
-  const env = { ADMIN_PORT: String(port), ADMIN_TOKEN: adminToken, ...options.env };
+  const env = {
+    ADMIN_PORT: String(port),
+    ADMIN_TOKEN: adminToken,
+    // Requests that memcached does not answer in time are allowed, and not counted.
+    MCACHE_TIMEOUT: '20s',
+    ...options.env,
+  };
   const app = await startApp(t, { ...options, env });
   const base = `http://127.0.0.1:${app.ports.admin}`;
   return {

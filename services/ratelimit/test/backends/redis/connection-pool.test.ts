@@ -129,8 +129,10 @@ t.test('`create` opens at most twice the pool size, and closes the excess when i
   const acquire = () => awaitUntil(() => pool.acquire(), { what: 'a connection' });
   const held = await Promise.all(Array.from({ length: 4 }, acquire));
   t.equal(open(), 4);
+  // More than four when one took longer than `timeoutMs` to connect.
+  const accepted = server.accepted();
   await t.rejects(pool.acquire(), { message: 'timed out waiting for a connection to Redis' });
-  t.equal(server.accepted(), 4, 'a fifth was not even tried');
+  t.equal(server.accepted(), accepted, 'a fifth was not even tried');
   for (const connection of held) {
     pool.release(connection);
   }

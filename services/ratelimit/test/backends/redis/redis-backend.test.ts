@@ -123,7 +123,8 @@ t.test('after SCRIPT FLUSH the scripts are sent again, and no request fails', as
   const whole = [{ ...makeHit('whole'), capacity: 5, refuses: 'alone' as const }];
   t.same(await backend.add(request), [4, 3, 9]);
   t.same(await backend.addAllOrNone(whole), { refused: false, counts: [1] });
-  t.equal(await admin('TTL', 'whole'), 60);
+  const ttl = Number(await admin('TTL', 'whole'));
+  t.ok(ttl > 0 && ttl <= 60, `expires after ${ttl} s`);
   await admin('SCRIPT', 'FLUSH');
   t.same(await backend.addAllOrNone(whole), { refused: false, counts: [2] });
   await admin('SCRIPT', 'FLUSH');
