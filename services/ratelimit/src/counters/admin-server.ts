@@ -12,14 +12,11 @@ import { errors } from '../errors.ts';
 import { type HttpReply, type HttpRequest, HttpRouter, jsonReply } from '../http/router.ts';
 
 /** Who sent a request, for the audit lines. */
-interface Caller {
+export interface Caller {
   /** The name in the client certificate, else `token`. */
   readonly caller: string;
   readonly address: string | undefined;
 }
-
-/** Logs a change. */
-export type Audit = (caller: Caller, change: Readonly<Record<string, unknown>>) => void;
 
 export interface AdminRoute {
   readonly method: string;

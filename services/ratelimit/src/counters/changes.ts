@@ -3,7 +3,7 @@ import type { SharedStore } from '../backends/counter-backend.ts';
 import type { Overrides } from './overrides.ts';
 
 /** Counters that the counter API changed: what replicas know of them is outdated. */
-interface Change {
+export interface Change {
   readonly keys?: readonly string[];
   /** All counters whose keys begin with this text. */
   readonly prefix?: string;

@@ -1,3 +1,4 @@
+import type { Logger } from '@tollgate/kit/logger';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
@@ -5,6 +6,8 @@ import { type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/h
 import { type DescriptorLimit, entriesKey, findLimits, type Limit } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import { createHit, type DecisionContext } from '../ratelimit/service.ts';
+import type { Caller } from './admin-server.ts';
+import { makeChange } from './audit.ts';
 import type { CounterChanges } from './changes.ts';
 import { type PublicOverride, toPublic } from './overrides.ts';
 import type { parsePrefix } from './requests.ts';
@@ -15,6 +18,7 @@ export interface CounterContext {
   /** The store itself, whose counts include what replicas have reserved. */
   readonly backend: CounterBackend;
   readonly changes: CounterChanges;
+  readonly logger: Logger;
 }
 
 type Target = Pick<LimitedDescriptor, 'limit' | 'hit'>;
@@ -85,15 +89,21 @@ interface ResetCounter {
  * @throws AppError `descriptor_not_limited` when none of them has a counter.
  */
 export async function resetCounters(
-  { decisions, backend, changes }: CounterContext,
+  context: CounterContext,
   request: RateLimitRequest,
+  caller: Caller,
 ): Promise<readonly ResetCounter[]> {
+  const { decisions, backend } = context;
   const targets = toTargets(decisions, request, findRequestLimits(decisions, request));
   if (targets.length === 0) throw errors.descriptor_not_limited();
   const before = await peekHits(backend, targets);
-  await backend.add(targets.map(({ hit }) => ({ ...hit, addend: -allHits })));
   const keys = targets.map(({ hit }) => hit.key);
-  await changes.announce({ keys });
+  await makeChange(context, {
+    caller,
+    describe: () => ({ action: 'reset', domain: request.domain, keys }),
+    announcement: { keys },
+    make: () => backend.add(targets.map(({ hit }) => ({ ...hit, addend: -allHits }))),
+  });
   return keys.map((key, i) => ({ key, count: before[i]?.count ?? 0 }));
 }
 
@@ -110,16 +120,22 @@ interface PrefixReset {
  * @throws AppError `store_lacks_feature` with memcached, which lists no keys.
  */
 export async function resetByPrefix(
-  { decisions, backend, changes }: CounterContext,
+  context: CounterContext,
   { domain, entries, lastKey }: ReturnType<typeof parsePrefix>,
+  caller: Caller,
 ): Promise<PrefixReset> {
-  if (backend.shared === undefined) {
+  const { shared } = context.backend;
+  if (shared === undefined) {
     throw errors.store_lacks_feature({ message: 'memcached lists no keys: reset exact descriptors' });
   }
-  const start = entriesKey(decisions.options.cacheKeyPrefix, domain, entries);
+  const start = entriesKey(context.decisions.options.cacheKeyPrefix, domain, entries);
   const prefix = lastKey === undefined ? start : `${start}${lastKey}_`;
-  const deleted = await backend.shared.deleteByPrefix(prefix);
-  await changes.announce({ prefix });
+  const deleted = await makeChange(context, {
+    caller,
+    describe: (count) => ({ action: 'reset by prefix', domain, prefix, deleted: count }),
+    announcement: { prefix },
+    make: () => shared.deleteByPrefix(prefix),
+  });
   return { prefix, deleted };
 }
 

@@ -2,7 +2,8 @@ import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import { entriesKey, type Limit } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
-import type { AdminRoute, Audit } from './admin-server.ts';
+import type { AdminRoute, Caller } from './admin-server.ts';
+import { makeChange } from './audit.ts';
 import { type CounterContext, findRequestLimits } from './counters.ts';
 import { type Override, type Overrides, toPublic } from './overrides.ts';
 import { parseDescriptorRequest, parseListQuery, readNumber, readText, splitBody } from './requests.ts';
@@ -16,11 +17,10 @@ const maxRequests = 2 ** 32 - 1;
 interface OverrideRoutesContext extends CounterContext {
   readonly overrides: Overrides;
   readonly nowMs: () => number;
-  readonly audit: Audit;
 }
 
 export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRoute[] {
-  const { overrides, audit } = context;
+  const { overrides } = context;
   return [
     {
       method: 'GET',
@@ -36,9 +36,11 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
       path: '/v1/overrides',
       async run({ body }, caller) {
         const override = parseOverride(context, body, caller.caller);
-        await overrides.set(override);
-        audit(caller, { action: 'override', ...toPublic(override) });
-        await announce(context, override);
+        await makeOverrideChange(context, override, {
+          caller,
+          line: { action: 'override', ...toPublic(override) },
+          make: () => overrides.set(override),
+        });
         return jsonReply(toPublic(override));
       },
     },
@@ -50,9 +52,11 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
         // The rule may be gone, and with it what it made of the entries.
         const entries = findLimit(context, request)?.keyEntries ?? request.descriptors[0]?.entries ?? [];
         const target = { domain: request.domain, entries: entries.map(({ key, value }) => ({ key, value })) };
-        await overrides.remove(target.domain, target.entries);
-        audit(caller, { action: 'remove override', ...target });
-        await announce(context, target);
+        await makeOverrideChange(context, target, {
+          caller,
+          line: { action: 'remove override', ...target },
+          make: () => overrides.remove(target.domain, target.entries),
+        });
         return jsonReply(target);
       },
     },
@@ -88,11 +92,19 @@ function findLimit({ decisions }: OverrideRoutesContext, request: RateLimitReque
   return limit?.kind === 'limited' ? limit : undefined;
 }
 
+interface OverrideChange {
+  readonly caller: Caller;
+  readonly line: Readonly<Record<string, unknown>>;
+  readonly make: () => Promise<void>;
+}
+
 /** Counters that were over one limit may be within the other. */
-function announce(
-  { changes, decisions }: OverrideRoutesContext,
+function makeOverrideChange(
+  context: OverrideRoutesContext,
   { domain, entries }: Pick<Override, 'domain' | 'entries'>,
+  { caller, line, make }: OverrideChange,
 ): Promise<void> {
-  const prefix = entriesKey(decisions.options.cacheKeyPrefix, domain, entries);
-  return changes.announce({ prefix, overrides: true });
+  const prefix = entriesKey(context.decisions.options.cacheKeyPrefix, domain, entries);
+  const announcement = { prefix, overrides: true };
+  return makeChange(context, { caller, describe: () => line, announcement, make });
 }

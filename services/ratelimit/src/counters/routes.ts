@@ -1,8 +1,7 @@
-import type { Logger } from '@tollgate/kit/logger';
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import type { ActivityReport } from './activity.ts';
-import type { AdminRoute, Audit } from './admin-server.ts';
+import type { AdminRoute } from './admin-server.ts';
 import { peekCounters, resetByPrefix, resetCounters } from './counters.ts';
 import { overrideRoutes } from './override-routes.ts';
 import type { Overrides } from './overrides.ts';
@@ -26,19 +25,15 @@ const maxTtlSeconds = 24 * 60 * 60;
 export interface CounterRoutesContext extends ReservationContext {
   readonly overrides: Overrides;
   readonly nowMs: () => number;
-  readonly logger: Logger;
   /** What all processes saw that share the port. */
   readonly getActivity: () => Promise<ActivityReport>;
 }
 
 /** The counter API. @see docs/counter-api.md */
 export function counterRoutes(context: CounterRoutesContext): readonly AdminRoute[] {
-  const { logger, getActivity } = context;
-  const audit: Audit = (caller, change) =>
-    // A warning, so that the default level keeps it.
-    logger.warn({ audit: true, ...caller, ...change }, 'counters changed by the counter API');
+  const { getActivity } = context;
   return [
-    ...overrideRoutes({ ...context, audit }),
+    ...overrideRoutes(context),
     {
       method: 'POST',
       path: '/v1/counters/peek',
@@ -54,13 +49,11 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
         const fields = parseObject(body);
         if ('prefix' in fields) {
           const prefix = parsePrefix(fields);
-          const reset = await resetByPrefix(context, prefix);
-          audit(caller, { action: 'reset by prefix', domain: prefix.domain, ...reset });
+          const reset = await resetByPrefix(context, prefix, caller);
           return jsonReply({ domain: prefix.domain, ...reset });
         }
         const request = parseRequest(body);
-        const counters = await resetCounters(context, request);
-        audit(caller, { action: 'reset', domain: request.domain, keys: counters.map(({ key }) => key) });
+        const counters = await resetCounters(context, request, caller);
         return jsonReply({ domain: request.domain, counters });
       },
     },

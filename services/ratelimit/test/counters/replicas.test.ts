@@ -68,6 +68,51 @@ t.test('while Redis is down, the counter API is not available, and it recovers',
   });
 });
 
+t.test('changes that fail half-way have an audit line and are announced', async (t) => {
+  const deny = (...rights: readonly string[]) =>
+    redisCommand(redis, ...'ACL SETUSER half on >secret ~* &* +@all'.split(' '), ...rights);
+  await deny();
+  const env = { ...options.env, KVSTORE_AUTH: 'half:secret', CACHE_KEY_PREFIX: 'half:' };
+  const [app, other] = [
+    await startCounterApi(t, { ...options, env }),
+    await startCounterApi(t, { ...options, env }),
+  ];
+  const request = { domain: 'shop', descriptors: descriptors('user=ann') };
+  const byPrefix = { domain: 'shop', prefix: [] };
+  const override = { ...request, requestsPerUnit: 9, ttlSeconds: 60, reason: 'test' };
+  const isUnavailable = { status: 503, json: { code: 'backend_failure' } };
+
+  await deny('-publish');
+  for (const [path, body, method] of [
+    ['/v1/counters/reset', request, 'POST'],
+    ['/v1/counters/reset', byPrefix, 'POST'],
+    ['/v1/overrides', override, 'PUT'],
+    ['/v1/overrides', request, 'DELETE'],
+  ] as const) {
+    t.match(await app.call(path, body, { method }), isUnavailable, `${method} ${path}`);
+  }
+  await deny('-expire');
+  t.match(await app.call('/v1/overrides', override, { method: 'PUT' }), isUnavailable);
+  await awaitUntil(async () => (await other.call('/v1/overrides')).json.overrides?.toString() !== '', {
+    what: 'the override on the other replica',
+  });
+  await deny();
+  t.equal((await app.call('/v1/overrides', request, { method: 'DELETE' })).status, 200);
+  await deny('-unlink');
+  t.match(await app.call('/v1/counters/reset', byPrefix), isUnavailable);
+  const lines = app.logLines.filter(({ audit }) => audit === true);
+  t.match(lines, [
+    { action: 'reset', outcome: 'not announced', keys: [/^half:shop_user_ann_/], caller: 'token', err: {} },
+    { action: 'reset by prefix', outcome: 'not announced', prefix: 'half:shop_', deleted: 0 },
+    { action: 'override', outcome: 'not announced', reason: 'test' },
+    { action: 'remove override', outcome: 'not announced' },
+    { action: 'override', outcome: 'failed', err: {} },
+    { action: 'remove override', outcome: 'done', err: undefined },
+    { action: 'reset by prefix', outcome: 'failed', prefix: 'half:shop_', err: {} },
+  ]);
+  t.equal(lines.length, 7);
+});
+
 t.test('the permissions in the documentation are sufficient', async (t) => {
   const pages = ['counter-stores', 'counter-api'].map((page) =>
     readFile(new URL(`../../../../docs/${page}.md`, import.meta.url), 'utf8'),

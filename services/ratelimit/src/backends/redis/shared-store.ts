@@ -48,9 +48,12 @@ export class RedisSharedStore implements SharedStore {
   async deleteByPrefix(prefix: string): Promise<number> {
     const pattern = `${escapeGlob(prefix)}*`;
     const primaries = this.#options.instances.flatMap((instance) => instance.dial(prefix));
-    const deleted = await Promise.all(
-      primaries.map((primary) => withConnection(primary, () => deleteMatching(primary, pattern))),
+    const deletions = primaries.map((primary) =>
+      withConnection(primary, () => deleteMatching(primary, pattern)),
     );
+    // One may fail while others still delete, and callers announce the change afterwards.
+    await Promise.allSettled(deletions);
+    const deleted = await Promise.all(deletions);
     return deleted.reduce((sum, count) => sum + count, 0);
   }
 
