@@ -182,9 +182,12 @@ export async function settleRefused(batch: Batch, counter: BatchCounter, refused
   }
 }
 
+/** Redis 6 has the error of a command inside that of its script. */
+const readOnlyError = /^(?:ERR Error running script\b.*\W)?READONLY\b/s;
+
 /** Only a new connection finds the primary after this one became a replica. */
 export function isReadOnly(reply: RedisReply): reply is RedisReplyError {
-  return reply instanceof RedisReplyError && reply.message.startsWith('READONLY');
+  return reply instanceof RedisReplyError && readOnlyError.test(reply.message);
 }
 
 function isUnknownScript(reply: RedisReply): boolean {

@@ -217,10 +217,17 @@ function takes.fixed_window(call, state)
   local taken = call.hits >= 0 and after > call.limit and 0 or 1
   return taken, after, count, string.format('%.0f', after)
 end
--- False for a key of another type: its request fails alone.
+-- False for a key that cannot be added to: its request fails alone. Other errors are those of the
+-- server, and the second call raises them.
 local function add(key, hits, count, ttl)
   if hits >= 0 then
-    if type(redis.pcall('INCRBY', key, hits)) ~= 'number' then return false end
+    local reply = redis.pcall('INCRBY', key, hits)
+    if type(reply) ~= 'number' then
+      for _, reason in ipairs({ 'WRONGTYPE', 'not an integer', 'overflow' }) do
+        if string.find(reply.err, reason, 1, true) then return false end
+      end
+      redis.call('INCRBY', key, hits)
+    end
     redis.call('EXPIRE', key, ttl)
   elseif count > 0 then
     redis.call('DECRBY', key, min(count, -hits))

@@ -1,7 +1,8 @@
+import type { Rate } from '@tollgate/rules/rule-set';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
-import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
+import type { CounterBackend, Hit } from '../../../src/backends/counter-backend.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { answerCommands, standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
@@ -154,14 +155,36 @@ t.test(
   },
 );
 
-t.test('OOM: a full Redis fails requests with its error and keeps the connection', async (t) => {
+const bucket: Rate = { algorithm: 'token_bucket', limit: 100, burst: 100, periodSeconds: 60 };
+
+/** A call for each command and script that writes counters. */
+const writes: Readonly<Record<string, (backend: CounterBackend) => Promise<unknown>>> = {
+  counter: (backend) => backend.add([makeHit('counter')]),
+  refund: (backend) => backend.add([makeHit('refunded', -1)]),
+  algorithm: (backend) => backend.add([{ ...makeHit('bucket'), rate: bucket }]),
+  'atomic windows': (backend) => addWhole(backend, makeHit('window')),
+  'atomic algorithms': (backend) => addWhole(backend, { ...makeHit('whole bucket'), rate: bucket }),
+};
+
+async function addWhole(backend: CounterBackend, hit: Hit): Promise<unknown> {
+  return await backend.addAllOrNone?.([{ ...hit, capacity: 100, refuses: 'alone' }]);
+}
+
+t.test('OOM and NOPERM: requests fail with the error of Redis and keep the connection', async (t) => {
   const { server, admin } = await ownRedis(t, { args: ['--maxmemory-policy', 'noeviction'] });
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
+  await backend.add([makeHit('refunded', 9)]);
   await admin('CONFIG', 'SET', 'maxmemory', '1');
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure', message: /^OOM/ });
+  for (const [name, write] of Object.entries(writes)) {
+    await t.rejects(write(backend), { code: 'backend_failure', message: /^OOM/ }, name);
+  }
   await admin('CONFIG', 'SET', 'maxmemory', '0');
-  t.same(await backend.add([makeHit('a')]), [1]);
+  for (const [name, write] of Object.entries(writes)) await t.resolves(write(backend), name);
+  await admin('ACL', 'SETUSER', 'default', '-incrby', '-decrby', '-set');
+  for (const [name, write] of Object.entries(writes)) {
+    await t.rejects(write(backend), { code: 'backend_failure', message: /permissions|can't run/ }, name);
+  }
   t.equal(stats.counter('ratelimit.redis_pool.cx_total').value, 1);
 });
 
@@ -169,17 +192,36 @@ t.test('READONLY: the connection to a demoted primary is replaced', async (t) =>
   const { server, admin } = await ownRedis(t);
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await backend.add([makeHit('a')]);
-  await admin('REPLICAOF', '127.0.0.1', '1');
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure', message: /READONLY/ });
   const opened = stats.counter('ratelimit.redis_pool.cx_total');
-  await awaitUntil(() => opened.value >= 2, { what: 'a new connection' });
+  for (const [name, write] of Object.entries(writes)) {
+    await countsAgain(backend, 'refunded');
+    await admin('REPLICAOF', '127.0.0.1', '1');
+    const before = opened.value;
+    await t.rejects(write(backend), { code: 'backend_failure', message: /^READONLY/ }, name);
+    await awaitUntil(() => opened.value > before, { what: 'a new connection' });
+    await admin('REPLICAOF', 'NO', 'ONE');
+  }
+  await countsAgain(backend);
+  await admin('REPLICAOF', '127.0.0.1', '1');
+  const before = opened.value;
   for (let i = 0; i < 200; i += 1) {
     await counts(backend, 'a');
   }
-  t.ok(opened.value < 50, `${opened.value} connections for 200 requests`);
+  t.ok(opened.value - before < 50, `${opened.value - before} connections for 200 requests`);
   await admin('REPLICAOF', 'NO', 'ONE');
   await countsAgain(backend);
+});
+
+t.test('READONLY: Redis 6 has it inside the error of a script', async (t) => {
+  const readOnly = `-ERR Error running script (call to f_1): @user_script:2: @user_script: 2: -READONLY You can't write\r\n`;
+  const server = await startInvalidServer(t, (socket) =>
+    answerCommands(socket, ([name]) => (name?.startsWith('eval') === true ? readOnly : '+OK\r\n')),
+  );
+  const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
+  await backend.start();
+  await t.rejects(backend.add([{ ...makeHit('READONLY'), rate: bucket }]), { message: /READONLY/ });
+  const opened = stats.counter('ratelimit.redis_pool.cx_total');
+  await awaitUntil(() => opened.value >= 2, { what: 'a new connection' });
 });
 
 t.test('READONLY: one error replaces all connections', async (t) => {
