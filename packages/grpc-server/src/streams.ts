@@ -27,6 +27,7 @@ import {
   trailerProblem,
 } from './request.ts';
 import { Code, GrpcStatus } from './status.ts';
+import { StreamTable } from './stream-table.ts';
 
 /** What the calls of a connection need of their server. */
 export interface CallHost {
@@ -55,7 +56,7 @@ export class Streams {
   readonly #output: Output;
   readonly #onLastEnd: () => void;
   readonly #refusal: string | undefined;
-  readonly #open = new Map<number, Stream>();
+  readonly #open = new StreamTable<Stream>();
   /** Streams that have ended before their handlers returned. */
   readonly #abandoned = new Set<Stream>();
   /** Streams that were reset by us, the most recent ones. */
@@ -165,7 +166,7 @@ export class Streams {
       sendWindow: this.replies.initialWindow,
     });
     stream.remoteClosed = endStream;
-    this.#open.set(streamId, stream);
+    this.#open.add(stream);
     stream.refusal = findRefusal(head, methods, this.#refusal);
     if (endStream) this.#endRequest(stream);
   }
@@ -275,7 +276,7 @@ export class Streams {
   }
 
   #remove(stream: Stream): void {
-    this.#open.delete(stream.id);
+    this.#open.delete(stream);
     if (!stream.remoteClosed) this.#incompleteBytes -= stream.bodyBytes;
     if (stream.running) this.#abandoned.add(stream);
     stream.abort();
