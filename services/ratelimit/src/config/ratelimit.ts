@@ -58,7 +58,7 @@ export const decisionSettings = {
     env: 'LIMIT_STANDARD_HEADERS_ENABLED',
     group,
     default: false,
-    doc: 'Add `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10) with all limits of a request, and `Retry-After` when it is refused.',
+    doc: 'Add `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10) with the limits of a request, except those in shadow mode, and `Retry-After` when it is refused.',
   }),
   responseDynamicMetadata: bool({
     env: 'RESPONSE_DYNAMIC_METADATA',

@@ -35,9 +35,9 @@ export function getResponseHeaders(
 const maxPolicies = 16;
 
 /**
- * `RateLimit-Policy` and `RateLimit` with all limits of the request, and `Retry-After` when it is
- * refused. A limit is named by its rule, or by the keys of its entries; of several with one name,
- * the one with the least remaining counts.
+ * `RateLimit-Policy` and `RateLimit` with the limits of the request that can refuse it, and
+ * `Retry-After` when it is refused. Of several limits with one name, the one with the least
+ * remaining counts.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  * @see RFC 9110 §10.2.3 for Retry-After
@@ -47,12 +47,11 @@ export function getStandardHeaders(
   { statuses, overallCode }: { readonly statuses: readonly DescriptorStatus[]; readonly overallCode: Code },
 ): readonly Header[] {
   const policies = new Map<string, { readonly limit: Limit; readonly status: DescriptorStatus }>();
-  let retryAfter = 0;
   for (const [i, status] of statuses.entries()) {
     const limit = limits[i];
-    if (limit?.kind !== 'limited') continue;
-    if (status.code === Code.OVER_LIMIT) retryAfter = Math.max(retryAfter, status.secondsUntilReset ?? 0);
-    const name = limit.name === '' ? limit.keyEntries.map(({ key }) => key).join('.') : limit.name;
+    // A client that waits for a limit in shadow mode would wait in vain.
+    if (limit?.kind !== 'limited' || limit.shadowMode) continue;
+    const name = quote(getPolicyName(limit));
     const known = policies.get(name);
     if (
       known === undefined ? policies.size < maxPolicies : status.limitRemaining < known.status.limitRemaining
@@ -61,7 +60,7 @@ export function getStandardHeaders(
   }
   if (policies.size === 0) return [];
   const join = (format: (policy: { limit: Limit; status: DescriptorStatus }) => string): string =>
-    Array.from(policies, ([name, policy]) => `${quote(name)}${format(policy)}`).join(', ');
+    Array.from(policies, ([name, policy]) => `${name}${format(policy)}`).join(', ');
   const headers = [
     {
       key: 'RateLimit-Policy',
@@ -73,8 +72,24 @@ export function getStandardHeaders(
     },
   ];
   return overallCode === Code.OVER_LIMIT
-    ? [...headers, { key: 'Retry-After', value: String(retryAfter) }]
+    ? [...headers, { key: 'Retry-After', value: String(getRetryAfter(statuses)) }]
     : headers;
+}
+
+/** The levels of a rule as configured: requests with other values have the same policy. */
+function getPolicyName({ name, rule, keyEntries }: Limit): string {
+  if (name !== '') return name;
+  return rule?.path.slice(rule.domain.length + 1) ?? keyEntries.map(({ key }) => key).join('.');
+}
+
+/** Seconds until all limits that refuse the request allow it, and one of its quotas. */
+function getRetryAfter(statuses: readonly DescriptorStatus[]): number {
+  const over = statuses.filter(({ code }) => code === Code.OVER_LIMIT);
+  const resets = (quota: boolean): readonly number[] =>
+    over.flatMap((status) => (status.quota === quota ? [status.secondsUntilReset ?? 0] : []));
+  const quotaResets = resets(true);
+  const areAllOver = quotaResets.length === statuses.filter(({ quota }) => quota).length;
+  return Math.max(0, ...resets(false), areAllOver && quotaResets.length > 0 ? Math.min(...quotaResets) : 0);
 }
 
 /** The window of a quota, or its unit where there is no window. */

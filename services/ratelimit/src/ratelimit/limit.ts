@@ -28,8 +28,10 @@ export interface Limit {
   /** The entries in the counter key; share_threshold replaces a value by its pattern. */
   readonly keyEntries: readonly Entry[];
   readonly metricPath: readonly string[];
-  /** The rule, where its statistics do not depend on the request. */
-  readonly staticRule?: Rule | undefined;
+  /** The rule; undefined where the request brings its limit. */
+  readonly rule: Rule | undefined;
+  /** `metricPath` has parts of the request. */
+  readonly dynamicMetric: boolean;
 }
 
 /** A rule that allows everything and has no counter. */
@@ -90,7 +92,8 @@ export function fromMatch(
     metadata: rule.metadata,
     keyEntries: match.keyEntries ?? entries,
     metricPath: match.metricPath,
-    staticRule: match.dynamicMetric ? undefined : rule,
+    rule,
+    dynamicMetric: match.dynamicMetric,
   };
 }
 
@@ -119,6 +122,8 @@ function fromOverride(
     quotaMode: false,
     keyEntries: entries,
     metricPath: entries.map(({ key, value }) => (value === '' ? key : `${key}_${value}`)),
+    rule: undefined,
+    dynamicMetric: true,
   };
 }
 

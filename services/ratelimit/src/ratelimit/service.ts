@@ -304,7 +304,7 @@ function toDecision(
   const overallCode = applyShadowMode(context, getOverallCode(statuses));
   let responseHeaders =
     options.headerNames === undefined ? noHeaders : getResponseHeaders(statuses, options.headerNames);
-  if (options.standardHeaders)
+  if (options.standardHeaders && !options.shadowMode)
     responseHeaders = [...responseHeaders, ...getStandardHeaders(limits, { statuses, overallCode })];
   const decision: Decision = { overallCode, statuses, responseHeaders };
   return options.responseDynamicMetadata

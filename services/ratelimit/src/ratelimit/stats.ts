@@ -39,11 +39,11 @@ export class DecisionStats {
   }
 
   /**
-   * The statistics of a limit. Those of a static rule are found by identity, without building a
-   * name.
+   * The statistics of a limit. When they depend on the rule alone, they are found by its identity,
+   * without building a name.
    */
-  getRule(domain: string, { staticRule, metricPath }: Limit): RuleStats {
-    if (staticRule === undefined) {
+  getRule(domain: string, { rule, dynamicMetric, metricPath }: Limit): RuleStats {
+    if (rule === undefined || dynamicMetric) {
       return this.#registry.dynamicRule(domain, metricPath);
     }
     // A reload may keep the rule object, but always releases its series.
@@ -51,10 +51,10 @@ export class DecisionStats {
       this.#byRule = new WeakMap();
       this.#releases = this.#registry.ruleReleases();
     }
-    let stats = this.#byRule.get(staticRule);
+    let stats = this.#byRule.get(rule);
     if (stats === undefined) {
       stats = this.#registry.rule(domain, metricPath);
-      this.#byRule.set(staticRule, stats);
+      this.#byRule.set(rule, stats);
     }
     return stats;
   }

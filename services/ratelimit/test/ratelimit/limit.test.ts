@@ -79,7 +79,7 @@ t.test('a rule that is replaced itself still replaces, in any order', async (t) 
 
 t.test('an override replaces the rule with its modes and its replaces', async (t) => {
   const [limit, plain] = limits(descriptor({ both: 'x' }, { limit: override }), descriptor({ plain: 'x' }));
-  t.match(limit, { requestsPerUnit: 3, unit: 'minute', unitSeconds: 60, name: '', staticRule: undefined });
+  t.match(limit, { requestsPerUnit: 3, unit: 'minute', unitSeconds: 60, name: '', rule: undefined });
   t.equal(plain?.kind, 'limited');
   t.match(limits(descriptor({ shadow: 'x' }, { limit: override })), [
     { shadowMode: false, quotaMode: false },
@@ -104,8 +104,8 @@ t.test('with share_threshold the pattern is part of the counter key', async (t) 
 
 t.test('only rules with a static series are looked up by identity', async (t) => {
   const [plain, detailed] = limits(descriptor({ plain: 'x' }), descriptor({ detailed: 'x' }));
-  t.match(plain, { staticRule: { requestsPerUnit: 5 } });
-  t.match(detailed, { staticRule: undefined, metricPath: ['detailed_x'] });
+  t.match(plain, { rule: { requestsPerUnit: 5 }, dynamicMetric: false });
+  t.match(detailed, { dynamicMetric: true, metricPath: ['detailed_x'] });
 });
 
 const entry = (key: string, value: string) => ({ key, value });

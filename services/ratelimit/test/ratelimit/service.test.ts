@@ -607,13 +607,80 @@ t.test('standard headers: of two limits with one name the tighter one, and at mo
   t.equal((await ask(many)).responseHeaders[0]?.value.split(', ').length, 16);
 });
 
-t.test('standard headers: a refusal that shadow mode allows has no Retry-After', async (t) => {
-  const { ask } = makeDecider({ yaml: named, standardHeaders: true, shadowMode: true });
-  const { responseHeaders } = await ask([descriptor({ plan: 'free "x"' })], { hitsAddend: 3 });
+const announced = `
+domain: d
+descriptors:
+  - key: generic_key
+    value: slow
+    rate_limit: { unit: minute, requests_per_unit: 10 }
+  - key: generic_key
+    value: 'daily "ä"'
+    rate_limit: { unit: day, requests_per_unit: 1000 }
+  - key: path
+    value: /files/*
+    descriptors:
+      - key: user
+        detailed_metric: true
+        rate_limit: { unit: hour, requests_per_unit: 10 }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+  - key: plan
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 1 }
+  - key: extra
+    quota_mode: true
+    rate_limit: { unit: day, requests_per_unit: 1 }
+  - key: shadow_quota
+    quota_mode: true
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+  - key: hour
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+`;
+
+t.test('standard headers: limits without a name have that of their levels as configured', async (t) => {
+  const { ask } = makeDecider({ yaml: announced, standardHeaders: true });
+  const { responseHeaders } = await ask([
+    descriptor({ generic_key: 'slow' }),
+    descriptor({ generic_key: 'daily "ä"' }),
+    descriptor({ path: '/files/a', user: 'private' }),
+    { ...descriptor({ tenant: 'private' }), limit: { requestsPerUnit: 5, unit: 2 } },
+  ]);
   t.same(
-    responseHeaders.map(({ key }) => key),
-    ['RateLimit-Policy', 'RateLimit'],
+    responseHeaders.map(({ value }) => value),
+    [
+      '"generic_key_slow";q=10;w=60, "generic_key_daily \\"_\\"";q=1000;w=86400, "path_/files/*.user";q=10;w=3600, "tenant";q=5;w=60',
+      '"generic_key_slow";r=9;t=20, "generic_key_daily \\"_\\"";r=999;t=36800, "path_/files/*.user";r=9;t=800, "tenant";r=4;t=20',
+    ],
   );
+});
+
+t.test('standard headers: limits in shadow mode are not announced', async (t) => {
+  const { ask } = makeDecider({ yaml: announced, standardHeaders: true });
+  const values = async (...keys: readonly string[]) =>
+    (await ask(keys.map((key) => descriptor({ [key]: 'x' })))).responseHeaders.map(({ value }) => value);
+  t.same(await values('shadow', 'plan'), ['"plan";q=1;w=60', '"plan";r=0;t=20']);
+  t.same(await values('shadow'), []);
+  const shadow = makeDecider({ yaml: announced, standardHeaders: true, shadowMode: true });
+  const refused = await shadow.ask([descriptor({ hour: 'x' })]);
+  t.same([refused.overallCode, refused.responseHeaders], [OK, []], 'SHADOW_MODE: all of them');
+});
+
+t.test('Retry-After: when all limits that refuse allow, and one of the quotas', async (t) => {
+  const retryAfter = async (keys: readonly string[], quotaMode = false) => {
+    const { ask } = makeDecider({ yaml: announced, standardHeaders: true, quotaMode });
+    const request = keys.map((key) => descriptor({ [key]: 'x' }));
+    await ask(request);
+    return (await ask(request)).responseHeaders.find(({ key }) => key === 'Retry-After')?.value;
+  };
+  t.equal(await retryAfter(['plan', 'extra']), '20', 'of two quotas the first that is left again');
+  t.equal(await retryAfter(['plan', 'extra', 'hour']), '800', 'the limit is longer than a quota');
+  t.equal(await retryAfter(['extra', 'hour']), '36800', 'the quota is longer than the limit');
+  t.equal(await retryAfter(['extra', 'shadow_quota', 'hour']), '800', 'a quota in shadow mode is left');
+  t.equal(await retryAfter(['extra', 'shadow_quota']), undefined);
+  t.equal(await retryAfter(['hour', 'extra'], true), '800', 'with QUOTA_MODE all are quotas');
+  t.equal(await retryAfter(['hour', 'unmatched'], true), undefined);
 });
 
 const rates = `

@@ -13,5 +13,7 @@ export function limitOfAMinute(requestsPerUnit: number): Limit {
     quotaMode: false,
     keyEntries: [],
     metricPath: [],
+    rule: undefined,
+    dynamicMetric: true,
   };
 }
