@@ -12,6 +12,14 @@ export interface HttpServerOptions {
   readonly reusePort?: boolean;
 }
 
+export interface HttpServerLimits {
+  /**
+   * A new connection beyond it closes another one, an idle one if there is any: idle connections
+   * and slow readers must not block others, such as probes. Default: no bound.
+   */
+  readonly maxConnections?: number;
+}
+
 /** The part of an application, such as Fastify's, that a server needs. */
 export interface HttpApplication {
   readonly server: Server;
@@ -25,10 +33,10 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #connections: HttpConnections;
 
-  constructor(app: HttpApplication, options: HttpServerOptions) {
+  constructor(app: HttpApplication, options: HttpServerOptions, limits: HttpServerLimits = {}) {
     this.#app = app;
     this.#options = options;
-    this.#connections = new HttpConnections(app.server);
+    this.#connections = new HttpConnections(app.server, limits);
   }
 
   /** Listens; resolves with the port. Rejects when the address is taken. */
@@ -41,10 +49,7 @@ export class HttpServer {
 
   /** Serves a connection that another process accepted; it need not listen for that. */
   accept(socket: Socket): void {
-    const { server } = this.#app;
-    // Node applies `maxConnections` only to connections that the server accepts itself.
-    if (this.#connections.size >= (server.maxConnections || Number.POSITIVE_INFINITY)) socket.destroy();
-    else server.emit('connection', socket);
+    this.#app.server.emit('connection', socket);
   }
 
   /**
@@ -76,11 +81,15 @@ export class HttpServer {
 class HttpConnections {
   readonly #responses = new Map<Socket, Set<ServerResponse>>();
   readonly #handshakes: PendingHandshakes<Socket> | undefined;
+  readonly #maxConnections: number;
   #closing: boolean = false;
   #draining: boolean = false;
 
-  constructor(server: Server) {
+  constructor(server: Server, { maxConnections = Number.POSITIVE_INFINITY }: HttpServerLimits) {
+    this.#maxConnections = maxConnections;
     const isTls = server instanceof TlsServer;
+    // Before a connection is added. Node's own `maxConnections` closes the new one.
+    server.prependListener('connection', () => this.#makeSpace());
     this.#handshakes = isTls ? new PendingHandshakes(server, (socket) => socket) : undefined;
     // With TLS, requests refer to the socket inside the tunnel.
     server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => this.#add(socket));
@@ -88,10 +97,6 @@ class HttpConnections {
     server.prependListener('request', ({ socket }, response: ServerResponse) =>
       this.#track(socket, response),
     );
-  }
-
-  get size(): number {
-    return this.#responses.size;
   }
 
   /**
@@ -113,6 +118,17 @@ class HttpConnections {
     this.closeAfterAnswers();
     for (const socket of this.#handshakes?.values() ?? []) socket.destroy();
     for (const [socket, responses] of this.#responses) if (responses.size === 0) socket.destroy();
+  }
+
+  /** Closes a connection at the bound: the oldest idle one, else an unfinished handshake. */
+  #makeSpace(): void {
+    if (this.#responses.size + (this.#handshakes?.size ?? 0) < this.#maxConnections) return;
+    const [idle] = [...this.#responses.keys()].filter((socket) => this.#responses.get(socket)?.size === 0);
+    const closed = idle ?? this.#handshakes?.takeOldest() ?? this.#responses.keys().next().value;
+    if (closed === undefined) return;
+    // At once: its 'close' comes after the next connection.
+    this.#responses.delete(closed);
+    closed.destroy();
   }
 
   #add(socket: Socket): void {

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { HttpServer } from '@tollgate/kit/http-server';
+import { HttpServer, type HttpServerLimits } from '@tollgate/kit/http-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import type { Test } from 'tap';
@@ -39,8 +39,8 @@ async function listenTo(
   return { socket, closed };
 }
 
-function serverOver(t: Test, server: Server): HttpServer {
-  t.teardown(() => server.closeAllConnections());
+function serverOver(t: Test, server: Server, limits?: HttpServerLimits): HttpServer {
+  t.teardown(() => void server.close().closeAllConnections());
   return new HttpServer(
     {
       server,
@@ -48,6 +48,7 @@ function serverOver(t: Test, server: Server): HttpServer {
       close: () => new Promise((resolve) => server.close(resolve)),
     },
     { host: '127.0.0.1', port: 0 },
+    limits,
   );
 }
 
@@ -177,6 +178,44 @@ t.test('after closeAfterAnswers, connections and requests are still accepted', a
       /^HTTP\/1\.1 200 OK\r\n(?:.*\r\n)*connection: close\r\n(?:.*\r\n)*\r\n(?:.*\r\n)?hello/i,
     );
   await http.stop(patient);
+});
+
+t.test('at the bound a new connection closes the oldest idle one, else the oldest', async (t) => {
+  const server = createServer((_request, answer) => void answer.write('first half'));
+  const http = serverOver(t, server, { maxConnections: 2 });
+  const port = await http.start();
+  const busy = async (): Promise<Connection> => {
+    const connection = await open(t, port);
+    connection.socket.write(request);
+    await once(connection.socket, 'data');
+    return connection;
+  };
+  const first = await busy();
+  const idle = await open(t, port);
+  const second = await busy();
+  t.equal(await idle.closed, '');
+  await busy();
+  t.match(await first.closed, /first half/, 'all are busy');
+  t.notOk(second.socket.closed);
+});
+
+t.test('over TLS, unfinished handshakes count as connections', async (t) => {
+  const certificates = makeCertificates();
+  t.teardown(certificates.remove);
+  const { ca, server: pair } = certificates;
+  const server = createTlsServer({ cert: pair.cert, key: pair.key }, (_request, answer) => {
+    answer.end('hello');
+  });
+  const http = serverOver(t, server, { maxConnections: 2 });
+  const port = await http.start();
+  const silent = [await open(t, port), await open(t, port)];
+  for (const _ of silent) {
+    const client = await listenTo(t, connectTls({ port, host: 'localhost', ca: ca.cert }), 'secureConnect');
+    client.socket.write(request);
+    await once(client.socket, 'data');
+  }
+  t.equal(await silent[0]?.closed, '');
+  t.notOk(silent[1]?.socket.closed, 'the first client was idle');
 });
 
 const settings = { host: 'HOST', port: 'PORT' };

@@ -61,8 +61,7 @@ export function createAdminServer(options: AdminServerOptions): HttpServer {
         ? createServer(serverOptions, listener)
         : createSecureServer(options.tls, options, { ...serverOptions, listener }),
   });
-  router.server.maxConnections = maxConnections;
-  return new HttpServer(router, { host, port, reusePort });
+  return new HttpServer(router, { host, port, reusePort }, { maxConnections });
 }
 
 function createSecureServer(

@@ -28,6 +28,7 @@ interface DebugServerContext extends CounterContext {
 const bodyLimitBytes = 64 * 1024;
 /**
  * Few people use this port, and each may be slow to read a page, which is 9 MB with 100,000 rules.
+ * The liveness probe uses it, too: a new connection closes an idle one at the bound.
  */
 const maxConnections = 16;
 
@@ -54,8 +55,7 @@ export function createDebugServer(context: DebugServerContext, options: HttpServ
     // A page in transfer must not delay the stop.
     onClose: () => stopping.abort(),
   });
-  router.server.maxConnections = maxConnections;
-  return new HttpServer(router, options);
+  return new HttpServer(router, options, { maxConnections });
 }
 
 function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {

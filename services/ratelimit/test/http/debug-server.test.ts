@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
@@ -297,6 +297,17 @@ t.test('before a first configuration /rlconfig is empty and /explain says so', a
   const explanation = await ask('/explain?domain=shop&descriptor=a=b');
   t.equal(explanation.status, 400);
   t.match(explanation.text, 'no rate limit configuration loaded');
+});
+
+t.test('idle connections and slow readers do not make the liveness probe fail', async (t) => {
+  const { ask, ports } = await startDebug(t);
+  for (let i = 0; i < 40; i += 1) {
+    const socket = connect(ports.debug, '127.0.0.1').on('error', () => undefined);
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    if (i % 2 === 0) socket.write('GET /debug/pprof/profile?seconds=5 HTTP/1.1\r\nHost: a\r\n\r\n');
+  }
+  t.equal((await ask('/')).status, 200);
 });
 
 t.test('a debug port in use is logged, and the service starts', async (t) => {
