@@ -38,6 +38,8 @@ const pages = ['', 'envoy/', 'envoy-gateway/', 'istio/', 'kubernetes-gateway/', 
   (folder) => `examples/${folder}README.md`,
 );
 
+const textProxyNames = ['caddy', 'nginx'] as const;
+
 const examples = await readExamples();
 const skip = helmIsMissing();
 
@@ -102,18 +104,23 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
     const names = ['caddy', 'envoy', 'nginx', 'shop'].map((name) => `Deployment ${name}`);
     t.strictSame(new Set(pods.map(({ of }) => of)), new Set(names));
     for (const { name, spec } of pods) {
-      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' }, spec };
-      const { code, stderr } = await kube.kubectl(
-        ['create', '--dry-run=server', '--validate=strict', '-f', '-'],
-        {
-          input: JSON.stringify(pod),
-        },
-      );
+      const { code, stderr } = await dryRunPod(kube, name, spec);
       t.equal(code, 0, stderr);
     }
   });
 
-  const services = await startServices(t, kube);
+  await t.test('the values for Istio satisfy that profile with the Pod of its gateway', async (t) => {
+    // Parsed boundary: values of the example.
+    const { gateways } = load(exampleFile(examples, 'examples/istio/install-values.yaml').text) as {
+      readonly gateways?: { readonly seccompProfile?: object };
+    };
+    const { code, stderr } = await dryRunPod(kube, 'shop-istio', istioGatewayPod(gateways?.seccompProfile));
+    t.equal(code, 0, stderr);
+    const rejected = await dryRunPod(kube, 'shop-istio', istioGatewayPod(undefined));
+    t.match(rejected.stderr, 'seccompProfile', 'the default of Istio violates it');
+  });
+
+  const { services, auth } = await startServices(t, kube);
   await t.test('Envoy: identity and limits decide', async (t) => {
     const proxy = exampleObject(examples, 'examples/envoy/proxy.yaml', 'ConfigMap');
     const envoy = await startEnvoy({ config: onLoopback(parseConfig(proxy, 'envoy.yaml'), services) });
@@ -121,15 +128,64 @@ kubeSuite(t, 'the examples, applied and running', async (t, kube) => {
     await decides(t, `http://127.0.0.1:${envoy.port}`, 'ada@example.com');
   });
 
-  for (const name of ['caddy', 'nginx'] as const) {
+  for (const name of textProxyNames) {
     const skip = programIsMissing(name);
     await t.test(`${name}: the auth server decides by identity and limits`, { skip }, async (t) => {
-      const proxy = exampleObject(examples, `examples/${name}/proxy.yaml`, 'ConfigMap');
-      const config = configText(proxy, textProxies[name].key);
-      await decides(t, await startTextProxy(t, name, { config, ports: services }), `${name}@example.com`);
+      await decides(t, await startTextExample(t, name, services), `${name}@example.com`);
     });
   }
+
+  await t.test('a hanging auth server: Caddy and nginx deny', async (t) => {
+    const names = textProxyNames.filter((name) => !programIsMissing(name));
+    const proxies = await Promise.all(
+      names.map(async (name) => ({ name, url: await startTextExample(t, name, services) })),
+    );
+    process.kill(auth.pid, 'SIGSTOP');
+    t.teardown(() => process.kill(auth.pid, 'SIGCONT'));
+    const answers = proxies.map(async ({ name, url }) => {
+      const seen = await getStatuses(`${url}/orders`, undefined, 1);
+      t.strictSame(seen, [name === 'caddy' ? 504 : 503], name);
+    });
+    await Promise.all(answers);
+  });
 });
+
+/** The part of Istio's template for gateways that admission evaluates. */
+function istioGatewayPod(seccompProfile: object | undefined): object {
+  return {
+    securityContext: {
+      sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }],
+      ...(seccompProfile !== undefined && { seccompProfile }),
+    },
+    containers: [
+      {
+        name: 'istio-proxy',
+        image: 'istio-proxy',
+        securityContext: {
+          ...{ allowPrivilegeEscalation: false, privileged: false, readOnlyRootFilesystem: true },
+          ...{ runAsNonRoot: true, runAsUser: 1337, runAsGroup: 1337, capabilities: { drop: ['ALL'] } },
+        },
+      },
+    ],
+  };
+}
+
+/** Whether the API server admits a Pod of the shop. */
+function dryRunPod(kube: KubeApiserver, name: string, spec: object) {
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' }, spec };
+  const command = ['create', '--dry-run=server', '--validate=strict', '-f', '-'];
+  return kube.kubectl(command, { input: JSON.stringify(pod) });
+}
+
+/** Starts such a proxy as its example says. */
+function startTextExample(
+  t: Test,
+  name: (typeof textProxyNames)[number],
+  ports: ReadonlyMap<string, number>,
+): Promise<string> {
+  const proxy = exampleObject(examples, `examples/${name}/proxy.yaml`, 'ConfigMap');
+  return startTextProxy(t, name, { config: configText(proxy, textProxies[name].key), ports });
+}
 
 /** The commands of all pages. */
 async function readScripts(): Promise<readonly string[]> {
@@ -160,8 +216,11 @@ async function applyAsThePagesSay(t: Test, kube: KubeApiserver): Promise<void> {
   });
 }
 
-/** Starts the services behind the proxies. Returns their ports by `host:port` of the Services. */
-async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<string, number>> {
+/**
+ * Starts the services behind the proxies. Returns their ports by `host:port` of the Services, and
+ * the auth server of Caddy and nginx.
+ */
+async function startServices(t: Test, kube: KubeApiserver) {
   const folder = makeTextFolder(t);
   for (const name of ['access', 'access-and-limits']) {
     const routes = exampleObject(examples, `examples/shop/${name}.yaml`, 'ConfigMap');
@@ -181,20 +240,21 @@ async function startServices(t: Test, kube: KubeApiserver): Promise<ReadonlyMap<
   await statusWhen(kube, 'shop', (status) => programmed(status) && status.rules === 3, 'shop');
   const httpPort = await freePort();
   const auth = await startAuth(t, database, { SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access.yaml` });
-  await startAuth(t, database, {
+  const forwarded = await startAuth(t, database, {
     SVC_EXT_AUTHZ_ROUTES_FILE: `${folder.path}/access-and-limits.yaml`,
     SVC_EXT_AUTHZ_HTTP_PORT: String(httpPort),
     SVC_EXT_AUTHZ_HTTP_FORWARDED: 'true',
     SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
     SVC_EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s',
   });
-  return new Map([
+  const services = new Map([
     [`${toServiceHost('shop', 'shop')}:8080`, echo.port],
     [`${toServiceHost('tollgate-auth', 'tollgate')}:9002`, Number(new URL(auth.url).port)],
     [`${toServiceHost('tollgate-auth-headless', 'tollgate')}:9001`, auth.extAuthzPort],
     [`${toServiceHost('tollgate-auth-headless', 'tollgate')}:9003`, httpPort],
     [`${toServiceHost('tollgate-ratelimit-headless', 'tollgate')}:8081`, limiter.grpcPort],
   ]);
+  return { services, auth: forwarded };
 }
 
 /** The behaviour that the README describes. */
@@ -220,7 +280,10 @@ async function decides(t: Test, url: string, email: string): Promise<void> {
   // Parsed boundary: what the echo answers.
   const { headers } = (await answer.json()) as EchoedRequest;
   t.match(headers, { 'x-auth-user-id': user.id, 'x-auth-plan': 'free', 'x-auth-role': 'authenticated' });
-  const forged = { 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin', x_user_id: 'root' };
+  const forged = {
+    ...{ 'x-auth-user-id': user.id, 'x-auth-plan': 'pro', x_auth_role: 'admin', x_user_id: 'root' },
+    ...{ 'X.Auth.Role': 'admin', 'x.user-id': 'root' },
+  };
   const anonymous = await fetch(`${url}/`, { headers: forged });
   t.notMatch(await anonymous.text(), /x.(auth|user)/, 'without a user there are no identity headers');
   const disguised = await getEchoed(`${url}/orders`, {
