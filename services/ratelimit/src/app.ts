@@ -7,6 +7,7 @@ import { maxTimerMs } from '@tollgate/kit/time';
 import type { CounterBackend } from './backends/counter-backend.ts';
 import { counterBackends } from './backends/counter-backends.ts';
 import { Leases } from './backends/leases.ts';
+import { MemoryBackend } from './backends/memory.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
 import type { CounterApi } from './counters/counter-api.ts';
@@ -258,12 +259,14 @@ function createDecisionContext(
 /** Undefined where no rules can be on trial. */
 function createTrial(
   settings: Settings,
-  { nowSeconds, random, stats }: Context,
-  backend: CounterBackend,
+  { nowMs, nowSeconds, random, stats }: Context,
+  inForce: CounterBackend,
 ): Trial | undefined {
   if (settings.candidateRuntimeSubdirectory === '' && settings.configType === 'FILE') return undefined;
-  const { stopIncrementWhenOverLimit } = settings;
+  const { backendType, memoryMaxCounters: maxCounters, stopIncrementWhenOverLimit } = settings;
   const options = getDecisionOptions(settings);
+  // In one bounded store they would evict counters in force.
+  const backend = backendType === 'memory' ? new MemoryBackend({ nowMs, maxCounters }) : inForce;
   return new Trial({ backend, stopIncrementWhenOverLimit, options, stats, nowSeconds, random });
 }
 

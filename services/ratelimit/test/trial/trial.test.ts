@@ -157,6 +157,15 @@ for (const store of ['memory', 'redis'] as const) {
   });
 }
 
+t.test('in memory, counters of rules on trial evict no counter in force', async (t) => {
+  const { ask, compared } = await startTrial(t, { env: { MEMORY_MAX_COUNTERS: '8' } });
+  const tenants = Array.from({ length: 8 }, (_, i) => ({ tenant: String(i) }));
+  for (const tenant of tenants) t.same(await askAll(ask, tenant, 3), [200, 200, 200]);
+  await compared(24);
+  for (const tenant of tenants) t.equal(await ask(tenant), 429);
+  t.match(await compared(32), { domains: [{ wouldRefuse: 16, refused: 8 }] });
+});
+
 t.test('a failing store of rules on trial is counted and changes no answer', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
