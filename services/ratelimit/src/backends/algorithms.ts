@@ -40,6 +40,18 @@ export function take(rate: Rate, state: State, request: Request): Taken {
   return algorithms[rate.algorithm](rate, state, request);
 }
 
+/** When a state equals that of a new counter. */
+export function getExpiryUs(
+  { algorithm, limit, burst, periodSeconds }: Rate,
+  state: readonly number[],
+): number {
+  const periodUs = periodSeconds * 1e6;
+  const [first = 0, second = 0] = state;
+  if (algorithm === 'token_bucket') return limit === 0 ? 0 : second + ((burst - first) * periodUs) / limit;
+  if (algorithm === 'sliding_window') return (first + 2) * periodUs;
+  return ((state.at(-2) ?? 0) * periodUs) / partsPerPeriod;
+}
+
 /**
  * One request's part as a number, so that it passes through batches as the count of a fixed window
  * does: what remains after it (0 or more), or `-1 - seconds` until it would be allowed.

@@ -98,7 +98,7 @@ export const counterSettings = {
     group: cacheGroup,
     default: 1_000_000,
     min: 1,
-    doc: 'Maximum number of counters in the memory backend (about 250 bytes each). When full, counters that expire soonest are evicted.',
+    doc: 'Maximum number of counters in the memory backend (about 250 bytes each), and of those of rules on trial. When full, those of windows that end soonest are evicted, and the smallest of other algorithms.',
   }),
   cacheKeyPrefix: text({
     env: 'CACHE_KEY_PREFIX',

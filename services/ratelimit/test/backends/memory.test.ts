@@ -67,6 +67,67 @@ t.test('expired counters of a large window are removed gradually and never read'
   t.equal(backend.evicted, 0);
 });
 
+const day = 86_400;
+const rates = {
+  token_bucket: { algorithm: 'token_bucket', limit: 3, burst: 3, periodSeconds: day },
+  sliding_window: { algorithm: 'sliding_window', limit: 3, burst: 3, periodSeconds: day },
+  concurrency: { algorithm: 'concurrency', limit: 3, burst: 3, periodSeconds: day },
+} as const;
+
+for (const rate of Object.values(rates)) {
+  t.test(`${rate.algorithm}: a flood of other keys resets no limit that is used up`, async (t) => {
+    let nowMs = 20 * day * 1000;
+    const backend = new MemoryBackend({ nowMs: () => nowMs, maxCounters: 1_000 });
+    const hit = (key: string, addend = 1) => ({ ...makeHit(key, addend), rate });
+    const used = Array.from({ length: 100 }, (_, i) => hit(`used ${i}`, 3));
+    await backend.add(used);
+    for (let i = 0; i < 5_000; i += 1) {
+      await backend.add([hit(`flood ${i}`)]);
+      if (i % 100 === 0) nowMs += 1_000;
+    }
+    const left = await backend.add(used.map((one) => ({ ...one, addend: 1 })));
+    t.ok(
+      left.every((count) => count < 0),
+      'all are still refused',
+    );
+    t.equal(backend.size, 1_000);
+    t.equal(backend.evicted, 4_100);
+
+    nowMs += 3 * day * 1000;
+    for (let i = 0; i < 250; i += 1) await backend.add([makeHit('later')]);
+    t.equal(backend.size, 1, 'states expire');
+    t.equal(backend.evicted, 4_100);
+  });
+}
+
+t.test('a state that equals a new one is not kept', async (t) => {
+  let nowMs = 20 * day * 1000;
+  const backend = new MemoryBackend({ nowMs: () => nowMs, maxCounters: 10 });
+  for (const [key, rate] of Object.entries(rates)) {
+    if (key === 'sliding_window') continue;
+    await backend.add([{ ...makeHit(key, 3), rate }]);
+    t.equal(backend.size, 1);
+    await backend.add([{ ...makeHit(key, -3), rate }]);
+    t.equal(backend.size, 0, `${key} after a refund`);
+  }
+  const rate = rates.token_bucket;
+  await backend.add([{ ...makeHit('a'), rate }]);
+  nowMs += (day * 1000) / 3 + 1_000;
+  await backend.add([makeHit('b')]);
+  t.equal(backend.size, 2, 'an expiry is late by at most one part of 64');
+  nowMs += (day * 1000) / 3 / 64;
+  await backend.add([makeHit('c'), { ...makeHit('z', -1), rate: { ...rate, limit: 0, burst: 5 } }]);
+  t.equal(backend.size, 1, 'expired');
+});
+
+t.test('states are deleted by prefix', async (t) => {
+  const backend = new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 10 });
+  await backend.add(Object.entries(rates).map(([key, rate]) => ({ ...makeHit(`a ${key}`, 1), rate })));
+  await backend.add([{ ...makeHit('b', 1), rate: rates.concurrency }]);
+  t.equal(await backend.shared.deleteByPrefix('a '), 3);
+  t.equal(backend.size, 1);
+});
+
 t.test('the size of states is bounded, not only their number', async (t) => {
   let nowMs = 0;
   const backend = new MemoryBackend({ nowMs: () => nowMs, maxCounters: 200 });
@@ -77,9 +138,11 @@ t.test('the size of states is bounded, not only their number', async (t) => {
     await backend.add([hit('a', 1)]);
   }
   t.same(await backend.add([hit('a', 0)]), [36]);
-  const one = (key: number) => backend.add([hit(`other ${key}`, 1)]);
-  for (let key = 0; key < 170; key += 1) await one(key);
-  t.same(await backend.add([hit('a', 0), hit('other 169', 0)]), [100, 99], 'evicted by fewer than 200');
+  t.equal(backend.size, 43, '64 groups of two numbers');
+  for (let key = 0; key < 170; key += 1) await backend.add([hit(`other ${key}`, 1)]);
+  t.same(await backend.add([hit('a', 0), hit('other 169', 0)]), [36, 99]);
+  t.equal(backend.size, 200);
+  t.equal(backend.evicted, 13);
   await backend.add([hit('other 169', -1)]);
-  t.same(await backend.add([hit('other 169', 0)]), [100]);
+  t.equal(backend.size, 199);
 });
