@@ -98,9 +98,11 @@ export class Authorizer {
    */
   authorize(request: AuthzRequest, timeoutMs?: number): AuthzDecision | Promise<AuthzDecision> {
     const startedMs = performance.now();
-    const { rules, logger } = this.#context;
+    const { logger } = this.#context;
     try {
-      const match = matchRoute(rules.current, request.method, request.path);
+      // Read once: they may be reloaded during the check.
+      const rules = this.#context.rules.current;
+      const match = matchRoute(rules, request.method, request.path);
       if (!match.ok) return ambiguousPath(match.reason);
       const { requirement } = match;
       if (requirement.access === 'deny') return forbidden('route_denied');
@@ -109,7 +111,7 @@ export class Authorizer {
         const decision = decide(request, requirement, known);
         if (!decision.allowed || match.limit.length === 0) return decision;
         const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
-        return this.#limit(decision, { request, match, domain: rules.current.limitDomain, timeLeftMs });
+        return this.#limit(decision, { request, match, domain: rules.limitDomain, timeLeftMs });
       };
       if (!(caller instanceof Promise)) return finish(caller);
       return caller.then(finish).catch((error) => fail(error, logger));

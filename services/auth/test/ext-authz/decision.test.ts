@@ -514,3 +514,19 @@ limit_domain: shop
   t.equal(outcome(await next()), '503 authorization_unavailable');
   t.match(log, [{ '@message': 'authorization failed, request denied' }]);
 });
+
+t.test('a reload during a check has no part in it', async (t) => {
+  const limited = (name: string) => rulesOf(`{limit: [[${name}]], limit_domain: ${name}}`);
+  const watched = { current: limited('user_id') };
+  const checks: LimitedCheck[] = [];
+  const { ask } = startAuthorizer({
+    rules: watched,
+    rateLimiter: { check: (check) => void checks.push(check) },
+    find: async () => {
+      watched.current = limited('plan');
+      return state;
+    },
+  });
+  await ask('/cart', bearer());
+  t.match(checks, [{ domain: 'user_id', limit: [['user_id']] }]);
+});
