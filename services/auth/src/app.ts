@@ -23,7 +23,7 @@ import {
 } from './ext-authz/observability.ts';
 import { RateLimiter } from './ext-authz/rate-limiter.ts';
 import { defaultRules } from './ext-authz/route-rules.ts';
-import { RulesFile } from './ext-authz/rules-file.ts';
+import { logRuleWarnings, RulesFile } from './ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from './ext-authz/server.ts';
 import { HookCaller } from './hooks/caller.ts';
 import type { OpenApiDocument } from './http/open-api.ts';
@@ -209,6 +209,7 @@ async function createExtAuthz(
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
         });
   const rules = rulesFile ?? { current: defaultRules };
+  if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit });
   const rateLimiter = canLimit
     ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;

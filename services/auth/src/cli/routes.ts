@@ -1,7 +1,8 @@
-import { settingsSpec } from '../config/settings.ts';
+import { type Settings, settingsSpec } from '../config/settings.ts';
 import { matchRoute } from '../ext-authz/decision.ts';
 import {
   defaultRules,
+  hasLimits,
   type RouteLimit,
   type RoutePath,
   type RouteRequirement,
@@ -33,7 +34,8 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   // A file that is given is checked without the settings of a server.
   const settings = flags.file === undefined ? (await loadSettings(environmentFiles)).settings : undefined;
   const file = flags.file ?? settings?.extAuthzRoutesFile ?? '';
-  const canLimit = settings?.extAuthzRateLimitAddress !== '';
+  const address = settings?.extAuthzRateLimitAddress;
+  const canLimit = address !== '';
   const loaded =
     file === '' ? { ok: true as const, rules: defaultRules } : await loadRouteRules(file, { canLimit });
   if (!loaded.ok) {
@@ -43,11 +45,13 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   }
   if (file === '')
     process.stderr.write(`${settingsSpec.extAuthzRoutesFile.env} is not set: these are the default rules\n`);
-  for (const warning of routeRuleWarnings(loaded.rules)) process.stderr.write(`warning: ${warning}\n`);
+  for (const warning of routeRuleWarnings(loaded.rules, { canLimit: canLimit && address !== undefined }))
+    process.stderr.write(`warning: ${warning}\n`);
   const requests = parseRequests(args);
   process.stdout.write(
     requests.length === 0 ? formatRules(loaded.rules) : formatMatches(loaded.rules, requests),
   );
+  process.stdout.write(formatDomain(loaded.rules, settings));
 };
 
 function parseRequests(args: readonly string[]): RouteRequest[] {
@@ -83,6 +87,16 @@ export function formatMatches(rules: RouteRules, requests: readonly RouteRequest
     return [method, path, rule, formatRequirement(requirement), formatLimit(requirement, limit)];
   });
   return formatTable([['METHOD', 'PATH', 'RULE', 'REQUIRES', 'LIMIT'], ...rows]);
+}
+
+/** Empty without limits. */
+function formatDomain(
+  rules: RouteRules,
+  settings: Pick<Settings, 'extAuthzRateLimitDomain'> | undefined,
+): string {
+  if (!hasLimits(rules)) return '';
+  const { env } = settingsSpec.extAuthzRateLimitDomain;
+  return `Domain of the limits: ${rules.limitDomain ?? settings?.extAuthzRateLimitDomain ?? `that of ${env}`}\n`;
 }
 
 function formatPath({ source, ignoreCase }: RoutePath): string {

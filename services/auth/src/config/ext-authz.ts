@@ -1,3 +1,4 @@
+import { isIPv6 } from 'node:net';
 import { bool, duration, oneOf, port, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { svc } from './builders.ts';
 
@@ -89,8 +90,8 @@ export const extAuthzSettings = {
     default: '',
     matches: {
       pattern:
-        /^$|^(?:\[[\d:a-fA-F.]+\]|[^\s:/[\]]+):(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/,
-      form: 'host:port, without http://, the port from 1 to 65535',
+        /^$|^(?:\[[\d:a-fA-F.]+\]|[\w.-]+):(?:[1-9]\d{0,3}|[1-5]\d{4}|6[0-4]\d{3}|65[0-4]\d\d|655[0-2]\d|6553[0-5])$/,
+      form: 'host:port or [IPv6 address]:port, without http:// and path, the port from 1 to 65535',
     },
     doc: 'gRPC address of the rate limit service, `host:port`. Allowed requests of routes with `limit` are then limited by ext_authz itself. Empty: no limits, and a routes file with `limit` is rejected.',
   }),
@@ -178,12 +179,25 @@ const rateLimitFilesNeedTls: Check = (s, { problem, variableName }) => {
     : undefined;
 };
 
-const rateLimitTlsNeedsAddress: Check = (s, { problem, variableName }) =>
-  s.extAuthzRateLimitTls && s.extAuthzRateLimitAddress === ''
-    ? problem('extAuthzRateLimitAddress', `host:port, because ${variableName('extAuthzRateLimitTls')} is set`)
-    : undefined;
+const rateLimitNeedsAddress: Check = (s, { problem, variableName }) => {
+  if (s.extAuthzRateLimitAddress !== '') return undefined;
+  const set = (
+    [
+      ...(['extAuthzRateLimitTls', 'extAuthzRateLimitOnFailure'] as const),
+      ...(['extAuthzRateLimitDomain', 'extAuthzRateLimitTimeoutMs'] as const),
+    ] as const
+  ).find((name) => s[name] !== extAuthzSettings[name].fallback?.value);
+  return set && problem('extAuthzRateLimitAddress', `host:port, because ${variableName(set)} is set`);
+};
+
+const rateLimitAddressIsValid: Check = (s, { problem }) => {
+  const [, ip] = /^\[(.*)\]/.exec(s.extAuthzRateLimitAddress) ?? [];
+  return ip === undefined || isIPv6(ip)
+    ? undefined
+    : problem('extAuthzRateLimitAddress', 'a valid IPv6 address between the brackets');
+};
 
 export const extAuthzChecks: readonly Check[] = [
   ...[pair, clientTlsNeedsServerTls, sanNeedsAuthority],
-  ...[rateLimitPair, rateLimitFilesNeedTls, rateLimitTlsNeedsAddress],
+  ...[rateLimitPair, rateLimitFilesNeedTls, rateLimitNeedsAddress, rateLimitAddressIsValid],
 ];

@@ -1,4 +1,5 @@
 import type { Position } from '@tollgate/yaml/tree';
+import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { parseRequestPath } from './request-path.ts';
 
@@ -99,8 +100,9 @@ export interface RouteRules {
 }
 
 /**
- * Attributes of a request that a rate limit can be by. All values are out of the client's control,
- * so that it cannot get another counter by changing them.
+ * Attributes of a request that a rate limit can be by. No request can choose its values, but a user
+ * gets another `session_id` with each sign-in, and on a route with `anonymous: true` another
+ * `user_id` with each anonymous sign-up.
  */
 export const limitAttributes = [
   ...(['user_id', 'session_id', 'role', 'plan', 'aal', 'anonymous'] as const),
@@ -172,9 +174,22 @@ export function findRoute(
   );
 }
 
-/** Valid rules that may protect less than intended. */
-export function routeRuleWarnings(rules: RouteRules): string[] {
-  return [...openDefaultWarnings(rules), ...unlimitedCallerWarnings(rules)];
+export function hasLimits({ routes, fallbackLimit }: Pick<RouteRules, 'routes' | 'fallbackLimit'>): boolean {
+  return fallbackLimit.length > 0 || routes.some(({ limit }) => limit.length > 0);
+}
+
+/**
+ * Valid rules that may protect less than intended. `canLimit`: whether a rate limit service is set.
+ */
+export function routeRuleWarnings(rules: RouteRules, { canLimit }: { readonly canLimit: boolean }): string[] {
+  const { env } = extAuthzSettings.extAuthzRateLimitAddress;
+  const unused = `${env} has no effect: no route has a limit. Add limit to the routes file, or unset it`;
+  return [
+    ...openDefaultWarnings(rules),
+    ...unlimitedCallerWarnings(rules),
+    ...sessionLimitWarnings(rules),
+    ...(canLimit && !hasLimits(rules) ? [unused] : []),
+  ];
 }
 
 function openDefaultWarnings({ routes, fallback }: RouteRules): string[] {
@@ -189,16 +204,38 @@ function openDefaultWarnings({ routes, fallback }: RouteRules): string[] {
 }
 
 /** Descriptors of which a value is missing are not sent. */
-function unlimitedCallerWarnings({ routes, fallback, fallbackLimit }: RouteRules): string[] {
-  const unlimited = routes.flatMap(({ requirement, limit, position }) =>
-    admitsUnlimited(requirement, limit) ? [`line ${position.line}`] : [],
-  );
-  if (admitsUnlimited(fallback, fallbackLimit)) unlimited.push('default');
-  if (unlimited.length === 0) return [];
+function unlimitedCallerWarnings(rules: RouteRules): string[] {
+  const places = findRules(rules, admitsUnlimited);
+  if (places === '') return [];
   return [
-    `callers without a user are not limited (${unlimited.join(', ')}): all descriptors of limit need an identity. ` +
+    `callers without a user are not limited (${places}): all descriptors of limit need an identity. ` +
       'Add one without, such as [remote_address]',
   ];
+}
+
+function sessionLimitWarnings(rules: RouteRules): string[] {
+  const places = findRules(rules, isBySession);
+  if (places === '') return [];
+  return [
+    `users get a new limit with each sign-in, and tokens without a session are not limited (${places}): all ` +
+      'descriptors of limit have session_id. Add one without, such as [user_id]',
+  ];
+}
+
+/** The lines of such rules, and `default`. */
+function findRules(
+  { routes, fallback, fallbackLimit }: RouteRules,
+  matches: (requirement: RouteRequirement, limit: RouteLimit) => boolean,
+): string {
+  const places = routes.flatMap(({ requirement, limit, position }) =>
+    matches(requirement, limit) ? [`line ${position.line}`] : [],
+  );
+  if (matches(fallback, fallbackLimit)) places.push('default');
+  return places.join(', ');
+}
+
+function isBySession({ access }: RouteRequirement, limit: RouteLimit): boolean {
+  return access !== 'deny' && limit.length > 0 && limit.every((names) => names.includes('session_id'));
 }
 
 const ofUsers: ReadonlySet<LimitAttribute> = new Set(['user_id', 'session_id']);

@@ -9,6 +9,7 @@ import { FieldReader } from './field-reader.ts';
 import {
   coversPath,
   defaultRules,
+  hasLimits,
   knownMethods,
   limitAttributes,
   parseRoutePath,
@@ -55,8 +56,8 @@ export async function loadRouteRules(
 }
 
 function findLimit({ routes, fallbackLimit }: RouteRules): FileProblem | undefined {
+  if (!hasLimits({ routes, fallbackLimit })) return undefined;
   const route = routes.find(({ limit }) => limit.length > 0);
-  if (route === undefined && fallbackLimit.length === 0) return undefined;
   const { env } = extAuthzSettings.extAuthzRateLimitAddress;
   return {
     position: fallbackLimit.length > 0 ? undefined : route?.position,
@@ -144,15 +145,22 @@ export class RulesFile {
   }
 
   async #load(): Promise<LoadedRouteRules> {
-    const { logger, onLoad } = this.#options;
+    const { onLoad } = this.#options;
     const loaded = await loadRouteRules(this.#file, this.#options);
     onLoad?.(loaded.ok);
     if (!loaded.ok) return loaded;
     this.#rules = loaded.rules;
-    for (const warning of routeRuleWarnings(loaded.rules))
-      logger.warn({ file: this.#file, warning }, 'route rules may protect less than intended');
+    logRuleWarnings(loaded.rules, { ...this.#options, file: this.#file });
     return loaded;
   }
+}
+
+export function logRuleWarnings(
+  rules: RouteRules,
+  { logger, canLimit = false, file }: LoadOptions & { readonly logger: Logger; readonly file?: string },
+): void {
+  for (const warning of routeRuleWarnings(rules, { canLimit }))
+    logger.warn({ ...(file && { file }), warning }, 'route rules may protect less than intended');
 }
 
 /** The rules, or all problems. */
@@ -208,6 +216,8 @@ function readRules(root: YamlNode | undefined, reader: FieldReader, report: Repo
     .slice(0, maxRoutes)
     .flatMap((item) => readRoute(item, { limit, reader, report }) ?? []);
   reportUnreachable(routes, report);
+  if (fields.limit_domain !== undefined && !hasLimits({ routes, fallbackLimit: limit }))
+    report(fields.limit_domain.position, 'limit_domain has no effect without limit; remove it, or add limit');
   const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
   const fallback = access === undefined || access === 'authenticated' ? signedIn : { access };
   return { routes, fallback, fallbackLimit: limit, limitDomain };

@@ -81,8 +81,9 @@ t.test('a file is validated without settings, server and database', async (t) =>
   t.match(await routes(['--file', file, 'get', '/cart']), {
     code: 0,
     err: '',
-    out: /^GET +\/cart +line 10/m,
+    out: /^GET +\/cart +line 10.*\nDomain of the limits: that of SVC_EXT_AUTHZ_RATE_LIMIT_DOMAIN\n$/m,
   });
+  t.match(await routes(['--file', fileWith(t, 'routes: []')]), { err: '', out: /a signed-in user +-\n$/ });
 });
 
 t.test('an invalid file is reported with positions, and invalid arguments with a hint', async (t) => {
@@ -119,7 +120,7 @@ t.test('without --file the rules file of the settings is used', async (t) => {
     await routes(['GET', '/cart'], { ...withFile, SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: 'ratelimit:8081' }),
     {
       code: 0,
-      out: /line 10: \/cart/,
+      out: /line 10: \/cart.*\nDomain of the limits: ext_authz\n$/,
     },
   );
 });

@@ -190,14 +190,30 @@ t.test('client certificates require TLS, and a client name requires client certi
 t.test('the connection to the rate limit service needs a complete configuration', (t) => {
   const on = { RATE_LIMIT_ADDRESS: 'ratelimit:8081' };
   t.same(extAuthzProblems({ ...on, RATE_LIMIT_TLS: 'true', RATE_LIMIT_TLS_CA: 'ca.crt' }), []);
-  t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: 'http://ratelimit:8081' }), [/: host:port, without http/]);
+  t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: 'http://ratelimit:8081' }), [/: host:port .*without http/]);
   for (const port of ['0', '65536', '99999', '', '080'])
     t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: `ratelimit:${port}` }), [/port from 1 to 65535/], port);
-  for (const address of ['ratelimit:65535', '[2001:db8::1]:1'])
+  for (const address of ['user@host:80', 'a/b:80', 'a?b:80', 'a#b:80', '[::g]:80', ':80'])
+    t.match(
+      extAuthzProblems({ RATE_LIMIT_ADDRESS: address }),
+      [/host:port or \[IPv6 address\]:port/],
+      address,
+    );
+  t.match(extAuthzProblems({ RATE_LIMIT_ADDRESS: '[1::2::3]:80' }), [/: a valid IPv6 address/]);
+  for (const address of ['rate_limit.ns:80', '10.0.0.1:80', 'ratelimit:65535', '[2001:db8::1]:1'])
     t.same(extAuthzProblems({ RATE_LIMIT_ADDRESS: address }), []);
-  t.match(extAuthzProblems({ RATE_LIMIT_TLS: 'true' }), [
-    /^SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: host:port, because/,
-  ]);
+  for (const [name, value] of [
+    ...([
+      ['TLS', 'true'],
+      ['ON_FAILURE', 'deny'],
+      ['DOMAIN', 'shop'],
+      ['TIMEOUT', '50ms'],
+    ] as const),
+  ])
+    t.same(extAuthzProblems({ [`RATE_LIMIT_${name}`]: value }), [
+      `SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: host:port, because SVC_EXT_AUTHZ_RATE_LIMIT_${name} is set`,
+    ]);
+  t.same(extAuthzProblems({ RATE_LIMIT_ON_FAILURE: 'allow', RATE_LIMIT_TIMEOUT: '100ms' }), []);
   t.match(extAuthzProblems({ ...on, RATE_LIMIT_TLS_CA: 'ca.crt' }), [
     /^SVC_EXT_AUTHZ_RATE_LIMIT_TLS: true, because/,
   ]);

@@ -44,5 +44,5 @@ t.test('the route rules of the page are valid', async (t) => {
   writeFileSync(file, limits);
   const loaded = await loadRouteRules(file, { canLimit: true });
   t.match(loaded, { ok: true, rules: { routes: { length: 3 }, limitDomain: 'shop' } });
-  t.same(loaded.ok && routeRuleWarnings(loaded.rules), []);
+  t.same(loaded.ok && routeRuleWarnings(loaded.rules, { canLimit: true }), []);
 });

@@ -269,6 +269,12 @@ t.test('limits work with a limiter that requires client certificates', async (t)
   await t.rejects(startLimitingServer(t, limiter.address, broken), /client/);
 });
 
-t.test('routes with limit and without a rate limit service stop the start', async (t) => {
-  await t.rejects(startLimitingServer(t, ''), /limit requires a rate limit service/);
-});
+t.test(
+  'limits without a rate limit service stop the start, and a service without limits is logged',
+  async (t) => {
+    const unused = { EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '100ms' };
+    await t.rejects(startLimitingServer(t, '', unused), /limit requires a rate limit service/);
+    const server = await startAuthServer(t, { EXT_AUTHZ_RATE_LIMIT_ADDRESS: 'localhost:1' });
+    t.match(server.logs(), /SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS has no effect: no route has a limit/);
+  },
+);

@@ -273,7 +273,8 @@ limit: []
 });
 
 t.test('a limit that callers without a user escape is a warning', async (t) => {
-  const warnings = async (text: string) => routeRuleWarnings(await rulesOf(t, text, true));
+  const warnings = async (text: string) =>
+    routeRuleWarnings(await rulesOf(t, text, true), { canLimit: true });
   t.match(await warnings('{routes: [{path: /a, access: public}], limit: [[user_id], [plan]]}'), [
     /not limited \(line 1\).*\[remote_address\]/,
   ]);
@@ -283,9 +284,32 @@ t.test('a limit that callers without a user escape is a warning', async (t) => {
     '{routes: [{path: /a, access: public}], limit: [[user_id], [path, remote_address]]}',
     '{routes: [{path: /a, anonymous: true}], limit: [[user_id], [role]]}',
     '{routes: [{path: /a}], limit: [[user_id]]}',
+    '{routes: [{path: /a}], limit: [[session_id], [user_id]]}',
+    '{routes: [{path: /a, access: deny}, {path: /b}], default: deny, limit: [[user_id]]}',
   ])
     t.same(await warnings(text), [], text);
+  t.match(await warnings('{routes: [{path: /a, limit: [[session_id], [path, session_id]]}]}'), [
+    /new limit with each sign-in, and tokens without a session are not limited \(line 1\).*\[user_id\]/,
+  ]);
 });
+
+t.test(
+  'a limit_domain without limit is a problem, and a rate limit service without limit a warning',
+  async (t) => {
+    t.same(await problemsOf(t, '{routes: [{path: /a, limit: []}], limit_domain: shop}'), [
+      ':1:49: limit_domain has no effect without limit; remove it, or add limit',
+    ]);
+    const file = join(folderOf(t), 'routes.yaml');
+    writeFileSync(file, 'routes: []\n');
+    const lines: unknown[] = [];
+    const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const logger = createLogger({ level: 'warn', format: 'json', destination });
+    for (const canLimit of [false, true]) (await RulesFile.open(file, { logger, canLimit })).close();
+    t.match(lines, [
+      { file, warning: /^SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS has no effect: no route has a limit/ },
+    ]);
+  },
+);
 
 t.test('an invalid file is a problem', async (t) => {
   t.match(await problemsOf(t, ''), [/^: the file is empty/]);
