@@ -1,3 +1,4 @@
+import { metadataField, rateLimitField, shareThresholdField } from './read-resource.ts';
 import {
   asMapping,
   booleanField,
@@ -7,12 +8,9 @@ import {
   isAbsent,
   listField,
   type Mapping,
-  metadataField,
-  rateLimitField,
   requiredText,
-  shareThresholdField,
   textField,
-} from './read-resource.ts';
+} from './resource-fields.ts';
 import { type ResourceLocations, report } from './resource-problems.ts';
 import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
 import type { DescriptorSpec } from './rule-document.ts';

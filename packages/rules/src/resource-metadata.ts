@@ -1,4 +1,4 @@
-import { charge, fieldPath, isMapping, type Mapping, type Reading } from './read-resource.ts';
+import { charge, fieldPath, isMapping, type Mapping, type Reading } from './resource-fields.ts';
 import { describeValue, report } from './resource-problems.ts';
 import type { JsonObject } from './rule-document.ts';
 

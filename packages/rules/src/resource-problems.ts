@@ -1,7 +1,7 @@
 import { maxProblems } from './compile.ts';
 import { editDistance } from './near-misses.ts';
 import type { Location } from './problem.ts';
-import type { Reading } from './read-resource.ts';
+import type { Reading } from './resource-fields.ts';
 
 /** Reports a problem of a field. */
 export function report({ source, problems }: Reading, field: string, message: string, hint?: string): void {
