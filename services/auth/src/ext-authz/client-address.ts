@@ -11,7 +11,7 @@ const namedNetworks: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The value of requests whose client is not known: they share one counter. */
-const unknown = 'unknown';
+export const unknownAddress = 'unknown';
 
 /** Enough for two dozen proxies. Clients control the start, proxies append to the end. */
 const maxForwardedForChars = 1024;
@@ -41,7 +41,7 @@ export class ClientAddresses {
       if (isIP(next) === 0) break;
       address = next;
     }
-    if (isIP(address) === 0) return unknown;
+    if (isIP(address) === 0) return unknownAddress;
     const ipv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
     return isIPv4(ipv4) ? ipv4 : clientNetwork(address);
   }

@@ -6,7 +6,7 @@ import type { Tracing } from '@tollgate/kit/telemetry';
 import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import { serverSettings } from '../config/server.ts';
 import type { Settings } from '../config/settings.ts';
-import { ClientAddresses } from './client-address.ts';
+import { ClientAddresses, unknownAddress } from './client-address.ts';
 import type { AuthzRequest } from './decision.ts';
 import type { CallerIdentity } from './identity.ts';
 import type { RateLimitMetrics } from './observability.ts';
@@ -71,7 +71,8 @@ export class RateLimiter {
   readonly #addresses: ClientAddresses;
   readonly #failures: FailureLog;
   readonly #logger: Logger;
-  #warned: boolean = false;
+  #warnedOfHidden: boolean = false;
+  #warnedOfUnknown: boolean = false;
 
   /**
    * Reads the TLS files; connects at `start`.
@@ -117,12 +118,14 @@ export class RateLimiter {
   /** Undefined if no descriptor has all of its values. The promise never rejects. */
   check(check: LimitedCheck): Promise<RateLimitResult> | undefined {
     const { request, identity, rulePath, limit } = check;
-    if (!this.#warned) this.#warnOfHiddenClient(check);
+    const remoteAddress = this.#addresses.find(request);
+    if (!this.#warnedOfHidden) this.#warnOfHiddenClient(check);
+    if (!this.#warnedOfUnknown && remoteAddress === unknownAddress) this.#warnOfUnknownClient(limit);
     const message = writeRateLimitRequest(check.domain ?? this.#settings.extAuthzRateLimitDomain, limit, {
       identity,
       method: request.method,
       rulePath,
-      remoteAddress: this.#addresses.find(request),
+      remoteAddress,
     });
     if (message === undefined) return undefined;
     const timeoutMs = Math.min(
@@ -132,14 +135,28 @@ export class RateLimiter {
     return this.#call(message, timeoutMs);
   }
 
-  /** All clients behind such a proxy share the limits of its address. */
+  /**
+   * All clients behind such a proxy share the limits of its address. Trusting one that does not
+   * add to X-Forwarded-For would let clients choose their address.
+   */
   #warnOfHiddenClient({ request, limit }: LimitedCheck): void {
-    if (!limit.some((attributes) => attributes.includes('remote_address'))) return;
+    if (!limitsAddresses(limit)) return;
     if (!this.#addresses.isHidden(request)) return;
-    this.#warned = true;
+    this.#warnedOfHidden = true;
     this.#logger.warn(
       { proxy: request.sourceAddress, setting: trustedProxiesSetting },
-      'untrusted proxy, its clients share the limits by remote_address',
+      'clients share the limits by remote_address: trust the proxy if it adds to X-Forwarded-For, ' +
+        'or let the load balancer preserve client addresses',
+    );
+  }
+
+  /** All clients without a known address share one counter. */
+  #warnOfUnknownClient(limit: RouteLimit): void {
+    if (!limitsAddresses(limit)) return;
+    this.#warnedOfUnknown = true;
+    this.#logger.warn(
+      'client address unknown, such clients share the limits by remote_address: ' +
+        'over HTTP the gateway must send X-Forwarded-For',
     );
   }
 
@@ -170,3 +187,6 @@ export class RateLimiter {
     });
   }
 }
+
+const limitsAddresses = (limit: RouteLimit): boolean =>
+  limit.some((attributes) => attributes.includes('remote_address'));

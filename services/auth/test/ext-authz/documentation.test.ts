@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
+import { freePort } from '@tollgate/testkit/tcp';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
@@ -18,7 +19,13 @@ for (const [variant, text] of [
   ['http', http],
 ] as const)
   t.test(`the Envoy configuration of the page works for ${variant}`, async (t) => {
-    const server = await startAuthServer(t);
+    const folder = temporaryFolder();
+    t.teardown(folder.remove);
+    const file = join(folder.path, 'routes.yaml');
+    writeFileSync(file, 'limit: [[remote_address]]');
+    // Limits fail open: nothing listens there.
+    const limiter = { EXT_AUTHZ_RATE_LIMIT_ADDRESS: `127.0.0.1:${await freePort()}` };
+    const server = await startAuthServer(t, { EXT_AUTHZ_ROUTES_FILE: file, ...limiter });
     const { accessToken, userId } = await signUp(server);
     const port = server.extAuthz[variant];
     const moved = text.replace(/address: auth, port_value: \d+/, `address: 127.0.0.1, port_value: ${port}`);
@@ -27,12 +34,17 @@ for (const [variant, text] of [
     const here = moved.replaceAll(/timeout: [\d.]+s/g, 'timeout: 20s');
     // The form of a bootstrap is for Envoy to judge.
     const written = load(here) as { http_filters: object[]; clusters: object[] };
-    const { url, upstream } = await startAuthzEnvoy(t, { variant, port, written });
+    const { url, upstream } = await startAuthzEnvoy(t, {
+      ...{ variant, port, written },
+      manager: { use_remote_address: true },
+    });
     t.equal((await fetch(url)).status, 401);
     const headers = { authorization: `Bearer ${accessToken}`, 'x-user-id': 'root' };
     t.equal((await fetch(url, { headers })).status, 200);
     const [seen] = upstream.requests;
     t.match(seen?.headers, { 'x-auth-user-id': userId, 'x-user-id': undefined });
+    t.match(server.logs(), 'rate limit check failed', 'a limit applies');
+    t.notMatch(server.logs(), 'client address unknown');
   });
 
 t.test('the route rules of the page are valid', async (t) => {

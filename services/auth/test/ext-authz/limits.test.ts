@@ -264,7 +264,10 @@ t.test('limits work with a limiter that requires client certificates', async (t)
   const http = { method: 'GET', path: '/open/page', headers };
   const check = () => client.check(http, { source: { address } });
   t.match(summary(await check()), { response: { 'ratelimit-limit': '3' }, metadata: { rate_limit: 'ok' } });
-  t.match(server.logs(), /"proxy":"10.0.0.9","setting":"SVC_SECURITY_TRUSTED_PROXIES"/);
+  t.match(server.logs(), /"proxy":"10.0.0.9","setting":"SVC_SECURITY_TRUSTED_PROXIES".*load balancer/);
+  t.notMatch(server.logs(), 'client address unknown');
+  for (let i = 0; i < 2; i += 1) await client.check({ method: 'GET', path: '/open/page', headers: {} });
+  t.equal(server.logs().split('client address unknown').length, 2, 'one warning');
   const broken = { EXT_AUTHZ_RATE_LIMIT_TLS: 'true', EXT_AUTHZ_RATE_LIMIT_TLS_CA: pair.keyFile };
   await t.rejects(startLimitingServer(t, limiter.address, broken), /client/);
 });
