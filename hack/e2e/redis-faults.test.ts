@@ -5,19 +5,13 @@ import { type Edge, startEdge } from './support/edge.ts';
 import { silence, startLimits } from './support/processes.ts';
 import { statuses } from './support/requests.ts';
 
-/**
- * Well below the 20 s that Envoy waits for an answer: when it does not time out, the limiter has
- * kept to this.
- */
-const kvstoreTimeout = '1s';
-
 const listeners = [
   { name: 'denying', failureModeDeny: true },
   { name: 'allowing', failureModeDeny: false },
 ];
 
 t.test('without Redis requests are rejected or allowed as Envoy is configured, without delay', async (t) => {
-  const { redis, edge } = await startPlatform(t);
+  const { redis, edge } = await startPlatform(t, '10s');
   t.same(await statuses(edge.url('denying'), 'a', 2), [200, 200]);
 
   await redis.kill();
@@ -35,13 +29,14 @@ t.test('without Redis requests are rejected or allowed as Envoy is configured, w
 });
 
 t.test('requests wait for a hanging Redis no longer than KVSTORE_TIMEOUT', async (t) => {
-  const { redis, edge } = await startPlatform(t);
+  // Well below the 20 s that Envoy waits for an answer.
+  const { redis, edge } = await startPlatform(t, '2s');
   await countsAgain(edge, 'a');
 
   // Longer than this test.
   await silence(redis, 600_000);
-  t.same(await statuses(edge.url('denying'), 'a', 3), [500, 500, 500]);
-  t.same(await statuses(edge.url('allowing'), 'a', 3), [200, 200, 200]);
+  t.same(await statuses(edge.url('denying'), 'a', 2), [500, 500]);
+  t.same(await statuses(edge.url('allowing'), 'a', 1), [200]);
   const many = Array.from({ length: 40 }, (_, i) => statuses(edge.url('denying'), `many-${i}`, 1));
   t.same(
     new Set((await Promise.all(many)).flat()),
@@ -56,7 +51,7 @@ t.test('requests wait for a hanging Redis no longer than KVSTORE_TIMEOUT', async
   await countsAgain(edge, 'b');
 });
 
-async function startPlatform(t: Test): Promise<{ redis: Redis; edge: Edge }> {
+async function startPlatform(t: Test, kvstoreTimeout: string): Promise<{ redis: Redis; edge: Edge }> {
   const settings = { KVSTORE_TIMEOUT: kvstoreTimeout };
   const { redis, limiter } = await startLimits(t, { requestsPerYear: 3, settings });
   const edge = await startEdge(t, { limiters: { ports: [limiter.grpcPort] }, listeners });

@@ -10,6 +10,9 @@ import { type LimiterProcess, startLimiter, startReplica } from './support/proce
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 
+/** A smaller number of limiters is reported after this time. */
+const fewerLimitersMs = 15_000;
+
 kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, kube) => {
   await kube.apply(await readFile(crdFile, 'utf8'));
   const leader = await startReplica(t, kube, 'replica-1');
@@ -45,12 +48,15 @@ kubeSuite(t, 'two replicas of the xDS server, with a limiter each', async (t, ku
 
   await t.test('nothing is written when the leader is restarted', async (t) => {
     const before = await resourceVersion(kube);
+    const stoppedMs = performance.now();
     await leader.stop();
     await awaitUntil(() => isLeader(other), { what: 'the other replica to lead' });
     await leader.restart();
     await limitersSeen(other, '1 connected and 1 at other replicas');
     await limitersSeen(leader, '1 connected and 1 at other replicas');
-    t.equal(await resourceVersion(kube), before);
+    const after = await resourceVersion(kube);
+    if (performance.now() - stoppedMs < fewerLimitersMs) t.equal(after, before);
+    else t.comment('the restart took so long that fewer limiters were reported');
     await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 3 } }));
     const status = await statusWhen(kube, 'shop', (now) => programmed(now) && now.observedGeneration === 2);
     t.match(status.limiters, { connected: 2, acknowledged: 2 });

@@ -243,7 +243,7 @@ export function startReplica(t: Test, kube: KubeApiserver, name: string): Promis
     XDS_LEASE_RETRY_PERIOD: '500ms',
     XDS_STATUS_DEBOUNCE: '100ms',
     // As long as a busy machine may take to see that a domain is kept.
-    XDS_DOMAIN_GRACE_PERIOD: '5s',
+    XDS_DOMAIN_GRACE_PERIOD: '10s',
   });
   t.teardown(async () => (await started).stop());
   return started;

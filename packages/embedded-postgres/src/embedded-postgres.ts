@@ -36,6 +36,8 @@ const host = '127.0.0.1';
 const user = 'postgres';
 /** Includes recovery after a crash. */
 const startTimeoutMs = 60_000;
+/** Another process rarely takes the free port first; three times in a row is another problem. */
+const startAttempts = 3;
 /** Maximum length of the output in errors. */
 const maxOutputChars = 20_000;
 
@@ -51,9 +53,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const { initdb, postgres } = await findBinaries();
   const cluster = await initializeCluster({ folder, initdb, user, password, account });
   await clearLeftOverServer(cluster);
-  const port = await freePort();
-  const server = spawnServer(postgres, serverArguments(cluster, port, options), { ...account, cwd: folder });
-  await waitUntilReady(server);
+  const { server, port } = await startServer((port) =>
+    spawnServer(postgres, serverArguments(cluster, port, options), { ...account, cwd: folder }),
+  );
   const ended = once(server, 'close').then(() => undefined);
   return {
     host,
@@ -66,6 +68,23 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       return ended;
     },
   };
+}
+
+/** Retries when another process has taken the port meanwhile. */
+async function startServer(
+  spawnAt: (port: number) => ChildProcess,
+): Promise<{ readonly server: ChildProcess; readonly port: number }> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort();
+    const server = spawnAt(port);
+    try {
+      await waitUntilReady(server);
+      return { server, port };
+    } catch (error) {
+      const taken = error instanceof Error && /address already in use/i.test(error.message);
+      if (!taken || attempt === startAttempts) throw error;
+    }
+  }
 }
 
 function serverArguments(

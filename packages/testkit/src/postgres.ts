@@ -4,11 +4,7 @@ import { chown, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findBinaries } from '@tollgate/embedded-postgres/binaries';
-import {
-  type EmbeddedPostgres,
-  type EmbeddedPostgresOptions,
-  startEmbeddedPostgres,
-} from '@tollgate/embedded-postgres/embedded-postgres';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
 import { initializeCluster, serverAccount } from '@tollgate/embedded-postgres/initialize-cluster';
 import type { Sql } from 'postgres';
 import postgres from 'postgres';
@@ -92,7 +88,7 @@ export interface TestPostgres {
 export async function startPostgres(options: { maxConnections?: number } = {}): Promise<TestPostgres> {
   const folder = temporaryFolder();
   await putNewCluster(folder.path);
-  const server = await startServer({ folder: folder.path, durable: false, ...options });
+  const server = await startEmbeddedPostgres({ folder: folder.path, durable: false, ...options });
   const admin = postgres(server.url('postgres'), { max: 1, onnotice: () => undefined });
   const templates = new Map<string, Promise<void>>();
   let databases = 0;
@@ -138,21 +134,6 @@ export async function startPostgres(options: { maxConnections?: number } = {}): 
       folder.remove();
     },
   };
-}
-
-/** Two processes rarely choose the same port; three times in a row indicates another problem. */
-const attempts = 3;
-
-/** Retries when another process has taken the port meanwhile. */
-async function startServer(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await startEmbeddedPostgres(options);
-    } catch (error) {
-      const taken = error instanceof Error && /address already in use/i.test(error.message);
-      if (!taken || attempt === attempts) throw error;
-    }
-  }
 }
 
 async function makeTemplate(

@@ -81,7 +81,10 @@ const nodeTimeoutMs = 30_000;
 const failoverTimeoutMs = 2_000;
 
 /** Redis keeps a new cluster closed for 2 s; a busy machine takes its time as well. */
-const readyTimeoutMs = 20_000;
+const readyTimeoutMs = 60_000;
+
+/** Redis retries a lost introduction only after half of `nodeTimeoutMs`. */
+const introductionTimeoutMs = 2_000;
 
 /**
  * Starts a cluster and waits until every node serves and knows all others, which Redis takes 2 s
@@ -146,27 +149,30 @@ async function form(
       await command('CLUSTER', 'SET-CONFIG-EPOCH', String(i + 1));
     }),
   );
-  // All nodes to all nodes: faster than waiting for gossip.
-  await Promise.all(nodes.flatMap((node) => nodes.map((other) => meet(node, other))));
-  const everywhere = (what: string, holds: (node: RedisClusterNode) => Promise<boolean>): Promise<boolean> =>
+  type Holds = (node: RedisClusterNode) => Promise<boolean>;
+  const everywhere = (what: string, holds: Holds, timeoutMs = readyTimeoutMs): Promise<boolean> =>
     awaitUntil(async () => (await Promise.all(nodes.map(holds))).every(Boolean), {
       what,
-      timeoutMs: readyTimeoutMs,
+      timeoutMs,
       everyMs: 50,
     });
-  await everywhere('all nodes to know each other', async (node) => {
+  // To all nodes: faster than waiting for gossip.
+  const introduce = (who: readonly RedisClusterNode[], what: string, holds: Holds): Promise<boolean> =>
+    awaitUntil(
+      async () => {
+        await Promise.all(who.flatMap((node) => nodes.map((other) => meet(node, other))));
+        return everywhere(what, holds, introductionTimeoutMs);
+      },
+      { what, timeoutMs: readyTimeoutMs },
+    );
+  await introduce(nodes, 'all nodes to know each other', async (node) => {
     const known = String(await node.command('CLUSTER', 'NODES'));
     return nodes.every(({ id }) => known.includes(id)) && !known.includes('handshake');
   });
+  await Promise.all(replicas.map(({ command }, i) => command('CLUSTER', 'REPLICATE', masters[i]?.id ?? '')));
   // A master that does not know the primary of a replica gives it no vote in a failover, and gossip
   // takes up to 6 s to tell it. A second introduction tells it at once.
-  await Promise.all(
-    replicas.map(async (replica, i) => {
-      await replica.command('CLUSTER', 'REPLICATE', masters[i]?.id ?? '');
-      await Promise.all(nodes.map((other) => meet(replica, other)));
-    }),
-  );
-  await everywhere('all nodes to know the primaries of the replicas', async (node) => {
+  await introduce(replicas, 'all nodes to know the primaries of the replicas', async (node) => {
     const known = String(await node.command('CLUSTER', 'NODES'));
     return replicas.every(({ id }, i) => masterIn(known, id) === masters[i]?.id);
   });

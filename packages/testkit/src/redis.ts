@@ -113,8 +113,8 @@ export interface RedisTarget {
 /** A reply of Redis. */
 export type RedisReply = string | number | null | readonly RedisReply[];
 
-/** Time for a local server to respond. */
-const answerTimeoutMs = 10_000;
+/** Time for a local server to respond; `WAIT` may take 30 s. */
+const answerTimeoutMs = 40_000;
 
 /**
  * Runs one command on a new connection.

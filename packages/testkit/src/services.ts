@@ -4,7 +4,7 @@ import { freePort, withFreePort } from './tcp.ts';
 
 const services = resolve(import.meta.dirname, '../../../services');
 const loopback = '127.0.0.1';
-const requestTimeoutMs = 10_000;
+const requestTimeoutMs = 30_000;
 
 /** Environment variables of a service: nothing of this process's environment configures it. */
 export type ServiceSettings = Readonly<Record<string, string>>;

@@ -3,13 +3,13 @@ import { createConnection, createServer, type NetConnectOpts } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 
 /** Time for a local server to respond. */
-const responseTimeoutMs = 10_000;
+const responseTimeoutMs = 30_000;
 
 /**
  * Sends a text over a new connection (TLS with `tls`) and resolves with the first chunk of the
  * response.
  *
- * @throws Error when the connection fails, ends or has no response within ten seconds.
+ * @throws Error when the connection fails, ends or has no response within 30 seconds.
  */
 export function sendTcp(text: string, target: NetConnectOpts, tls?: ConnectionOptions): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -18,7 +18,7 @@ export function sendTcp(text: string, target: NetConnectOpts, tls?: ConnectionOp
       socket.destroy();
       finish();
     };
-    socket.setTimeout(responseTimeoutMs, () => settle(() => reject(new Error('no response within 10 s'))));
+    socket.setTimeout(responseTimeoutMs, () => settle(() => reject(new Error('no response within 30 s'))));
     socket.once('error', (error) => settle(() => reject(error)));
     socket.once('close', () => reject(new Error('the connection was closed without a response')));
     socket.once('data', (chunk) => settle(() => resolve(chunk.toString('latin1'))));

@@ -221,7 +221,7 @@ for (const [variant, status] of [
   ['http', 403],
 ] as const)
   t.test(`with ${variant} a database that hangs is denied before Envoy times out`, async (t) => {
-    const { server, envoy } = await platform(t, variant, { failure_mode_allow: true }, '3.5s');
+    const { server, envoy } = await platform(t, variant, { failure_mode_allow: true }, '10s');
     const { accessToken } = await signUp(server);
     const sql = postgres(server.databaseUrl, { max: 1 });
     t.teardown(() => sql.end());

@@ -200,7 +200,7 @@ t.test('a paused limiter is refused with 503 by the policy deny, within the dead
   });
   process.kill(limiter.pid, 'SIGSTOP');
   t.teardown(() => limiter.isRunning() && process.kill(limiter.pid, 'SIGCONT'));
-  t.match(await check(3_000), {
+  t.match(await check(6_000), {
     ...{ code: 14, httpStatus: 503, metadata: { rate_limit: 'error', plan: 'free' } },
     body: { code: 503, error_code: 'rate_limit_unavailable' },
   });
