@@ -43,6 +43,8 @@ async function movePorts() {
  */
 const inPeace = (text: string): string =>
   text
+    // The checkout is set up, and other tests use it.
+    .replaceAll(/^(make setup|sh hack\/setup\.sh demo).*\n/gm, '')
     .replaceAll(/(?<= timeout: )[\d.]+s/g, '20s')
     .replaceAll('unit: Hour', 'unit: Year')
     .replaceAll('unit: hour', 'unit: year')
