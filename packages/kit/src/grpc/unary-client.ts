@@ -118,10 +118,13 @@ export class UnaryClient {
       throw new UnaryCallError(grpcStatus.unavailable, `${maxInFlight} calls are in flight`);
     const endMs = monotonicNow() + options.timeoutMs;
     const body = withPrefix(message);
-    const headers = Object.entries(options.headers ?? {});
-    // Of the second attempt, less time is left.
-    const tryCall = (timeoutMs: number) =>
-      this.#tryCall({ ...{ path, body }, headers: [timeoutHeader(timeoutMs), ...headers] }, timeoutMs);
+    const authority = this.#options.address;
+    const more = Object.entries(options.headers ?? {});
+    // The second attempt has less time.
+    const tryCall = (timeoutMs: number) => {
+      const headers = [['grpc-timeout', `${Math.ceil(timeoutMs)}m`] as const, ...more];
+      return this.#tryCall({ path, authority, body, headers }, timeoutMs);
+    };
     this.#inFlight += 1;
     try {
       const reply = await tryCall(options.timeoutMs);
@@ -135,7 +138,7 @@ export class UnaryClient {
 
   /** Resolves with undefined if the server refused the call without processing it. */
   #tryCall(
-    request: Omit<Parameters<ClientSession['send']>[1], 'authority'>,
+    request: Parameters<ClientSession['send']>[1],
     timeoutMs: number,
   ): Promise<Uint8Array | undefined> {
     if (timeoutMs < minTimeoutMs)
@@ -164,7 +167,7 @@ export class UnaryClient {
         const message = `no reply within ${Math.round(timeoutMs)} ms`;
         reject(new UnaryCallError(grpcStatus.deadlineExceeded, message));
       });
-      const cancelCall = session.send(call, { ...request, authority: this.#options.address });
+      const cancelCall = session.send(call, request);
     });
   }
 
@@ -180,10 +183,6 @@ export class UnaryClient {
     }
     return failUnavailable(`${this.#options.address} cannot be reached`);
   }
-}
-
-function timeoutHeader(timeoutMs: number): readonly [name: string, value: string] {
-  return ['grpc-timeout', `${Math.ceil(timeoutMs)}m`];
 }
 
 function failUnavailable(message: string): never {
