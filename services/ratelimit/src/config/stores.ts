@@ -152,7 +152,7 @@ export const redisSettings = {
     default: 0,
     min: 0,
     max: 1_000_000,
-    doc: 'Consecutive failed requests to a Redis server (a node of a cluster) that open its circuit breaker: requests then fail at once, without waiting for KVSTORE_TIMEOUT. 0 disables it.',
+    doc: 'Consecutive failed exchanges with a Redis server (a node of a cluster) that open its circuit breaker: requests then fail at once, without waiting for KVSTORE_TIMEOUT. An exchange has the requests of one batch; errors of single keys or commands do not count. 0 disables it.',
   }),
   redisBreakerIntervalMs: duration({
     ...named('BREAKER_INTERVAL'),

@@ -1,3 +1,4 @@
+import type { Rate } from '@tollgate/rules/rule-set';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
@@ -6,18 +7,10 @@ import { CircuitBreaker } from '../../src/backends/circuit-breaker.ts';
 import { redisFromSettings } from '../support/redis-from-settings.ts';
 import { makeHit } from './counter-backend-contract.ts';
 
-/** A breaker of a store whose calls the test settles itself. */
 function makeBreaker(failures: number) {
   const clock = fakeClock();
-  const calls: PromiseWithResolvers<readonly number[]>[] = [];
   const events: string[] = [];
-  const call = (): Promise<readonly number[]> => {
-    const pending = Promise.withResolvers<readonly number[]>();
-    calls.push(pending);
-    return pending.promise;
-  };
-  const breaker = new CircuitBreaker<string>(
-    { add: call, read: call },
+  const breaker = new CircuitBreaker(
     { failures, delayMs: (attempt) => 100 * attempt, nowMs: clock.nowMs },
     {
       onOpen: (error, retryMs) => events.push(`open ${error.message} ${retryMs}`),
@@ -25,44 +18,47 @@ function makeBreaker(failures: number) {
       onReject: () => events.push('reject'),
     },
   );
-  /** Sends a hit, which is `sent`, or rejected with a message. */
-  const send = (): Promise<string> => {
-    const before = calls.length;
-    const counts = breaker.add(['hit']);
-    counts.catch(() => undefined);
-    return calls.length > before ? Promise.resolve('sent') : counts.then(String, (error) => error.message);
+  /** Sends a batch of one request, and returns what ends it, or why the request is rejected. */
+  const send = (): ((error?: string) => void) | string => {
+    const rejection = breaker.reject();
+    if (rejection !== undefined) return rejection.message;
+    const begun = breaker.begin();
+    return (error) => breaker.end(begun, error === undefined ? undefined : new Error(error));
   };
-  const settle = async (index: number, error?: string): Promise<void> => {
-    error === undefined ? calls[index]?.resolve([1]) : calls[index]?.reject(new Error(error));
-    await calls[index]?.promise.catch(() => undefined);
+  /** The same for a batch that the open circuit lets through. */
+  const sent = (): ((error?: string) => void) => {
+    const end = send();
+    if (typeof end === 'string') throw new Error(end);
+    return end;
   };
-  return { breaker, clock, events, send, settle };
+  return { breaker, clock, events, send, sent };
 }
 
 t.test('consecutive failures open the circuit, and one probe at a time decides', async (t) => {
-  const { clock, events, send, settle } = makeBreaker(2);
-  for (let i = 0; i < 5; i += 1) t.equal(await send(), 'sent');
-  await settle(0, 'late');
-  await settle(1);
-  await settle(2, 'down');
+  const { breaker, clock, events, send, sent } = makeBreaker(2);
+  const ends = Array.from({ length: 5 }, sent);
+  ends[0]?.('late');
+  ends[1]?.();
+  ends[2]?.('down');
   t.same(events, [], 'a success between two failures');
-  await settle(3, 'gone');
+  ends[3]?.('gone');
   t.same(events, ['open gone 100']);
-  t.match(await send(), /^the circuit breaker is open: gone$/);
-  await settle(4);
-  t.match(await send(), /gone/, 'a success of before says nothing');
+  t.match(send(), /^the circuit breaker is open: gone$/);
+  ends[4]?.();
+  t.match(send(), /gone/, 'a success of before says nothing');
 
   clock.advance(100);
-  t.equal(await send(), 'sent', 'the probe');
-  t.match(await send(), /gone/, 'others do not wait for it');
-  await settle(5, 'still down');
-  t.match(await send(), /still down/);
+  t.equal(breaker.begin(), undefined, 'a batch without a new request is no probe');
+  const probe = sent();
+  t.match(send(), /gone/, 'others do not wait for it');
+  t.equal(breaker.begin(), undefined, 'nor does another batch decide');
+  probe('still down');
+  t.match(send(), /still down/);
   clock.advance(199);
-  t.match(await send(), /still down/, 'the second delay is longer');
+  t.match(send(), /still down/, 'the second delay is longer');
   clock.advance(1);
-  t.equal(await send(), 'sent');
-  await settle(6);
-  t.equal(await send(), 'sent');
+  sent()();
+  sent();
   t.same(
     events.filter((event) => event !== 'reject'),
     ['open gone 100', 'close'],
@@ -70,77 +66,101 @@ t.test('consecutive failures open the circuit, and one probe at a time decides',
   t.equal(events.length, 7, 'five were rejected');
 });
 
-t.test('other calls of the store are guarded by the same circuit', async (t) => {
-  const { breaker, clock, events, send } = makeBreaker(1);
-  await t.rejects(
-    breaker.guard(() => Promise.reject(new Error('down'))),
-    { message: 'down' },
-  );
-  t.match(await send(), /^the circuit breaker is open: down$/);
-  await t.rejects(
-    breaker.guard(() => Promise.resolve('answer')),
-    { message: /is open: down$/ },
-  );
-  clock.advance(100);
-  t.equal(await breaker.guard(() => Promise.resolve('answer')), 'answer', 'the probe');
-  t.equal(await send(), 'sent');
-  t.same(events, ['open down 100', 'reject', 'reject', 'close']);
-});
-
 t.test('another server, or one that is retired, starts with a closed circuit', async (t) => {
-  const { breaker, events, send, settle } = makeBreaker(1);
-  await send();
-  await send();
-  await settle(0, 'down');
+  const { breaker, events, sent } = makeBreaker(1);
+  const [failed, old] = [sent(), sent()];
+  failed('down');
   breaker.reset();
-  t.equal(await send(), 'sent');
-  await settle(1, 'of the old server');
+  const later = sent();
+  old('of the old server');
   t.same(events, ['open down 100', 'close']);
-  void breaker.add([]);
-  await settle(3, 'not a failure of the store');
-  await settle(2, 'down');
+  later('down');
   breaker.retire();
-  await send();
-  await settle(4, 'closed');
-  t.equal(await send(), 'sent');
-  t.same(events, ['open down 100', 'close', 'open down 100', 'close'], 'an empty call is no failure');
+  sent()('closed');
+  sent();
+  t.same(events, ['open down 100', 'close', 'open down 100', 'close']);
 });
 
 t.test('a hanging Redis fails requests at once, until a probe succeeds and counts go on', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
-  const { backend, stats, logLines } = await redisFromSettings(t, {
-    KVSTORE_URL: redis.address,
-    KVSTORE_TIMEOUT: '100ms',
-    KVSTORE_BREAKER_FAILURES: '3',
-    KVSTORE_BREAKER_INTERVAL: '300ms',
-    KVSTORE_BREAKER_MAX_INTERVAL: '300ms',
-  });
-  await backend.start();
+  const env = { KVSTORE_URL: redis.address, KVSTORE_TIMEOUT: '300ms' };
+  const [patient, eager] = await Promise.all(
+    ['1h', '50ms'].map((interval) =>
+      redisFromSettings(t, {
+        ...env,
+        KVSTORE_BREAKER_FAILURES: '3',
+        KVSTORE_BREAKER_INTERVAL: interval,
+        KVSTORE_BREAKER_MAX_INTERVAL: interval,
+      }),
+    ),
+  );
+  if (patient === undefined || eager === undefined) throw new TypeError('two backends were made');
+  await Promise.all([patient.backend.start(), eager.backend.start()]);
+  const { backend, stats } = patient;
   const open = stats.gauge('ratelimit.redis_pool.breaker_open');
   const rejected = stats.counter('ratelimit.redis_pool.breaker_rejected');
-  t.same([open.value, rejected.value], [0, 0]);
-  t.same(await backend.add([makeHit('k')]), [1]);
+  await awaitUntil(() => backend.add([makeHit('k')]), { what: 'a count' });
   process.kill(redis.pid, 'SIGSTOP');
   t.teardown(() => process.kill(redis.pid, 'SIGCONT'));
-  const failed = await Promise.allSettled([1, 2, 3].map(() => backend.add([makeHit('hanging')])));
-  t.same(
-    failed.map(({ status }) => status),
-    ['rejected', 'rejected', 'rejected'],
+  const failed = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, i) => backend.add([makeHit(`one batch ${i}`)])),
   );
+  t.equal(failed.filter(({ status }) => status === 'rejected').length, 20);
+  t.same([open.value, rejected.value], [0, 0], 'one batch is one failure');
+  for (const key of ['second', 'third']) await t.rejects(backend.add([makeHit(key)]), key);
   t.equal(open.value, 1);
-  await t.rejects(backend.add([makeHit('open')]), { message: /^the circuit breaker is open: .*100ms/ });
+  await t.rejects(backend.add([makeHit('open')]), { message: /^the circuit breaker is open: / });
   await t.rejects(backend.read([makeHit('open')]), { code: 'backend_failure' });
-  t.equal(rejected.value, 2);
+  const addWhole = async () =>
+    void (await backend.addAllOrNone?.([{ ...makeHit('open'), capacity: 1, refuses: 'alone' }]));
+  await t.rejects(addWhole, { message: /circuit breaker is open/ });
+  t.same(await backend.add([]), [], 'without hits there is nothing to reject');
+  t.equal(rejected.value, 3);
+
+  const eagerOpen = eager.stats.gauge('ratelimit.redis_pool.breaker_open');
+  const opens = () => eager.backend.add([makeHit('eager')]).then(undefined, () => eagerOpen.value === 1);
+  await awaitUntil(opens, { what: 'an open circuit' });
   process.kill(redis.pid, 'SIGCONT');
-  await awaitUntil(() => backend.add([makeHit('k')]), { what: 'a probe that succeeds' });
-  t.equal(open.value, 0);
-  t.equal(await redisCommand(redis, 'GET', 'open'), null, 'not sent while it was open');
-  const [count] = await backend.add([makeHit('k')]);
+  await awaitUntil(() => eager.backend.add([makeHit('eager')]), { what: 'a probe that succeeds' });
+  t.equal(eagerOpen.value, 0);
+  const [count] = await awaitUntil(() => eager.backend.add([makeHit('k')]), { what: 'a count' });
   t.equal(await redisCommand(redis, 'GET', 'k'), String(count));
-  const changes = logLines.map((line) => line['@message']).filter((text) => /circuit/.test(String(text)));
-  t.same(changes, [
+  t.equal(await redisCommand(redis, 'GET', 'open'), null, 'not sent while it was open');
+  const changes = eager.logLines
+    .map((line) => String(line['@message']))
+    .filter((text) => text.includes('circuit'));
+  t.same(changes.slice(0, 2), [
     'circuit breaker opened, requests fail without Redis',
     'circuit breaker closed, requests go to Redis again',
   ]);
+});
+
+t.test('errors of one key or command do not open the circuit, errors of the server do', async (t) => {
+  const redis = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] });
+  t.teardown(redis.stop);
+  const { backend, stats } = await redisFromSettings(t, {
+    KVSTORE_URL: redis.address,
+    KVSTORE_BREAKER_FAILURES: '2',
+    KVSTORE_BREAKER_INTERVAL: '1h',
+    KVSTORE_BREAKER_MAX_INTERVAL: '1h',
+  });
+  await backend.start();
+  const open = stats.gauge('ratelimit.redis_pool.breaker_open');
+  const rate: Rate = { algorithm: 'token_bucket', limit: 10, burst: 10, periodSeconds: 60 };
+  await redisCommand(redis, 'ACL', 'SETUSER', 'default', '-eval', '-evalsha');
+  await redisCommand(redis, 'LPUSH', 'list', 'a');
+  await redisCommand(redis, 'SET', 'text', 'a');
+  for (let i = 0; i < 3; i += 1) {
+    await t.rejects(backend.add([{ ...makeHit('bucket'), rate }]), { message: /NOPERM/ });
+    await t.rejects(backend.add([makeHit('list')]), { message: /WRONGTYPE/ });
+    await t.rejects(backend.read([makeHit('text')]), { message: /not a number/ });
+  }
+  t.same(await backend.add([makeHit('good')]), [1]);
+  t.equal(open.value, 0);
+  await redisCommand(redis, 'ACL', 'SETUSER', 'default', '+eval', '+evalsha');
+  await redisCommand(redis, 'CONFIG', 'SET', 'maxmemory', '1');
+  await t.rejects(backend.add([{ ...makeHit('bucket'), rate }]), { message: /^OOM/ });
+  await t.rejects(backend.add([makeHit('good')]), { message: /^OOM/ });
+  t.equal(open.value, 1);
 });

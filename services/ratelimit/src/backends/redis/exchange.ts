@@ -182,12 +182,26 @@ export async function settleRefused(batch: Batch, counter: BatchCounter, refused
   }
 }
 
-/** Redis 6 has the error of a command inside that of its script. */
-const readOnlyError = /^(?:ERR Error running script\b.*\W)?READONLY\b/s;
+/**
+ * Errors of the whole server, which say nothing about the key or the command. Redis 6 has the error
+ * of a command inside that of its script.
+ */
+const serverError =
+  /^(?:ERR Error running script\b.*\W)?(READONLY|OOM|LOADING|MASTERDOWN|MISCONF|NOREPLICAS|BUSY)\b/s;
+
+function getServerError(reply: RedisReply): string | undefined {
+  return reply instanceof RedisReplyError ? serverError.exec(reply.message)?.[1] : undefined;
+}
+
+/** The first error of the whole server in the replies. */
+export function findServerError({ replies, callReplies }: Exchange): RedisReplyError | undefined {
+  const isServerError = (reply: RedisReply): reply is RedisReplyError => getServerError(reply) !== undefined;
+  return replies.find(isServerError) ?? callReplies.find(isServerError);
+}
 
 /** Only a new connection finds the primary after this one became a replica. */
 export function isReadOnly(reply: RedisReply): reply is RedisReplyError {
-  return reply instanceof RedisReplyError && readOnlyError.test(reply.message);
+  return getServerError(reply) === 'READONLY';
 }
 
 function isUnknownScript(reply: RedisReply): boolean {

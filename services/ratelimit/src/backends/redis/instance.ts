@@ -9,6 +9,7 @@ import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } 
 import {
   type Exchange,
   exchangeBatch,
+  findServerError,
   isReadOnly,
   type Redirect,
   settleBatch,
@@ -58,17 +59,16 @@ export class PooledInstance implements RedisInstance {
   readonly #open: () => RedisConnection;
   readonly #pool: ConnectionPool;
   readonly #batcher: Batcher;
-  readonly #breaker: CircuitBreaker<BatchHit> | undefined;
+  readonly #breaker: CircuitBreaker | undefined;
 
   constructor(hooks: PooledInstanceHooks, options: PooledInstanceOptions, redirect?: Redirect) {
     this.#open = hooks.open;
     const onLost = (): void => this.#batcher.forgetExpiries();
     this.#pool = new ConnectionPool({ ...hooks, onLost }, options);
-    this.#batcher = new Batcher(this.#pool, options, redirect);
     const { metrics } = hooks;
     this.#breaker =
       options.breaker &&
-      new CircuitBreaker(this.#batcher, options.breaker, {
+      new CircuitBreaker(options.breaker, {
         onOpen(error, retryMs) {
           metrics.breakerOpened();
           hooks.onBreakerOpen?.(error, retryMs);
@@ -79,19 +79,19 @@ export class PooledInstance implements RedisInstance {
         },
         onReject: () => metrics.breakerRejected(),
       });
+    this.#batcher = new Batcher(this.#pool, options, { redirect, breaker: this.#breaker });
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return (this.#breaker ?? this.#batcher).add(hits);
+    return this.#batcher.add(hits);
   }
 
   addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    const add = (): Promise<AllOrNone> => this.#batcher.addAllOrNone(hits);
-    return this.#breaker === undefined ? add() : this.#breaker.guard(add);
+    return this.#batcher.addAllOrNone(hits);
   }
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return (this.#breaker ?? this.#batcher).read(hits);
+    return this.#batcher.read(hits);
   }
 
   dial(): readonly RedisConnection[] {
@@ -154,6 +154,12 @@ const maxWaitingKeyChars = 64 * 1024 * 1024;
 /** Time after a failed batch until counters without an expiry are touched, milliseconds. */
 const repairDelayMs = 1_000;
 
+interface BatcherHooks {
+  /** Absent where every refusal is final. */
+  readonly redirect?: Redirect | undefined;
+  readonly breaker?: CircuitBreaker | undefined;
+}
+
 type BatcherPool = Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
 
 /**
@@ -165,17 +171,19 @@ export class Batcher {
   readonly #options: BatcherOptions;
   readonly #server: string;
   readonly #redirect: Redirect;
+  readonly #breaker: CircuitBreaker | undefined;
   #expiries = new Expiries();
   #collecting = new Batch();
   #scheduled: boolean = false;
   #repairTimer: NodeJS.Timeout | undefined;
   #closed: boolean = false;
 
-  constructor(pool: BatcherPool, options: BatcherOptions, redirect: Redirect = () => undefined) {
+  constructor(pool: BatcherPool, options: BatcherOptions, { redirect, breaker }: BatcherHooks = {}) {
     this.#pool = pool;
     this.#options = options;
     this.#server = options.server ?? 'Redis';
-    this.#redirect = redirect;
+    this.#redirect = redirect ?? (() => undefined);
+    this.#breaker = breaker;
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
@@ -214,8 +222,10 @@ export class Batcher {
     return this.#reserve() ?? this.#collecting[method](hits);
   }
 
-  /** Has the batch sent; a rejected promise when it is full. */
+  /** Has the batch sent; a rejected promise when it is full, or the circuit breaker is open. */
   #reserve(): Promise<never> | undefined {
+    const rejection = this.#breaker?.reject();
+    if (rejection !== undefined) return Promise.reject(rejection);
     const { hitCount, keyChars } = this.#collecting;
     if (hitCount >= maxWaitingHits || keyChars >= maxWaitingKeyChars) {
       return Promise.reject(backendFailure(`too many requests are waiting for ${this.#server}`));
@@ -241,7 +251,9 @@ export class Batcher {
     try {
       connection = await this.#pool.acquire();
     } catch (error) {
-      await this.#settleUnsent(this.#takeBatch(), toBackendFailure(error));
+      const failure = toBackendFailure(error);
+      this.#breaker?.end(this.#breaker.begin(), failure);
+      await this.#settleUnsent(this.#takeBatch(), failure);
       return;
     }
     const batch = this.#takeBatch();
@@ -272,11 +284,13 @@ export class Batcher {
   /** Resolves with false when Redis did not answer, or refused hits. */
   async #send(connection: RedisConnection, batch: Batch): Promise<boolean> {
     let isBusy = true;
+    const begun = this.#breaker?.begin();
     const expiries = this.#expiries;
     const giveUp = (error: Error): void => {
       batch.failAll(error);
       if (isBusy) {
         isBusy = false;
+        this.#breaker?.end(begun, error);
         for (const counter of batch.adds.values()) expiries.onUncertain(counter);
         this.#pool.discard(connection, error);
       }
@@ -289,6 +303,7 @@ export class Batcher {
       const keysPerScript = this.#options.keysPerScript ?? defaultKeysPerScript;
       const exchange = await exchangeBatch(connection, batch, { expiries, keysPerScript });
       isBusy = false;
+      this.#breaker?.end(begun, findServerError(exchange));
       this.#release(connection, exchange);
       return await settleBatch(batch, exchange, { expiries, redirect: this.#redirect });
     } catch (error) {
