@@ -116,3 +116,10 @@ export function toPublicError(error: unknown): PublicError {
     message: 'Internal error',
   };
 }
+
+/** The message of an error. An AggregateError (several addresses of a host) has none itself. */
+export function getErrorMessage(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
+  return error.errors.map(getErrorMessage).join('; ');
+}

@@ -1,4 +1,11 @@
-import { AppError, defineErrors, grpcStatus, isAppError, toPublicError } from '@tollgate/kit/errors';
+import {
+  AppError,
+  defineErrors,
+  getErrorMessage,
+  grpcStatus,
+  isAppError,
+  toPublicError,
+} from '@tollgate/kit/errors';
 import t from 'tap';
 
 const errors = defineErrors({
@@ -57,4 +64,14 @@ t.test('only an AppError has a public message', (t) => {
     message: 'Internal error',
   });
   t.end();
+});
+
+t.test('an AggregateError without a message has those of its parts', async (t) => {
+  const refused = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}`));
+  t.equal(
+    getErrorMessage(new AggregateError(refused)),
+    'connect ECONNREFUSED ::1; connect ECONNREFUSED 127.0.0.1',
+  );
+  t.equal(getErrorMessage(new AggregateError(refused, 'no address answers')), 'no address answers');
+  t.equal(getErrorMessage('text'), 'text');
 });

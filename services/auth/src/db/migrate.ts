@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { retry } from '@tollgate/kit/backoff';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { compareText } from '@tollgate/kit/text';
 import { runner } from 'node-pg-migrate';
@@ -222,7 +223,7 @@ export function isUnavailable(error: unknown): boolean {
 
 /** Explains a failed migration to operators. The error itself is the cause. */
 export function explainMigrationFailure(error: unknown, target: DatabaseTarget): Error {
-  const because = error instanceof Error ? getMessage(error) : String(error);
+  const because = getErrorMessage(error);
   return new Error(`${getAdvice(error, target)}: ${because}`, { cause: error });
 }
 
@@ -263,12 +264,6 @@ function decode(text: string): string {
   } catch {
     return text;
   }
-}
-
-/** An AggregateError (several addresses of a host) has no message itself. */
-function getMessage(error: Error): string {
-  if (error.message !== '' || !(error instanceof AggregateError)) return error.message;
-  return error.errors.map((part) => (part instanceof Error ? part.message : String(part))).join('; ');
 }
 
 function getCode(error: unknown): string | undefined {

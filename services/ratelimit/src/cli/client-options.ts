@@ -34,7 +34,7 @@ const flags = {
   descriptors: {
     kind: 'list',
     value: 'key=value,...',
-    doc: 'The entries of a descriptor, such as name=foo,age=14.',
+    doc: 'The entries of a descriptor, such as name=foo,age=14, or in JSON [{"key":"path","value":"/a=b"}].',
   },
   'hits-addend': { kind: 'text', value: 'n', default: '1', doc: 'Hits to count; 0 counts as 1.' },
   timeout: { kind: 'text', value: 'duration', default: '5s', doc: 'Timeout of the call.' },

@@ -1,9 +1,10 @@
-import { readFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
 import { describeFlags, type FlagValues, type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
-import { parseDescriptor } from '../ratelimit/request.ts';
-import { type CounterCall, type CounterClientOptions, callCounterApi, type Json } from './counter-client.ts';
+import { entryListForm, isEntryList, parseDescriptor, parseEntryList } from '../ratelimit/request.ts';
+import { type CounterCall, callCounterApi, getOwnAddress, type Json } from './counter-client.ts';
 import { formatOverrides, formatPeek, formatRefusals, formatReset, formatTop } from './counter-tables.ts';
 
 const command = 'tollgate-ratelimit counters';
@@ -13,12 +14,12 @@ const flags = {
   descriptors: {
     kind: 'list',
     value: 'key=value,...',
-    doc: 'The entries of a descriptor, such as name=foo,age=14.',
+    doc: 'The entries of a descriptor, such as name=foo,age=14, or in JSON [{"key":"path","value":"/a=b"}].',
   },
   prefix: {
     kind: 'list',
     value: 'key=value,key2',
-    doc: 'Of reset: the first entries of descriptors; the last one may be without =value. Empty for the whole domain.',
+    doc: 'Of reset: the first entries of descriptors; the last one may be without =value. Empty for the whole domain. In JSON as well.',
   },
   'requests-per-unit': { kind: 'text', value: 'n', doc: 'Of override: the limit, in the unit of the rule.' },
   burst: {
@@ -38,18 +39,31 @@ const flags = {
   address: {
     kind: 'text',
     value: 'url',
-    doc: 'The counter API; default http://127.0.0.1:$ADMIN_PORT, with https when ADMIN_TLS_CERT is set.',
+    doc: 'The counter API; default that of this container: $ADMIN_HOST and $ADMIN_PORT, with https when ADMIN_TLS_CERT is set.',
   },
   'token-file': { kind: 'text', value: 'file', doc: 'File with the token; default $ADMIN_TOKEN.' },
   'ca-file': {
     kind: 'text',
     value: 'file',
-    doc: 'PEM file with the certificate authorities of the server; default those of the system.',
+    doc: 'PEM file with the certificate authorities of the server; default those of the system, without -address the certificate of $ADMIN_TLS_CERT only.',
   },
-  'cert-file': { kind: 'text', value: 'file', doc: 'PEM file with the client certificate.' },
-  'key-file': { kind: 'text', value: 'file', doc: 'PEM file with its private key.' },
+  'server-name': {
+    kind: 'text',
+    value: 'name',
+    doc: 'DNS name in the certificate of the server; default the host of -address.',
+  },
+  'cert-file': {
+    kind: 'text',
+    value: 'file',
+    doc: 'PEM file with the client certificate; default, without -address and with ADMIN_TLS_CLIENT_CACERT, $ADMIN_TLS_CERT.',
+  },
+  'key-file': {
+    kind: 'text',
+    value: 'file',
+    doc: 'PEM file with its private key; default $ADMIN_TLS_KEY then.',
+  },
   timeout: { kind: 'text', value: 'duration', default: '10s', doc: 'Timeout of the call.' },
-  json: { kind: 'switch', doc: 'Print the response as JSON.' },
+  json: { kind: 'switch', doc: 'Print the response as JSON, also that of a failed call.' },
 } as const;
 
 type Values = FlagValues<typeof flags>;
@@ -139,47 +153,35 @@ export async function runCounters(
     ]);
   }
   if (parsed.kind === 'wrong') return wrongUsage(command, parsed.problems);
-  const call = chosen.toCall(parsed.values);
-  if (!('path' in call)) return wrongUsage(command, call);
-  const address = parsed.values.address || defaultAddress(env);
-  const timeoutMs = parseDuration(parsed.values.timeout) ?? 0;
+  const { values } = parsed;
+  const call = chosen.toCall(values);
+  const address = values.address || getOwnAddress(env);
+  const timeoutMs = parseDuration(values.timeout) ?? 0;
   const problems = [
+    ...findInvalidNumbers(values),
+    ...('path' in call ? [] : call),
     ...(URL.canParse(address) ? [] : ['-address is needed, such as http://127.0.0.1:6071']),
     ...(timeoutMs > 0 ? [] : ['-timeout is a duration above 0 such as 5s or 300ms']),
+    ...(isIP(values['server-name']) === 0 ? [] : ['-server-name is a DNS name, not an address']),
   ];
-  if (problems.length > 0) return wrongUsage(command, problems);
+  if (!('path' in call) || problems.length > 0) return wrongUsage(command, problems);
   try {
-    const options = await toClientOptions(parsed.values, { address, timeoutMs, env });
-    const { status, json } = await callCounterApi(options, call);
-    if (status !== 200) {
-      return { exitCode: status === 429 ? 3 : 1, errors: `${json.code}: ${json.message}\n` };
-    }
-    const output = parsed.values.json ? `${JSON.stringify(json, null, 2)}\n` : chosen.format(json);
-    return { exitCode: 0, output };
+    const { status, json } = await callCounterApi({ flags: values, env, timeoutMs }, call);
+    const output = `${JSON.stringify(json, null, 2)}\n`;
+    if (status === 200) return { exitCode: 0, output: values.json ? output : chosen.format(json) };
+    const errors = `${json.code}: ${json.message}\n`;
+    return { exitCode: status === 429 ? 3 : 1, errors, ...(values.json && { output }) };
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return { exitCode: 1, errors: `the call to ${address} failed: ${reason}\n` };
+    return { exitCode: 1, errors: `the call to ${address} failed: ${getErrorMessage(error)}\n` };
   }
 }
 
-/** In the container of a service, its own counter API. Empty without one. */
-function defaultAddress({ ADMIN_PORT = '', ADMIN_TLS_CERT = '' }: NodeJS.ProcessEnv): string {
-  return ADMIN_PORT === '' ? '' : `${ADMIN_TLS_CERT === '' ? 'http' : 'https'}://127.0.0.1:${ADMIN_PORT}`;
-}
-
-async function toClientOptions(
-  values: Values,
-  { env, ...rest }: { readonly address: string; readonly timeoutMs: number; readonly env: NodeJS.ProcessEnv },
-): Promise<CounterClientOptions> {
-  const tokenFile = values['token-file'];
-  const token = tokenFile === '' ? (env.ADMIN_TOKEN ?? '') : (await readFile(tokenFile, 'utf8')).trim();
-  return {
-    ...rest,
-    token,
-    caFile: values['ca-file'],
-    certFile: values['cert-file'],
-    keyFile: values['key-file'],
-  };
+/** `Number` of anything else is NaN, which is null in JSON, as if the flag was absent. */
+function findInvalidNumbers(values: Values): string[] {
+  const names = ['requests-per-unit', 'burst', 'hits', 'limit'] as const;
+  return names
+    .filter((name) => !/^\d*$/.test(values[name]))
+    .map((name) => `-${name} is a whole number, not '${values[name]}'`);
 }
 
 function post(path: string, body: unknown): CounterCall {
@@ -194,19 +196,26 @@ function toResetCall(values: Values): CounterCall | readonly string[] {
   if (values.domain === '') return ['-domain is needed'];
   if (more.length > 0 || values.descriptors.length > 0)
     return ['-prefix is given once, without -descriptors'];
-  const parts = prefix === '' ? [] : prefix.split(',');
-  const entries = parts.map((part) => {
+  const entries = isEntryList(prefix) ? parseEntryList(prefix) : splitPrefix(prefix);
+  if (entries === undefined) return [`-prefix: '${prefix}' is not ${entryListForm}`];
+  return post('/v1/counters/reset', { domain: values.domain, prefix: entries });
+}
+
+function splitPrefix(text: string): unknown[] {
+  const parts = text === '' ? [] : text.split(',');
+  return parts.map((part) => {
     const [key, ...value] = part.split('=');
     return { key, ...(value.length > 0 && { value: value.join('=') }) };
   });
-  return post('/v1/counters/reset', { domain: values.domain, prefix: entries });
 }
+
+const ttlProblem = '-ttl is a duration of a second or more, such as 30m or 48h';
 
 function toOverrideCall(values: Values): CounterCall | readonly string[] {
   const ttlSeconds = Math.round((parseDuration(values.ttl) ?? 0) / 1000);
   const problems = [
     ...(values['requests-per-unit'] === '' ? ['-requests-per-unit is needed'] : []),
-    ...(ttlSeconds < 1 ? ['-ttl is a duration of a second or more, such as 30m or 48h'] : []),
+    ...(ttlSeconds < 1 ? [ttlProblem] : []),
     ...(values.reason === '' ? ['-reason is needed'] : []),
   ];
   const call = withDescriptors(values, (request) => ({
@@ -225,7 +234,9 @@ function toOverrideCall(values: Values): CounterCall | readonly string[] {
 
 function toReserveCall(values: Values): CounterCall | readonly string[] {
   const ttlSeconds = Math.round((parseDuration(values.ttl || '1m') ?? 0) / 1000);
-  if (values.hits === '') return ['-hits is needed'];
+  if (values.hits === '' || ttlSeconds < 1) {
+    return [...(values.hits === '' ? ['-hits is needed'] : []), ...(ttlSeconds < 1 ? [ttlProblem] : [])];
+  }
   return withDescriptors(values, (request) =>
     post('/v1/reservations', { ...request, hits: Number(values.hits), ttlSeconds }),
   );

@@ -5,6 +5,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startMemcached } from '@tollgate/testkit/memcached';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
+import { getOwnAddress } from '../../src/cli/counter-client.ts';
 import { runCounters } from '../../src/cli/counters.ts';
 import { adminToken, descriptors, startCounterApi } from '../support/counter-api.ts';
 import { runCommand } from '../support/run-command.ts';
@@ -196,6 +197,72 @@ t.test('with client certificates, the name in the certificate is the caller', as
   t.match(await call(['commit', '-id', 'x.y', '-hits', '1'], client), unsigned);
   const failures = [...stats.counters()].find(({ tags }) => tags?.listener === 'admin');
   t.equal(failures?.value, 1);
+});
+
+t.test('in the container, the settings say how to call; elsewhere flags do', async (t) => {
+  const { ca, server, issue, remove } = makeCertificates();
+  t.teardown(remove);
+  const pod = issue({ name: 'pod', subjectAltNames: ['DNS:limiter.test'] });
+  const env = {
+    ADMIN_TOKEN: adminToken,
+    ADMIN_HOST: '0.0.0.0',
+    ADMIN_TLS_CERT: pod.certFile,
+    ADMIN_TLS_KEY: pod.keyFile,
+  };
+  const { ports } = await startCounterApi(t, { env });
+  const inside = { ...env, ADMIN_PORT: String(ports.admin) };
+  t.match(await runCounters(['top'], inside), { exitCode: 0 });
+  const failure = { exitCode: 1, errors: /^the call to https:\/\/127\.0\.0\.1:\d+ failed: .*cert/ };
+  t.match(await runCounters(['top'], { ...inside, ADMIN_TLS_CERT: server.certFile }), failure);
+  const address = `https://127.0.0.1:${ports.admin}`;
+  const outside = ['top', '-address', address, '-ca-file', ca.certFile];
+  t.match(await runCounters(outside, inside), failure);
+  t.match(await runCounters([...outside, '-server-name', 'limiter.test'], inside), { exitCode: 0 });
+  t.match(await runCounters([...outside, '-server-name', '127.0.0.1'], inside), { exitCode: 2 });
+
+  const mutual = { ...env, ADMIN_TOKEN: '', ADMIN_TLS_CLIENT_CACERT: ca.certFile };
+  const other = await startCounterApi(t, { env: mutual });
+  const ownCertificate = { ...mutual, ADMIN_PORT: String(other.ports.admin) };
+  t.match(await runCounters(['top'], ownCertificate), { exitCode: 0 });
+
+  t.equal(getOwnAddress({ ADMIN_PORT: '6071', ADMIN_HOST: '::1' }), 'http://[::1]:6071');
+  t.equal(getOwnAddress({ ADMIN_PORT: '6071', ADMIN_HOST: '::' }), 'http://[::1]:6071');
+  t.equal(getOwnAddress({ ADMIN_PORT: '6071', ADMIN_HOST: '10.0.0.1' }), 'http://10.0.0.1:6071');
+});
+
+t.test('numbers that are none are rejected, and entries in JSON may have any text', async (t) => {
+  const { base, decide } = await startCounterApi(t, { rules: { 'shop.yaml': rules } });
+  const run = (...args: string[]) =>
+    runCounters([...args, '-domain', 'shop', '-address', base], { ADMIN_TOKEN: adminToken });
+  const override = ['override', '-descriptors', 'bucket=a', '-ttl', '1m', '-reason', 'sale'];
+  t.match(await run(...override, '-requests-per-unit', '9', '-burst', '1oo'), {
+    exitCode: 2,
+    errors: /^-burst is a whole number, not '1oo'$/m,
+  });
+  t.match(await run('reserve', '-descriptors', 'user=a', '-hits', '-1', '-ttl', 'soon'), {
+    exitCode: 2,
+    errors: /-hits is a whole number.*\n-ttl is a duration/,
+  });
+  await decide('shop', 'user=YQ');
+  const entries = '[{"key":"user","value":"/a,b=YQ=="}]';
+  t.match(await run('peek', '-descriptors', entries, '-json'), {
+    exitCode: 0,
+    output: /"key": "shop_user_\/a,b=YQ==_\d+"/,
+  });
+  t.match(await run('reset', '-prefix', entries), { output: /shop_user_\/a,b=YQ==_/ });
+  t.match(await run('reset', '-prefix', '[{"key":"user"}]', '-json'), { output: /"deleted": 1/ });
+  t.match(await run('reset', '-prefix', '[]', '-json'), { output: /"prefix": "shop_"/ });
+  for (const wrong of [
+    '[{"key":"user"',
+    '[{"keys":"user"}]',
+    '[{"key":""}]',
+    '[{"key":"a","value":1}]',
+    '[]',
+  ]) {
+    t.match(await run('peek', '-descriptors', wrong), { exitCode: 2, errors: /is not a list of entries in/ });
+  }
+  const closed = ['top', '-address', 'http://localhost:1'];
+  t.match(await runCounters(closed, {}), { exitCode: 1, errors: /failed: .*ECONNREFUSED/ });
 });
 
 t.test('a reset by prefix deletes the counters below entries', async (t) => {

@@ -150,6 +150,11 @@ t.test('the command reserves and commits', async (t) => {
   t.match(reserved, { exitCode: 0, output: /^\S+\.\S+\nuntil 20\S+Z\n$/ });
   const refused = await run('reserve', ...target, '-hits', '80', '-ttl', '5m');
   t.match(refused, { exitCode: 3, errors: /^over_limit: / });
+  const json = await run('reserve', ...target, '-hits', '80', '-json');
+  t.match(
+    [json.exitCode, JSON.parse(json.output ?? '')],
+    [3, { code: 'over_limit', retryAfterSeconds: Number }],
+  );
   const [id = ''] = reserved.output?.split('\n') ?? [];
   t.match(await run('commit', '-id', id, '-hits', '7'), { output: '7 counted, 80 were reserved\n' });
   t.match(await run('commit', '-hits', '7'), { exitCode: 2, errors: /-id and -hits are needed/ });
