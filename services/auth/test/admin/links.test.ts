@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import t from 'tap';
 import { Value } from 'typebox/value';
-import { components } from '../../src/http/open-api.ts';
+import { components } from '../../src/http/open-api-components.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type Answer, type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import type { ConfigObject, SourceEvent } from '../sources/source.ts';
+import { mergeDomain } from './merge.ts';
 import { type Snapshot, SnapshotBuilder } from './snapshot.ts';
 import {
   type CatalogObject,
   compareAge,
-  mergeDomain,
   toValidationResult,
   type ValidationResult,
   validateObject,

@@ -6,7 +6,7 @@ import { type ResourceResult, readResource } from '@tollgate/rules/read-resource
 import { type DescriptorSpec, getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import type { ConfigObject } from '../sources/source.ts';
 import type { Condition } from '../status/conditions.ts';
-import type { DomainOwner } from './catalog.ts';
+import type { DuplicateRule, MergeResult } from './merge.ts';
 
 /** An object in the catalog: the manifest is replaced by its last valid version. */
 export interface CatalogObject extends Omit<ConfigObject, 'manifest'> {
@@ -147,127 +147,6 @@ function formatProblem({ field, path, message, hint }: RuleProblem): string {
 
 const truncate = (line: string): string =>
   line.length <= maxLineLength ? line : `${line.slice(0, maxLineLength)}…`;
-
-/** A top-level rule, or a setting of the domain, that an older object has already. */
-interface DuplicateRule {
-  /** `key` or `key_value`, as limiters identify it; or the name of the setting. */
-  readonly composite: string;
-  readonly older: CatalogObject;
-}
-
-/** What of an object is part of its domain. */
-type MergeResult =
-  | {
-      readonly type: 'merged';
-      /** Limits in force, or on trial, without duplicates. */
-      readonly rules: number;
-      readonly duplicates: readonly DuplicateRule[];
-    }
-  /** The domain belongs to the namespace of another object. */
-  | { readonly type: 'conflict'; readonly winner: CatalogObject }
-  /** The domain is reserved for a namespace without objects. */
-  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
-
-/** The rules of a domain, and what became of each of its objects. */
-interface MergedDomain {
-  readonly document: RuleDocument;
-  /** Limits in force. */
-  readonly rules: number;
-  readonly results: ReadonlyMap<CatalogObject, MergeResult>;
-}
-
-/**
- * Merges the objects of a domain, which are sorted by age. The result depends only on them and the
- * owner.
- *
- * Objects of other namespaces are in conflict until the owner gives up the domain. The objects of
- * the owner are merged, older ones first, which matters to wildcards. Of a younger object only
- * those top-level rules are left out that an older one has: leaving out the whole object would lift
- * other limits, and keeping its previous version would depend on what this replica has seen.
- * Objects on trial are merged with each other only.
- */
-export function mergeDomain(
-  domain: string,
-  objects: readonly CatalogObject[],
-  owner: DomainOwner,
-): MergedDomain {
-  const winner = objects.find(({ namespace }) => owner.type === 'owned' && namespace === owner.namespace);
-  const inForce: Merge = { taken: new Map(), descriptors: [], settings: new Map() };
-  const onTrial: Merge = { taken: new Map(), descriptors: [], settings: new Map() };
-  const results = new Map<CatalogObject, MergeResult>();
-  let rules = 0;
-  for (const object of objects) {
-    if (owner.type === 'reserved') {
-      results.set(object, owner);
-      continue;
-    }
-    if (winner === undefined || object.namespace !== winner.namespace) {
-      results.set(object, { type: 'conflict', winner: winner ?? object });
-      continue;
-    }
-    const isOnTrial = object.valid?.isOnTrial === true;
-    const result = mergeObject(isOnTrial ? onTrial : inForce, object);
-    if (!isOnTrial) rules += result.rules;
-    results.set(object, result);
-  }
-  const { descriptors, settings } = inForce;
-  const document: RuleDocument = {
-    source: domain,
-    domain,
-    descriptors,
-    trialDescriptors: onTrial.descriptors.length === 0 ? undefined : onTrial.descriptors,
-    onStoreFailure: settings.get('onStoreFailure')?.document.onStoreFailure,
-    atomic: settings.get('atomic')?.document.atomic,
-  };
-  return { document, rules, results };
-}
-
-/** What one object says for the whole domain. */
-const domainSettings = ['onStoreFailure', 'atomic'] as const;
-
-type DomainSetting = (typeof domainSettings)[number];
-
-interface Merge {
-  /** The object that has a top-level rule, by composite. */
-  readonly taken: Map<string, CatalogObject>;
-  readonly descriptors: DescriptorSpec[];
-  /** The first object that has a setting of the domain. */
-  readonly settings: Map<DomainSetting, { readonly document: RuleDocument; readonly from: CatalogObject }>;
-}
-
-function mergeObject(merge: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
-  const { taken, descriptors } = merge;
-  const duplicates: DuplicateRule[] = [];
-  for (const name of domainSettings) {
-    const document = object.valid?.document;
-    if (document?.[name] === undefined) continue;
-    const first = merge.settings.get(name);
-    if (first === undefined) merge.settings.set(name, { document, from: object });
-    else if (first.document[name] !== document[name]) {
-      duplicates.push({ composite: name, older: first.from });
-    }
-  }
-  let rules = object.valid?.rules ?? 0;
-  for (const spec of object.valid?.document.descriptors ?? []) {
-    // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.
-    const composite = spec.value === undefined || spec.value === '' ? spec.key : `${spec.key}_${spec.value}`;
-    const older = taken.get(composite);
-    if (older === undefined) {
-      taken.set(composite, object);
-      descriptors.push(spec);
-    } else {
-      duplicates.push({ composite, older });
-      rules -= countLimits(spec);
-    }
-  }
-  return { type: 'merged', rules, duplicates };
-}
-
-function countLimits({ rateLimit, descriptors }: DescriptorSpec): number {
-  let limits = rateLimit === undefined ? 0 : 1;
-  for (const child of descriptors ?? []) limits += countLimits(child);
-  return limits;
-}
 
 export const acceptedReasons = ['Accepted', 'OnTrial', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
 
