@@ -2,6 +2,12 @@ import { bool, float, int, oneOf, text } from '@tollgate/kit/settings';
 
 const group = 'Decisions';
 
+/** RFC 9110 §5.1: a token. */
+const headerName = {
+  pattern: /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/,
+  form: 'the name of a header, an RFC 9110 token such as X-Limit',
+};
+
 export const decisionSettings = {
   shadowMode: bool({
     env: 'SHADOW_MODE',
@@ -40,18 +46,21 @@ export const decisionSettings = {
     env: 'LIMIT_LIMIT_HEADER',
     group,
     default: 'RateLimit-Limit',
+    matches: headerName,
     doc: 'Header with the limit.',
   }),
   remainingHeader: text({
     env: 'LIMIT_REMAINING_HEADER',
     group,
     default: 'RateLimit-Remaining',
+    matches: headerName,
     doc: 'Header with the remaining requests.',
   }),
   resetHeader: text({
     env: 'LIMIT_RESET_HEADER',
     group,
     default: 'RateLimit-Reset',
+    matches: headerName,
     doc: 'Header with the seconds until the limit resets.',
   }),
   standardHeadersEnabled: bool({
@@ -127,6 +136,6 @@ export const counterSettings = {
     env: 'STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT',
     group: cacheGroup,
     default: false,
-    doc: 'When a limit of a request is exceeded, do not increment its other counters. Costs an additional round trip.',
+    doc: 'When a limit of a request is exceeded, do not increment its other counters, even if that limit is in shadow mode or a quota. Costs an additional round trip. Concurrent requests may still be counted: `atomic: true` in a domain is exact.',
   }),
 };
