@@ -76,10 +76,11 @@ export async function peekHits(
   descriptors: readonly CountedDescriptor[],
 ): Promise<readonly HitResult[]> {
   const hits = descriptors.map(({ hit }) => ({ ...hit, addend: 0 }));
+  const rated = hits.filter(({ rate }) => rate !== undefined);
   // Adding 0 would create the counter of a window; of the others, it only reads.
   const [windows, rates] = await Promise.all([
     backend.read(hits.filter(({ rate }) => rate === undefined)),
-    backend.add(hits.filter(({ rate }) => rate !== undefined)),
+    rated.length === 0 ? [] : backend.add(rated),
   ]);
   const next = { window: 0, rate: 0 };
   return descriptors.map(({ limit, hit }) =>
@@ -114,15 +115,10 @@ async function withholdHits(
   if (anyOver) {
     return hits.map(withoutHits);
   }
-  const windows = hits.filter(({ rate }) => rate === undefined);
-  const counts = await backend.read(windows);
-  let next = 0;
-  const exceeds = descriptors.map(({ limit, hit }) => {
-    if (hit.rate !== undefined) return false;
-    const count = counts[next] ?? 0;
-    next += 1;
-    return hit.addend >= 0 && count + hit.addend > limit.capacity;
-  });
+  const states = await peekHits(backend, descriptors);
+  const exceeds = descriptors.map(
+    ({ limit, hit }, i) => hit.addend >= 0 && (states[i]?.count ?? 0) + hit.addend > limit.capacity,
+  );
   return exceeds.includes(true) ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutHits(hit))) : hits;
 }
 

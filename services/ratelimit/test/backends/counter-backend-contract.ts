@@ -167,6 +167,24 @@ export function counterBackendContract(
       },
     );
 
+    t.test(
+      `${name}: ${algorithm}: with STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT a limit that is exceeded stops the others`,
+      async (t) => {
+        const backend = await makeBackend(t);
+        const limit = { ...limitOfAMinute(10), rate };
+        const request = [limitedTo(100, 'wide'), { limit, hit: hit('stop', 4) }];
+        const results = [];
+        for (let i = 0; i < 4; i += 1) {
+          results.push(await addHits({ backend, stopIncrementWhenOverLimit: true }, request, 1_000_000));
+        }
+        t.same(
+          results.map((both) => both.map(({ over }) => over)),
+          [...Array(2).fill([false, false]), ...Array(2).fill([false, true])],
+        );
+        t.same(await backend.read([makeHit('wide')]), [2]);
+      },
+    );
+
     t.test(`${name}: ${algorithm}: of concurrent hits exactly as many are taken as fit`, async (t) => {
       const backend = await makeBackend(t);
       const results = await Promise.all(Array.from({ length: 50 }, () => backend.add([hit('hot', 1)])));
