@@ -199,7 +199,18 @@ export function splitRequests(counter: BatchCounter): readonly BatchCounter[] {
 
 /** Refunds stop at 0 or at the limit, so what each gave back does not follow from the sum. */
 function isEqual({ addend, times, rate }: BatchCounter, hit: BatchHit): boolean {
-  return hit.addend >= 0 && addend === hit.addend * times && rate === hit.rate;
+  return hit.addend >= 0 && addend === hit.addend * times && isEqualRate(rate, hit.rate);
+}
+
+/** By value: an override of the counter API makes a limit of its own for each request. */
+function isEqualRate(a: BatchHit['rate'], b: BatchHit['rate']): boolean {
+  return (
+    a === b ||
+    (a?.algorithm === b?.algorithm &&
+      a?.limit === b?.limit &&
+      a?.burst === b?.burst &&
+      a?.periodSeconds === b?.periodSeconds)
+  );
 }
 
 function resolveShare({ request, index }: Share, count: number): void {

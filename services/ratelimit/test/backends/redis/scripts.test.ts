@@ -93,14 +93,16 @@ t.test('equal hits of a batch are one call, whose script has many keys', async (
   const batch = new Batch();
   const keys = Array.from({ length: 70 }, (_, i) => `user ${i}`);
   for (let round = 0; round < 3; round += 1) {
-    for (const key of keys) void batch.add([{ ...makeHit(key), rate }]);
+    // An override of the counter API makes a new limit for each request.
+    for (const key of keys) void batch.add([{ ...makeHit(key), rate: { ...rate } }]);
   }
+  void batch.add([{ ...makeHit('user 68'), rate: { ...rate, limit: 61 } }]);
   void batch.add([{ ...makeHit('user 69', 2), rate }]);
   const calls = groupCalls(batch, 64);
   t.same(
     calls.map(({ counters }) => counters.length),
-    [64, 6, 1],
-    'another addend of the same key is a call of its own',
+    [64, 6, 1, 1],
+    'another addend or limit of the same key is a call of its own',
   );
   t.same([...new Set(calls.flatMap(({ counters }) => counters.map(({ times }) => times)))], [3, 1]);
 });
