@@ -11,6 +11,7 @@ import { MemoryBackend } from './backends/memory.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
 import type { CounterApi } from './counters/counter-api.ts';
+import type { Overrides } from './counters/overrides.ts';
 import { createDebugServer } from './http/debug-server.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
 import {
@@ -108,7 +109,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     start: (startOptions) => backend.start(startOptions),
     stop: () => backend.close(),
   });
-  const trial = createTrial(settings, context, backend);
+  const trial = createTrial(settings, context, { inForce: backend, overrides: counterApi?.overrides });
   const candidates = trial && new Candidates({ ...context, trial });
   await addRuleSource(lifecycle, settings, context, { rules, candidates });
   if (candidates !== undefined && settings.configType === 'FILE') {
@@ -260,14 +261,14 @@ function createDecisionContext(
 function createTrial(
   settings: Settings,
   { nowMs, nowSeconds, random, stats }: Context,
-  inForce: CounterBackend,
+  { inForce, overrides }: { readonly inForce: CounterBackend; readonly overrides: Overrides | undefined },
 ): Trial | undefined {
   if (settings.candidateRuntimeSubdirectory === '' && settings.configType === 'FILE') return undefined;
   const { backendType, memoryMaxCounters: maxCounters, stopIncrementWhenOverLimit } = settings;
   const options = getDecisionOptions(settings);
   // In one bounded store they would evict counters in force.
   const backend = backendType === 'memory' ? new MemoryBackend({ nowMs, maxCounters }) : inForce;
-  return new Trial({ backend, stopIncrementWhenOverLimit, options, stats, nowSeconds, random });
+  return new Trial({ backend, stopIncrementWhenOverLimit, options, overrides, stats, nowSeconds, random });
 }
 
 async function addCandidateSource(

@@ -76,11 +76,13 @@ export class Overrides {
 
   /** The limits, with those of overrides in force. */
   apply(domain: string, limits: readonly DescriptorLimit[]): readonly DescriptorLimit[] {
-    return limits.map((limit) => {
-      if (limit?.kind !== 'limited') return limit;
-      const override = this.find(domain, limit.keyEntries);
-      return override === undefined ? limit : withOverride(limit, override);
-    });
+    return limits.map((limit) => this.applyTo(domain, limit));
+  }
+
+  applyTo(domain: string, limit: DescriptorLimit): DescriptorLimit {
+    if (limit?.kind !== 'limited') return limit;
+    const override = this.find(domain, limit.keyEntries);
+    return override === undefined ? limit : withOverride(limit, override);
   }
 
   /** @throws AppError when there are too many, or the store cannot keep it. */

@@ -44,26 +44,33 @@ interface Unlimited {
 export type DescriptorLimit = Limit | Unlimited | undefined;
 
 /**
- * Finds the limit of each descriptor: its override, else the matching rule unless another match
- * replaces it.
+ * Finds the rule of each descriptor; undefined where none matches, another match replaces it, or
+ * the descriptor has an override.
  */
+export function findMatches(
+  domain: RuleNode,
+  descriptors: readonly Descriptor[],
+): readonly (Match | undefined)[] {
+  const matches = descriptors.map(({ limit, entries }) =>
+    limit === undefined ? matchEntries(domain, entries) : undefined,
+  );
+  const replaced = applyReplaces(matches);
+  return replaced.includes(true) ? matches.map((match, i) => (replaced[i] ? undefined : match)) : matches;
+}
+
+/** Finds the limit of each descriptor: its override, else that of its rule. */
 export function findLimits(
   domain: RuleNode,
   descriptors: readonly Descriptor[],
   calendarMonths?: Windows,
 ): readonly DescriptorLimit[] {
-  const matches = descriptors.map((descriptor) =>
-    descriptor.limit === undefined ? matchEntries(domain, descriptor.entries) : undefined,
-  );
-  const replaced = applyReplaces(matches);
+  const matches = findMatches(domain, descriptors);
   return descriptors.map((descriptor, i) => {
     if (descriptor.limit !== undefined) {
       return fromOverride(descriptor.entries, descriptor.limit, calendarMonths);
     }
     const match = matches[i];
-    return match === undefined || replaced[i] === true
-      ? undefined
-      : fromMatch(match, descriptor.entries, calendarMonths);
+    return match && fromMatch(match, descriptor.entries, calendarMonths);
   });
 }
 

@@ -1,8 +1,8 @@
-import { applyReplaces, matchEntries } from '@tollgate/rules/match';
 import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
-import { type DescriptorLimit, fromMatch } from '../ratelimit/limit.ts';
+import type { Overrides } from '../counters/overrides.ts';
+import { type DescriptorLimit, findMatches, fromMatch } from '../ratelimit/limit.ts';
 import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
 import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
 import { addRequest, createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
@@ -21,6 +21,8 @@ interface TrialOptions {
   /** The rules on trial see the same requests, so they count them in the same way. */
   readonly stopIncrementWhenOverLimit: boolean;
   readonly options: DecisionContext['options'];
+  /** They are in force whichever rules are. Absent without the counter API. */
+  readonly overrides?: Overrides | undefined;
   readonly stats: StatsRegistry;
   readonly nowSeconds: () => number;
   readonly random: () => number;
@@ -102,7 +104,7 @@ export class Trial {
   async #decide({ domain, request }: Observation): Promise<readonly Outcome[]> {
     const { backend, stopIncrementWhenOverLimit, options, nowSeconds } = this.#options;
     const now = nowSeconds();
-    const outcomes = findOutcomes(domain, request, options);
+    const outcomes = findOutcomes(domain, request, this.#options);
     const limited = outcomes.flatMap((outcome) =>
       outcome.limit?.kind === 'limited'
         ? [
@@ -140,17 +142,14 @@ interface Outcome {
 function findOutcomes(
   domain: RuleNode,
   request: RateLimitRequest,
-  { quotaMode, calendarMonths }: DecisionContext['options'],
+  { options: { quotaMode, calendarMonths }, overrides }: Pick<TrialOptions, 'options' | 'overrides'>,
 ): Outcome[] {
-  const { descriptors } = request;
-  const matches = descriptors.map(({ limit, entries }) =>
-    limit === undefined ? matchEntries(domain, entries) : undefined,
-  );
-  const replaced = applyReplaces(matches);
-  return descriptors.flatMap((descriptor, index) => {
+  const matches = findMatches(domain, request.descriptors);
+  return request.descriptors.flatMap((descriptor, index) => {
     if (descriptor.limit !== undefined) return [];
-    const match = replaced[index] === true ? undefined : matches[index];
-    const limit = match && fromMatch(match, descriptor.entries, calendarMonths);
+    const match = matches[index];
+    const found = match && fromMatch(match, descriptor.entries, calendarMonths);
+    const limit = overrides?.isActive === true ? overrides.applyTo(request.domain, found) : found;
     const quota = limit?.kind === 'unlimited' ? false : quotaMode || (limit?.quotaMode ?? false);
     const addend = getHitsAddend(request, descriptor);
     return [{ index, addend, rule: match?.rule, limit, quota, code: Code.OK }];

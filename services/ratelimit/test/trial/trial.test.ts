@@ -12,6 +12,7 @@ import { StatsRegistry } from '../../src/stats/registry.ts';
 import { formatStats } from '../../src/stats/text.ts';
 import { createTrialReport, type TrialReport } from '../../src/trial/report.ts';
 import { Trial } from '../../src/trial/trial.ts';
+import { descriptors, startCounterApi } from '../support/counter-api.ts';
 import { descriptor, rulesOf } from '../support/make-decider.ts';
 import { rulesText } from '../support/rule-folder.ts';
 import { type StartAppOptions, startApp } from '../support/start-app.ts';
@@ -166,6 +167,19 @@ t.test('in memory, counters of rules on trial evict no counter in force', async 
   t.match(await compared(32), { domains: [{ wouldRefuse: 16, refused: 8 }] });
 });
 
+t.test('overrides of the counter API apply to rules on trial', async (t) => {
+  const { call, decide, stats } = await startCounterApi(t, { rules, candidates, nowMs: () => nowMs });
+  const override = { requestsPerUnit: 5, ttlSeconds: 60, reason: 'sale' };
+  const entry = { domain: 'shop', descriptors: descriptors('tenant=ann') };
+  t.equal((await call('/v1/overrides', { ...entry, ...override }, { method: 'PUT' })).status, 200);
+  for (let i = 0; i < 5; i += 1) t.ok(await decide('shop', 'tenant=ann'));
+  t.notOk(await decide('shop', 'tenant=ann'));
+  const compared = async () => createTrialReport(stats).domains[0]?.requests === 6;
+  await awaitUntil(compared, { what: '6 compared requests' });
+  const { rules: counts } = createTrialReport(stats);
+  t.match(counts, [{ requests: 6, wouldRefuse: 1, refused: 1, newlyRefused: 0, newlyAllowed: 0 }]);
+});
+
 t.test('a failing store of rules on trial is counted and changes no answer', async (t) => {
   const redis = await startRedis();
   t.teardown(redis.stop);
@@ -268,6 +282,9 @@ t.test('a missing candidate folder stops the start and names the setting', async
   for (const env of [
     { CANDIDATE_RUNTIME_SUBDIRECTORY: '.' },
     { CANDIDATE_RUNTIME_SUBDIRECTORY: 'config' },
+    { CANDIDATE_RUNTIME_SUBDIRECTORY: '../candidate' },
+    { CANDIDATE_RUNTIME_SUBDIRECTORY: 'next/../../candidate' },
+    { CANDIDATE_RUNTIME_SUBDIRECTORY: '/candidate' },
     { CANDIDATE_RUNTIME_SUBDIRECTORY: 'next', CONFIG_TYPE: 'GRPC_XDS_SOTW' },
   ]) {
     await t.rejects(startApp(t, { rules, env }), { message: /CANDIDATE_RUNTIME_SUBDIRECTORY/ });
