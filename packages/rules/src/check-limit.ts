@@ -122,6 +122,9 @@ function checkAlgorithm(
   if (burst !== undefined && algorithm !== 'token_bucket') {
     report('burst', 'burst requires the algorithm token_bucket');
   } else if (burst === 0) report('burst', 'burst must be at least 1');
+  else if (burst !== undefined && requestsPerUnit === 0) {
+    report('burst', 'burst has no effect when requests_per_unit is 0: remove it');
+  }
   if (algorithm === '' || algorithm === 'fixed_window') return undefined;
   if (!isRateAlgorithm(algorithm)) {
     const known = ['fixed_window', ...rateAlgorithms].join(', ');

@@ -1,7 +1,7 @@
 import type { Steps } from '@tollgate/kit/time';
 import { findLocations, type RuleProblem } from './problem.ts';
 import { descriptorsPerStep, type RuleDocument } from './rule-document.ts';
-import { isBare, type Rule, type RuleNode, type RuleSet } from './rule-set.ts';
+import { isBare, type Rule, type RuleNode, type RuleSet, unitSeconds } from './rule-set.ts';
 import { formatPeriod } from './windows.ts';
 
 /** Maximum number of warnings per load; a mistake in a template may repeat in every rule. */
@@ -143,18 +143,24 @@ function undercutBy({ match, parent }: RuleNode, replacedNames: ReadonlySet<stri
   for (let above = parent; above !== undefined; above = above.parent) {
     const upper = above.match?.rule;
     if (upper === undefined || !refusesByWindow(upper)) continue;
-    if (upper.unitSeconds % rule.unitSeconds !== 0 || upper.requestsPerUnit > rule.requestsPerUnit) continue;
+    if (upper.requestsPerUnit > rule.requestsPerUnit || !hasWholeWindows(upper, rule)) continue;
     if (upper.name !== '' && replacedNames.has(upper.name)) continue;
     return `limit '${rule.path}' (${formatLimit(rule)}) never refuses a request that '${upper.path}' (${formatLimit(upper)}) allows, if both descriptors are sent: lower this limit, raise that one, or replace that one by its name`;
   }
   return undefined;
 }
 
+/** A month may be one of the calendar: only days are sure to be whole in it, and it in none. */
+function hasWholeWindows(upper: Rule, lower: Rule): boolean {
+  if (lower.unit === 'month') return upper.unit === 'month';
+  return (upper.unit === 'month' ? unitSeconds.day : upper.unitSeconds) % lower.unitSeconds === 0;
+}
+
 /** Whether a rule refuses requests on its own, by a count in a fixed window. */
 const refusesByWindow = ({ unlimited, rate, windows, shadowMode, quotaMode }: Rule): boolean =>
   !unlimited && rate === undefined && windows?.timeZone === undefined && !shadowMode && !quotaMode;
 
-const formatLimit = ({ requestsPerUnit, unit, unitSeconds }: Rule): string =>
-  `${requestsPerUnit} per ${unit ?? formatPeriod(unitSeconds)}`;
+const formatLimit = ({ requestsPerUnit, unit, unitSeconds: seconds }: Rule): string =>
+  `${requestsPerUnit} per ${unit ?? formatPeriod(seconds)}`;
 
 const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);

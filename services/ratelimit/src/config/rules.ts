@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import {
   bool,
   duration,
@@ -210,6 +210,12 @@ const candidatesNeedFiles: Check = (s, { problem }) =>
 /** Files are read with those of all directories below, so that rules on trial would be in force. */
 const candidatesAreSeparate: Check = (s, { problem }) => {
   if (s.candidateRuntimeSubdirectory === '' || s.configType !== 'FILE') return undefined;
+  if (
+    isAbsolute(s.candidateRuntimeSubdirectory) ||
+    s.candidateRuntimeSubdirectory.split('/').includes('..')
+  ) {
+    return problem('candidateRuntimeSubdirectory', 'a path below RUNTIME_ROOT, relative and without ..');
+  }
   const [active, candidate] = [s.runtimeSubdirectory, s.candidateRuntimeSubdirectory].map(
     (subdirectory) => `${resolve(s.runtimeRoot, subdirectory, s.runtimeAppdirectory)}/`,
   );
