@@ -185,7 +185,7 @@ export class CounterStore {
   #insert(key: string, counter: StoredCounter, nowSeconds: number): void {
     const { count, expiresAtSeconds, state } = counter;
     const size = toSize(counter);
-    while (this.#size + size > this.#maxCounters && this.#counters.size > 0) this.#evictOne(nowSeconds);
+    while (this.#size + size > this.#maxCounters) if (!this.#evictOne(nowSeconds)) break;
     this.#counters.set(key, counter);
     this.#size += size;
     const magnitude = toMagnitude(count);
@@ -224,12 +224,14 @@ export class CounterStore {
     }
   }
 
-  #evictOne(nowSeconds: number): void {
+  /** False when there is none. */
+  #evictOne(nowSeconds: number): boolean {
     const key = this.#findNext();
     const counter = key === undefined ? undefined : this.#counters.get(key);
-    if (key === undefined || counter === undefined) return;
+    if (key === undefined || counter === undefined) return false;
     this.#remove(key, counter);
     this.#evicted += counter.expiresAtSeconds > nowSeconds ? 1 : 0;
+    return true;
   }
 
   /** The counter to evict first: the smaller of a window and a state. */
