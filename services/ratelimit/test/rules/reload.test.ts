@@ -29,7 +29,7 @@ t.test('an edit is loaded without a restart; an invalid one is logged and change
   await awaitUntil(async () => (await limitOf(client, 'a')) === 7, { what: 'the new limit' });
 
   edit('domain: a\ndescriptors:\n  - keys: k\n');
-  await awaitUntil(() => failed.value === 1, { what: 'a counted failure' });
+  await awaitUntil(() => failed.value >= 1, { what: 'a counted failure' });
   t.equal(await limitOf(client, 'a'), 7);
   t.ok(app.health.isHealthy());
   t.match(
@@ -51,7 +51,7 @@ t.test('with all files removed requests are OK, and health depends on the settin
     const client = connect(t, `127.0.0.1:${ports.grpc}`);
     t.ok(app.health.isHealthy());
     unlinkSync(join(rulesFolder, 'a.yaml'));
-    await awaitUntil(() => stats.counter(statsNames.configLoadSuccess).value === 2, { what: 'a load' });
+    await awaitUntil(() => stats.counter(statsNames.configLoadSuccess).value >= 2, { what: 'a load' });
     t.equal(app.health.isHealthy(), !needed);
     const answer = await client.shouldRateLimit({ domain: 'a', descriptors: descriptorsOf({ k: '' }) });
     t.equal(answer.overallCode, Code.OK);

@@ -222,7 +222,7 @@ t.test('a stream that the server ends is reopened, with the node', async (t) => 
   server.send(limitsResponse('v1', { a: 1 }));
   await source.inForce('a', 1);
   server.endStreams();
-  await awaitUntil(() => server.headers.length === 2, { what: 'a second stream' });
+  await awaitUntil(() => server.headers.length >= 2, { what: 'a second stream' });
   t.match(await server.answerTo('v1', 2), { versionInfo: 'v1' });
   t.match(await source.logged(/management server ended the stream/), { level: 'info' });
 });
