@@ -134,7 +134,7 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
       if (pod === undefined) throw new Error('no Pod');
       await t.resolves(pod.askProbes());
       t.equal(await decide(pod), 200);
-      await awaitUntil(async () => (await decide(pod)) === 429, { what: 'the limit', timeoutMs: 30_000 });
+      await awaitUntil(async () => (await decide(pod)) === 429, { what: 'the limit' });
     });
   }
 });

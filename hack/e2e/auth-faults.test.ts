@@ -78,7 +78,6 @@ async function startPlatform(t: Test, checkedServer: AuthProcess): Promise<Edge>
 function awaitStatus(url: string, accessToken: string, status: number): Promise<unknown> {
   return awaitUntil(async () => (await getStatuses(url, accessToken, 1))[0] === status, {
     what: `an answer of ${status}`,
-    timeoutMs: 20_000,
     everyMs: 50,
   });
 }

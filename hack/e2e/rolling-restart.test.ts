@@ -90,7 +90,6 @@ async function restartInTurn(
 function bothServe(edge: Edge, cluster: string): Promise<unknown> {
   return awaitUntil(async () => (await edge.healthyEndpoints(cluster)) === 2, {
     what: 'Envoy to take both servers for healthy',
-    timeoutMs: 20_000,
     everyMs: 50,
   });
 }

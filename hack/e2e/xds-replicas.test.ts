@@ -87,7 +87,6 @@ async function isLeader({ adminUrl }: XdsServer): Promise<boolean> {
 function limitersSeen({ adminUrl }: XdsServer, text: string): Promise<unknown> {
   return awaitUntil(async () => (await (await fetch(adminUrl)).text()).includes(text), {
     what: `'${text}' on ${adminUrl}`,
-    timeoutMs: 20_000,
   });
 }
 

@@ -107,6 +107,6 @@ export function seenAs(url: string, accessToken: string, fits: (seen: Seen) => b
       if (!fits(seen)) throw new Error(`it is ${JSON.stringify(seen)}`);
       return seen;
     },
-    { what: 'the change of the user', timeoutMs: 20_000, everyMs: 20 },
+    { what: 'the change of the user', everyMs: 20 },
   );
 }

@@ -79,12 +79,6 @@ async function readStatus(kube: KubeApiserver, name: string, namespace = 'defaul
   };
 }
 
-/**
- * A status is collected for a while before it is written, a smaller number of limiters is reported
- * after a quarter of a minute, and other suites run beside this one.
- */
-const statusTimeoutMs = 40_000;
-
 /** Whether every limiter enforces the object. */
 export function programmed(status: ShownStatus): boolean {
   return status.programmed?.status === 'True';
@@ -103,7 +97,7 @@ export function statusWhen(
       if (!fits(status)) throw new Error(`it is ${JSON.stringify(status)}`);
       return status;
     },
-    { what: `the status of ${name}`, timeoutMs: statusTimeoutMs, everyMs: 100 },
+    { what: `the status of ${name}`, everyMs: 100 },
   );
 }
 

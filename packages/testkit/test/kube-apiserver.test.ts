@@ -162,7 +162,7 @@ kubeSuite(t, 'a Kubernetes API server that is stopped', async (t, kube) => {
     t.equal(processesOf(folder).length > 0, true);
 
     parent.kill('SIGKILL');
-    await awaitUntil(() => processesOf(folder).length === 0, { what: 'both to end', timeoutMs: 20_000 });
+    await awaitUntil(() => processesOf(folder).length === 0, { what: 'both to end' });
   });
 });
 

@@ -54,8 +54,6 @@ async function followedFolder(t: Test, { own = '', late = '' } = {}) {
   return { settings: loaded.settings, write, keys, logs: () => lines.join('') };
 }
 
-const patience = { timeoutMs: 30_000 };
-
 t.test('of two files in a folder the last by name wins', async (t) => {
   const folder = temporaryFolder();
   t.teardown(folder.remove);
@@ -78,7 +76,7 @@ t.test('keys in a folder are reloaded while the service runs', async (t) => {
   const { write, keys } = await followedFolder(t);
   const next = makeKeys('next');
   await write('keys.env', `SVC_JWT_KEYS='${next}'\n`);
-  await awaitUntil(() => keys.at(-1) === next, { what: 'the new keys', ...patience });
+  await awaitUntil(() => keys.at(-1) === next, { what: 'the new keys' });
 });
 
 t.test('keys that changed during startup are loaded', async (t) => {
@@ -95,7 +93,7 @@ t.test('the source of keys changes at the next start only', async (t) => {
   await ofFolder.write('own.env', 'SVC_JWT_KEYS_FILE=keys.json\nSVC_JWT_KEYS=\n');
   for (const { keys, logs } of [ofFile, ofFolder]) {
     const isLogged = () => logs().includes('"variables":["SVC_JWT_KEYS","SVC_JWT_KEYS_FILE"]');
-    await awaitUntil(isLogged, { what: 'the warning', ...patience });
+    await awaitUntil(isLogged, { what: 'the warning' });
     t.notOk(keys.includes(''), 'JWT_SECRET does not become the signing key');
   }
   t.same(ofFile.keys, []);
@@ -107,7 +105,6 @@ t.test('settings that require a restart are logged without values', async (t) =>
   const what = 'the warning';
   await awaitUntil(() => logs().includes('changed settings take effect at the next start'), {
     what,
-    ...patience,
   });
   t.match(logs(), '"variables":["SVC_JWT_EXP","SVC_SMTP_PASS"]');
   t.notMatch(logs(), 'geheim');
@@ -116,7 +113,7 @@ t.test('settings that require a restart are logged without values', async (t) =>
 t.test('invalid settings are rejected as a whole', async (t) => {
   const { write, keys, logs } = await followedFolder(t);
   await write('own.env', `SVC_JWT_EXP=soon\nSVC_JWT_KEYS='${makeKeys('next')}'\n`);
-  await awaitUntil(() => logs().includes('rejected changed settings'), { what: 'the problem', ...patience });
+  await awaitUntil(() => logs().includes('rejected changed settings'), { what: 'the problem' });
   t.match(logs(), /SVC_JWT_EXP is .*soon/);
   t.same(keys, []);
 });

@@ -25,7 +25,7 @@ t.test('a change by one replica takes effect on the others', async (t) => {
     isSo: (state: IdentityState | undefined) => boolean,
   ): Promise<void> => {
     for (const { states } of [one, other])
-      await awaitUntil(async () => isSo(await states.find(ada.id, sessionId)), { what, timeoutMs: 20_000 });
+      await awaitUntil(async () => isSo(await states.find(ada.id, sessionId)), { what });
     t.pass(what);
   };
 
@@ -61,7 +61,6 @@ t.test('without notifications a change takes effect when the cached state expire
   );
   await awaitUntil(() => one.received.length > 0, {
     what: 'the notification',
-    timeoutMs: 20_000,
   });
 
   deaf.clock.advance(maxStalenessMs - 1);
@@ -82,7 +81,7 @@ t.test('when PostgreSQL stops, cached states are used until they expire', async 
   await states.find(ada.id, sessionId);
 
   await server.stop();
-  await awaitUntil(() => !listener.isUp(), { what: 'the listener to notice', timeoutMs: 20_000 });
+  await awaitUntil(() => !listener.isUp(), { what: 'the listener to notice' });
   clock.advance(maxStalenessMs - 1);
   t.match(states.find(ada.id, sessionId), { role: 'authenticated' });
   clock.advance(1);

@@ -148,14 +148,13 @@ async function awaitCheck(server: AuthServer, user: SignedIn, wanted: Outcome): 
     last = await check(server, user);
     return Object.entries(wanted).every(([key, value]) => last?.[key as keyof Outcome] === value); // its own keys
   };
-  await awaitUntil(isWanted, { what: `the answer ${JSON.stringify(wanted)}`, timeoutMs: 20_000 });
+  await awaitUntil(isWanted, { what: `the answer ${JSON.stringify(wanted)}` });
   t.match(last, wanted);
 }
 
 async function awaitLog(server: AuthServer, line: string): Promise<void> {
   await awaitUntil(() => server.logs().includes(`"${line}"`), {
     what: `the line ${line}`,
-    timeoutMs: 20_000,
   });
 }
 

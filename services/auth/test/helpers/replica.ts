@@ -51,7 +51,7 @@ export async function startReplica(
   });
   listener.start();
   test.teardown(() => listener.stop());
-  await awaitUntil(() => listener.isUp(), { what: 'the listener to listen', timeoutMs: 20_000 });
+  await awaitUntil(() => listener.isUp(), { what: 'the listener to listen' });
   received.length = 0;
   return { store, states, listener, clock, received, logs: () => lines.join('') };
 }

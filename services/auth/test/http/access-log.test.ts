@@ -14,7 +14,7 @@ async function lineOf(server: AuthServer, requestId: string): Promise<Line> {
       // Parsed boundary: a line of the log is an object of JSON.
       .map((text): Line => JSON.parse(text))
       .find((line) => line.request_id === requestId && line['@message'] === 'request completed');
-  const line = await awaitUntil(find, { what: `request ${requestId} in the access log`, timeoutMs: 30_000 });
+  const line = await awaitUntil(find, { what: `request ${requestId} in the access log` });
   return line ?? {};
 }
 

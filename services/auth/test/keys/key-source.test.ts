@@ -47,7 +47,7 @@ async function shownKids({ call }: AuthServer): Promise<string[]> {
 
 async function awaitKids(server: AuthServer, kids: readonly string[]): Promise<void> {
   const what = `the keys ${kids} to be shown`;
-  await awaitUntil(async () => String(await shownKids(server)) === String(kids), { what, timeoutMs: 30_000 });
+  await awaitUntil(async () => String(await shownKids(server)) === String(kids), { what });
 }
 
 t.test('keys are replaced while the server runs, and sessions are kept', async (t) => {
@@ -86,7 +86,7 @@ t.test('invalid keys are ignored and logged', async (t) => {
     await file.write(text);
     const isLogged = (): boolean =>
       server.logs().split('rejected new signing keys').at(-2)?.includes(problem) ?? false;
-    await awaitUntil(isLogged, { what: `${problem} to be logged`, timeoutMs: 30_000 });
+    await awaitUntil(isLogged, { what: `${problem} to be logged` });
     t.same(await shownKids(server), ['good']);
   }
 });
@@ -97,7 +97,7 @@ t.test('removing the signing key is a warning', async (t) => {
   await file.write(JSON.stringify([signing(makeKey('new'))]));
   await awaitKids(server, ['new']);
   const isLogged = () => server.logs().includes('"kid":"gone","@message":"removed the previous signing key');
-  await awaitUntil(isLogged, { what: 'the warning', timeoutMs: 30_000 });
+  await awaitUntil(isLogged, { what: 'the warning' });
 });
 
 t.test('ext_authz rejects cached tokens of a removed key', async (t) => {
@@ -124,7 +124,7 @@ t.test('a short secret among new keys is a warning', async (t) => {
   await file.write(JSON.stringify([signing(makeKey('two')), short]));
   const isLogged = () =>
     server.logs().includes('"variable":"SVC_JWT_KEYS_FILE","kid":"weak","leastBytes":32');
-  await awaitUntil(isLogged, { what: 'the warning', timeoutMs: 30_000 });
+  await awaitUntil(isLogged, { what: 'the warning' });
 });
 
 t.test('an invalid key file is a startup error that names it', async (t) => {

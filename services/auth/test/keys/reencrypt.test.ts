@@ -201,7 +201,7 @@ t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => 
       const [row] = await other`select count(*)::int as n from pg_locks where not granted`;
       return Number(row?.n) > 0;
     };
-    await awaitUntil(waiting, { what: 'the update that waits for the row', timeoutMs: 20_000 });
+    await awaitUntil(waiting, { what: 'the update that waits for the row' });
     return { running };
   });
   t.equal((await written.running)['password hashes'], 1200);

@@ -151,7 +151,7 @@ t.test('concurrent factor verifications in two sessions do not deadlock', async 
         const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
         return Number(row?.n) >= 2;
       };
-      await awaitUntil(waiting, { what: 'two statements that wait', timeoutMs: 20_000 });
+      await awaitUntil(waiting, { what: 'two statements that wait' });
       return { replies };
     });
     const tallied = tally(await Promise.all(answers.replies));
@@ -176,7 +176,7 @@ t.test('code presented while the next one is sent is rejected without a deadlock
           const [row] = await busy`select count(*)::int as n from pg_locks where not granted`;
           return Number(row?.n) >= wanted;
         },
-        { what: `${wanted} statements that wait`, timeoutMs: 20_000 },
+        { what: `${wanted} statements that wait` },
       );
     const resent = server.call('POST', '/resend', { body: { type: 'signup', email } });
     await waiting(1);
