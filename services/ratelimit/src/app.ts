@@ -13,14 +13,9 @@ import type { Context } from './context.ts';
 import type { CounterApi } from './counters/counter-api.ts';
 import type { Overrides } from './counters/overrides.ts';
 import { createDebugServer } from './http/debug-server.ts';
+import { getDecisionOptions } from './ratelimit/decision-options.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
-import {
-  type Decide,
-  type DecisionContext,
-  decide,
-  getDecisionOptions,
-  shouldRateLimitPath,
-} from './ratelimit/service.ts';
+import { type Decide, type DecisionContext, decide, shouldRateLimitPath } from './ratelimit/service.ts';
 import { DecisionStats } from './ratelimit/stats.ts';
 import { createStoreFailures } from './ratelimit/store-failure.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';

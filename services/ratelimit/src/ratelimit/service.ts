@@ -1,16 +1,15 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import { Windows } from '@tollgate/rules/windows';
 import { isRefused, type Refuses } from '../backends/all-or-none.ts';
 import type { Hit } from '../backends/counter-backend.ts';
-import type { Settings } from '../config/settings.ts';
 import type { Activity } from '../counters/activity.ts';
 import type { Overrides } from '../counters/overrides.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
 import { addAllOrNone, isAtomic } from './atomic.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
-import { getResponseHeaders, getStandardHeaders, type HeaderNames } from './headers.ts';
+import type { DecisionOptions } from './decision-options.ts';
+import { getResponseHeaders, getStandardHeaders } from './headers.ts';
 import {
   addHits,
   type CountedDescriptor,
@@ -22,7 +21,7 @@ import { type DescriptorLimit, findLimits, type Limit, limitKey, secondsUntilRes
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
-import { type DecisionStats, nearThreshold, recordResult } from './stats.ts';
+import { type DecisionStats, nearThreshold, recordDecision, recordResult } from './stats.ts';
 import { decideByPolicy, type StoreFailures } from './store-failure.ts';
 
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
@@ -65,38 +64,6 @@ export interface DecisionContext extends HitsContext {
   readonly activity?: Activity | undefined;
   /** The same. */
   readonly overrides?: Overrides | undefined;
-}
-
-export interface DecisionOptions {
-  readonly cacheKeyPrefix: string;
-  readonly nearLimitRatio: number;
-  readonly expirationJitterMaxSeconds: number;
-  readonly shadowMode: boolean;
-  readonly quotaMode: boolean;
-  /** Absent when LIMIT_RESPONSE_HEADERS_ENABLED is false. */
-  readonly headerNames?: HeaderNames | undefined;
-  /** LIMIT_STANDARD_HEADERS_ENABLED. */
-  readonly standardHeaders: boolean;
-  readonly responseDynamicMetadata: boolean;
-  /** Windows of the unit `month`, with USE_CALENDAR_MONTH_RATE_LIMIT. */
-  readonly calendarMonths?: Windows | undefined;
-}
-
-/** The settings that decisions read, in an object that is small enough to be fast. */
-export function getDecisionOptions(settings: Settings): DecisionOptions {
-  return {
-    cacheKeyPrefix: settings.cacheKeyPrefix,
-    nearLimitRatio: settings.nearLimitRatio,
-    expirationJitterMaxSeconds: settings.expirationJitterMaxSeconds,
-    shadowMode: settings.shadowMode,
-    quotaMode: settings.quotaMode,
-    headerNames: settings.responseHeadersEnabled
-      ? { limit: settings.limitHeader, remaining: settings.remainingHeader, reset: settings.resetHeader }
-      : undefined,
-    standardHeaders: settings.standardHeadersEnabled,
-    responseDynamicMetadata: settings.responseDynamicMetadata,
-    calendarMonths: settings.useCalendarMonths ? Windows.ofUtcMonths() : undefined,
-  };
 }
 
 export function shouldRateLimit(decide: Decide): UnaryHandler {
@@ -165,7 +132,7 @@ export async function decide(
     return status;
   });
   const decision = toDecision(context, request, limits, statuses);
-  recordDecision(context, decision, limited, results);
+  recordDecision(context, decision.overallCode, limited, results);
   context.activity?.record(request.domain, limited, { results, code: decision.overallCode });
   return storeFailure === undefined ? decision : withStoreFailure(decision, storeFailure);
 }
@@ -274,23 +241,6 @@ function evaluate(
     secondsUntilReset: result.resetSeconds ?? hit.secondsLeft,
     tookSlots: result.tookSlots,
   };
-}
-
-function recordDecision(
-  { stats, options: { nearLimitRatio } }: DecisionContext,
-  { overallCode }: Decision,
-  limited: readonly LimitedDescriptor[],
-  results: readonly HitResult[],
-): void {
-  const { ok, nearLimit, overLimit } = stats.decisions;
-  if (overallCode === Code.OVER_LIMIT) overLimit.value += 1;
-  else if (limited.some(({ limit }, i) => isNear(limit.capacity, results[i], nearLimitRatio)))
-    nearLimit.value += 1;
-  else ok.value += 1;
-}
-
-function isNear(limit: number, result: HitResult | undefined, ratio: number): boolean {
-  return result !== undefined && !result.over && result.count > nearThreshold(limit, ratio);
 }
 
 function toDecision(

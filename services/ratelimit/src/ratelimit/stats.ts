@@ -1,8 +1,10 @@
 import type { Rule, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { statsNames } from '../stats/names.ts';
 import type { Counter, RuleStats, StatsRegistry } from '../stats/registry.ts';
+import type { DecisionOptions } from './decision-options.ts';
 import type { HitResult, LimitedDescriptor } from './hits.ts';
 import type { Limit } from './limit.ts';
+import { Code } from './response.ts';
 
 export class DecisionStats {
   readonly serviceError: Counter;
@@ -66,6 +68,29 @@ export class DecisionStats {
  */
 export function nearThreshold(limit: number, ratio: number): number {
   return Math.floor(Math.fround(Math.fround(limit) * Math.fround(ratio)));
+}
+
+interface DecisionStatsContext {
+  readonly stats: DecisionStats;
+  readonly options: Pick<DecisionOptions, 'nearLimitRatio'>;
+}
+
+/** Counts a request by its result. It is near a limit when one of its counters is. */
+export function recordDecision(
+  { stats, options: { nearLimitRatio } }: DecisionStatsContext,
+  overallCode: Code,
+  limited: readonly LimitedDescriptor[],
+  results: readonly HitResult[],
+): void {
+  const { ok, nearLimit, overLimit } = stats.decisions;
+  if (overallCode === Code.OVER_LIMIT) overLimit.value += 1;
+  else if (limited.some(({ limit }, i) => isNear(limit.capacity, results[i], nearLimitRatio)))
+    nearLimit.value += 1;
+  else ok.value += 1;
+}
+
+function isNear(limit: number, result: HitResult | undefined, ratio: number): boolean {
+  return result !== undefined && !result.over && result.count > nearThreshold(limit, ratio);
 }
 
 /**

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { handleArguments } from '../../src/cli/start.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { getDecisionOptions } from '../../src/ratelimit/service.ts';
+import { getDecisionOptions } from '../../src/ratelimit/decision-options.ts';
 import { formatFamily, trialMetrics } from '../../src/stats/prometheus-format.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { formatStats } from '../../src/stats/text.ts';
