@@ -57,6 +57,24 @@ t.test('the pages have a command for each file, and a file for each command', as
   t.strictSame(new Set(named), new Set(examples.map(({ path }) => path)));
 });
 
+t.test('policies are applied before routes, which are open without them', async (t) => {
+  for (const [gateway, policy] of [
+    ['istio', 'authorization'],
+    ['envoy-gateway', 'identity'],
+  ] as const) {
+    const page = await readFile(`examples/${gateway}/README.md`, 'utf8');
+    const files = [...page.matchAll(/apply -f examples\/(\S+)/g)].map(([, file]) => file);
+    const routes = files.indexOf('kubernetes-gateway/routes.yaml');
+    t.equal(files[routes - 1], `${gateway}/${policy}.yaml`, gateway);
+  }
+});
+
+t.test('the notes of the chart do not use the domain of the examples', async (t) => {
+  const notes = await readFile('charts/tollgate/templates/NOTES.txt', 'utf8');
+  const { text } = exampleFile(examples, 'examples/shop/limits.yaml');
+  t.not(/ domain: (\S+)/.exec(notes)?.[1], / domain: (\S+)/.exec(text)?.[1]);
+});
+
 t.test('the charts render every Service and port that the examples name', { skip }, async (t) => {
   const release = servicePorts(await renderRelease());
   const own = servicePorts(examples.flatMap(({ objects }) => objects));
