@@ -69,12 +69,13 @@ export function readResult(result: number): { readonly remaining: number; readon
 const epsilon = 1e-6;
 
 /**
- * Numbers of windows and parts grow when the period of a rule gets shorter. A state that is so far
- * ahead is of a shorter period, rather than of a clock that stepped back, and counts as none.
+ * A clock that stepped back, or that of another Redis after a failover, finds states of the future.
+ * They stay as they are, so that nothing is given back; but a state that is further ahead than this
+ * would refuse hits for too long, or is of a shorter period, and counts as none.
  */
-const maxPeriodsAhead = 8;
+const maxPeriodsAhead = 1;
 
-/** State: the tokens at a time. */
+/** State: the tokens at a time. One that is ahead by more than a full refill counts as none. */
 function takeFromBucket(rate: Rate, state: State, { hits, times, nowUs }: Request): Taken {
   const { limit } = rate;
   const burst = limit === 0 ? 0 : rate.burst;
@@ -83,13 +84,14 @@ function takeFromBucket(rate: Rate, state: State, { hits, times, nowUs }: Reques
   let atUs = nowUs;
   if (state !== undefined) {
     const [stored = 0, storedAtUs = 0] = state;
-    // A clock that stepped back refills nothing.
-    atUs = Math.max(nowUs, storedAtUs);
-    tokens = Math.min(burst, stored + ((atUs - storedAtUs) * limit) / periodUs);
+    if (storedAtUs - nowUs <= (burst * periodUs) / limit) {
+      atUs = Math.max(nowUs, storedAtUs);
+      tokens = Math.min(burst, stored + ((atUs - storedAtUs) * limit) / periodUs);
+    }
   }
   const taken = countTaken(tokens, hits, times);
   tokens = Math.min(burst, tokens - taken * hits);
-  const waitUs = hits <= burst ? ((hits - tokens) * periodUs) / limit : periodUs;
+  const waitUs = hits <= burst ? ((hits - tokens) * periodUs) / limit + (atUs - nowUs) : periodUs;
   return {
     taken,
     remaining: toRemaining(tokens),
@@ -112,14 +114,15 @@ function takeFromSlidingWindow(rate: Rate, state: State, { hits, times, nowUs }:
   if (state !== undefined) {
     const [storedIndex = 0, storedBefore = 0, storedCurrent = 0] = state;
     if (storedIndex > index && storedIndex <= index + maxPeriodsAhead) {
-      // A clock that stepped back stays at the start of the window.
+      // Negative: the window has not begun by this clock.
+      elapsed = nowUs / periodUs - storedIndex;
       index = storedIndex;
-      elapsed = 0;
     }
     if (storedIndex === index) [before, current] = [storedBefore, storedCurrent];
     else if (storedIndex === index - 1) before = storedCurrent;
   }
-  const taken = countTaken(limit - (before * (1 - elapsed) + current), hits, times);
+  const weight = Math.min(1, 1 - elapsed);
+  const taken = countTaken(limit - (before * weight + current), hits, times);
   current += taken * hits;
   if (current < 0) {
     before = Math.max(0, before + current);
@@ -130,7 +133,7 @@ function takeFromSlidingWindow(rate: Rate, state: State, { hits, times, nowUs }:
   else if (hits <= limit) waitPeriods = 1 - elapsed + Math.max(0, 1 - (limit - hits) / current);
   return {
     taken,
-    remaining: toRemaining(limit - (before * (1 - elapsed) + current)),
+    remaining: toRemaining(limit - (before * weight + current)),
     waitSeconds: taken < times ? toSeconds(waitPeriods * periodUs) : 0,
     ...(taken * hits !== 0 && { state: [index, before, current] }),
   };
@@ -173,8 +176,8 @@ function readGroups(state: State, now: number): SlotGroup[] {
   const groups: SlotGroup[] = [];
   if (state === undefined) return groups;
   for (let i = 0; i < state.length; i += 2) groups.push({ expiry: state[i] ?? 0, slots: state[i + 1] ?? 0 });
-  const isOfShorterPeriod = (groups.at(-1)?.expiry ?? 0) > now + maxPeriodsAhead * partsPerPeriod;
-  return isOfShorterPeriod ? [] : groups.filter(({ expiry }) => expiry > now);
+  const isFarAhead = (groups.at(-1)?.expiry ?? 0) > now + (1 + maxPeriodsAhead) * partsPerPeriod;
+  return isFarAhead ? [] : groups.filter(({ expiry }) => expiry > now);
 }
 
 function countSlots(groups: readonly SlotGroup[]): number {

@@ -47,14 +47,16 @@ function takes.token_bucket(call, state)
   local tokens, at, expires = burst, now, 0
   if state and #state == 24 then
     local stored, stored_at, stored_expires = unpack_numbers('>ddd', state)
-    at = max(now, stored_at)
-    tokens = min(burst, stored + (at - stored_at) * limit / period)
-    expires = stored_expires
+    if stored_at - now <= burst * period / limit then
+      at = max(now, stored_at)
+      tokens = min(burst, stored + (at - stored_at) * limit / period)
+      expires = stored_expires
+    end
   end
   local taken, wait = times, 0
   if hits > 0 and hits * times > tokens + 1e-6 then
     taken = max(0, floor((tokens + 1e-6) / hits))
-    wait = to_seconds(hits <= burst and (hits - tokens + taken * hits) * period / limit or period)
+    wait = to_seconds(hits <= burst and (hits - tokens + taken * hits) * period / limit + at - now or period)
   end
   tokens = min(burst, tokens - taken * hits)
   local remaining = max(0, floor(tokens + 1e-6))
@@ -81,9 +83,9 @@ function takes.sliding_window(call, state)
   local ttl = (2 - elapsed) * period + 1e6
   if state and #state == 24 then
     local stored, stored_before, stored_current = unpack_numbers('>ddd', state)
-    if stored > index and stored <= index + 8 then
+    if stored == index + 1 then
       index = stored
-      elapsed = 0
+      elapsed = now / period - index
     end
     if stored == index then
       before, current, ttl = stored_before, stored_current, nil
@@ -91,7 +93,8 @@ function takes.sliding_window(call, state)
       before = stored_current
     end
   end
-  local available, taken, wait = limit - (before * (1 - elapsed) + current), times, 0
+  local weight = min(1, 1 - elapsed)
+  local available, taken, wait = limit - (before * weight + current), times, 0
   if hits > 0 and hits * times > available + 1e-6 then
     taken = max(0, floor((available + 1e-6) / hits))
     local later, periods = current + taken * hits, 1
@@ -107,7 +110,7 @@ function takes.sliding_window(call, state)
     before = max(0, before + current)
     current = 0
   end
-  local remaining = max(0, floor(limit - (before * (1 - elapsed) + current) + 1e-6))
+  local remaining = max(0, floor(limit - (before * weight + current) + 1e-6))
   if taken * hits == 0 then return taken, remaining, wait end
   return taken, remaining, wait, pack('>ddd', index, before, current), ttl
 end`;
@@ -125,7 +128,7 @@ function takes.concurrency(call, state)
   local at, used, text, first, last = now / period * 64, 0, '', 5, 0
   if state and #state % 16 == 4 then
     used, text, last = unpack_numbers('>I4', state), state, #state
-    if last > 4 and unpack_numbers('>d', state, last - 15) > at + 8 * 64 then used, text, last = 0, '', 0 end
+    if last > 4 and unpack_numbers('>d', state, last - 15) > at + 2 * 64 then used, text, last = 0, '', 0 end
   end
   while first < last do
     local expiry, slots = unpack_numbers('>dd', text, first)

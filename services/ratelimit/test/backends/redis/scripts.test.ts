@@ -54,7 +54,11 @@ t.test('the scripts of Redis decide batches as the other stores decide hit by hi
   let sequences = 0;
   const batches = fc.array(
     fc.tuple(
-      fc.oneof(fc.integer({ min: 0, max: 5e6 }), fc.integer({ min: -2e6, max: 2e8 })),
+      fc.oneof(
+        fc.integer({ min: 0, max: 5e6 }),
+        fc.integer({ min: -2e8, max: 2e8 }),
+        fc.integer({ min: -3e6, max: 0 }),
+      ),
       fc.array(fc.tuple(fc.nat(2), fc.oneof(fc.constant(1), fc.integer({ min: -3, max: 8 }))), {
         minLength: 1,
         maxLength: 12,
