@@ -97,11 +97,15 @@ function isGlob(match: readonly string[] | RE2JS): match is readonly string[] {
   return Array.isArray(match);
 }
 
-/** The first segment in which two globs differ decides: text comes before `*`. */
+/**
+ * The first segment in which two globs differ decides: text comes before `*`. Only globs of one
+ * length are comparable that way, and only they can match the same name.
+ */
 function bySpecificity(
   { segments: left }: { readonly segments: readonly string[] },
   { segments: right }: { readonly segments: readonly string[] },
 ): number {
+  if (left.length !== right.length) return left.length - right.length;
   const at = left.findIndex((segment, i) => (segment === '*') !== (right[i] === '*'));
   if (at === -1) return 0;
   return left[at] === '*' ? 1 : -1;

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { monotonicNow } from '@tollgate/kit/time';
 import { bucketBoundsMs, type TimingHistogram } from './histogram.ts';
 import { localCacheStat, ruleStatPrefix, ruleStats, sanitiseStatKey, trialStats } from './names.ts';
 import type { Counter, Gauge, RuleStats, StatsRegistry, StatTags } from './registry.ts';
@@ -199,7 +200,8 @@ export function* histogramSamples(
   yield { suffix: '_count', labels, value: histogram.count };
 }
 
-const rulesPerTurn = 500;
+/** Decisions wait no longer than that for a scrape. */
+const sliceMs = 4;
 const maxLevelLabels = 4;
 
 /** Values of the label `result` of `tollgate_ratelimit_hits_total`, with the statistic of each. */
@@ -299,12 +301,20 @@ function trialSamples(series: TrialSeries): MetricSample[] {
   }));
 }
 
-/** The event loop continues in between, so that a scrape does not delay decisions. */
-export async function* rulesWithHits(registry: StatsRegistry): AsyncGenerator<RuleStats> {
-  let visited = 0;
+/**
+ * The event loop continues in between, so that a scrape does not delay decisions. By time, as the
+ * patterns of a mapping file may take ten times as long as the default mapping.
+ */
+export async function* rulesWithHits(
+  registry: StatsRegistry,
+  nowMs: () => number = monotonicNow,
+): AsyncGenerator<RuleStats> {
+  let endMs = nowMs() + sliceMs;
   for (const rule of registry.rules()) {
-    visited += 1;
-    if (visited % rulesPerTurn === 0) await nextTurn();
+    if (nowMs() >= endMs) {
+      await nextTurn();
+      endMs = nowMs() + sliceMs;
+    }
     if (rule.totalHits > 0 || rule.totalNegativeHits > 0) yield rule;
   }
 }

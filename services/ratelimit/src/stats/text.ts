@@ -75,7 +75,8 @@ function summarize({ timingsMs }: TimerSample): string {
 
 /**
  * All statistics as sorted lines `name: value`, for `GET /stats` of the debug port. Timers show
- * count, sum, median and 99th percentile since the start. Rules without hits are left out.
+ * count, sum, median and 99th percentile since the start. Rules without hits and refunds are left
+ * out.
  */
 export function formatStats(registry: StatsRegistry): string {
   const values = new Map<string, string>();
@@ -87,7 +88,7 @@ export function formatStats(registry: StatsRegistry): string {
   for (const [, counter] of registry.unknownDomains()) add(counter.name, counter.value);
   for (const gauge of registry.gauges()) add(getName(gauge), gauge.value);
   for (const rule of registry.rules()) {
-    if (rule.totalHits === 0) continue;
+    if (rule.totalHits === 0 && rule.totalNegativeHits === 0) continue;
     for (const [field, stat] of ruleStats) add(`${ruleStatPrefix}${rule.key}.${stat}`, rule[field]);
   }
   for (const series of registry.trial()?.all() ?? []) {

@@ -7,6 +7,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { parseMapping } from '../../src/stats/mapping-file.ts';
 import type { MetricMapper, StatType } from '../../src/stats/metric-mapper.ts';
 import { PrometheusExporter } from '../../src/stats/prometheus.ts';
+import { rulesWithHits } from '../../src/stats/prometheus-format.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { createSink } from '../../src/stats/sinks.ts';
 
@@ -40,6 +41,12 @@ const cases: readonly [title: string, text: string, name: string, expected: Retu
   [
     'with glob_disable_ordering, the most specific one',
     '{ defaults: { glob_disable_ordering: true }, mappings: [{ match: "a.*", name: first }, { match: "a.b", name: second }] }',
+    'a.b',
+    { name: 'second', labels: {} },
+  ],
+  [
+    'with glob_disable_ordering, whatever globs of other lengths are between them',
+    '{ defaults: { glob_disable_ordering: true }, mappings: [{ match: "a.*", name: first }, { match: x, name: other }, { match: "a.b", name: second }] }',
     'a.b',
     { name: 'second', labels: {} },
   ],
@@ -160,6 +167,85 @@ mappings:
   ].filter((line) => !lines.includes(line));
   t.strictSame(lacking, []);
   t.notOk(lines.some((line) => /^(noise|dropped)/.test(line)));
+});
+
+/** What Envoy Gateway 1.9.1 mounts for its rate limit service. */
+function envoyGatewayMapping(): string {
+  const stats = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
+  const timer = { timer_type: 'histogram' };
+  const levels = { domain: '$1', key1: '$2' };
+  const segment = '\\.([^\\.]*)';
+  const oneLevel = stats.map((stat) => ({
+    match: `ratelimit.service.rate_limit.*.*.${stat}`,
+    name: `ratelimit_service_rate_limit_${stat}`,
+    labels: levels,
+    ...timer,
+  }));
+  const moreLevels = stats.map((stat) => ({
+    match: `ratelimit\\.service\\.rate_limit${segment}${segment}${segment}(\\..*)?\\.${stat}`,
+    match_type: 'regex',
+    name: `ratelimit_service_rate_limit_${stat}`,
+    labels: { ...levels, key2: '$3' },
+    ...timer,
+  }));
+  const counters = [
+    ['ratelimit.service.call.should_rate_limit.*', 'ratelimit_service_should_rate_limit_error', 'err_type'],
+    ['ratelimit_server.*.total_requests', 'ratelimit_service_total_requests', 'grpc_method'],
+    ['ratelimit.service.config_load_success', 'ratelimit_service_config_load_success'],
+    ['ratelimit.service.config_load_error', 'ratelimit_service_config_load_error'],
+  ].map(([match, name, label]) => ({
+    match,
+    name,
+    match_metric_type: 'counter',
+    ...(label !== undefined && { labels: { [label]: '$1' } }),
+  }));
+  const times = {
+    match: 'ratelimit_server.*.response_time',
+    name: 'ratelimit_service_response_time_seconds',
+    labels: { grpc_method: '$1' },
+    ...timer,
+  };
+  // JSON is YAML.
+  return JSON.stringify({ mappings: [...oneLevel, ...moreLevels, ...counters, times] });
+}
+
+t.test('the mapping of Envoy Gateway counts hits of the local cache twice below two levels', async (t) => {
+  const registry = new StatsRegistry();
+  for (const keys of [['one'], ['one', 'two', 'three']]) {
+    const rule = registry.rule('shop', keys);
+    rule.totalHits += 7;
+    rule.overLimit += 5;
+    rule.overLimitWithLocalCache += 3;
+  }
+  registry.counter('ratelimit.service.call.should_rate_limit.redis_error').value += 2;
+  const lines = await scrape(t, registry, mapperFrom(envoyGatewayMapping()));
+  const expected = [
+    'ratelimit_service_rate_limit_total_hits{domain="shop",key1="one",env="test"} 7',
+    'ratelimit_service_rate_limit_total_hits{domain="shop",key1="one",key2="two",env="test"} 7',
+    'ratelimit_service_rate_limit_over_limit{domain="shop",key1="one",env="test"} 5',
+    // The pattern for over_limit also finds over_limit_with_local_cache, as in statsd_exporter.
+    'ratelimit_service_rate_limit_over_limit{domain="shop",key1="one",key2="two",env="test"} 8',
+    'ratelimit_service_should_rate_limit_error{err_type="redis_error",env="test"} 2',
+  ];
+  t.strictSame(
+    expected.filter((line) => !lines.includes(line)),
+    [],
+  );
+});
+
+t.test('a scrape lets requests pass after 4 ms, after however few rules', async (t) => {
+  const registry = new StatsRegistry();
+  for (let i = 0; i < 20; i += 1) registry.rule('shop', [`key${i}`]).totalHits += 1;
+  let nowMs = 0;
+  let turns = 0;
+  const countTurns = (): void => {
+    turns += 1;
+    immediate = setImmediate(countTurns);
+  };
+  let immediate = setImmediate(countTurns);
+  for await (const _ of rulesWithHits(registry, () => nowMs)) nowMs += 2;
+  clearImmediate(immediate);
+  t.ok(turns >= 9, `${turns} turns in 40 ms`);
 });
 
 t.test('timers become histograms with the buckets of the file, or summaries', async (t) => {

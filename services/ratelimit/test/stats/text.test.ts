@@ -81,6 +81,15 @@ t.test('all statistics are listed by name with their value', async (t) => {
   );
 });
 
+t.test('a rule with refunds only is listed', async (t) => {
+  const registry = new StatsRegistry();
+  registry.rule('domain', ['refunded']).totalNegativeHits += 2;
+  t.match(
+    formatStats(registry),
+    /^ratelimit\.service\.rate_limit\.domain\.refunded\.total_negative_hits: 2$/m,
+  );
+});
+
 t.test('series with equal sanitised names are shown as one', async (t) => {
   const registry = new StatsRegistry();
   registry.dynamicRule('domain', ['a:b']).totalHits += 1;
