@@ -111,6 +111,15 @@ t.test('missing required values are named in the error', { skip }, async (t) => 
   t.match(await missing('ratelimit', memcached, ...both), /settings\.MCACHE_SRV: one of them/);
   t.match(await missing('ratelimit', '--set=rules.source=files'), /rules\.files or rules\.existingConfigMap/);
   t.match(await missing('xds', '--set=certManager.enabled=true'), /certManager\.issuerRef: who signs/);
+  const counterApi = ['--set=counterApi.enabled=true', '--set=counterApi.tls.existingSecret=tls'];
+  t.match(
+    await missing('ratelimit', ...counterApi),
+    /secretSettings\.ADMIN_TOKEN or [\s\S]*counterApi\.from: /,
+  );
+  t.match(
+    await missing('ratelimit', '--set=counterApi.tls.requireClientCertificate=true'),
+    /counterApi\.tls\.existingSecret, because of counterApi\.tls\.requireClientCertificate/,
+  );
 });
 
 t.test('each part can be left out of a release for evaluation', { skip }, async (t) => {
@@ -363,6 +372,36 @@ t.test('limiters mount the Secret that the xDS server of their release fills', {
   t.match((await without('--set=xds.tls.mode=none')).stderr, /limiters have no certificate/);
   const name = ['--set=xds.fullnameOverride=ads', '--set=ratelimit.rules.xds.address=ads-headless:18000'];
   t.match((await without(...name)).stderr, /rules\.xds\.tls\.existingSecret=ads-client/);
+});
+
+t.test('the counter API is in the Service with TLS only, for callers of its own', { skip }, async (t) => {
+  const token = 'secretSettings.ADMIN_TOKEN.name=a,secretSettings.ADMIN_TOKEN.key=b';
+  const render = async (...values: string[]) => {
+    const args = values.map((value) => `--set=${value}`);
+    const objects = parseManifests(await renderChart('ratelimit', args));
+    const find = (wanted: string) =>
+      JSON.stringify(
+        objects.find(({ kind, metadata }) => kind === wanted && metadata.name === 'tg-ratelimit')?.spec,
+      );
+    return { service: find('Service'), policy: find('NetworkPolicy'), pods: find('Deployment') };
+  };
+  for (const values of [[], ['counterApi.enabled=true', token]]) {
+    const { service, policy, pods } = await render(...values);
+    t.notMatch(service + policy, /6071/);
+    t.equal(/"ADMIN_PORT","value":"6071"/.test(pods), values.length > 0);
+    t.notMatch(pods, /ADMIN_HOST/);
+  }
+  const tls = ['counterApi.enabled=true', 'counterApi.tls.existingSecret=tls', token];
+  const { service, policy, pods } = await render(
+    ...tls,
+    'counterApi.from[0].podSelector.matchLabels.app=shop',
+  );
+  t.match(service, '"port":6071,"targetPort":"https-admin","protocol":"TCP","appProtocol":"https"');
+  t.match(
+    policy,
+    '{"ports":[{"port":6071,"protocol":"TCP"}],"from":[{"podSelector":{"matchLabels":{"app":"shop"}}}]}',
+  );
+  t.match(pods, '"ADMIN_HOST","value":"0.0.0.0"');
 });
 
 t.test('only limiters reach ADS by default', { skip }, async (t) => {

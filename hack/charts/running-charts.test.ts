@@ -1,9 +1,11 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import t, { type Test } from 'tap';
+import { runCounters } from '../../services/ratelimit/src/cli/counters.ts';
 import { listValuesFiles } from '../generate/charts/charts.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
+import type { Operator } from './support/operator.ts';
 import { createNamespace, podSuite, prepareCluster, runValuesFile } from './support/releases.ts';
 import { withCounterStores } from './support/stores.ts';
 
@@ -40,6 +42,7 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
       });
       t.equal(pods.length, 1);
       for (const pod of pods) await t.resolves(pod.askProbes());
+      if (valuesFile.includes('counters')) await callCounterApi(t, cluster.operator, pods[0]);
     });
   }
 
@@ -52,6 +55,20 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     });
   }
 });
+
+/** Inside the Pod the command needs no flags; another one has a certificate and the token. */
+async function callCounterApi(t: Test, { certificates }: Operator, pod: StartedPod | undefined) {
+  const command = ['services/ratelimit/src/main.ts', 'counters', 'overrides', '-json'];
+  t.match(JSON.parse((await pod?.exec(command)) ?? ''), { overrides: [] });
+  const { ca, client } = certificates;
+  const flags = [
+    ...['-address', `https://127.0.0.1:${pod?.port('https-admin')}`, '-server-name', 'localhost'],
+    ...['-ca-file', ca.certFile, '-cert-file', client.certFile, '-key-file', client.keyFile],
+  ];
+  const env = { ADMIN_TOKEN: 'of-the-counter-api' };
+  t.match(await runCounters(['top', ...flags], env), { exitCode: 0 });
+  t.match(await runCounters(['top', ...flags], {}), { exitCode: 1, errors: /^caller_not_authenticated/ });
+}
 
 /**
  * A values file with what it says of a cluster that this one is not, or with more of what it may

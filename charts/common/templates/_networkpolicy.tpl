@@ -1,7 +1,7 @@
 {{/*
-(dict "context" . "served" ports "metrics" port "callers" peers): who may call. With `callers`, only those and `networkPolicy.from` reach the
-served ports; without, Pods of the release and `from`, or everybody when that is empty. Ports that are neither served nor metrics are
-closed; kubectl port-forward and probes come from the node and get through.
+(dict "context" . "served" ports "metrics" port "callers" peers "own" peersByPort): who may call. With `callers`, only those and
+`networkPolicy.from` reach the served ports; without, Pods of the release and `from`, or everybody when that is empty. Ports of `own` have
+callers of their own. All others are closed; kubectl port-forward and probes come from the node and get through.
 */}}
 {{- define "tollgate.networkPolicy" -}}
 {{- $context := .context -}}
@@ -40,6 +40,13 @@ spec:
         {{- with .metricsFrom }}
         {{- toYaml . | nindent 8 }}
         {{- end }}
+    {{- range $port, $from := $.own }}
+    - ports:
+        - port: {{ $port }}
+          protocol: TCP
+      from:
+        {{- toYaml $from | nindent 8 }}
+    {{- end }}
   {{- if .restrictEgress }}
   egress:
     - ports:

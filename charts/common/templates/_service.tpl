@@ -1,4 +1,4 @@
-{{/* (list context ports): ports of a Service, by their names in `ports`. The name marks gRPC. */}}
+{{/* (list context ports): ports of a Service, by their names in `ports`. The name marks gRPC and HTTPS. */}}
 {{- define "tollgate.servicePorts" -}}
 {{- $context := index . 0 -}}
 {{- range index . 1 }}
@@ -6,7 +6,7 @@
   port: {{ index $context.Values.ports . }}
   targetPort: {{ . }}
   protocol: TCP
-  appProtocol: {{ hasPrefix "grpc" . | ternary "grpc" "http" }}
+  appProtocol: {{ regexFind "^(grpc|https)" . | default "http" }}
 {{- end }}
 {{- end -}}
 

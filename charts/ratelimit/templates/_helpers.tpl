@@ -23,6 +23,11 @@ alerts.
 {{- if and (ne (toString $settings.USE_PULLMETRICS) "false") (ne (toString $settings.DISABLE_STATS) "true") }}true{{ end -}}
 {{- end -}}
 
+{{/* Not empty when the counter API is reached over the network. */}}
+{{- define "ratelimit.servesCounterApi" -}}
+{{- if and .Values.counterApi.enabled .Values.counterApi.tls.existingSecret }}true{{ end -}}
+{{- end -}}
+
 {{/* Counter backend: `redis`, `memcache` or `memory`. */}}
 {{- define "ratelimit.backend" -}}
 {{- .Values.settings.BACKEND_TYPE | default "redis" -}}
@@ -53,6 +58,20 @@ addresses may be in Secrets.
 {{- with $values.rules -}}
 {{- if and (eq .source "files") (not .existingConfigMap) (not .files) }}
 {{ $.prefix }}rules.files or {{ $.prefix }}rules.existingConfigMap, because of {{ $.prefix }}rules.source=files
+{{- end -}}
+{{- end -}}
+{{- with $values.counterApi -}}
+{{- if .enabled -}}
+{{- $verifies := or .tls.requireClientCertificate (include "tollgate.maySet" (list $ "ADMIN_TLS_CLIENT_CACERT")) -}}
+{{- if not (or $verifies (include "tollgate.maySet" (list $ "ADMIN_TOKEN"))) }}
+{{ $.prefix }}secretSettings.ADMIN_TOKEN or {{ $.prefix }}counterApi.tls.requireClientCertificate, because of {{ $.prefix }}counterApi.enabled: {name: counter-api, key: token}
+{{- end -}}
+{{- if and .tls.existingSecret $values.networkPolicy.enabled (not .from) }}
+{{ $.prefix }}counterApi.from: who may call the counter API, such as [{podSelector: {matchLabels: {app: shop}}}]
+{{- end -}}
+{{- end -}}
+{{- if and .tls.requireClientCertificate (not .tls.existingSecret) }}
+{{ $.prefix }}counterApi.tls.existingSecret, because of {{ $.prefix }}counterApi.tls.requireClientCertificate
 {{- end -}}
 {{- end -}}
 {{- include "tollgate.problems" . }}

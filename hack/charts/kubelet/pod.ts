@@ -85,6 +85,8 @@ export interface StartedPod extends ServerProcess {
   askProbes(): Promise<void>;
   /** A port by its name. Pods listen on loopback, too. */
   port(name: string): number;
+  /** The output of another command in its container, as with `kubectl exec`. */
+  exec(args: readonly string[]): Promise<string>;
 }
 
 /** What a node and its cluster provide for all Pods. */
@@ -145,6 +147,10 @@ export async function startPod(t: Test, pod: PreparedPod): Promise<StartedPod> {
       }
     },
     port: (name) => findPort(container, name),
+    async exec(args) {
+      const { command, args: all } = launch({ ...container, args });
+      return (await run(command, all, { timeout: startTimeoutMs })).stdout;
+    },
   };
 }
 

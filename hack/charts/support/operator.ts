@@ -139,6 +139,7 @@ export async function startOperator(t: Test): Promise<Operator> {
         'redis-tls-url': { KVSTORE_URL: `redis-tls:${redisTls.port}` },
         'redis-ca': { 'ca.crt': certificates.ca.cert },
         redis: { password: 'of an unused Redis' },
+        'counter-api': { token: 'of-the-counter-api' },
         'redis-tls': pair,
         'server-tls': pair,
         'client-tls': tlsFiles(certificates, certificates.client),

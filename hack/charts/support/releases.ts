@@ -44,7 +44,7 @@ async function installRelease(
 /** The ports of each service, by their names in its values. */
 const ports = {
   auth: ['http', 'grpc', 'http-authz', 'metrics'],
-  ratelimit: ['http', 'grpc', 'debug', 'metrics'],
+  ratelimit: ['http', 'grpc', 'debug', 'metrics', 'https-admin'],
   xds: ['grpc', 'admin'],
 } as const;
 

@@ -36,6 +36,7 @@ export const serviceCharts: readonly ServiceChart[] = [
       DEBUG_PORT: 'ports.debug',
       PULLMETRICS_ADDR: 'ports.metrics',
       CONFIG_TYPE: 'rules.source',
+      ADMIN_PORT: 'ports.https-admin',
     },
     sometimesSecret: ['KVSTORE_URL', 'KVSTORE_PERSECOND_URL'],
     settingDefaults: {
