@@ -100,6 +100,11 @@ export const errors = defineErrors({
     grpcStatus: grpcStatus.resourceExhausted,
     message: 'the reservation exceeds a limit',
   },
+  reservation_too_large: {
+    httpStatus: 400,
+    grpcStatus: grpcStatus.invalidArgument,
+    message: 'more hits than the limit ever allows at once: reserve fewer',
+  },
   reservation_invalid: {
     httpStatus: 400,
     grpcStatus: grpcStatus.invalidArgument,

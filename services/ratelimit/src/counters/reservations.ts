@@ -1,36 +1,15 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Entry } from '@tollgate/rules/match';
-import type { Rate } from '@tollgate/rules/rule-set';
-import type { Hit, HitUnit } from '../backends/counter-backend.ts';
+import { randomBytes } from 'node:crypto';
+import type { Hit } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
+import { getRetryAfter } from '../ratelimit/headers.ts';
 import { addHits, type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
+import type { DescriptorLimit } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
-import { Code } from '../ratelimit/response.ts';
-import { createHit, getOverallCode } from '../ratelimit/service.ts';
+import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
+import { addRequest, createHit, getOverallCode } from '../ratelimit/service.ts';
 import { nearThreshold, recordResult } from '../ratelimit/stats.ts';
 import { type CounterContext, findRequestLimits } from './counters.ts';
-
-/** Hits that were added to a counter. */
-interface TakenHits {
-  readonly key: string;
-  readonly unit: HitUnit;
-  /** End of the window, Unix time. */
-  readonly endSeconds: number;
-  readonly rate?: Rate;
-  /** The limit, of which other replicas may know that it was reached. */
-  readonly capacity: number;
-}
-
-/** Hits that were taken, and of which the real number is not known yet. Its text is its id. */
-interface Reservation {
-  readonly domain: string;
-  readonly descriptors: readonly (readonly Entry[])[];
-  readonly hits: number;
-  readonly taken: readonly TakenHits[];
-  /** Unix time. */
-  readonly untilSeconds: number;
-  readonly nonce: string;
-}
+import { decodeId, encodeId, maxIdChars, type Reservation, type TakenHits } from './reservation-id.ts';
 
 export interface ReservationContext extends CounterContext {
   /** ADMIN_TOKEN: all replicas have the same. Empty with client certificates only. */
@@ -41,25 +20,33 @@ type Reserved =
   | { readonly ok: true; readonly id: string; readonly until: string }
   | { readonly ok: false; readonly retryAfterSeconds: number };
 
-/** The body of a commit is limited, too. */
-export const maxIdChars = 16 * 1024;
+/** The hits of a reservation. */
+interface Requested {
+  readonly domain: string;
+  /** Of all descriptors. */
+  readonly limits: readonly DescriptorLimit[];
+  readonly limited: readonly LimitedDescriptor[];
+}
 
 /**
  * Takes hits from all limits of a request. A refused reservation takes none.
  *
- * @throws AppError `descriptor_not_limited` when there is no limit, `reservations_need_token`.
+ * @throws AppError `descriptor_not_limited` when there is no limit, `reservation_too_large` when
+ * the hits never fit, `reservations_need_token`.
  */
 export async function reserve(
   context: ReservationContext,
   request: RateLimitRequest,
   { hits, ttlSeconds }: { readonly hits: number; readonly ttlSeconds: number },
 ): Promise<Reserved> {
-  const { decisions, backend } = context;
+  const { decisions } = context;
   // An id that is not signed could name any key of the store.
   if (context.signingKey === '') throw errors.reservations_need_token();
   const now = decisions.nowSeconds();
-  const limited = toLimited(context, request, hits);
+  const requested = toRequested(context, request, hits);
+  const { limited } = requested;
   if (limited.length === 0) throw errors.descriptor_not_limited();
+  requireFitting(context, requested, hits);
   const taken = limited.map(({ limit, hit }) => toTaken(hit, limit.capacity, now));
   const reservation: Reservation = {
     domain: request.domain,
@@ -69,27 +56,102 @@ export async function reserve(
     untilSeconds: now + ttlSeconds,
     nonce: randomBytes(16).toString('base64url'),
   };
-  if (encode(context, reservation).length > maxIdChars) {
+  if (encodeId(context.signingKey, reservation).length > maxIdChars) {
     throw errors.malformed_request({ message: 'the descriptors are too long for a reservation' });
   }
-  // Hits that do not fit would be in the counters for a moment, and others refused because of them.
-  const states = await peekHits(backend, limited);
-  const expected = states.map((state, i) => {
-    const count = Math.max(0, state.count) + hits;
-    return { ...state, count, over: count > (limited[i]?.limit.capacity ?? 0) };
-  });
-  if (isRefused(context, limited, expected)) return refuse(context, request, { limited, results: expected });
-  const results = await addHits({ backend, stopIncrementWhenOverLimit: false }, limited, now);
-  record(context, limited, results);
-  // A refused hit takes nothing from limits that are not counted in windows.
-  const added = taken.filter(({ rate }, i) => rate === undefined || results[i]?.over !== true);
-  if (isRefused(context, limited, results)) {
-    await giveBack(context, added, hits);
-    return refuse(context, request, { limited, results });
+  const results = await takeHits(context, requested, hits);
+  const statuses = toStatuses(context, requested, results);
+  if (isRefused(context, statuses)) {
+    decisions.activity?.record(request.domain, limited, { results, code: Code.OVER_LIMIT });
+    return { ok: false, retryAfterSeconds: Math.max(1, getRetryAfter(statuses)) };
   }
+  record(context, limited, results);
   decisions.activity?.record(request.domain, limited, { results, code: Code.OK });
   const until = new Date(reservation.untilSeconds * 1000).toISOString();
-  return { ok: true, id: encode(context, { ...reservation, taken: added }), until };
+  return {
+    ok: true,
+    id: encodeId(context.signingKey, { ...reservation, taken: getAdded(taken, results) }),
+    until,
+  };
+}
+
+/** @throws AppError `reservation_too_large` when the limits would refuse the hits at any time. */
+function requireFitting(context: ReservationContext, requested: Requested, hits: number): void {
+  const { domain, limited } = requested;
+  const results = limited.map(({ limit }) => {
+    // An override ends, so the hits may fit afterwards.
+    const isOverridden = context.decisions.overrides?.find(domain, limit.keyEntries) !== undefined;
+    return { over: hits > limit.capacity && !isOverridden };
+  });
+  if (!isRefused(context, toStatuses(context, requested, results))) return;
+  const tooSmall = limited.filter(({ limit }, i) => results[i]?.over === true && !limit.shadowMode);
+  const names = tooSmall.map(({ limit }) => `${[domain, ...limit.metricPath].join('.')}: ${limit.capacity}`);
+  throw errors.reservation_too_large({
+    message: `more hits than the limit ever allows at once (${names.join(', ')}): reserve fewer`,
+  });
+}
+
+/** The results of the hits, of which none stay counted when they are refused. */
+async function takeHits(
+  context: ReservationContext,
+  requested: Requested,
+  hits: number,
+): Promise<readonly HitResult[]> {
+  const { decisions, backend } = context;
+  const { limits, limited } = requested;
+  const nowSeconds = decisions.nowSeconds();
+  const domain = decisions.rules()?.domains.get(requested.domain);
+  if (domain === undefined) throw errors.no_configuration();
+  const isAtomic = domain.atomic === true;
+  if (!isAtomic) {
+    const expected = await expectResults(context, limited, hits);
+    if (isRefused(context, toStatuses(context, requested, expected))) return expected;
+  }
+  const { options } = decisions;
+  const results = await addRequest({ backend, options, stopIncrementWhenOverLimit: false }, limited, {
+    domain,
+    limits,
+    nowSeconds,
+  });
+  if (!isAtomic && isRefused(context, toStatuses(context, requested, results))) {
+    const taken = limited.map(({ limit, hit }) => toTaken(hit, limit.capacity, nowSeconds));
+    await giveBack(context, getAdded(taken, results), hits);
+  }
+  return results;
+}
+
+/**
+ * The results that the hits would have. Hits that do not fit would be in the counters for a moment,
+ * and others refused because of them.
+ */
+async function expectResults(
+  context: ReservationContext,
+  limited: readonly LimitedDescriptor[],
+  hits: number,
+): Promise<readonly HitResult[]> {
+  const { backend, decisions } = context;
+  const now = decisions.nowSeconds();
+  const states = await peekHits(backend, limited);
+  const counts = states.map(({ count }) => Math.max(0, count) + hits);
+  const isOver = ({ limit }: LimitedDescriptor, i: number): boolean => (counts[i] ?? 0) > limit.capacity;
+  // Only hits that are refused, and so take nothing, show how long to wait for so many.
+  const refusing = limited.filter((one, i) => one.hit.rate !== undefined && isOver(one, i));
+  const waits = await addHits({ backend, stopIncrementWhenOverLimit: false }, refusing, now);
+  // They fit after all when others have given hits back meanwhile.
+  const fitted = refusing.filter((_, i) => waits[i]?.over === false);
+  if (fitted.length > 0) {
+    const taken = fitted.map(({ limit, hit }) => toTaken(hit, limit.capacity, now));
+    await giveBack(context, taken, hits);
+  }
+  return limited.map(
+    (one, i) =>
+      waits[refusing.indexOf(one)] ?? { count: counts[i] ?? 0, fromLocalCache: false, over: isOver(one, i) },
+  );
+}
+
+/** A refused hit takes nothing from limits that are not counted in windows. */
+function getAdded(taken: readonly TakenHits[], results: readonly HitResult[]): readonly TakenHits[] {
+  return taken.filter(({ rate }, i) => rate === undefined || results[i]?.over !== true);
 }
 
 interface Committed {
@@ -109,7 +171,7 @@ interface Committed {
  */
 export async function commit(context: ReservationContext, id: string, hits: number): Promise<Committed> {
   const { decisions, backend } = context;
-  const reservation = decode(context, id);
+  const reservation = decodeId(context.signingKey, id);
   const { domain, descriptors, hits: reserved, taken, untilSeconds, nonce } = reservation;
   const now = decisions.nowSeconds();
   const leftSeconds = untilSeconds - now;
@@ -121,11 +183,12 @@ export async function commit(context: ReservationContext, id: string, hits: numb
   if (commits !== 1) throw errors.reservation_committed();
   const request = { domain, descriptors: descriptors.map((entries) => ({ entries })), hitsAddend: 0 };
   if (hits <= reserved) {
-    for (const { stats } of toLimited(context, request, 0)) stats.totalNegativeHits += reserved - hits;
+    for (const { stats } of toRequested(context, request, 0).limited)
+      stats.totalNegativeHits += reserved - hits;
     if (hits < reserved) await giveBack(context, taken, reserved - hits);
     return { domain, reserved, hits, over: false };
   }
-  const limited = toLimited(context, request, hits - reserved);
+  const { limited } = toRequested(context, request, hits - reserved);
   const results = await addHits({ backend, stopIncrementWhenOverLimit: false }, limited, now);
   record(context, limited, results);
   const exceeded = limited.filter((_, i) => results[i]?.over === true);
@@ -148,17 +211,16 @@ async function useUp({ backend }: ReservationContext, exceeded: readonly Limited
   );
 }
 
-function toLimited(
-  { decisions }: ReservationContext,
-  request: RateLimitRequest,
-  hits: number,
-): readonly LimitedDescriptor[] {
+function toRequested({ decisions }: ReservationContext, request: RateLimitRequest, hits: number): Requested {
+  const { domain } = request;
   const now = decisions.nowSeconds();
-  return findRequestLimits(decisions, request).flatMap((limit) => {
+  const limits = findRequestLimits(decisions, request);
+  const limited = limits.flatMap((limit) => {
     if (limit?.kind !== 'limited') return [];
-    const hit = createHit(decisions, request.domain, limit, hits, now);
-    return [{ limit, hit, stats: decisions.stats.getRule(request.domain, limit) }];
+    const hit = createHit(decisions, domain, limit, hits, now);
+    return [{ limit, hit, stats: decisions.stats.getRule(domain, limit) }];
   });
+  return { domain, limits, limited };
 }
 
 function toTaken({ key, unit, secondsLeft, rate }: Hit, capacity: number, now: number): TakenHits {
@@ -182,31 +244,31 @@ function record(
   }
 }
 
-function isRefused(
+type Status = Pick<DescriptorStatus, 'code' | 'quota' | 'secondsUntilReset'>;
+
+/** The part of the statuses of a decision that says whether and how long it refuses. */
+function toStatuses(
   { decisions: { options } }: ReservationContext,
-  limited: readonly LimitedDescriptor[],
-  results: readonly HitResult[],
-): boolean {
-  const statuses = limited.map(({ limit }, i) => ({
-    code: results[i]?.over === true && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
-    quota: options.quotaMode || limit.quotaMode,
-  }));
-  return !options.shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
+  { limits, limited }: Requested,
+  results: readonly Pick<HitResult, 'over' | 'resetSeconds'>[],
+): readonly Status[] {
+  let next = 0;
+  return limits.map((limit) => {
+    // With QUOTA_MODE, a descriptor without a limit is a quota that is never used up.
+    if (limit?.kind !== 'limited') return { code: Code.OK, quota: limit === undefined && options.quotaMode };
+    const result = results[next];
+    const hit = limited[next]?.hit;
+    next += 1;
+    return {
+      code: result?.over === true && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
+      quota: options.quotaMode || limit.quotaMode,
+      secondsUntilReset: result?.resetSeconds ?? hit?.secondsLeft ?? 0,
+    };
+  });
 }
 
-function refuse(
-  { decisions }: ReservationContext,
-  { domain }: RateLimitRequest,
-  {
-    limited,
-    results,
-  }: { readonly limited: readonly LimitedDescriptor[]; readonly results: readonly HitResult[] },
-): Reserved {
-  decisions.activity?.record(domain, limited, { results, code: Code.OVER_LIMIT });
-  const waits = limited.map(({ hit }, i) =>
-    results[i]?.over === true ? (results[i].resetSeconds ?? hit.secondsLeft) : 0,
-  );
-  return { ok: false, retryAfterSeconds: Math.max(1, ...waits) };
+function isRefused({ decisions }: ReservationContext, statuses: readonly Status[]): boolean {
+  return !decisions.options.shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
 }
 
 /** Tells other replicas only of counters that they may know as over the limit. */
@@ -226,25 +288,4 @@ async function giveBack(
     .filter(({ rate, capacity }, i) => rate === undefined && (counts[i] ?? 0) + hits >= capacity)
     .map(({ key }) => key);
   if (keys.length > 0) await changes.announce({ keys });
-}
-
-function encode({ signingKey }: ReservationContext, reservation: Reservation): string {
-  const content = Buffer.from(JSON.stringify(reservation)).toString('base64url');
-  return `${content}.${sign(signingKey, content).toString('base64url')}`;
-}
-
-/** @throws AppError `reservation_invalid`, `reservations_need_token`. */
-function decode({ signingKey }: ReservationContext, id: string): Reservation {
-  if (signingKey === '') throw errors.reservations_need_token();
-  const [content = '', signature = ''] = id.split('.');
-  const expected = sign(signingKey, content);
-  const given = Buffer.from(signature, 'base64url');
-  if (given.length !== expected.length || !timingSafeEqual(given, expected))
-    throw errors.reservation_invalid();
-  // Parsed boundary: signed by a replica.
-  return JSON.parse(Buffer.from(content, 'base64url').toString()) as Reservation;
-}
-
-function sign(signingKey: string, content: string): Buffer {
-  return createHmac('sha256', `tollgate reservation ${signingKey}`).update(content).digest();
 }

@@ -14,7 +14,8 @@ import {
   readText,
   splitBody,
 } from './requests.ts';
-import { commit, maxIdChars, type ReservationContext, reserve } from './reservations.ts';
+import { maxIdChars } from './reservation-id.ts';
+import { commit, type ReservationContext, reserve } from './reservations.ts';
 
 /** As of a decision: more could overflow a counter. */
 const maxHits = 2 ** 32;

@@ -83,7 +83,9 @@ function getPolicyName({ name, rule, keyEntries }: Limit): string {
 }
 
 /** Seconds until all limits that refuse the request allow it, and one of its quotas. */
-function getRetryAfter(statuses: readonly DescriptorStatus[]): number {
+export function getRetryAfter(
+  statuses: readonly Pick<DescriptorStatus, 'code' | 'quota' | 'secondsUntilReset'>[],
+): number {
   const over = statuses.filter(({ code }) => code === Code.OVER_LIMIT);
   const resets = (quota: boolean): readonly number[] =>
     over.flatMap((status) => (status.quota === quota ? [status.secondsUntilReset ?? 0] : []));

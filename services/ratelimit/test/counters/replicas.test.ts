@@ -98,6 +98,7 @@ t.test('changes that fail half-way have an audit line and are announced', async 
   });
   await deny();
   t.equal((await app.call('/v1/overrides', request, { method: 'DELETE' })).status, 200);
+  t.ok(await app.decide('shop', 'user=ann'));
   await deny('-unlink');
   t.match(await app.call('/v1/counters/reset', byPrefix), isUnavailable);
   const lines = app.logLines.filter(({ audit }) => audit === true);

@@ -2,7 +2,7 @@ import { startMemcached } from '@tollgate/testkit/memcached';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { runCounters } from '../../src/cli/counters.ts';
-import { adminToken, type CounterApi, descriptors, startCounterApi } from '../support/counter-api.ts';
+import { adminToken, type CounterApi, descriptors, nowMs, startCounterApi } from '../support/counter-api.ts';
 
 const windows = `
 domain: llm
@@ -10,7 +10,7 @@ descriptors:
   - key: tenant
     rate_limit: { unit: hour, requests_per_unit: 100 }
   - key: day
-    rate_limit: { unit: day, requests_per_unit: 30 }
+    rate_limit: { unit: day, requests_per_unit: 50 }
   - key: shadow
     shadow_mode: true
     rate_limit: { unit: day, requests_per_unit: 1 }
@@ -56,11 +56,11 @@ for (const [store, env] of Object.entries(stores)) {
     const keys = isMemcache ? ['tenant=a'] : ['tenant=a', 'bucket=a'];
     const { status, id, json } = await reserve(app, 60, ...keys);
     t.equal(status, 200);
-    t.ok(Math.abs(Date.parse(String(json.until)) - Date.now() - 60_000) < 30_000);
+    t.ok(Math.abs(Date.parse(String(json.until)) - nowMs() - 60_000) < 30_000);
     const refused = await reserve(app, 41, ...keys);
     t.match(refused, { status: 429, json: { code: 'over_limit' } });
     t.ok(Number(refused.json.retryAfterSeconds) >= 1);
-    t.equal((await reserve(app, 31, 'tenant=a', 'day=a')).status, 429, 'one of two limits');
+    t.equal((await reserve(app, 41, 'tenant=a', 'day=a')).status, 429, 'one of two limits');
     for (const key of keys) t.equal(await countOf(app, key), 60, `${key}: refused ones take nothing`);
     t.equal(await countOf(app, 'day=a'), 0);
 
@@ -101,10 +101,107 @@ t.test('a refused reservation has no effect on limits of other algorithms', asyn
   t.equal(await countOf(app, 'slots=a'), 0);
 });
 
+const limits = `
+  - { key: bucket, rate_limit: { unit: second, requests_per_unit: 1, algorithm: token_bucket, burst: 700 } }
+  - { key: sliding, rate_limit: { unit: hour, requests_per_unit: 10, algorithm: sliding_window } }
+  - { key: slots, rate_limit: { unit: minute, requests_per_unit: 10, algorithm: concurrency } }
+  - { key: hour, rate_limit: { unit: hour, requests_per_unit: 100 } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: hour, requests_per_unit: 1 } }
+  - { key: quota, quota_mode: true, rate_limit: { unit: minute, requests_per_unit: 4 } }
+  - { key: other, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 9 } }
+`;
+const kinds = {
+  'llm.yaml': `domain: llm\ndescriptors:${limits}`,
+  'all.yaml': `domain: all\natomic: true\ndescriptors:${limits}`,
+};
+
+t.test('a refused reservation says when a decision would allow its hits', async (t) => {
+  // In the middle of an hour, and of a minute.
+  const app = await startCounterApi(t, {
+    rules: kinds,
+    env: { LIMIT_STANDARD_HEADERS_ENABLED: 'true' },
+    nowMs: () => 1_800_001_830_000,
+  });
+  const decide = async (domain: string, hits: number, entries: readonly string[]) => {
+    const body = { domain, descriptors: descriptors(...entries), hits_addend: hits };
+    const url = `http://127.0.0.1:${app.ports.http}/json`;
+    const response = await fetch(url, { method: 'POST', body: JSON.stringify(body) });
+    const [, wait] = /"Retry-After","value":"(\d+)"/.exec(await response.text()) ?? [];
+    return { status: response.status, wait: Number(wait) };
+  };
+  for (const domain of ['llm', 'all']) {
+    const cases: readonly (readonly [first: number, hits: number, wait: number, ...entries: string[]])[] = [
+      [100, 605, 5, 'bucket=a'],
+      [6, 5, 2_370, 'sliding=a'],
+      [6, 5, 60, 'slots=a'],
+      [60, 50, 1_770, 'hour=a'],
+      [3, 3, 30, 'quota=a', 'other=a'],
+    ];
+    for (const [first, hits, wait, ...entries] of cases) {
+      const ask = async (hits: number) =>
+        app.call('/v1/reservations', { domain, descriptors: descriptors(...entries), hits });
+      const what = `${domain} ${entries.join()}`;
+      t.equal((await ask(first)).status, 200, what);
+      if (entries.length > 1) t.equal((await ask(6)).status, 200, `${what}: a quota is left`);
+      t.match(await ask(hits), { status: 429, json: { retryAfterSeconds: wait } }, what);
+      t.strictSame(await decide(domain, hits, entries), { status: 429, wait }, `${what}: the decision`);
+    }
+  }
+});
+
+t.test('hits that never fit are refused for good, others until they fit', async (t) => {
+  const app = await startCounterApi(t, { rules: kinds });
+  for (const entry of ['bucket=a', 'sliding=a', 'slots=a', 'hour=a']) {
+    const { status, json } = await reserve(app, 701, entry, 'shadow=a');
+    t.equal(status, 400, entry);
+    t.match(json, {
+      code: 'reservation_too_large',
+      message: /\(llm\.(bucket: 700|sliding: 10|slots: 10|hour: 100)\)/,
+    });
+  }
+  t.equal((await reserve(app, 5, 'quota=a', 'other=a')).status, 200, 'another quota is large enough');
+  t.equal((await reserve(app, 10, 'quota=b', 'other=b')).status, 400, 'no quota is');
+  const override = { requestsPerUnit: 0, ttlSeconds: 60, reason: 'test' };
+  const body = { domain: 'llm', descriptors: descriptors('hour=a'), ...override };
+  t.equal((await app.call('/v1/overrides', body, { method: 'PUT' })).status, 200);
+  t.equal((await reserve(app, 1, 'hour=a')).status, 429, 'the override ends');
+});
+
+t.test('with QUOTA_MODE, a descriptor without a limit is a quota that is left', async (t) => {
+  const app = await startCounterApi(t, { rules: kinds, env: { QUOTA_MODE: 'true' } });
+  for (const hits of [100, 50, 101]) {
+    t.equal((await reserve(app, hits, 'hour=a', 'free=a')).status, 200);
+  }
+  t.equal((await reserve(app, 50, 'hour=a')).status, 429);
+});
+
+t.test('reservations of an atomic domain are decided together', async (t) => {
+  const env = { ...overRedis, CACHE_KEY_PREFIX: 'all:' };
+  const app = await startCounterApi(t, { rules: kinds, env });
+  const ask = (hits: number, ...entries: readonly string[]) =>
+    app.call('/v1/reservations', { domain: 'all', descriptors: descriptors(...entries), hits });
+  const replies = await Promise.all(
+    Array.from({ length: 8 }, () => ask(6, 'hour=a', 'slots=a', 'sliding=a')),
+  );
+  t.strictSame(replies.map(({ status }) => status).sort(), [200, ...Array(7).fill(429)]);
+  const peek = { domain: 'all', descriptors: descriptors('hour=a', 'slots=a', 'sliding=a') };
+  const { json } = await app.call('/v1/counters/peek', peek);
+  t.match(json.descriptors, Array(3).fill({ counter: { count: 6 } }));
+  const id = replies.find(({ status }) => status === 200)?.json.id;
+  t.equal((await commit(app, String(id), 1)).status, 200);
+  t.match(
+    (await app.call('/v1/counters/peek', peek)).json.descriptors,
+    Array(3).fill({ counter: { count: 1 } }),
+  );
+});
+
 t.test('an id is valid on every replica until it expires, and only unchanged', async (t) => {
   let offsetMs = 0;
-  const nowMs = () => Date.now() + offsetMs;
-  const options = { rules: { 'llm.yaml': rules }, env: { ...overRedis, CACHE_KEY_PREFIX: 'ids:' }, nowMs };
+  const options = {
+    rules: { 'llm.yaml': rules },
+    env: { ...overRedis, CACHE_KEY_PREFIX: 'ids:' },
+    nowMs: () => nowMs() + offsetMs,
+  };
   const [one, other] = [await startCounterApi(t, options), await startCounterApi(t, options)];
   const { id } = await reserve(one, 50, 'tenant=a');
   const [content = '', signature = ''] = id.split('.');

@@ -4,6 +4,14 @@ import { type StartAppOptions, type StartedApp, startApp } from './start-app.ts'
 
 export const adminToken = 'a-token-of-the-tests';
 
+const hourMs = 3_600_000;
+const startMs = Date.now();
+
+/** A clock that begins with an hour, so that windows do not end during a test. */
+export function nowMs(): number {
+  return Date.now() - (startMs % hourMs);
+}
+
 type Json = Record<string, unknown>;
 
 interface Reply {
@@ -19,7 +27,7 @@ export interface CounterApi extends StartedApp {
   decide(domain: string, ...entries: readonly string[]): Promise<boolean>;
 }
 
-/** Starts the service with the counter API on a free port. */
+/** Starts the service with the counter API on a free port, by default at the start of an hour. */
 export async function startCounterApi(t: Test, options: StartAppOptions = {}): Promise<CounterApi> {
   const port = await freePort();
   const env = {
@@ -29,7 +37,7 @@ export async function startCounterApi(t: Test, options: StartAppOptions = {}): P
     MCACHE_TIMEOUT: '20s',
     ...options.env,
   };
-  const app = await startApp(t, { ...options, env });
+  const app = await startApp(t, { nowMs, ...options, env });
   const base = `http://127.0.0.1:${app.ports.admin}`;
   return {
     ...app,
