@@ -73,6 +73,9 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const createBackend = await counterBackends[settings.backendType]();
   const backend = await createBackend(settings, context);
   const counterApi = await createCounterApi(settings, context, backend);
+  const trial = createTrial(settings, context, { inForce: backend, overrides: counterApi?.overrides });
+  const leases = new Leases(backend);
+  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, counterApi });
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   await addStatistics(lifecycle, settings, options, stats);
@@ -80,11 +83,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   // Before everything that may have to wait, so that a slow start can be inspected.
   const debug = createDebugServer(
     {
-      rules: () => rules.current(),
+      decisions,
       backend,
-      nowSeconds: context.nowSeconds,
-      cacheKeyPrefix: settings.cacheKeyPrefix,
-      calendarMonths: getDecisionOptions(settings).calendarMonths,
       formatStats: () => supervisor?.getPage('/stats') ?? formatStats(stats),
       getTrialReport: () => supervisor?.getPage('/trial') ?? createTrialReport(stats),
       logger,
@@ -104,14 +104,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     start: (startOptions) => backend.start(startOptions),
     stop: () => backend.close(),
   });
-  const trial = createTrial(settings, context, { inForce: backend, overrides: counterApi?.overrides });
   const candidates = trial && new Candidates({ ...context, trial });
   await addRuleSource(lifecycle, settings, context, { rules, candidates });
   if (candidates !== undefined && settings.configType === 'FILE') {
     await addCandidateSource(lifecycle, settings, context, candidates);
   }
-  const leases = new Leases(backend);
-  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, counterApi });
   const adminRoutes = counterApi?.connect(lifecycle, {
     decisions,
     leases,

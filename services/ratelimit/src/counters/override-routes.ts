@@ -4,8 +4,9 @@ import { entriesKey, type Limit } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { AdminRoute, Caller } from './admin-server.ts';
 import { makeChange } from './audit.ts';
-import { type CounterContext, findRequestLimits } from './counters.ts';
+import type { CounterContext } from './counters.ts';
 import { type Override, type Overrides, toPublic } from './overrides.ts';
+import { findRequestLimits } from './peek.ts';
 import { parseDescriptorRequest, parseListQuery, readNumber, readText, splitBody } from './requests.ts';
 
 /** A change that lasts longer belongs into the rules. */

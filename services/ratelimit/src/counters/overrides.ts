@@ -74,6 +74,11 @@ export class Overrides {
     return this.#byName.get(toName(domain, entries));
   }
 
+  findPublic(domain: string, entries: readonly Entry[]): PublicOverride | undefined {
+    const override = this.find(domain, entries);
+    return override && toPublic(override);
+  }
+
   /** The limits, with those of overrides in force. */
   apply(domain: string, limits: readonly DescriptorLimit[]): readonly DescriptorLimit[] {
     return limits.map((limit) => this.applyTo(domain, limit));

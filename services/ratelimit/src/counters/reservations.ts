@@ -8,7 +8,8 @@ import type { RateLimitRequest } from '../ratelimit/request.ts';
 import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
 import { addRequest, createHit, getOverallCode } from '../ratelimit/service.ts';
 import { nearThreshold, recordResult } from '../ratelimit/stats.ts';
-import { type CounterContext, findRequestLimits } from './counters.ts';
+import type { CounterContext } from './counters.ts';
+import { findRequestLimits } from './peek.ts';
 import { decodeId, encodeId, maxIdChars, type Reservation, type TakenHits } from './reservation-id.ts';
 
 export interface ReservationContext extends CounterContext {

@@ -2,9 +2,10 @@ import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
 import type { ActivityReport } from './activity.ts';
 import type { AdminRoute } from './admin-server.ts';
-import { peekCounters, resetByPrefix, resetCounters } from './counters.ts';
+import { resetByPrefix, resetCounters } from './counters.ts';
 import { overrideRoutes } from './override-routes.ts';
 import type { Overrides } from './overrides.ts';
+import { peekCounters } from './peek.ts';
 import {
   parseListQuery,
   parseObject,

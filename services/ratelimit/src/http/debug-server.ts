@@ -2,8 +2,9 @@ import { toPublicError } from '@tollgate/kit/errors';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
+import type { PeekContext } from '../counters/peek.ts';
 import { formatTrialReport, type TrialReport } from '../trial/report.ts';
-import { type CounterContext, explainPage } from './explain-page.ts';
+import { explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';
 import {
   type DebugPage,
@@ -15,9 +16,7 @@ import {
   wantsJson,
 } from './router.ts';
 
-interface DebugServerContext extends CounterContext {
-  /** The active rules; undefined until a first set is loaded. */
-  readonly rules: () => RuleSet | undefined;
+interface DebugServerContext extends PeekContext {
   /** The text of `/stats`. */
   readonly formatStats: () => string | Promise<string>;
   readonly getTrialReport: () => TrialReport | Promise<TrialReport>;
@@ -59,7 +58,8 @@ export function createDebugServer(context: DebugServerContext, options: HttpServ
 }
 
 function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {
-  const { rules, formatStats, getTrialReport } = context;
+  const { formatStats, getTrialReport } = context;
+  const { rules } = context.decisions;
   return [
     { path: '/rlconfig', help: 'the active rules', get: () => textReply(formatRules(rules())) },
     {
@@ -67,7 +67,7 @@ function createPages(context: DebugServerContext, stopping: AbortSignal): readon
       help: 'statistics since the start',
       get: async () => textReply(await formatStats()),
     },
-    explainPage(rules, context),
+    explainPage(context),
     {
       path: '/trial',
       help: 'requests that the rules on trial would refuse, compared with the active rules',

@@ -4,12 +4,8 @@ import {
   explain,
   formatExplanation,
 } from '@tollgate/rules/explain';
-import type { Entry } from '@tollgate/rules/match';
-import { type RuleSet, type Unit, unitSeconds } from '@tollgate/rules/rule-set';
-import { isCalendarUnit, Windows } from '@tollgate/rules/windows';
-import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
+import { type CounterState, type PeekContext, peekCounters } from '../counters/peek.ts';
 import { errors, invalidRequest } from '../errors.ts';
-import { limitKey, secondsUntilReset } from '../ratelimit/limit.ts';
 import {
   type LimitOverride,
   parseJsonRequest,
@@ -28,11 +24,16 @@ import {
   wantsJson,
 } from './router.ts';
 
-/** The explanation by rules, the overrides, and the counters of both. */
+/** Without who set it and why: the port has no authentication. */
+type ExplainedCounter = Omit<CounterState, 'override'> & { readonly override?: { readonly until: string } };
+
+/** The explanation by rules, the limits of descriptors themselves, and the counters of both. */
 interface ExplainResult extends Explanation {
-  readonly descriptors: readonly (DescriptorExplanation & { readonly counter?: CounterState })[];
-  /** Descriptors with an override; `index` is the one in the request. */
+  readonly descriptors: readonly (DescriptorExplanation & { readonly counter?: ExplainedCounter })[];
+  /** Descriptors with their own limit; `index` is the one in the request. */
   readonly overrides: readonly OverrideExplanation[];
+  /** Why there are no counters: the store does not answer. */
+  readonly counterError?: string;
 }
 
 interface OverrideExplanation {
@@ -40,10 +41,8 @@ interface OverrideExplanation {
   readonly requestsPerUnit: number;
   readonly unit: string;
   /** Absent when the domain has no rules, which counts nothing. */
-  readonly counter?: CounterState;
+  readonly counter?: ExplainedCounter;
 }
-
-type ExplainedRule = NonNullable<DescriptorExplanation['rule']>;
 
 /** Each descriptor may be compared with many rules. */
 const maxDescriptors = 100;
@@ -51,9 +50,10 @@ const maxDescriptors = 100;
 /**
  * `/explain`: which rule a request matches, why others do not, and the counters. It counts nothing.
  */
-export function explainPage(rules: () => RuleSet | undefined, counters: CounterContext): DebugPage {
+export function explainPage(context: PeekContext): DebugPage {
+  const { rules } = context.decisions;
   const respond = async (request: HttpRequest, explained: RateLimitRequest): Promise<HttpReply> => {
-    const result = await explainRequest(rules(), explained, counters);
+    const result = await explainRequest(context, explained);
     return wantsJson(request) ? jsonReply(result) : textReply(formatResult(result));
   };
   return {
@@ -74,44 +74,33 @@ export function explainPage(rules: () => RuleSet | undefined, counters: CounterC
   };
 }
 
-async function explainRequest(
-  rules: RuleSet | undefined,
-  request: RateLimitRequest,
-  context: CounterContext,
-): Promise<ExplainResult> {
+async function explainRequest(context: PeekContext, request: RateLimitRequest): Promise<ExplainResult> {
   const { domain, descriptors } = request;
   requireExplainable(request);
+  const rules = context.decisions.rules();
   if (rules === undefined) {
     throw errors.no_configuration();
   }
-  // Descriptors with an override match no rule, so they replace none either.
-  const withoutOverride = descriptors.filter(({ limit }) => limit === undefined);
+  // Descriptors with their own limit match no rule, so they replace none either.
+  const indexes = [...descriptors.keys()].filter((index) => descriptors[index]?.limit === undefined);
   const explained = explain(rules, {
     domain,
-    descriptors: withoutOverride.map(({ entries }) => ({
+    descriptors: indexes.map((index) => ({
       // Without the other fields of the protobuf messages.
-      entries: entries.map(({ key, value }) => ({ key, value })),
+      entries: (descriptors[index]?.entries ?? []).map(({ key, value }) => ({ key, value })),
     })),
   });
-  const overrides = descriptors.flatMap(({ limit, entries }, index) =>
-    limit === undefined ? [] : [{ index, entries, ...toOverride(limit) }],
-  );
-  const limits = [
-    ...explained.descriptors.map((descriptor) => getRuleLimit(domain, descriptor)),
-    ...overrides.map(({ entries, unit, requestsPerUnit }) =>
-      unit === undefined || !explained.domainFound ? undefined : { domain, entries, unit, requestsPerUnit },
-    ),
-  ];
-  const counters = await readByLimit(context, limits);
+  const { counters, ...counterError } = await readCounters(context, request);
   return {
     ...explained,
-    descriptors: explained.descriptors.map((descriptor, i) => ({ ...descriptor, ...counters[i] })),
-    overrides: overrides.map(({ index, requestsPerUnit, unit = 'unknown' }, i) => ({
-      index,
-      requestsPerUnit,
-      unit,
-      ...counters[explained.descriptors.length + i],
+    descriptors: explained.descriptors.map((descriptor, i) => ({
+      ...descriptor,
+      ...counters[indexes[i] ?? 0],
     })),
+    overrides: descriptors.flatMap(({ limit }, index) =>
+      limit === undefined ? [] : [{ index, ...describeOwnLimit(limit), ...counters[index] }],
+    ),
+    ...counterError,
   };
 }
 
@@ -127,39 +116,30 @@ function requireExplainable(request: RateLimitRequest): void {
   }
 }
 
-/** The counter of each limit; undefined where there is no limit. */
-async function readByLimit(
-  context: CounterContext,
-  limits: readonly (CounterLimit | undefined)[],
-): Promise<readonly ({ readonly counter: CounterState } | undefined)[]> {
-  const states = await readCounters(
-    context,
-    limits.filter((limit) => limit !== undefined),
-  );
-  let next = 0;
-  return limits.map((limit) => {
-    const counter = limit === undefined ? undefined : states[next++];
-    return counter && { counter };
-  });
+function describeOwnLimit({ requestsPerUnit, unit }: LimitOverride) {
+  return { requestsPerUnit, unit: unitFromWire(unit) ?? 'unknown' };
 }
 
-function toOverride({ requestsPerUnit, unit }: LimitOverride) {
-  return { requestsPerUnit, unit: unitFromWire(unit) };
+interface ExplainedCounters {
+  /** By descriptor of the request. */
+  readonly counters: readonly { readonly counter?: ExplainedCounter }[];
+  readonly counterError?: string;
 }
 
-/** The limit of a descriptor that has a counter. */
-function getRuleLimit(
-  domain: string,
-  { outcome, rule, entries }: DescriptorExplanation,
-): CounterLimit | undefined {
-  if (outcome !== 'limited' || rule === undefined || rule.rate !== undefined) return undefined;
-  const { unit, requestsPerUnit = 0, keyEntries = entries } = rule;
-  return { domain, entries: keyEntries, unit, windows: getWindows(rule), requestsPerUnit };
+/** Never rejects: an explanation is useful without counters. */
+async function readCounters(context: PeekContext, request: RateLimitRequest): Promise<ExplainedCounters> {
+  try {
+    const states = await peekCounters(context, request);
+    return {
+      counters: states.map(({ counter }) => (counter === undefined ? {} : { counter: omitAuthor(counter) })),
+    };
+  } catch (error) {
+    return { counters: [], counterError: error instanceof Error ? error.message : String(error) };
+  }
 }
 
-function getWindows({ unit, periodSeconds, timeZone }: ExplainedRule): Windows | undefined {
-  if (timeZone !== undefined && isCalendarUnit(unit)) return Windows.ofCalendar(unit, timeZone);
-  return periodSeconds === undefined ? undefined : Windows.ofPeriod(periodSeconds);
+function omitAuthor({ override, ...counter }: CounterState): ExplainedCounter {
+  return override === undefined ? counter : { ...counter, override: { until: override.until } };
 }
 
 function formatResult(result: ExplainResult): string {
@@ -173,7 +153,9 @@ function formatResult(result: ExplainResult): string {
     const counter = result.descriptors[index]?.counter;
     return counter && formatCounter(counter);
   });
-  return `${[rules, ...overrides].join('\n')}\n`;
+  const { counterError } = result;
+  const failures = counterError === undefined ? [] : [`  counters cannot be read: ${counterError}`];
+  return `${[rules, ...overrides, ...failures].join('\n')}\n`;
 }
 
 function formatUsage(base: string, query: string): string {
@@ -189,81 +171,8 @@ With -H 'Accept: application/json' the response is JSON.
 `;
 }
 
-interface CounterLimit {
-  readonly domain: string;
-  readonly entries: readonly Entry[];
-  readonly unit: Unit | undefined;
-  readonly windows?: Windows | undefined;
-  readonly requestsPerUnit: number;
-}
-
-interface CounterState {
-  readonly key: string;
-  /** Absent, with `error`, when the store does not answer. */
-  readonly count?: number;
-  readonly remaining?: number;
-  readonly error?: string;
-  readonly limit: number;
-  readonly resetSeconds: number;
-}
-
-export interface CounterContext {
-  readonly backend: Pick<CounterBackend, 'read'>;
-  readonly nowSeconds: () => number;
-  readonly cacheKeyPrefix: string;
-  /** Windows of the unit `month`. */
-  readonly calendarMonths?: Windows | undefined;
-}
-
-/**
- * Reads the counters of limits without changing them. Never rejects: an explanation is useful
- * without them.
- */
-async function readCounters(
-  { backend, nowSeconds, cacheKeyPrefix, calendarMonths }: CounterContext,
-  limits: readonly CounterLimit[],
-): Promise<readonly CounterState[]> {
-  const now = nowSeconds();
-  const hits = limits.map(({ domain, entries: keyEntries, unit, windows: own }): Hit => {
-    const windows = own ?? (unit === 'month' ? calendarMonths : undefined);
-    const window = windows?.at(now);
-    const seconds = unit === undefined ? (windows?.currentSeconds ?? 0) : unitSeconds[unit];
-    return {
-      key: limitKey(cacheKeyPrefix, domain, { keyEntries, unitSeconds: seconds, windows }, now),
-      addend: 0,
-      unit: unit ?? (seconds === 1 ? 'second' : 'period'),
-      secondsLeft: window === undefined ? secondsUntilReset(now, seconds) : window.end - now,
-      ttlSeconds: seconds,
-    };
-  });
-  const { counts, error } = await readHits(backend, hits);
-  return limits.map(({ requestsPerUnit: limit }, i) => {
-    const { key = '', secondsLeft: resetSeconds = 0 } = hits[i] ?? {};
-    if (counts === undefined) return { key, limit, resetSeconds, error };
-    const count = counts[i] ?? 0;
-    return { key, count, limit, remaining: Math.max(0, limit - Math.max(0, count)), resetSeconds };
-  });
-}
-
-type ReadResult =
-  | { readonly counts: readonly number[]; readonly error?: undefined }
-  | { readonly counts?: undefined; readonly error: string };
-
-async function readHits(
-  backend: CounterContext['backend'],
-  hits: Parameters<CounterBackend['read']>[0],
-): Promise<ReadResult> {
-  try {
-    return { counts: hits.length === 0 ? [] : await backend.read(hits) };
-  } catch (error) {
-    return { error: error instanceof Error ? error.message : String(error) };
-  }
-}
-
-function formatCounter({ key, count, limit, remaining, error, resetSeconds }: CounterState): string {
-  const state =
-    count === undefined
-      ? `cannot be read: ${error}`
-      : `${count} now, limit ${limit}, ${remaining} remaining, reset in ${resetSeconds} s`;
-  return `counter ${key}: ${state}`;
+function formatCounter(counter: ExplainedCounter): string {
+  const { key, count, burst, requestsPerUnit, remaining, resetSeconds, override } = counter;
+  const limit = `limit ${burst ?? requestsPerUnit}${override ? ` by an override until ${override.until}` : ''}`;
+  return `counter ${key}: ${count} now, ${limit}, ${remaining} remaining, reset in ${resetSeconds} s`;
 }

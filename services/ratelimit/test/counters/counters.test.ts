@@ -40,7 +40,7 @@ const stores = {
 for (const [store, env] of Object.entries(stores)) {
   const isMemcache = store === 'memcache';
   t.test(`${store}: peek counts nothing, reset allows requests again`, async (t) => {
-    const { call, decide, logLines } = await startCounterApi(t, {
+    const { call, decide, explain, logLines } = await startCounterApi(t, {
       rules: { 'shop.yaml': isMemcache ? windowsOnly : rules },
       env: { ...env, LOCAL_CACHE_SIZE_IN_BYTES: '600000' },
     });
@@ -80,6 +80,12 @@ for (const [store, env] of Object.entries(stores)) {
       { outcome: 'unlimited' },
       { outcome: 'none' },
     ]);
+    const explained = (await explain('shop', ...keys)).descriptors as typeof before;
+    t.strictSame(
+      explained.map(({ counter }) => counter?.count),
+      before.slice(0, keys.length).map(({ counter }) => counter?.count),
+      '/explain shows the same counters',
+    );
     t.strictSame(await counts(), await counts(), 'peek changes nothing');
     const reset = await call('/v1/counters/reset', { domain: 'shop', descriptors: descriptors(...keys) });
     t.match(reset, { status: 200, json: { counters: [{ key: /^shop_user_ann_/, count: 3 }, {}, {}, {}] } });

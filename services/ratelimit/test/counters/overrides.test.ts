@@ -65,6 +65,11 @@ for (const [store, env] of Object.entries({ memory: cached, redis: overRedis }))
       { counter: { requestsPerUnit: 6, remaining: 0, override: { reason: 'sale', setBy: 'token' } } },
       { counter: { requestsPerUnit: 2, override: undefined } },
     ]);
+    const explained = await app.explain('shop', 'user=ann', 'bucket=ann');
+    t.match(explained.descriptors, [
+      { counter: { requestsPerUnit: 6, remaining: 0, override: { until: /^20/, setBy: undefined } } },
+      { rule: { requestsPerUnit: 3 }, counter: { burst: 4, remaining: 0 } },
+    ]);
     const list = await app.call('/v1/overrides');
     t.match(list.json.overrides, [{ burst: 4 }, {}, {}, { entries: [{ key: 'user', value: 'ann' }] }]);
     t.strictSame((await app.call('/v1/overrides?domain=bank')).json.overrides, []);

@@ -23,6 +23,8 @@ export interface CounterApi extends StartedApp {
   readonly base: string;
   /** Calls the counter API; POST with a body, else GET. */
   call(path: string, body?: unknown, init?: RequestInit): Promise<Reply>;
+  /** The page `/explain` for such a request. */
+  explain(domain: string, ...entries: readonly string[]): Promise<Json>;
   /** Sends a request to `/json`; whether it was allowed. */
   decide(domain: string, ...entries: readonly string[]): Promise<boolean>;
 }
@@ -51,6 +53,15 @@ export async function startCounterApi(t: Test, options: StartAppOptions = {}): P
       });
       // Parsed boundary: replies are JSON objects.
       return { status: response.status, json: (await response.json()) as Json };
+    },
+    async explain(domain, ...entries) {
+      const response = await fetch(`http://127.0.0.1:${app.ports.debug}/explain`, {
+        method: 'POST',
+        headers: { accept: 'application/json' },
+        body: JSON.stringify({ domain, descriptors: descriptors(...entries) }),
+      });
+      // Parsed boundary: the same.
+      return (await response.json()) as Json;
     },
     async decide(domain, ...entries) {
       const response = await fetch(`http://127.0.0.1:${app.ports.http}/json`, {
