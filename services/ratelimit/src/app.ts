@@ -7,11 +7,9 @@ import { maxTimerMs } from '@tollgate/kit/time';
 import type { CounterBackend } from './backends/counter-backend.ts';
 import { counterBackends } from './backends/counter-backends.ts';
 import { Leases } from './backends/leases.ts';
-import { MemoryBackend } from './backends/memory.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
 import type { CounterApi } from './counters/counter-api.ts';
-import type { Overrides } from './counters/overrides.ts';
 import { createDebugServer } from './http/debug-server.ts';
 import { getDecisionOptions } from './ratelimit/decision-options.ts';
 import { LocalCache } from './ratelimit/local-cache.ts';
@@ -20,7 +18,8 @@ import { DecisionStats } from './ratelimit/stats.ts';
 import { createStoreFailures } from './ratelimit/store-failure.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
-import { type RuleLoad, RuleStore, ruleSources } from './rules/rule-store.ts';
+import { addRuleSources, createRuleStore, createTrial } from './rule-sources.ts';
+import type { RuleStore } from './rules/rule-store.ts';
 import {
   addAdminServer,
   addApiServer,
@@ -33,9 +32,8 @@ import { countReservedTags } from './stats/names.ts';
 import { StatsRegistry } from './stats/registry.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
 import { formatStats } from './stats/text.ts';
-import { Candidates } from './trial/candidates.ts';
 import { createTrialReport } from './trial/report.ts';
-import { Trial } from './trial/trial.ts';
+import type { Trial } from './trial/trial.ts';
 import type { SupervisorLink } from './workers/supervisor-link.ts';
 
 export interface AppOptions {
@@ -104,11 +102,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     start: (startOptions) => backend.start(startOptions),
     stop: () => backend.close(),
   });
-  const candidates = trial && new Candidates({ ...context, trial });
-  await addRuleSource(lifecycle, settings, context, { rules, candidates });
-  if (candidates !== undefined && settings.configType === 'FILE') {
-    await addCandidateSource(lifecycle, settings, context, candidates);
-  }
+  await addRuleSources(lifecycle, settings, context, { rules, trial });
   const adminRoutes = counterApi?.connect(lifecycle, {
     decisions,
     leases,
@@ -204,16 +198,6 @@ function createContext({ logger, nowMs, random }: AppOptions): Context {
   };
 }
 
-function createRuleStore(settings: Settings, { health, logger, stats }: Context): RuleStore {
-  return new RuleStore({
-    stats,
-    logger,
-    health: settings.healthyWithAtLeastOneConfigLoaded
-      ? health.component('config', { healthy: false })
-      : undefined,
-  });
-}
-
 function createDecisionContext(
   settings: Settings,
   context: Context,
@@ -247,62 +231,6 @@ function createDecisionContext(
     activity: counterApi?.activity,
     overrides: counterApi?.overrides,
   };
-}
-
-/** Undefined where no rules can be on trial. */
-function createTrial(
-  settings: Settings,
-  { nowMs, nowSeconds, random, stats }: Context,
-  { inForce, overrides }: { readonly inForce: CounterBackend; readonly overrides: Overrides | undefined },
-): Trial | undefined {
-  if (settings.candidateRuntimeSubdirectory === '' && settings.configType === 'FILE') return undefined;
-  const { backendType, memoryMaxCounters: maxCounters, stopIncrementWhenOverLimit } = settings;
-  const options = getDecisionOptions(settings);
-  // In one bounded store they would evict counters in force.
-  const backend = backendType === 'memory' ? new MemoryBackend({ nowMs, maxCounters }) : inForce;
-  return new Trial({ backend, stopIncrementWhenOverLimit, options, overrides, stats, nowSeconds, random });
-}
-
-async function addCandidateSource(
-  lifecycle: Lifecycle,
-  settings: Settings,
-  context: Context,
-  candidates: Candidates,
-): Promise<void> {
-  const { createCandidateSource } = await import('./rules/file-source.ts');
-  const source = createCandidateSource(settings, context);
-  lifecycle.add({
-    name: 'candidate rules',
-    async start() {
-      await source.start((load) => candidates.apply(load));
-      await candidates.applied();
-    },
-    stop: () => source.close(),
-  });
-}
-
-async function addRuleSource(
-  lifecycle: Lifecycle,
-  settings: Settings,
-  context: Context,
-  { rules, candidates }: { readonly rules: RuleStore; readonly candidates: Candidates | undefined },
-): Promise<void> {
-  const createSource = await ruleSources[settings.configType]();
-  const source = createSource(settings, context);
-  const onCandidates = (load: RuleLoad): void => candidates?.apply(load);
-  lifecycle.add({
-    name: 'rules',
-    async start({ signal }) {
-      if (!settings.forceStartWithoutInitialConfig) {
-        await source.start((load) => rules.apply(load), { signal, onCandidates });
-        return;
-      }
-      source
-        .start((load) => rules.apply(load), { onCandidates })
-        .catch((error: unknown) => lifecycle.fail('rules did not start', error));
-    },
-    stop: () => source.close(),
-  });
 }
 
 function startServiceTracing(settings: Settings, logger: Logger): Promise<Tracing> {
