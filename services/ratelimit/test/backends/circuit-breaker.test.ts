@@ -110,13 +110,15 @@ t.test('a hanging Redis fails requests at once, until a probe succeeds and count
   t.same([open.value, rejected.value], [0, 0], 'one batch is one failure');
   for (const key of ['second', 'third']) await t.rejects(backend.add([makeHit(key)]), key);
   t.equal(open.value, 1);
+  // A busy machine may take until the repair of the first batch, which is an exchange, too.
+  const before = rejected.value;
   await t.rejects(backend.add([makeHit('open')]), { message: /^the circuit breaker is open: / });
   await t.rejects(backend.read([makeHit('open')]), { code: 'backend_failure' });
   const addWhole = async () =>
     void (await backend.addAllOrNone?.([{ ...makeHit('open'), capacity: 1, refuses: 'alone' }]));
   await t.rejects(addWhole, { message: /circuit breaker is open/ });
   t.same(await backend.add([]), [], 'without hits there is nothing to reject');
-  t.equal(rejected.value, 3);
+  t.equal(rejected.value - before, 3);
 
   const eagerOpen = eager.stats.gauge('ratelimit.redis_pool.breaker_open');
   const opens = () => eager.backend.add([makeHit('eager')]).then(undefined, () => eagerOpen.value === 1);
