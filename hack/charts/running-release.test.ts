@@ -20,7 +20,7 @@ import { createNamespace, freePortArguments, podSuite } from './support/releases
 import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
 const namespace = 'shop';
-const waitArguments = ['--wait', '--timeout=100s'];
+const waitArguments = ['--wait', '--timeout=300s'];
 const release = [
   ...['tg', 'charts/tollgate', '--values=charts/tollgate/ci/dev-values.yaml'],
   // Pods share an address here.
@@ -31,7 +31,7 @@ const release = [
 
 /** Pods start and end some time after helm. */
 const until = (what: string, isSo: () => boolean | Promise<boolean>) =>
-  awaitUntil(isSo, { what, timeoutMs: 90_000 });
+  awaitUntil(isSo, { what, timeoutMs: 300_000 });
 
 podSuite(
   t,
@@ -91,7 +91,7 @@ podSuite(
     await theRightsOfPeople(t, kube);
 
     await t.test('`helm test` runs its Pods', async (t) => {
-      const { code, said } = await helm('test', 'tg', '--timeout=100s');
+      const { code, said } = await helm('test', 'tg', '--timeout=300s');
       t.equal(code, 0, said);
       t.equal(said.match(/Phase:\s+Succeeded/g)?.length, 3);
     });

@@ -18,7 +18,7 @@ export interface HelmOptions {
 }
 
 /** More than the tests let it wait for Pods, which take their time on a busy machine. */
-const timeoutMs = 120_000;
+const timeoutMs = 400_000;
 
 /** The CRD alone is 60 KB, and an answer may hold a release several times. */
 const maxOutputBytes = 100_000_000;

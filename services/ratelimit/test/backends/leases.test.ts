@@ -315,7 +315,7 @@ t.teardown(memcached.stop);
 
 for (const [store, env] of Object.entries({
   redis: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address, KVSTORE_SOCKET_TYPE: 'tcp' },
-  memcached: { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: memcached.address },
+  memcached: { BACKEND_TYPE: 'memcache', MCACHE_HOST_PORT: memcached.address, MCACHE_TIMEOUT: '20s' },
 })) {
   t.test(`${store}: two services share a limit with leases, and a raised one after a reload`, async (t) => {
     const rules = (limit: number) =>

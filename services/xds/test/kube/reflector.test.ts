@@ -291,10 +291,10 @@ test('idle watch is opened again at its version', async (t) => {
       },
     ],
   });
-  const following = follow(t, server.api, { idleTimeoutMs: 100 });
+  const following = follow(t, server.api, { idleTimeoutMs: 500 });
   await seen(following, 'replaced', 'changed a');
   t.ok(getWatches(server).some(({ query }) => query.get('resourceVersion') === '12'));
-  t.equal(following.logs[0]?.reason, 'no data received for 100 ms');
+  t.equal(following.logs[0]?.reason, 'no data received for 500 ms');
   // The next watch is idle, too.
   t.strictSame(
     following.logs
