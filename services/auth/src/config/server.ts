@@ -137,7 +137,7 @@ export const serverSettings = {
     ...svc('SECURITY_TRUSTED_PROXIES'),
     group: serverGroup,
     default: [],
-    doc: 'Addresses and networks whose `X-Forwarded-For` is trusted, such as `10.0.0.0/8,loopback`.',
+    doc: 'Addresses and networks whose `X-Forwarded-For` is trusted, such as `10.64.0.0/16,loopback`. Only proxies that append to the header or replace it.',
   }),
   forwardedForEnabled: bool({
     ...svc('SECURITY_SVC_FORWARDED_FOR_ENABLED'),
