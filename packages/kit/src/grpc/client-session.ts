@@ -3,6 +3,7 @@ import * as http2 from '@tollgate/grpc-server/frames';
 import { HpackDecoder } from '@tollgate/grpc-server/hpack/decoder';
 import { encodeHeaders } from '@tollgate/grpc-server/hpack/encoder';
 import { FlushQueue, Output } from '@tollgate/grpc-server/output';
+import { StreamTable } from '@tollgate/grpc-server/stream-table';
 
 const { ConnectionError, ErrorCode, Flag, FrameType, frame, numberFrame, Setting } = http2;
 
@@ -51,7 +52,7 @@ export class ClientSession {
   readonly #output: Output;
   readonly #reader = new http2.FrameReader();
   readonly #decoder = new HpackDecoder(maxHeaderBytes);
-  readonly #calls = new Map<number, ClientCall>();
+  readonly #calls = new StreamTable<StartedCall>();
   readonly #blocks = new Map<string, Buffer>();
   /** Calls without a stream yet: the windows or the streams of the server are used up. */
   readonly #pending = new Set<Pending>();
@@ -114,10 +115,10 @@ export class ClientSession {
     const { path, authority, body, headers } = request;
     const block = Buffer.concat([this.#commonBlock(path, authority), encodeHeaders(headers)]);
     const pending = { call, block, body };
-    const streamId = this.#canStart(pending) ? this.#start(pending) : undefined;
-    if (streamId === undefined) this.#pending.add(pending);
+    const started = this.#canStart(pending) ? this.#start(pending) : undefined;
+    if (started === undefined) this.#pending.add(pending);
     return () => {
-      if (!this.#pending.delete(pending)) this.#cancel(call, streamId);
+      if (!this.#pending.delete(pending)) this.#cancel(call, started);
     };
   }
 
@@ -158,10 +159,11 @@ export class ClientSession {
     );
   }
 
-  #start({ call, block, body }: Pending): number {
+  #start({ call, block, body }: Pending): StartedCall {
     const streamId = this.#nextStreamId;
     this.#nextStreamId += 2;
-    this.#calls.set(streamId, call);
+    const started = { id: streamId, call };
+    this.#calls.add(started);
     this.#sendWindow -= body.length;
     this.#output.append(frame(FrameType.HEADERS, Flag.END_HEADERS, streamId, block));
     for (let at = 0; at < body.length; at += http2.maxFrameBytes) {
@@ -171,7 +173,7 @@ export class ClientSession {
     }
     // A new connection takes over long before the ids of this one are used up.
     if (streamId > http2.maxWindowBytes / 2) this.#goAway(streamId);
-    return streamId;
+    return started;
   }
 
   #startPending(): void {
@@ -182,16 +184,16 @@ export class ClientSession {
     }
   }
 
-  #cancel(call: ClientCall, startedAs: number | undefined): void {
+  #cancel(call: ClientCall, startedAtOnce: StartedCall | undefined): void {
     // A call that was pending has got its stream meanwhile.
-    const streamId = startedAs ?? [...this.#calls].find(([, other]) => other === call)?.[0];
-    if (streamId === undefined || this.#calls.get(streamId) !== call) return;
-    this.#output.append(numberFrame(FrameType.RST_STREAM, streamId, ErrorCode.CANCEL));
-    this.#remove(streamId);
+    const started = startedAtOnce ?? [...this.#calls.values()].find((other) => other.call === call);
+    if (started === undefined || this.#calls.get(started.id) !== started) return;
+    this.#output.append(numberFrame(FrameType.RST_STREAM, started.id, ErrorCode.CANCEL));
+    this.#remove(started);
   }
 
-  #remove(streamId: number): void {
-    this.#calls.delete(streamId);
+  #remove(started: StartedCall): void {
+    this.#calls.delete(started);
     if (this.#closing) this.#endWhenIdle();
     else if (this.#pending.size > 0) this.#startPending();
   }
@@ -259,7 +261,7 @@ export class ClientSession {
       this.#received = 0;
     }
     const data = http2.unpadData(flags, payload);
-    this.#calls.get(streamId)?.chunks.push(data);
+    this.#calls.get(streamId)?.call.chunks.push(data);
     if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(streamId);
   }
 
@@ -276,25 +278,27 @@ export class ClientSession {
     const fields = this.#decoder.decode(
       block.fragments.length > 1 ? Buffer.concat(block.fragments) : fragment,
     );
-    const call = this.#calls.get(block.streamId);
-    if (call === undefined) return;
-    for (const [name, value] of fields ?? []) if (readHeaders.has(name)) call.headers.set(name, value);
+    const started = this.#calls.get(block.streamId);
+    if (started === undefined) return;
+    const { headers } = started.call;
+    for (const [name, value] of fields ?? []) if (readHeaders.has(name)) headers.set(name, value);
     if (block.ends) this.#onEnd(block.streamId);
   }
 
   #onEnd(streamId: number): void {
-    const call = this.#calls.get(streamId);
-    if (call === undefined) return;
+    const started = this.#calls.get(streamId);
+    if (started === undefined) return;
     this.#answered = true;
-    this.#remove(streamId);
-    call.onEnd();
+    this.#remove(started);
+    started.call.onEnd();
   }
 
   #onReset(streamId: number, code: number): void {
-    const call = this.#calls.get(streamId);
-    if (call === undefined) return;
-    this.#remove(streamId);
-    call.onReset({ refused: code === ErrorCode.REFUSED_STREAM, message: `the stream was reset (${code})` });
+    const started = this.#calls.get(streamId);
+    if (started === undefined) return;
+    this.#remove(started);
+    const message = `the stream was reset (${code})`;
+    started.call.onReset({ refused: code === ErrorCode.REFUSED_STREAM, message });
   }
 
   #onSettings(payload: Buffer): void {
@@ -318,10 +322,10 @@ export class ClientSession {
   #goAway(lastStreamId: number): void {
     this.#closing = true;
     this.#events.onGoaway();
-    for (const [streamId, call] of this.#calls) {
-      if (streamId <= lastStreamId) continue;
-      this.#calls.delete(streamId);
-      call.onReset({ refused: true, message: 'the server is closing the connection' });
+    for (const started of [...this.#calls.values()]) {
+      if (started.id <= lastStreamId) continue;
+      this.#calls.delete(started);
+      started.call.onReset({ refused: true, message: 'the server is closing the connection' });
     }
     this.#refusePending();
     this.#endWhenIdle();
@@ -338,10 +342,16 @@ export class ClientSession {
     const message = `the connection was lost${this.#error ? `: ${this.#error.message}` : ''}`;
     const calls = [...this.#calls.values()];
     this.#calls.clear();
-    for (const call of calls) call.onReset({ refused: false, message });
+    for (const { call } of calls) call.onReset({ refused: false, message });
     this.#refusePending();
     this.#events.onClose(this.#error);
   }
+}
+
+interface StartedCall {
+  /** Of the stream. */
+  readonly id: number;
+  readonly call: ClientCall;
 }
 
 interface Frame {

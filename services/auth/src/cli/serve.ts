@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
@@ -86,6 +87,8 @@ export const serveCommand: Command = async ({ environmentFiles: files }) => {
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
   warnOfSettings(loaded, logger);
+  // Checks that wait for the limiter would stay in memory until a major collection: decision 72.
+  setFlagsFromString('--no-allocation-site-pretenuring');
   try {
     const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });
