@@ -158,21 +158,44 @@ export function runSteps<T>(steps: Steps<T>): T {
   }
 }
 
+interface SliceOptions {
+  readonly sliceMs: number;
+  readonly nowMs?: (() => number) | undefined;
+}
+
+/** Slices of time for long work, between which the event loop serves what has arrived. */
+export class TimeSlices {
+  readonly #sliceMs: number;
+  readonly #nowMs: () => number;
+  #endMs: number;
+
+  /** Begins the first slice. */
+  constructor({ sliceMs, nowMs = monotonicNow }: SliceOptions) {
+    this.#sliceMs = sliceMs;
+    this.#nowMs = nowMs;
+    this.#endMs = nowMs() + sliceMs;
+  }
+
+  /** The work should wait for `next`. */
+  get isOver(): boolean {
+    return this.#nowMs() >= this.#endMs;
+  }
+
+  /** Resolves when the next slice begins. */
+  async next(): Promise<void> {
+    await nextTurn();
+    this.#endMs = this.#nowMs() + this.#sliceMs;
+  }
+}
+
 /**
- * Runs work in slices of `sliceMs`, and lets the event loop serve what has arrived after each
- * slice. Work that fits into one slice completes without a break.
+ * Runs work in slices of `sliceMs`. Work that fits into one slice completes without a break.
  */
-export async function runInSlices<T>(
-  steps: Steps<T>,
-  { sliceMs, nowMs = monotonicNow }: { readonly sliceMs: number; readonly nowMs?: () => number },
-): Promise<T> {
-  let endMs = nowMs() + sliceMs;
+export async function runInSlices<T>(steps: Steps<T>, options: SliceOptions): Promise<T> {
+  const slices = new TimeSlices(options);
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (nowMs() >= endMs) {
-      await nextTurn();
-      endMs = nowMs() + sliceMs;
-    }
+    if (slices.isOver) await slices.next();
   }
 }

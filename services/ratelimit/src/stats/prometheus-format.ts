@@ -1,5 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { monotonicNow } from '@tollgate/kit/time';
+import { TimeSlices } from '@tollgate/kit/time';
 import { bucketBoundsMs, type TimingHistogram } from './histogram.ts';
 import { localCacheStat, ruleStatPrefix, ruleStats, sanitiseStatKey, trialStats } from './names.ts';
 import type { Counter, Gauge, RuleStats, StatsRegistry, StatTags } from './registry.ts';
@@ -307,14 +306,11 @@ function trialSamples(series: TrialSeries): MetricSample[] {
  */
 export async function* rulesWithHits(
   registry: StatsRegistry,
-  nowMs: () => number = monotonicNow,
+  nowMs?: () => number,
 ): AsyncGenerator<RuleStats> {
-  let endMs = nowMs() + sliceMs;
+  const slices = new TimeSlices({ sliceMs, nowMs });
   for (const rule of registry.rules()) {
-    if (nowMs() >= endMs) {
-      await nextTurn();
-      endMs = nowMs() + sliceMs;
-    }
+    if (slices.isOver) await slices.next();
     if (rule.totalHits > 0 || rule.totalNegativeHits > 0) yield rule;
   }
 }
