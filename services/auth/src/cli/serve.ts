@@ -1,5 +1,5 @@
-import { setFlagsFromString } from 'node:v8';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
+import { configureHeap } from '@tollgate/kit/heap';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
@@ -81,22 +81,13 @@ const unexpectedExit = new Error(
   'PostgreSQL exited unexpectedly: restart the server to recover committed data',
 );
 
-/** What V8 decides while a process starts or is idle slows requests down for long (decision 72). */
-const v8Flags = [
-  // Checks that wait for the limiter would stay in memory until a major collection.
-  '--no-allocation-site-pretenuring',
-  // After 8 idle seconds V8 lets the heap grow by next to nothing until the next major collection,
-  // also under load: up to four a second, each of several milliseconds.
-  '--heap-growing-percent=50',
-];
-
 /** `serve` */
 export const serveCommand: Command = async ({ environmentFiles: files }) => {
   const loaded = await loadSettings(files, withDefaultsOfMode);
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
   warnOfSettings(loaded, logger);
-  for (const flag of v8Flags) setFlagsFromString(flag);
+  configureHeap({ growingPercent: 50 });
   try {
     const { settings, foundation, lost } = await startFoundation(loaded.settings);
     const app = await buildApp(settings, { logger, nowMs: Date.now, ...(foundation && { foundation }) });

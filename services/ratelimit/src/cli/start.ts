@@ -1,5 +1,5 @@
-import { setFlagsFromString } from 'node:v8';
 import { type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
+import { configureHeap } from '@tollgate/kit/heap';
 import { type Lifecycle, runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger, type Logger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
@@ -57,15 +57,8 @@ export async function handleArguments(args: readonly string[]): Promise<Outcome 
   ]);
 }
 
-const v8Flags = [
-  // V8 starts a major collection when the heap has grown by 20 % since the last one, instead of by
-  // up to four times. After four reloads of 100,000 rules the process takes 300 MB instead of 440.
-  '--heap-growing-percent=20',
-  // Requests that wait for a store survive minor collections. After a few of these V8 may decide to
-  // create such objects in the old generation from then on, where only major collections free them.
-  // Some processes, once decided, took twice the CPU time for each decision.
-  '--no-allocation-site-pretenuring',
-];
+/** After four reloads of 100,000 rules the process takes 300 MB instead of 440. */
+const heapGrowingPercent = 20;
 
 interface StartedProcess {
   readonly settings: Settings;
@@ -82,7 +75,7 @@ export async function startProcess(
   build: (started: StartedProcess) => Promise<Lifecycle>,
   fields: Readonly<Record<string, unknown>> = {},
 ): Promise<void> {
-  for (const flag of v8Flags) setFlagsFromString(flag);
+  configureHeap({ growingPercent: heapGrowingPercent });
   const read = readSettings(process.env);
   if (!read.ok) {
     process.stderr.write(`${formatSettingProblems(read.problems)}\n`);
