@@ -2,6 +2,7 @@ import type { Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { PendingHandshakes } from '@tollgate/grpc-server/pending-handshakes';
+import { getErrorMessage } from './errors.ts';
 
 /** Address of an HTTP server. */
 export interface HttpServerOptions {
@@ -172,7 +173,7 @@ export async function nameListenSettings<Started>(
   try {
     return await listening;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = getErrorMessage(cause);
     throw new Error(`cannot listen on the address set by ${host} and ${port}: ${reason}`, { cause });
   }
 }

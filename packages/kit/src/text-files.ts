@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, open, readdir, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { getErrorMessage } from './errors.ts';
 import { fingerprintFiles } from './file-watch.ts';
 import { compareText } from './text.ts';
 
@@ -166,7 +167,7 @@ async function readOnce(options: ReadTextFilesOptions): Promise<FolderTexts> {
     try {
       await read();
     } catch (error) {
-      problems.push({ source: label(path), message: error instanceof Error ? error.message : String(error) });
+      problems.push({ source: label(path), message: getErrorMessage(error) });
     }
   }
 

@@ -2,6 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { createSecureContext, type TLSSocket } from 'node:tls';
+import { getErrorMessage } from './errors.ts';
 import { type FileWatch, type WatchFilesOptions, watchFiles } from './file-watch.ts';
 import { FailureLog, type Logger } from './logger.ts';
 
@@ -210,7 +211,7 @@ async function readPem(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (error) {
-    throw new TlsFileProblem(`${path} cannot be read: ${errorMessage(error)}`);
+    throw new TlsFileProblem(`${path} cannot be read: ${getErrorMessage(error)}`);
   }
 }
 
@@ -218,12 +219,8 @@ function withProblem<T>(problem: string, parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw new TlsFileProblem(`${problem}: ${errorMessage(error)}`);
+    throw new TlsFileProblem(`${problem}: ${getErrorMessage(error)}`);
   }
-}
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function sameMaterial(one: TlsMaterial, other: TlsMaterial): boolean {

@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { createLogger } from '@tollgate/kit/logger';
 import type { Environment, Setting } from '@tollgate/kit/settings';
 import { givenValue } from '../config/builders.ts';
@@ -101,7 +102,7 @@ export const checkCommand: Command = async ({ environmentFiles, flags }) => {
     const given = file === undefined ? await readEnvironment(environmentFiles) : await readVariables(file);
     env = withDatabase(withoutServiceLinks(given), flags['database-url']);
   } catch (error) {
-    process.stderr.write(`${getMessage(error)}\n`);
+    process.stderr.write(`${getErrorMessage(error)}\n`);
     process.exitCode = 1;
     return;
   }
@@ -168,7 +169,7 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
   const found: Finding[] = [];
   const silent = createLogger({ level: 'fatal', format: 'json', destination: { write: () => undefined } });
   await SigningKeySource.open(settings, { logger: silent }).catch((error: unknown) => {
-    found.push({ subject: settingsSpec.jwtKeysFile.env, text: getMessage(error) });
+    found.push({ subject: settingsSpec.jwtKeysFile.env, text: getErrorMessage(error) });
   });
   const { extAuthzRoutesFile } = settings;
   if (settings.extAuthzEnabled && extAuthzRoutesFile !== '') {
@@ -182,10 +183,6 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
 
 function getKeyIds(settings: Settings): string[] {
   return [settings.dbEncryptionKeyId, ...Object.keys(settings.dbEncryptionDecryptionKeys)];
-}
-
-function getMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 interface Difference {

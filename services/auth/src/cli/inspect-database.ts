@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { type Client, escapeIdentifier } from 'pg';
 import { openClient, UnreadableCertificate } from '../db/connection-string.ts';
 import {
@@ -153,7 +154,7 @@ async function countRows(readRows: ReadRows, options: Options): Promise<Finding[
     } catch (error) {
       found.push({
         subject: table,
-        text: `not counted: ${error instanceof Error ? error.message : String(error)}`,
+        text: `not counted: ${getErrorMessage(error)}`,
       });
     }
   }

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { createLogger, type Logger, logFile } from '@tollgate/kit/logger';
 import { type Environment, formatSettingProblems } from '@tollgate/kit/settings';
 import { readTextFile } from '@tollgate/kit/text-files';
@@ -124,7 +125,7 @@ export async function readSettingsFrom(files: EnvironmentFiles, prepare?: Prepar
     const given = await readEnvironment(files);
     env = (await prepare?.(given)) ?? given;
   } catch (error) {
-    return { ok: false, message: error instanceof Error ? error.message : String(error) };
+    return { ok: false, message: getErrorMessage(error) };
   }
   const read = readSettings(env);
   return read.ok
@@ -172,7 +173,7 @@ async function readFolder(folder: string | undefined): Promise<Environment> {
  */
 export async function readVariables(path: string): Promise<Environment> {
   const text = await readTextFile(path, maxFileBytes).catch((cause: unknown) => {
-    const because = cause instanceof Error ? cause.message : String(cause);
+    const because = getErrorMessage(cause);
     throw new Error(`${path} cannot be read: ${because}`, { cause });
   });
   const read = parseEnvFile(text);
@@ -199,7 +200,7 @@ function openFile(path: string): ReturnType<typeof logFile> {
   try {
     return logFile(path);
   } catch (error) {
-    const because = error instanceof Error ? error.message : String(error);
+    const because = getErrorMessage(error);
     process.stderr.write(`cannot write LOG_FILE: ${because}\n`);
     process.exit(1);
   }

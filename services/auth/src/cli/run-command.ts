@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import packageJson from '../../package.json' with { type: 'json' };
 import { migrate } from '../db/migrate.ts';
 import { signJwt } from '../keys/jwt.ts';
@@ -203,7 +204,7 @@ export function parseArguments(given: readonly string[]): ParsedArguments {
     if (problem !== undefined) return { kind: 'invalid', problem: `${name} ${problem}` };
     return { kind: 'run', run: command.run, options: { environmentFiles: { file, folder }, args, flags } };
   } catch (error) {
-    return { kind: 'invalid', problem: error instanceof Error ? error.message : String(error) };
+    return { kind: 'invalid', problem: getErrorMessage(error) };
   }
 }
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { Client, type ClientConfig } from 'pg';
 
 /** `if offered`: plaintext if the server does not support TLS. */
@@ -77,7 +78,7 @@ function readPem(path: string, parameter: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (cause) {
-    const because = cause instanceof Error ? cause.message : String(cause);
+    const because = getErrorMessage(cause);
     throw new UnreadableCertificate(`${parameter} of DATABASE_URL cannot be read: ${because}`);
   }
 }

@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { type FileWatch, type WatchFilesOptions, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
@@ -45,9 +46,7 @@ export async function loadRouteRules(
   try {
     text = await readTextFile(file, maxBytes);
   } catch (error) {
-    return fail(file, [
-      { position: undefined, message: error instanceof Error ? error.message : String(error) },
-    ]);
+    return fail(file, [{ position: undefined, message: getErrorMessage(error) }]);
   }
   const parsed = parseRouteRules(text);
   if (!parsed.ok) return fail(file, parsed.problems);

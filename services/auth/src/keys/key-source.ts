@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
@@ -50,7 +51,7 @@ export class SigningKeySource implements LifecycleComponent {
     const { jwtKeysFile: file } = settings;
     if (file === '') return new SigningKeySource(settings, logger, settings.jwtKeys);
     const text = await readTextFile(file, maxFileBytes).catch((cause: unknown) => {
-      throw new Error(`SVC_JWT_KEYS_FILE ${file}: ${getMessage(cause)}`, { cause });
+      throw new Error(`SVC_JWT_KEYS_FILE ${file}: ${getErrorMessage(cause)}`, { cause });
     });
     return new SigningKeySource(settings, logger, text);
   }
@@ -76,7 +77,7 @@ export class SigningKeySource implements LifecycleComponent {
       Object.assign(this.keys, this.#parse(jwtKeys));
     } catch (error) {
       this.#logger.error(
-        { problem: getMessage(error) },
+        { problem: getErrorMessage(error) },
         'rejected new signing keys, keeping the last good ones',
       );
       return false;
@@ -96,7 +97,7 @@ export class SigningKeySource implements LifecycleComponent {
     const read = this.#reads;
     const text = await readTextFile(file, maxFileBytes).catch((error: unknown) => {
       this.#logger.error(
-        { file, problem: getMessage(error) },
+        { file, problem: getErrorMessage(error) },
         'failed to read signing keys, keeping the last good ones',
       );
       return this.#text;
@@ -131,10 +132,6 @@ export class SigningKeySource implements LifecycleComponent {
   #variable(): string {
     return this.#settings.jwtKeysFile === '' ? 'SVC_JWT_KEYS' : 'SVC_JWT_KEYS_FILE';
   }
-}
-
-function getMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** @see RFC 7517 §5 https://www.rfc-editor.org/rfc/rfc7517#section-5 */

@@ -4,6 +4,7 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Context } from '../context.ts';
 import { toObject } from '../http/post-form.ts';
 import type { JsonObject, User } from '../users/user.ts';
@@ -257,7 +258,7 @@ export async function verifyAssertion(
 const maxReasonChars = 200;
 
 function toReason(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).slice(0, maxReasonChars);
+  return getErrorMessage(error).slice(0, maxReasonChars);
 }
 
 /** Id of the credential; undefined if it is missing. */

@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { type Millis, sleepFor } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
@@ -95,7 +96,7 @@ export class EventDeliveries implements LifecycleComponent {
 
   async #reschedule(event: StoredEvent, cause: unknown): Promise<void> {
     const { store, metrics, logger, nowMs } = this.#context;
-    const error = (cause instanceof Error ? cause.message : String(cause)).slice(0, maxErrorChars);
+    const error = getErrorMessage(cause).slice(0, maxErrorChars);
     const nextMs = nowMs() + retryDelayMs(event.attempts);
     const isGivenUp = nextMs > event.retryUntil.getTime();
     await store.events.reschedule(event, {

@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { type TlsFiles, type TlsMaterial, type TlsValidity, watchTlsFiles } from '@tollgate/kit/tls';
 
@@ -29,7 +30,7 @@ export async function watchStoreTls(
     };
   } catch (cause) {
     const settings = `${prefix}_CACERT, ${prefix}_CLIENT_CERT and ${prefix}_CLIENT_KEY`;
-    const problem = cause instanceof Error ? cause.message : String(cause);
+    const problem = getErrorMessage(cause);
     throw new Error(`the files of ${settings} cannot be used: ${problem}`, { cause });
   }
 }

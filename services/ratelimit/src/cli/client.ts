@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
 import { ChannelCredentials, Client, Metadata, type ServiceError, status } from '@grpc/grpc-js';
 import { finish, type Outcome, wrongUsage } from '@tollgate/kit/cli';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { trimDetails } from '@tollgate/kit/grpc/library';
 import {
   type RateLimitRequest,
@@ -78,7 +79,7 @@ const advice: Readonly<Record<number, string>> = {
 /** Why a call failed, and what to check. */
 function explainFailure(address: string, error: unknown): string {
   const { code, details = '' } = toServiceError(error);
-  if (code === undefined) return `${address} was not called: ${getMessage(error)}\n`;
+  if (code === undefined) return `${address} was not called: ${getErrorMessage(error)}\n`;
   const reason = trimDetails(details).replaceAll(/\s+/g, ' ').trim();
   const lines = [`the call to ${address} failed: ${status[code] ?? code}: ${reason}`, advice[code]];
   return lines.flatMap((line) => (line === undefined ? [] : [`${line}\n`])).join('');
@@ -89,10 +90,6 @@ function toServiceError(error: unknown): { readonly code?: number; readonly deta
   return isServiceError && typeof error.code === 'number'
     ? { code: error.code, details: String(error.details) }
     : {};
-}
-
-function getMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** `limitRemaining` of an unlimited rule. */

@@ -1,4 +1,5 @@
 import type { AppError } from '@tollgate/kit/errors';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Entry } from '@tollgate/rules/match';
 import { errors, invalidRequest } from '../errors.ts';
 import { parseJsonRequest, type RateLimitRequest, validateRequest } from '../ratelimit/request.ts';
@@ -31,7 +32,7 @@ export function parseObject(body: Buffer): Fields {
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch (cause) {
-    throw malformed(`it is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw malformed(`it is not JSON: ${getErrorMessage(cause)}`);
   }
   if (!isObject(value)) throw malformed('it is not a JSON object');
   return value;

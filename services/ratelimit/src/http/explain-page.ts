@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import {
   type DescriptorExplanation,
   type Explanation,
@@ -134,7 +135,7 @@ async function readCounters(context: PeekContext, request: RateLimitRequest): Pr
       counters: states.map(({ counter }) => (counter === undefined ? {} : { counter: omitAuthor(counter) })),
     };
   } catch (error) {
-    return { counters: [], counterError: error instanceof Error ? error.message : String(error) };
+    return { counters: [], counterError: getErrorMessage(error) };
   }
 }
 

@@ -1,4 +1,5 @@
 import { fromJsonString } from '@bufbuild/protobuf';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import {
   type RateLimitRequest as RateLimitRequestMessage,
   RateLimitRequestSchema,
@@ -47,7 +48,7 @@ export function parseJsonRequest(body: unknown): RateLimitRequestMessage {
     requireWellFormedText(request);
     return request;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = getErrorMessage(cause);
     throw errors.malformed_request({
       message: `${errors.malformed_request.definition.message}: ${reason}`,
       cause,

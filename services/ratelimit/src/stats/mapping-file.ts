@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import {
   FieldProblem,
   type Fields,
@@ -107,7 +108,7 @@ function readMatch(fields: Fields, defaults: Fields, path: string): MetricMappin
     try {
       return RE2JS.compile(match);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = getErrorMessage(error);
       throw new FieldProblem(`${path}.match`, reason);
     }
   }

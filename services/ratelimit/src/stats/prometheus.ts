@@ -1,12 +1,14 @@
 // prom-client exports the metrics of the process. Ours are written from the registry: prom-client
 // would copy all histograms and counters at each scrape, which with 10,000 rules would delay
 // decisions, and its hashing confuses series whose label values contain `,key:`.
+
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import {
   AggregatorRegistry,
   collectDefaultMetrics,
@@ -81,7 +83,7 @@ export class PrometheusExporter implements StatsSink {
     try {
       await once(this.#server, 'listening');
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = getErrorMessage(cause);
       throw new Error(`cannot listen on PULLMETRICS_ADDR: ${reason}`, { cause });
     }
     // Metrics must not keep the process alive.

@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { compareText } from '@tollgate/kit/text';
 import type { Steps } from '@tollgate/kit/time';
 import { compileRules } from '@tollgate/rules/compile';
@@ -68,7 +69,7 @@ function* validateSafely(manifest: unknown, object: Omit<ConfigObject, 'manifest
   try {
     return yield* validateVersion(readResource(manifest, source), object.generation);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = getErrorMessage(error);
     return { ok: false, problems: [{ source, path: '', message: `cannot be read: ${reason}` }] };
   }
 }

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { delimiter } from 'node:path';
 import type { KubeConfig } from '@kubernetes/client-node';
+import { getErrorMessage } from '@tollgate/kit/errors';
 
 export interface KubeConfigOptions {
   /** Paths of kubeconfigs, separated as in PATH. Takes precedence. */
@@ -50,7 +51,7 @@ function loadFiles(KubeConfigClass: typeof KubeConfig, paths: string): KubeConfi
     }
     return config;
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = getErrorMessage(cause);
     throw new Error(`cannot read the kubeconfig ${paths || '~/.kube/config'}: ${reason}`, { cause });
   }
 }
@@ -94,7 +95,7 @@ async function requireFiles(config: KubeConfig, paths: string): Promise<void> {
     try {
       await access(file, constants.R_OK);
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = getErrorMessage(cause);
       throw new Error(`the kubeconfig ${paths} names a ${field} that cannot be read: ${reason}`, { cause });
     }
   }

@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { events, type KubeResource, rateLimitConfigs, secrets } from './resources.ts';
 
 /** An error response of the API server, or an ERROR event of a watch. */
@@ -76,7 +77,7 @@ export interface Attempt {
 
 /** The reason of a failure for the log, with advice if there is any. */
 export function describeApiError(error: unknown, attempt: Attempt): string {
-  return explainApiError(error, attempt) ?? (error instanceof Error ? error.message : String(error));
+  return explainApiError(error, attempt) ?? getErrorMessage(error);
 }
 
 /** What is wrong and what to do about it; undefined for temporary errors. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import type { XdsMetrics } from '../metrics.ts';
@@ -124,7 +125,7 @@ export class LeaseElector {
     try {
       await this.#release(releaseAttempts);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = getErrorMessage(error);
       this.#logger.info({ reason }, 'did not release the Lease, it expires');
     }
   }

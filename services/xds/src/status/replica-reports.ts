@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { type ApiClient, apiBackoff, type CallLimits } from '../kube/client.ts';
@@ -110,7 +111,7 @@ export class ReplicaReports {
     try {
       await this.#patch({ [this.#key]: null }, { timeoutMs: removeTimeoutMs });
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = getErrorMessage(error);
       this.#logger.info({ reason }, 'did not remove the report of this replica, it expires');
     }
   }

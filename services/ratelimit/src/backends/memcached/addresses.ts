@@ -1,3 +1,4 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { compareText, hostAndPort } from '@tollgate/kit/text';
 
 export interface ServerAddress {
@@ -51,7 +52,7 @@ async function resolve(srv: string, resolveSrv: ResolveSrv): ReturnType<ResolveS
   try {
     return await resolveSrv(srv);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = getErrorMessage(cause);
     throw new Error(`the SRV record ${srv} (MCACHE_SRV) could not be resolved: ${reason}`, { cause });
   }
 }

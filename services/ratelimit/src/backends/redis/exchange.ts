@@ -1,4 +1,4 @@
-import { AppError } from '@tollgate/kit/errors';
+import { AppError, getErrorMessage } from '@tollgate/kit/errors';
 import { backendFailure } from '../../errors.ts';
 import { type Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
 import type { RedisConnection } from './connection.ts';
@@ -221,5 +221,5 @@ export function toBackendFailure(error: unknown): Error {
   if (error instanceof AppError) {
     return error;
   }
-  return backendFailure(error instanceof Error ? error.message : String(error), error);
+  return backendFailure(getErrorMessage(error), error);
 }

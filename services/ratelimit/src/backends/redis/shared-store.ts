@@ -1,4 +1,4 @@
-import { AppError } from '@tollgate/kit/errors';
+import { AppError, getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { inTime, sleepFor } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
@@ -164,7 +164,7 @@ async function withConnection<T>(
     return await run();
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw backendFailure(error instanceof Error ? error.message : String(error), error);
+    throw backendFailure(getErrorMessage(error), error);
   } finally {
     connection.close();
   }

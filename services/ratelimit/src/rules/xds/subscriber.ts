@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { type CompileOptions, compileRules, maxProblems, type RulesResult } from '@tollgate/rules/compile';
@@ -248,7 +249,7 @@ function* readResources(resources: readonly Uint8Array[], before: CompiledResour
       try {
         document = yield* decodeMessage(bytes);
       } catch (error) {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = getErrorMessage(error);
         return {
           ok: false,
           reason: 'undecodable',

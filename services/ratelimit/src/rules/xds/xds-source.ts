@@ -1,4 +1,5 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
+import { getErrorMessage } from '@tollgate/kit/errors';
 import { trimDetails } from '@tollgate/kit/grpc/library';
 import type { Logger } from '@tollgate/kit/logger';
 import { maxTimerMs, sleepFor } from '@tollgate/kit/time';
@@ -202,7 +203,7 @@ const tooLarge = /larger than/i;
 
 function getEndReason(error: unknown): string {
   if (error === undefined) return 'ended by the server';
-  return trimDetails(error instanceof Error ? error.message : String(error));
+  return trimDetails(getErrorMessage(error));
 }
 
 export interface ReconnectBackoffOptions {
