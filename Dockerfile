@@ -23,7 +23,7 @@ WORKDIR /app
 COPY --from=manifests /app .
 ENV npm_config_cache=/var/cache/npm
 RUN --mount=type=cache,target=/var/cache/npm,sharing=locked \
-    node hack/images/image-files.ts packages . "${SERVICE}" "${TARGETPLATFORM}" && rm -r hack
+    node hack/images/image-files.ts packages . "${SERVICE}" "${TARGETPLATFORM}" && rm -rf hack
 
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS code
 WORKDIR /checkout
