@@ -1,11 +1,11 @@
 import type { Client } from './client.ts';
-import type { BasicEncoding, ClientAuth } from './client-auth.ts';
+import type { BasicEncoding, ClientAuth } from './client-auth/methods.ts';
 import type { ClientHooks, HookErrorHandler, WarningEvent } from './hooks.ts';
 import type { Parsers } from './http/body.ts';
 import type { ParsedFactory, RetryPolicy } from './http/options.ts';
 import type { RedactOptions } from './http/redact.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
-import type { KeyCase } from './keys.ts';
+import type { KeyCase } from './key-case.ts';
 import type { AccessToken } from './tokens/access-token.ts';
 import type { TokenResponse } from './tokens/options.ts';
 

@@ -1,5 +1,5 @@
-import type { ClientAuthContext, ClientAuthFunction } from './client-auth.ts';
-import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth-option.ts';
+import type { ClientAuthContext, ClientAuthFunction } from './client-auth/methods.ts';
+import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth/option.ts';
 import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';
@@ -8,7 +8,7 @@ import type { RequestOptions, WireParams } from './http/options.ts';
 import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
 import { assertSecure, oauthParams, resolveUrl, withQuery } from './http/url.ts';
-import type { IdTokenValidator } from './id-token.ts';
+import type { IdTokenValidator } from './id-token/id-token.ts';
 import { copyPlain } from './objects.ts';
 import { type ClientSettings, resolveSettings } from './settings.ts';
 import {
@@ -228,7 +228,7 @@ export class Client<Throws extends boolean = true> {
         'scope `openid` requests an ID token, which must be validated: set `clientId`, `issuer` and `jwksUri` (discoverClient sets the last two), or give completeAuthorization a `validateIdToken`',
       );
     }
-    const { createIdTokenValidator } = await import('./id-token.ts');
+    const { createIdTokenValidator } = await import('./id-token/id-token.ts');
     const secret = this.#clientSecret;
     this.#idTokenValidator ??= createIdTokenValidator({
       client: this,

@@ -6,7 +6,7 @@
  * @module
  */
 
-import type { ClientAuthFunction } from './client-auth.ts';
+import type { ClientAuthFunction } from './client-auth/methods.ts';
 import type { Fetch } from './client-options.ts';
 import { readBody } from './http/body.ts';
 import type { HeadersInput, WireParams } from './http/options.ts';
@@ -14,12 +14,12 @@ import { authenticateRequest, encodeForm, safeHeaders } from './http/request.ts'
 import { ApiResponse, isProven } from './http/response.ts';
 import { responseError } from './http/response-error.ts';
 import { oauthParams, resolveUrl, toForm } from './http/url.ts';
-import type { JsonObject } from './keys.ts';
+import type { JsonObject } from './key-case.ts';
 import { isObject } from './objects.ts';
 import { Deadline } from './timers.ts';
 import { computeExpiry, tokenTypeProblem } from './tokens/read-response.ts';
 
-export { clientAssertion, clientSecretJwt, privateKeyJwt } from './client-assertion.ts';
+export { clientAssertion, clientSecretJwt, privateKeyJwt } from './client-auth/assertion.ts';
 export type {
   BasicEncoding,
   ClientAssertionOptions,
@@ -28,8 +28,8 @@ export type {
   ClientSecretJwtOptions,
   MutableTokenRequest,
   PrivateKeyJwtOptions,
-} from './client-auth.ts';
-export { clientSecretBasic, clientSecretPost, publicClient } from './client-auth.ts';
+} from './client-auth/methods.ts';
+export { clientSecretBasic, clientSecretPost, publicClient } from './client-auth/methods.ts';
 export type { WireParams, WireValue } from './http/options.ts';
 
 /**

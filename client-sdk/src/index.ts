@@ -22,7 +22,7 @@ export type {
   ClientSecretJwtAuth,
   MutableTokenRequest,
   PrivateKeyJwtAuth,
-} from './client-auth.ts';
+} from './client-auth/methods.ts';
 export type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
 export type { OAuthClientErrorKind } from './errors.ts';
 export {
@@ -79,10 +79,10 @@ export type { RedactOptions } from './http/redact.ts';
 export type { EndpointRequest } from './http/request.ts';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './http/response.ts';
 export { ApiResponse, type ReadOptions, type ReceivedResponse } from './http/response.ts';
-export type { ExpectedIdToken, IdTokenValidator } from './id-token.ts';
-export type { IdTokenClaims } from './id-token-claims.ts';
+export type { IdTokenClaims } from './id-token/claims.ts';
+export type { ExpectedIdToken, IdTokenValidator } from './id-token/id-token.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
-export type { JsonObject, JsonValue, KeyCase, SnakeCase, SnakeKeys } from './keys.ts';
+export type { JsonObject, JsonValue, KeyCase, SnakeCase, SnakeKeys } from './key-case.ts';
 export type { ClientSettings } from './settings.ts';
 export type {
   AssertionClaims,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ClientAssertionAuth } from './client-auth.ts';
+import type { ClientAssertionAuth } from './client-auth/methods.ts';
 import { ConfigurationError } from './errors.ts';
 import { readTokenFile, type TokenFileOptions } from './node/token-file.ts';
 

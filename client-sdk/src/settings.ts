@@ -1,4 +1,4 @@
-import type { BasicEncoding } from './client-auth.ts';
+import type { BasicEncoding } from './client-auth/methods.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { WarningEvent } from './hooks.ts';
@@ -17,7 +17,7 @@ import type { RedactOptions } from './http/redact.ts';
 import { globalFetch, safeHeaders } from './http/request.ts';
 import { resolveUrl } from './http/url.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
-import type { KeyCase } from './keys.ts';
+import type { KeyCase } from './key-case.ts';
 import { copyPlain } from './objects.ts';
 import { epochSeconds, timerProblem } from './timers.ts';
 

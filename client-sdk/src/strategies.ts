@@ -175,7 +175,7 @@ export function assertionStrategy<Throws extends boolean>(client: Client<Throws>
     if (!isSigning(signing)) {
       throw new ConfigurationError('the assertion grant needs { algorithm, key } after the claims');
     }
-    const { signAssertion } = await import('./client-assertion.ts');
+    const { signAssertion } = await import('./client-auth/assertion.ts');
     const assertion = await signAssertion(claims, signing);
     const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion };
     return await client.getToken<T>({ ...grant, ...params }, options);

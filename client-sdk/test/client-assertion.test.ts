@@ -1,7 +1,11 @@
 import { decodeJwt, exportJWK, exportPKCS8, generateKeyPair, jwtVerify } from 'jose';
 import t from 'tap';
-import { clientAssertion, clientSecretJwt, privateKeyJwt } from '../src/client-assertion.ts';
-import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from '../src/client-auth.ts';
+import { clientAssertion, clientSecretJwt, privateKeyJwt } from '../src/client-auth/assertion.ts';
+import type {
+  ClientAuthContext,
+  ClientAuthFunction,
+  MutableTokenRequest,
+} from '../src/client-auth/methods.ts';
 import { ConfigurationError } from '../src/errors.ts';
 import { signJwt } from '../src/jwt/sign.ts';
 

@@ -1,7 +1,7 @@
 import { calculateJwkThumbprint, decodeProtectedHeader, EmbeddedJWK, type JWK, jwtVerify } from 'jose';
 import t from 'tap';
 import { Client } from '../src/client.ts';
-import { createDpop, generateDpopKey, type Jwk, type JwsAlgorithm } from '../src/dpop.ts';
+import { createDpop, generateDpopKey, type Jwk, type JwsAlgorithm } from '../src/dpop/dpop.ts';
 
 const now = 1_800_000_000;
 const currentDate = new Date(now * 1000);

@@ -1,6 +1,6 @@
 import { generateKeyPair, jwtVerify } from 'jose';
 import t from 'tap';
-import { createDpop, generateDpopKey } from '../src/dpop.ts';
+import { createDpop, generateDpopKey } from '../src/dpop/dpop.ts';
 import {
   authorizationCodeGrant,
   clientCredentialsGrant,

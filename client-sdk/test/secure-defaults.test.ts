@@ -1,7 +1,7 @@
 import t from 'tap';
 import { discover, discoverClient } from '../src/discovery.ts';
-import { createDpop, generateDpopKey } from '../src/dpop.ts';
-import { createIdTokenValidator } from '../src/id-token.ts';
+import { createDpop, generateDpopKey } from '../src/dpop/dpop.ts';
+import { createIdTokenValidator } from '../src/id-token/id-token.ts';
 import { AccessToken, Client, type ClientOptions } from '../src/index.ts';
 import { createAuthorizationServer } from '../src/testing.ts';
 import { recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';

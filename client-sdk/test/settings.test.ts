@@ -1,7 +1,7 @@
 import { exportJWK, generateKeyPair } from 'jose';
 import t from 'tap';
 import { createMetadataSource } from '../src/discovery.ts';
-import { createIdTokenValidator, type JwsAlgorithm } from '../src/id-token.ts';
+import { createIdTokenValidator, type JwsAlgorithm } from '../src/id-token/id-token.ts';
 import { AccessToken, Client } from '../src/index.ts';
 import { createAuthorizationServer } from '../src/testing.ts';
 import { TokenManager } from '../src/token-manager.ts';

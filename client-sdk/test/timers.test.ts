@@ -1,5 +1,5 @@
 import t from 'tap';
-import { pollDeviceToken, startDeviceAuthorization } from '../src/device.ts';
+import { pollDeviceToken, startDeviceAuthorization } from '../src/device/device.ts';
 import { Client } from '../src/index.ts';
 import { nodeTransport } from '../src/node.ts';
 import { createRetryPolicy } from '../src/retry.ts';

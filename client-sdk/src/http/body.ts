@@ -1,5 +1,5 @@
 import { ParseError } from '../errors.ts';
-import { type KeyCase, snakeCase } from '../keys.ts';
+import { type KeyCase, snakeCase } from '../key-case.ts';
 import { isPlainObject } from '../objects.ts';
 
 /**

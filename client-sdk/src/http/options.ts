@@ -1,5 +1,5 @@
 import type { RequestContext } from '../hooks.ts';
-import type { KeyCase } from '../keys.ts';
+import type { KeyCase } from '../key-case.ts';
 import type { Parse } from './body.ts';
 import type { ApiResponse } from './response.ts';
 

@@ -1,4 +1,4 @@
-import { snakeCase } from '../keys.ts';
+import { snakeCase } from '../key-case.ts';
 import { isObject } from '../objects.ts';
 
 /** How secrets are masked in debug output, inspection and messages. */

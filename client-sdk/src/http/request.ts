@@ -1,4 +1,4 @@
-import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from '../client-auth.ts';
+import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from '../client-auth/methods.ts';
 import type { ArrayFormat, Fetch, TokenMethod } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Operation, RequestContext } from '../hooks.ts';

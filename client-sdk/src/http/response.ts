@@ -1,6 +1,6 @@
 import { type OAuthError, ParseError } from '../errors.ts';
 import type { WarningEvent } from '../hooks.ts';
-import type { KeyCase } from '../keys.ts';
+import type { KeyCase } from '../key-case.ts';
 import { isObject } from '../objects.ts';
 import { convertKeys, type Parse, type Parsers, parseBody } from './body.ts';
 import type { ParsedFactory } from './options.ts';

@@ -5,8 +5,8 @@ import type { RequestOptions, WireParams } from '../http/options.ts';
 import { sendRequest } from '../http/request.ts';
 import type { ApiResponse } from '../http/response.ts';
 import { assertAllowed, resolveUrl } from '../http/url.ts';
-import type { IdTokenClaims } from '../id-token-claims.ts';
-import type { JsonObject, JsonValue } from '../keys.ts';
+import type { IdTokenClaims } from '../id-token/claims.ts';
+import type { JsonObject, JsonValue } from '../key-case.ts';
 import { copyPlain } from '../objects.ts';
 import type { IdTokenExpectation } from './id-token-check.ts';
 import type {

@@ -2,8 +2,8 @@ import type { Client } from '../client.ts';
 import { IdTokenError } from '../errors.ts';
 import type { WarningEvent } from '../hooks.ts';
 import type { WireParams, WireValue } from '../http/options.ts';
-import type { ExpectedIdToken } from '../id-token.ts';
-import type { IdTokenClaims } from '../id-token-claims.ts';
+import type { IdTokenClaims } from '../id-token/claims.ts';
+import type { ExpectedIdToken } from '../id-token/id-token.ts';
 import { isObject } from '../objects.ts';
 import { chooseToken } from './read-response.ts';
 

@@ -2,7 +2,7 @@ import type { TokenMethod } from '../client-options.ts';
 import type { OAuthError } from '../errors.ts';
 import type { RequestOptions, WireParams } from '../http/options.ts';
 import type { ApiResponse } from '../http/response.ts';
-import type { JsonObject } from '../keys.ts';
+import type { JsonObject } from '../key-case.ts';
 import type { AccessToken } from './access-token.ts';
 
 /** Where the access token is sent. `query` and `body` are discouraged. @see RFC 6750 §2 */

@@ -1,7 +1,7 @@
 import type { WarningEvent } from '../hooks.ts';
 import { convertKeys, parseBody } from '../http/body.ts';
 import type { ApiResponse } from '../http/response.ts';
-import { snakeCase } from '../keys.ts';
+import { snakeCase } from '../key-case.ts';
 import { isObject } from '../objects.ts';
 import { printable, quote } from '../text.ts';
 import type { AccessTokenOptions } from './options.ts';

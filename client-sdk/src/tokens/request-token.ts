@@ -3,8 +3,8 @@ import { OAuthError } from '../errors.ts';
 import type { WireParams } from '../http/options.ts';
 import { type ApiResponse, isProven } from '../http/response.ts';
 import { callError } from '../http/response-error.ts';
-import type { IdTokenClaims } from '../id-token-claims.ts';
-import type { JsonObject } from '../keys.ts';
+import type { IdTokenClaims } from '../id-token/claims.ts';
+import type { JsonObject } from '../key-case.ts';
 import type { ClientSettings } from '../settings.ts';
 import { AccessToken, setIdTokenClaims } from './access-token.ts';
 import {

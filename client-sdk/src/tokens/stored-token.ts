@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../keys.ts';
+import type { JsonObject, JsonValue } from '../key-case.ts';
 import type { AccessToken } from './access-token.ts';
 import type { AccessTokenOptions } from './options.ts';
 

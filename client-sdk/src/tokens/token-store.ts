@@ -1,5 +1,5 @@
 import { OAuthClientError, StoreError } from '../errors.ts';
-import type { JsonObject } from '../keys.ts';
+import type { JsonObject } from '../key-case.ts';
 
 /** The record of a key in a store. Plain JSON with secrets. */
 export interface TokenRecord {

@@ -3,7 +3,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type Certificate, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
-import { type DevicePollEvent, pollDeviceEvents } from '../../src/device.ts';
+import { type DevicePollEvent, pollDeviceEvents } from '../../src/device/device.ts';
 import { isTlsFailure } from '../../src/http/connection-failures.ts';
 import { type AccessToken, Client, type Fetch } from '../../src/index.ts';
 import { nodeTransport } from '../../src/node.ts';

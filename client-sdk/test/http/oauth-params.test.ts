@@ -1,5 +1,5 @@
 import t from 'tap';
-import { startDeviceAuthorization } from '../../src/device.ts';
+import { startDeviceAuthorization } from '../../src/device/device.ts';
 import { Client, type ClientOptions } from '../../src/index.ts';
 import { startPushedAuthorization } from '../../src/par.ts';
 import { exchangeToken } from '../../src/token-exchange.ts';

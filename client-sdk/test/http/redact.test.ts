@@ -1,6 +1,6 @@
 import t from 'tap';
 import { Redactor } from '../../src/http/redact.ts';
-import { snakeCase } from '../../src/keys.ts';
+import { snakeCase } from '../../src/key-case.ts';
 
 const redactor = new Redactor();
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { pollDeviceEvents, pollDeviceToken, startDeviceAuthorization } from '../../src/device.ts';
+import { pollDeviceEvents, pollDeviceToken, startDeviceAuthorization } from '../../src/device/device.ts';
 import { clientOf } from './support/client-of.ts';
 import { deviceClient } from './support/clients.ts';
 import { headlessBrowser } from './support/headless-browser.ts';

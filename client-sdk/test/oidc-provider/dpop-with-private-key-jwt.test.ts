@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { createDpop, generateDpopKey } from '../../src/dpop.ts';
+import { createDpop, generateDpopKey } from '../../src/dpop/dpop.ts';
 import { clientOf } from './support/client-of.ts';
 import { serviceClient } from './support/clients.ts';
 import { makeSigningKey, startProvider } from './support/start-provider.ts';

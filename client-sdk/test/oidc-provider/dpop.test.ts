@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { createDpop, generateDpopKey } from '../../src/dpop.ts';
+import { createDpop, generateDpopKey } from '../../src/dpop/dpop.ts';
 import { AccessToken } from '../../src/index.ts';
 import { clientOf } from './support/client-of.ts';
 import { publicClient, webClient } from './support/clients.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createIdTokenValidator } from '../../src/id-token.ts';
+import { createIdTokenValidator } from '../../src/id-token/id-token.ts';
 import { IdTokenError } from '../../src/index.ts';
 import { clientOf } from './support/client-of.ts';
 import { redirectUri, webClient } from './support/clients.ts';

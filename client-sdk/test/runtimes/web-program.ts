@@ -6,8 +6,8 @@
  * @module
  */
 import type * as discovery from '../../src/discovery.ts';
-import type * as dpop from '../../src/dpop.ts';
-import type * as idToken from '../../src/id-token.ts';
+import type * as dpop from '../../src/dpop/dpop.ts';
+import type * as idToken from '../../src/id-token/id-token.ts';
 import type * as main from '../../src/index.ts';
 import type * as introspection from '../../src/introspection.ts';
 import type * as pkce from '../../src/pkce.ts';

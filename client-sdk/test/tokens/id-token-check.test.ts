@@ -1,8 +1,8 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
-import { pollDeviceToken, startDeviceAuthorization } from '../../src/device.ts';
+import { pollDeviceToken, startDeviceAuthorization } from '../../src/device/device.ts';
 import { clientOptionsFrom, discover } from '../../src/discovery.ts';
-import { createIdTokenValidator } from '../../src/id-token.ts';
+import { createIdTokenValidator } from '../../src/id-token/id-token.ts';
 import { AccessToken, Client, type ClientOptions, type WarningEvent } from '../../src/index.ts';
 import { createAuthorizationServer } from '../../src/testing.ts';
 

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { Client } from '../src/client.ts';
-import { pollDeviceToken, startDeviceAuthorization } from '../src/device.ts';
-import { createAuthorizationServer } from '../src/testing/authorization-server.ts';
+import { Client } from '../../src/client.ts';
+import { pollDeviceToken, startDeviceAuthorization } from '../../src/device/device.ts';
+import { createAuthorizationServer } from '../../src/testing/authorization-server.ts';
 
 function makeClient(throwOnError = true) {
   const server = createAuthorizationServer({ clients: [{ clientId: 'tv' }] });

@@ -1,5 +1,5 @@
-import type { JwsAlgorithm } from './jwt/algorithms.ts';
-import type { KeyInput } from './jwt/import-key.ts';
+import type { JwsAlgorithm } from '../jwt/algorithms.ts';
+import type { KeyInput } from '../jwt/import-key.ts';
 
 /**
  * A request to an authorization server's endpoint that client authentication writes into before it

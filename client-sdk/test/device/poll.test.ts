@@ -1,6 +1,6 @@
 import t from 'tap';
-import { Client } from '../src/client.ts';
-import { type DevicePollEvent, pollDeviceEvents } from '../src/device.ts';
+import { Client } from '../../src/client.ts';
+import { type DevicePollEvent, pollDeviceEvents } from '../../src/device/device.ts';
 
 type Answer = 'token' | 'down' | Response;
 

@@ -1,17 +1,19 @@
 /**
  * Demonstrating proof of possession (DPoP, RFC 9449): tokens that are bound to a key.
  *
- * @module
+ * @module dpop
  */
 
-import type { Fetch } from './client-options.ts';
-import { importDpopKey, isNonceDemand, NonceMemory, signProof } from './dpop-proof.ts';
-import { markProven } from './http/response.ts';
-import type { Jwk } from './jwt/import-key.ts';
+import type { Fetch } from '../client-options.ts';
+import { markProven } from '../http/response.ts';
+import type { Jwk } from '../jwt/import-key.ts';
+import { importDpopKey } from './key.ts';
+import { isNonceDemand, NonceMemory } from './nonce.ts';
+import { signProof } from './proof.ts';
 
-export { generateDpopKey } from './dpop-proof.ts';
-export type { JwsAlgorithm } from './jwt/algorithms.ts';
-export type { Jwk } from './jwt/import-key.ts';
+export type { JwsAlgorithm } from '../jwt/algorithms.ts';
+export type { Jwk } from '../jwt/import-key.ts';
+export { generateDpopKey } from './key.ts';
 
 /** Options of `createDpop`. */
 export interface DpopOptions {

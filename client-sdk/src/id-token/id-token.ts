@@ -1,25 +1,24 @@
 /**
  * Validation of OpenID Connect ID tokens: signature, claims, nonce.
  *
- * @module
+ * @module id-token
  */
 
-import type { Client } from './client.ts';
-import { ConfigurationError, IdTokenError, JwtError } from './errors.ts';
-import { checkIdTokenClaims, type IdTokenClaims, tokenHash } from './id-token-claims.ts';
-import { isJwsAlgorithm, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from './jwt/algorithms.ts';
-import type { Jwks, KeySource } from './jwt/key-sources.ts';
-import { LocalKeySource, SecretKeySource } from './jwt/key-sources.ts';
-import { type RemoteKeySourceOptions, remoteKeySource } from './jwt/remote-keys.ts';
-import { verifyJwt } from './jwt/verify.ts';
-import type { ClientSettings } from './settings.ts';
-import { quote } from './text.ts';
+import type { Client } from '../client.ts';
+import { ConfigurationError, IdTokenError, JwtError } from '../errors.ts';
+import type { JwsAlgorithm } from '../jwt/algorithms.ts';
+import type { Jwks } from '../jwt/key-sources.ts';
+import type { RemoteKeySourceOptions } from '../jwt/remote-keys.ts';
+import { verifyJwt } from '../jwt/verify.ts';
+import { quote } from '../text.ts';
+import { checkIdTokenClaims, type IdTokenClaims, tokenHash } from './claims.ts';
+import { acceptedAlgorithms, keySource } from './keys.ts';
 
-export type { IdTokenClaims } from './id-token-claims.ts';
-export type { JwsAlgorithm } from './jwt/algorithms.ts';
-export type { Jwk } from './jwt/import-key.ts';
-export type { Jwks } from './jwt/key-sources.ts';
-export type { RemoteKeySourceOptions } from './jwt/remote-keys.ts';
+export type { JwsAlgorithm } from '../jwt/algorithms.ts';
+export type { Jwk } from '../jwt/import-key.ts';
+export type { Jwks } from '../jwt/key-sources.ts';
+export type { RemoteKeySourceOptions } from '../jwt/remote-keys.ts';
+export type { IdTokenClaims } from './claims.ts';
 
 /** Default tolerance between the clocks of server and client. */
 const DEFAULT_TOLERANCE_SECONDS = 30;
@@ -126,51 +125,6 @@ export function createIdTokenValidator(options: IdTokenValidatorOptions): IdToke
 function assertType(typ: unknown): void {
   if (typ === undefined || (typeof typ === 'string' && /^(?:application\/)?jwt$/i.test(typ))) return;
   throw new JwtError('type', `the JWT is of type ${quote(typ)}, which is not that of an ID token`);
-}
-
-/**
- * @see OpenID Connect Core §3.1.3.7 (7)
- * https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
- */
-function acceptedAlgorithms(
-  given: readonly JwsAlgorithm[] | undefined,
-  { idTokenSignedResponseAlg: registered, idTokenSigningAlgValuesSupported: supported }: ClientSettings,
-): readonly JwsAlgorithm[] {
-  const known = Object.keys(jwsAlgorithms).filter(isJwsAlgorithm);
-  if (given !== undefined) {
-    if (given.length > 0 && given.every(isJwsAlgorithm)) return [...given];
-    throw new ConfigurationError(`algorithms must name some of ${known.join(', ')}`);
-  }
-  const isOffered = (algorithm: JwsAlgorithm) => supported?.includes(algorithm) ?? true;
-  const expected = registered ?? 'RS256';
-  if (isOffered(expected)) return [expected];
-  const offered = known.filter((algorithm) => isOffered(algorithm) && !isSymmetric(algorithm));
-  if (registered === undefined && offered.length > 0) return offered;
-  throw new ConfigurationError(
-    `the server signs ID tokens with ${quote(supported)}, not with ${expected}; set \`idTokenSignedResponseAlg\` to what the client is registered for`,
-  );
-}
-
-function keySource(options: IdTokenValidatorOptions, algorithms: readonly JwsAlgorithm[]): KeySource {
-  const { jwks, clientSecret, client, keySet } = options;
-  const jwksUri = options.jwksUri ?? client.settings.jwksUri;
-  const symmetric = algorithms.filter(isSymmetric);
-  if (
-    symmetric.length === algorithms.length ||
-    (symmetric.length > 0 && jwks === undefined && jwksUri === undefined)
-  ) {
-    if (!clientSecret)
-      throw new ConfigurationError(`${symmetric.join(', ')} is checked with \`clientSecret\`: set it`);
-    return new SecretKeySource(clientSecret);
-  }
-  if (symmetric.length > 0) {
-    throw new ConfigurationError(
-      'algorithms mixes HMAC with signatures by key pairs: an issuer uses one or the other',
-    );
-  }
-  if (jwks !== undefined) return new LocalKeySource(jwks);
-  if (jwksUri !== undefined) return remoteKeySource(client.settings, jwksUri, keySet);
-  throw new ConfigurationError("the issuer's keys are needed: set `jwksUri` (from its metadata) or `jwks`");
 }
 
 async function checkHash(

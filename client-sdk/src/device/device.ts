@@ -1,25 +1,22 @@
 /**
  * Device authorization grant (RFC 8628): sign-in on devices without a browser.
  *
- * @module
+ * @module device
  */
 
-import type { Client } from './client.ts';
-import {
-  type DeviceAuthorization,
-  type DevicePollEvent,
-  pollForToken,
-  readDeviceAuthorization,
-} from './device-flow.ts';
-import { ConfigurationError, TokenUnavailableError } from './errors.ts';
-import type { RequestOptions, WireParams } from './http/options.ts';
-import { sleep as machineSleep, type Sleep } from './timers.ts';
-import type { AccessToken } from './tokens/access-token.ts';
-import { asksForIdToken } from './tokens/id-token-check.ts';
-import type { TokenRequestOptions } from './tokens/options.ts';
+import type { Client } from '../client.ts';
+import { ConfigurationError, TokenUnavailableError } from '../errors.ts';
+import type { RequestOptions, WireParams } from '../http/options.ts';
+import { sleep as machineSleep, type Sleep } from '../timers.ts';
+import type { AccessToken } from '../tokens/access-token.ts';
+import { asksForIdToken } from '../tokens/id-token-check.ts';
+import type { TokenRequestOptions } from '../tokens/options.ts';
+import { type DeviceAuthorization, readDeviceAuthorization } from './authorization.ts';
+import { type DevicePollEvent, pollForToken } from './poll.ts';
 
-export type { DeviceAuthorization, DevicePollEvent } from './device-flow.ts';
-export type { Sleep } from './timers.ts';
+export type { Sleep } from '../timers.ts';
+export type { DeviceAuthorization } from './authorization.ts';
+export type { DevicePollEvent } from './poll.ts';
 
 /** Options of polling: those of its token requests, and their further parameters. */
 export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {

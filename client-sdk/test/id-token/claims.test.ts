@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkIdTokenClaims, type ExpectedClaims } from '../src/id-token-claims.ts';
+import { checkIdTokenClaims, type ExpectedClaims } from '../../src/id-token/claims.ts';
 
 const now = 1_800_000_000;
 const claims = { iss: 'https://as.example', sub: 'u1', aud: 'app', iat: now - 5, exp: now + 300, nonce: 'n' };

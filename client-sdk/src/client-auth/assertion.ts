@@ -1,3 +1,10 @@
+import { randomToken } from '../encoding.ts';
+import { ConfigurationError } from '../errors.ts';
+import { isJwsAlgorithm, isSymmetric } from '../jwt/algorithms.ts';
+import { decodeJwt } from '../jwt/decode.ts';
+import { importKey, type WebCryptoKey } from '../jwt/import-key.ts';
+import { signJwt } from '../jwt/sign.ts';
+import type { AssertionClaims, AssertionSigning } from '../strategies.ts';
 import type {
   ClientAssertionOptions,
   ClientAuthContext,
@@ -5,14 +12,7 @@ import type {
   ClientSecretJwtOptions,
   MutableTokenRequest,
   PrivateKeyJwtOptions,
-} from './client-auth.ts';
-import { randomToken } from './encoding.ts';
-import { ConfigurationError } from './errors.ts';
-import { isJwsAlgorithm, isSymmetric } from './jwt/algorithms.ts';
-import { decodeJwt } from './jwt/decode.ts';
-import { importKey, type WebCryptoKey } from './jwt/import-key.ts';
-import { signJwt } from './jwt/sign.ts';
-import type { AssertionClaims, AssertionSigning } from './strategies.ts';
+} from './methods.ts';
 
 /** @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2 */
 const jwtBearerAssertionType = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readDeviceAuthorization } from '../src/device-flow.ts';
+import { readDeviceAuthorization } from '../../src/device/authorization.ts';
 
 const answer = {
   device_code: 'd',

@@ -2,7 +2,7 @@
  * Key conversion of parsed responses: snake_case, its types, and views that answer to both
  * spellings.
  *
- * @module
+ * @module keys
  */
 
 import { isObject } from './objects.ts';

@@ -1,5 +1,7 @@
 // Apart from client-auth.ts: a bundler keeps what a module imports dynamically, even where it drops
 // the function that does. Bundles with a grant of grants.ts would contain all that signs.
+
+import { ConfigurationError } from '../errors.ts';
 import {
   type BasicEncoding,
   type ClientAuth,
@@ -9,8 +11,7 @@ import {
   clientSecretPost,
   dependsOnEncoding,
   publicClient,
-} from './client-auth.ts';
-import { ConfigurationError } from './errors.ts';
+} from './methods.ts';
 
 const signedMethods = ['private_key_jwt', 'client_secret_jwt', 'client_assertion'];
 const namedMethods = ['client_secret_basic', 'client_secret_post', 'tls_client_auth', 'none'];
@@ -83,7 +84,7 @@ function loadedOnUse(
 ): ClientAuthFunction {
   let loaded: ClientAuthFunction | undefined;
   return async (request, client) => {
-    const methods = await import('./client-assertion.ts');
+    const methods = await import('./assertion.ts');
     loaded ??=
       auth.method === 'private_key_jwt'
         ? methods.privateKeyJwt(auth)

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { convertKeys } from '../src/http/body.ts';
-import type { SnakeCase, SnakeKeys } from '../src/keys.ts';
-import { camelView, dump, load, snakeCase } from '../src/keys.ts';
+import type { SnakeCase, SnakeKeys } from '../src/key-case.ts';
+import { camelView, dump, load, snakeCase } from '../src/key-case.ts';
 
 /** Pairs whose types the compiler works out the same way; it fails where the two differ. */
 const vectors = {

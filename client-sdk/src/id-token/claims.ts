@@ -1,7 +1,7 @@
-import { encodeBase64Url } from './encoding.ts';
-import { IdTokenError } from './errors.ts';
-import type { JwsAlgorithm } from './jwt/algorithms.ts';
-import { quote } from './text.ts';
+import { encodeBase64Url } from '../encoding.ts';
+import { IdTokenError } from '../errors.ts';
+import type { JwsAlgorithm } from '../jwt/algorithms.ts';
+import { quote } from '../text.ts';
 
 /**
  * The claims of a validated ID token.

@@ -1,9 +1,9 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import t from 'tap';
-import { Client } from '../src/client.ts';
-import { createIdTokenValidator, type JwsAlgorithm } from '../src/id-token.ts';
-import { tokenHash } from '../src/id-token-claims.ts';
-import { createAuthorizationServer } from '../src/testing/authorization-server.ts';
+import { Client } from '../../src/client.ts';
+import { tokenHash } from '../../src/id-token/claims.ts';
+import { createIdTokenValidator, type JwsAlgorithm } from '../../src/id-token/id-token.ts';
+import { createAuthorizationServer } from '../../src/testing/authorization-server.ts';
 
 const now = 1_800_000_000;
 const issuer = 'https://as.test';

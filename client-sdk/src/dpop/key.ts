@@ -1,0 +1,87 @@
+import { encodeBase64Url } from '../encoding.ts';
+import { ConfigurationError } from '../errors.ts';
+import {
+  type AlgorithmParameters,
+  isJwsAlgorithm,
+  isSymmetric,
+  type JwsAlgorithm,
+  jwsAlgorithms,
+} from '../jwt/algorithms.ts';
+import { importKey, type Jwk, type WebCryptoKey } from '../jwt/import-key.ts';
+
+/** An imported key pair that DPoP proofs are signed with. */
+export interface DpopKey {
+  readonly algorithm: JwsAlgorithm;
+  readonly privateKey: WebCryptoKey;
+  /** The public members, which proofs contain. */
+  readonly publicJwk: Jwk;
+  /**
+   * SHA-256 thumbprint of the public key: `jkt` in tokens, `dpop_jkt` in authorization requests.
+   */
+  readonly thumbprint: string;
+}
+
+/**
+ * Required members by key type, in the order of the thumbprint.
+ * @see RFC 7638 §3.2 https://www.rfc-editor.org/rfc/rfc7638#section-3.2
+ */
+const publicMembers: Readonly<Record<string, readonly string[]>> = {
+  EC: ['crv', 'kty', 'x', 'y'],
+  OKP: ['crv', 'kty', 'x'],
+  RSA: ['e', 'kty', 'n'],
+};
+
+/**
+ * Generates a private JSON Web Key. Tokens cannot be used without the key they were requested with:
+ * store it beside the refresh token, protected like it.
+ *
+ * @param algorithm default ES256, which every server with DPoP supports
+ */
+export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promise<Jwk> {
+  if (!isJwsAlgorithm(algorithm) || isSymmetric(algorithm)) {
+    throw new ConfigurationError(
+      `DPoP proofs are signed with a key pair, such as ES256; got ${JSON.stringify(algorithm)}`,
+    );
+  }
+  const parameters: AlgorithmParameters = jwsAlgorithms[algorithm];
+  const rsa = parameters.keyType === 'RSA' && { modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1) };
+  const pair: object = await crypto.subtle.generateKey({ ...parameters.importParameters, ...rsa }, true, [
+    'sign',
+    'verify',
+  ]);
+  if (!('privateKey' in pair)) throw new ConfigurationError(`${algorithm} has no private key`);
+  // The member of a key pair.
+  const privateKey = pair.privateKey as WebCryptoKey;
+  return { ...(await crypto.subtle.exportKey('jwk', privateKey)), alg: algorithm };
+}
+
+/**
+ * Imports a private JSON Web Key for signing proofs. The algorithm is its `alg`, or that of the key
+ * type.
+ *
+ * @throws {ConfigurationError} if the key is not a private key of a supported type
+ */
+export async function importDpopKey(jwk: Jwk): Promise<DpopKey> {
+  const algorithm = getAlgorithm(jwk);
+  const names = publicMembers[jwk.kty ?? ''];
+  if (algorithm === undefined || names === undefined) {
+    throw new ConfigurationError('a DPoP key is a private JSON Web Key of type EC, OKP (Ed25519) or RSA');
+  }
+  const privateKey = await importKey(jwk, algorithm, 'sign');
+  const publicJwk = Object.fromEntries(names.map((name) => [name, jwk[name]]));
+  return { algorithm, privateKey, publicJwk, thumbprint: await calculateThumbprint(publicJwk) };
+}
+
+function getAlgorithm(jwk: Jwk): JwsAlgorithm | undefined {
+  const names: readonly unknown[] = [jwk.alg, 'ES256', 'ES384', 'ES512', 'EdDSA', 'PS256'];
+  return names.filter(isJwsAlgorithm).find((algorithm) => {
+    const { keyType, curve }: AlgorithmParameters = jwsAlgorithms[algorithm];
+    return keyType === jwk.kty && curve === jwk.crv && !isSymmetric(algorithm);
+  });
+}
+
+/** @see RFC 7638 §3 https://www.rfc-editor.org/rfc/rfc7638#section-3 */
+async function calculateThumbprint(publicJwk: Jwk): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(publicJwk)));
+  return encodeBase64Url(new Uint8Array(digest));
+}
