@@ -8,6 +8,7 @@ import {
   type Unit,
   unitSeconds,
 } from './rule-set.ts';
+import type { FieldName, Spelling } from './spelling.ts';
 import { calendarUnits, formatPeriod, isCalendarUnit, Windows } from './windows.ts';
 
 /** The checked values of a limit. */
@@ -25,10 +26,11 @@ interface LimitOptions {
   readonly forMemcached: boolean;
   /** Those of other limits: equal ones are shared. */
   readonly windows: Map<string, Windows>;
+  readonly spelling: Spelling;
 }
 
 /** Reports a problem of one field of the limit. */
-type Report = (field: string, message: string) => void;
+type Report = (field: FieldName, message: string) => void;
 
 /** Checks the fields of a limit against each other. The result is complete without problems. */
 export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Report): CheckedLimit {
@@ -36,16 +38,17 @@ export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Repo
   const period = checkPeriod(limit, report);
   checkReplaces(limit, report);
   const rate = checkAlgorithm(limit, options, report);
-  const calendar = checkCalendar(limit, { unit, windows: options.windows }, report);
+  const calendar = checkCalendar(limit, { ...options, unit }, report);
   const seconds = unit === undefined ? (period ?? 0) : unitSeconds[unit];
   const windows =
     period === undefined || rate !== undefined
       ? calendar
       : share(options.windows, formatPeriod(period), () => Windows.ofPeriod(period));
-  const lease = checkLease(limit, report);
+  const lease = checkLease(limit, options, report);
   const onStoreFailure = checkStoreFailure(limit.onStoreFailure, options, report);
   if (limit.unlimited === true && onStoreFailure !== undefined) {
-    report('on_store_failure', 'should not specify on_store_failure when unlimited');
+    const message = `should not specify ${options.spelling.on_store_failure} when unlimited`;
+    report('on_store_failure', message);
   }
   return { unit, unitSeconds: seconds, windows, rate, lease, onStoreFailure };
 }
@@ -78,21 +81,22 @@ function checkPeriod({ period, unlimited }: LimitSpec, report: Report): number |
   return undefined;
 }
 
-interface CalendarOptions extends Pick<LimitOptions, 'windows'> {
+interface CalendarOptions extends LimitOptions {
   readonly unit: Unit | undefined;
 }
 
 /** The windows of a limit with a time zone. */
 function checkCalendar(
   { timeZone, algorithm = '' }: LimitSpec,
-  { unit, windows }: CalendarOptions,
+  { unit, windows, spelling }: CalendarOptions,
   report: Report,
 ): Windows | undefined {
   if (timeZone === undefined) return undefined;
   if (!isCalendarUnit(unit)) {
-    report('time_zone', `time_zone requires one of the units ${calendarUnits.join(', ')}`);
+    const units = calendarUnits.map((known) => spelling[known]).join(', ');
+    report('time_zone', `${spelling.time_zone} requires one of the units ${units}`);
   } else if (algorithm !== '' && algorithm.toLowerCase() !== 'fixed_window') {
-    report('time_zone', 'time_zone requires the algorithm fixed_window');
+    report('time_zone', `${spelling.time_zone} requires the algorithm ${spelling.fixed_window}`);
   } else {
     try {
       return share(windows, `${unit} ${timeZone}`, () => Windows.ofCalendar(unit, timeZone));
@@ -114,26 +118,26 @@ function share(windows: Map<string, Windows>, name: string, create: () => Window
 
 function checkAlgorithm(
   limit: LimitSpec,
-  { forMemcached }: LimitOptions,
+  { forMemcached, spelling }: LimitOptions,
   report: Report,
 ): AlgorithmOptions | undefined {
   const { algorithm: text = '', burst, unlimited, requestsPerUnit } = limit;
   const algorithm = text.toLowerCase();
   if (burst !== undefined && algorithm !== 'token_bucket') {
-    report('burst', 'burst requires the algorithm token_bucket');
+    report('burst', `burst requires the algorithm ${spelling.token_bucket}`);
   } else if (burst === 0) report('burst', 'burst must be at least 1');
   else if (burst !== undefined && requestsPerUnit === 0) {
-    report('burst', 'burst has no effect when requests_per_unit is 0: remove it');
+    report('burst', `burst has no effect when ${spelling.requests_per_unit} is 0: remove it`);
   }
   if (algorithm === '' || algorithm === 'fixed_window') return undefined;
   if (!isRateAlgorithm(algorithm)) {
-    const known = ['fixed_window', ...rateAlgorithms].join(', ');
+    const known = (['fixed_window', ...rateAlgorithms] as const).map((name) => spelling[name]).join(', ');
     report('algorithm', `invalid rate limit algorithm '${text}': expected one of ${known}`);
     return undefined;
   }
   if (unlimited === true) report('algorithm', 'should not specify an algorithm when unlimited');
   else if (forMemcached) {
-    const message = `the counter store has no ${algorithm}: use fixed_window, or another store`;
+    const message = `the counter store has no ${spelling[algorithm]}: use ${spelling.fixed_window}, or another store`;
     report('algorithm', message);
   }
   return { algorithm, burst: algorithm === 'token_bucket' ? (burst ?? requestsPerUnit) : requestsPerUnit };
@@ -149,7 +153,7 @@ function isRateAlgorithm(text: string): text is AlgorithmOptions['algorithm'] {
   return rateAlgorithms.some((known) => known === text);
 }
 
-function checkLease(limit: LimitSpec, report: Report): Lease | undefined {
+function checkLease(limit: LimitSpec, { spelling }: LimitOptions, report: Report): Lease | undefined {
   const { lease, algorithm = '', unlimited, requestsPerUnit } = limit;
   if (lease === undefined) return undefined;
   const percent = parseLease(lease);
@@ -158,7 +162,7 @@ function checkLease(limit: LimitSpec, report: Report): Lease | undefined {
     report('lease', `invalid lease '${lease}': expected ${resourceTexts.lease.form}`);
   else if (unlimited === true) report('lease', 'should not specify a lease when unlimited');
   else if (algorithm !== '' && algorithm.toLowerCase() !== 'fixed_window') {
-    report('lease', 'lease requires the algorithm fixed_window');
+    report('lease', `lease requires the algorithm ${spelling.fixed_window}`);
   } else if (hits < 2) {
     const found = `${lease} of ${requestsPerUnit} requests`;
     report('lease', `lease ${found} is less than 2 hits and has no effect: increase it, or remove it`);
@@ -174,17 +178,17 @@ export function parseLease(text: string): number | undefined {
 /** Checks the policy of a limit or of a domain. */
 export function checkStoreFailure(
   text: string | undefined,
-  { forMemcached }: LimitOptions,
+  { forMemcached, spelling }: Omit<LimitOptions, 'windows'>,
   report: Report,
 ): StoreFailurePolicy | undefined {
   if (text === undefined) return undefined;
   const lower = text.toLowerCase();
   const policy = storeFailurePolicies.find((known) => known === lower);
   if (policy === undefined) {
-    const known = storeFailurePolicies.join(', ');
-    report('on_store_failure', `invalid on_store_failure '${text}': expected one of ${known}`);
+    const known = storeFailurePolicies.map((name) => spelling[name]).join(', ');
+    report('on_store_failure', `invalid ${spelling.on_store_failure} '${text}': expected one of ${known}`);
   } else if (forMemcached && policy !== 'allow') {
-    const message = `memcached fails open, so that on_store_failure '${policy}' would have no effect: use allow, or another store`;
+    const message = `memcached fails open, so that ${spelling.on_store_failure} '${spelling[policy]}' would have no effect: use ${spelling.allow}, or another store`;
     report('on_store_failure', message);
   }
   return policy;

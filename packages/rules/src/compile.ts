@@ -9,6 +9,7 @@ import {
   type RuleDocument,
 } from './rule-document.ts';
 import { isBare, type Rule, type RuleNode, type RuleSet, type StoreFailurePolicy } from './rule-set.ts';
+import { type FieldName, fileSpelling, type Spelling } from './spelling.ts';
 import { findWarnings } from './warnings.ts';
 import { WildcardIndex } from './wildcard-index.ts';
 import type { Windows } from './windows.ts';
@@ -44,6 +45,7 @@ export function* compileRules(
   const domains = new Map<string, NodeDraft>();
   const run: Run = {
     document: undefined,
+    spelling: fileSpelling,
     forMemcached: options.forMemcached ?? false,
     notAtomic: options.notAtomic,
     windows: new Map(),
@@ -55,6 +57,7 @@ export function* compileRules(
   };
   for (const document of documents) {
     run.document = document;
+    run.spelling = document.spelling;
     const root = rootFor(domains, document, options, run);
     setStoreFailure(run, root, document);
     setAtomic(run, root, document);
@@ -80,6 +83,8 @@ interface NodeDraft extends RuleNode {
 
 interface Run {
   document: RuleDocument | undefined;
+  /** That of the document. */
+  spelling: Spelling;
   readonly forMemcached: boolean;
   readonly notAtomic: string | undefined;
   /** Those of all rules so far, by label: rules share them. */
@@ -96,7 +101,7 @@ interface Run {
 
 interface ReportAt {
   readonly at?: number | undefined;
-  readonly field?: string;
+  readonly field?: FieldName;
   readonly path: string;
 }
 
@@ -136,14 +141,15 @@ function rootFor(
 
 /** Documents of one domain may leave the policy to another of them, and not contradict it. */
 function setStoreFailure(run: Run, root: NodeDraft, { domain, at, onStoreFailure }: RuleDocument): void {
-  const reportField = (field: string, message: string): void => {
+  const reportField = (field: FieldName, message: string): void => {
     report(run, { at, field, path: domain }, message);
   };
   const policy = checkStoreFailure(onStoreFailure, run, reportField);
   if (policy === undefined) return;
   const other = root.onStoreFailure ?? policy;
   if (policy !== other) {
-    const message = `on_store_failure '${policy}' contradicts '${other}' in another file of the domain: use one of them`;
+    const { spelling } = run;
+    const message = `${spelling.on_store_failure} '${spelling[policy]}' contradicts '${spelling[other]}' in another file of the domain: use one of them`;
     reportField('on_store_failure', message);
   }
   root.onStoreFailure = policy;
@@ -152,7 +158,7 @@ function setStoreFailure(run: Run, root: NodeDraft, { domain, at, onStoreFailure
 /** The same for `atomic`. */
 function setAtomic(run: Run, root: NodeDraft, { domain, at, atomic }: RuleDocument): void {
   if (atomic === undefined) return;
-  const field = { at, field: 'atomic', path: domain };
+  const field: ReportAt = { at, field: 'atomic', path: domain };
   if (root.atomic !== undefined && atomic !== root.atomic) {
     const message = `atomic: ${atomic} contradicts atomic: ${root.atomic} in another file of the domain: use one of them`;
     report(run, field, message);
@@ -201,7 +207,7 @@ function* addDescriptor(run: Run, parent: NodeDraft, spec: DescriptorSpec, paren
   } else addChild(parent, node);
   setLimit(run, node, spec, path);
   if (spec.shareThreshold === true && !composite.includes('*')) {
-    const message = `share_threshold can only be used with wildcard values (containing '*'), but found key '${composite}'`;
+    const message = `${run.spelling.share_threshold} can only be used with wildcard values (containing '*'), but found key '${composite}'`;
     report(run, { at, field: 'share_threshold', path }, message);
   }
   for (const child of spec.descriptors ?? []) yield* addDescriptor(run, node, child, path);

@@ -56,7 +56,7 @@ export function explainMiss(
 
 /** All entries matched, but limits are only on deeper levels, or absent. */
 function missingEntries(entries: readonly Entry[], last: RuleNode): string[] {
-  if (last.children === undefined) return [`'${nodePath(last)}' has no rate_limit: it allows everything`];
+  if (last.children === undefined) return [`'${nodePath(last)}' has no limit: it allows everything`];
   const keys = listKeys(siblingKeys(last), ' or ');
   return [`matched all ${entries.length} entries: the rule needs 1 more entry: ${keys}`];
 }

@@ -1,4 +1,5 @@
 import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
+import type { FieldName } from './spelling.ts';
 
 /** A problem or a warning about a rule source. */
 export interface RuleProblem extends Location {
@@ -70,6 +71,6 @@ export function findLocations(
   return found;
 }
 
-function toSourceLocation(document: RuleDocument, at: number | undefined, field: string): SourceLocation {
+function toSourceLocation(document: RuleDocument, at: number | undefined, field: FieldName): SourceLocation {
   return { source: document.source, ...(at === undefined ? undefined : document.locate?.(at, field)) };
 }

@@ -39,6 +39,7 @@ import {
   resourceUnits,
 } from './resource-shape.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
+import { type FieldName, resourceSpelling } from './spelling.ts';
 
 /** The rules of a manifest, or every problem of its form. */
 export type ResourceResult =
@@ -102,11 +103,12 @@ function readSpec(spec: Mapping): RuleDocument {
     report(read, spec.field, `needs exactly one of descriptors and limits, and has ${found}`);
   }
   // The location of the spec comes first, so that its handle is 0.
-  const locations: ResourceLocations = [{ entry: spec.field, rule: spec.field }];
+  const locations: ResourceLocations = [{ entry: spec.field, rule: undefined }];
   const descriptors = hasLimits ? readLimits(spec, locations) : readDescriptors(spec, locations);
   const isOnTrial = booleanField(spec, 'trial') ?? false;
   return {
     source: read.source,
+    spelling: resourceSpelling,
     domain,
     descriptors: isOnTrial ? [] : descriptors,
     trialDescriptors: isOnTrial ? descriptors : undefined,
@@ -120,7 +122,7 @@ function readSpec(spec: Mapping): RuleDocument {
 function findLocation(
   locations: ResourceLocations,
   at: number,
-  field: string | undefined,
+  field: FieldName | undefined,
 ): Location | undefined {
   const location = locations[at];
   return location === undefined ? undefined : locateInResource(location, field);

@@ -12,7 +12,8 @@ import {
   type LimitSpec,
   type RuleDocument,
 } from './rule-document.ts';
-import { type FieldName, type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
+import { type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
+import { type FieldName, fileSpelling } from './spelling.ts';
 
 /**
  * Maximum number of nodes that aliases and merges may add to those of the text: nested aliases can
@@ -35,7 +36,7 @@ export function* readRuleFile(
   if (tree.size > 0 && tree.kind(0) !== yamlKind.mapping && !isNull(tree, 0)) {
     const found = tree.kind(0) === yamlKind.sequence ? 'a list' : 'a single value';
     fail(read, 0, '', `expected a mapping with domain and descriptors, found ${found}`);
-    return { source, domain: '', descriptors: [] };
+    return { source, spelling: fileSpelling, domain: '', descriptors: [] };
   }
   const fields = tree.size > 0 && tree.kind(0) === yamlKind.mapping ? fieldsOf(read, 0, 0) : [];
   const domain = textField(read, fields, 'domain') ?? '';
@@ -45,6 +46,7 @@ export function* readRuleFile(
   const descriptors = (yield* descriptorsField(read, fields, 1, domain)) ?? [];
   return {
     source,
+    spelling: fileSpelling,
     domain,
     descriptors,
     onStoreFailure,

@@ -2,6 +2,8 @@ import { maxProblems } from './compile.ts';
 import { editDistance } from './near-misses.ts';
 import type { Location } from './problem.ts';
 import type { Reading } from './resource-fields.ts';
+import { resourceFields } from './resource-shape.ts';
+import { type FieldName, resourceNames } from './spelling.ts';
 
 /** Reports a problem of a field. */
 export function report({ source, problems }: Reading, field: string, message: string, hint?: string): void {
@@ -60,31 +62,17 @@ const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
 export interface ResourceLocation {
   /** JSON path of its key and value: a descriptor, or an entry of a match. */
   readonly entry: string;
-  /** JSON path of the parent of its `rateLimit`: the same descriptor, or a limit. */
-  rule: string;
+  /** JSON path of the parent of its `rateLimit`: the same descriptor, or a limit. The spec has none. */
+  rule: string | undefined;
 }
 
 /** Locations of all descriptors of an object, by `at`. */
 export type ResourceLocations = ResourceLocation[];
 
-/** Location in a resource of a descriptor's field, named as in rule files. */
-export function locateInResource({ entry, rule }: ResourceLocation, field: string | undefined): Location {
-  switch (field) {
-    case undefined:
-      return { field: entry };
-    case 'unit':
-    case 'period':
-    case 'algorithm':
-    case 'burst':
-    case 'replaces':
-      return { field: `${rule}.rateLimit.${field}` };
-    case 'time_zone':
-      return { field: `${rule}.rateLimit.timeZone` };
-    case 'on_store_failure':
-      return { field: `${rule}.rateLimit.onStoreFailure` };
-    case 'share_threshold':
-      return { field: `${entry}.shareThreshold` };
-    default:
-      return { field: `${entry}.${field}` };
-  }
+/** Location in a resource of a field of the spec, a descriptor or its limit. */
+export function locateInResource({ entry, rule }: ResourceLocation, field: FieldName | undefined): Location {
+  if (field === undefined) return { field: entry };
+  const name = resourceNames[field];
+  const isOfLimit = resourceFields.limitRateLimit.some((known) => known === name);
+  return { field: rule !== undefined && isOfLimit ? `${rule}.rateLimit.${name}` : `${entry}.${name}` };
 }

@@ -1,4 +1,5 @@
 import { durationPattern } from '@tollgate/kit/time';
+import { type resourceNames, resourceValues } from './spelling.ts';
 
 /** The API that a RateLimitConfig belongs to. */
 export const resourceGroup = 'ratelimit.tollgate.dev';
@@ -12,6 +13,8 @@ export const resourceKind = 'RateLimitConfig';
 /** `apiVersion` of every RateLimitConfig. */
 export const resourceApiVersion = `${resourceGroup}/${resourceVersion}`;
 
+type ResourceName = (typeof resourceNames)[keyof typeof resourceNames];
+
 const rateLimitFields = [
   'unit',
   'period',
@@ -23,7 +26,7 @@ const rateLimitFields = [
   'lease',
   'onStoreFailure',
   'replaces',
-] as const;
+] as const satisfies readonly ResourceName[];
 
 /** Fields of each part of a RateLimitConfig, for the CRD and the reader of manifests. */
 export const resourceFields = {
@@ -52,22 +55,24 @@ export const resourceFields = {
 /** A field of one part of a RateLimitConfig. */
 export type ResourceField<Part extends keyof typeof resourceFields> = (typeof resourceFields)[Part][number];
 
-/** Units, spelled as Kubernetes spells enumerations; other cases are refused. */
-export const resourceUnits = ['Second', 'Minute', 'Hour', 'Day', 'Week', 'Month', 'Year'] as const;
+const { second, minute, hour, day, week, month, year } = resourceValues;
 
-/** Algorithms, spelled as Kubernetes spells enumerations. */
+/** Units; other cases are refused. */
+export const resourceUnits = [second, minute, hour, day, week, month, year] as const;
+
+/** Algorithms, and how rules spell them. */
 export const resourceAlgorithms = {
-  FixedWindow: 'fixed_window',
-  SlidingWindow: 'sliding_window',
-  TokenBucket: 'token_bucket',
-  Concurrency: 'concurrency',
+  [resourceValues.fixed_window]: 'fixed_window',
+  [resourceValues.sliding_window]: 'sliding_window',
+  [resourceValues.token_bucket]: 'token_bucket',
+  [resourceValues.concurrency]: 'concurrency',
 } as const;
 
-/** Policies for a failing store, spelled as Kubernetes spells enumerations. */
+/** Policies for a failing store, and how rules spell them. */
 export const resourceStoreFailures = {
-  Allow: 'allow',
-  Deny: 'deny',
-  Local: 'local',
+  [resourceValues.allow]: 'allow',
+  [resourceValues.deny]: 'deny',
+  [resourceValues.local]: 'local',
 } as const;
 
 /** Bounds of a text, in Unicode characters, and its form where it has one. */

@@ -1,4 +1,5 @@
 import type { Location } from './problem.ts';
+import type { FieldName, Spelling } from './spelling.ts';
 
 /** A JSON value. */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
@@ -15,6 +16,8 @@ export interface JsonObject {
 export interface RuleDocument {
   /** Label in messages: the file, or the name of the resource. */
   readonly source: string;
+  /** How messages spell fields and values. */
+  readonly spelling: Spelling;
   /** May be empty, which compiling reports. */
   readonly domain: string;
   readonly descriptors: readonly DescriptorSpec[];
@@ -30,7 +33,7 @@ export interface RuleDocument {
    * Location of a spec by its `at` handle, or of one `field` of it, named as in rule files
    * (`share_threshold`). Absent for sources without locations.
    */
-  readonly locate?: (at: number, field?: string) => Location | undefined;
+  readonly locate?: (at: number, field?: FieldName) => Location | undefined;
 }
 
 /** The rules on trial as a document of their own; undefined without any. */

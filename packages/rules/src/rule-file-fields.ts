@@ -2,36 +2,10 @@ import { yamlKind } from '@tollgate/yaml/node-table';
 import { parseScalar } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import type { JsonObject, JsonValue } from './rule-document.ts';
+import { type FieldName, resourceNames } from './spelling.ts';
 
 /** Every key of a rule file, on any level. */
-const fieldNames = [
-  'domain',
-  'key',
-  'value',
-  'descriptors',
-  'rate_limit',
-  'unit',
-  'period',
-  'time_zone',
-  'requests_per_unit',
-  'unlimited',
-  'algorithm',
-  'burst',
-  'lease',
-  'on_store_failure',
-  'atomic',
-  'shadow_mode',
-  'quota_mode',
-  'name',
-  'replaces',
-  'detailed_metric',
-  'value_to_metric',
-  'share_threshold',
-  'metadata',
-] as const;
-
-/** A key of a rule file. */
-export type FieldName = (typeof fieldNames)[number];
+const fieldNames = Object.keys(resourceNames);
 
 const fieldIndex: ReadonlyMap<string, number> = new Map(fieldNames.map((name, index) => [name, index]));
 

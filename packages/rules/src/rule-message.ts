@@ -16,6 +16,7 @@ import {
 import { parseLease } from './check-limit.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import type { StoreFailurePolicy, Unit } from './rule-set.ts';
+import { resourceSpelling } from './spelling.ts';
 
 /** The numbers of the units on the wire. */
 const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
@@ -58,7 +59,7 @@ const unnamed = '(unnamed resource)';
  * The document as a `ratelimit.config.ratelimit.v3.RateLimitConfig`, named after its domain. Meant
  * for documents that compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
-export function toMessage(document: RuleDocument): RateLimitConfig {
+export function toMessage(document: Omit<RuleDocument, 'spelling'>): RateLimitConfig {
   const { domain, descriptors, trialDescriptors = [], atomic, onStoreFailure } = document;
   return create(RateLimitConfigSchema, {
     name: domain,
@@ -70,11 +71,15 @@ export function toMessage(document: RuleDocument): RateLimitConfig {
   });
 }
 
-/** The document of a message, not validated; its source is the name of the resource. */
+/**
+ * The document of a message, not validated; its source is the name of the resource. Its problems
+ * appear in the status of a RateLimitConfig.
+ */
 export function fromMessage(message: RateLimitConfig): RuleDocument {
   const { name, domain, descriptors, trialDescriptors, atomic, onStoreFailure } = message;
   return {
     source: name || domain || unnamed,
+    spelling: resourceSpelling,
     domain,
     descriptors: descriptors.map(fromDescriptor),
     trialDescriptors: unlessEmpty(trialDescriptors.map(fromDescriptor)),
@@ -123,6 +128,7 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
   }
   return {
     source: name || domain || unnamed,
+    spelling: resourceSpelling,
     domain,
     descriptors,
     trialDescriptors: unlessEmpty(trialDescriptors),

@@ -2,6 +2,7 @@ import type { Steps } from '@tollgate/kit/time';
 import { findLocations, type RuleProblem } from './problem.ts';
 import { descriptorsPerStep, type RuleDocument } from './rule-document.ts';
 import { isBare, type Rule, type RuleNode, type RuleSet, unitSeconds } from './rule-set.ts';
+import { fileSpelling, type Spelling } from './spelling.ts';
 import { formatPeriod } from './windows.ts';
 
 /** Maximum number of warnings per load; a mistake in a template may repeat in every rule. */
@@ -25,9 +26,11 @@ export function* findWarnings(
 ): Steps<readonly RuleProblem[]> {
   const findings: Finding[] = [];
   const replacingByDomain = Map.groupBy(replacing, ({ domain }) => domain);
+  const spellings = new Map(documents.map(({ domain, spelling }) => [domain, spelling]));
   const replacedNames = new Set(replacing.flatMap(({ replaces }) => replaces));
   for (const [domain, root] of domains) {
-    yield* checkLevel(root, domain, { findings, replacedNames });
+    const spelling = spellings.get(domain) ?? fileSpelling;
+    yield* checkLevel(root, domain, { findings, replacedNames, spelling });
     yield* checkReplaced(root, replacingByDomain.get(domain), findings);
     if (root.atomic === true) yield* checkLeases(root, findings);
   }
@@ -78,10 +81,11 @@ interface LevelCheck {
   readonly findings: Finding[];
   /** Names that a rule of any domain replaces. */
   readonly replacedNames: ReadonlySet<string>;
+  readonly spelling: Spelling;
 }
 
 function* checkLevel(parent: RuleNode, parentPath: string, check: LevelCheck): Steps<void> {
-  const { findings, replacedNames } = check;
+  const { findings } = check;
   const { children } = parent;
   if (children === undefined) return;
   const keys = new Set<string>();
@@ -100,7 +104,7 @@ function* checkLevel(parent: RuleNode, parentPath: string, check: LevelCheck): S
     if (hidden !== undefined) findings.push({ path, message: hidden });
     const collision = collisionWith(child, keys);
     if (collision !== undefined) findings.push({ path, message: collision });
-    const undercut = undercutBy(child, replacedNames);
+    const undercut = undercutBy(child, check);
     if (undercut !== undefined) findings.push({ path, message: undercut });
     if (child.composite.includes('*')) wildcardCount++;
     if (child.children !== undefined) yield* checkLevel(child, path, check);
@@ -137,7 +141,10 @@ function collisionWith(child: RuleNode, keys: ReadonlySet<string>): string | und
  * other algorithms this cannot be proven. Limits that may be dropped from a request, or that do not
  * refuse on their own, undercut none.
  */
-function undercutBy({ match, parent }: RuleNode, replacedNames: ReadonlySet<string>): string | undefined {
+function undercutBy(
+  { match, parent }: RuleNode,
+  { replacedNames, spelling }: LevelCheck,
+): string | undefined {
   if (match === undefined || !refusesByWindow(match.rule)) return undefined;
   const { rule } = match;
   for (let above = parent; above !== undefined; above = above.parent) {
@@ -145,7 +152,8 @@ function undercutBy({ match, parent }: RuleNode, replacedNames: ReadonlySet<stri
     if (upper === undefined || !refusesByWindow(upper)) continue;
     if (upper.requestsPerUnit > rule.requestsPerUnit || !hasWholeWindows(upper, rule)) continue;
     if (upper.name !== '' && replacedNames.has(upper.name)) continue;
-    return `limit '${rule.path}' (${formatLimit(rule)}) never refuses a request that '${upper.path}' (${formatLimit(upper)}) allows, if both descriptors are sent: lower this limit, raise that one, or replace that one by its name`;
+    const [lower, higher] = [formatLimit(rule, spelling), formatLimit(upper, spelling)];
+    return `limit '${rule.path}' (${lower}) never refuses a request that '${upper.path}' (${higher}) allows, if both descriptors are sent: lower this limit, raise that one, or replace that one by its name`;
   }
   return undefined;
 }
@@ -160,7 +168,7 @@ function hasWholeWindows(upper: Rule, lower: Rule): boolean {
 const refusesByWindow = ({ unlimited, rate, windows, shadowMode, quotaMode }: Rule): boolean =>
   !unlimited && rate === undefined && windows?.timeZone === undefined && !shadowMode && !quotaMode;
 
-const formatLimit = ({ requestsPerUnit, unit, unitSeconds: seconds }: Rule): string =>
-  `${requestsPerUnit} per ${unit ?? formatPeriod(seconds)}`;
+const formatLimit = ({ requestsPerUnit, unit, unitSeconds: seconds }: Rule, spelling: Spelling): string =>
+  `${requestsPerUnit} per ${unit === undefined ? formatPeriod(seconds) : spelling[unit]}`;
 
 const nodeKey = (node: RuleNode) => node.composite.slice(0, node.keyLength);

@@ -127,7 +127,7 @@ t.test('a bare key that was not tried is named', async (t) => {
 t.test(
   'a rule without a limit allows everything, a descriptor without entries matches nothing',
   async (t) => {
-    t.same(explainOne(['open', ''])?.reasons, ["'d.open' has no rate_limit: it allows everything"]);
+    t.same(explainOne(['open', ''])?.reasons, ["'d.open' has no limit: it allows everything"]);
     t.same(explainOne()?.reasons, ['the descriptor has no entries']);
   },
 );
@@ -170,7 +170,7 @@ t.test('an explanation is formatted as indented lines', async (t) => {
     rule d.tenant_gold.method (on store failure deny; replaces gold)
   (open=1): no limit
     open=1 matched 'open' by key
-    'd.open' has no rate_limit: it allows everything`,
+    'd.open' has no limit: it allows everything`,
   );
 });
 

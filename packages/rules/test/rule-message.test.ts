@@ -13,6 +13,7 @@ import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import t from 'tap';
 import { readRuleFile } from '../src/read-rule-file.ts';
 import { dumpRules, unitSeconds } from '../src/rule-set.ts';
+import { resourceSpelling } from '../src/spelling.ts';
 
 /** The document of a YAML text that is known to be well formed. */
 function documentOf(text: string): RuleDocument {
@@ -31,7 +32,7 @@ const sent = (document: RuleDocument): RuleDocument =>
 /** The content of a document: without places, and without what means the same as its absence. */
 const contentOf = (document: RuleDocument): unknown =>
   JSON.parse(
-    JSON.stringify({ ...document, source: '' }, (key, value: unknown) =>
+    JSON.stringify({ ...document, source: '', spelling: undefined }, (key, value: unknown) =>
       key === 'at' || value === false ? undefined : value,
     ),
   );
@@ -109,6 +110,7 @@ t.test('every unit has its number on the wire', async (t) => {
   const numbers = Object.keys(unitSeconds).map((unit) => {
     const document = {
       source: '',
+      spelling: resourceSpelling,
       domain: 'd',
       descriptors: [{ key: 'k', rateLimit: { unit, requestsPerUnit: 1 } }],
     };
@@ -158,6 +160,7 @@ t.test('bytes that are not a message are an error', async (t) => {
 
 const flat = (count: number): RuleDocument => ({
   source: '',
+  spelling: resourceSpelling,
   domain: 'd',
   descriptors: Array.from({ length: count }, (_, i) => ({ key: `k${i}` })),
 });

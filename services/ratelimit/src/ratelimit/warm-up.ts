@@ -9,6 +9,7 @@ import { runSteps } from '@tollgate/kit/time';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleSet } from '@tollgate/rules/rule-set';
+import { fileSpelling } from '@tollgate/rules/spelling';
 import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
 import { StatsRegistry } from '../stats/registry.ts';
 import { createCallTimer } from '../stats/server-stats.ts';
@@ -99,6 +100,7 @@ function compileWarmUpRules(): RuleSet {
   const rateLimit = { unit: 'minute', requestsPerUnit: 100 };
   const document = {
     source: domain,
+    spelling: fileSpelling,
     domain,
     descriptors: [
       { key: 'a', rateLimit, descriptors: [{ key: 'b', rateLimit: { ...rateLimit, unit: 'second' } }] },

@@ -1,4 +1,5 @@
 import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
+import { resourceSpelling } from '@tollgate/rules/spelling';
 import type { DomainOwner } from './catalog.ts';
 import type { CatalogObject } from './validation.ts';
 
@@ -67,6 +68,7 @@ export function mergeDomain(
   const { descriptors, settings } = inForce;
   const document: RuleDocument = {
     source: domain,
+    spelling: resourceSpelling,
     domain,
     descriptors,
     trialDescriptors: onTrial.descriptors.length === 0 ? undefined : onTrial.descriptors,

@@ -2,12 +2,18 @@ import { clone, create, createFileRegistry, fromBinary, toJson } from '@bufbuild
 import { AnySchema, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { JsonObject, RuleDocument } from '@tollgate/rules/rule-document';
+import { resourceSpelling } from '@tollgate/rules/spelling';
 import t from 'tap';
 import { encodeRules, rateLimitConfigType, SnapshotBuilder } from '../../src/catalog/snapshot.ts';
 
 const withMetadata = (json: string): RuleDocument => {
   const metadata: JsonObject = JSON.parse(json);
-  return { source: 's', domain: 'd', descriptors: [{ key: 'k', descriptors: [{ key: 'l', metadata }] }] };
+  return {
+    source: 's',
+    spelling: resourceSpelling,
+    domain: 'd',
+    descriptors: [{ key: 'k', descriptors: [{ key: 'l', metadata }] }],
+  };
 };
 
 t.test('rules are encoded as an Any that limiters decode', async (t) => {
@@ -51,7 +57,13 @@ t.test('a limiter that does not know rules on trial sees the rules in force only
   const [key, trialDescriptors] = ['k', [{ key: 'on-trial' }]];
   const any = fromBinary(
     AnySchema,
-    encodeRules({ source: 's', domain: 'd', descriptors: [{ key }], trialDescriptors }),
+    encodeRules({
+      source: 's',
+      spelling: resourceSpelling,
+      domain: 'd',
+      descriptors: [{ key }],
+      trialDescriptors,
+    }),
   );
   // The definition of another limiter, without our fields.
   const file = clone(FileDescriptorProtoSchema, RateLimitConfigSchema.file.proto);
