@@ -1,8 +1,8 @@
-import type { EventEmitter } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Health } from './health.ts';
 import type { HttpServer } from './http-server.ts';
 import type { Logger } from './logger.ts';
+import { type SignalledProcess, stopSignals } from './stop-signals.ts';
 
 /** A part of a service that is started and stopped with it. */
 export type LifecycleComponent = {
@@ -235,16 +235,11 @@ function aborted(signal: AbortSignal, cancel: AbortSignal): Promise<void> {
 }
 
 /** Parts of the process that `main.ts` passes in; nothing else touches the process. */
-type ProcessAccess = {
+type ProcessAccess = SignalledProcess & {
   readonly logger: Logger;
-  /** `process`: emits the signals, `unhandledRejection` and `uncaughtException`. */
-  readonly signals: Pick<EventEmitter, 'on' | 'off'>;
-  /** `process.exit`. */
-  readonly exit: (code: number) => void;
+  /** Ends what handled signals until now. */
+  readonly takeOver?: () => void;
 };
-
-/** Sent by Kubernetes, by a terminal on Ctrl-C, and by a terminal that closes. */
-const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 /**
  * Starts a lifecycle, waits until it has stopped, and exits: 0 after a signal, 1 after a failure.
@@ -255,7 +250,7 @@ const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
  */
 export async function runUntilSignal(
   lifecycle: Lifecycle,
-  { logger, signals, exit }: ProcessAccess,
+  { logger, signals, exit, takeOver }: ProcessAccess,
 ): Promise<void> {
   let signalled = false;
   let crashed = false;
@@ -281,6 +276,7 @@ export async function runUntilSignal(
   ];
 
   for (const [event, handler] of handlers) signals.on(event, handler);
+  takeOver?.();
   // The lifecycle logs a start that fails, and has it in the summary.
   lifecycle.start().catch(() => undefined);
   const { reason, failed, late } = await lifecycle.stopped;

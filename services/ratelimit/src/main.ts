@@ -1,35 +1,14 @@
 #!/usr/bin/env node
 import { finish } from '@tollgate/kit/cli';
-import type { Logger } from '@tollgate/kit/logger';
-import { findMisspelled, findReplaced } from '@tollgate/kit/settings';
-import { handleArguments, startProcess } from './cli/start.ts';
-import { settingsSpec } from './config/settings.ts';
-
-const prefixes = ['ADMIN_', 'KVSTORE_', 'GRPC_', 'RUNTIME_', 'CONFIG_GRPC_XDS_', 'XDS_CLIENT_'];
-
-function warnOfSettings(logger: Logger): void {
-  for (const { variable, meant } of findMisspelled(settingsSpec, process.env, prefixes)) {
-    logger.warn({ variable, meant }, 'unknown setting, possibly misspelled');
-  }
-  for (const { variable, value, used } of findReplaced(settingsSpec, process.env)) {
-    logger.warn({ variable, value, used }, 'setting out of range, using the nearest value');
-  }
-}
+import { exitOnStopSignal } from '@tollgate/kit/stop-signals';
+import { handleArguments } from './cli/arguments.ts';
 
 const outcome = await handleArguments(process.argv.slice(2));
 if (outcome !== undefined) {
   finish(outcome);
   process.exit();
 }
-await startProcess(async ({ settings, logger }) => {
-  warnOfSettings(logger);
-  const options = { logger, nowMs: Date.now, output: process.stdout };
-  // Only what this process needs is loaded: the supervisor of workers serves no requests.
-  if (settings.workers > 1) {
-    const { buildSupervisorApp } = await import('./workers/supervisor-app.ts');
-    return buildSupervisorApp(settings, options);
-  }
-  const { buildApp } = await import('./app.ts');
-  const { lifecycle } = await buildApp(settings, { ...options, random: Math.random, warmUp: true });
-  return lifecycle;
-});
+// Before the code of the service is loaded, which takes longest.
+const takeOver = exitOnStopSignal({ signals: process, exit: (code) => process.exit(code) });
+const { serve } = await import('./cli/serve.ts');
+await serve(takeOver);

@@ -1,41 +1,8 @@
 import { parseArgs } from 'node:util';
 import { getErrorMessage } from '@tollgate/kit/errors';
+import { exitOnStopSignal } from '@tollgate/kit/stop-signals';
 import packageJson from '../../package.json' with { type: 'json' };
-import { migrate } from '../db/migrate.ts';
-import { signJwt } from '../keys/jwt.ts';
-import { SigningKeySource } from '../keys/key-source.ts';
-import { withDefaultsOfMode } from './development.ts';
-import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
-
-/** `migrate` */
-const migrateCommand: Command = async ({ environmentFiles }) => {
-  const { settings } = await loadSettings(environmentFiles);
-  const logger = createCommandLogger(settings);
-  try {
-    await migrate(settings, { logger });
-  } catch (error) {
-    logger.fatal({ err: error }, 'migration failed');
-    process.exitCode = 1;
-  }
-};
-
-/** `admin token`: prints a service token for `/admin` that does not expire. */
-const tokenCommand: Command = async ({ environmentFiles, flags }) => {
-  const { settings } = await loadSettings(environmentFiles, withDefaultsOfMode);
-  const { jwtAdminRoles } = settings;
-  const role = flags.role ?? jwtAdminRoles[0];
-  if (role === undefined || !jwtAdminRoles.includes(role)) {
-    // Other roles cannot have tokens that do not expire.
-    const roles = jwtAdminRoles.join(', ') || 'none';
-    process.stderr.write(
-      `${role ?? 'no role'} is not allowed to use /admin: SVC_JWT_ADMIN_ROLES has ${roles}\n`,
-    );
-    process.exitCode = 1;
-    return;
-  }
-  const { keys } = await SigningKeySource.open(settings, { logger: createCommandLogger(settings) });
-  process.stdout.write(`${signJwt({ role, iat: Math.floor(Date.now() / 1000) }, keys)}\n`);
-};
+import type { EnvironmentFiles } from './load-settings.ts';
 
 interface CommandOptions {
   readonly environmentFiles: EnvironmentFiles;
@@ -68,17 +35,27 @@ interface CommandEntry {
   readonly flags?: readonly (keyof CommandFlags)[];
 }
 
-/** Loads a command when it runs: no command waits for the code of the server but `serve`. */
+/** Loads the code of a command when it runs. */
 function lazily(load: () => Promise<Command>): Command {
   return async (options) => (await load())(options);
+}
+
+async function serveCommand({ environmentFiles }: CommandOptions): Promise<void> {
+  // Before the code of the server is loaded, which takes longest.
+  const takeOver = exitOnStopSignal({ signals: process, exit: (code) => process.exit(code) });
+  const { serve } = await import('./serve.ts');
+  await serve(environmentFiles, takeOver);
 }
 
 const commands: Readonly<Record<string, CommandEntry>> = {
   serve: {
     doc: 'Migrate the schema and serve. The default command.',
-    run: lazily(async () => (await import('./serve.ts')).serveCommand),
+    run: serveCommand,
   },
-  migrate: { doc: 'Migrate the schema of the database.', run: migrateCommand },
+  migrate: {
+    doc: 'Migrate the schema of the database.',
+    run: lazily(async () => (await import('./migrate.ts')).migrateCommand),
+  },
   check: {
     doc: 'Check the environment and database of a GoTrue deployment, without changes.',
     run: lazily(async () => (await import('./check.ts')).checkCommand),
@@ -102,7 +79,7 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   },
   'admin token': {
     doc: 'Print a token for the admin API. It does not expire: use it in servers only.',
-    run: tokenCommand,
+    run: lazily(async () => (await import('./token.ts')).tokenCommand),
     flags: ['role'],
   },
   import: {

@@ -10,12 +10,12 @@ import { type SettingWarning, settingWarnings } from '../config/warnings.ts';
 import { developmentHints, startDevelopmentDatabase, withDefaultsOfMode } from './development.ts';
 import {
   createCommandLogger,
+  type EnvironmentFiles,
   type LoadedSettings,
   loadSettings,
   type ReadSettings,
   readSettingsFrom,
 } from './load-settings.ts';
-import type { Command } from './run-command.ts';
 
 interface SettingsReloadOptions {
   /** The settings at startup. */
@@ -81,8 +81,8 @@ const unexpectedExit = new Error(
   'PostgreSQL exited unexpectedly: restart the server to recover committed data',
 );
 
-/** `serve` */
-export const serveCommand: Command = async ({ environmentFiles: files }) => {
+/** Serves until a signal. `takeOver` ends what handled signals until then. */
+export async function serve(files: EnvironmentFiles, takeOver: () => void): Promise<void> {
   const loaded = await loadSettings(files, withDefaultsOfMode);
   const development = loaded.settings.mode === 'development';
   const logger = createCommandLogger(loaded.settings);
@@ -100,12 +100,13 @@ export const serveCommand: Command = async ({ environmentFiles: files }) => {
       app.lifecycle.add({ name: 'hints', start: print });
     }
     void lost?.then(() => app.lifecycle.fail('the PostgreSQL of development mode exited', unexpectedExit));
-    await runUntilSignal(app.lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+    const exit = (code: number): void => process.exit(code);
+    await runUntilSignal(app.lifecycle, { logger, signals: process, exit, takeOver });
   } catch (error) {
     logger.fatal({ err: error }, 'failed to start');
     process.exit(1);
   }
-};
+}
 
 /** Starts the database of development mode, unless DATABASE_URL is set. */
 async function startFoundation(

@@ -1,79 +1,31 @@
-import { type Outcome, parseFlags, wrongUsage } from '@tollgate/kit/cli';
 import { configureHeap } from '@tollgate/kit/heap';
 import { type Lifecycle, runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger, type Logger } from '@tollgate/kit/logger';
 import { formatSettingProblems } from '@tollgate/kit/settings';
-import packageJson from '../../package.json' with { type: 'json' };
 import { readSettings, type Settings } from '../config/settings.ts';
-
-const help = `tollgate-ratelimit
-
-The rate limit service for Envoy (envoy.service.ratelimit.v3). It reads rules from YAML files or from a management server
-(xDS), and keeps counters in Redis, memcached or memory.
-
-It is configured by environment variables, see docs/settings-ratelimit.md. To try it:
-
-  BACKEND_TYPE=memory USE_PUSHSTATS=false RUNTIME_ROOT=<folder> RUNTIME_APPDIRECTORY=<folder of rule files in it> tollgate-ratelimit
-
-  -version
-        Print the version.
-  -help
-        Print this help.
-
-  test <folder of rule files> <file of cases>
-        Decide requests by the rules and compare the decisions; test -help has more.
-
-  counters <command>
-        Read and change the counters of a running service; counters -help has more.
-
-  trial
-        Show what the rules on trial of a running service would change; trial -help has more.
-
-tollgate-ratelimit-client calls a running service, tollgate-ratelimit-check validates rule files.
-`;
-
-/** The outcome of command line arguments; undefined without arguments, which starts the service. */
-export async function handleArguments(args: readonly string[]): Promise<Outcome | undefined> {
-  const [first, ...rest] = args;
-  if (first === undefined) return undefined;
-  if (first === 'test') {
-    const { testRules } = await import('./test-rules.ts');
-    return testRules(rest);
-  }
-  if (first === 'counters') {
-    const { runCounters } = await import('./counters.ts');
-    return runCounters(rest, process.env);
-  }
-  if (first === 'trial') {
-    const { showTrial } = await import('./trial.ts');
-    return showTrial(rest);
-  }
-  const parsed = parseFlags({ version: { kind: 'switch', doc: 'Print the version.' } }, args);
-  if (parsed.kind === 'help') return { exitCode: 0, output: help };
-  if (parsed.kind === 'values') return { exitCode: 0, output: `tollgate-ratelimit ${packageJson.version}\n` };
-  return wrongUsage('tollgate-ratelimit', [
-    ...parsed.problems,
-    'the service is configured by environment variables',
-  ]);
-}
 
 /** After four reloads of 100,000 rules the process takes 300 MB instead of 440. */
 const heapGrowingPercent = 20;
 
-interface StartedProcess {
+export interface StartedProcess {
   readonly settings: Settings;
   readonly logger: Logger;
+}
+
+interface StartProcessOptions {
+  /** In every log line. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  /** Ends what handled signals until now. */
+  readonly takeOver?: () => void;
 }
 
 /**
  * Reads the settings, starts what `build` makes of them, and exits when that has stopped. Exits
  * with 1 when the settings are invalid, or a file that they name.
- *
- * @param fields In every log line.
  */
 export async function startProcess(
   build: (started: StartedProcess) => Promise<Lifecycle>,
-  fields: Readonly<Record<string, unknown>> = {},
+  { fields = {}, takeOver }: StartProcessOptions = {},
 ): Promise<void> {
   configureHeap({ growingPercent: heapGrowingPercent });
   const read = readSettings(process.env);
@@ -85,7 +37,8 @@ export async function startProcess(
   const logger = createLogger({ level: settings.logLevel, format: settings.logFormat }).child(fields);
   try {
     const lifecycle = await build({ settings, logger });
-    await runUntilSignal(lifecycle, { logger, signals: process, exit: (code) => process.exit(code) });
+    const exit = (code: number): void => process.exit(code);
+    await runUntilSignal(lifecycle, { logger, signals: process, exit, ...(takeOver && { takeOver }) });
   } catch (error) {
     logger.fatal({ err: error }, 'failed to start');
     process.exit(1);

@@ -16,5 +16,5 @@ await startProcess(
     });
     return lifecycle;
   },
-  { worker: Number(worker) },
+  { fields: { worker: Number(worker) } },
 );

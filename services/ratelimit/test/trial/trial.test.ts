@@ -4,7 +4,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import { MemoryBackend } from '../../src/backends/memory.ts';
-import { handleArguments } from '../../src/cli/start.ts';
+import { handleArguments } from '../../src/cli/arguments.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { getDecisionOptions } from '../../src/ratelimit/decision-options.ts';
 import { formatFamily, trialMetrics } from '../../src/stats/prometheus-format.ts';

@@ -1,0 +1,15 @@
+import { migrate } from '../db/migrate.ts';
+import { createCommandLogger, loadSettings } from './load-settings.ts';
+import type { Command } from './run-command.ts';
+
+/** `migrate` */
+export const migrateCommand: Command = async ({ environmentFiles }) => {
+  const { settings } = await loadSettings(environmentFiles);
+  const logger = createCommandLogger(settings);
+  try {
+    await migrate(settings, { logger });
+  } catch (error) {
+    logger.fatal({ err: error }, 'migration failed');
+    process.exitCode = 1;
+  }
+};

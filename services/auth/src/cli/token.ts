@@ -1,0 +1,23 @@
+import { signJwt } from '../keys/jwt.ts';
+import { SigningKeySource } from '../keys/key-source.ts';
+import { withDefaultsOfMode } from './development.ts';
+import { createCommandLogger, loadSettings } from './load-settings.ts';
+import type { Command } from './run-command.ts';
+
+/** `admin token`: prints a service token for `/admin` that does not expire. */
+export const tokenCommand: Command = async ({ environmentFiles, flags }) => {
+  const { settings } = await loadSettings(environmentFiles, withDefaultsOfMode);
+  const { jwtAdminRoles } = settings;
+  const role = flags.role ?? jwtAdminRoles[0];
+  if (role === undefined || !jwtAdminRoles.includes(role)) {
+    // Other roles cannot have tokens that do not expire.
+    const roles = jwtAdminRoles.join(', ') || 'none';
+    process.stderr.write(
+      `${role ?? 'no role'} is not allowed to use /admin: SVC_JWT_ADMIN_ROLES has ${roles}\n`,
+    );
+    process.exitCode = 1;
+    return;
+  }
+  const { keys } = await SigningKeySource.open(settings, { logger: createCommandLogger(settings) });
+  process.stdout.write(`${signJwt({ role, iat: Math.floor(Date.now() / 1000) }, keys)}\n`);
+};
