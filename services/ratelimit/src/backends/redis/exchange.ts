@@ -138,7 +138,8 @@ function settleCall(batch: Batch, call: ScriptCall, reply: RedisReply): void {
   const taken = readCallReply(call, reply);
   call.counters.forEach((counter, i) => {
     const result = taken?.[i];
-    if (result === undefined) settle(batch, counter, typeof reply === 'number' ? reply : Number.NaN);
+    if (result instanceof RedisReplyError) batch.fail(counter, failureOf(counter, result));
+    else if (result === undefined) settle(batch, counter, typeof reply === 'number' ? reply : Number.NaN);
     else batch.settleTaken(counter, result);
   });
 }
@@ -153,7 +154,12 @@ function settleRequests(call: ScriptCall, reply: RedisReply): void {
     const result = results?.[i];
     if (result !== undefined) resolve(result);
     else if (results === undefined) reject(failure);
-    else reject(backendFailure(`a counter of ${hits.map(({ key }) => key).join(', ')} is not an integer`));
+    else
+      reject(
+        backendFailure(
+          `not a counter (another type, or not an integer) at one of ${hits.map(({ key }) => key).join(', ')}`,
+        ),
+      );
   });
 }
 
@@ -177,7 +183,7 @@ export async function settleRefused(batch: Batch, counter: BatchCounter, refused
   } catch (error) {
     const isTouch = counter.first === undefined;
     if (isTouch || count !== undefined) expiries?.onUncertain(counter);
-    batch.fail(counter, toBackendFailure(error));
+    batch.fail(counter, failureOf(counter, error));
     return false;
   }
 }
@@ -214,6 +220,15 @@ function parseGetReply(reply: RedisReply): number {
     return 0;
   }
   return typeof reply === 'string' && reply !== '' ? Number(reply) : Number.NaN;
+}
+
+/** Errors of the value at one key, which do not name it. */
+const keyError = /^(WRONGTYPE|ERR value is not an integer)\b/;
+
+function failureOf({ key }: BatchCounter, error: unknown): Error {
+  return error instanceof RedisReplyError && keyError.test(error.message)
+    ? backendFailure(`${error.message}: ${key}`, error)
+    : toBackendFailure(error);
 }
 
 /** The error as callers of a backend expect it. */

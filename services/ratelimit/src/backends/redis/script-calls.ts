@@ -2,7 +2,7 @@ import type { Rate } from '@tollgate/rules/rule-set';
 import type { Taken } from '../algorithms.ts';
 import type { AllOrNone } from '../all-or-none.ts';
 import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
-import type { Pipeline, RedisReply } from './resp.ts';
+import { type Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
 import { refund, type Script, takeAll, takeEach } from './scripts.ts';
 
 /** Counters, or whole requests, that one call of a script decides. */
@@ -103,12 +103,22 @@ function callText({ algorithm, limit, periodSeconds, burst }: Rate, hits: number
   return `${algorithm} ${limit} ${periodSeconds} ${burst} ${hits} ${times}`;
 }
 
-/** What the reply to a call says of its counters; undefined when it is of another form. */
-export function readCallReply({ counters }: ScriptCall, reply: RedisReply): readonly Taken[] | undefined {
+/**
+ * What the reply to a call says of its counters, or why one cannot be counted; undefined when it is
+ * of another form.
+ */
+export function readCallReply(
+  { counters }: ScriptCall,
+  reply: RedisReply,
+): readonly (Taken | RedisReplyError)[] | undefined {
   if (!Array.isArray(reply) || reply.length !== counters.length * 3) return undefined;
-  const results: Taken[] = [];
+  const results: (Taken | RedisReplyError)[] = [];
   for (let at = 0; at < reply.length; at += 3) {
     const [taken, remaining, waitSeconds]: unknown[] = [reply[at], reply[at + 1], reply[at + 2]];
+    if (taken instanceof RedisReplyError) {
+      results.push(taken);
+      continue;
+    }
     if (typeof taken !== 'number' || typeof remaining !== 'number' || typeof waitSeconds !== 'number') {
       return undefined;
     }
@@ -118,8 +128,8 @@ export function readCallReply({ counters }: ScriptCall, reply: RedisReply): read
 }
 
 /**
- * What the reply to a call says of its requests, undefined for those with a counter that is not a
- * number; undefined when it is of another form.
+ * What the reply to a call says of its requests, undefined for those with a key that has no
+ * counter; undefined when it is of another form.
  */
 export function readRequestReplies(
   { requests }: ScriptCall,

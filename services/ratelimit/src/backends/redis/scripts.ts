@@ -28,6 +28,12 @@ if not now then
 end
 local function to_seconds(us) return max(1, ceil(us / 1e6 - 1e-6)) end
 
+-- MGET has no value for a key of another type, as for one that does not exist; GET has an error.
+local function find_error(key, state)
+  local reply = not state and redis.pcall('GET', key)
+  return type(reply) == 'table' and reply
+end
+
 -- Each returns what was taken, what remains, the seconds to wait, and, when it changes the counter,
 -- the new state and its TTL in microseconds; without a TTL that of the counter is kept, which costs
 -- less. A state that another version wrote counts as none.
@@ -197,13 +203,17 @@ local function write(key, state, ttl)
   end
 end`;
 
+/** Replies what was taken, or the error of a key, then what remains and the wait. */
 const each = `
 local states, replies = redis.call('MGET', unpack(KEYS)), {}
 for i, key in ipairs(KEYS) do
   local text = ARGV[i + 1]
   local call = calls[text] or read_call(text)
-  local taken, remaining, wait, state, ttl = call.take(call, states[i])
-  write(key, state, ttl)
+  local taken, remaining, wait, state, ttl = find_error(key, states[i]), 0, 0
+  if not taken then
+    taken, remaining, wait, state, ttl = call.take(call, states[i])
+    write(key, state, ttl)
+  end
   replies[i * 3 - 2], replies[i * 3 - 1], replies[i * 3] = taken, remaining, wait
 end
 return replies`;
@@ -241,7 +251,7 @@ end`;
 /**
  * For each request the number of its keys, then three arguments for each key: those of `each`,
  * what exceeding the limit does to the request, and the TTL of a window. Replies 0, 1 when the
- * request is refused, or 2 when a counter is not a number, then the counts.
+ * request is refused, or 2 when a key has no counter, then the counts.
  *
  * @see getRefusal in ../all-or-none.ts
  */
@@ -299,7 +309,7 @@ while at <= #ARGV do
     local key, text, refuses, ttl = KEYS[first + i - 1], ARGV[at + i * 3 - 2], ARGV[at + i * 3 - 1], ARGV[at + i * 3]
     local call = calls[text] or read_call(text)
     local part = { key = key, call = call, refuses = refuses, stored = stored[i], is_window = call.take == takes.fixed_window }
-    if part.is_window and not tonumber(part.stored or '0') then
+    if find_error(key, part.stored) or (part.is_window and not tonumber(part.stored or '0')) then
       is_valid = false
       break
     end

@@ -5,7 +5,7 @@ import t from 'tap';
 import { type State, take, toResult } from '../../../src/backends/algorithms.ts';
 import { Batch } from '../../../src/backends/batch.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
-import { Pipeline, type RedisReply } from '../../../src/backends/redis/resp.ts';
+import { Pipeline, type RedisReply, RedisReplyError } from '../../../src/backends/redis/resp.ts';
 import { groupCalls, readCallReply, writeCall } from '../../../src/backends/redis/script-calls.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
 import { makeHit } from '../counter-backend-contract.ts';
@@ -43,7 +43,7 @@ async function sendHits(hits: readonly SentHit[], nowUs: number): Promise<number
     const taken = readCallReply(call, replies[i] ?? null);
     call.counters.forEach((counter, at) => {
       const one = taken?.[at];
-      if (one === undefined) throw new Error(String(replies[i]));
+      if (one === undefined || one instanceof RedisReplyError) throw new Error(String(replies[i]));
       batch.settleTaken(counter, one);
     });
   });
