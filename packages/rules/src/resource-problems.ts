@@ -62,7 +62,7 @@ const bare = (name: string) => name.toLowerCase().replaceAll(/[_-]/g, '');
 export interface ResourceLocation {
   /** JSON path of its key and value: a descriptor, or an entry of a match. */
   readonly entry: string;
-  /** JSON path of the parent of its `rateLimit`: the same descriptor, or a limit. The spec has none. */
+  /** JSON path of the parent of its `rateLimit`: the same descriptor or a limit. */
   rule: string | undefined;
 }
 
