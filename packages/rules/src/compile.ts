@@ -29,6 +29,8 @@ export interface CompileOptions {
   readonly forMemcached?: boolean;
   /** Names a store that cannot decide several counters together, so that `atomic` is a problem. */
   readonly notAtomic?: string | undefined;
+  /** The limiter counts months of the calendar in UTC, so that nothing is to be noted on them. */
+  readonly calendarMonths?: boolean | undefined;
 }
 
 /** Maximum number of problems kept per load. */
@@ -69,7 +71,9 @@ export function* compileRules(
     return { ok: false, problems: withFirstLocations(problems, duplicates, documents) };
   }
   const rules: RuleSet = { domains, ruleCount: run.ruleCount };
-  return { ok: true, rules, warnings: yield* findWarnings(rules, run.replacing, documents) };
+  const { calendarMonths = false } = options;
+  const warnings = yield* findWarnings(rules, documents, { replacing: run.replacing, calendarMonths });
+  return { ok: true, rules, warnings };
 }
 
 /** A node under construction; read-only once it is returned as a RuleNode. */

@@ -13,16 +13,22 @@ interface Finding {
   readonly message: string;
 }
 
+interface WarningOptions {
+  /** Rules that replace others. */
+  readonly replacing: readonly Rule[];
+  readonly calendarMonths: boolean;
+}
+
 /**
  * Rules that are valid but probably not as intended: rules that an earlier wildcard always hides,
  * rules that a request with another key reaches, because levels are found by `key_value` without a
  * delimiter, rules that replace a limit that the domain does not have, limits that another one
- * above always undercuts, and leases in atomic domains.
+ * above always undercuts, leases in atomic domains, and months that are not those of a calendar.
  */
 export function* findWarnings(
   { domains }: RuleSet,
-  replacing: readonly Rule[],
   documents: readonly RuleDocument[],
+  { replacing, calendarMonths }: WarningOptions,
 ): Steps<readonly RuleProblem[]> {
   const findings: Finding[] = [];
   const replacingByDomain = Map.groupBy(replacing, ({ domain }) => domain);
@@ -33,6 +39,7 @@ export function* findWarnings(
     yield* checkLevel(root, domain, { findings, replacedNames, spelling });
     yield* checkReplaced(root, replacingByDomain.get(domain), findings);
     if (root.atomic === true) yield* checkLeases(root, findings);
+    if (!calendarMonths) yield* checkMonths(root, findings);
   }
   if (findings.length === 0) return [];
   const locations = findLocations(documents, new Set(findings.map(({ path }) => path)));
@@ -65,6 +72,21 @@ function* checkLeases(root: RuleNode, findings: Finding[]): Steps<void> {
     if (lease === undefined || findings.length === maxWarnings) return;
     findings.push({ path, message: 'lease has no effect in a domain that is atomic: remove one of them' });
   });
+}
+
+/** Notes, once for each domain, that a month without a time zone is as long as any other. */
+function* checkMonths(root: RuleNode, findings: Finding[]): Steps<void> {
+  let first: string | undefined;
+  let others = 0;
+  yield* visitRules(root, ({ path, unit, rate, windows }) => {
+    if (unit !== 'month' || rate !== undefined || windows !== undefined) return;
+    if (first === undefined) first = path;
+    else others++;
+  });
+  if (first === undefined || findings.length === maxWarnings) return;
+  const also = others === 0 ? '' : `, also in ${others} more of the domain`;
+  const message = `unit month is 30 days, counted from the epoch${also}: set time_zone for months of the calendar, or period: 720h`;
+  findings.push({ path: first, message });
 }
 
 function* visitRules(parent: RuleNode, visit: (rule: Rule) => void): Steps<void> {

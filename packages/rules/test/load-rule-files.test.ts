@@ -134,6 +134,14 @@ for (const name of readdirSync(inputs)) {
   });
 }
 
+t.test('months get no note when the limiter counts those of the calendar', async (t) => {
+  const result = loadRuleFiles(readCase('warnings-months.yaml'), {
+    mergeDomains: false,
+    calendarMonths: true,
+  });
+  t.match(result, { ok: true, warnings: [] });
+});
+
 t.test('every golden file has an input', async (t) => {
   const cases = new Set(readdirSync(inputs).map((name) => name.replace(/\.yaml$/, '')));
   const orphans = readdirSync(outputs).filter((name) => !cases.has(name.replace(/\.txt$/, '')));

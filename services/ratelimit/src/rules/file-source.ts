@@ -25,6 +25,7 @@ export interface FileSourceOptions {
   readonly mergeDomains: boolean;
   readonly forMemcached: boolean;
   readonly notAtomic?: string | undefined;
+  readonly calendarMonths?: boolean | undefined;
 }
 
 /** CONFIG_TYPE=FILE. */
@@ -52,6 +53,7 @@ function getFileSourceOptions(settings: Settings): FileSourceOptions {
     mergeDomains: settings.mergeDomainConfig,
     forMemcached: settings.backendType === 'memcache',
     notAtomic: describeNotAtomic(settings),
+    calendarMonths: settings.useCalendarMonths,
   };
 }
 
@@ -112,11 +114,11 @@ export class FileSource implements RuleSource {
    * loaded.
    */
   async #load(): Promise<RuleLoad> {
-    const { ignoreDotFiles, mergeDomains, forMemcached, notAtomic } = this.#options;
+    const { ignoreDotFiles, mergeDomains, forMemcached, notAtomic, calendarMonths } = this.#options;
     const directory = this.#directory;
     try {
       const labelRoot = this.#labelRoot;
-      const stores = { forMemcached, notAtomic };
+      const stores = { forMemcached, notAtomic, calendarMonths };
       return await loadRuleFiles({ directory, labelRoot, ignoreDotFiles, mergeDomains, ...stores });
     } catch (error) {
       this.#logger.error({ err: error, directory }, 'rule files not loaded');
@@ -152,6 +154,7 @@ export interface LoadRuleFilesOptions extends ReadTextFilesOptions {
   readonly mergeDomains: boolean;
   readonly forMemcached?: boolean;
   readonly notAtomic?: string | undefined;
+  readonly calendarMonths?: boolean | undefined;
 }
 
 /** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */

@@ -7,6 +7,7 @@ import t from 'tap';
 import { describeNotAtomic } from '../../src/config/stores.ts';
 import { loadRuleFiles } from '../../src/rules/file-source.ts';
 import { fileSource, followRules, limitOf, rulesText } from '../support/rule-folder.ts';
+import { startApp } from '../support/start-app.ts';
 
 t.test('in place: a write, a replacement, a new file and a removal are loaded', async (t) => {
   const folder = makeTextFolder(t);
@@ -227,6 +228,20 @@ t.test('a store that cannot decide limits together refuses atomic domains', asyn
     t.equal(describeNotAtomic(settings), undefined);
   }
   t.equal(describeNotAtomic({ ...redis, backendType: 'memory', redisType: 'cluster' }), undefined);
+});
+
+t.test('a month without time_zone is noted, unless the service counts those of the calendar', async (t) => {
+  const rules = {
+    'a.yaml': 'domain: d\ndescriptors: [{ key: k, rate_limit: { unit: month, requests_per_unit: 1 } }]\n',
+  };
+  for (const [calendar, notes] of [
+    ['false', 1],
+    ['true', 0],
+  ] as const) {
+    const { logLines } = await startApp(t, { rules, env: { USE_CALENDAR_MONTH_RATE_LIMIT: calendar } });
+    const found = logLines.filter(({ problem }) => /unit month is 30 days/.test(String(problem)));
+    t.equal(found.length, notes);
+  }
 });
 
 t.test('RUNTIME_SUBDIRECTORY may be empty, and RUNTIME_APPDIRECTORY too', async (t) => {

@@ -17,6 +17,7 @@ interface SubscriberOptions {
   readonly mergeDomains: boolean;
   readonly forMemcached: boolean;
   readonly notAtomic?: string | undefined;
+  readonly calendarMonths?: boolean | undefined;
   readonly server: string;
   readonly onLoad: (load: RuleLoad) => void;
   /** Gets the rules on trial of each set that is loaded. Their problems reject no set. */
@@ -68,10 +69,11 @@ export class Subscriber {
   }
 
   async #apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
-    const { mergeDomains, forMemcached, notAtomic, onLoad, onCandidates, logger, server } = this.#options;
+    const { mergeDomains, forMemcached, notAtomic, calendarMonths, onLoad, onCandidates, logger, server } =
+      this.#options;
     const before = this.#active?.compiled ?? emptyResources;
     const result = await this.#run(
-      compileResources(resources, before, { mergeDomains, forMemcached, notAtomic }),
+      compileResources(resources, before, { mergeDomains, forMemcached, notAtomic, calendarMonths }),
     );
     if (!result.ok) {
       if (result.reason === 'undecodable') return this.#reject(version, nonce, result.problem);

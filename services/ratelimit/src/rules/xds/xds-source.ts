@@ -32,6 +32,7 @@ export interface XdsSourceOptions {
   readonly mergeDomains: boolean;
   readonly forMemcached: boolean;
   readonly notAtomic?: string | undefined;
+  readonly calendarMonths?: boolean | undefined;
 }
 
 export interface XdsSourceContext extends Pick<Context, 'random' | 'stats' | 'logger'> {
@@ -71,6 +72,7 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
       mergeDomains: settings.mergeDomainConfig,
       forMemcached: settings.backendType === 'memcache',
       notAtomic: describeNotAtomic(settings),
+      calendarMonths: settings.useCalendarMonths,
     },
     context,
   );
@@ -142,12 +144,13 @@ export class XdsSource implements RuleSource {
     onLoad: (load: RuleLoad) => void,
     onCandidates: ((load: RuleLoad) => void) | undefined,
   ): Promise<void> {
-    const { stream, node, mergeDomains, forMemcached, notAtomic } = this.#options;
+    const { stream, node, mergeDomains, forMemcached, notAtomic, calendarMonths } = this.#options;
     const { signal } = this.#closing;
     const subscriber = new Subscriber({
       mergeDomains,
       forMemcached,
       notAtomic,
+      calendarMonths,
       server: stream.serverUrl,
       stats: this.#context.stats,
       logger: this.#logger,
