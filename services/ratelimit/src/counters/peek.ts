@@ -1,10 +1,12 @@
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
+import type { DecisionOptions } from '../ratelimit/decision-options.ts';
 import { type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
 import { type DescriptorLimit, findLimits, type Limit } from '../ratelimit/limit.ts';
-import type { RateLimitRequest } from '../ratelimit/request.ts';
-import { createHit, type DecisionContext } from '../ratelimit/service.ts';
+import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
+import { Code } from '../ratelimit/response.ts';
+import { createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
 import type { PublicOverride } from './overrides.ts';
 
 /** What a look at counters needs: `/explain` has it without the counter API. */
@@ -31,6 +33,8 @@ export interface CounterState {
   readonly key: string;
   readonly count: number;
   readonly remaining: number;
+  /** The hits of the request would exceed the limit now, whatever that does to the request. */
+  readonly over: boolean;
   readonly resetSeconds: number;
   /** The limit is that of an override. */
   readonly override?: PublicOverride;
@@ -43,27 +47,47 @@ interface DescriptorState {
   readonly counter?: CounterState;
 }
 
+interface RequestState {
+  readonly descriptors: readonly DescriptorState[];
+  /** The request would be refused now. */
+  readonly wouldBeRefused: boolean;
+}
+
 /** The counters of a request. Changes nothing. */
 export async function peekCounters(
   { decisions, backend }: PeekContext,
   request: RateLimitRequest,
-): Promise<readonly DescriptorState[]> {
+): Promise<RequestState> {
   const limits = findRequestLimits(decisions, request);
   const targets = toTargets(decisions, request, limits);
   const results = await peekHits(backend, targets);
   let next = 0;
-  return request.descriptors.map(({ entries }, i) => {
+  const descriptors = request.descriptors.map((descriptor, i): DescriptorState => {
     const limit = limits[i];
-    const plain = entries.map(({ key, value }) => ({ key, value }));
+    const entries = descriptor.entries.map(({ key, value }) => ({ key, value }));
     if (limit?.kind !== 'limited') {
-      return { entries: plain, outcome: limit === undefined ? 'none' : 'unlimited' };
+      return { entries, outcome: limit === undefined ? 'none' : 'unlimited' };
     }
-    const state = toState(targets[next], results[next]);
+    const state = toState(targets[next], results[next], getHitsAddend(request, descriptor));
     next += 1;
     const override = decisions.overrides?.findPublic(request.domain, limit.keyEntries);
     const counter = override === undefined ? state : { ...state, override };
-    return { entries: plain, outcome: 'limited', counter };
+    return { entries, outcome: 'limited', counter };
   });
+  return { descriptors, wouldBeRefused: isRefused(decisions.options, limits, descriptors) };
+}
+
+function isRefused(
+  { shadowMode, quotaMode }: DecisionOptions,
+  limits: readonly DescriptorLimit[],
+  descriptors: readonly DescriptorState[],
+): boolean {
+  const statuses = limits.map((limit, i) => {
+    if (limit?.kind !== 'limited') return { code: Code.OK, quota: limit === undefined && quotaMode };
+    const isOver = descriptors[i]?.counter?.over === true && !limit.shadowMode;
+    return { code: isOver ? Code.OVER_LIMIT : Code.OK, quota: quotaMode || limit.quotaMode };
+  });
+  return !shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
 }
 
 /** @throws AppError when no rules are loaded. */
@@ -90,7 +114,7 @@ export function toTargets(
   );
 }
 
-function toState(target: Target | undefined, result: HitResult | undefined): CounterState {
+function toState(target: Target | undefined, result: HitResult | undefined, hits: number): CounterState {
   if (target === undefined || result === undefined) {
     throw new TypeError('a limited descriptor has no result');
   }
@@ -101,6 +125,7 @@ function toState(target: Target | undefined, result: HitResult | undefined): Cou
     key: hit.key,
     count,
     remaining: Math.max(0, limit.capacity - Math.max(0, count)),
+    over: hits >= 0 && Math.max(0, count) + hits > limit.capacity,
     resetSeconds: result.resetSeconds ?? hit.secondsLeft,
   };
 }

@@ -41,7 +41,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       path: '/v1/counters/peek',
       async run({ body }) {
         const request = parseRequest(body);
-        return jsonReply({ domain: request.domain, descriptors: await peekCounters(context, request) });
+        return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
       },
     },
     {

@@ -33,6 +33,8 @@ interface ExplainResult extends Explanation {
   readonly descriptors: readonly (DescriptorExplanation & { readonly counter?: ExplainedCounter })[];
   /** Descriptors with their own limit; `index` is the one in the request. */
   readonly overrides: readonly OverrideExplanation[];
+  /** Whether the counters would refuse the request now; absent without counters. */
+  readonly wouldBeRefused?: boolean;
   /** Why there are no counters: the store does not answer. */
   readonly counterError?: string;
 }
@@ -91,7 +93,7 @@ async function explainRequest(context: PeekContext, request: RateLimitRequest): 
       entries: (descriptors[index]?.entries ?? []).map(({ key, value }) => ({ key, value })),
     })),
   });
-  const { counters, ...counterError } = await readCounters(context, request);
+  const { counters, ...others } = await readCounters(context, request);
   return {
     ...explained,
     descriptors: explained.descriptors.map((descriptor, i) => ({
@@ -101,7 +103,7 @@ async function explainRequest(context: PeekContext, request: RateLimitRequest): 
     overrides: descriptors.flatMap(({ limit }, index) =>
       limit === undefined ? [] : [{ index, ...describeOwnLimit(limit), ...counters[index] }],
     ),
-    ...counterError,
+    ...others,
   };
 }
 
@@ -124,15 +126,19 @@ function describeOwnLimit({ requestsPerUnit, unit }: LimitOverride) {
 interface ExplainedCounters {
   /** By descriptor of the request. */
   readonly counters: readonly { readonly counter?: ExplainedCounter }[];
+  readonly wouldBeRefused?: boolean;
   readonly counterError?: string;
 }
 
 /** Never rejects: an explanation is useful without counters. */
 async function readCounters(context: PeekContext, request: RateLimitRequest): Promise<ExplainedCounters> {
   try {
-    const states = await peekCounters(context, request);
+    const { descriptors, wouldBeRefused } = await peekCounters(context, request);
     return {
-      counters: states.map(({ counter }) => (counter === undefined ? {} : { counter: omitAuthor(counter) })),
+      counters: descriptors.map(({ counter }) =>
+        counter === undefined ? {} : { counter: omitAuthor(counter) },
+      ),
+      wouldBeRefused,
     };
   } catch (error) {
     return { counters: [], counterError: getErrorMessage(error) };
@@ -154,9 +160,12 @@ function formatResult(result: ExplainResult): string {
     const counter = result.descriptors[index]?.counter;
     return counter && formatCounter(counter);
   });
-  const { counterError } = result;
-  const failures = counterError === undefined ? [] : [`  counters cannot be read: ${counterError}`];
-  return `${[rules, ...overrides, ...failures].join('\n')}\n`;
+  return `${[rules, ...overrides, formatOutcome(result)].join('\n')}\n`;
+}
+
+function formatOutcome({ counterError, wouldBeRefused }: ExplainResult): string {
+  if (counterError !== undefined) return `  counters cannot be read: ${counterError}`;
+  return `  the request would be ${wouldBeRefused === true ? 'refused' : 'allowed'} now`;
 }
 
 function formatUsage(base: string, query: string): string {
@@ -173,7 +182,7 @@ With -H 'Accept: application/json' the response is JSON.
 }
 
 function formatCounter(counter: ExplainedCounter): string {
-  const { key, count, burst, requestsPerUnit, remaining, resetSeconds, override } = counter;
+  const { key, count, burst, requestsPerUnit, remaining, over, resetSeconds, override } = counter;
   const limit = `limit ${burst ?? requestsPerUnit}${override ? ` by an override until ${override.until}` : ''}`;
-  return `counter ${key}: ${count} now, ${limit}, ${remaining} remaining, reset in ${resetSeconds} s`;
+  return `counter ${key}: ${count} now, ${limit}, ${remaining} remaining, reset in ${resetSeconds} s${over ? '; over the limit now' : ''}`;
 }

@@ -195,6 +195,7 @@ t.test('/explain shows counter, limit and reset', async (t) => {
     key: 'p:shop_path_/login_999960',
     count: 4,
     remaining: 1,
+    over: false,
     resetSeconds: 20,
   });
   const own = { key: 'p:shop_path_/login_997200', count: 4, remaining: 0, resetSeconds: 800 };
@@ -203,6 +204,41 @@ t.test('/explain shows counter, limit and reset', async (t) => {
   const { text: read } = await ask('/explain', post);
   t.match(read, 'counter p:shop_path_/login_999960: 4 now, limit 5, 1 remaining, reset in 20 s');
   t.match(read, /descriptors\[1\].*\n {4}counter p:shop_path_\/login_997200: 4 now, limit 3, 0 remaining/);
+});
+
+t.test('/explain says whether the request would be refused now', async (t) => {
+  const rules = `domain: d
+descriptors:
+  - { key: user, rate_limit: { unit: hour, requests_per_unit: 1 } }
+  - { key: bucket, rate_limit: { unit: hour, requests_per_unit: 2, algorithm: token_bucket } }
+  - { key: shadow, shadow_mode: true, rate_limit: { unit: hour, requests_per_unit: 1 } }
+  - { key: one, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 1 } }
+  - { key: other, quota_mode: true, rate_limit: { unit: hour, requests_per_unit: 9 } }
+`;
+  const { ask, ports } = await startDebug(t, { rules: { 'd.yaml': rules }, nowMs: () => 1_000_000_000 });
+  const bodyOf = (keys: readonly string[], hitsAddend = 1) => {
+    const descriptors = keys.map((key) => ({ entries: [{ key, value: 'x' }] }));
+    return JSON.stringify({ domain: 'd', descriptors, hitsAddend });
+  };
+  const wouldBeRefused = async (keys: readonly string[], hitsAddend?: number) => {
+    const post = { method: 'POST', body: bodyOf(keys, hitsAddend) };
+    const { text: shown } = await ask('/explain', post);
+    const explanation = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
+    const word = explanation.wouldBeRefused === true ? 'refused' : 'allowed';
+    t.match(shown, `\n  the request would be ${word} now\n`);
+    return explanation.wouldBeRefused;
+  };
+  const all = ['user', 'bucket', 'shadow', 'one', 'other'];
+  t.equal(await wouldBeRefused(all), false);
+  t.equal(await wouldBeRefused(['bucket'], 3), true, 'more hits than are left');
+  await fetch(`http://127.0.0.1:${ports.http}/json`, { method: 'POST', body: bodyOf(all) });
+  t.equal(await wouldBeRefused(['bucket']), false);
+  t.equal(await wouldBeRefused(['user']), true);
+  t.equal(await wouldBeRefused(['shadow']), false, 'shadow mode');
+  t.equal(await wouldBeRefused(['one', 'other']), false, 'a quota is left');
+  t.equal(await wouldBeRefused(['one']), true);
+  const { text: shown } = await ask('/explain?domain=d&descriptor=shadow=x');
+  t.match(shown, /0 remaining, reset in \d+ s; over the limit now/);
 });
 
 t.test('/explain shows the counters of periods and calendars', async (t) => {
