@@ -25,7 +25,7 @@ const flags = {
   burst: {
     kind: 'text',
     value: 'n',
-    doc: 'Of override: the size of a token bucket; default that of -requests-per-unit.',
+    doc: 'Of override: the size of a token bucket, at least 1; by default it changes in proportion to -requests-per-unit.',
   },
   ttl: {
     kind: 'text',

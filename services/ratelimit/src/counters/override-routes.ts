@@ -1,13 +1,20 @@
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
-import { entriesKey, type Limit } from '../ratelimit/limit.ts';
+import { entriesKey, type Limit, withRequests } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { AdminRoute, Caller } from './admin-server.ts';
 import { makeChange } from './audit.ts';
 import type { CounterContext } from './counters.ts';
 import { type Override, type Overrides, toPublic } from './overrides.ts';
 import { findRequestLimits } from './peek.ts';
-import { parseDescriptorRequest, parseListQuery, readNumber, readText, splitBody } from './requests.ts';
+import {
+  type Fields,
+  parseDescriptorRequest,
+  parseListQuery,
+  readNumber,
+  readText,
+  splitBody,
+} from './requests.ts';
 
 /** A change that lasts longer belongs into the rules. */
 const maxTtlSeconds = 31 * 24 * 60 * 60;
@@ -72,19 +79,35 @@ function parseOverride(context: OverrideRoutesContext, body: Buffer, setBy: stri
   const limit = findLimit(context, request);
   if (limit === undefined) throw errors.descriptor_not_limited();
   const requestsPerUnit = readNumber(fields, 'requestsPerUnit', { max: maxRequests });
-  const isBucket = limit.rate?.algorithm === 'token_bucket';
-  if ('burst' in fields && !isBucket) {
-    throw errors.malformed_request({ message: 'burst is for token buckets, and the rule has none' });
-  }
+  const burst = parseBurst(fields, limit, requestsPerUnit);
   return {
     domain: request.domain,
     entries: limit.keyEntries.map(({ key, value }) => ({ key, value })),
     requestsPerUnit,
-    ...(isBucket && { burst: readNumber(fields, 'burst', { max: maxRequests, byDefault: requestsPerUnit }) }),
+    ...(burst !== undefined && { burst }),
     untilMs: context.nowMs() + readNumber(fields, 'ttlSeconds', { min: 1, max: maxTtlSeconds }) * 1000,
     reason: readText(fields, 'reason', 200),
     setBy,
   };
+}
+
+/**
+ * Undefined where the rule has no token bucket. As in rules, a bucket without space is refused.
+ *
+ * @throws AppError with the reason.
+ */
+function parseBurst(fields: Fields, { rate }: Limit, requestsPerUnit: number): number | undefined {
+  const isGiven = 'burst' in fields;
+  if (rate?.algorithm !== 'token_bucket') {
+    if (!isGiven) return undefined;
+    throw errors.malformed_request({ message: 'burst is for token buckets, and the rule has none' });
+  }
+  if (!isGiven) return withRequests(rate, requestsPerUnit).burst;
+  if (requestsPerUnit === 0) {
+    const message = 'burst has no effect when requestsPerUnit is 0: remove it';
+    throw errors.malformed_request({ message });
+  }
+  return readNumber(fields, 'burst', { min: 1, max: maxRequests });
 }
 
 /** The limit of the only descriptor. */

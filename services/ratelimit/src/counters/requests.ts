@@ -24,7 +24,7 @@ export function parseRequest(body: Buffer): RateLimitRequest {
   return request;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** @throws AppError when the body is not an object in JSON. */
 export function parseObject(body: Buffer): Fields {

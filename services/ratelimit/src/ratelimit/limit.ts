@@ -128,10 +128,37 @@ function fromOverride(
     shadowMode: false,
     quotaMode: false,
     keyEntries: entries,
-    metricPath: entries.map(({ key, value }) => (value === '' ? key : `${key}_${value}`)),
+    metricPath: toSeriesName(entries),
     rule: undefined,
     dynamicMetric: true,
   };
+}
+
+/** As in rules. */
+const maxBurst = 2 ** 32 - 1;
+
+/**
+ * The rate with another limit. The burst of a token bucket changes in proportion: the rule says
+ * which part of the limit may come at once.
+ */
+export function withRequests(rate: Rate, requests: number): Rate {
+  const { algorithm, limit, burst } = rate;
+  const isPart = algorithm === 'token_bucket' && limit > 0;
+  return {
+    ...rate,
+    limit: requests,
+    burst: isPart ? Math.min(Math.ceil((requests * burst) / limit), maxBurst) : requests,
+  };
+}
+
+/**
+ * The levels that name the series of an override, as in envoyproxy/ratelimit, which writes a dot
+ * only after a text: it leaves out empty entries at the start, but for a name of nothing else.
+ */
+function toSeriesName(entries: readonly Entry[]): readonly string[] {
+  const levels = entries.map(({ key, value }) => (value === '' ? key : `${key}_${value}`));
+  const first = levels.findIndex((level) => level !== '');
+  return first === -1 ? [''] : levels.slice(first);
 }
 
 /**

@@ -111,6 +111,8 @@ t.test('invalid overrides are refused with the reason', async (t) => {
     ['user=a', { ...valid, ttlSeconds: 0 }, /ttlSeconds is a whole number from 1 to 2678400/],
     ['user=a', { ...valid, reason: ' ' }, /reason is a text/],
     ['user=a', { ...valid, burst: 5 }, /burst is for token buckets/],
+    ['bucket=a', { ...valid, burst: 0 }, /burst is a whole number from 1/],
+    ['bucket=a', { ...valid, requestsPerUnit: 0, burst: 2 }, /burst has no effect/],
     ['user=a', { ...valid, limit: 5 }, /limit/],
     [`user=${'x'.repeat(5_000)}`, valid, /too long/],
   ];
@@ -129,6 +131,16 @@ t.test('invalid overrides are refused with the reason', async (t) => {
     status: 400,
     json: { message: /one descriptor/ },
   });
+});
+
+t.test('the burst of a token bucket changes in proportion, unless the override has one', async (t) => {
+  const app = await startCounterApi(t, { rules });
+  const put = (requestsPerUnit: number) =>
+    send(app, 'PUT', 'bucket=ann', { requestsPerUnit, ttlSeconds: 60, reason: 'sale' });
+  t.match(await put(6), { status: 200, json: { requestsPerUnit: 6, burst: 4 } });
+  t.equal(await countAllowed(app, 'bucket=ann'), 4);
+  t.match(await put(1), { status: 200, json: { burst: 1 } });
+  t.match(await put(0), { status: 200, json: { burst: 0 } });
 });
 
 t.test('memcached has no overrides and no resets by prefix', async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import { counterKey, findLimits, secondsUntilReset, windowStart } from '../../src/ratelimit/limit.ts';
 import type { Descriptor } from '../../src/ratelimit/request.ts';
+import { joinStatKey } from '../../src/stats/names.ts';
 import { descriptor, rulesOf } from '../support/make-decider.ts';
 
 const domain = rulesOf(`
@@ -97,6 +98,19 @@ t.test(
     t.match(limit, { metricPath: ['a_1', 'b'], keyEntries: [{ key: 'a' }, { key: 'b' }] });
   },
 );
+
+t.test('an override with empty entries has the series of envoyproxy/ratelimit', async (t) => {
+  const series = (...texts: readonly (readonly [string, string])[]) => {
+    const entries = texts.map(([key, value]) => ({ key, value }));
+    const [limit] = limits({ entries, limit: override });
+    return limit?.kind === 'limited' ? joinStatKey('d', limit.metricPath) : undefined;
+  };
+  t.equal(series(['', ''], ['a', '1']), 'd.a_1');
+  t.equal(series(['', ''], ['', ''], ['a', ''], ['', ''], ['b', '2']), 'd.a..b_2');
+  t.equal(series(['', 'v'], ['a', '']), 'd._v.a');
+  t.equal(series(['', '']), 'd.');
+  t.equal(series(), 'd.');
+});
 
 t.test('with share_threshold the pattern is part of the counter key', async (t) => {
   t.match(limits(descriptor({ files: 'files/x' })), [{ keyEntries: [{ key: 'files', value: 'files/*' }] }]);
