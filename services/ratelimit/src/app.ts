@@ -111,7 +111,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
-      start: ({ signal }) => warmUp({ ...decisions, backend, logger }, signal),
+      start: ({ signal }) => warmUp(settings, { createBackend, context, signal }),
     });
   }
   // Rule files and modules leave tens of megabytes of garbage; V8 would keep them while it is idle.

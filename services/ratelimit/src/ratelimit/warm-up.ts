@@ -4,23 +4,20 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { everyPeer } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { Health } from '@tollgate/kit/health';
-import type { Logger } from '@tollgate/kit/logger';
 import { runSteps } from '@tollgate/kit/time';
 import { RateLimitRequestSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { compileRules } from '@tollgate/rules/compile';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import { fileSpelling } from '@tollgate/rules/spelling';
-import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
+import type { CounterBackend, CreateBackend, Hit } from '../backends/counter-backend.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
 import { StatsRegistry } from '../stats/registry.ts';
 import { createCallTimer } from '../stats/server-stats.ts';
+import { getDecisionOptions } from './decision-options.ts';
+import { LocalCache } from './local-cache.ts';
 import { type DecisionContext, decide, shouldRateLimit, shouldRateLimitPath } from './service.ts';
 import { DecisionStats } from './stats.ts';
-
-/** The backend is started. */
-type WarmUpContext = Pick<DecisionContext, 'nowSeconds' | 'random' | 'options'> & {
-  readonly backend: CounterBackend;
-  readonly logger: Logger;
-};
 
 // Without a warm-up the first call takes ten times as long as the tenth. Accepting a connection
 // needs one, too.
@@ -31,21 +28,47 @@ const timeoutMs = 3_000;
 
 const domain = 'tollgate-warm-up';
 
+interface WarmUpOptions {
+  /** Creates a counter backend for the warm-up alone. */
+  readonly createBackend: CreateBackend;
+  readonly context: Context;
+  readonly signal: AbortSignal;
+}
+
 /**
- * Calls a gRPC server on loopback with its own rules, so that the first calls after readiness run
- * compiled code over open connections to the counter store. The calls add 0 to counters with a TTL
- * of one second, and do not change statistics. Failures are logged and otherwise ignored.
+ * Calls a gRPC server on loopback, so that the first calls after readiness run compiled code. The
+ * server has rules, statistics, a local cache and connections to the counter store of its own: a
+ * call of the warm-up must not be visible in those of the service. The calls add 0 to counters with
+ * a TTL of one second. Failures are logged and otherwise ignored.
  */
-export async function warmUp(context: WarmUpContext, stopping: AbortSignal): Promise<void> {
-  const server = createServer(context);
+export async function warmUp(
+  settings: Settings,
+  { createBackend, context: { logger, ...live }, signal: stopping }: WarmUpOptions,
+): Promise<void> {
+  // The ACL of a store may not allow the keys of the warm-up.
+  const silent = logger.child({}, { level: 'silent' });
+  const context: Context = { ...live, logger: silent, health: new Health(), stats: new StatsRegistry() };
   const signal = AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]);
+  try {
+    const backend = await createBackend(settings, context);
+    try {
+      await backend.start({ signal });
+      await callServer(createServer(settings, context, backend), signal);
+    } finally {
+      await backend.close();
+    }
+  } catch (error) {
+    logger.debug({ err: error }, 'warm-up failed');
+  }
+}
+
+async function callServer(server: UnaryServer, signal: AbortSignal): Promise<void> {
   try {
     const port = await server.start();
     for (let i = 0; i < connections && !signal.aborted; i += 1) await callOverConnection(port, signal);
-  } catch (error) {
-    context.logger.debug({ err: error }, 'warm-up failed');
+  } finally {
+    await server.stop(AbortSignal.abort());
   }
-  await server.stop(AbortSignal.abort());
 }
 
 async function callOverConnection(port: number, signal: AbortSignal): Promise<void> {
@@ -62,29 +85,32 @@ async function callOverConnection(port: number, signal: AbortSignal): Promise<vo
   }
 }
 
-function createServer({ backend, logger, ...context }: WarmUpContext) {
-  const stats = new StatsRegistry();
+function createServer(settings: Settings, context: Context, backend: CounterBackend): UnaryServer {
+  const { stats, health, logger, nowSeconds, random } = context;
+  const { localCacheSizeBytes } = settings;
   const rules = compileWarmUpRules();
   const decisionContext: DecisionContext = {
-    ...context,
     rules: () => rules,
     backend: {
       add: (hits) => backend.add(hits.map(withShortTtl)),
       read: (hits) => backend.read(hits),
     },
+    localCache: localCacheSizeBytes === 0 ? undefined : new LocalCache(localCacheSizeBytes),
     stopIncrementWhenOverLimit: false,
     stats: new DecisionStats(stats),
+    nowSeconds,
+    random,
+    options: getDecisionOptions(settings),
   };
   return new UnaryServer({
     handlers: {
       [shouldRateLimitPath]: shouldRateLimit((request, call) => decide(decisionContext, request, call)),
     },
-    health: new Health(),
+    health,
     serviceName: 'ratelimit',
     begin: createCallTimer(stats),
     guard: everyPeer,
-    // The ACL of a store may not allow the keys of the warm-up.
-    logger: logger.child({}, { level: 'silent' }),
+    logger,
     address: '127.0.0.1:0',
     addressSetting: 'GRPC_PORT',
     maxConnectionAgeMs: 0,

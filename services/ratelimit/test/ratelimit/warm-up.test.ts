@@ -1,5 +1,6 @@
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import { formatStats } from '../../src/stats/text.ts';
 import { startApp } from '../support/start-app.ts';
 
 const rules = {
@@ -42,4 +43,22 @@ t.test('a store that refuses hits does not prevent the start', async (t) => {
     [],
   );
   t.equal((await fetch(`http://127.0.0.1:${ports.http}/healthcheck`)).status, 200);
+});
+
+const localCache = { LOCAL_CACHE_SIZE_IN_BYTES: '1048576' };
+
+async function statsAfterStart(t: Test, env: Readonly<Record<string, string>>, warmUp: boolean) {
+  const { stats } = await startApp(t, { rules, env: { ...localCache, ...env }, warmUp });
+  return formatStats(stats);
+}
+
+t.test('all statistics after the start are the same with and without the warm-up', async (t) => {
+  const redis = await startRedis();
+  t.teardown(redis.stop);
+  for (const env of [{ BACKEND_TYPE: 'memory' }, { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address }]) {
+    const warm = await statsAfterStart(t, env, true);
+    t.equal(warm, await statsAfterStart(t, env, false), env.BACKEND_TYPE);
+    t.match(warm, 'ratelimit.localcache.lookupCount: 0\n', 'the local cache of the service is not used');
+    t.match(warm, 'ratelimit.localcache.entryCount: 0\n');
+  }
 });
