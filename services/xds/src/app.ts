@@ -91,7 +91,7 @@ export async function buildApp(
   });
   const admin = buildAdminServer(
     { registry, pipeline, snapshots, limiters, health, logger, nowMs, sourceName: source },
-    { host: settings.adminHost, port: settings.adminPort },
+    { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
   );
   const { certificates } = environment;
   const ads = await composeAds(context, settings, { snapshots, limiters, health, certificates });

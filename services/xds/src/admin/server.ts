@@ -15,6 +15,7 @@ import {
   fastify,
 } from 'fastify';
 import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
+import { createPageGuard } from './access.ts';
 import { contentSecurityPolicy, type PageQuery, paginate, parsePageQuery } from './html.ts';
 import { type AdminState, notReadyReason, renderDebugPage, toObjectRow } from './page.ts';
 
@@ -28,8 +29,13 @@ const maxConnections = 64;
 const defaultObjects = 100;
 const defaultDomains = 20;
 
-/** `/healthz`, `/readyz`, `/metrics`, a debug page, and JSON. No authentication, read only. */
-export function buildAdminServer(state: AdminState, options: HttpServerOptions): HttpServer {
+export interface AdminServerOptions extends HttpServerOptions {
+  /** Required from all clients of the pages; empty: the pages are for clients on loopback. */
+  readonly token: string;
+}
+
+/** `/healthz`, `/readyz` and `/metrics` for all clients; a debug page and JSON. Read only. */
+export function buildAdminServer(state: AdminState, { token, ...options }: AdminServerOptions): HttpServer {
   const app = fastify({ requestTimeout: requestTimeoutMs, forceCloseConnections: true });
   app.server.maxConnections = maxConnections;
   app.addHook('onSend', async (_request, reply) => {
@@ -42,7 +48,10 @@ export function buildAdminServer(state: AdminState, options: HttpServerOptions):
     sendText(reply.code(404), 'page not found: / lists all pages\n'),
   );
   addProbes(app, state);
-  addPages(app, state);
+  app.register(async (pages) => {
+    pages.addHook('onRequest', createPageGuard(token));
+    addPages(pages, state);
+  });
   return new HttpServer(app, options);
 }
 
@@ -116,7 +125,7 @@ interface DomainDescription {
 /** Limits on one page, of all its domains: about 2 MB. */
 const maxRules = 20_000;
 
-/** Domains on one page: each is compiled for it, and requests are not authenticated. */
+/** Domains on one page: each is compiled for it. */
 const maxDomains = 100;
 
 /** Longest time without yielding to streams. */

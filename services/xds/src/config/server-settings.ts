@@ -20,13 +20,21 @@ export const serverSettings = {
     env: 'XDS_ADMIN_HOST',
     group,
     default: '0.0.0.0',
-    doc: 'Address of the admin server (health, metrics, debug page). It has no authentication: do not expose it outside the cluster.',
+    doc: 'Address of the admin server: health and metrics for all clients, pages by XDS_ADMIN_TOKEN.',
   }),
   adminPort: port({
     env: 'XDS_ADMIN_PORT',
     group,
     default: 8090,
     doc: 'TCP port of the admin server; 0 picks a free one.',
+  }),
+  adminToken: text({
+    env: 'XDS_ADMIN_TOKEN',
+    group,
+    default: '',
+    secret: true,
+    matches: { pattern: /^([A-Za-z0-9\-._~+/]{16,}=*)?$/, form: 'at least 16 letters, digits or -._~+/' },
+    doc: 'Token that clients of the admin pages (`/`, `/objects`, `/snapshot`) must send, `Authorization: Bearer <token>`. Without it the pages answer clients on 127.0.0.1 only, such as `kubectl port-forward`. Health and metrics need none.',
   }),
   shutdownDelayMs: duration({
     env: 'SHUTDOWN_DELAY',

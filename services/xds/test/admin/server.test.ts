@@ -1,3 +1,5 @@
+import { request } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
 import { Health } from '@tollgate/kit/health';
 import t, { type Test } from 'tap';
 import { buildAdminServer } from '../../src/admin/server.ts';
@@ -8,7 +10,10 @@ import { recordingLogger } from '../support/recording-logger.ts';
 import { startPipeline } from '../support/start-pipeline.ts';
 
 /** An admin server with the test's pipeline. */
-async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] = {}) {
+async function startAdmin(
+  t: Test,
+  { token = '', ...options }: Parameters<typeof startPipeline>[1] & { readonly token?: string } = {},
+) {
   const started = await startPipeline(t, options);
   const { pipeline, store: snapshots, limiters, registry } = started;
   const health = new Health();
@@ -25,15 +30,25 @@ async function startAdmin(t: Test, options: Parameters<typeof startPipeline>[1] 
     nowMs: () => 65_000,
     sourceName: 'folder' as const,
   };
-  const server = buildAdminServer(deps, { host: '127.0.0.1', port: 0 });
+  const server = buildAdminServer(deps, { host: '127.0.0.1', port: 0, token });
   const port = await server.start();
   t.teardown(() => server.stop(AbortSignal.timeout(1_000)));
-  const ask = async (path: string) => {
-    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+  const ask = async (path: string, headers = {}) => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
     return { status: response.status, headers: response.headers, text: await response.text() };
   };
   const askJson = async (path: string): Promise<unknown> => JSON.parse((await ask(path)).text);
-  return { ...started, health, ask, askJson, adminLines };
+  /** As a client behind a proxy in the Pod, or in another Pod. */
+  const askFromAfar = (path: string) =>
+    new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+      const outgoing = request({ port, host: '127.0.0.1', path, localAddress: '127.0.0.6', agent: false });
+      outgoing.once('error', reject);
+      outgoing.once('response', (answer) =>
+        readText(answer).then((text) => resolve({ status: answer.statusCode, text }), reject),
+      );
+      outgoing.end();
+    });
+  return { ...started, health, ask, askJson, askFromAfar, adminLines };
 }
 
 t.test('healthz succeeds at once, readyz when a snapshot is served', async (t) => {
@@ -291,4 +306,33 @@ t.test('empty set that is held back is shown', async (t) => {
 t.test('unknown path is not found', async (t) => {
   const { ask } = await startAdmin(t);
   t.match(await ask('/nope'), { status: 404, text: 'page not found: / lists all pages\n' });
+});
+
+const pages = ['/', '/objects', '/snapshot', '/snapshot?domain=shop'];
+const probes = ['/healthz', '/metrics'];
+
+t.test('pages without a token are for clients on loopback, health and metrics for all', async (t) => {
+  const { ask, askFromAfar, tell, settle } = await startAdmin(t);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  for (const path of [...pages, ...probes]) t.equal((await ask(path)).status, 200, path);
+  for (const path of [...probes, '/readyz']) t.equal((await askFromAfar(path)).status, 200, path);
+  for (const path of pages) t.match(await askFromAfar(path), { status: 403, text: /XDS_ADMIN_TOKEN/ }, path);
+});
+
+t.test('pages with a token require it, on loopback too', async (t) => {
+  const token = 'a-token-of-the-admin-page';
+  const { ask, askFromAfar, tell, settle } = await startAdmin(t, { token });
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  for (const path of probes) t.equal((await askFromAfar(path)).status, 200, path);
+  for (const path of pages) {
+    for (const authorization of [undefined, 'Bearer another-token-of-someone', token]) {
+      const { status, headers, text } = await ask(path, authorization && { authorization });
+      t.equal(status, 401, path);
+      t.equal(headers.get('www-authenticate'), 'Bearer');
+      t.notMatch(text, token);
+    }
+    t.equal((await ask(path, { authorization: `Bearer ${token}` })).status, 200, path);
+  }
 });
