@@ -28,16 +28,19 @@ export class Windows {
   /** Undefined for windows of any length, which are aligned to the epoch. */
   readonly timeZone: string | undefined;
   readonly #find: (nowSeconds: number) => Window;
+  /** Those of all units of the calendar; undefined without a time zone of a rule. */
+  readonly #siblings: Siblings | undefined;
   #current: Window = { start: 0, end: 0 };
 
-  private constructor(label: string, timeZone: string | undefined, find: (nowSeconds: number) => Window) {
+  private constructor(label: string, find: (nowSeconds: number) => Window, calendar: Calendar = {}) {
     this.label = label;
-    this.timeZone = timeZone;
+    this.timeZone = calendar.timeZone;
     this.#find = find;
+    this.#siblings = calendar.siblings;
   }
 
   static ofPeriod(seconds: number): Windows {
-    return new Windows(formatPeriod(seconds), undefined, (nowSeconds) => {
+    return new Windows(formatPeriod(seconds), (nowSeconds) => {
       const start = nowSeconds - (nowSeconds % seconds);
       return { start, end: start + seconds };
     });
@@ -46,16 +49,31 @@ export class Windows {
   /** @throws RangeError when the zone is not known. */
   static ofCalendar(unit: CalendarUnit, timeZone: string): Windows {
     if (/^[-+]/.test(timeZone)) throw new RangeError('an offset such as +01:00 is not a time zone');
-    const clock = new LocalClock(timeZone);
-    return new Windows(`${unit}_${timeZone}`, timeZone, (nowSeconds) =>
-      findInCalendar(clock, unit, nowSeconds),
-    );
+    return Windows.#ofClock(unit, timeZone, { clock: new LocalClock(timeZone), byUnit: new Map() });
+  }
+
+  static #ofClock(unit: CalendarUnit, timeZone: string, siblings: Siblings): Windows {
+    const { clock, byUnit } = siblings;
+    const find = (nowSeconds: number): Window => findInCalendar(clock, unit, nowSeconds);
+    const windows = new Windows(`${unit}_${timeZone}`, find, { timeZone, siblings });
+    byUnit.set(unit, windows);
+    return windows;
   }
 
   /** Calendar months in UTC, whose counters have the keys of a unit. */
   static ofUtcMonths(): Windows {
     const clock = new LocalClock('UTC');
-    return new Windows('', 'UTC', (nowSeconds) => findInCalendar(clock, 'month', nowSeconds));
+    return new Windows('', (nowSeconds) => findInCalendar(clock, 'month', nowSeconds), { timeZone: 'UTC' });
+  }
+
+  /**
+   * Windows of another unit in the same time zone. Undefined for units that no calendar has, and
+   * where the windows do not follow the time zone of a rule.
+   */
+  ofUnit(unit: Unit): Windows | undefined {
+    if (this.#siblings === undefined || this.timeZone === undefined || !isCalendarUnit(unit))
+      return undefined;
+    return this.#siblings.byUnit.get(unit) ?? Windows.#ofClock(unit, this.timeZone, this.#siblings);
   }
 
   /** The window of a time, in whole Unix seconds. */
@@ -70,6 +88,17 @@ export class Windows {
   get currentSeconds(): number {
     return this.#current.end - this.#current.start;
   }
+}
+
+/** What windows of one time zone share: finding a clock takes longer than a decision. */
+interface Siblings {
+  readonly clock: LocalClock;
+  readonly byUnit: Map<CalendarUnit, Windows>;
+}
+
+interface Calendar {
+  readonly timeZone?: string;
+  readonly siblings?: Siblings;
 }
 
 /** The length of a window as text: `5m`, `1h30m`. */

@@ -20,7 +20,7 @@ type Target = Pick<LimitedDescriptor, 'limit' | 'hit'>;
 
 /** What a counter has, and the limit that applies to it. */
 export interface CounterState {
-  /** The metric path of the rule; empty for a limit that the descriptor has itself. */
+  /** The metric path of the rule, or the entries of a descriptor with a limit of its own. */
   readonly rule: string;
   readonly name?: string;
   readonly algorithm: string;

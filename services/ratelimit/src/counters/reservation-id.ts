@@ -3,6 +3,7 @@ import type { Entry } from '@tollgate/rules/match';
 import type { Rate } from '@tollgate/rules/rule-set';
 import type { HitUnit } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
+import type { LimitOverride } from '../ratelimit/request.ts';
 
 /** Hits that were added to a counter. */
 export interface TakenHits {
@@ -19,6 +20,8 @@ export interface TakenHits {
 export interface Reservation {
   readonly domain: string;
   readonly descriptors: readonly (readonly Entry[])[];
+  /** Limits of descriptors themselves, by position; absent without any. */
+  readonly limits?: readonly (LimitOverride | null)[];
   readonly hits: number;
   readonly taken: readonly TakenHits[];
   /** Unix time. */

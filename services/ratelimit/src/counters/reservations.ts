@@ -52,6 +52,7 @@ export async function reserve(
   const reservation: Reservation = {
     domain: request.domain,
     descriptors: request.descriptors.map(({ entries }) => entries.map(({ key, value }) => ({ key, value }))),
+    ...getOwnLimits(request),
     hits,
     taken,
     untilSeconds: now + ttlSeconds,
@@ -73,6 +74,15 @@ export async function reserve(
     ok: true,
     id: encodeId(context.signingKey, { ...reservation, taken: getAdded(taken, results) }),
     until,
+  };
+}
+
+function getOwnLimits({ descriptors }: RateLimitRequest): Pick<Reservation, 'limits'> {
+  if (descriptors.every(({ limit }) => limit === undefined)) return {};
+  return {
+    limits: descriptors.map(({ limit }) =>
+      limit === undefined ? null : { requestsPerUnit: limit.requestsPerUnit, unit: limit.unit },
+    ),
   };
 }
 
@@ -173,7 +183,7 @@ interface Committed {
 export async function commit(context: ReservationContext, id: string, hits: number): Promise<Committed> {
   const { decisions, backend } = context;
   const reservation = decodeId(context.signingKey, id);
-  const { domain, descriptors, hits: reserved, taken, untilSeconds, nonce } = reservation;
+  const { domain, hits: reserved, taken, untilSeconds, nonce } = reservation;
   const now = decisions.nowSeconds();
   const leftSeconds = untilSeconds - now;
   if (leftSeconds <= 0) throw errors.reservation_expired();
@@ -182,7 +192,11 @@ export async function commit(context: ReservationContext, id: string, hits: numb
   const lifetime = { secondsLeft: leftSeconds + 60, ttlSeconds: leftSeconds + 60 };
   const [commits] = await backend.add([{ key, addend: 1, unit: 'period', ...lifetime }]);
   if (commits !== 1) throw errors.reservation_committed();
-  const request = { domain, descriptors: descriptors.map((entries) => ({ entries })), hitsAddend: 0 };
+  const descriptors = reservation.descriptors.map((entries, i) => ({
+    entries,
+    limit: reservation.limits?.[i] ?? undefined,
+  }));
+  const request = { domain, descriptors, hitsAddend: 0 };
   if (hits <= reserved) {
     for (const { stats } of toRequested(context, request, 0).limited)
       stats.totalNegativeHits += reserved - hits;

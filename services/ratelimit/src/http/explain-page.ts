@@ -5,6 +5,8 @@ import {
   explain,
   formatExplanation,
 } from '@tollgate/rules/explain';
+import { type Entry, matchEntries } from '@tollgate/rules/match';
+import type { RuleSet } from '@tollgate/rules/rule-set';
 import { type CounterState, type PeekContext, peekCounters } from '../counters/peek.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import {
@@ -43,6 +45,8 @@ interface OverrideExplanation {
   readonly index: number;
   readonly requestsPerUnit: number;
   readonly unit: string;
+  /** Path of the rule that says how the limit is counted; absent where none matches. */
+  readonly rule?: string;
   /** Absent when the domain has no rules, which counts nothing. */
   readonly counter?: ExplainedCounter;
 }
@@ -84,7 +88,7 @@ async function explainRequest(context: PeekContext, request: RateLimitRequest): 
   if (rules === undefined) {
     throw errors.no_configuration();
   }
-  // Descriptors with their own limit match no rule, so they replace none either.
+  // A limit of its own neither replaces others nor is replaced.
   const indexes = [...descriptors.keys()].filter((index) => descriptors[index]?.limit === undefined);
   const explained = explain(rules, {
     domain,
@@ -100,8 +104,10 @@ async function explainRequest(context: PeekContext, request: RateLimitRequest): 
       ...descriptor,
       ...counters[indexes[i] ?? 0],
     })),
-    overrides: descriptors.flatMap(({ limit }, index) =>
-      limit === undefined ? [] : [{ index, ...describeOwnLimit(limit), ...counters[index] }],
+    overrides: descriptors.flatMap(({ limit, entries }, index) =>
+      limit === undefined
+        ? []
+        : [{ index, ...describeOwnLimit(limit), ...findRule(rules, domain, entries), ...counters[index] }],
     ),
     ...others,
   };
@@ -121,6 +127,16 @@ function requireExplainable(request: RateLimitRequest): void {
 
 function describeOwnLimit({ requestsPerUnit, unit }: LimitOverride) {
   return { requestsPerUnit, unit: unitFromWire(unit) ?? 'unknown' };
+}
+
+function findRule(
+  rules: RuleSet,
+  domain: string,
+  entries: readonly Entry[],
+): Pick<OverrideExplanation, 'rule'> {
+  const root = rules.domains.get(domain);
+  const match = root && matchEntries(root, entries);
+  return match === undefined ? {} : { rule: match.rule.path };
 }
 
 interface ExplainedCounters {
@@ -151,9 +167,10 @@ function omitAuthor({ override, ...counter }: CounterState): ExplainedCounter {
 
 function formatResult(result: ExplainResult): string {
   const overrides = result.overrides.map(
-    ({ index, requestsPerUnit, unit, counter }) =>
-      `  descriptors[${index}]: its own limit of ${requestsPerUnit} per ${unit} overrides any rule` +
-      `${result.domainFound ? '' : ', if the domain had rules'}` +
+    ({ index, requestsPerUnit, unit, rule, counter }) =>
+      `  descriptors[${index}]: its own limit of ${requestsPerUnit} per ${unit}` +
+      `${rule === undefined ? ', and no rule matches' : ` instead of that of rule ${rule}, which says how it is counted`}` +
+      `${result.domainFound ? '' : ': without effect, because the domain has no rules'}` +
       `${counter === undefined ? '' : `\n    ${formatCounter(counter)}`}`,
   );
   const rules = formatExplanation(result, (index) => {

@@ -58,7 +58,7 @@ export function findMatches(
   return replaced.includes(true) ? matches.map((match, i) => (replaced[i] ? undefined : match)) : matches;
 }
 
-/** Finds the limit of each descriptor: its override, else that of its rule. */
+/** Finds the limit of each descriptor: its own (the override), else that of its rule. */
 export function findLimits(
   domain: RuleNode,
   descriptors: readonly Descriptor[],
@@ -67,7 +67,8 @@ export function findLimits(
   const matches = findMatches(domain, descriptors);
   return descriptors.map((descriptor, i) => {
     if (descriptor.limit !== undefined) {
-      return fromOverride(descriptor.entries, descriptor.limit, calendarMonths);
+      const match = matchEntries(domain, descriptor.entries);
+      return fromOverride(descriptor.entries, descriptor.limit, { match, calendarMonths });
     }
     const match = matches[i];
     return match && fromMatch(match, descriptor.entries, calendarMonths);
@@ -108,30 +109,59 @@ function monthWindows({ unit, rate }: Pick<Rule, 'unit' | 'rate'>, calendarMonth
   return unit === 'month' && rate === undefined ? calendarMonths : undefined;
 }
 
+interface OverrideOptions {
+  /** Undefined where no rule matches. */
+  readonly match: Match | undefined;
+  readonly calendarMonths: Windows | undefined;
+}
+
+/**
+ * The limit that a descriptor has itself says how much is allowed. The rule that matches says how
+ * it is counted and what happens beyond it. Where the rule counts as in envoyproxy/ratelimit, so
+ * does the override, with the key that it has there; its series is that of the original always.
+ */
 function fromOverride(
   entries: readonly Entry[],
-  override: LimitOverride,
-  calendarMonths: Windows | undefined,
+  { requestsPerUnit, unit: wireUnit }: LimitOverride,
+  { match, calendarMonths }: OverrideOptions,
 ): DescriptorLimit {
-  const unit = unitFromWire(override.unit);
-  if (unit === undefined) {
-    return undefined;
-  }
+  const unit = unitFromWire(wireUnit);
+  if (unit === undefined) return undefined;
+  const rule = match?.rule;
+  const rate = rule?.rate && toOwnRate(rule.rate, requestsPerUnit, unit);
+  const calendar = rule?.windows?.ofUnit(unit);
   return {
     kind: 'limited',
-    unit,
-    unitSeconds: unitSeconds[unit],
-    windows: calendarMonths && monthWindows({ unit }, calendarMonths),
-    requestsPerUnit: override.requestsPerUnit,
-    capacity: override.requestsPerUnit,
+    ...(rate?.algorithm === 'concurrency'
+      ? { unit: rule?.unit, unitSeconds: rate.periodSeconds }
+      : { unit, unitSeconds: unitSeconds[unit] }),
+    windows: calendar ?? (calendarMonths && monthWindows({ unit, rate }, calendarMonths)),
+    requestsPerUnit,
+    capacity: rate?.burst ?? requestsPerUnit,
+    rate,
+    lease: rule?.lease && toOwnLease(rule.lease, requestsPerUnit),
     name: '',
-    shadowMode: false,
-    quotaMode: false,
-    keyEntries: entries,
+    shadowMode: rule?.shadowMode ?? false,
+    quotaMode: rule?.quotaMode ?? false,
+    onStoreFailure: rule?.onStoreFailure,
+    metadata: rule?.metadata,
+    keyEntries: rate === undefined && calendar === undefined ? entries : (match?.keyEntries ?? entries),
     metricPath: toSeriesName(entries),
     rule: undefined,
     dynamicMetric: true,
   };
+}
+
+/** The period of a concurrency limit is the life of a slot, and not a part of the limit. */
+function toOwnRate(rate: Rate, requests: number, unit: Unit): Rate {
+  const own = withRequests(rate, requests);
+  return rate.algorithm === 'concurrency' ? own : { ...own, periodSeconds: unitSeconds[unit] };
+}
+
+/** Undefined where it would have no effect. */
+function toOwnLease(lease: Lease, limit: number): Lease | undefined {
+  const hits = Math.ceil((limit * lease.hits) / lease.limit);
+  return hits < 2 ? undefined : { hits, limit };
 }
 
 /** As in rules. */

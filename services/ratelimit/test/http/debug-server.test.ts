@@ -164,7 +164,7 @@ t.test('/explain shows overrides', async (t) => {
   const post = { method: 'POST', body: JSON.stringify(question) };
   t.match(
     (await ask('/explain', post)).text,
-    'descriptors[1]: its own limit of 3 per minute overrides any rule',
+    'descriptors[1]: its own limit of 3 per minute instead of that of rule shop.path_/login, which says how it is counted',
   );
   const explanation = JSON.parse((await ask('/explain', { ...post, headers: asJson })).text);
   t.match(explanation.overrides, [{ index: 1, requestsPerUnit: 3, unit: 'minute' }]);

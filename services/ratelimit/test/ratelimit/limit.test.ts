@@ -78,17 +78,16 @@ t.test('a rule that is replaced itself still replaces, in any order', async (t) 
   t.same(kinds('last', 'both', 'plain'), ['limited', undefined, undefined]);
 });
 
-t.test('an override replaces the rule with its modes and its replaces', async (t) => {
+t.test('an override keeps the modes of the rule, and takes no part in replaces', async (t) => {
   const [limit, plain] = limits(descriptor({ both: 'x' }, { limit: override }), descriptor({ plain: 'x' }));
   t.match(limit, { requestsPerUnit: 3, unit: 'minute', unitSeconds: 60, name: '', rule: undefined });
   t.equal(plain?.kind, 'limited');
-  t.match(limits(descriptor({ shadow: 'x' }, { limit: override })), [
-    { shadowMode: false, quotaMode: false },
-  ]);
+  t.match(limits(descriptor({ shadow: 'x' }, { limit: override })), [{ shadowMode: true, quotaMode: true }]);
   t.match(limits(descriptor({ plain: 'x' }, { limit: override }), descriptor({ both: 'x' })), [
     { kind: 'limited' },
     { kind: 'limited' },
   ]);
+  t.match(limits(descriptor({ free: 'x' }, { limit: override })), [{ kind: 'limited' }]);
 });
 
 t.test(
