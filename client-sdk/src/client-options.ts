@@ -122,7 +122,10 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   readonly allowInsecure?: boolean;
   /** Seconds by which the server's clock is ahead of ours (negative: behind). Default 0. */
   readonly clockSkew?: number;
-  /** Epoch seconds. Default from `Date`. */
+  /**
+   * The wall clock in epoch seconds. Default from `Date`. Ages are measured by a monotonic clock as
+   * well, so that setting this one back prolongs nothing.
+   */
   readonly now?: () => number;
   readonly hooks?: ClientHooks;
   /**

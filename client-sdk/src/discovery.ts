@@ -7,6 +7,7 @@
 
 import { Client } from './client.ts';
 import type { ClientOptions } from './client-options.ts';
+import { Stopwatch } from './clock.ts';
 import { DiscoveryError, OAuthError } from './errors.ts';
 import { loadDocument } from './http/request.ts';
 import { assertSecure } from './http/url.ts';
@@ -98,13 +99,13 @@ export function createMetadataSource(
     ...(requestInit !== undefined && { requestInit: copyPlain(requestInit) }),
   };
   const { now } = resolveSettings({ ...(options.now !== undefined && { now: options.now }) });
-  let current: { readonly metadata: AuthorizationServerMetadata; readonly loadedAt: number } | undefined;
+  let current: { readonly metadata: AuthorizationServerMetadata; readonly age: Stopwatch } | undefined;
   let loading: Promise<AuthorizationServerMetadata> | undefined;
 
   async function loadNow(): Promise<AuthorizationServerMetadata> {
     try {
       const metadata = await discover(issuer, discoveryOptions);
-      current = { metadata, loadedAt: now() };
+      current = { metadata, age: new Stopwatch(now) };
       return metadata;
     } finally {
       loading = undefined;
@@ -112,7 +113,7 @@ export function createMetadataSource(
   }
 
   return async () => {
-    if (current !== undefined && now() - current.loadedAt < maxAgeSeconds) return current.metadata;
+    if (current !== undefined && current.age.elapsedSeconds() < maxAgeSeconds) return current.metadata;
     loading ??= loadNow();
     if (current === undefined) return await loading;
     const { metadata } = current;

@@ -8,6 +8,7 @@
 
 import type { ClientAuthFunction } from './client-auth/methods.ts';
 import type { Fetch } from './client-options.ts';
+import { epochSeconds } from './clock.ts';
 import { readBody } from './http/body.ts';
 import type { HeadersInput, WireParams } from './http/options.ts';
 import { authenticateRequest, encodeForm, safeHeaders } from './http/request.ts';
@@ -17,7 +18,8 @@ import { oauthParams, resolveUrl, toForm } from './http/url.ts';
 import type { JsonObject } from './key-case.ts';
 import { isObject } from './objects.ts';
 import { Deadline } from './timers.ts';
-import { computeExpiry, tokenTypeProblem } from './tokens/read-response.ts';
+import { Expiry } from './tokens/expiry.ts';
+import { tokenTypeProblem } from './tokens/read-response.ts';
 
 export { clientAssertion, clientSecretJwt, privateKeyJwt } from './client-auth/assertion.ts';
 export type {
@@ -202,7 +204,7 @@ export async function processTokenResponse(client: GrantClient, response: Respon
   return {
     accessToken,
     tokenType: optionalText(tokenType) ?? 'Bearer',
-    expiresAt: computeExpiry({ expiresIn, expiresAt }, currentTime(client)).expiresAt,
+    expiresAt: new Expiry({ expiresIn, expiresAt }, () => currentTime(client)).expiresAt,
     refreshToken: optionalText(fields.refresh_token),
     scope: optionalText(fields.scope),
     idToken: optionalText(fields.id_token),
@@ -309,5 +311,5 @@ function optionalText(value: unknown): string | undefined {
 }
 
 function currentTime({ now }: GrantClient): number {
-  return now === undefined ? Date.now() / 1000 : now();
+  return now === undefined ? epochSeconds() : now();
 }

@@ -4,6 +4,7 @@
  * @module
  */
 
+import { Stopwatch } from './clock.ts';
 import { AbortError, ConfigurationError, TransportError } from './errors.ts';
 import type { RequestContext } from './hooks.ts';
 import { certainlyNeverReachedServer, isTlsFailure } from './http/connection-failures.ts';
@@ -88,14 +89,15 @@ export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
   assertTimer('maxDelayMs', maxDelayMs);
 
   return async (context, attempt, onRetry) => {
-    const startedMs = nowMs();
+    const sinceFirst = new Stopwatch(() => nowMs() / 1000);
     const safety = replaySafety(context, refreshIsIdempotent);
     for (let number = 1; ; number += 1) {
       const outcome = await settle(attempt, number);
       const reason = number < maxAttempts ? retryReason(outcome, safety, nowMs()) : undefined;
       if (reason === undefined) return unwrap(outcome);
       const delayMs = reason.retryAfterMs ?? backoffDelayMs(number, { baseDelayMs, maxDelayMs }, random());
-      if (nowMs() - startedMs + delayMs >= deadlineMs || delayMs > longestTimerMs) return unwrap(outcome);
+      const startsMs = sinceFirst.elapsedSeconds() * 1000 + delayMs;
+      if (startsMs >= deadlineMs || delayMs > longestTimerMs) return unwrap(outcome);
       onRetry({ attempt: number, delayMs, reason: reason.name });
       await wait(sleep, delayMs, context.signal);
     }

@@ -1,5 +1,6 @@
 import type { BasicEncoding } from './client-auth/methods.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
+import { epochSeconds } from './clock.ts';
 import { ConfigurationError } from './errors.ts';
 import type { WarningEvent } from './hooks.ts';
 import {
@@ -19,7 +20,7 @@ import { resolveUrl } from './http/url.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './key-case.ts';
 import { copyPlain } from './objects.ts';
-import { epochSeconds, timerProblem } from './timers.ts';
+import { timerProblem } from './timers.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 

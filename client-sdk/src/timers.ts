@@ -155,8 +155,3 @@ function describeCause(error: unknown): string {
   const { cause } = error;
   return printable(cause instanceof Error && cause.message !== '' ? cause.message : error.message, 512);
 }
-
-/** The default clock. */
-export function epochSeconds(): number {
-  return Date.now() / 1000;
-}

@@ -5,6 +5,7 @@
  */
 
 import type { Client } from './client.ts';
+import { Stopwatch } from './clock.ts';
 import { AbortError, ConfigurationError, OAuthError, TokenUnavailableError } from './errors.ts';
 import { observe } from './hooks.ts';
 import type { WireParams } from './http/options.ts';
@@ -17,7 +18,7 @@ import {
   type AcquireToken,
   type Renewal,
   type RenewalContext,
-  renewalTime,
+  renewBeforeSeconds,
   renewToken,
   restoreToken,
   type UnsavedToken,
@@ -145,11 +146,11 @@ export class TokenManager {
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
   #current: AccessToken | undefined;
-  /** Epoch seconds. */
-  #renewAt = 0;
+  /** Seconds before the expiry of the current token. */
+  #renewBefore = 0;
   #unsaved: UnsavedToken | undefined;
   #flight: Promise<AccessToken> | undefined;
-  #failure: { readonly error: unknown; readonly untilSeconds: number } | undefined;
+  #failure: { readonly error: unknown; readonly age: Stopwatch; readonly maxAgeSeconds: number } | undefined;
 
   constructor(options: TokenManagerOptions) {
     const { client, store = memoryTokenStore(), leaseSeconds = 30 } = options;
@@ -178,9 +179,9 @@ export class TokenManager {
   async getToken({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
     const current = this.#current;
     if (current !== undefined && !this.#closing.signal.aborted) {
-      const now = this.#context.client.settings.now();
-      if (now < this.#renewAt && this.#unsaved === undefined) return current;
-      if (!current.expired(now)) {
+      const leftSeconds = current.secondsLeft();
+      if (leftSeconds > this.#renewBefore && this.#unsaved === undefined) return current;
+      if (leftSeconds > 0) {
         this.#renewInBackground(current);
         return current;
       }
@@ -280,7 +281,7 @@ export class TokenManager {
   #renewInBackground(current: AccessToken): void {
     if (this.#flight !== undefined || this.#coolingError() !== undefined) return;
     // A token that only has to be stored is not renewed.
-    const isDue = this.#context.client.settings.now() >= this.#renewAt;
+    const isDue = current.secondsLeft() <= this.#renewBefore;
     this.#renew(isDue ? current : undefined).catch(this.#onError);
   }
 
@@ -313,10 +314,10 @@ export class TokenManager {
 
   #adopt({ token, unsaved }: Renewal): AccessToken {
     const { earlySeconds = 60, jitterSeconds = 30 } = this.#options;
-    const { client, random } = this.#context;
+    const { random } = this.#context;
     const early = { earlySeconds, jitterSeconds, random: random() };
     this.#current = token;
-    this.#renewAt = renewalTime(token.expiresAt, client.settings.now(), early);
+    this.#renewBefore = renewBeforeSeconds(token.secondsLeft(), early);
     this.#unsaved = unsaved;
     this.#failure = undefined;
     return token;
@@ -324,14 +325,15 @@ export class TokenManager {
 
   #coolingError(): { readonly error: unknown } | undefined {
     if (this.#failure === undefined) return undefined;
-    return this.#context.client.settings.now() < this.#failure.untilSeconds ? this.#failure : undefined;
+    return this.#failure.age.elapsedSeconds() < this.#failure.maxAgeSeconds ? this.#failure : undefined;
   }
 
   #coolDown(error: unknown): void {
     const { cooldownMs = 1000 } = this.#options;
     const waitMs = error instanceof OAuthError ? (error.retryAfterMs ?? 0) : 0;
     const lengthMs = Math.min(longestCooldownMs, Math.max(cooldownMs, waitMs));
-    this.#failure = { error, untilSeconds: this.#context.client.settings.now() + lengthMs / 1000 };
+    const age = new Stopwatch(this.#context.client.settings.now);
+    this.#failure = { error, age, maxAgeSeconds: lengthMs / 1000 };
   }
 }
 

@@ -1,3 +1,4 @@
+import { Stopwatch } from '../clock.ts';
 import {
   AbortError,
   ConfigurationError,
@@ -55,9 +56,14 @@ export async function* pollForToken<Token>(
 ): AsyncGenerator<DevicePollEvent<Token>, void, undefined> {
   let interval = intervalSeconds;
   let delay = interval;
+  let waitedSeconds = 0;
+  // Devices set their clock when they get a network: from here on, only time that passes counts.
+  const lifetimeSeconds = expiresAt - now();
+  const polling = new Stopwatch(() => waitedSeconds);
   for (;;) {
-    if (now() + delay >= expiresAt) throw tooLate();
+    if (polling.elapsedSeconds() + delay >= lifetimeSeconds) throw tooLate();
     await pause(sleep, delay, signal);
+    waitedSeconds += delay;
     const outcome = await poll(requestToken);
     if (outcome.type === 'token') {
       yield outcome;

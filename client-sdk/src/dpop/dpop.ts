@@ -5,6 +5,7 @@
  */
 
 import type { Fetch } from '../client-options.ts';
+import { epochSeconds } from '../clock.ts';
 import { markProven } from '../http/response.ts';
 import type { Jwk } from '../jwt/import-key.ts';
 import { importDpopKey } from './key.ts';
@@ -115,8 +116,4 @@ function dpopToken(credentials: string | null): string | undefined {
 
 async function globalFetch(url: string, init: RequestInit): Promise<Response> {
   return await globalThis.fetch(url, init);
-}
-
-function epochSeconds(): number {
-  return Date.now() / 1000;
 }

@@ -1,3 +1,4 @@
+import { Stopwatch } from '../clock.ts';
 import { DiscoveryError } from '../errors.ts';
 import { loadDocument } from '../http/request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
@@ -9,7 +10,7 @@ import { isJwks, type KeySource, LocalKeySource } from './key-sources.ts';
 export interface RotatingKeySourceOptions {
   /** Loads the key set. Errors are passed on, unless known keys can be used. */
   readonly load: () => Promise<unknown>;
-  /** Epoch seconds. */
+  /** Epoch seconds; beside it, a monotonic clock measures ages. */
   readonly now: () => number;
   /** Seconds for which a loaded set is cached. Default 600. */
   readonly maxAgeSeconds?: number | undefined;
@@ -31,8 +32,9 @@ export interface RotatingKeySourceOptions {
  */
 export class RotatingKeySource implements KeySource {
   readonly #options: Required<RotatingKeySourceOptions>;
-  #current: { readonly source: KeySource; readonly loadedAt: number } | undefined;
-  #attemptedAt = Number.NEGATIVE_INFINITY;
+  #current: { readonly source: KeySource; readonly age: Stopwatch } | undefined;
+  /** Since the last attempt to load. */
+  #attempt: Stopwatch | undefined;
   #loading: Promise<KeySource> | undefined;
 
   constructor({
@@ -55,12 +57,13 @@ export class RotatingKeySource implements KeySource {
 
   async #currentSource(reload: boolean): Promise<KeySource> {
     if (this.#current === undefined) return await this.#loadOnce();
-    const { now, maxAgeSeconds = 0, staleSeconds = 0, cooldownSeconds = 0 } = this.#options;
-    const { source, loadedAt } = this.#current;
-    const age = now() - loadedAt;
+    const { maxAgeSeconds = 0, staleSeconds = 0, cooldownSeconds = 0 } = this.#options;
+    const { source } = this.#current;
+    const age = this.#current.age.elapsedSeconds();
     if (!reload && age < maxAgeSeconds) return source;
     const isUsable = age < maxAgeSeconds + staleSeconds;
-    if (isUsable && this.#loading === undefined && now() - this.#attemptedAt < cooldownSeconds) return source;
+    const attemptAge = this.#attempt?.elapsedSeconds() ?? Number.POSITIVE_INFINITY;
+    if (isUsable && this.#loading === undefined && attemptAge < cooldownSeconds) return source;
     try {
       return await this.#loadOnce();
     } catch (error) {
@@ -79,7 +82,7 @@ export class RotatingKeySource implements KeySource {
 
   async #load(): Promise<KeySource> {
     const { load, now } = this.#options;
-    this.#attemptedAt = now();
+    this.#attempt = new Stopwatch(now);
     const jwks = await load();
     if (!isJwks(jwks)) {
       throw new DiscoveryError('the key set is not a JSON object with an array "keys" of objects', {
@@ -87,7 +90,7 @@ export class RotatingKeySource implements KeySource {
       });
     }
     const source = new LocalKeySource(jwks);
-    this.#current = { source, loadedAt: now() };
+    this.#current = { source, age: new Stopwatch(now) };
     return source;
   }
 }

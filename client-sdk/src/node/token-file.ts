@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { epochSeconds } from '../clock.ts';
 import { TokenUnavailableError } from '../errors.ts';
 import { decodeJwt } from '../jwt/decode.ts';
 
@@ -19,7 +20,7 @@ const maxTokenChars = 262_144;
  * @throws TokenUnavailableError without the token, if the file cannot be read, is empty or too
  * long, or its token has expired.
  */
-export async function readTokenFile({ path, now = dateSeconds }: TokenFileOptions): Promise<string> {
+export async function readTokenFile({ path, now = epochSeconds }: TokenFileOptions): Promise<string> {
   const token = (await readText(path)).trim();
   if (token === '') throw new TokenUnavailableError(`the token file ${path} is empty`);
   if (token.length > maxTokenChars)
@@ -43,8 +44,4 @@ async function readText(path: string): Promise<string> {
       { cause, retryable: true },
     );
   }
-}
-
-function dateSeconds(): number {
-  return Date.now() / 1000;
 }

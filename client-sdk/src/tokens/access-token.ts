@@ -8,6 +8,7 @@ import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, JsonValue } from '../key-case.ts';
 import { copyPlain } from '../objects.ts';
+import { Expiry } from './expiry.ts';
 import type { IdTokenExpectation } from './id-token-check.ts';
 import type {
   AccessTokenOptions,
@@ -16,7 +17,7 @@ import type {
   TokenOutcome,
   TokenRequestOptions,
 } from './options.ts';
-import { computeExpiry, type Expiry, tokenTypeProblem } from './read-response.ts';
+import { tokenTypeProblem } from './read-response.ts';
 import { fromFields, requestToken } from './request-token.ts';
 import { fetchWithToken, placeToken, resolvePlace } from './send-token.ts';
 import { type StoredToken, splitStored, toStoredToken } from './stored-token.ts';
@@ -56,7 +57,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
       if (!init.refreshToken && client.settings.throwOnError)
         throw new TokenUnavailableError('AccessToken has no token: give a token or a refresh token');
     }
-    this.#expiry = computeExpiry(init, client.settings.now());
+    this.#expiry = new Expiry(init, client.settings.now);
   }
 
   /**
@@ -176,17 +177,25 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 
   /**
-   * Whether it has expired, which includes the very second of its expiry. `now` is in epoch
-   * seconds.
+   * Whether it has expired, which includes the very second of its expiry; with `now` (epoch
+   * seconds), whether it has by then.
    */
-  expired(now: number = this.#client.settings.now()): boolean {
-    const { expiresAt } = this.#expiry;
-    return expiresAt !== undefined && expiresAt <= Math.floor(now);
+  expired(now?: number): boolean {
+    if (now === undefined) return this.secondsLeft() <= 0;
+    return this.expiresAt !== undefined && this.expiresAt <= now;
   }
 
   /** Whether it expires within that many seconds. */
   expiresWithin(seconds: number): boolean {
-    return this.expired(this.#client.settings.now() + seconds);
+    return this.secondsLeft() <= seconds;
+  }
+
+  /**
+   * Seconds until it expires, negative afterwards; Infinity if it does not expire. Not affected by
+   * a clock that is set back.
+   */
+  secondsLeft(): number {
+    return this.#expiry.secondsLeft();
   }
 
   /** The headers that carry the token. */
@@ -318,7 +327,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * password.
    */
   toStored(): StoredToken {
-    return toStoredToken(this, this.#init);
+    return toStoredToken(this, this.#init, this.#expiry.lifetimeSeconds);
   }
 
   /** Without secrets: only the names of further fields. */

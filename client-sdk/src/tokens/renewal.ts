@@ -301,16 +301,13 @@ export interface EarlyRenewal {
 }
 
 /**
- * The moment (epoch seconds) from which a token is renewed although it is valid; never in the first
- * half of the life it has left, so that short-lived tokens are not renewed at every call. `random`
- * is in [0, 1). Infinity for tokens that do not expire.
+ * The seconds before its expiry from which a token is renewed although it is valid; never in the
+ * first half of the life it has left, so that short-lived tokens are not renewed at every call.
+ * `random` is in [0, 1).
  */
-export function renewalTime(
-  expiresAt: number | undefined,
-  now: number,
+export function renewBeforeSeconds(
+  leftSeconds: number,
   { earlySeconds, jitterSeconds, random }: EarlyRenewal & { readonly random: number },
 ): number {
-  if (expiresAt === undefined) return Number.POSITIVE_INFINITY;
-  const leftSeconds = Math.max(0, expiresAt - now);
-  return expiresAt - Math.min(earlySeconds + random * jitterSeconds, leftSeconds / 2);
+  return Math.min(earlySeconds + random * jitterSeconds, Math.max(0, leftSeconds) / 2);
 }

@@ -174,7 +174,7 @@ export function fromFields(
   return new AccessToken(client, token, { ...found, ...options, params: params as JsonObject, response });
 }
 
-/** `computeExpiry` handles values that are not numbers. */
+/** `Expiry` handles values that are not numbers. */
 type FoundOptions = { refreshToken?: string; expiresIn?: string | number; expiresAt?: string | number };
 
 /** Fields that are options of the token; the first of several takes precedence. */

@@ -15,16 +15,22 @@ const storedOptions = [
 ] as const satisfies readonly (readonly [keyof AccessTokenOptions, string])[];
 
 /**
- * A token's fields and options as plain data, without `expires_in` (relative to the issue), the
- * latency (already subtracted) and functions, which `fromHash` must be given again.
+ * A token's fields and options as plain data, without the latency (already subtracted) and
+ * functions, which `fromHash` must be given again. `expires_in` is the lifetime: it bounds how long
+ * a restored token is valid where the clock was set back.
  */
-export function toStoredToken(token: AccessToken, options: AccessTokenOptions): StoredToken {
+export function toStoredToken(
+  token: AccessToken,
+  options: AccessTokenOptions,
+  lifetimeSeconds: number | undefined,
+): StoredToken {
   const stored: Record<string, JsonValue> = Object.create(null);
   Object.assign(stored, token.params);
   // Under its own name, where `fromHash` looks for it.
   stored[options.tokenName ?? 'access_token'] = token.token;
   if (token.refreshToken !== undefined) stored.refresh_token = token.refreshToken;
   if (token.expiresAt !== undefined) stored.expires_at = token.expiresAt;
+  if (lifetimeSeconds !== undefined) stored.expires_in = lifetimeSeconds;
   for (const [name, storedName] of storedOptions) {
     const value = options[name];
     if (value !== undefined && typeof value !== 'function' && name !== 'expiresLatency')

@@ -8,7 +8,10 @@ function refusal(error: string, status = 400, headers: Record<string, string> = 
   return Response.json({ error }, { status, headers });
 }
 
-function makePolling(answers: Answer[], { intervalSeconds = 5, lifetimeSeconds = 600 } = {}) {
+function makePolling(
+  answers: Answer[],
+  { intervalSeconds = 5, lifetimeSeconds = 600, correctionSeconds = 0 } = {},
+) {
   const clock = { now: 1_800_000_000 };
   const waits: number[] = [];
   const bodies: unknown[] = [];
@@ -34,7 +37,7 @@ function makePolling(answers: Answer[], { intervalSeconds = 5, lifetimeSeconds =
       async sleep(delayMs, options) {
         options?.signal?.throwIfAborted();
         waits.push(delayMs / 1000);
-        clock.now += delayMs / 1000;
+        clock.now += delayMs / 1000 + correctionSeconds;
       },
     },
   );
@@ -104,6 +107,14 @@ t.test('polling ends at the expiry of the device code', async (t) => {
   const { events, waits } = makePolling([], { lifetimeSeconds: 13 });
   await t.rejects(collect(events), { name: 'TokenUnavailableError', message: /start the device flow again/ });
   t.same(waits, [5, 5]);
+});
+
+t.test('a clock that is corrected while the user signs in does not change the lifetime', async (t) => {
+  for (const correctionSeconds of [1e9, -1e6]) {
+    const { events, waits } = makePolling([], { lifetimeSeconds: 13, correctionSeconds });
+    await t.rejects(collect(events), { name: 'TokenUnavailableError' });
+    t.same(waits, [5, 5]);
+  }
 });
 
 t.test('an aborted signal ends the polling with its reason as cause', async (t) => {

@@ -159,6 +159,7 @@ const stored: StoredToken = {
   access_token: 'at',
   refresh_token: 'rt',
   expires_at: now + 600,
+  expires_in: 600,
   scope: 'a',
   mode: { get: 'query' },
   param_name: 'key',
@@ -178,13 +179,13 @@ t.test('a token with a tokenName can be stored', async (t) => {
   t.equal(AccessToken.fromHash(client, token.toStored()).token, 'at');
 });
 
-t.test('relative times and functions are not stored', async (t) => {
+t.test('functions and the latency are not stored', async (t) => {
   const token = new AccessToken(makeClient().client, 'at', {
     expiresIn: 60,
     expiresLatency: 5,
     mode: () => 'query',
   });
-  t.same(token.toStored(), { access_token: 'at', expires_at: now + 55 });
+  t.same(token.toStored(), { access_token: 'at', expires_at: now + 55, expires_in: 55 });
 });
 
 t.test('modes place the token for verbs in either case', async (t) => {

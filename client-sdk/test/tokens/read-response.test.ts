@@ -36,7 +36,7 @@ for (const [expires_in, expected] of [
   [60, now + 60],
   ['60', now + 60],
   [' 60 ', now + 60],
-  ['60.9', now + 60],
+  ['60.9', now + 60.9],
   [-5, now - 5],
   [0, undefined],
   ['0', undefined],
