@@ -3,10 +3,10 @@
 
 # auth, ratelimit or xds
 ARG SERVICE
-# Builds, and runs the stage "development". Pinned by digest with --build-arg NODE_IMAGE=node:…@sha256:… (make images does).
-ARG NODE_IMAGE=node:24.21.0-trixie-slim
-# Runs: Node without a shell. Pinned by digest with --build-arg BASE_IMAGE=…@sha256:….
-ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
+# Builds, and runs the stage "development".
+ARG NODE_IMAGE=node:24.21.0-trixie-slim@sha256:173f125896c3b47ddf056734c7ea789d04595a6a08769a8f78e0df642781fb66
+# Runs: Node without a shell.
+ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot@sha256:9eeb7f5887d0e239e78264b06f7f11d2e14be534050481803a9e4728fcdd278e
 
 # Only what npm reads, so that packages are installed again only after a dependency has changed.
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS manifests

@@ -8,7 +8,8 @@
 #                                 Bun, workerd, Chromium
 #   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, CRDs of gateways, and what is compiled once on a machine: a
-#                                 Kubernetes API server with kubectl and helm, h2spec, ghz
+#                                 Kubernetes API server with kubectl and helm, h2spec, ghz,
+#                                 actionlint
 #   hack/setup.sh e2e-gateways    Envoy, redis-server, CRDs of gateways, and compiled once: Envoy
 #                                 Gateway and a Kubernetes API server
 #   hack/setup.sh go-tools-built  links those if they are compiled, and fails otherwise; installs
@@ -331,10 +332,10 @@ build_kube() {
   exec 9>&-
 }
 
-# --- h2spec and ghz -------------------------------------------------------------------------------
+# --- h2spec, ghz and actionlint -------------------------------------------------------------------
 
-# h2spec tests a server against RFC 9113 and RFC 7541; ghz is a client on grpc-go. Each has a module
-# of its own in hack/tools.
+# h2spec tests a server against RFC 9113 and RFC 7541; ghz is a client on grpc-go; actionlint reads
+# the workflows of GitHub. Each has a module of its own in hack/tools.
 
 # go_program <program> <package>: compiles it once.
 go_program() {
@@ -519,7 +520,7 @@ packages | demo | test | bench | e2e-gateways | go-tools | go-tools-built) ;;
 esac
 if [ "$mode" = go-tools-built ]; then
   choose_cache
-  link_go_program h2spec && link_go_program ghz && link_gateway_crds && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
+  link_go_program h2spec && link_go_program ghz && link_go_program actionlint && link_gateway_crds && { [ -n "${KUBEBUILDER_ASSETS:-}" ] || { has etcd && link_kube; }; }
   exit
 fi
 packages_current || install_packages
@@ -552,6 +553,7 @@ go-tools)
   choose_cache
   go_program h2spec github.com/summerwind/h2spec/cmd/h2spec
   go_program ghz github.com/bojand/ghz/cmd/ghz
+  go_program actionlint github.com/rhysd/actionlint/cmd/actionlint
   install_gateway_crds
   install_kube
   ;;

@@ -1,24 +1,25 @@
 // make images: builds the images of all services with Docker.
 import { execFileSync } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdirSync } from 'node:fs';
 import { tollgateVersion } from '../release/versions.ts';
 
 const usage = `node hack/images/build-images.ts [--dry-run] [options of docker buildx build]
 
-Builds the images of all services on base images that are pinned by their current digests.
---dry-run prints the commands, without digests.
+Builds the images of all services on the base images of the Dockerfile, which are pinned by digest.
+--dry-run only prints the commands.
+--archives=FOLDER writes FOLDER/SERVICE.tar for a scanner.
 
   IMAGE_REGISTRY   host and path before their names
-  NODE_IMAGE       builds them, node:24…; one with a digest is used as it is
-  BASE_IMAGE       has the Node that runs them; one with a digest is used as it is
+  NODE_IMAGE       another image that builds them, node:24…@sha256:…
+  BASE_IMAGE       another image with the Node that runs them, …@sha256:…
 `;
+
+const archivesOption = '--archives=';
 
 /** All services, each of which has an image. */
 export const services = ['auth', 'ratelimit', 'xds'] as const;
 
 export type Service = (typeof services)[number];
-
-const registryTimeoutMs = 60_000;
 
 interface ImageBuild {
   readonly service: string;
@@ -31,6 +32,27 @@ interface ImageBuild {
   readonly bases: Readonly<Record<string, string>>;
   /** More arguments of `docker buildx build`. */
   readonly options: readonly string[];
+}
+
+/**
+ * Base images that the environment sets instead of those of the Dockerfile.
+ *
+ * @throws Error for one without a digest: the three images would not have to be the same.
+ */
+export function chosenBases(
+  environment: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const chosen: Record<string, string> = {};
+  for (const name of ['NODE_IMAGE', 'BASE_IMAGE']) {
+    const image = environment[name] ?? '';
+    if (image === '') continue;
+    if (!/@sha256:[0-9a-f]{64}$/.test(image))
+      throw new Error(
+        `${name}=${image} has no digest: append @sha256:…, as docker buildx imagetools inspect prints it`,
+      );
+    chosen[name] = image;
+  }
+  return chosen;
 }
 
 /** The command that builds an image, from the root of the repository. */
@@ -46,47 +68,21 @@ export function imageBuildCommand(build: ImageBuild): readonly string[] {
   ];
 }
 
-/**
- * The base images of the Dockerfile with their current digests, by argument: `node:24@sha256:…`.
- * Those in `given` take precedence over the ones in the Dockerfile.
- *
- * @throws Error when Docker or the registry does not know one.
- */
-export async function pinBases(
-  given: Readonly<Record<string, string | undefined>>,
-): Promise<Record<string, string>> {
-  const args = (await readFile('Dockerfile', 'utf8')).matchAll(/^ARG (\w+_IMAGE)=(\S+)$/gm);
-  return Object.fromEntries(
-    [...args].map(([, name = '', image = '']) => [name, withDigest(given[name] ?? image)]),
-  );
-}
-
-function withDigest(image: string): string {
-  if (image.includes('@sha256:')) return image;
-  const inspect = ['buildx', 'imagetools', 'inspect', '--format={{.Manifest.Digest}}', image];
-  const digest = execFileSync('docker', inspect, { encoding: 'utf8', timeout: registryTimeoutMs }).trim();
-  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`unexpected digest of ${image}: ${digest}`);
-  return `${image}@${digest}`;
-}
-
 async function buildImages(args: readonly string[]): Promise<void> {
-  const isDryRun = args.includes('--dry-run');
   const revision = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
-  const { IMAGE_REGISTRY: registry = '', NODE_IMAGE, BASE_IMAGE } = process.env;
-  const bases = isDryRun ? {} : await pinBases({ NODE_IMAGE, BASE_IMAGE });
+  const { IMAGE_REGISTRY: registry = '' } = process.env;
+  const bases = chosenBases(process.env);
   const version = await tollgateVersion('.');
-  const options = args.filter((arg) => arg !== '--dry-run');
+  const archives = args.find((arg) => arg.startsWith(archivesOption))?.slice(archivesOption.length);
+  if (archives !== undefined) mkdirSync(archives, { recursive: true });
+  const given = args.filter((arg) => arg !== '--dry-run' && !arg.startsWith(archivesOption));
   for (const service of services) {
-    const [command = '', ...rest] = imageBuildCommand({
-      service,
-      version,
-      revision,
-      registry,
-      bases,
-      options,
-    });
+    const output = archives === undefined ? [] : [`--output=type=docker,dest=${archives}/${service}.tar`];
+    const options = [...given, ...output];
+    const build = { service, version, revision, registry, bases, options };
+    const [command = '', ...rest] = imageBuildCommand(build);
     process.stdout.write(`${[command, ...rest].join(' ')}\n`);
-    if (!isDryRun) execFileSync(command, rest, { stdio: 'inherit' });
+    if (!args.includes('--dry-run')) execFileSync(command, rest, { stdio: 'inherit' });
   }
 }
 

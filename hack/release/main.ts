@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
-import { pinBases } from '../images/build-images.ts';
+import { chosenBases } from '../images/build-images.ts';
 import { buildArtifacts } from './artifacts.ts';
 import { notesFile, publishCommands, releaseNotes } from './publish.ts';
 import { tollgateVersion, versionDrift, writeVersion } from './versions.ts';
@@ -52,8 +52,7 @@ async function release(options: {
   for (const file of files) process.stdout.write(`${folder}/${file}\n`);
 
   const revision = execFileSync('git', ['rev-parse', 'HEAD'], { encoding: 'utf8' }).trim();
-  const { NODE_IMAGE, BASE_IMAGE } = process.env;
-  const bases = publish ? await pinBases({ NODE_IMAGE, BASE_IMAGE }) : {};
+  const bases = chosenBases(process.env);
   const commands = publishCommands({ version, revision, registry, folder, files, bases });
   process.stdout.write(publish ? '\n' : '\nNothing is published. With --publish:\n');
   for (const [command = '', ...args] of commands) {

@@ -29,26 +29,28 @@ export function publishCommands(publication: Publication): readonly (readonly st
   const charts = files.filter((file) => isChart(file, version));
   const sdk = files.filter((file) => file.endsWith('.tgz') && !isChart(file, version));
   const others = files.filter((file) => file.endsWith('.yaml') || file === checksumsFile);
+  const sign = (artifact: string) => ['node', 'hack/release/sign.ts', artifact];
   return [
-    ...services.map((service) =>
-      imageBuildCommand({
-        service,
-        version,
-        revision,
-        registry,
-        bases,
-        options: imageOptions,
-      }),
-    ),
-    ...charts.map((file) => ['helm', 'push', path(file), `oci://${registry}/charts`]),
+    ...services.flatMap((service) => [
+      imageBuildCommand({ service, version, revision, registry, bases, options: imageOptions }),
+      sign(`${registry}/tollgate/${service}:${version}`),
+    ]),
+    ...charts.flatMap((file) => [
+      ['helm', 'push', path(file), `oci://${registry}/charts`],
+      sign(`${registry}/charts/${file.slice(0, -`-${version}.tgz`.length)}:${version}`),
+    ]),
+    ['cosign', 'sign-blob', '--yes', `--bundle=${path(signatureFile)}`, path(checksumsFile)],
     ...sdk.map((file) => ['npm', 'publish', resolve(path(file)), '--access=public', '--provenance']),
     [
       ...['gh', 'release', 'create', `v${version}`, '--verify-tag', `--title=v${version}`],
       `--notes-file=${path(notesFile)}`,
-      ...[...charts, ...sdk, ...others].map(path),
+      ...[...charts, ...sdk, ...others, signatureFile].map(path),
     ],
   ];
 }
+
+/** The signature of the checksums, with its certificate. */
+const signatureFile = `${checksumsFile}.sigstore.json`;
 
 /** What the CHANGELOG says of the release. */
 export const notesFile = 'release-notes.md';

@@ -6,8 +6,10 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { clusterArguments, helmIsMissing, releaseRegistry, runHelm } from '../charts/support/helm.ts';
+import { services } from '../images/build-images.ts';
 import { buildArtifacts, checksumsFile } from './artifacts.ts';
 import { publishCommands, releaseNotes } from './publish.ts';
+import { signCommand } from './sign.ts';
 import { tollgateVersion } from './versions.ts';
 
 t.test(
@@ -73,22 +75,42 @@ t.test('images are published first, the release last', async (t) => {
     files: ['auth-1.2.3.tgz', 'tollgate-crds-1.2.3.yaml', 'tollgate-oauth2-client-1.2.3.tgz', checksumsFile],
     bases: { BASE_IMAGE: 'base@sha256:00' },
   });
+  const signing = 'node hack/release/sign.ts';
   t.strictSame(
     commands.map(([command = '', subcommand = '']) => `${command} ${subcommand}`),
-    ['docker buildx', 'docker buildx', 'docker buildx', 'helm push', 'npm publish', 'gh release'],
+    [
+      ...['docker buildx', signing, 'docker buildx', signing, 'docker buildx', signing],
+      ...['helm push', signing, 'cosign sign-blob', 'npm publish', 'gh release'],
+    ],
   );
   const [auth] = commands;
   t.ok(auth?.includes('--tag=registry.example.com/tollgate/tollgate/auth:1.2.3'), 'as the charts name it');
   t.ok(auth?.includes('--build-arg=BASE_IMAGE=base@sha256:00'));
   for (const option of ['--sbom=true', '--provenance=mode=max', '--platform=linux/amd64,linux/arm64'])
     t.ok(auth?.includes(option), option);
-  t.strictSame(commands[3], [
-    'helm',
-    'push',
-    'dist/auth-1.2.3.tgz',
-    'oci://registry.example.com/tollgate/charts',
-  ]);
+  const registry = 'registry.example.com/tollgate';
+  t.strictSame(commands[6], ['helm', 'push', 'dist/auth-1.2.3.tgz', `oci://${registry}/charts`]);
+  const signed = commands.filter(([, script]) => script === 'hack/release/sign.ts');
+  t.strictSame(
+    signed.map(([, , artifact]) => artifact),
+    ['tollgate/auth', 'tollgate/ratelimit', 'tollgate/xds', 'charts/auth'].map(
+      (name) => `${registry}/${name}:1.2.3`,
+    ),
+  );
   t.ok(commands.at(-1)?.includes('dist/SHA256SUMS'));
+  t.ok(commands.at(-1)?.includes('dist/SHA256SUMS.sigstore.json'));
+});
+
+t.test('images and charts are signed by digest', async (t) => {
+  const digest = `sha256:${'0a'.repeat(32)}`;
+  t.strictSame(signCommand('localhost:5000/charts/auth:1.2.3', digest), [
+    'cosign',
+    'sign',
+    '--yes',
+    '--recursive',
+    `localhost:5000/charts/auth@${digest}`,
+  ]);
+  t.throws(() => signCommand('a:1', 'no such manifest'), /unexpected digest of a:1: no such manifest/);
 });
 
 const changelog = `# Changelog
@@ -122,8 +144,15 @@ interface Workflow {
   readonly jobs: { readonly test: Job; readonly release: Job & { readonly needs: string } };
 }
 
+interface Step {
+  readonly if?: string;
+  readonly run?: string;
+  readonly uses?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
 interface Job {
-  readonly steps: readonly { readonly if?: string; readonly run?: string; readonly uses?: string }[];
+  readonly steps: readonly Step[];
 }
 
 // Our own file; what is missing in it fails below.
@@ -139,6 +168,19 @@ t.test('the workflow publishes only for a version tag, after the tests', async (
   t.equal(steps.filter(({ run }) => run?.includes('--publish')).length, 1);
 });
 
+t.test('every image is scanned before anything is published, and a finding stops the release', async (t) => {
+  const index = (find: (step: Step) => boolean | undefined) => steps.findIndex(find);
+  const publish = index(({ run }) => run?.includes('--publish'));
+  t.ok(index(({ uses }) => uses?.startsWith('sigstore/cosign-installer@')) < publish);
+  for (const input of services.map((service) => `dist/images/${service}.tar`)) {
+    const scan = index((step) => step.with?.input === input);
+    t.ok(scan > index(({ run }) => run === 'make images ARGS=--archives=dist/images'), input);
+    t.ok(scan < publish);
+    t.match(steps[scan], { uses: /^aquasecurity\/trivy-action@/, with: { 'exit-code': '1' } });
+    t.equal(steps[scan]?.if, undefined, 'a dry run scans, too');
+  }
+});
+
 t.test('only the publishing job has write permissions', async (t) => {
   t.strictSame(workflow.permissions, { contents: 'read' });
 });
@@ -146,7 +188,7 @@ t.test('only the publishing job has write permissions', async (t) => {
 t.test('the workflow runs existing commands', async (t) => {
   const makefile = await readFile('Makefile', 'utf8');
   const targets = steps.flatMap(({ run = '' }) => [...run.matchAll(/^make (\w+)/gm)].map(([, name]) => name));
-  t.strictSame(new Set(targets), new Set(['release']));
+  t.strictSame(new Set(targets), new Set(['release', 'images']));
   t.match(makefile, /^release: /m);
   t.ok(await readFile('.ci/run', 'utf8'));
 });

@@ -3,7 +3,7 @@ import { join, posix } from 'node:path';
 import { load } from 'js-yaml';
 
 /** A file that starts one of the programs that `hack/setup.sh go-tools` compiles. */
-const startsGoTool = /findBinary\('(?:ghz|helm|h2spec|kube[\w-]*)'\)|find\('kube-apiserver'\)/;
+const startsGoTool = /findBinary\('(?:actionlint|ghz|helm|h2spec|kube[\w-]*)'\)|find\('kube-apiserver'\)/;
 
 /** The specifier of an `import` or `export … from` statement, or of `import()` with a constant. */
 const importPattern =

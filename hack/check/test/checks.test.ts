@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { findStaleFiles } from '../files.ts';
 import { findForbiddenTexts } from '../forbidden-texts.ts';
+import { findUnverifiedPackages } from '../lock-file.ts';
 import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
 
 /** Joined here, so that this file does not contain what the check looks for. */
@@ -34,6 +35,22 @@ t.test('addresses in a lock file are reported, links between workspaces are not'
 
 t.test('private keys are reported', async (t) => {
   t.match(findForbiddenTexts('a.pem', `-----BEGIN ${'EC PRIVATE'} KEY-----`), [/private key/]);
+});
+
+t.test('packages that npm would install unverified are reported, workspaces are not', async (t) => {
+  const packages = {
+    '': {},
+    'packages/kit': {},
+    'node_modules/@tollgate/kit': { link: true },
+    'node_modules/hash': { integrity: 'sha512-AAAA' },
+    'node_modules/hash/node_modules/old': { integrity: 'sha1-AAAA' },
+    'node_modules/hash-darwin-arm64': { optional: true },
+    'node_modules/@biomejs/cli-darwin-arm64': { optional: true, dev: true },
+  };
+  t.same(findUnverifiedPackages(JSON.stringify({ packages })), [
+    'package-lock.json: node_modules/hash/node_modules/old has no integrity',
+    'package-lock.json: node_modules/hash-darwin-arm64 has no integrity',
+  ]);
 });
 
 t.test('a generated folder is compared file by file', async (t) => {

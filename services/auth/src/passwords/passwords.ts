@@ -19,8 +19,8 @@ import { verifyHash } from './imported-hashes.ts';
 const argon2Options = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
 const currentPrefix = '$argon2id$v=19$m=19456,t=2,p=1$';
 
-/** The parameters of GoTrue, whose releases before summer 2024 read no other hashes. */
-const bcryptOptions = { cost: 10, version: '2a' } as const;
+/** The cost of GoTrue, whose releases before summer 2024 read no other hashes. */
+const bcryptCost = 10;
 const bcryptForm = /^\$2[aby]\$1\d\$/;
 
 /** At 20 ms each the last one waits for a second. */
@@ -98,9 +98,7 @@ export class PasswordHasher {
   }
 
   #hash(password: string): Promise<string> {
-    return this.#dbSharedWithGotrue
-      ? bcryptHash(password, bcryptOptions)
-      : argon2Hash(password, argon2Options);
+    return this.#dbSharedWithGotrue ? hashAsGotrue(password) : argon2Hash(password, argon2Options);
   }
 
   #decrypt(storedHash: string, userId: string): string {
@@ -144,6 +142,11 @@ export class PasswordHasher {
     }
     return await this.#queue.add(work);
   }
+}
+
+/** GoTrue writes `2a`, which is the same as `2b` for passwords of fewer than 256 bytes. */
+async function hashAsGotrue(password: string): Promise<string> {
+  return (await bcryptHash(password, bcryptCost)).replace('$2b$', '$2a$');
 }
 
 /** All encrypted values begin with a brace, and no hash does. */

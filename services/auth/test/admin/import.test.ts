@@ -33,7 +33,7 @@ t.test('users keep ids, hashes, metadata, identities and times, and sign in', as
     {
       ...{ id, email: 'Ada@Example.com', phone: '+49 151 1', email_confirmed_at: '2024-01-02T03:04:05Z' },
       ...{
-        password_hash: await bcryptHash('user1password', { cost: 4 }),
+        password_hash: await bcryptHash('user1password', 4),
         created_at: '2023-01-02T03:04:05.678Z',
       },
       ...{

@@ -124,7 +124,7 @@ t.test('imported password hashes work for sign-in and are then replaced', async 
   const server = await startAuthServer(t);
   const password = 'user1password';
   const hashes = {
-    bcrypt: await bcryptHash(password, { cost: 4 }),
+    bcrypt: await bcryptHash(password, 4),
     argon2i: await argon2Hash(password, { algorithm: 1, memoryCost: 1024, timeCost: 2, parallelism: 1 }),
     argon2id: await argon2Hash(password, { algorithm: 2, memoryCost: 1024, timeCost: 2, parallelism: 1 }),
     // Example from Firebase's documentation.

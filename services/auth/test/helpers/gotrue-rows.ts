@@ -117,7 +117,8 @@ export async function insertGotrueRows(sql: Sql): Promise<void> {
     });
   }
 
-  await insertUser(ada, { encrypted_password: await bcryptHash(ada.password, { cost: 4, version: '2a' }) });
+  const hash = (await bcryptHash(ada.password, 4)).replace('$2b$', '$2a$');
+  await insertUser(ada, { encrypted_password: hash });
   const session = { id: ada.sessionId, user_id: ada.id, created_at: now, updated_at: now };
   await insert('sessions', { ...session, aal: 'aal1', user_agent: 'Mozilla/5.0', ip: '192.0.2.1' });
   await insert('mfa_amr_claims', {

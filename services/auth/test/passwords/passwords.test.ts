@@ -16,10 +16,19 @@ t.test('a password matches its own hash only', async (t) => {
 
 t.test('hashes of other servers are verified and need an update', async (t) => {
   const hasher = new PasswordHasher({ concurrency: 1 });
-  const bcrypt = await bcryptHash('correct horse', { cost: 4 });
-  t.equal(await hasher.verify('correct horse', bcrypt, userId), true);
+  const bcrypt = await bcryptHash('correct horse', 4);
+  for (const version of ['$2a$', '$2b$', '$2y$'])
+    t.equal(await hasher.verify('correct horse', bcrypt.replace('$2b$', version), userId), true, version);
   t.equal(await hasher.verify('wrong horse', bcrypt, userId), false);
   t.notOk(hasher.isCurrent(bcrypt, userId));
+});
+
+t.test('a database that is shared with GoTrue gets hashes of its form', async (t) => {
+  const hasher = new PasswordHasher({ concurrency: 1, dbSharedWithGotrue: true });
+  const hash = await hasher.hash('correct horse');
+  t.match(hash, /^\$2a\$10\$/);
+  t.ok(hasher.isCurrent(hash, userId));
+  t.equal(await hasher.verify('correct horse', hash, userId), true);
 });
 
 t.test('malformed hash matches no password', async (t) => {
