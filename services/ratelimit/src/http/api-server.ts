@@ -1,4 +1,5 @@
 import { toJsonString } from '@bufbuild/protobuf';
+import { isAppError } from '@tollgate/kit/errors';
 import type { Health } from '@tollgate/kit/health';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
@@ -21,8 +22,9 @@ const bodyLimitBytes = 1024 * 1024;
  * The HTTP API: `/json` decides, `GET /healthcheck` returns the health.
  *
  * `/json` accepts and returns proto3 JSON: 200 when allowed, 429 when over a limit. As in
- * envoyproxy/ratelimit, all errors are 400, with the reason in the log, and neither the method nor
- * the content type matters. Only methods with a body have one read, so GET is always a bad request.
+ * envoyproxy/ratelimit, invalid requests and failures of the store are 400, and neither the method
+ * nor the content type matters. Only methods with a body have one read, so GET is always a bad
+ * request. The body and the log have the reason.
  */
 export function createApiServer(
   { decide, health, logger }: ApiServerContext,
@@ -42,13 +44,26 @@ export function createApiServer(
     notFound: textReply('404 page not found\n', 404),
     onError(error) {
       failures.log(error);
-      return textReply('Bad Request\n', 400);
+      return describeFailure(error);
     },
   });
   return new HttpServer(router, options);
 }
 
 const plainText = { 'content-type': 'text/plain; charset=utf-8' };
+
+/** Reasons repeat parts of the request, which may be long. */
+const maxReasonLength = 500;
+
+function describeFailure(error: unknown): HttpReply {
+  if (!isAppError(error)) {
+    return textReply(
+      'Internal Server Error: the decision failed, the log of the service has the reason\n',
+      500,
+    );
+  }
+  return textReply(`Bad Request: ${error.message.slice(0, maxReasonLength)}\n`, 400);
+}
 
 async function decideJson(decide: Decide, { body, headers }: HttpRequest): Promise<HttpReply> {
   const decision = await decide(parseJsonRequest(body), { header: (name) => headers[name]?.toString() });

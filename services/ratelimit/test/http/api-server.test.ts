@@ -4,6 +4,7 @@ import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import type { Test } from 'tap';
 import t from 'tap';
+import { backendFailure } from '../../src/errors.ts';
 import { createApiServer } from '../../src/http/api-server.ts';
 import type { RateLimitRequest } from '../../src/ratelimit/request.ts';
 import { startApp } from '../support/start-app.ts';
@@ -128,7 +129,7 @@ t.test('shadow mode of a rule is OK; global shadow mode is OK overall and keeps 
   t.match(JSON.parse(closed.text), { overallCode: 'OK', statuses: [{ code: 'OVER_LIMIT' }] });
 });
 
-t.test('invalid requests are a Bad Request without details', async (t) => {
+t.test('invalid requests are a Bad Request with the reason', async (t) => {
   const { ports, logLines } = await startApp(t, { rules });
   const nested = '['.repeat(200_000);
   const bodies: Readonly<Record<string, string | Uint8Array | undefined>> = {
@@ -159,7 +160,7 @@ t.test('invalid requests are a Bad Request without details', async (t) => {
   for (const [what, body] of Object.entries(bodies)) {
     const answer = await send(ports.http, body === undefined ? {} : { body });
     t.equal(answer.status, 400, what);
-    t.equal(answer.text, 'Bad Request\n', what);
+    t.match(answer.text, /^Bad Request: [^\n]{10,500}\n$/, what);
     t.equal(answer.type, 'text/plain; charset=utf-8', what);
     t.equal(answer.headers['x-content-type-options'], 'nosniff', what);
   }
@@ -167,6 +168,8 @@ t.test('invalid requests are a Bad Request without details', async (t) => {
   const texts = reasons.map(({ err }) => JSON.stringify(err));
   t.ok(texts.length > 10 && new Set(texts).size === texts.length, 'each reason is logged, and once');
   t.match(JSON.stringify(reasons), /rate limit domain must not be empty/);
+  const { text } = await send(ports.http, { body: bodies['an empty domain'] ?? '' });
+  t.equal(text, 'Bad Request: rate limit domain must not be empty\n');
   t.equal((await send(ports.http, { body: question({ tenant: 'a' }) })).status, 200);
 });
 
@@ -177,18 +180,23 @@ t.test('a body of more than 1 MiB is rejected, with or without content-length', 
   t.equal((await send(ports.http, { body, headers: { 'transfer-encoding': 'chunked' } })).status, 400);
 });
 
-t.test('the same without rules, and while the backend fails', async (t) => {
+t.test('without rules, and while the store fails, requests are a Bad Request with the reason', async (t) => {
   const empty = await startApp(t, { rules: { 'bad.yaml': 'domain: ""' } });
   const answer = await send(empty.ports.http, { body: question({ tenant: 'a' }) });
-  t.strictSame([answer.status, answer.text], [400, 'Bad Request\n']);
+  t.strictSame([answer.status, answer.text], [400, 'Bad Request: no rate limit configuration loaded\n']);
 
-  const rateLimitRequests: RateLimitRequest[] = [];
-  const port = await startApi(t, (request) => {
-    rateLimitRequests.push(request);
-    return Promise.reject(new Error('no route to Redis'));
-  });
+  const port = await startApi(t, () => Promise.reject(backendFailure('no connection to Redis: refused')));
   const failed = await send(port, { body: question({ tenant: 'a' }) });
-  t.strictSame([failed.status, failed.text, rateLimitRequests.length], [400, 'Bad Request\n', 1]);
+  t.strictSame([failed.status, failed.text], [400, 'Bad Request: no connection to Redis: refused\n']);
+});
+
+t.test('an unexpected error is a 500 that does not disclose it', async (t) => {
+  const port = await startApi(t, () => Promise.reject(new Error('a bug')));
+  const failed = await send(port, { body: question({ tenant: 'a' }) });
+  t.equal(failed.status, 500);
+  t.match(failed.text, /^Internal Server Error: .*the log of the service has the reason\n$/);
+  t.notMatch(failed.text, 'a bug');
+  t.equal(failed.headers['x-content-type-options'], 'nosniff');
 });
 
 t.test('content type and transfer encoding do not matter', async (t) => {
@@ -207,7 +215,8 @@ t.test('any method that has a body is answered; GET and HEAD have none', async (
     t.equal((await send(ports.http, { method, body: question({ free: '' }) })).status, 200, method);
   }
   const get = await send(ports.http, { method: 'GET' });
-  t.strictSame([get.status, get.text], [400, 'Bad Request\n']);
+  t.equal(get.status, 400);
+  t.match(get.text, /^Bad Request: the request is not a RateLimitRequest/);
   const head = await send(ports.http, { method: 'HEAD' });
   t.strictSame([head.status, head.text], [400, '']);
 });
