@@ -251,6 +251,24 @@ t.test('a Secret with the authority of a store enables TLS', { skip }, async (t)
   });
 });
 
+t.test('a Secret with the credentials of Redis is mounted as files', { skip }, async (t) => {
+  const credentials = async (...values: readonly string[]) => {
+    const args = ['existingSecret=login', ...values].map((value) => `--set=redis.credentials.${value}`);
+    const variables = await getVariables('ratelimit', args);
+    return Object.fromEntries([...variables].filter(([name]) => name.includes('AUTH')));
+  };
+  const folder = '/etc/tollgate/redis-credentials';
+  t.strictSame(await credentials(), { KVSTORE_AUTH_FILE: `${folder}/password` });
+  t.strictSame(await credentials('passwordKey=p', 'usernameKey=u', 'sentinelKey=s', 'perSecond=true'), {
+    KVSTORE_AUTH_FILE: `${folder}/p`,
+    KVSTORE_AUTH_USERNAME_FILE: `${folder}/u`,
+    KVSTORE_SENTINEL_AUTH_FILE: `${folder}/s`,
+    KVSTORE_PERSECOND_AUTH_FILE: `${folder}/p`,
+    KVSTORE_PERSECOND_AUTH_USERNAME_FILE: `${folder}/u`,
+    KVSTORE_PERSECOND_SENTINEL_AUTH_FILE: `${folder}/s`,
+  });
+});
+
 t.test('with TLS, probes use the HTTP port', { skip }, async (t) => {
   const probes = async (chart: string, ...args: string[]) => {
     const [container] = await getContainers(chart, args);

@@ -109,7 +109,9 @@ export async function startOperator(t: Test): Promise<Operator> {
     certificates.issue({ name: 'postgres-tls', subjectAltNames: ['DNS:postgres-tls'] }),
   );
   const address = someAddress();
-  const redis = await startRedis();
+  const login = { username: 'limiter', password: 'of-a-limiter' };
+  const user = [login.username, 'on', `>${login.password}`, 'allkeys', 'allchannels', 'allcommands'];
+  const redis = await startRedis({ args: ['--user', ...user] });
   t.teardown(() => redis.stop());
   await forwardPort(t, { address, port: 6379, to: redis.port });
   const { certFile, keyFile } = certificates.issue({ name: 'redis-tls', subjectAltNames: ['DNS:redis-tls'] });
@@ -139,6 +141,7 @@ export async function startOperator(t: Test): Promise<Operator> {
         'redis-tls-url': { KVSTORE_URL: `redis-tls:${redisTls.port}` },
         'redis-ca': { 'ca.crt': certificates.ca.cert },
         redis: { password: 'of an unused Redis' },
+        'redis-login': login,
         'counter-api': { token: 'of-the-counter-api' },
         'redis-tls': pair,
         'server-tls': pair,

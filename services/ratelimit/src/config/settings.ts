@@ -11,6 +11,7 @@ import type { Mogrifier } from '../stats/tag-statsd.ts';
 import { adminChecks, adminSettings } from './admin.ts';
 import { readMogrifiers } from './mogrifiers.ts';
 import { counterSettings, decisionSettings } from './ratelimit.ts';
+import { redisCredentialChecks } from './redis-credentials.ts';
 import { ruleChecks, ruleSettings, xdsSettings } from './rules.ts';
 import { serverSettings, serverTlsSettings } from './server.ts';
 import { chooseSink, statsSettings, tracingSettings } from './stats.ts';
@@ -160,6 +161,7 @@ const checks: readonly Check[] = [
   redisAddress,
   redisPerSecondAddress,
   redisClientPair,
+  ...redisCredentialChecks,
   ...memcacheChecks,
   oneSink,
 ];

@@ -37,11 +37,47 @@ function instanceSettings(infix: '' | 'PERSECOND_', defaultUrl: string) {
       doc: 'Type of deployment: a single server, one behind sentinels, or a cluster.',
     }),
     Auth: text({ ...named('AUTH'), default: '', secret: true, doc: '`password` or `user:password`.' }),
+    AuthFile: text({
+      ...named('AUTH_FILE'),
+      default: '',
+      doc: 'File with `password` or `user:password`. When it changes, new connections use it, and open ones log in again.',
+    }),
+    AuthUsernameFile: text({
+      ...named('AUTH_USERNAME_FILE'),
+      default: '',
+      doc: 'File with the user name; the other file has the password alone then.',
+    }),
+    AuthCommand: text({
+      ...named('AUTH_COMMAND'),
+      default: '',
+      doc: 'Program that prints `password`, `user:password`, or JSON with `password`, `username`, and `expiresAt` (RFC 3339) or `expiresInSeconds`. Words are separated by blanks, or a list of texts in JSON; there is no shell. It is run at the start and before the credentials expire.',
+    }),
+    AuthCommandTimeoutMs: duration({
+      ...named('AUTH_COMMAND_TIMEOUT'),
+      default: '10s',
+      min: '1ms',
+      max: longestTimer,
+      clamp: true,
+      doc: 'Timeout of the program, which is killed then.',
+    }),
+    AuthCommandIntervalMs: duration({
+      ...named('AUTH_COMMAND_INTERVAL'),
+      default: '5m',
+      min: '1s',
+      max: longestTimer,
+      clamp: true,
+      doc: 'Time between two runs of the program. Credentials that say when they expire are renewed after 70 % of their lifetime, if that is sooner.',
+    }),
     SentinelAuth: text({
       ...named('SENTINEL_AUTH'),
       default: '',
       secret: true,
       doc: '`password` or `user:password` for the sentinels.',
+    }),
+    SentinelAuthFile: text({
+      ...named('SENTINEL_AUTH_FILE'),
+      default: '',
+      doc: 'File with `password` or `user:password` for the sentinels, reloaded like that for Redis.',
     }),
     Tls: bool({ ...named('TLS'), default: false, doc: 'Connect with TLS.' }),
     TimeoutMs: duration({

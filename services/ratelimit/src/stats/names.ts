@@ -123,6 +123,14 @@ export const poolStatNames = {
   openBreakers: 'breaker_open',
   /** Ours: requests that failed without Redis because a circuit breaker was open. */
   breakerRejected: 'breaker_rejected',
+  /** Ours: open connections that logged in again with changed credentials. */
+  loginRenewed: 'login_renewed',
+  /** Ours: the same, but Redis refused them. */
+  loginRefused: 'login_refused',
+  /** Ours: changes of credentials from a file or program. */
+  credentialsReloaded: 'credentials_reloaded',
+  /** Ours: the same, but the file or the program failed. */
+  credentialsFailed: 'credentials_failed',
 } as const;
 
 /** With BACKEND_TYPE=memcache; the first three have a tag `code` with the result. */

@@ -226,6 +226,12 @@ function instance<const P extends string>(prefix: P, infix: string, url: string)
     Url: [name('URL'), url, 'localhost:6379', 'localhost:6379'],
     Type: [name('TYPE'), 'single', 'SINGLE', 'single', 'replicated'],
     Auth: [name('AUTH'), '', 'user:password', 'user:password'],
+    AuthFile: [name('AUTH_FILE'), '', '/auth/redis', '/auth/redis'],
+    AuthUsernameFile: [name('AUTH_USERNAME_FILE'), '', '/auth/user', '/auth/user'],
+    AuthCommand: [name('AUTH_COMMAND'), '', '/bin/token --redis', '/bin/token --redis'],
+    AuthCommandTimeoutMs: [name('AUTH_COMMAND_TIMEOUT'), 10_000, '1s', 1_000, '1'],
+    AuthCommandIntervalMs: [name('AUTH_COMMAND_INTERVAL'), 300_000, '1m', 60_000, '60'],
+    SentinelAuthFile: [name('SENTINEL_AUTH_FILE'), '', '/auth/sentinel', '/auth/sentinel'],
     SentinelAuth: [name('SENTINEL_AUTH'), '', 'user:password', 'user:password'],
     Tls: [name('TLS'), false, 'true', true, 'tls'],
     TimeoutMs: [name('TIMEOUT'), 10_000, '250ms', 250, '10', '-1s'],
@@ -244,6 +250,7 @@ function instance<const P extends string>(prefix: P, infix: string, url: string)
 /** Settings without which some others are refused. */
 const companions: Partial<Record<Key, Readonly<Record<string, string>>>> = {
   redisPerSecond: { KVSTORE_PERSECOND_URL: '/run/redis.sock' },
+  redisAuthUsernameFile: { KVSTORE_AUTH_FILE: '/auth/redis' },
 };
 
 for (const [key, [names, byDefault, set, expected, ...bad]] of Object.entries(table) as [
@@ -440,5 +447,51 @@ t.test('Envoy Gateway: its variables for tracing and Redis with TLS are accepted
     TRACING_SAMPLING_RATE: '0.5',
   });
   t.match(settings, { tracingServiceName: 'envoy-ratelimit', tracingSamplingRate: 0.5 });
+  t.end();
+});
+
+t.test('two sources of credentials for a Redis are an error that names both', (t) => {
+  const wrong = [
+    [{ KVSTORE_AUTH: 'a', KVSTORE_AUTH_FILE: '/f' }, /KVSTORE_AUTH_FILE is .*because KVSTORE_AUTH is set/],
+    [
+      { REDIS_AUTH: 'a', KVSTORE_AUTH_COMMAND: 'c' },
+      /KVSTORE_AUTH_COMMAND is .*because (KVSTORE|REDIS)_AUTH is set/,
+    ],
+    [
+      { KVSTORE_AUTH_FILE: '/f', KVSTORE_AUTH_COMMAND: 'c' },
+      /_COMMAND is .*because KVSTORE_AUTH_FILE is set/,
+    ],
+    [
+      { KVSTORE_AUTH_FILE: '/f', KVSTORE_URL: 'redis://user:secret@redis:6379' },
+      /KVSTORE_AUTH_FILE is .*because KVSTORE_URL has credentials already/,
+    ],
+    [
+      { KVSTORE_SENTINEL_AUTH: 'a', KVSTORE_SENTINEL_AUTH_FILE: '/f' },
+      /because KVSTORE_SENTINEL_AUTH is set/,
+    ],
+    [{ KVSTORE_AUTH_USERNAME_FILE: '/u' }, /KVSTORE_AUTH_FILE.*because KVSTORE_AUTH_USERNAME_FILE is set/],
+    [{ KVSTORE_AUTH_COMMAND: '["a"' }, /KVSTORE_AUTH_COMMAND is .*a program with its arguments/],
+  ] as const;
+  for (const [env, expected] of wrong) {
+    const text = formatSettingProblems(problemsOf(env));
+    t.match(text, expected);
+    t.notMatch(text, 'secret');
+    const perSecond = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [name.replace(/^(KVSTORE|REDIS)_/, '$1_PERSECOND_'), value]),
+    );
+    t.strictSame(problemsOf({ BACKEND_TYPE: 'memory', ...env }), [], 'not in use');
+    t.strictSame(problemsOf(perSecond), [], 'not in use');
+    const second = problemsOf({
+      KVSTORE_PERSECOND_URL: 'redis:6379',
+      ...perSecond,
+      KVSTORE_PERSECOND: 'true',
+    });
+    t.match(formatSettingProblems(second), /_PERSECOND_/);
+  }
+  t.strictSame(
+    problemsOf({ KVSTORE_AUTH: 'a', KVSTORE_URL: 'redis://:b@redis:6379' }),
+    [],
+    'AUTH overrides a URL',
+  );
   t.end();
 });

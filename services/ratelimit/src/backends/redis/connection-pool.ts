@@ -1,6 +1,7 @@
 import { startDeadline } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
 import type { RedisConnection } from './connection.ts';
+import { RedisReplyError } from './resp.ts';
 import type { PoolMetrics } from './telemetry.ts';
 
 export interface ConnectionPoolOptions {
@@ -33,6 +34,8 @@ export interface ConnectionPoolHooks {
   readonly onAvailable?: ((available: boolean) => void) | undefined;
   /** Called for each connection that is lost or retired; the next may lead to another server. */
   readonly onLost?: (() => void) | undefined;
+  /** Called when an open connection has logged in again, or was refused and keeps its login. */
+  readonly onLogin?: ((refusal: RedisReplyError | undefined) => void) | undefined;
   /** Called for every connection that fails. Few calls, because each is followed by a backoff. */
   readonly onError?: ((error: Error) => void) | undefined;
 }
@@ -154,6 +157,14 @@ export class ConnectionPool {
   }
 
   /**
+   * Logs in again on all connections, because the credentials have changed. Busy ones do so when
+   * they are returned. Until then they have their old login, so no request fails.
+   */
+  reauthenticate(): void {
+    for (const connection of this.#idle.splice(0)) this.#offer(connection);
+  }
+
+  /**
    * Switches to another server: retires all connections, cancels pending attempts and connects at
    * once.
    */
@@ -233,7 +244,9 @@ export class ConnectionPool {
 
   #offer(connection: RedisConnection): void {
     const [first] = this.#waiters;
-    if (first !== undefined) {
+    if (connection.isLoginOutdated) {
+      void this.#logInAgain(connection);
+    } else if (first !== undefined) {
       this.#waiters.delete(first);
       first.resolve(connection);
     } else if (this.#members.size > this.#options.size) {
@@ -241,6 +254,25 @@ export class ConnectionPool {
     } else {
       this.#idle.push(connection);
     }
+  }
+
+  async #logInAgain(connection: RedisConnection): Promise<void> {
+    const { timeoutMs } = this.#options;
+    const clearDeadline = startDeadline(timeoutMs, () =>
+      this.discard(connection, new Error(`${this.#server} did not answer within ${timeoutMs}ms`)),
+    );
+    try {
+      await connection.logIn();
+      this.#hooks.onLogin?.(undefined);
+    } catch (error) {
+      // Other errors are of a connection that is lost, which has been reported.
+      if (!(error instanceof RedisReplyError)) return;
+      this.#hooks.onLogin?.(error);
+    } finally {
+      clearDeadline();
+    }
+    if (this.#members.has(connection)) this.#offer(connection);
+    else this.#closeRetired(connection);
   }
 
   #fail(connection: RedisConnection, error: Error): void {

@@ -1,5 +1,6 @@
 import { createConnection, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type SecureContextOptions } from 'node:tls';
+import type { Login } from './credentials/login.ts';
 import { Pipeline, type RedisReply, RedisReplyError, ReplyReader } from './resp.ts';
 import type { RedisAddress, RedisCredentials } from './target.ts';
 
@@ -11,7 +12,8 @@ export interface RedisTls {
 
 export interface RedisConnectionOptions {
   readonly address: RedisAddress;
-  readonly credentials?: RedisCredentials | undefined;
+  /** Replaces the credentials of the address. */
+  readonly login?: Login | undefined;
   readonly tls?: RedisTls | undefined;
 }
 
@@ -44,6 +46,8 @@ export class RedisConnection {
   /** Names of the Lua scripts that were sent over this connection. */
   readonly knownScripts = new Set<string>();
   readonly #reader = new ReplyReader();
+  /** The credentials that were sent last. */
+  #sentCredentials: RedisCredentials | undefined;
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
   #isReady: boolean = false;
@@ -61,6 +65,11 @@ export class RedisConnection {
     return this.#isReady && !this.#isClosed && this.#socket?.writable === true;
   }
 
+  /** The credentials have changed since the connection logged in. */
+  get isLoginOutdated(): boolean {
+    return this.#getCredentials() !== this.#sentCredentials;
+  }
+
   get isClosed(): boolean {
     return this.#isClosed;
   }
@@ -74,13 +83,26 @@ export class RedisConnection {
   async connect(onLost: OnLost = () => undefined): Promise<void> {
     try {
       this.#socket = await this.#open();
-      await this.#logIn();
+      await this.logIn();
+      await this.#selectDatabase();
       this.#isReady = true;
       this.#onLost = onLost;
     } catch (error) {
       this.close();
       throw error;
     }
+  }
+
+  /**
+   * Logs in, also again. @throws RedisReplyError when Redis refuses it; a connection that has
+   * logged in before stays so.
+   */
+  async logIn(): Promise<void> {
+    const credentials = this.#getCredentials();
+    this.#sentCredentials = credentials;
+    if (credentials === undefined) return;
+    const { username, password } = credentials;
+    await (username === undefined ? this.call('AUTH', password) : this.call('AUTH', username, password));
   }
 
   /** Sends one command. @throws RedisReplyError when Redis refuses it. */
@@ -147,15 +169,14 @@ export class RedisConnection {
     });
   }
 
-  async #logIn(): Promise<void> {
+  #getCredentials(): RedisCredentials | undefined {
+    const { address, login } = this.#options;
+    return login?.current() ?? (address.kind === 'tcp' ? address.credentials : undefined);
+  }
+
+  async #selectDatabase(): Promise<void> {
     const { address } = this.#options;
-    const isTcp = address.kind === 'tcp';
-    const credentials = this.#options.credentials ?? (isTcp ? address.credentials : undefined);
-    if (credentials !== undefined) {
-      const { username, password } = credentials;
-      await (username === undefined ? this.call('AUTH', password) : this.call('AUTH', username, password));
-    }
-    if (isTcp && address.db !== undefined && address.db !== 0) {
+    if (address.kind === 'tcp' && address.db !== undefined && address.db !== 0) {
       // A refused SELECT must end the attempt: counters would go to database 0.
       await this.call('SELECT', String(address.db));
     }

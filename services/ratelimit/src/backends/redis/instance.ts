@@ -33,6 +33,8 @@ export interface RedisInstance {
    * @throws AppError `backend_failure` while no primary is known.
    */
   dial(key: string): readonly RedisConnection[];
+  /** Logs in again on open connections, because the credentials have changed. */
+  reauthenticate(): void;
   /** Aborts when another server has taken over; absent where connections are closed then. */
   readonly moved?: AbortSignal;
   /** Resolves once counters can be added; rejects when closed before. */
@@ -100,6 +102,10 @@ export class PooledInstance implements RedisInstance {
 
   start(): Promise<void> {
     return this.#pool.start();
+  }
+
+  reauthenticate(): void {
+    this.#pool.reauthenticate();
   }
 
   /** Switches to another server. */

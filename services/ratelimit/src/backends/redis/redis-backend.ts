@@ -1,4 +1,5 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
+import { FailureLog } from '@tollgate/kit/logger';
 import type { Setting } from '@tollgate/kit/settings';
 import type { Settings } from '../../config/settings.ts';
 import { redisSettings } from '../../config/stores.ts';
@@ -13,6 +14,8 @@ import { watchStoreTls } from '../store-tls.ts';
 import { ClusterInstance } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
 import { RedisConnection, type RedisTls } from './connection.ts';
+import { createCredentials } from './credentials/create.ts';
+import type { CredentialSource, Login } from './credentials/login.ts';
 import {
   PooledInstance,
   type PooledInstanceHooks,
@@ -25,7 +28,6 @@ import {
   describeRedisAddress,
   describeRedisTarget,
   getSharedOptions,
-  parseRedisAuth,
   parseRedisTarget,
   type RedisAddress,
   type RedisTarget,
@@ -44,8 +46,8 @@ interface InstanceSettings {
   /** Says that the URL is the default, which is hardly ever right; absent otherwise. */
   readonly hint: string | undefined;
   readonly socketType: string;
-  readonly auth: string;
-  readonly sentinelAuth: string;
+  readonly login: Login;
+  readonly sentinelLogin: Login;
   readonly tls: () => RedisTls;
   /** The URL may require TLS as well. */
   readonly useTls: boolean;
@@ -60,10 +62,23 @@ interface InstanceSettings {
 export async function createRedisBackend(settings: Settings, context: Context): Promise<CounterBackend> {
   const tls = await watchRedisTls(settings, context);
   const parts = { tls: tls.current, breaker: getBreaker(settings, context) };
-  const mainSettings = getInstanceSettings('redis', settings, parts);
-  const perSecondSettings = getInstanceSettings('redisPerSecond', settings, parts);
+  const mainCredentials = await createCredentials('redis', settings, {
+    ...context,
+    statsPrefix: getStatsPrefix('redis'),
+  });
+  const perSecondCredentials = await createCredentials('redisPerSecond', settings, {
+    ...context,
+    statsPrefix: getStatsPrefix('redisPerSecond'),
+  });
+  const mainSettings = getInstanceSettings('redis', settings, { ...parts, ...mainCredentials.logins });
+  const perSecondSettings = getInstanceSettings('redisPerSecond', settings, {
+    ...parts,
+    ...perSecondCredentials.logins,
+  });
   const main = createInstance(mainSettings, context);
   const perSecond = settings.redisPerSecond ? createInstance(perSecondSettings, context) : undefined;
+  mainSettings.login.onChange(() => main.reauthenticate());
+  perSecondSettings.login.onChange(() => perSecond?.reauthenticate());
   return new RedisBackend({
     main,
     perSecond,
@@ -71,11 +86,13 @@ export async function createRedisBackend(settings: Settings, context: Context): 
       main,
       instances: perSecond === undefined ? [main] : [main, perSecond],
       keyPrefix: settings.cacheKeyPrefix,
+      login: mainSettings.login,
       logger: context.logger,
       reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random: context.random }),
     }),
     startTimeoutMs: settings.redisStartupMaxElapsedMs,
     hint: mainSettings.hint,
+    credentials: [...mainCredentials.sources, ...perSecondCredentials.sources],
     onClose: tls.close,
   });
 }
@@ -108,7 +125,14 @@ async function watchRedisTls(
 function getInstanceSettings(
   instance: 'redis' | 'redisPerSecond',
   settings: Settings,
-  { tls, breaker }: { readonly tls: () => RedisTls; readonly breaker: CircuitBreakerOptions | undefined },
+  {
+    tls,
+    breaker,
+    login,
+    sentinelLogin,
+  }: Pick<InstanceSettings, 'tls' | 'login' | 'sentinelLogin'> & {
+    readonly breaker: CircuitBreakerOptions | undefined;
+  },
 ): InstanceSettings {
   const isMain = instance === 'redis';
   const healthName = isMain ? 'redis' : 'redis per second';
@@ -117,8 +141,8 @@ function getInstanceSettings(
     url: settings[`${instance}Url`],
     hint: getDefaultUrlHint(redisSettings[`${instance}Url`], settings[`${instance}Url`]),
     socketType: settings[`${instance}SocketType`],
-    auth: settings[`${instance}Auth`],
-    sentinelAuth: settings[`${instance}SentinelAuth`],
+    login,
+    sentinelLogin,
     tls,
     useTls: settings[`${instance}Tls`],
     pool: {
@@ -133,9 +157,13 @@ function getInstanceSettings(
       initialMs: settings.redisStartupInitialIntervalMs,
       maxMs: settings.redisStartupMaxIntervalMs,
     },
-    statsPrefix: isMain ? statsNames.redisPoolPrefix : statsNames.redisPerSecondPoolPrefix,
+    statsPrefix: getStatsPrefix(instance),
     healthName: settings.redisHealthCheckActiveConnection ? healthName : undefined,
   };
+}
+
+function getStatsPrefix(instance: 'redis' | 'redisPerSecond'): string {
+  return instance === 'redis' ? statsNames.redisPoolPrefix : statsNames.redisPerSecondPoolPrefix;
 }
 
 function getBreaker(
@@ -163,10 +191,10 @@ function createInstance(settings: InstanceSettings, context: Context): RedisInst
   }
   const { target } = parsed;
   const name = describeRedisTarget(target);
-  const open = (address: RedisAddress, auth = settings.auth): RedisConnection =>
+  const open = (address: RedisAddress, login = settings.login): RedisConnection =>
     new RedisConnection({
       address,
-      credentials: parseRedisAuth(auth),
+      login,
       tls: settings.useTls || (address.kind === 'tcp' && address.tls === true) ? settings.tls() : undefined,
     });
   const hooks = createHooks(settings, context, name);
@@ -179,7 +207,7 @@ function createInstance(settings: InstanceSettings, context: Context): RedisInst
         {
           ...hooks,
           openPrimary: open,
-          openSentinel: (address) => open(address, settings.sentinelAuth),
+          openSentinel: (address) => open(address, settings.sentinelLogin),
           onPrimary: (address) => log.onPrimary(describeRedisAddress(address)),
           onSentinels: (error) => log.onSentinels(error),
         },
@@ -207,8 +235,18 @@ function createHooks(
 ): Omit<PooledInstanceHooks, 'open'> {
   const component = healthName === undefined ? undefined : health.component(healthName, { healthy: true });
   const log = new AvailabilityLog(logger, redis);
+  const metrics = new PoolMetrics(statsPrefix, stats);
+  const refusals = new FailureLog({
+    logger,
+    level: 'error',
+    message: 'Redis refused changed credentials, open connections keep theirs',
+  });
   return {
-    metrics: new PoolMetrics(statsPrefix, stats),
+    metrics,
+    onLogin(refusal) {
+      metrics.loggedIn(refusal !== undefined);
+      if (refusal !== undefined) refusals.log(refusal, { redis });
+    },
     startDelayMs: backoffDelays({ ...startBackoff, jitter: 0.5, random }),
     reconnectDelayMs: backoffDelays({ ...reconnect, jitter: 0.5, random }),
     onAvailable(available) {
@@ -229,6 +267,8 @@ interface RedisBackendOptions {
   readonly shared?: SharedStore | undefined;
   /** How long `start` waits for the first connections, milliseconds; 0 sets no limit. */
   readonly startTimeoutMs: number;
+  /** Where the logins of the instances come from, unless they are fixed. */
+  readonly credentials?: readonly CredentialSource[] | undefined;
   /** Appended to the error of a start that timed out. */
   readonly hint?: string | undefined;
   /** Called once the connections are closed. */
@@ -242,6 +282,7 @@ interface RedisBackendOptions {
 export class RedisBackend implements CounterBackend {
   readonly shared: SharedStore | undefined;
   readonly #options: RedisBackendOptions;
+  readonly #closing = new AbortController();
   readonly #instances: readonly RedisInstance[];
 
   constructor(options: RedisBackendOptions) {
@@ -274,6 +315,8 @@ export class RedisBackend implements CounterBackend {
     const timer = startTimeoutMs === 0 ? undefined : setTimeout(() => this.#giveUp(), startTimeoutMs);
     signal?.addEventListener('abort', stop, { once: true });
     try {
+      const { credentials = [] } = this.#options;
+      await Promise.all(credentials.map((source) => source.start(this.#closing.signal)));
       await Promise.all(this.#instances.map((instance) => instance.start()));
     } finally {
       clearTimeout(timer);
@@ -293,6 +336,8 @@ export class RedisBackend implements CounterBackend {
   }
 
   #closeAll(reason?: Error): void {
+    this.#closing.abort(reason);
+    for (const source of this.#options.credentials ?? []) source.close();
     for (const instance of this.#instances) {
       instance.close(reason);
     }
@@ -300,8 +345,8 @@ export class RedisBackend implements CounterBackend {
 
   #giveUp(): void {
     const { startTimeoutMs, hint } = this.#options;
-    const cause = this.#instances
-      .map((instance) => instance.lastError())
+    const cause = [...this.#instances, ...(this.#options.credentials ?? [])]
+      .map((part) => part.lastError())
       .find((error) => error !== undefined);
     const reason = cause?.message ?? 'the first attempt is still pending (KVSTORE_TIMEOUT limits each)';
     const limit = `${startTimeoutMs}ms (KVSTORE_STARTUP_MAX_ELAPSED_TIME)`;

@@ -9,6 +9,7 @@ import {
   type PooledInstanceOptions,
   type RedisInstance,
 } from './instance.ts';
+import { RedisReplyError } from './resp.ts';
 import { describeRedisAddress, type TcpRedisAddress } from './target.ts';
 
 export interface SentinelHooks extends Omit<PooledInstanceHooks, 'open'> {
@@ -63,6 +64,7 @@ export class SentinelInstance implements RedisInstance {
         onError: (error) =>
           this.#primary === undefined ? hooks.onError?.(error) : hooks.onSentinels?.(error),
         onRecovery: () => hooks.onSentinels?.(undefined),
+        onLogin: hooks.onLogin,
       },
       options,
     );
@@ -97,6 +99,11 @@ export class SentinelInstance implements RedisInstance {
   /** The old primary stays writable for about ten seconds. */
   get moved(): AbortSignal {
     return this.#moved.signal;
+  }
+
+  /** The sentinel is logged in to again before the next poll. */
+  reauthenticate(): void {
+    this.#instance.reauthenticate();
   }
 
   dial(): readonly RedisConnection[] {
@@ -153,6 +160,8 @@ interface PrimaryWatchHooks {
    */
   readonly onError: (error: Error) => void;
   readonly onRecovery: () => void;
+  /** @see ConnectionPoolHooks.onLogin */
+  readonly onLogin?: ((refusal: RedisReplyError | undefined) => void) | undefined;
 }
 
 /**
@@ -231,7 +240,7 @@ class PrimaryWatch {
     for (const address of [...sentinels.slice(this.#first), ...sentinels.slice(0, this.#first)]) {
       try {
         return await inTime(
-          getPrimary(this.#connect(address), master),
+          this.#getPrimary(this.#connect(address)),
           replyTimeoutMs,
           () => new Error(`no answer within ${replyTimeoutMs}ms`),
         );
@@ -244,6 +253,22 @@ class PrimaryWatch {
       }
     }
     throw new Error(`no sentinel names the primary of ${master} (${failures.join('; ')})`);
+  }
+
+  async #getPrimary(sentinel: RedisConnection): Promise<TcpRedisAddress> {
+    if (!sentinel.isUsable) await sentinel.connect();
+    else if (sentinel.isLoginOutdated) await this.#logInAgain(sentinel);
+    return await getPrimary(sentinel, this.#options.master);
+  }
+
+  async #logInAgain(sentinel: RedisConnection): Promise<void> {
+    try {
+      await sentinel.logIn();
+      this.#hooks.onLogin?.(undefined);
+    } catch (error) {
+      if (!(error instanceof RedisReplyError)) throw error;
+      this.#hooks.onLogin?.(error);
+    }
   }
 
   /** The kept connection, or a new one. */
@@ -282,9 +307,6 @@ class PrimaryWatch {
 }
 
 async function getPrimary(sentinel: RedisConnection, master: string): Promise<TcpRedisAddress> {
-  if (!sentinel.isUsable) {
-    await sentinel.connect();
-  }
   const reply = await sentinel.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', master);
   if (reply === null) {
     throw new Error('it knows no master of that name');

@@ -4,6 +4,7 @@ import { inTime, sleepFor } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
 import type { SharedStore, Subscriber } from '../counter-backend.ts';
 import type { RedisConnection } from './connection.ts';
+import type { Login } from './credentials/login.ts';
 import type { RedisInstance } from './instance.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
 
@@ -25,6 +26,8 @@ interface RedisSharedStoreOptions {
   readonly instances: readonly RedisInstance[];
   /** CACHE_KEY_PREFIX. */
   readonly keyPrefix: string;
+  /** Of `main`. */
+  readonly login: Login;
   readonly logger: Logger;
   readonly reconnectDelayMs: (attempt: number) => number;
 }
@@ -108,8 +111,9 @@ export class RedisSharedStore implements SharedStore {
   }
 
   /**
-   * Resolves when the signal aborts, or another server has taken over; rejects when the
-   * subscription fails or is lost.
+   * Resolves when the signal aborts, another server has taken over, or the credentials have changed,
+   * because a subscribed connection cannot log in again; rejects when the subscription fails or is
+   * lost.
    */
   async #listen(
     { onMessage, onGap }: Subscriber,
@@ -119,18 +123,25 @@ export class RedisSharedStore implements SharedStore {
     const { moved } = this.#options.main;
     const connection = this.#dial(this.#channel);
     const lost = new AbortController();
-    await withConnection(
-      connection,
-      async () => {
-        await inTime(connection.subscribe(this.#channel, onMessage), exchangeTimeoutMs, noAnswer);
-        // Only now, because later messages are not missed.
-        onGap();
-        onSubscribed();
-        await keepAlive(connection, AbortSignal.any([signal, lost.signal, ...(moved ? [moved] : [])]));
-        if (!signal.aborted && moved?.aborted !== true) throw backendFailure('the connection was lost');
-      },
-      () => lost.abort(),
-    );
+    const outdated = new AbortController();
+    const unfollow = this.#options.login.onChange(() => outdated.abort());
+    const ending = AbortSignal.any([signal, outdated.signal, ...(moved ? [moved] : [])]);
+    try {
+      await withConnection(
+        connection,
+        async () => {
+          await inTime(connection.subscribe(this.#channel, onMessage), exchangeTimeoutMs, noAnswer);
+          // Only now, because later messages are not missed.
+          onGap();
+          onSubscribed();
+          await keepAlive(connection, AbortSignal.any([ending, lost.signal]));
+          if (!ending.aborted) throw backendFailure('the connection was lost');
+        },
+        () => lost.abort(),
+      );
+    } finally {
+      unfollow();
+    }
   }
 
   #dial(key: string): RedisConnection {

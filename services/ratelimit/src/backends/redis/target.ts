@@ -171,6 +171,13 @@ export function getSharedOptions(
   };
 }
 
+/** Whether the URL has credentials. */
+export function hasCredentials(target: RedisTarget): boolean {
+  if (target.kind === 'sentinel') return false;
+  if (target.kind === 'cluster') return getSharedOptions(target.nodes).credentials !== undefined;
+  return target.address.kind === 'tcp' && target.address.credentials !== undefined;
+}
+
 /** The target for logs, without credentials. */
 export function describeRedisTarget(target: RedisTarget): string {
   switch (target.kind) {

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts';
 import { poolStatNames } from '../../stats/names.ts';
 import type { Counter, Gauge } from '../../stats/registry.ts';
 import type { NodeAddress } from './cluster/slots.ts';
+import type { CredentialHooks } from './credentials/login.ts';
 
 /** Statistics of the connections of an instance. */
 export class PoolMetrics {
@@ -12,6 +13,8 @@ export class PoolMetrics {
   readonly #exhausted: Counter;
   readonly #openBreakers: Gauge;
   readonly #rejected: Counter;
+  readonly #loginsRenewed: Counter;
+  readonly #loginsRefused: Counter;
 
   constructor(prefix: string, stats: Context['stats']) {
     this.#active = stats.gauge(`${prefix}${poolStatNames.active}`);
@@ -20,6 +23,8 @@ export class PoolMetrics {
     this.#exhausted = stats.counter(`${prefix}${poolStatNames.exhausted}`);
     this.#openBreakers = stats.gauge(`${prefix}${poolStatNames.openBreakers}`);
     this.#rejected = stats.counter(`${prefix}${poolStatNames.breakerRejected}`);
+    this.#loginsRenewed = stats.counter(`${prefix}${poolStatNames.loginRenewed}`);
+    this.#loginsRefused = stats.counter(`${prefix}${poolStatNames.loginRefused}`);
   }
 
   opened(): void {
@@ -48,6 +53,43 @@ export class PoolMetrics {
   breakerRejected(): void {
     this.#rejected.value += 1;
   }
+
+  loggedIn(isRefused: boolean): void {
+    if (isRefused) this.#loginsRefused.value += 1;
+    else this.#loginsRenewed.value += 1;
+  }
+}
+
+/** Counts and logs the credentials of an instance that come from files or a program. */
+export class CredentialLog implements CredentialHooks {
+  readonly #logger: Logger;
+  readonly #fields: { readonly redis: string; readonly setting: string };
+  readonly #reloaded: Counter;
+  readonly #failed: Counter;
+
+  constructor(
+    { logger, stats }: Pick<Context, 'logger' | 'stats'>,
+    fields: { readonly redis: string; readonly setting: string },
+    prefix: string,
+  ) {
+    this.#logger = logger;
+    this.#fields = fields;
+    this.#reloaded = stats.counter(`${prefix}${poolStatNames.credentialsReloaded}`);
+    this.#failed = stats.counter(`${prefix}${poolStatNames.credentialsFailed}`);
+  }
+
+  readonly onReloaded = (): void => {
+    this.#reloaded.value += 1;
+    this.#logger.info(this.#fields, 'reloaded the credentials of Redis');
+  };
+
+  readonly onError = (err: Error): void => {
+    this.#failed.value += 1;
+    this.#logger.error(
+      { ...this.#fields, err },
+      'credentials of Redis not loaded, keeping the last good ones',
+    );
+  };
 }
 
 const breakerOpened = 'circuit breaker opened, requests fail without Redis';

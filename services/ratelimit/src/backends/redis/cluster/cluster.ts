@@ -16,7 +16,7 @@ import { querySlots, Topology, type TopologyHooks } from './topology.ts';
 type Method = 'add' | 'read';
 
 export interface ClusterHooks
-  extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'reconnectDelayMs'>,
+  extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'reconnectDelayMs' | 'onLogin'>,
     Pick<TopologyHooks, 'startDelayMs'> {
   readonly seeds: readonly NodeAddress[];
   /** Called with true for the first connection to any node, with false when all are lost. */
@@ -52,7 +52,7 @@ export class ClusterInstance implements RedisInstance {
   #lastError: Error | undefined;
 
   constructor(hooks: ClusterHooks, options: PooledInstanceOptions) {
-    const { open, metrics, startDelayMs, reconnectDelayMs, seeds, log } = hooks;
+    const { open, metrics, startDelayMs, reconnectDelayMs, onLogin, seeds, log } = hooks;
     this.#hooks = hooks;
     // An instance that was never started may be closed.
     this.#firstConnection.promise.catch(() => undefined);
@@ -61,6 +61,7 @@ export class ClusterInstance implements RedisInstance {
         open,
         metrics,
         reconnectDelayMs,
+        onLogin,
         log,
         redirect: (node) => (refusal, method, hit) => this.#redirect(node, refusal, method, hit),
         onAvailable: (node, available) => {
@@ -100,6 +101,10 @@ export class ClusterInstance implements RedisInstance {
 
   read(hits: readonly BatchHit[]): Promise<readonly number[]> {
     return this.#send('read', hits);
+  }
+
+  reauthenticate(): void {
+    this.#nodes.reauthenticate();
   }
 
   dial(key: string): readonly RedisConnection[] {
@@ -244,7 +249,7 @@ function groupByNode(hits: readonly BatchHit[], getNode: (key: string) => NodeAd
   return [...parts.values()];
 }
 
-interface ClusterNodesHooks extends Pick<PooledInstanceHooks, 'metrics' | 'reconnectDelayMs'> {
+interface ClusterNodesHooks extends Pick<PooledInstanceHooks, 'metrics' | 'reconnectDelayMs' | 'onLogin'> {
   /** Creates a connection that is not open yet. */
   readonly open: (node: NodeAddress) => RedisConnection;
   /** Redirects what a node refuses. */
@@ -300,6 +305,10 @@ class ClusterNodes {
     return [...this.#members.values()].flatMap(({ node, isConnected }) => (isConnected ? [node] : []));
   }
 
+  reauthenticate(): void {
+    for (const { instance } of this.#members.values()) instance.reauthenticate();
+  }
+
   close(reason: Error = backendFailure('the connections to the Redis Cluster are closed')): void {
     this.#closed ??= reason;
     for (const { instance } of this.#members.values()) {
@@ -312,7 +321,7 @@ class ClusterNodes {
   }
 
   #add(node: NodeAddress): Member {
-    const { open, metrics, reconnectDelayMs, redirect, onAvailable, onError, log } = this.#hooks;
+    const { open, metrics, reconnectDelayMs, onLogin, redirect, onAvailable, onError, log } = this.#hooks;
     const isMember = (): boolean => this.#members.get(node.name) === member;
     const instance = new PooledInstance(
       {
@@ -321,6 +330,7 @@ class ClusterNodes {
         // A node that was never reachable is one that left or joins: the cluster has started.
         startDelayMs: reconnectDelayMs,
         reconnectDelayMs,
+        onLogin,
         onAvailable(available) {
           member.isConnected = available;
           if (isMember()) {
