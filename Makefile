@@ -1,5 +1,5 @@
 # Every target first installs what it needs (hack/setup.sh).
-#   make demo ARGS=--once      make test ARGS=packages/kit/test/duration.test.ts
+#   make demo ARGS=--once      make test ARGS=packages/kit/test/time.test.ts
 
 # Node 24 is a development dependency: it comes first, whatever the machine brings along.
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
@@ -14,7 +14,7 @@ demo: ## the whole platform behind a real Envoy on this machine (ARGS=--once: ex
 	@sh hack/setup.sh demo
 	@exec node hack/demo/main.ts $(ARGS)
 
-test: ## the checks, then all tests (ARGS=<file>: only that one, and no checks)
+test: ## the checks, then all tests (ARGS=<file or folder>: only these, and no checks)
 	@sh hack/setup.sh test
 	@find .tap/compiled -type f -mtime +7 -delete 2>/dev/null || true # compile cache of hack/test-preload.mjs
 	$(if $(ARGS),,@npm run --silent check)

@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t from 'tap';
-import { allTestFiles, fileDurations, formatSummary, splitByGoTools } from './test-files.ts';
+import { allTestFiles, formatSummary, namedTestFiles, splitByGoTools } from './test-files.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -36,18 +37,37 @@ t.test('about one in ten tests of this repository needs the programs in Go', asy
   t.ok(files.with.length < files.without.length / 5, `${files.with.length} need them`);
 });
 
-t.test('durations are those of test files, failed ones too, and not of their subtests', async (t) => {
-  const tap = [
-    '# Subtest: a.test.ts',
-    '    ok 1 - inner # time=5ms',
-    'ok 1 - packages/a/test/a.test.ts # time=1500.5ms',
-    'not ok 2 - packages/a/test/b.test.ts # time=20ms',
-    '# time=3000ms',
-  ].join('\n');
-  t.strictSame(fileDurations(tap), [
-    { name: 'packages/a/test/a.test.ts', seconds: 1.5005 },
-    { name: 'packages/a/test/b.test.ts', seconds: 0.02 },
-  ]);
+t.test('files and folders are named, and a name without tests is an error', async (t) => {
+  const folder = 'hack/run-tests';
+  t.match(namedTestFiles(root, [`${folder}/`]), { ok: true, files: [`${folder}/report.test.ts`] });
+  t.strictSame(namedTestFiles(root, [`./${folder}/report.test.ts`]), {
+    ok: true,
+    files: [`${folder}/report.test.ts`],
+  });
+  const problem = (name: string) => t.match(namedTestFiles(root, [name]), { ok: false, problem: name });
+  problem(`${folder}/missing.test.ts`);
+  problem('docs/decisions');
+});
+
+t.test('without arguments that exist, one line says what is missing', async (t) => {
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['hack/run-tests/main.ts', 'missing.test.ts'],
+    {
+      cwd: root,
+      encoding: 'utf8',
+    },
+  );
+  t.strictSame(
+    { status, stdout, stderr },
+    { status: 1, stdout: '', stderr: 'tests: missing.test.ts does not exist\n' },
+  );
+});
+
+t.test('test files in examples of the Makefile and the documentation exist', async (t) => {
+  for (const path of ['Makefile', 'CONTRIBUTING.md', 'README.md', 'docs/alerts.md'])
+    for (const [, file = ''] of readFileSync(join(root, path), 'utf8').matchAll(/ARGS=([\w./-]+\.test\.ts)/g))
+      t.ok(existsSync(join(root, file)), `${path}: ${file}`);
 });
 
 t.test('the summary has all steps in their order and the slowest files first', async (t) => {

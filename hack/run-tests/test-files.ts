@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { load } from 'js-yaml';
 
@@ -16,10 +16,28 @@ export function allTestFiles(root: string): string[] {
   return globSync(include, { cwd: root, exclude: ['**/node_modules/**'] }).sort();
 }
 
+/** Test files that the user names, themselves or by a folder. */
+export function namedTestFiles(
+  root: string,
+  names: readonly string[],
+): { ok: true; files: string[] } | { ok: false; problem: string } {
+  const files: string[] = [];
+  for (const name of names) {
+    const path = posix.normalize(name).replace(/\/$/, '');
+    const stats = statSync(join(root, path), { throwIfNoEntry: false });
+    if (stats === undefined) return { ok: false, problem: `tests: ${name} does not exist` };
+    const found = stats.isDirectory()
+      ? allTestFiles(root).filter((file) => file.startsWith(`${path}/`))
+      : [path];
+    if (found.length === 0) return { ok: false, problem: `tests: ${name} has no test files` };
+    files.push(...found);
+  }
+  return { ok: true, files };
+}
+
 /**
  * Splits test files by whether they need the programs in Go: those from which an import leads to a
- * file that starts one of them. Paths are relative to `root`; other arguments of tap, such as
- * folders, count as needing them.
+ * file that starts one of them. Paths are relative to `root`.
  */
 export function splitByGoTools(
   root: string,
@@ -41,9 +59,7 @@ export function splitByGoTools(
     known.set(path, result);
     return result;
   };
-  const groups = Object.groupBy(files, (path) =>
-    !path.endsWith('.test.ts') || needs(posix.normalize(path)) ? 'with' : 'without',
-  );
+  const groups = Object.groupBy(files, (path) => (needs(posix.normalize(path)) ? 'with' : 'without'));
   return { without: groups.without ?? [], with: groups.with ?? [] };
 }
 
@@ -62,12 +78,6 @@ export interface Duration {
 
 /** How many test files the summary names. */
 const slowest = 15;
-
-/** Durations of the test files in the output of one run of tap. */
-export function fileDurations(tap: string): Duration[] {
-  const lines = tap.matchAll(/^(?:not )?ok \d+ - (\S+\.test\.ts) # time=([\d.]+)ms/gm);
-  return [...lines].map(([, name = '', ms]) => ({ name, seconds: Number(ms) / 1000 }));
-}
 
 /** A table for people: all steps in their order, then the slowest test files. */
 export function formatSummary(steps: readonly Duration[], files: readonly Duration[]): string {
