@@ -112,6 +112,12 @@ export const localCacheStatNames = [
   'overwriteCount',
 ] as const;
 
+/** What the names of a connection pool begin with. */
+export const poolPrefixes = {
+  redis: statsNames.redisPoolPrefix,
+  redis_per_second: statsNames.redisPerSecondPoolPrefix,
+} as const;
+
 /** Per connection pool; counters unless said otherwise, `cx_active` is a gauge. */
 export const poolStatNames = {
   active: 'cx_active',
@@ -132,6 +138,25 @@ export const poolStatNames = {
   /** Ours: the same, but the file or the program failed. */
   credentialsFailed: 'credentials_failed',
 } as const;
+
+/** Stores whose exchanges are measured. */
+export type StoreName = 'redis' | 'redis_per_second' | 'memcache';
+
+/**
+ * Why an exchange with a store failed: there was no connection, it took too long, the connection
+ * was lost, or the store refused it as a whole (`READONLY`, `OOM`).
+ */
+export const storeErrorReasons = ['unavailable', 'timeout', 'lost', 'refused'] as const;
+
+/** Ours: names the timer (milliseconds) of exchanges, each with the hits of a batch. */
+export function storeTimeName(store: StoreName): string {
+  return `ratelimit.store.${store}.exchange_time`;
+}
+
+/** Ours: names the counters of exchanges that failed; the tag `reason` is one of `storeErrorReasons`. */
+export function storeErrorName(store: StoreName): string {
+  return `ratelimit.store.${store}.exchange_error`;
+}
 
 /** With BACKEND_TYPE=memcache; the first three have a tag `code` with the result. */
 export const memcachedStatNames = {

@@ -107,6 +107,16 @@ const namePatterns: readonly { pattern: RegExp; name: string; label: string }[] 
     name: 'ratelimit_service_response_time_seconds',
     label: 'grpc_method',
   },
+  {
+    pattern: /^ratelimit\.store\.(.+)\.exchange_time$/,
+    name: 'ratelimit_store_exchange_time_seconds',
+    label: 'store',
+  },
+  {
+    pattern: /^ratelimit\.store\.(.+)\.exchange_error$/,
+    name: 'ratelimit_store_exchange_error',
+    label: 'store',
+  },
 ];
 
 /** All statistics except those of rules, as in the default mapping of envoyproxy/ratelimit. */

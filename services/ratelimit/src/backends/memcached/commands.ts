@@ -2,6 +2,7 @@ import type { MemcacheNode } from 'memcache';
 import { backendFailure } from '../../errors.ts';
 import { memcachedStatNames as names } from '../../stats/names.ts';
 import type { Counter, StatsRegistry } from '../../stats/registry.ts';
+import { StoreStats } from '../../stats/store-stats.ts';
 import type { BatchCounter } from '../batch.ts';
 
 /** Statistics of memcached; every series exists from the start. */
@@ -11,9 +12,11 @@ export class MemcachedStats {
   readonly add: { readonly success: Counter; readonly notStored: Counter; readonly error: Counter };
   readonly keysRequested: Counter;
   readonly keysFound: Counter;
+  readonly exchanges: StoreStats;
   readonly uncountedHits: Counter;
 
   constructor(stats: StatsRegistry) {
+    this.exchanges = new StoreStats('memcache', stats);
     const result = (name: string, code: string): Counter => stats.counter(name, { code });
     this.multiGet = { success: result(names.multiGet, 'success'), error: result(names.multiGet, 'error') };
     this.increment = {

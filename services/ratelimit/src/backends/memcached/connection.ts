@@ -2,6 +2,7 @@ import { isAppError } from '@tollgate/kit/errors';
 import { inTime, startDeadline } from '@tollgate/kit/time';
 import type { MemcacheNode } from 'memcache';
 import { backendFailure } from '../../errors.ts';
+import type { StoreErrorReason, StoreStats } from '../../stats/store-stats.ts';
 
 export interface ConnectionHooks {
   /** Creates a driver that is not connected yet; called for every attempt. */
@@ -56,11 +57,11 @@ export class Connection {
    * Runs an exchange, which must not reject. One that exceeds the timeout closes the connection,
    * which fails all of its pending commands.
    */
-  async run(exchange: Exchange): Promise<void> {
+  async run(exchange: Exchange, stats: StoreStats): Promise<void> {
     if (this.#driver === undefined) {
       throw new TypeError('an exchange needs a connection');
     }
-    const done = runWithTimeout(this.#driver, exchange, this.#timeoutMs);
+    const done = runWithTimeout(this.#driver, exchange, { timeoutMs: this.#timeoutMs, stats });
     this.#running.add(done);
     await done;
     this.#running.delete(done);
@@ -136,15 +137,25 @@ async function connectAndVerify(driver: MemcacheNode): Promise<void> {
   }
 }
 
-async function runWithTimeout(driver: MemcacheNode, exchange: Exchange, timeoutMs: number): Promise<void> {
+async function runWithTimeout(
+  driver: MemcacheNode,
+  exchange: Exchange,
+  { timeoutMs, stats }: { readonly timeoutMs: number; readonly stats: StoreStats },
+): Promise<void> {
   let late: Error | undefined;
+  let failure: StoreErrorReason | undefined;
+  const begunMs = stats.begin();
   const clearDeadline = startDeadline(timeoutMs, () => {
     late = backendFailure(`memcached did not answer within ${timeoutMs}ms`);
     // Later answers would be taken for those of other commands.
     void driver.disconnect();
   });
-  await exchange(driver, (error) => late ?? toFailure(error));
+  await exchange(driver, (error) => {
+    failure = late === undefined ? 'lost' : 'timeout';
+    return late ?? toFailure(error);
+  });
   clearDeadline();
+  stats.end(begunMs, failure);
 }
 
 function toFailure(error: unknown): Error {

@@ -13,6 +13,7 @@ import type { CounterBackend, Hit } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { type ResolveSrv, resolveServers } from './addresses.ts';
 import { MemcachedStats, type ServerBatch, sendToServer } from './commands.ts';
+import type { Exchange } from './connection.ts';
 import { MemcachedServer, type MemcachedTls, ServerList } from './servers.ts';
 
 /**
@@ -191,18 +192,19 @@ class MemcachedBackend implements CounterBackend {
 
   async #send(batch: Batch, server: MemcachedServer | undefined, part: ServerBatch): Promise<void> {
     const { stats, nowSeconds, onFailure } = this.#options;
-    const sent = await server?.run((driver, toFailure) =>
+    const exchange: Exchange = (driver, toFailure) =>
       sendToServer(driver, part, {
         stats,
         nowSeconds,
         settle: (counter, count) => batch.settle(counter, count),
         fail: (counter, error) => {
-          onFailure(toFailure(error), server.name);
+          onFailure(toFailure(error), server?.name);
           this.#settleAsNew(batch, counter);
         },
-      }),
-    );
+      });
+    const sent = await server?.run(exchange, stats.exchanges);
     if (sent !== true) {
+      stats.exchanges.fail('unavailable');
       for (const { counter } of [...part.reads, ...part.adds]) this.#settleAsNew(batch, counter);
     }
   }

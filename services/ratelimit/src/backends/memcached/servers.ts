@@ -2,6 +2,7 @@ import type { ConnectionOptions } from 'node:tls';
 import type { Logger } from '@tollgate/kit/logger';
 import { hostAndPort } from '@tollgate/kit/text';
 import { createNode, type MemcacheNode } from 'memcache';
+import type { StoreStats } from '../../stats/store-stats.ts';
 import { parseServerAddress, type ServerAddress } from './addresses.ts';
 import { Connection, type Exchange } from './connection.ts';
 
@@ -52,10 +53,10 @@ export class MemcachedServer {
   /**
    * Runs an exchange on the least busy connection; false, without running it, when there is none.
    */
-  async run(exchange: Exchange): Promise<boolean> {
+  async run(exchange: Exchange, stats: StoreStats): Promise<boolean> {
     const [first, ...others] = this.#connections.filter(({ isConnected }) => isConnected);
     if (first === undefined) return false;
-    await others.reduce((least, one) => (one.load < least.load ? one : least), first).run(exchange);
+    await others.reduce((least, one) => (one.load < least.load ? one : least), first).run(exchange, stats);
     return true;
   }
 

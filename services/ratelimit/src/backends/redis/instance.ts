@@ -1,5 +1,6 @@
 import { startDeadline } from '@tollgate/kit/time';
 import { backendFailure } from '../../errors.ts';
+import type { StoreStats } from '../../stats/store-stats.ts';
 import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import { Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
 import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.ts';
@@ -81,7 +82,11 @@ export class PooledInstance implements RedisInstance {
         },
         onReject: () => metrics.breakerRejected(),
       });
-    this.#batcher = new Batcher(this.#pool, options, { redirect, breaker: this.#breaker });
+    this.#batcher = new Batcher(this.#pool, options, {
+      redirect,
+      breaker: this.#breaker,
+      stats: metrics.exchanges,
+    });
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
@@ -164,6 +169,7 @@ interface BatcherHooks {
   /** Absent where every refusal is final. */
   readonly redirect?: Redirect | undefined;
   readonly breaker?: CircuitBreaker | undefined;
+  readonly stats?: StoreStats | undefined;
 }
 
 type BatcherPool = Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
@@ -178,18 +184,20 @@ export class Batcher {
   readonly #server: string;
   readonly #redirect: Redirect;
   readonly #breaker: CircuitBreaker | undefined;
+  readonly #stats: StoreStats | undefined;
   #expiries = new Expiries();
   #collecting = new Batch();
   #scheduled: boolean = false;
   #repairTimer: NodeJS.Timeout | undefined;
   #closed: boolean = false;
 
-  constructor(pool: BatcherPool, options: BatcherOptions, { redirect, breaker }: BatcherHooks = {}) {
+  constructor(pool: BatcherPool, options: BatcherOptions, { redirect, breaker, stats }: BatcherHooks = {}) {
     this.#pool = pool;
     this.#options = options;
     this.#server = options.server ?? 'Redis';
     this.#redirect = redirect ?? (() => undefined);
     this.#breaker = breaker;
+    this.#stats = stats;
   }
 
   add(hits: readonly BatchHit[]): Promise<readonly number[]> {
@@ -259,6 +267,7 @@ export class Batcher {
     } catch (error) {
       const failure = toBackendFailure(error);
       this.#breaker?.end(this.#breaker.begin(), failure);
+      this.#stats?.fail('unavailable');
       await this.#settleUnsent(this.#takeBatch(), failure);
       return;
     }
@@ -291,29 +300,33 @@ export class Batcher {
   async #send(connection: RedisConnection, batch: Batch): Promise<boolean> {
     let isBusy = true;
     const begun = this.#breaker?.begin();
+    const begunMs = this.#stats?.begin() ?? 0;
     const expiries = this.#expiries;
-    const giveUp = (error: Error): void => {
+    const giveUp = (error: Error, reason: 'timeout' | 'lost'): void => {
       batch.failAll(error);
       if (isBusy) {
         isBusy = false;
         this.#breaker?.end(begun, error);
+        this.#stats?.end(begunMs, reason);
         for (const counter of batch.adds.values()) expiries.onUncertain(counter);
         this.#pool.discard(connection, error);
       }
     };
     const { timeoutMs } = this.#options;
     const clearDeadline = startDeadline(timeoutMs, () =>
-      giveUp(backendFailure(`${this.#server} did not answer within ${timeoutMs}ms`)),
+      giveUp(backendFailure(`${this.#server} did not answer within ${timeoutMs}ms`), 'timeout'),
     );
     try {
       const keysPerScript = this.#options.keysPerScript ?? defaultKeysPerScript;
       const exchange = await exchangeBatch(connection, batch, { expiries, keysPerScript });
       isBusy = false;
-      this.#breaker?.end(begun, findServerError(exchange));
+      const refusal = findServerError(exchange);
+      this.#breaker?.end(begun, refusal);
+      this.#stats?.end(begunMs, refusal && 'refused');
       this.#release(connection, exchange);
       return await settleBatch(batch, exchange, { expiries, redirect: this.#redirect });
     } catch (error) {
-      giveUp(toBackendFailure(error));
+      giveUp(toBackendFailure(error), 'lost');
       return false;
     } finally {
       clearDeadline();

@@ -5,7 +5,7 @@ import type { Settings } from '../../config/settings.ts';
 import { redisSettings } from '../../config/stores.ts';
 import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
-import { statsNames } from '../../stats/names.ts';
+import type { poolPrefixes } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
 import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { CircuitBreakerOptions } from '../circuit-breaker.ts';
@@ -53,7 +53,7 @@ interface InstanceSettings {
   readonly useTls: boolean;
   readonly pool: PooledInstanceOptions;
   readonly startBackoff: { readonly initialMs: number; readonly maxMs: number };
-  readonly statsPrefix: string;
+  readonly store: keyof typeof poolPrefixes;
   /** Name of the health component; absent when health does not depend on connections. */
   readonly healthName: string | undefined;
 }
@@ -64,11 +64,11 @@ export async function createRedisBackend(settings: Settings, context: Context): 
   const parts = { tls: tls.current, breaker: getBreaker(settings, context) };
   const mainCredentials = await createCredentials('redis', settings, {
     ...context,
-    statsPrefix: getStatsPrefix('redis'),
+    store: stores.redis,
   });
   const perSecondCredentials = await createCredentials('redisPerSecond', settings, {
     ...context,
-    statsPrefix: getStatsPrefix('redisPerSecond'),
+    store: stores.redisPerSecond,
   });
   const mainSettings = getInstanceSettings('redis', settings, { ...parts, ...mainCredentials.logins });
   const perSecondSettings = getInstanceSettings('redisPerSecond', settings, {
@@ -157,14 +157,13 @@ function getInstanceSettings(
       initialMs: settings.redisStartupInitialIntervalMs,
       maxMs: settings.redisStartupMaxIntervalMs,
     },
-    statsPrefix: getStatsPrefix(instance),
+    store: stores[instance],
     healthName: settings.redisHealthCheckActiveConnection ? healthName : undefined,
   };
 }
 
-function getStatsPrefix(instance: 'redis' | 'redisPerSecond'): string {
-  return instance === 'redis' ? statsNames.redisPoolPrefix : statsNames.redisPerSecondPoolPrefix;
-}
+/** Names of the instances in statistics. */
+const stores = { redis: 'redis', redisPerSecond: 'redis_per_second' } as const;
 
 function getBreaker(
   {
@@ -229,13 +228,13 @@ function createInstance(settings: InstanceSettings, context: Context): RedisInst
 
 /** What all kinds of instances report, and their backoffs. */
 function createHooks(
-  { healthName, statsPrefix, startBackoff, hint }: InstanceSettings,
+  { healthName, store, startBackoff, hint }: InstanceSettings,
   { health, logger, random, stats }: Context,
   redis: string,
 ): Omit<PooledInstanceHooks, 'open'> {
   const component = healthName === undefined ? undefined : health.component(healthName, { healthy: true });
   const log = new AvailabilityLog(logger, redis);
-  const metrics = new PoolMetrics(statsPrefix, stats);
+  const metrics = new PoolMetrics(store, stats);
   const refusals = new FailureLog({
     logger,
     level: 'error',

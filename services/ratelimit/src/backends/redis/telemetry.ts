@@ -1,12 +1,14 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { Context } from '../../context.ts';
-import { poolStatNames } from '../../stats/names.ts';
+import { poolPrefixes, poolStatNames, type StoreName } from '../../stats/names.ts';
 import type { Counter, Gauge } from '../../stats/registry.ts';
+import { StoreStats } from '../../stats/store-stats.ts';
 import type { NodeAddress } from './cluster/slots.ts';
 import type { CredentialHooks } from './credentials/login.ts';
 
-/** Statistics of the connections of an instance. */
+/** Statistics of the connections of an instance, and of the exchanges over them. */
 export class PoolMetrics {
+  readonly exchanges: StoreStats;
   readonly #active: Gauge;
   readonly #total: Counter;
   readonly #closed: Counter;
@@ -16,13 +18,18 @@ export class PoolMetrics {
   readonly #loginsRenewed: Counter;
   readonly #loginsRefused: Counter;
 
-  constructor(prefix: string, stats: Context['stats']) {
+  constructor(store: Exclude<StoreName, 'memcache'>, stats: Context['stats']) {
+    const prefix = poolPrefixes[store];
+    this.exchanges = new StoreStats(store, stats);
     this.#active = stats.gauge(`${prefix}${poolStatNames.active}`);
     this.#total = stats.counter(`${prefix}${poolStatNames.total}`);
     this.#closed = stats.counter(`${prefix}${poolStatNames.closed}`);
     this.#exhausted = stats.counter(`${prefix}${poolStatNames.exhausted}`);
     this.#openBreakers = stats.gauge(`${prefix}${poolStatNames.openBreakers}`);
     this.#rejected = stats.counter(`${prefix}${poolStatNames.breakerRejected}`);
+    // They exist also while no file or program provides credentials.
+    for (const name of ['credentialsReloaded', 'credentialsFailed'] as const)
+      stats.counter(`${prefix}${poolStatNames[name]}`);
     this.#loginsRenewed = stats.counter(`${prefix}${poolStatNames.loginRenewed}`);
     this.#loginsRefused = stats.counter(`${prefix}${poolStatNames.loginRefused}`);
   }
@@ -63,17 +70,17 @@ export class PoolMetrics {
 /** Counts and logs the credentials of an instance that come from files or a program. */
 export class CredentialLog implements CredentialHooks {
   readonly #logger: Logger;
-  readonly #fields: { readonly redis: string; readonly setting: string };
+  readonly #fields: { readonly store: string; readonly setting: string };
   readonly #reloaded: Counter;
   readonly #failed: Counter;
 
   constructor(
     { logger, stats }: Pick<Context, 'logger' | 'stats'>,
-    fields: { readonly redis: string; readonly setting: string },
-    prefix: string,
+    { store, setting }: { readonly store: Exclude<StoreName, 'memcache'>; readonly setting: string },
   ) {
+    const prefix = poolPrefixes[store];
     this.#logger = logger;
-    this.#fields = fields;
+    this.#fields = { store, setting };
     this.#reloaded = stats.counter(`${prefix}${poolStatNames.credentialsReloaded}`);
     this.#failed = stats.counter(`${prefix}${poolStatNames.credentialsFailed}`);
   }

@@ -35,7 +35,7 @@ function instance(url: string, options: Partial<PooledInstanceOptions> = {}): Re
       open: () => new RedisConnection({ address: parsed.address }),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
-      metrics: new PoolMetrics('', new StatsRegistry()),
+      metrics: new PoolMetrics('redis', new StatsRegistry()),
     },
     { size: 10, onEmpty: 'create', onEmptyWaitMs: 1_000, windowMs: 0, timeoutMs, ...options },
   );

@@ -225,7 +225,7 @@ function makeInstance(
       onPrimary: ({ host, port }) => events.push(`primary ${host}:${port}`),
       onSentinels: (error) => events.push(error === undefined ? 'sentinels back' : error.message),
       onError: () => events.push('error'),
-      metrics: new PoolMetrics('', new StatsRegistry()),
+      metrics: new PoolMetrics('redis', new StatsRegistry()),
       startDelayMs: () => 10,
       reconnectDelayMs: () => 10,
     },

@@ -2,6 +2,7 @@ import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Settings } from '../../../config/settings.ts';
 import { redisSettings } from '../../../config/stores.ts';
 import type { Context } from '../../../context.ts';
+import type { poolPrefixes } from '../../../stats/names.ts';
 import { parseRedisAuth } from '../target.ts';
 import { CredentialLog } from '../telemetry.ts';
 import { CredentialCommand } from './command.ts';
@@ -20,11 +21,11 @@ interface InstanceCredentials {
 export async function createCredentials(
   instance: 'redis' | 'redisPerSecond',
   settings: Settings,
-  { statsPrefix: prefix, ...context }: Context & { readonly statsPrefix: string },
+  { store, ...context }: Context & { readonly store: keyof typeof poolPrefixes },
 ): Promise<InstanceCredentials> {
   const isUsed = instance === 'redis' || settings.redisPerSecond;
   const createLog = (key: CredentialKey): CredentialLog =>
-    new CredentialLog(context, { redis: prefix.slice(0, -1), setting: redisSettings[key].env }, prefix);
+    new CredentialLog(context, { store, setting: redisSettings[key].env });
   const watch = async (key: CredentialKey, usernameFile = ''): Promise<CredentialSource | undefined> => {
     if (!isUsed || settings[key] === '') return undefined;
     const { onReloaded, onError } = createLog(key);
