@@ -1,4 +1,4 @@
-import type { Client } from './client.ts';
+import type { AnyClient } from './client.ts';
 import { isEqualConstantTime, randomToken } from './encoding.ts';
 import {
   AuthorizationResponseError,
@@ -9,6 +9,7 @@ import {
 } from './errors.ts';
 import { readBody } from './http/body.ts';
 import type { WireParams, WireValue } from './http/options.ts';
+import type { KeyCase } from './key-case.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from './pkce.ts';
 import type { ClientSettings } from './settings.ts';
 import { quote } from './text.ts';
@@ -303,7 +304,7 @@ export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = Che
   };
 
 /** The authorization code flow from the redirect to the token. */
-export interface AuthorizationFlow<Throws extends boolean> {
+export interface AuthorizationFlow<Throws extends boolean, Keys extends KeyCase = 'snake'> {
   /**
    * Makes the URL to send the user's browser to, with state, PKCE and nonce, and the transaction to
    * keep until the user returns.
@@ -329,7 +330,7 @@ export interface AuthorizationFlow<Throws extends boolean> {
     callback: AuthorizationCallback,
     transaction: AuthorizationTransaction | undefined,
     options?: CompleteAuthorizationOptions<T>,
-  ): Promise<TokenOutcome<T>>;
+  ): Promise<TokenOutcome<T, Keys>>;
 }
 
 /** The codes of older states have expired (after 10 minutes, RFC 6749 §4.1.2). */
@@ -347,7 +348,7 @@ export type CheckedCompletion = {
  * @see {@link AuthorizationFlow.completeAuthorization}
  */
 export async function checkCompletion(
-  client: Client<boolean>,
+  client: AnyClient,
   completion: {
     readonly callback: AuthorizationCallback;
     readonly transaction: AuthorizationTransaction | undefined;

@@ -1,4 +1,4 @@
-import type { Client } from './client.ts';
+import type { AnyClient } from './client.ts';
 import type { BasicEncoding, ClientAuth } from './client-auth/methods.ts';
 import type { ClientHooks, HookErrorHandler, WarningEvent } from './hooks.ts';
 import type { Parsers } from './http/body.ts';
@@ -6,7 +6,7 @@ import type { ParsedFactory, RetryPolicy } from './http/options.ts';
 import type { RedactOptions } from './http/redact.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './key-case.ts';
-import type { AccessToken } from './tokens/access-token.ts';
+import type { AnyAccessToken } from './tokens/access-token.ts';
 import type { TokenResponse } from './tokens/options.ts';
 
 /**
@@ -31,7 +31,7 @@ export type ArrayFormat = 'brackets' | 'repeat';
 export type Logger = { readonly info: (message: string) => void };
 
 /** Options of a Client. The object is copied. */
-export type ClientOptions<Throws extends boolean = boolean> = {
+export type ClientOptions<Throws extends boolean = boolean, Keys extends KeyCase = KeyCase> = {
   readonly clientId?: string;
   readonly clientSecret?: string;
   /** Base URL for relative paths; may have a path. */
@@ -92,8 +92,8 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   readonly maxRedirects?: number;
   /** Whether statuses of 400 and above throw. Default true. */
   readonly throwOnError?: Throws;
-  /** Default `'snake'`. */
-  readonly keyCase?: KeyCase;
+  /** Default `'snake'`: `orderId` in a response becomes `order_id`, also in its type. */
+  readonly keyCase?: Keys;
   readonly parsedFactory?: ParsedFactory;
   /** Parsers by MIME type. They take precedence over the built-in ones. */
   readonly parsers?: Parsers;
@@ -110,7 +110,7 @@ export type ClientOptions<Throws extends boolean = boolean> = {
   /** Called for deviations from the specification that are tolerated. */
   readonly onWarning?: (event: WarningEvent) => void;
   /** Makes the token for a token response, instead of `new AccessToken`. */
-  readonly accessTokenFactory?: (client: Client<boolean>, response: TokenResponse) => AccessToken;
+  readonly accessTokenFactory?: (client: AnyClient, response: TokenResponse) => AnyAccessToken;
   /**
    * Origins, besides the site's, that access tokens may be sent to; `'*'` for any. Default: none.
    */

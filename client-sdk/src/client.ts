@@ -4,11 +4,12 @@ import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';
 import { exchange } from './http/exchange.ts';
-import type { RequestOptions, WireParams } from './http/options.ts';
+import type { RequestOptions, UnconvertedOptions, WireParams } from './http/options.ts';
 import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
 import { assertSecure, oauthParams, resolveUrl, withQuery } from './http/url.ts';
 import type { IdTokenValidator } from './id-token/id-token.ts';
+import type { KeyCase, ParsedKeys } from './key-case.ts';
 import { copyPlain } from './objects.ts';
 import { type ClientSettings, resolveSettings } from './settings.ts';
 import {
@@ -41,7 +42,7 @@ import { requestToken } from './tokens/request-token.ts';
  * const token = await client.clientCredentials.getToken({ scope: 'read' });
  * const response = await token.get('/me');
  */
-export class Client<Throws extends boolean = true> {
+export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake'> {
   readonly #clientSecret: string | undefined;
   readonly #authName: string;
   readonly #authenticate: ClientAuthFunction;
@@ -53,18 +54,18 @@ export class Client<Throws extends boolean = true> {
   /** Whether failures throw, unless the call says otherwise. */
   readonly throwOnError: Throws;
   /** Authorization code grant. @see RFC 6749 §4.1 */
-  readonly authCode: AuthCodeStrategy<Throws>;
+  readonly authCode: AuthCodeStrategy<Throws, Keys>;
   /** Implicit grant, for legacy servers: OAuth 2.1 omits it. @see RFC 6749 §4.2 */
   readonly implicit: ImplicitStrategy;
   /** Resource owner password grant, for legacy servers: OAuth 2.1 omits it. @see RFC 6749 §4.3 */
-  readonly password: PasswordStrategy<Throws>;
+  readonly password: PasswordStrategy<Throws, Keys>;
   /** Client credentials grant. @see RFC 6749 §4.4 */
-  readonly clientCredentials: ClientCredentialsStrategy<Throws>;
+  readonly clientCredentials: ClientCredentialsStrategy<Throws, Keys>;
   /** JWT bearer grant. @see RFC 7523 §2.1 */
-  readonly assertion: AssertionStrategy<Throws>;
+  readonly assertion: AssertionStrategy<Throws, Keys>;
 
   /** @throws {ConfigurationError} naming every invalid option. */
-  constructor(options: ClientOptions<Throws> = {}) {
+  constructor(options: ClientOptions<Throws, Keys> = {}) {
     const settings = resolveSettings(options);
     this.settings = settings;
     // The type parameter is the option's type.
@@ -140,7 +141,7 @@ export class Client<Throws extends boolean = true> {
   getToken<T extends boolean = Throws>(
     params: WireParams = {},
     options: TokenRequestOptions<T> = {},
-  ): Promise<TokenOutcome<T>> {
+  ): Promise<TokenOutcome<T, Keys>> {
     return requestToken(this, params, options);
   }
 
@@ -163,16 +164,28 @@ export class Client<Throws extends boolean = true> {
   }
 
   /**
-   * Sends a request without an access token. Locations are relative to the site.
+   * Sends a request without an access token. Locations are relative to the site. The type of
+   * `parsed` is `T` with its keys in snake_case, unless `keyCase` preserves them.
    * @throws {OAuthError} for statuses of 400 and above, unless `throwOnError` is false.
    * @throws {TransportError} if there is no response.
    */
   async request<T = unknown>(
     method: string,
     location: string,
-    options: RequestOptions = {},
-  ): Promise<ApiResponse<T>> {
-    return await sendRequest<T>(this.settings, { operation: 'request', method, location, options });
+    options: UnconvertedOptions,
+  ): Promise<ApiResponse<T>>;
+  async request<T = unknown>(
+    method: string,
+    location: string,
+    options?: RequestOptions<Keys>,
+  ): Promise<ApiResponse<ParsedKeys<T, Keys>>>;
+  async request<T = unknown>(
+    method: string,
+    location: string,
+    options?: RequestOptions,
+  ): Promise<ApiResponse<ParsedKeys<T, KeyCase>>>;
+  async request(method: string, location: string, options: RequestOptions = {}): Promise<ApiResponse> {
+    return await sendRequest(this.settings, { operation: 'request', method, location, options });
   }
 
   /**
@@ -264,6 +277,9 @@ export class Client<Throws extends boolean = true> {
     return params === undefined ? url : withQuery(url, oauthParams(params), this.settings.arrayFormat);
   }
 }
+
+/** A client with any options. */
+export type AnyClient = Client<boolean, KeyCase>;
 
 /** `tokenMethod` of the client applies to these two endpoints; the others accept only forms. */
 function defaultMethod(operation: Operation, tokenMethod: TokenMethod): TokenMethod {

@@ -11,6 +11,7 @@ import { Stopwatch } from './clock.ts';
 import { DiscoveryError, OAuthError } from './errors.ts';
 import { loadDocument } from './http/request.ts';
 import { assertSecure } from './http/url.ts';
+import type { KeyCase } from './key-case.ts';
 import {
   type AuthorizationServerMetadata,
   checkMetadata,
@@ -198,14 +199,14 @@ const discoveryNames = [
  * ```
  * @throws as `discover`
  */
-export async function discoverClient<Throws extends boolean = true>(
+export async function discoverClient<Throws extends boolean = true, Keys extends KeyCase = 'snake'>(
   issuer: string,
-  options: ClientOptions<Throws> & Pick<DiscoveryOptions, 'format' | 'signal'> = {},
-): Promise<Client<Throws>> {
+  options: ClientOptions<Throws, Keys> & Pick<DiscoveryOptions, 'format' | 'signal'> = {},
+): Promise<Client<Throws, Keys>> {
   const { format: _, signal: __, ...clientOptions } = options;
   const metadata = await discover(issuer, pickDefined(options, discoveryNames));
   const mtls = options.clientAuth === 'tls_client_auth';
-  return new Client<Throws>({ ...clientOptionsFrom(metadata, { mtls }), ...clientOptions });
+  return new Client<Throws, Keys>({ ...clientOptionsFrom(metadata, { mtls }), ...clientOptions });
 }
 
 async function load(

@@ -162,7 +162,6 @@ export type WarningCode =
   | 'extra_tokens'
   | 'no_token'
   | 'token_name_missing'
-  | 'key_collision'
   | 'token_type_missing'
   | 'expires_in_invalid'
   | 'expires_in_string'

@@ -12,7 +12,7 @@ export type {
   StartAuthorizationOptions,
   StartedAuthorization,
 } from './authorization.ts';
-export { Client } from './client.ts';
+export { type AnyClient, Client } from './client.ts';
 export type {
   BasicEncoding,
   ClientAssertionAuth,
@@ -72,6 +72,7 @@ export type {
   RequestOptions,
   ResponseOptions,
   RetryPolicy,
+  UnconvertedOptions,
   WireParams,
   WireValue,
 } from './http/options.ts';
@@ -82,7 +83,7 @@ export { ApiResponse, type ReadOptions, type ReceivedResponse } from './http/res
 export type { IdTokenClaims } from './id-token/claims.ts';
 export type { ExpectedIdToken, IdTokenValidator } from './id-token/id-token.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
-export type { JsonObject, JsonValue, KeyCase, SnakeCase, SnakeKeys } from './key-case.ts';
+export type { JsonObject, JsonValue, KeyCase, ParsedKeys, SnakeCase, SnakeKeys } from './key-case.ts';
 export type { ClientSettings } from './settings.ts';
 export type {
   AssertionClaims,
@@ -94,7 +95,8 @@ export type {
   ImplicitStrategy,
   PasswordStrategy,
 } from './strategies.ts';
-export { AccessToken, type AccessTokenInit } from './tokens/access-token.ts';
+export { AccessToken, type AccessTokenInit, type AnyAccessToken } from './tokens/access-token.ts';
+export type { ApiCalls } from './tokens/api-calls.ts';
 export type { IdTokenCheck } from './tokens/id-token-check.ts';
 export type {
   AccessTokenOptions,

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { Client } from './client.ts';
+import type { AnyClient } from './client.ts';
 import { ConfigurationError, ParseError } from './errors.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 
@@ -57,7 +57,7 @@ export type IntrospectOptions = Omit<
  * @see RFC 7662 §2.1 https://www.rfc-editor.org/rfc/rfc7662#section-2.1
  */
 export async function introspectToken(
-  client: Client<boolean>,
+  client: AnyClient,
   token: string,
   { hint, params, ...options }: IntrospectOptions = {},
 ): Promise<Introspection> {

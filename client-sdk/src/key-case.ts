@@ -143,13 +143,18 @@ type Scan<S extends string, L extends Last> = S extends `${infer C}${infer Rest}
 export type SnakeCase<S extends string> = string extends S ? string : Scan<S, 'start'>;
 
 /**
- * The type of a parsed object whose keys were converted: `SnakeKeys<{ accessToken: string }>` has
- * `access_token`.
+ * The type of a parsed value whose keys were converted: `SnakeKeys<{ accessToken: string }>` has
+ * `access_token`. Dates, which parsers may return, are values.
  */
-export type SnakeKeys<T> = T extends (...args: never) => unknown
+export type SnakeKeys<T> = 0 extends 1 & T
   ? T
-  : T extends readonly (infer Item)[]
-    ? readonly SnakeKeys<Item>[]
-    : T extends object
-      ? { readonly [K in keyof T as K extends string ? SnakeCase<K> : K]: SnakeKeys<T[K]> }
-      : T;
+  : T extends ((...args: never) => unknown) | Date
+    ? T
+    : T extends readonly unknown[]
+      ? { [Index in keyof T]: SnakeKeys<T[Index]> }
+      : T extends object
+        ? { [K in keyof T as K extends string ? SnakeCase<K> : K]: SnakeKeys<T[K]> }
+        : T;
+
+/** The type of a parsed value, after its keys were converted or preserved. */
+export type ParsedKeys<T, Keys extends KeyCase> = Keys extends 'preserve' ? T : SnakeKeys<T>;

@@ -6,7 +6,7 @@
 
 import type { AuthorizationTransaction } from './authorization.ts';
 import { prepareAuthorization, type StartAuthorizationOptions } from './authorization.ts';
-import type { Client } from './client.ts';
+import type { AnyClient } from './client.ts';
 import { ConfigurationError, ParseError } from './errors.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 
@@ -46,7 +46,7 @@ export interface PushedAuthorization extends PushedAuthorizationRequest {
  * @see RFC 9126 §2.1 https://www.rfc-editor.org/rfc/rfc9126#section-2.1
  */
 export async function pushAuthorizationRequest(
-  client: Client<boolean>,
+  client: AnyClient,
   params: WireParams,
   options: PushOptions = {},
 ): Promise<PushedAuthorizationRequest> {
@@ -79,7 +79,7 @@ export async function pushAuthorizationRequest(
  * @see RFC 9126 https://www.rfc-editor.org/rfc/rfc9126
  */
 export async function startPushedAuthorization(
-  client: Client<boolean>,
+  client: AnyClient,
   params: WireParams = {},
   options: PushOptions & StartAuthorizationOptions = {},
 ): Promise<PushedAuthorization> {
@@ -90,7 +90,7 @@ export async function startPushedAuthorization(
 }
 
 /** Without the parameters that were pushed. */
-function referenceUrl(client: Client<boolean>, clientId: string, requestUri: string): string {
+function referenceUrl(client: AnyClient, clientId: string, requestUri: string): string {
   return client.authorizationUrl({ client_id: clientId, request_uri: requestUri, redirect_uri: undefined });
 }
 

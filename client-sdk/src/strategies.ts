@@ -1,16 +1,20 @@
 import type { AuthorizationFlow } from './authorization.ts';
-import type { Client } from './client.ts';
+import type { AnyClient, Client } from './client.ts';
 import { ConfigurationError } from './errors.ts';
 import type { WireParams } from './http/options.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyInput } from './jwt/import-key.ts';
+import type { KeyCase } from './key-case.ts';
 import { isObject } from './objects.ts';
 import type { IdTokenExpectation } from './tokens/id-token-check.ts';
 import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
 import { requestToken } from './tokens/request-token.ts';
 
 /** The authorization code grant. */
-export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFlow<Throws> & {
+export type AuthCodeStrategy<
+  Throws extends boolean = boolean,
+  Keys extends KeyCase = 'snake',
+> = AuthorizationFlow<Throws, Keys> & {
   /**
    * The URL to send the browser to, with `response_type=code`. Without state, nonce and PKCE: see
    * `startAuthorization`.
@@ -25,7 +29,7 @@ export type AuthCodeStrategy<Throws extends boolean = boolean> = AuthorizationFl
     code: string,
     params?: WireParams,
     options?: TokenRequestOptions<T>,
-  ) => Promise<TokenOutcome<T>>;
+  ) => Promise<TokenOutcome<T, Keys>>;
 };
 
 /**
@@ -37,18 +41,18 @@ export type ImplicitStrategy = {
 };
 
 /** The resource owner password grant. */
-export type PasswordStrategy<Throws extends boolean = boolean> = {
+export type PasswordStrategy<Throws extends boolean = boolean, Keys extends KeyCase = 'snake'> = {
   /** Gets a token with the user's own credentials. */
   readonly getToken: <T extends boolean = Throws>(
     username: string,
     password: string,
     params?: WireParams,
     options?: TokenRequestOptions<T>,
-  ) => Promise<TokenOutcome<T>>;
+  ) => Promise<TokenOutcome<T, Keys>>;
 };
 
 /** The client credentials grant. */
-export type ClientCredentialsStrategy<Throws extends boolean = boolean> = {
+export type ClientCredentialsStrategy<Throws extends boolean = boolean, Keys extends KeyCase = 'snake'> = {
   /**
    * Gets a token for the client itself. `scope`, `audience` or `resource` limit what it is valid
    * for.
@@ -56,7 +60,7 @@ export type ClientCredentialsStrategy<Throws extends boolean = boolean> = {
   readonly getToken: <T extends boolean = Throws>(
     params?: WireParams,
     options?: TokenRequestOptions<T>,
-  ) => Promise<TokenOutcome<T>>;
+  ) => Promise<TokenOutcome<T, Keys>>;
 };
 
 /** The claims of an assertion, which are sent unchanged. `exp` is in epoch seconds. */
@@ -79,7 +83,7 @@ export type AssertionSigning = {
 export type AssertionTuple = readonly [claims: AssertionClaims, algorithm: JwsAlgorithm, key: KeyInput];
 
 /** The JWT bearer grant. */
-export type AssertionStrategy<Throws extends boolean = boolean> = {
+export type AssertionStrategy<Throws extends boolean = boolean, Keys extends KeyCase = 'snake'> = {
   /** Signs the claims and exchanges the assertion for a token. */
   readonly getToken: {
     <T extends boolean = Throws>(
@@ -87,12 +91,12 @@ export type AssertionStrategy<Throws extends boolean = boolean> = {
       signing: AssertionSigning,
       params?: WireParams,
       options?: TokenRequestOptions<T>,
-    ): Promise<TokenOutcome<T>>;
+    ): Promise<TokenOutcome<T, Keys>>;
     <T extends boolean = Throws>(
       tuple: AssertionTuple,
       params?: WireParams,
       options?: TokenRequestOptions<T>,
-    ): Promise<TokenOutcome<T>>;
+    ): Promise<TokenOutcome<T, Keys>>;
   };
 };
 
@@ -107,7 +111,9 @@ type AssertionArguments<T extends boolean> =
   | [tuple: AssertionTuple, params?: WireParams | undefined, options?: TokenRequestOptions<T> | undefined];
 
 /** @see RFC 6749 §4.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1 */
-export function authCodeStrategy<Throws extends boolean>(client: Client<Throws>): AuthCodeStrategy<Throws> {
+export function authCodeStrategy<Throws extends boolean, Keys extends KeyCase>(
+  client: Client<Throws, Keys>,
+): AuthCodeStrategy<Throws, Keys> {
   const usedStates = new Set<string>();
   // Loaded at first use: most services never redirect a user.
   const flow = () => import('./authorization.ts');
@@ -128,7 +134,7 @@ export function authCodeStrategy<Throws extends boolean>(client: Client<Throws>)
 }
 
 /** @see RFC 6749 §4.2 https://www.rfc-editor.org/rfc/rfc6749#section-4.2 */
-export function implicitStrategy(client: Client<boolean>): ImplicitStrategy {
+export function implicitStrategy(client: AnyClient): ImplicitStrategy {
   const strategy = {
     authorizationUrl: (params?: WireParams) => {
       client.settings.onWarning?.({
@@ -148,7 +154,9 @@ export function implicitStrategy(client: Client<boolean>): ImplicitStrategy {
 }
 
 /** @see RFC 6749 §4.3 https://www.rfc-editor.org/rfc/rfc6749#section-4.3 */
-export function passwordStrategy<Throws extends boolean>(client: Client<Throws>): PasswordStrategy<Throws> {
+export function passwordStrategy<Throws extends boolean, Keys extends KeyCase>(
+  client: Client<Throws, Keys>,
+): PasswordStrategy<Throws, Keys> {
   return withoutAuthorizationUrl('password', {
     getToken: (username, password, params, options) =>
       client.getToken({ grant_type: 'password', username, password, ...params }, options),
@@ -156,19 +164,21 @@ export function passwordStrategy<Throws extends boolean>(client: Client<Throws>)
 }
 
 /** @see RFC 6749 §4.4 https://www.rfc-editor.org/rfc/rfc6749#section-4.4 */
-export function clientCredentialsStrategy<Throws extends boolean>(
-  client: Client<Throws>,
-): ClientCredentialsStrategy<Throws> {
+export function clientCredentialsStrategy<Throws extends boolean, Keys extends KeyCase>(
+  client: Client<Throws, Keys>,
+): ClientCredentialsStrategy<Throws, Keys> {
   return withoutAuthorizationUrl('client credentials', {
     getToken: (params, options) => client.getToken({ ...params, grant_type: 'client_credentials' }, options),
   });
 }
 
 /** @see RFC 7523 §2.1 https://www.rfc-editor.org/rfc/rfc7523#section-2.1 */
-export function assertionStrategy<Throws extends boolean>(client: Client<Throws>): AssertionStrategy<Throws> {
+export function assertionStrategy<Throws extends boolean, Keys extends KeyCase>(
+  client: Client<Throws, Keys>,
+): AssertionStrategy<Throws, Keys> {
   async function getToken<T extends boolean = Throws>(
     ...args: AssertionArguments<T>
-  ): Promise<TokenOutcome<T>> {
+  ): Promise<TokenOutcome<T, Keys>> {
     const [claims, signing, params, options] = isTupleForm(args)
       ? ([args[0][0], { algorithm: args[0][1], key: args[0][2] }, args[1], args[2]] as const)
       : args;
@@ -198,15 +208,15 @@ function isSigning(signing: unknown): signing is AssertionSigning {
  * The authorization endpoint's URL; the caller's parameters take precedence. @throws
  * {ConfigurationError} without a client id.
  */
-function authorizationUrl(client: Client<boolean>, responseType: string, params: WireParams = {}): string {
+function authorizationUrl(client: AnyClient, responseType: string, params: WireParams = {}): string {
   if (client.clientId === undefined && params.client_id === undefined) {
     throw new ConfigurationError('an authorization URL needs the client id: set `clientId`');
   }
   return client.authorizationUrl({ response_type: responseType, client_id: client.clientId, ...params });
 }
 
-async function redeemCode<T extends boolean>(
-  client: Client<boolean>,
+async function redeemCode<T extends boolean, Keys extends KeyCase>(
+  client: Client<boolean, Keys>,
   {
     code,
     params,
@@ -217,10 +227,10 @@ async function redeemCode<T extends boolean>(
     readonly idToken?: IdTokenExpectation;
   },
   options: TokenRequestOptions<T> = {},
-): Promise<TokenOutcome<T>> {
+): Promise<TokenOutcome<T, Keys>> {
   const { redirectUri } = client.settings;
   const all = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, ...params };
-  return await requestToken<T>(client, all, options, { idToken });
+  return await requestToken(client, all, options, { idToken });
 }
 
 /** Adds an `authorizationUrl` that is not in the type: a clear error for callers without types. */

@@ -6,6 +6,7 @@
 
 import type { Client } from './client.ts';
 import type { WireParams } from './http/options.ts';
+import type { KeyCase } from './key-case.ts';
 import type { TokenOutcome, TokenRequestOptions } from './tokens/options.ts';
 
 /**
@@ -51,11 +52,11 @@ export interface TokenExchange {
  * @throws {TransportError} if there is no response
  * @see RFC 8693 §2.1 https://www.rfc-editor.org/rfc/rfc8693#section-2.1
  */
-export async function exchangeToken<Throws extends boolean>(
-  client: Client<Throws>,
+export async function exchangeToken<Throws extends boolean, Keys extends KeyCase = 'snake'>(
+  client: Client<Throws, Keys>,
   exchange: TokenExchange,
   options: TokenRequestOptions<Throws> = {},
-): Promise<TokenOutcome<Throws>> {
+): Promise<TokenOutcome<Throws, Keys>> {
   const { subjectToken, subjectTokenType, actorToken, actorTokenType, requestedTokenType, params } = exchange;
   return await client.getToken<Throws>(
     {

@@ -10,6 +10,7 @@ import { AbortError, ConfigurationError, OAuthError, TokenUnavailableError } fro
 import { observe } from './hooks.ts';
 import type { WireParams } from './http/options.ts';
 import { parseWwwAuthenticate } from './http/response-error.ts';
+import type { JsonObject, KeyCase } from './key-case.ts';
 import { copyPlain } from './objects.ts';
 import { assertTimer, type Sleep, sleep } from './timers.ts';
 import type { AccessToken } from './tokens/access-token.ts';
@@ -82,13 +83,15 @@ function isReadOnce(body: unknown): boolean {
   );
 }
 
+type Token<Keys extends KeyCase> = AccessToken<JsonObject, Keys>;
+
 /** Options of a TokenManager. The first token comes from `token`, `acquire` or `store`. */
-export interface TokenManagerOptions {
-  readonly client: Client<boolean>;
+export interface TokenManagerOptions<Keys extends KeyCase = KeyCase> {
+  readonly client: Client<boolean, Keys>;
   /** Used while the store is empty. */
-  readonly token?: AccessToken;
+  readonly token?: Token<Keys>;
   /** Gets a token if there is none, or if the refresh token is not valid any more. */
-  readonly acquire?: AcquireToken;
+  readonly acquire?: AcquireToken<Keys>;
   /** Where the token is stored and shared. Default: in the memory of this manager. */
   readonly store?: TokenStore;
   /** The token's user, if one client has tokens of many users. Part of the store's key. */
@@ -140,19 +143,19 @@ const longestCooldownMs = 60_000;
  *   client.clientCredentials.getToken() }); const response = await
  *   manager.fetch('https://api.example.com/me');
  */
-export class TokenManager {
+export class TokenManager<Keys extends KeyCase = 'snake'> {
   readonly #context: RenewalContext;
-  readonly #options: TokenManagerOptions;
+  readonly #options: TokenManagerOptions<Keys>;
   readonly #onError: (error: unknown) => void;
   readonly #closing = new AbortController();
-  #current: AccessToken | undefined;
+  #current: Token<Keys> | undefined;
   /** Seconds before the expiry of the current token. */
   #renewBefore = 0;
   #unsaved: UnsavedToken | undefined;
-  #flight: Promise<AccessToken> | undefined;
+  #flight: Promise<Token<Keys>> | undefined;
   #failure: { readonly error: unknown; readonly age: Stopwatch; readonly maxAgeSeconds: number } | undefined;
 
-  constructor(options: TokenManagerOptions) {
+  constructor(options: TokenManagerOptions<Keys>) {
     const { client, store = memoryTokenStore(), leaseSeconds = 30 } = options;
     if (!(leaseSeconds > 0)) throw new ConfigurationError('`leaseSeconds` must be more than 0');
     assertTimer('leaseSeconds', leaseSeconds * 1000);
@@ -176,7 +179,7 @@ export class TokenManager {
    * @throws OAuthClientError of the token request; the refresh token is kept, and the next call
    * after `cooldownMs` tries again.
    */
-  async getToken({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
+  async getToken({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<Token<Keys>> {
     const current = this.#current;
     if (current !== undefined && !this.#closing.signal.aborted) {
       const leftSeconds = current.secondsLeft();
@@ -194,7 +197,7 @@ export class TokenManager {
    * Renews the token even if it is valid; a token that another process has renewed in the meantime
    * counts. Errors are those of `getToken`, repeated during `cooldownMs`.
    */
-  async renew({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<AccessToken> {
+  async renew({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<Token<Keys>> {
     return await abortable(this.#renew(await this.getToken({ signal })), signal);
   }
 
@@ -219,7 +222,7 @@ export class TokenManager {
   }
 
   /** Replaces the token, also in the store: after the user has signed in again. */
-  async setToken(token: AccessToken): Promise<void> {
+  async setToken(token: Token<Keys>): Promise<void> {
     const { store, key } = this.#context;
     for (;;) {
       const entry = await store.get(key);
@@ -263,9 +266,9 @@ export class TokenManager {
   }
 
   async #renewRejected(
-    token: AccessToken,
+    token: Token<Keys>,
     signal: AbortSignal | undefined,
-  ): Promise<AccessToken | undefined> {
+  ): Promise<Token<Keys> | undefined> {
     // Another call has renewed it.
     if (this.#current !== undefined && this.#current.token !== token.token)
       return await this.getToken({ signal });
@@ -278,7 +281,7 @@ export class TokenManager {
     }
   }
 
-  #renewInBackground(current: AccessToken): void {
+  #renewInBackground(current: Token<Keys>): void {
     if (this.#flight !== undefined || this.#coolingError() !== undefined) return;
     // A token that only has to be stored is not renewed.
     const isDue = current.secondsLeft() <= this.#renewBefore;
@@ -286,7 +289,7 @@ export class TokenManager {
   }
 
   /** Joins the renewal in progress, or starts one; `known` is the token to replace. */
-  async #renew(known: AccessToken | undefined): Promise<AccessToken> {
+  async #renew(known: Token<Keys> | undefined): Promise<Token<Keys>> {
     if (this.#closing.signal.aborted) throw new ConfigurationError('the TokenManager is closed');
     for (;;) {
       const cooling = this.#coolingError();
@@ -299,7 +302,7 @@ export class TokenManager {
     }
   }
 
-  async #fly(known: AccessToken | undefined): Promise<AccessToken> {
+  async #fly(known: Token<Keys> | undefined): Promise<Token<Keys>> {
     try {
       const request = { known, unsaved: this.#unsaved, signal: this.#closing.signal };
       return this.#adopt(await renewToken(this.#context, request));
@@ -312,7 +315,9 @@ export class TokenManager {
     }
   }
 
-  #adopt({ token, unsaved }: Renewal): AccessToken {
+  #adopt({ token: renewed, unsaved }: Renewal): Token<Keys> {
+    // All tokens of a manager belong to its client.
+    const token = renewed as Token<Keys>;
     const { earlySeconds = 60, jitterSeconds = 30 } = this.#options;
     const { random } = this.#context;
     const early = { earlySeconds, jitterSeconds, random: random() };

@@ -4,9 +4,10 @@
  * @module device
  */
 
-import type { Client } from '../client.ts';
+import type { AnyClient, Client } from '../client.ts';
 import { ConfigurationError, TokenUnavailableError } from '../errors.ts';
 import type { RequestOptions, WireParams } from '../http/options.ts';
+import type { JsonObject, KeyCase } from '../key-case.ts';
 import { sleep as machineSleep, type Sleep } from '../timers.ts';
 import type { AccessToken } from '../tokens/access-token.ts';
 import { asksForIdToken } from '../tokens/id-token-check.ts';
@@ -36,7 +37,7 @@ export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {
  * @see RFC 8628 §3.1 https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
 export async function startDeviceAuthorization(
-  client: Client<boolean>,
+  client: AnyClient,
   params: WireParams = {},
   options: Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'> = {},
 ): Promise<DeviceAuthorization> {
@@ -65,11 +66,11 @@ export async function startDeviceAuthorization(
  * @throws {AbortError} if `signal` is aborted
  * @see RFC 8628 §3.4 https://www.rfc-editor.org/rfc/rfc8628#section-3.4
  */
-export async function pollDeviceToken(
-  client: Client<boolean>,
+export async function pollDeviceToken<Keys extends KeyCase>(
+  client: Client<boolean, Keys>,
   device: DeviceAuthorization,
   options: DevicePollOptions = {},
-): Promise<AccessToken> {
+): Promise<AccessToken<JsonObject, Keys>> {
   for await (const event of pollDeviceEvents(client, device, options)) {
     if (event.type === 'token') return event.token;
   }
@@ -89,11 +90,11 @@ export async function pollDeviceToken(
  * }
  * ```
  */
-export function pollDeviceEvents(
-  client: Client<boolean>,
+export function pollDeviceEvents<Keys extends KeyCase>(
+  client: Client<boolean, Keys>,
   { deviceCode, expiresAt, intervalSeconds }: DeviceAuthorization,
   { params, sleep = machineSleep, ...options }: DevicePollOptions = {},
-): AsyncGenerator<DevicePollEvent<AccessToken>, void, undefined> {
+): AsyncGenerator<DevicePollEvent<AccessToken<JsonObject, Keys>>, void, undefined> {
   const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code: deviceCode };
   return pollForToken(
     { expiresAt, intervalSeconds },

@@ -1,6 +1,7 @@
 import { ParseError } from '../errors.ts';
 import { type KeyCase, snakeCase } from '../key-case.ts';
 import { isPlainObject } from '../objects.ts';
+import { quote } from '../text.ts';
 
 /**
  * Parses `application/x-www-form-urlencoded` text into an object without prototype: `+` is a space,
@@ -138,41 +139,42 @@ function tooLong(maxBytes: number): ParseError {
 /** Objects nested deeper are not converted: recursion must not overflow the stack. */
 const MAX_DEPTH = 100;
 
-/** How the keys of a parsed value are converted. */
-export type ConvertKeysOptions = {
-  readonly keyCase: KeyCase;
-  /** Called for a key that replaces another one of the same object. */
-  readonly onCollision?: ((key: string) => void) | undefined;
-};
-
 /**
  * Copies a parsed object into objects without prototype, so that `__proto__` and `constructor` are
  * ordinary keys, and converts keys in all nested objects.
+ * @throws {ParseError} if two keys of an object become the same, with different values.
  */
-export function convertKeys(parsed: unknown, options: ConvertKeysOptions): unknown {
-  return convertValue(parsed, options, 0);
+export function convertKeys(parsed: unknown, keyCase: KeyCase): unknown {
+  return convertValue(parsed, keyCase, 0);
 }
 
 function convertObject(
   from: Readonly<Record<string, unknown>>,
-  options: ConvertKeysOptions,
+  keyCase: KeyCase,
   depth: number,
 ): Record<string, unknown> {
   const to: Record<string, unknown> = Object.create(null);
-  const isSnake = options.keyCase === 'snake';
   for (const key of Object.keys(from)) {
-    const converted = isSnake ? snakeCase(key) : key;
-    if (options.onCollision !== undefined && converted in to) options.onCollision(converted);
-    to[converted] = convertValue(from[key], options, depth);
+    const converted = keyCase === 'snake' ? snakeCase(key) : key;
+    const value = convertValue(from[key], keyCase, depth);
+    if (converted in to && to[converted] !== value) throw collision(from, key, converted);
+    to[converted] = value;
   }
   return to;
 }
 
-function convertValue(value: unknown, options: ConvertKeysOptions, depth: number): unknown {
+function collision(from: object, key: string, converted: string): ParseError {
+  const other = Object.keys(from).find((name) => name !== key && snakeCase(name) === converted);
+  return new ParseError(
+    `the keys ${quote(other)} and ${quote(key)} of the response are both ${quote(converted)} in snake_case; set \`keyCase: 'preserve'\``,
+  );
+}
+
+function convertValue(value: unknown, keyCase: KeyCase, depth: number): unknown {
   if (typeof value !== 'object' || value === null || depth >= MAX_DEPTH) return value;
-  if (Array.isArray(value)) return value.map((item) => convertValue(item, options, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => convertValue(item, keyCase, depth + 1));
   // The caller's parsers may return dates or class instances, which are values.
   return isPlainObject(value)
-    ? convertObject(value as Readonly<Record<string, unknown>>, options, depth + 1)
+    ? convertObject(value as Readonly<Record<string, unknown>>, keyCase, depth + 1)
     : value;
 }

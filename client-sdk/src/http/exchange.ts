@@ -154,7 +154,7 @@ async function readReply(
   sent: ReadyRequest,
 ): Promise<ApiResponse> {
   const { status, headers } = response;
-  const { keyCase, parsedFactory, parsers, onWarning, maxBodyBytes } = settings;
+  const { keyCase, parsedFactory, parsers, maxBodyBytes } = settings;
   const body = await readBody(response, maxBodyBytes);
   const failure: { error?: OAuthError } = {};
   const result = new ApiResponse(
@@ -164,7 +164,6 @@ async function readReply(
       keyCase: options.keyCase ?? keyCase,
       parsedFactory: options.parsedFactory ?? parsedFactory,
       parsers,
-      onWarning,
       failure,
     },
   );

@@ -46,11 +46,14 @@ export type RequestBody =
 export type HeadersInput = NonNullable<ConstructorParameters<typeof Headers>[0]>;
 
 /** Options for reading the response. */
-export type ResponseOptions = {
+export type ResponseOptions<Keys extends KeyCase = KeyCase> = {
   /** How the body is parsed. Default `'automatic'`: by content type. `false` leaves it as text. */
   readonly parse?: Parse;
-  /** Whether keys of a parsed object are converted to snake_case. Default: the client's. */
-  readonly keyCase?: KeyCase;
+  /**
+   * Whether keys of a parsed object are converted to snake_case. Two keys that become the same one
+   * are a ParseError. Default: the client's.
+   */
+  readonly keyCase?: Keys;
   /** Makes the result of a parsed object. Default: the client's. */
   readonly parsedFactory?: ParsedFactory;
 };
@@ -59,7 +62,7 @@ export type ResponseOptions = {
 export type ParsedFactory = (parsed: Readonly<Record<string, unknown>>) => unknown;
 
 /** Options of one request. */
-export type RequestOptions = ResponseOptions & {
+export type RequestOptions<Keys extends KeyCase = KeyCase> = ResponseOptions<Keys> & {
   /** Added to the URL's query; replaces parameters of the same name. */
   readonly query?: WireParams | URLSearchParams;
   readonly body?: RequestBody;
@@ -82,6 +85,10 @@ export type RequestOptions = ResponseOptions & {
    */
   readonly onRequest?: (request: OutgoingRequest) => void | Promise<void>;
 };
+
+/** Options with which `parsed` has the type that the caller names: its keys are not converted. */
+export type UnconvertedOptions = RequestOptions &
+  ({ readonly keyCase: 'preserve' } | { readonly parsedFactory: ParsedFactory });
 
 /**
  * Calls `attempt` until it accepts the outcome. Each attempt authenticates and signs again. An

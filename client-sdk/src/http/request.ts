@@ -81,17 +81,17 @@ export type PlainRequest = {
 };
 
 /** Sends a request without client authentication and reads the response. */
-export async function sendRequest<T>(
+export async function sendRequest(
   settings: ClientSettings,
   { operation, method, location, options }: PlainRequest,
-): Promise<ApiResponse<T>> {
+): Promise<ApiResponse> {
   const verb = method.toUpperCase();
   const base = resolveUrl(settings.site, location);
   const url = options.query === undefined ? base : withQuery(base, options.query, settings.arrayFormat);
   if ((verb === 'GET' || verb === 'HEAD') && options.body !== undefined && options.body !== null) {
     throw new ConfigurationError(`${verb} cannot carry a body: use \`query\`, or another verb`);
   }
-  const response = await exchange(settings, {
+  return await exchange(settings, {
     context: requestContext(operation, verb, url, options.signal),
     options,
     prepare: () => ({
@@ -102,8 +102,6 @@ export async function sendRequest<T>(
     }),
     isBoundToOrigin: false,
   });
-  // The caller names the shape it expects.
-  return response as ApiResponse<T>;
 }
 
 /** Loads metadata or a key set, whose members have the names of the standard. */

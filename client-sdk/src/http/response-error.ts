@@ -120,7 +120,7 @@ function errorFields(response: ApiResponse): {
     const { parsed, body, status, headers, contentType } = response;
     if (isObject(parsed) && Object.hasOwn(parsed, 'error')) return { fields: parsed };
     const plain = parseBody(body, { status, headers, contentType }, { parse: 'automatic', parsers: {} });
-    const fields = convertKeys(plain, { keyCase: 'snake' });
+    const fields = convertKeys(plain, 'snake');
     return { fields: isObject(fields) ? fields : {} };
   } catch (cause) {
     return { fields: {}, cause };

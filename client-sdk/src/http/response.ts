@@ -1,5 +1,4 @@
 import { type OAuthError, ParseError } from '../errors.ts';
-import type { WarningEvent } from '../hooks.ts';
 import type { KeyCase } from '../key-case.ts';
 import { isObject } from '../objects.ts';
 import { convertKeys, type Parse, type Parsers, parseBody } from './body.ts';
@@ -61,7 +60,6 @@ export type ReadOptions = {
   readonly keyCase?: KeyCase | undefined;
   readonly parsers?: Parsers | undefined;
   readonly parsedFactory?: ParsedFactory | undefined;
-  readonly onWarning?: ((event: WarningEvent) => void) | undefined;
   /** Set once the response is known to be a failure. */
   readonly failure?: Failure;
 };
@@ -121,7 +119,8 @@ export class ApiResponse<T = unknown> {
   /**
    * The parsed body: an object without prototype (from a form or a JSON object), an array, or the
    * text if there is no parser.
-   * @throws {ParseError} if the body does not match its content type.
+   * @throws {ParseError} if the body does not match its content type, or two keys are the same in
+   * snake_case.
    */
   get parsed(): T {
     this.#parsed ??= { value: this.#parse() };
@@ -148,17 +147,10 @@ export class ApiResponse<T = unknown> {
   }
 
   #parse(): unknown {
-    const { parse = 'automatic', parsers = {}, keyCase = 'snake', parsedFactory, onWarning } = this.#options;
+    const { parse = 'automatic', parsers = {}, keyCase = 'snake', parsedFactory } = this.#options;
     const { status, headers, body } = this.#received;
     const raw = parseBody(body, { status, headers, contentType: this.contentType }, { parse, parsers });
-    const onCollision =
-      onWarning &&
-      ((key: string) =>
-        onWarning({
-          code: 'key_collision',
-          message: `several keys of the response became \`${key}\`; the last one is kept`,
-        }));
-    const converted = convertKeys(raw, { keyCase, onCollision });
+    const converted = convertKeys(raw, keyCase);
     return parsedFactory !== undefined && isObject(converted) ? parsedFactory(converted) : converted;
   }
 }

@@ -4,7 +4,7 @@
  * @module id-token
  */
 
-import type { Client } from '../client.ts';
+import type { AnyClient } from '../client.ts';
 import { ConfigurationError, IdTokenError, JwtError } from '../errors.ts';
 import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { Jwks } from '../jwt/key-sources.ts';
@@ -26,7 +26,7 @@ const DEFAULT_TOLERANCE_SECONDS = 30;
 /** The ID tokens to accept, and the keys to verify them with. */
 export interface IdTokenValidatorOptions {
   /** The client whose id must be in `aud`; its `fetch`, clock and limits are used. */
-  readonly client: Client<boolean>;
+  readonly client: AnyClient;
   /**
    * Further clients of the same application, such as its mobile ones, whose ID tokens are accepted.
    * Default: none.

@@ -1,13 +1,14 @@
 import type { Client } from '../client.ts';
 import { ConfigurationError, TokenUnavailableError } from '../errors.ts';
 import { formFields } from '../http/body.ts';
-import type { RequestOptions, WireParams } from '../http/options.ts';
+import type { RequestOptions, UnconvertedOptions, WireParams } from '../http/options.ts';
 import { sendRequest } from '../http/request.ts';
 import type { ApiResponse } from '../http/response.ts';
 import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
-import type { JsonObject, JsonValue } from '../key-case.ts';
+import type { JsonObject, JsonValue, KeyCase, ParsedKeys } from '../key-case.ts';
 import { copyPlain } from '../objects.ts';
+import { ApiCalls } from './api-calls.ts';
 import { Expiry } from './expiry.ts';
 import type { IdTokenExpectation } from './id-token-check.ts';
 import type {
@@ -34,8 +35,11 @@ export type AccessTokenInit = AccessTokenOptions & {
  * An access token that can call APIs, be refreshed, revoked and stored. Immutable. Inspection and
  * JSON show no secrets; use `toStored()` to persist it.
  */
-export class AccessToken<P extends JsonObject = JsonObject> {
-  readonly #client: Client<boolean>;
+export class AccessToken<
+  P extends JsonObject = JsonObject,
+  Keys extends KeyCase = 'snake',
+> extends ApiCalls<Keys> {
+  readonly #client: Client<boolean, Keys>;
   readonly #token: string;
   readonly #init: AccessTokenInit;
   readonly #expiry: Expiry;
@@ -45,7 +49,8 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
    * client's `throwOnError` is false.
    */
-  constructor(client: Client<boolean>, token: string, init: AccessTokenInit = {}) {
+  constructor(client: Client<boolean, Keys>, token: string, init: AccessTokenInit = {}) {
+    super();
     this.#client = client;
     this.#token = token;
     this.#init = { ...init, ...(init.mode !== undefined && { mode: copyPlain(init.mode) }) };
@@ -66,7 +71,11 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
    * client's `throwOnError` is false.
    */
-  static fromHash(client: Client<boolean>, hash: object, options: AccessTokenOptions = {}): AccessToken {
+  static fromHash<Keys extends KeyCase>(
+    client: Client<boolean, Keys>,
+    hash: object,
+    options: AccessTokenOptions = {},
+  ): AccessToken<JsonObject, Keys> {
     const { fields, stored } = splitStored(hash);
     return fromFields(client, fields, { ...stored, ...options });
   }
@@ -77,11 +86,11 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
    * client's `throwOnError` is false.
    */
-  static fromForm(
-    client: Client<boolean>,
+  static fromForm<Keys extends KeyCase>(
+    client: Client<boolean, Keys>,
     form: string | URLSearchParams | URL,
     options: AccessTokenOptions = {},
-  ): AccessToken {
+  ): AccessToken<JsonObject, Keys> {
     const text = form instanceof URL ? form.hash || form.search : form;
     const pairs = typeof text === 'string' ? new URLSearchParams(text.replace(/^[?#]/, '')) : text;
     return fromFields(client, formFields(pairs), options);
@@ -162,7 +171,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     return this.#init.mode ?? 'header';
   }
 
-  get client(): Client<boolean> {
+  get client(): Client<boolean, Keys> {
     return this.#client;
   }
 
@@ -213,7 +222,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   async refresh<T extends boolean = true>(
     params: WireParams = {},
     options: TokenRequestOptions<T> = {},
-  ): Promise<TokenOutcome<T>> {
+  ): Promise<TokenOutcome<T, Keys>> {
     const { refreshToken } = this;
     if (refreshToken === undefined) {
       throw new TokenUnavailableError(
@@ -239,7 +248,7 @@ export class AccessToken<P extends JsonObject = JsonObject> {
     if (outcome.ok)
       hooks.onRefresh?.({ expiresAt: outcome.expiresAt, rotated: outcome.refreshToken !== refreshToken });
     // T is that of `throwOnError`.
-    return outcome as TokenOutcome<T>;
+    return outcome as TokenOutcome<T, Keys>;
   }
 
   /**
@@ -275,41 +284,32 @@ export class AccessToken<P extends JsonObject = JsonObject> {
    * @throws {TransportError} if there is no response.
    * @see RFC 6750 §2 https://www.rfc-editor.org/rfc/rfc6750#section-2
    */
-  async request<T = unknown>(
+  request<T = unknown>(
     method: string,
     location: string,
-    options: RequestOptions = {},
-  ): Promise<ApiResponse<T>> {
+    options: UnconvertedOptions,
+  ): Promise<ApiResponse<T>>;
+  request<T = unknown>(
+    method: string,
+    location: string,
+    options?: RequestOptions<Keys>,
+  ): Promise<ApiResponse<ParsedKeys<T, Keys>>>;
+  request<T = unknown>(
+    method: string,
+    location: string,
+    options?: RequestOptions,
+  ): Promise<ApiResponse<ParsedKeys<T, KeyCase>>>;
+  async request(method: string, location: string, options: RequestOptions = {}): Promise<ApiResponse> {
     const { settings } = this.#client;
     const url = resolveUrl(settings.site, location);
     assertAllowed(url, settings);
     const withToken = placeToken(options, resolvePlace(this.mode, method), this.#placed());
-    return await sendRequest<T>(settings, {
+    return await sendRequest(settings, {
       operation: 'resource',
       method,
       location: url,
       options: withToken,
     });
-  }
-
-  async get<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
-    return await this.request<T>('GET', location, options);
-  }
-
-  async post<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
-    return await this.request<T>('POST', location, options);
-  }
-
-  async put<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
-    return await this.request<T>('PUT', location, options);
-  }
-
-  async patch<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
-    return await this.request<T>('PATCH', location, options);
-  }
-
-  async delete<T = unknown>(location: string, options?: RequestOptions): Promise<ApiResponse<T>> {
-    return await this.request<T>('DELETE', location, options);
   }
 
   /**
@@ -389,11 +389,14 @@ export class AccessToken<P extends JsonObject = JsonObject> {
   }
 }
 
+/** A token of a client with any options. */
+export type AnyAccessToken = AccessToken<JsonObject, KeyCase>;
+
 /** Not a private field, because `accessTokenFactory` may return tokens of another class. */
 const idTokenClaims = new WeakMap<object, IdTokenClaims>();
 
 /** Records the claims of the ID token of the same response. */
-export function setIdTokenClaims(token: AccessToken, claims: IdTokenClaims | undefined): void {
+export function setIdTokenClaims(token: AnyAccessToken, claims: IdTokenClaims | undefined): void {
   if (claims !== undefined) idTokenClaims.set(token, claims);
 }
 

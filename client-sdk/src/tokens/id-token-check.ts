@@ -1,4 +1,4 @@
-import type { Client } from '../client.ts';
+import type { AnyClient } from '../client.ts';
 import { IdTokenError } from '../errors.ts';
 import type { WarningEvent } from '../hooks.ts';
 import type { WireParams, WireValue } from '../http/options.ts';
@@ -40,7 +40,7 @@ export type FieldsCheck = (
  * @throws {ConfigurationError} if an ID token was requested and the client cannot validate it.
  */
 export async function prepareIdTokenCheck(
-  client: Client<boolean>,
+  client: AnyClient,
   params: WireParams,
   expectation: IdTokenExpectation = { nonce: false },
 ): Promise<FieldsCheck | undefined> {

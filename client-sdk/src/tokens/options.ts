@@ -2,7 +2,7 @@ import type { TokenMethod } from '../client-options.ts';
 import type { OAuthError } from '../errors.ts';
 import type { RequestOptions, WireParams } from '../http/options.ts';
 import type { ApiResponse } from '../http/response.ts';
-import type { JsonObject } from '../key-case.ts';
+import type { JsonObject, KeyCase } from '../key-case.ts';
 import type { AccessToken } from './access-token.ts';
 
 /** Where the access token is sent. `query` and `body` are discouraged. @see RFC 6750 §2 */
@@ -94,6 +94,6 @@ export type TokenFailure = { readonly ok: false; readonly error: OAuthError; rea
  * The result of a token request: the token or, with `throwOnError: false`, possibly a failure. `ok`
  * tells them apart.
  */
-export type TokenOutcome<Throws extends boolean> = Throws extends false
-  ? AccessToken | TokenFailure
-  : AccessToken;
+export type TokenOutcome<Throws extends boolean, Keys extends KeyCase = 'snake'> = Throws extends false
+  ? AccessToken<JsonObject, Keys> | TokenFailure
+  : AccessToken<JsonObject, Keys>;

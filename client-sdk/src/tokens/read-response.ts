@@ -132,7 +132,7 @@ function reread(response: ApiResponse, onWarning: OnWarning): unknown {
     message: `the token response is ${parse}, but its content type is \`${contentType}\``,
   });
   const raw = parseBody(text, { status, headers, contentType }, { parse, parsers: {} });
-  return convertKeys(raw, { keyCase: 'snake' });
+  return convertKeys(raw, 'snake');
 }
 
 function reportOddities(

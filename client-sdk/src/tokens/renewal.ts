@@ -1,8 +1,9 @@
-import type { Client } from '../client.ts';
+import type { AnyClient } from '../client.ts';
 import { OAuthError, TimeoutError, TokenUnavailableError } from '../errors.ts';
 import type { WireParams } from '../http/options.ts';
+import type { JsonObject, KeyCase } from '../key-case.ts';
 import type { Sleep } from '../timers.ts';
-import { AccessToken } from './access-token.ts';
+import { AccessToken, type AnyAccessToken } from './access-token.ts';
 import type { AccessTokenOptions, TokenFailure } from './options.ts';
 import type { TokenRecord, TokenStore, VersionedRecord } from './token-store.ts';
 
@@ -43,18 +44,20 @@ export class LeaseWatch {
  * Gets a token without a refresh token: `({ signal }) => client.clientCredentials.getToken({}, {
  * signal })`.
  */
-export type AcquireToken = (options: { readonly signal: AbortSignal }) => Promise<AccessToken | TokenFailure>;
+export type AcquireToken<Keys extends KeyCase = KeyCase> = (options: {
+  readonly signal: AbortSignal;
+}) => Promise<AccessToken<JsonObject, Keys> | TokenFailure>;
 
 /** What renewing a token depends on; the same for the life of a TokenManager. */
 export interface RenewalContext {
-  readonly client: Client<boolean>;
+  readonly client: AnyClient;
   readonly acquire: AcquireToken | undefined;
   /** Sent with every refresh, `scope` or `resource` for example. */
   readonly refreshParams: WireParams;
   readonly store: TokenStore;
   readonly key: string;
   /** Used while the store is empty. */
-  readonly seed: AccessToken | undefined;
+  readonly seed: AnyAccessToken | undefined;
   /** Options of tokens from the store that cannot be stored, such as functions. */
   readonly tokenOptions: AccessTokenOptions;
   /** A random name of this manager. */
@@ -69,7 +72,7 @@ export interface RenewalContext {
 
 /** A new token, or the error that says that the refresh token is not valid any more. */
 type RefreshOutcome =
-  | { readonly ok: true; readonly token: AccessToken }
+  | { readonly ok: true; readonly token: AnyAccessToken }
   | { readonly ok: false; readonly error: OAuthError };
 
 /**
@@ -78,7 +81,7 @@ type RefreshOutcome =
  */
 async function refreshToken(
   { refreshParams }: RenewalContext,
-  token: AccessToken,
+  token: AnyAccessToken,
   signal: AbortSignal,
 ): Promise<RefreshOutcome> {
   try {
@@ -97,7 +100,7 @@ async function acquireToken(
   { acquire }: RenewalContext,
   signal: AbortSignal,
   refreshError: OAuthError | undefined,
-): Promise<AccessToken> {
+): Promise<AnyAccessToken> {
   if (acquire === undefined) {
     if (refreshError !== undefined) throw refreshError;
     throw new TokenUnavailableError(
@@ -112,7 +115,7 @@ async function acquireToken(
 /** The state of the caller. */
 export interface RenewalRequest {
   /** The caller's token: a valid one that differs from it is returned. */
-  readonly known: AccessToken | undefined;
+  readonly known: AnyAccessToken | undefined;
   readonly unsaved: UnsavedToken | undefined;
   /**
    * Aborts waiting, but no request in flight: its response may be the only copy of a refresh token.
@@ -122,7 +125,7 @@ export interface RenewalRequest {
 
 /** A token that could not be written to the store. */
 export interface UnsavedToken {
-  readonly token: AccessToken;
+  readonly token: AnyAccessToken;
   /**
    * The version in the store at that time; any other means that another process has renewed the
    * token.
@@ -132,7 +135,7 @@ export interface UnsavedToken {
 
 /** The token to use, and whether it still has to be stored. */
 export interface Renewal {
-  readonly token: AccessToken;
+  readonly token: AnyAccessToken;
   readonly unsaved: UnsavedToken | undefined;
 }
 
@@ -189,7 +192,7 @@ export async function renewToken(context: RenewalContext, request: RenewalReques
 }
 
 interface Claim {
-  readonly current: AccessToken | undefined;
+  readonly current: AnyAccessToken | undefined;
   readonly basedOn: VersionedRecord | undefined;
   /** The version that holds our lease. */
   readonly version: string;
@@ -199,7 +202,7 @@ interface Claim {
 async function renewUnderLease(context: RenewalContext, claim: Claim): Promise<Renewal | undefined> {
   const { store, key, leaseSeconds } = context;
   const signal = AbortSignal.timeout(Math.ceil(leaseSeconds * requestShare * 1000));
-  let token: AccessToken;
+  let token: AnyAccessToken;
   try {
     const { current } = claim;
     const refreshed =
@@ -227,7 +230,7 @@ async function giveBackLease(
 }
 
 interface Save {
-  readonly token: AccessToken;
+  readonly token: AnyAccessToken;
   /** What the store held before. */
   readonly basedOn: VersionedRecord | undefined;
   /** The version to replace. */
@@ -258,7 +261,7 @@ async function saveToken(context: RenewalContext, save: Save): Promise<Renewal> 
   return { token, unsaved: { token, version } };
 }
 
-function isValid(token: AccessToken): boolean {
+function isValid(token: AnyAccessToken): boolean {
   return token.token !== '' && !token.expired();
 }
 
@@ -266,14 +269,14 @@ function isValid(token: AccessToken): boolean {
 export function restoreToken(
   { client, seed, tokenOptions }: RenewalContext,
   entry: VersionedRecord | undefined,
-): AccessToken | undefined {
+): AnyAccessToken | undefined {
   const { token, revoked } = entry?.record ?? {};
   if (token !== undefined) return AccessToken.fromHash(client, token, tokenOptions);
   return revoked === true ? undefined : seed;
 }
 
 /** The record as it was, without any lease. */
-function heldRecord(token: AccessToken | undefined, entry: VersionedRecord | undefined): TokenRecord {
+function heldRecord(token: AnyAccessToken | undefined, entry: VersionedRecord | undefined): TokenRecord {
   if (token !== undefined) return { token: token.toStored() };
   return entry?.record.revoked === true ? { revoked: true } : {};
 }

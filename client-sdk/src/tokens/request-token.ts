@@ -1,12 +1,12 @@
-import type { Client } from '../client.ts';
+import type { AnyClient, Client } from '../client.ts';
 import { OAuthError } from '../errors.ts';
 import type { WireParams } from '../http/options.ts';
 import { type ApiResponse, isProven } from '../http/response.ts';
 import { callError } from '../http/response-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
-import type { JsonObject } from '../key-case.ts';
+import type { JsonObject, KeyCase } from '../key-case.ts';
 import type { ClientSettings } from '../settings.ts';
-import { AccessToken, setIdTokenClaims } from './access-token.ts';
+import { AccessToken, type AnyAccessToken, setIdTokenClaims } from './access-token.ts';
 import {
   type CheckedFields,
   type FieldsCheck,
@@ -48,12 +48,12 @@ type TokenRequestContext = {
  * @throws {IdTokenError | JwtError} if the ID token is not the one expected, whatever
  * `throwOnError`.
  */
-export async function requestToken<T extends boolean>(
-  client: Client<boolean>,
+export async function requestToken<T extends boolean, Keys extends KeyCase>(
+  client: Client<boolean, Keys>,
   params: WireParams,
   options: TokenRequestOptions<T>,
   context: TokenRequestContext = {},
-): Promise<TokenOutcome<T>> {
+): Promise<TokenOutcome<T, Keys>> {
   const { settings } = client;
   const check = idTokenGrants.has(params.grant_type)
     ? await prepareIdTokenCheck(client, params, context.idToken)
@@ -67,21 +67,21 @@ export async function requestToken<T extends boolean>(
   });
   const outcome =
     response.error ?? (await readToken(client, response, { options: tokenOptions(options), check, context }));
-  if (!(outcome instanceof OAuthError)) return outcome as TokenOutcome<T>;
+  if (!(outcome instanceof OAuthError)) return outcome as TokenOutcome<T, Keys>;
   if (options.throwOnError ?? settings.throwOnError) throw outcome;
   // T is false here.
-  return { ok: false, error: outcome, response } as TokenOutcome<T>;
+  return { ok: false, error: outcome, response } as TokenOutcome<T, Keys>;
 }
 
 async function readToken(
-  client: Client<boolean>,
+  client: AnyClient,
   response: ApiResponse,
   request: {
     readonly options: AccessTokenOptions;
     readonly check: FieldsCheck | undefined;
     readonly context: TokenRequestContext;
   },
-): Promise<AccessToken | OAuthError> {
+): Promise<AnyAccessToken | OAuthError> {
   const { options, check, context } = request;
   const read = readTokenFields(response, options.tokenName, client.settings.onWarning);
   if (!read.ok) return noToken(client.settings, response, read);
@@ -97,11 +97,11 @@ async function readToken(
 }
 
 function makeToken(
-  client: Client<boolean>,
+  client: AnyClient,
   response: ApiResponse,
   fields: Readonly<Record<string, unknown>>,
   options: AccessTokenOptions,
-): AccessToken {
+): AnyAccessToken {
   const { accessTokenFactory } = client.settings;
   if (accessTokenFactory === undefined) return fromFields(client, fields, options, response);
   // Fields of a JSON object or a form are JSON values.
@@ -152,12 +152,12 @@ function tokenOptions(options: AccessTokenOptions): AccessTokenOptions {
  * @throws {TokenUnavailableError} if there is neither a token nor a refresh token, unless the
  * client's `throwOnError` is false.
  */
-export function fromFields(
-  client: Client<boolean>,
+export function fromFields<Keys extends KeyCase>(
+  client: Client<boolean, Keys>,
   fields: Readonly<Record<string, unknown>>,
   options: AccessTokenOptions,
   response?: ApiResponse,
-): AccessToken {
+): AccessToken<JsonObject, Keys> {
   const name = chooseToken(fields, options.tokenName, client.settings.onWarning);
   const params: Record<string, unknown> = Object.create(null);
   const found: FoundOptions = {};

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../key-case.ts';
-import type { AccessToken } from './access-token.ts';
+import type { AnyAccessToken } from './access-token.ts';
 import type { AccessTokenOptions } from './options.ts';
 
 /** A token as plain data under wire names, secrets included. */
@@ -20,7 +20,7 @@ const storedOptions = [
  * a restored token is valid where the clock was set back.
  */
 export function toStoredToken(
-  token: AccessToken,
+  token: AnyAccessToken,
   options: AccessTokenOptions,
   lifetimeSeconds: number | undefined,
 ): StoredToken {

@@ -127,13 +127,11 @@ t.test('parsedAs gives what a schema accepts, and names the places it does not',
   await t.rejects(bad.parsedAs(userSchema), { name: 'ParseError', message: /user_name: must be text/ });
 });
 
-t.test('a collision of keys is a warning', async (t) => {
-  const codes: string[] = [];
-  const response = makeResponse('{"aB":1,"a_b":2}', 'application/json', {
-    onWarning: ({ code }) => codes.push(code),
-  });
-  t.same(response.parsed, { a_b: 2 });
-  t.same(codes, ['key_collision']);
+t.test('a collision of keys is an error, unless keys are preserved', async (t) => {
+  const text = '{"aB":1,"a_b":2}';
+  t.throws(() => makeResponse(text, 'application/json').parsed, { name: 'ParseError', message: /"aB"/ });
+  const preserved = makeResponse(text, 'application/json', { keyCase: 'preserve' });
+  t.same(preserved.parsed, { aB: 1, a_b: 2 });
 });
 
 t.test('JSON of a response shows no secret of URL or body', async (t) => {

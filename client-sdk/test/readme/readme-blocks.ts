@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 
 /** The code blocks of the README below a heading, with what they import taken out. */
 export interface ReadmeProgram {
@@ -65,6 +66,9 @@ export async function runReadme(
   }
   // The constructor of async functions has no name of its own.
   const AsyncFunction = (async () => undefined).constructor as FunctionConstructor;
-  const program = new AsyncFunction(...Object.keys(names), `${code}\nreturn ${result};`);
+  const program = new AsyncFunction(
+    ...Object.keys(names),
+    `${stripTypeScriptTypes(code)}\nreturn ${result};`,
+  );
   return await program(...Object.values(names));
 }

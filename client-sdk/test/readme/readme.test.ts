@@ -47,7 +47,7 @@ async function startStandardServer(t: Test, client: Record<string, unknown> = {}
     const introspection = await introspectToken(api, token);
     const status = introspection.active ? (request.url === '/orders' ? 200 : 404) : 401;
     response.writeHead(status, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(introspection.active ? { scope: introspection.scope } : {}));
+    response.end(JSON.stringify(introspection.active ? [{ orderId: introspection.scope }] : {}));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,8 +61,12 @@ async function startStandardServer(t: Test, client: Record<string, unknown> = {}
 t.test('the first program of the README gets a token and calls an API with it', async (t) => {
   const { replacements } = await startStandardServer(t);
   const first = readmeSection();
-  const run = { scope: { clientSecret }, replacements, result: 'parsed' };
-  t.same(await runReadme([first], run), { scope: 'orders:read' });
+  const run = {
+    scope: { clientSecret, console: { log: () => undefined } },
+    replacements,
+    result: 'orders.parsed',
+  };
+  t.same(await runReadme([first], run), [{ orderId: 'orders:read' }]);
 });
 
 t.test('its user signs in, and the ID token says who it is', async (t) => {
@@ -83,7 +87,11 @@ t.test('its user signs in, and the ID token says who it is', async (t) => {
 t.test('its TokenManager calls the API', async (t) => {
   const { replacements } = await startStandardServer(t);
   const programs = [readmeSection(), readmeSection('Keep tokens valid')];
-  const run = { scope: { clientSecret }, replacements, result: 'response.status' };
+  const run = {
+    scope: { clientSecret, console: { log: () => undefined } },
+    replacements,
+    result: 'response.status',
+  };
   t.equal(await runReadme(programs, run), 200);
 });
 
@@ -93,7 +101,7 @@ t.test("error handling example prints the API's error", async (t) => {
   const scope = { clientSecret, console: { log: (...values: unknown[]) => printed.push(values) } };
   const programs = [readmeSection(), readmeSection('Handle errors')];
   await runReadme(programs, { scope, replacements, result: 'undefined' });
-  t.match(printed, [[404]]);
+  t.match(printed, [['orders:read'], [404]]);
 });
 
 t.test('its client that authenticates with a key gets a token', async (t) => {

@@ -13,7 +13,7 @@ const now = 1_800_000_000;
 function makeClient<Throws extends boolean = true>(options: ClientOptions<Throws>, answer = tokenAnswer()) {
   const { fetch } = recordingFetch(answer);
   const shared = { clientId: 'id', clientSecret: 'x', site: 'https://as.test', fetch, now: () => now };
-  return new Client<Throws>({ ...shared, ...options });
+  return new Client({ ...shared, ...options });
 }
 
 for (const expires_in of ['soon', '', '1h', '3600s', '0x10', 'NaN', '12abc', true, false, {}, [], [3600]]) {

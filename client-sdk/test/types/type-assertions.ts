@@ -7,8 +7,11 @@ import {
   type IdTokenClaims,
   OAuthClientError,
   OAuthError,
+  type RequestOptions,
   type TokenFailure,
 } from '@tollgate/oauth2-client';
+import { discoverClient } from '@tollgate/oauth2-client/discovery';
+import { TokenManager } from '@tollgate/oauth2-client/token-manager';
 
 /** `true` when the types are the same, `false` when not. */
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
@@ -47,10 +50,48 @@ export async function signIn(request: Request) {
 export async function responses(token: AccessToken) {
   const unknownBody = await token.get('/me');
   holds<Same<typeof unknownBody.parsed, unknown>>();
-  const typed = await token.get<{ user_name: string }>('/me');
-  holds<Same<typeof typed.parsed, { user_name: string }>>();
   const standard = await token.fetch('https://as.example/me');
   holds<Same<typeof standard, Response>>();
+}
+
+type Order = { orderId: string; orderLines?: { unitPrice: number }[] };
+type ConvertedOrder = { order_id: string; order_lines?: { unit_price: number }[] };
+
+export async function keysOfResponses(token: AccessToken) {
+  const converted = await token.get<Order>('/orders/1');
+  holds<Same<typeof converted.parsed, ConvertedOrder>>();
+  // @ts-expect-error its key is order_id
+  converted.parsed.orderId.length;
+  const preserved = await token.get<Order>('/orders/1', { keyCase: 'preserve' });
+  holds<Same<typeof preserved.parsed, Order>>();
+  const shaped = await token.get<Order>('/orders/1', { parsedFactory: (parsed) => parsed });
+  holds<Same<typeof shaped.parsed, Order>>();
+  const options: RequestOptions = {};
+  const either = await token.post<Order>('/orders', options);
+  holds<Same<typeof either.parsed, Order | ConvertedOrder>>();
+  const list = await token.request<readonly Order[]>('GET', '/orders');
+  holds<Same<typeof list.parsed, readonly ConvertedOrder[]>>();
+  const alike = await token.get<{ user_name: string }>('/me');
+  holds<Same<typeof alike.parsed, { user_name: string }>>();
+  const direct = await client.request<Order>('GET', '/orders/1');
+  holds<Same<typeof direct.parsed, ConvertedOrder>>();
+}
+
+export async function keysOfAClient() {
+  const preserving = new Client({ clientId: 'id', site: 'https://as.example', keyCase: 'preserve' });
+  const token = await preserving.clientCredentials.getToken();
+  const preserved = await token.get<Order>('/orders/1');
+  holds<Same<typeof preserved.parsed, Order>>();
+  const refreshed = await (await token.refresh()).get<Order>('/orders/1');
+  holds<Same<typeof refreshed.parsed, Order>>();
+  const direct = await preserving.request<Order>('GET', '/orders/1');
+  holds<Same<typeof direct.parsed, Order>>();
+  const acquire = () => preserving.clientCredentials.getToken();
+  const managed = await new TokenManager({ client: preserving, acquire }).getToken();
+  const fromManager = await managed.get<Order>('/orders/1');
+  holds<Same<typeof fromManager.parsed, Order>>();
+  const discovered = await discoverClient('https://as.example', { clientId: 'id', keyCase: 'preserve' });
+  holds<Same<typeof discovered, typeof preserving>>();
 }
 
 export function errors(error: unknown) {

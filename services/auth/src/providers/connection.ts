@@ -21,6 +21,8 @@ import {
 } from './provider.ts';
 import type { ProviderCredentials } from './settings.ts';
 
+type ProviderClient = Client<true, 'preserve'>;
+
 /** A sign-in on its way to the provider. */
 export interface SignInRequest {
   readonly state: string;
@@ -101,7 +103,7 @@ export class OAuth2Connection implements ProviderConnection {
   readonly #nowSeconds: () => number;
   readonly #fetch: Fetch | undefined;
   readonly #metadata: MetadataSource | undefined;
-  #client: Client | undefined;
+  #client: ProviderClient | undefined;
   #clientMetadata: unknown;
   #idTokens: IdTokenVerifier | undefined;
   /** Of the ID token grant, which accepts all client ids. */
@@ -196,14 +198,18 @@ export class OAuth2Connection implements ProviderConnection {
     return this.#provider.idToken !== undefined || this.#metadata !== undefined;
   }
 
-  #verifier(client: Client): IdTokenVerifier | undefined {
+  #verifier(client: ProviderClient): IdTokenVerifier | undefined {
     const { idToken } = this.#provider;
     if (idToken === undefined) return undefined;
     this.#idTokens ??= new IdTokenVerifier(client, idToken, { baseUrl: this.#credentials.url });
     return this.#idTokens;
   }
 
-  #session(client: Client, token: AccessToken, callback: URLSearchParams): ProviderSession {
+  #session(
+    client: ProviderClient,
+    token: ProviderSession['token'],
+    callback: URLSearchParams,
+  ): ProviderSession {
     const { url: baseUrl, clientIds, secret } = this.#credentials;
     return {
       token,
@@ -226,7 +232,7 @@ export class OAuth2Connection implements ProviderConnection {
   }
 
   /** A new client, with new verifiers of ID tokens, when metadata were loaded again. */
-  async #connect(): Promise<Client> {
+  async #connect(): Promise<ProviderClient> {
     const metadata = await this.#metadata?.();
     if (this.#client !== undefined && this.#clientMetadata === metadata) return this.#client;
     const { clientIds, secret, redirectUri, url } = this.#credentials;
@@ -253,7 +259,7 @@ export class OAuth2Connection implements ProviderConnection {
 }
 
 /** The rules of an issuer with metadata. */
-function issuerRules({ settings: { issuer, jwksUri } }: Client): IdTokenRules {
+function issuerRules({ settings: { issuer, jwksUri } }: ProviderClient): IdTokenRules {
   if (issuer === undefined || jwksUri === undefined) throw new ProviderError('the metadata have no keys');
   return { keys: () => jwksUri, issuers: () => [issuer] };
 }

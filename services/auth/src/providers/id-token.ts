@@ -14,7 +14,7 @@ const maxIssuers = 100;
 
 /** Validates ID tokens of a provider that has several issuers. */
 export class IdTokenVerifier {
-  readonly #client: Client;
+  readonly #client: Client<true, 'preserve'>;
   readonly #rules: IdTokenRules;
   readonly #baseUrl: string;
   readonly #otherClientIds: readonly string[];
@@ -22,7 +22,7 @@ export class IdTokenVerifier {
 
   /** @param options.otherClientIds accepted besides that of the client */
   constructor(
-    client: Client,
+    client: Client<true, 'preserve'>,
     rules: IdTokenRules,
     options: { readonly baseUrl: string; readonly otherClientIds?: readonly string[] },
   ) {

@@ -1,4 +1,4 @@
-import type { AccessToken } from '@tollgate/oauth2-client';
+import type { AccessToken, JsonObject as Fields } from '@tollgate/oauth2-client';
 import type { Json, JsonObject } from '../users/user.ts';
 
 /**
@@ -44,7 +44,7 @@ export interface IdTokenRules {
 
 /** What is known of a user after the token request. */
 export interface ProviderSession {
-  readonly token: AccessToken;
+  readonly token: AccessToken<Fields, 'preserve'>;
   /** Of a validated ID token; empty without one. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** The parameters of the callback. */
