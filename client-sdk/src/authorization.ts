@@ -10,6 +10,7 @@ import {
 import { readBody } from './http/body.ts';
 import type { WireParams, WireValue } from './http/options.ts';
 import type { KeyCase } from './key-case.ts';
+import { isPlainObject } from './objects.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from './pkce.ts';
 import type { ClientSettings } from './settings.ts';
 import { quote } from './text.ts';
@@ -144,9 +145,15 @@ function text(value: WireValue): string | undefined {
 
 /**
  * The URL that the browser was redirected to, absolute or only its query or fragment; the body of a
- * `form_post` callback; or the request with either.
+ * `form_post` callback; the parameters of either as a plain object, such as `req.query` of Express;
+ * or the request with either.
  */
-export type AuthorizationCallback = string | URL | URLSearchParams | Request;
+export type AuthorizationCallback =
+  | string
+  | URL
+  | URLSearchParams
+  | { readonly [name: string]: unknown }
+  | Request;
 
 /** Enough for a code, a state and an ID token. */
 const MAX_BODY_BYTES = 65_536;
@@ -171,7 +178,8 @@ export async function readCallback(callback: AuthorizationCallback): Promise<URL
 
 /** Frameworks have Request classes of their own. */
 function isRequest(callback: AuthorizationCallback): callback is Request {
-  return typeof callback === 'object' && callback !== null && 'url' in callback && 'method' in callback;
+  if (typeof callback !== 'object' || callback === null || isPlainObject(callback)) return false;
+  return 'url' in callback && 'method' in callback;
 }
 
 /** Options of checking a callback. */
@@ -240,6 +248,8 @@ export function checkAuthorizationCallback(
 
 function callbackParams(callback: Exclude<AuthorizationCallback, Request>): URLSearchParams {
   if (callback instanceof URLSearchParams) return callback;
+  if (typeof callback === 'object' && callback !== null && isPlainObject(callback))
+    return textParams(callback);
   const text = callback instanceof URL ? callback.href : callback;
   // Callers without types.
   if (typeof text !== 'string') throw notACallback();
@@ -250,9 +260,18 @@ function callbackParams(callback: Exclude<AuthorizationCallback, Request>): URLS
   return query.has('state') || hashAt < 0 ? query : new URLSearchParams(text.slice(hashAt + 1));
 }
 
+/** Nested values, as of `?code[a]=b`, are not parameters of OAuth: they are left out. */
+function textParams(parsed: object): URLSearchParams {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(parsed))
+    for (const item of Array.isArray(value) ? value : [value])
+      if (typeof item === 'string') params.append(name, item);
+  return params;
+}
+
 function notACallback(): ConfigurationError {
   return new ConfigurationError(
-    'the callback must be its URL as a string or URL, its query or form as URLSearchParams, or a Request of the Fetch standard',
+    'the callback must be its URL as a string or URL, its query or form as URLSearchParams or plain object (`req.query`), or a Request of the Fetch standard',
   );
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { checkAuthorizationCallback } from '../src/authorization.ts';
+import { checkAuthorizationCallback, readCallback } from '../src/authorization.ts';
 
 const transaction = {
   state: 'the-state',
@@ -22,6 +22,8 @@ t.test(
       `${url}#_=_`,
       new URL(url),
       new URLSearchParams(query),
+      Object.fromEntries(new URLSearchParams(query)),
+      Object.assign(Object.create(null), Object.fromEntries(new URLSearchParams(query))),
       query,
       `?${query}`,
       `/cb?${query}`,
@@ -107,4 +109,25 @@ t.test('callbacks without code and error, or with repeated parameters, are rejec
 t.test('completing without a transaction is rejected', (t) => {
   t.throws(() => checkAuthorizationCallback('code=c&state=s', undefined), { name: 'StateMismatchError' });
   t.end();
+});
+
+t.test('a plain object with a repeated or nested parameter is rejected like a URL with it', (t) => {
+  const code = { code: 'c', state: 'the-state' };
+  t.throws(() => checkAuthorizationCallback({ ...code, code: ['c', 'd'] }, transaction), {
+    name: 'ParseError',
+    message: /`code` more than once/,
+  });
+  t.throws(() => checkAuthorizationCallback({ ...code, code: { a: 'c' } }, transaction), {
+    name: 'ParseError',
+    message: /neither `code` nor `error`/,
+  });
+  t.throws(() => checkAuthorizationCallback({ code: 'c', state: { a: 's' } }, transaction), {
+    name: 'StateMismatchError',
+  });
+  t.end();
+});
+
+t.test('parameters named like members of a request do not make one', async (t) => {
+  const query = { code: 'c', state: 'the-state', url: '?code=evil&state=the-state', method: 'GET' };
+  t.equal((await readCallback(query)).get('code'), 'c');
 });

@@ -43,6 +43,8 @@ export async function signIn(request: Request) {
   const { transaction } = await client.authCode.startAuthorization({ scope: ['openid'], max_age: 60 });
   const token = await client.authCode.completeAuthorization(request, transaction);
   holds<Same<typeof token.idTokenClaims, IdTokenClaims | undefined>>();
+  const query: { [name: string]: undefined | string | string[] | object } = {};
+  await client.authCode.completeAuthorization(query, transaction);
   // @ts-expect-error a callback is no number
   await client.authCode.completeAuthorization(1, transaction);
 }
