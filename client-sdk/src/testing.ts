@@ -14,6 +14,7 @@ export {
   type StartedAuthorizationServer,
   type StartOptions,
   startAuthorizationServer,
+  type TlsOptions,
 } from './testing/listen.ts';
 export type { AuthorizationServerOptions, TestClient, TestUser } from './testing/settings.ts';
 export { type MakeStores, type TokenStoreRule, tokenStoreContract } from './testing/token-store-contract.ts';

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * Tokens that are renewed before they expire, once for all callers and processes.
  *

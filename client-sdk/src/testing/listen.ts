@@ -1,14 +1,25 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { ServerOptions as TlsOptions } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts';
 import type { AuthorizationServerOptions } from './settings.ts';
+
+/** Certificates as PEM; the names are those of `node:tls`, whose types are not needed. */
+export interface TlsOptions {
+  readonly key: string;
+  readonly cert: string;
+  readonly ca?: string;
+  /** Requests client certificates. */
+  readonly requestCert?: boolean;
+  /** Whether clients without a valid certificate are refused. Default true. */
+  readonly rejectUnauthorized?: boolean;
+}
 
 /** Options of a server on a loopback port. */
 export interface StartOptions extends Omit<AuthorizationServerOptions, 'issuer'> {
   /** Default 0: any free port. */
   port?: number;
-  /** Listens with TLS; `requestCert` requests client certificates. */
+  /** Listens with TLS. */
   tls?: TlsOptions;
 }
 

@@ -86,14 +86,20 @@ t.test('in an empty project', async (t) => {
 
   const programs = {
     'an ES module, with the types of the web alone': ['program.mts', consumer],
+    'every subpath, with the types of ES2022 and the DOM': [
+      'subpaths.mts',
+      specifiers.map((name, i) => `export * as m${i} from '${name}';`).join('\n'),
+      { target: 'es2022', lib: ['es2022', 'dom'] },
+    ],
     'a CommonJS program': ['program.cts', consumer],
     'what the types promise': ['promises.mts', readText('../types/type-assertions.ts')],
     'the code of the README': ['readme.mts', readmeProgram(readText('../../README.md'))],
-  } as const;
-  for (const [what, [file, text]] of Object.entries(programs)) {
+  } satisfies Record<string, [file: string, text: string, changes?: object]>;
+  for (const [what, [file, text, changes = {}]] of Object.entries(programs)) {
     await t.test(`TypeScript checks ${what}`, async (t) => {
       write(file, text);
-      write('tsconfig.json', JSON.stringify({ compilerOptions: webCompilerOptions, files: [file] }));
+      const compilerOptions = { ...webCompilerOptions, ...changes };
+      write('tsconfig.json', JSON.stringify({ compilerOptions, files: [file] }));
       const { stdout } = await run(binary('tsc'), ['-p', '.'], project);
       t.equal(stdout, '');
     });
