@@ -83,7 +83,9 @@ export type ValueChange = (key: string, value: unknown) => unknown;
  * reads it back.
  */
 export function dump(parsed: unknown, change?: ValueChange): string {
-  return JSON.stringify(parsed, (key: string, value: unknown) => {
+  // A copy, because a token response prints no secrets.
+  const members = isObject(parsed) ? { ...parsed } : parsed;
+  return JSON.stringify(members, (key: string, value: unknown) => {
     const changed = change === undefined ? value : change(key, value);
     return Array.isArray(changed) ? changed.filter((item) => item !== null && item !== undefined) : changed;
   });

@@ -64,3 +64,26 @@ export function isPlainObject(value: object): boolean {
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/**
+ * Makes inspection and JSON of an object show something else than its members, which may be
+ * secrets. Copies, such as by spreading, show their members.
+ */
+export function printAs<T extends object>(object: T, shown: () => unknown): T {
+  const hidden = { value: shown, configurable: true, writable: true };
+  Object.defineProperty(object, 'toJSON', hidden);
+  Object.defineProperty(object, Symbol.for('nodejs.util.inspect.custom'), hidden);
+  return object;
+}
+
+/** Strings and nested values replaced by the label; numbers and booleans stay. */
+export function withoutText(object: object, label: string): Record<string, unknown> {
+  const entries = Object.entries(object);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === 'string' || isNested(value) ? label : value]),
+  );
+}
+
+function isNested(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}

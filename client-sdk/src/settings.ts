@@ -14,12 +14,12 @@ import {
 } from './hooks.ts';
 import type { Parsers } from './http/body.ts';
 import type { ParsedFactory, RetryPolicy } from './http/options.ts';
-import type { RedactOptions } from './http/redact.ts';
+import { DEFAULT_LABEL, type RedactOptions } from './http/redact.ts';
 import { globalFetch, safeHeaders } from './http/request.ts';
 import { resolveUrl } from './http/url.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './key-case.ts';
-import { copyPlain } from './objects.ts';
+import { copyPlain, printAs, withoutText } from './objects.ts';
 import { timerProblem } from './timers.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -91,7 +91,7 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
     ...copyPlain(withoutUndefined(given)),
     hooks: observedHooks(options.hooks ?? {}, onHookError),
     onHookError,
-    requestInit: copyInit(options.requestInit),
+    requestInit: copyInit(options.requestInit, options.redact?.label),
     ...(onWarning !== undefined && { onWarning: observe('onWarning', onWarning, onHookError) }),
     debugLogger: (debug ?? isDebugEnvironment()) ? observedLogger(logger, onHookError) : undefined,
     allowedOrigins: allowedOrigins(options),
@@ -99,8 +99,14 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
   return Object.freeze(settings);
 }
 
-function copyInit({ headers, ...init }: RequestInit = {}): RequestInit {
-  return { ...copyPlain(init), ...(headers !== undefined && { headers: safeHeaders(headers) }) };
+/** Its headers may have an API key, its other members a proxy's password: only their names are printed. */
+function copyInit({ headers, ...init }: RequestInit = {}, label = DEFAULT_LABEL): RequestInit {
+  const copy: RequestInit = copyPlain(init);
+  if (headers !== undefined) {
+    const safe = safeHeaders(headers);
+    copy.headers = printAs(safe, () => withoutText(Object.fromEntries(safe), label));
+  }
+  return printAs(copy, () => ({ ...withoutText(init, label), headers: copy.headers }));
 }
 
 const defaults = Object.freeze({

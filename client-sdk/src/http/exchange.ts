@@ -5,6 +5,7 @@ import { Deadline } from '../timers.ts';
 import { readBody } from './body.ts';
 import { logRequest, logResponse } from './debug-log.ts';
 import type { OutgoingRequest, RequestOptions } from './options.ts';
+import { DEFAULT_LABEL } from './redact.ts';
 import { followRedirects, type RedirectPolicy } from './redirects.ts';
 import { encodeBody, isRedirect, type ReadyRequest, type Reply, sendOnce } from './request.ts';
 import { ApiResponse, isProven, markProven } from './response.ts';
@@ -164,6 +165,7 @@ async function readReply(
       keyCase: options.keyCase ?? keyCase,
       parsedFactory: options.parsedFactory ?? parsedFactory,
       parsers,
+      secretLabel: context.operation === 'token' ? (settings.redact.label ?? DEFAULT_LABEL) : undefined,
       failure,
     },
   );

@@ -40,6 +40,9 @@ const secretHeaders = new Set([
   'x-api-key',
 ]);
 
+/** Printed instead of a secret. */
+export const DEFAULT_LABEL = '[FILTERED]';
+
 /** Headers that are URLs. */
 const urlHeaders = new Set(['location', 'content-location', 'referer']);
 
@@ -56,7 +59,7 @@ export class Redactor {
   readonly #requestNames: ReadonlySet<string>;
   readonly #maxNameLength: number;
 
-  constructor({ label = '[FILTERED]', keys = [] }: RedactOptions = {}) {
+  constructor({ label = DEFAULT_LABEL, keys = [] }: RedactOptions = {}) {
     this.label = label;
     this.#names = new Set<string>([...secretNames, ...keys.flatMap((key) => [key, snakeCase(key)])]);
     this.#requestNames = new Set([...this.#names, 'code']);

@@ -2,6 +2,7 @@ import type { Client } from '../client.ts';
 import { ConfigurationError, TokenUnavailableError } from '../errors.ts';
 import { formFields } from '../http/body.ts';
 import type { RequestOptions, UnconvertedOptions, WireParams } from '../http/options.ts';
+import { DEFAULT_LABEL } from '../http/redact.ts';
 import { sendRequest } from '../http/request.ts';
 import type { ApiResponse } from '../http/response.ts';
 import { assertAllowed, resolveUrl } from '../http/url.ts';
@@ -332,7 +333,7 @@ export class AccessToken<
 
   /** Without secrets: only the names of further fields. */
   toJSON(): Record<string, unknown> {
-    const { label = '[FILTERED]' } = this.#client.settings.redact;
+    const { label = DEFAULT_LABEL } = this.#client.settings.redact;
     return {
       token: this.#token && label,
       refreshToken: this.refreshToken && label,

@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import t from 'tap';
 import { AccessToken, Client, type ClientOptions } from '../../src/index.ts';
+import { dump } from '../../src/key-case.ts';
 import { answer, recordingFetch, tokenAnswer } from '../gem/recording-fetch.ts';
 
 const secret = 's3cr3t-client';
@@ -18,17 +19,29 @@ const printings: readonly [string, (value: unknown) => string][] = [
     (value) => inspect(value, { depth: 10, showHidden: true, getters: true }),
   ],
   ['JSON', (value) => JSON.stringify(value)],
-  ['text', (value) => String(value)],
+  [
+    'text',
+    (value) => (typeof value === 'object' && value !== null && !('toString' in value) ? '' : String(value)),
+  ],
 ];
 
 for (const [name, print] of printings) {
   t.test(`${name} shows no secret of client, token, response or error`, async (t) => {
     const client = makeClient(
-      {},
+      { requestInit: { headers: { 'x-api-key': 's3cr3t-key' } } },
       tokenAnswer({ access_token: 's3cr3t-at', refresh_token: 's3cr3t-rt', id_token: 's3cr3t-it' }),
     );
     const token = await client.clientCredentials.getToken();
-    for (const value of [client, token, token.response, { nested: { client, token } }])
+    const { settings } = client;
+    const printed = [
+      client,
+      token,
+      token.response,
+      token.response?.parsed,
+      settings,
+      settings.requestInit.headers,
+    ];
+    for (const value of [...printed, { nested: { client, token, settings } }])
       t.notMatch(print(value), /s3cr3t/);
     const refusing = makeClient({}, () =>
       Response.json(
@@ -174,4 +187,12 @@ t.test('a token is sent to the site, the authorization server and the allowed or
     await t.rejects(token.get(url), { name: 'ConfigurationError', message: /allowed|allowInsecure/ });
     await t.rejects(token.fetch(url), { name: 'ConfigurationError' });
   }
+});
+
+t.test('printing a token response shows names and times, dump writes all of it', async (t) => {
+  const client = makeClient({}, tokenAnswer({ access_token: 's3cr3t-at', expires_in: 60 }));
+  const { response } = await client.clientCredentials.getToken();
+  t.match(JSON.parse(JSON.stringify(response?.parsed)), { access_token: '[FILTERED]', expires_in: 60 });
+  t.match(response?.parsed, { access_token: 's3cr3t-at' });
+  t.match(dump(response?.parsed), /s3cr3t-at/);
 });
