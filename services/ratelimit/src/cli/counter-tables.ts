@@ -17,7 +17,10 @@ export function formatPeek(reply: Json): string {
 }
 
 export function formatReset(reply: Json): string {
-  if ('deleted' in reply) return `${reply.deleted} counters were deleted that begin with ${reply.prefix}\n`;
+  if ('deleted' in reply) {
+    const prefixes = Array.isArray(reply.prefixes) ? reply.prefixes.join(' or ') : '';
+    return `${reply.deleted} counters were deleted that begin with ${prefixes}\n`;
+  }
   return table(
     ['RESET', 'COUNT BEFORE'],
     objects(reply.counters).map(({ key, count }) => [String(key), String(count)]),

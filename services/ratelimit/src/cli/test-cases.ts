@@ -193,6 +193,7 @@ function createContext(rules: RuleSet): DecisionContext {
     random: () => 0,
     options: {
       cacheKeyPrefix: '',
+      cacheKeyEscape: false,
       nearLimitRatio: 0.8,
       expirationJitterMaxSeconds: 0,
       shadowMode: false,

@@ -115,6 +115,12 @@ export const counterSettings = {
     default: '',
     doc: 'Prefix of all counter keys.',
   }),
+  cacheKeyEscape: bool({
+    env: 'CACHE_KEY_ESCAPE',
+    group: cacheGroup,
+    default: false,
+    doc: 'Write `_` as `~_` and `~` as `~~` in the domains, keys and values of the keys of fixed windows, so that no two descriptors share a counter. Other algorithms always do. Leave it off while envoyproxy/ratelimit uses the same store. Switching starts counters with such characters again.',
+  }),
   expirationJitterMaxSeconds: int({
     env: 'EXPIRATION_JITTER_MAX_SECONDS',
     group: cacheGroup,

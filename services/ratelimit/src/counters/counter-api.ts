@@ -3,7 +3,7 @@ import type { CounterBackend } from '../backends/counter-backend.ts';
 import type { Leases } from '../backends/leases.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { entriesKey } from '../ratelimit/limit.ts';
+import { windowKeyPrefix } from '../ratelimit/counter-key.ts';
 import type { DecisionContext } from '../ratelimit/service.ts';
 import { Activity, type ActivityReport } from './activity.ts';
 import type { AdminRoute } from './admin-server.ts';
@@ -27,19 +27,19 @@ export class CounterApi {
   readonly #changes: CounterChanges;
   readonly #signingKey: string;
 
-  constructor({ cacheKeyPrefix, adminToken }: Settings, context: Context, backend: CounterBackend) {
+  constructor(settings: Settings, context: Context, backend: CounterBackend) {
     const { logger, nowMs } = context;
     const store = backend.shared;
     this.#context = context;
     this.#backend = backend;
-    this.#signingKey = adminToken;
+    this.#signingKey = settings.adminToken;
     this.activity = new Activity(nowMs);
     this.overrides = new Overrides({
       store,
       nowMs,
       logger,
       onEnded: ({ domain, entries }) =>
-        this.#changes.apply({ prefix: entriesKey(cacheKeyPrefix, domain, entries) }),
+        this.#changes.apply({ prefix: windowKeyPrefix(settings, domain, entries) }),
     });
     this.#changes = new CounterChanges({ store, overrides: this.overrides, logger });
   }

@@ -1,8 +1,8 @@
 import type { Logger } from '@tollgate/kit/logger';
-import type { CounterBackend } from '../backends/counter-backend.ts';
+import type { CounterBackend, SharedStore } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
+import { keyPrefixes } from '../ratelimit/counter-key.ts';
 import { peekHits } from '../ratelimit/hits.ts';
-import { entriesKey } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { DecisionContext } from '../ratelimit/service.ts';
 import type { Caller } from './admin-server.ts';
@@ -56,32 +56,41 @@ export async function resetCounters(
 
 /** The counters that were deleted. */
 interface PrefixReset {
-  readonly prefix: string;
+  /** Those of fixed windows first. */
+  readonly prefixes: readonly string[];
   readonly deleted: number;
 }
 
 /**
- * Deletes all counters below entries. Keys escape nothing, so `a` is also the beginning of `a_b`:
- * counters of other values may be among them.
+ * Deletes all counters below entries. Keys of fixed windows escape nothing without
+ * CACHE_KEY_ESCAPE, so `a` is also the beginning of `a_b`: counters of other values may be among
+ * them.
  *
  * @throws AppError `store_lacks_feature` with memcached, which lists no keys.
  */
 export async function resetByPrefix(
   context: CounterContext,
-  { domain, entries, lastKey }: ReturnType<typeof parsePrefix>,
+  { domain, ...begin }: ReturnType<typeof parsePrefix>,
   caller: Caller,
 ): Promise<PrefixReset> {
   const { shared } = context.backend;
   if (shared === undefined) {
     throw errors.store_lacks_feature({ message: 'memcached lists no keys: reset exact descriptors' });
   }
-  const start = entriesKey(context.decisions.options.cacheKeyPrefix, domain, entries);
-  const prefix = lastKey === undefined ? start : `${start}${lastKey}_`;
+  const { windows, others } = keyPrefixes(context.decisions.options, domain, begin);
+  const prefixes = [...new Set([windows, others])];
   const deleted = await makeChange(context, {
     caller,
-    describe: (count) => ({ action: 'reset by prefix', domain, prefix, deleted: count }),
-    announcement: { prefix },
-    make: () => shared.deleteByPrefix(prefix),
+    describe: (count) => ({ action: 'reset by prefix', domain, prefixes, deleted: count }),
+    // Only windows are in caches.
+    announcement: { prefix: windows },
+    make: () => deleteAll(shared, prefixes),
   });
-  return { prefix, deleted };
+  return { prefixes, deleted };
+}
+
+async function deleteAll(shared: SharedStore, prefixes: readonly string[]): Promise<number> {
+  let deleted = 0;
+  for (const prefix of prefixes) deleted += await shared.deleteByPrefix(prefix);
+  return deleted;
 }

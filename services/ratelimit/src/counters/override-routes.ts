@@ -1,6 +1,7 @@
 import { errors } from '../errors.ts';
 import { jsonReply } from '../http/router.ts';
-import { entriesKey, type Limit, withRequests } from '../ratelimit/limit.ts';
+import { windowKeyPrefix } from '../ratelimit/counter-key.ts';
+import { type Limit, withRequests } from '../ratelimit/limit.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { AdminRoute, Caller } from './admin-server.ts';
 import { makeChange } from './audit.ts';
@@ -122,13 +123,13 @@ interface OverrideChange {
   readonly make: () => Promise<void>;
 }
 
-/** Counters that were over one limit may be within the other. */
+/** Counters that were over one limit may be within the other; only windows are in caches. */
 function makeOverrideChange(
   context: OverrideRoutesContext,
   { domain, entries }: Pick<Override, 'domain' | 'entries'>,
   { caller, line, make }: OverrideChange,
 ): Promise<void> {
-  const prefix = entriesKey(context.decisions.options.cacheKeyPrefix, domain, entries);
+  const prefix = windowKeyPrefix(context.decisions.options, domain, entries);
   const announcement = { prefix, overrides: true };
   return makeChange(context, { caller, describe: () => line, announcement, make });
 }

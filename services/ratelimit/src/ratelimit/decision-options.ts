@@ -4,6 +4,8 @@ import type { HeaderNames } from './headers.ts';
 
 export interface DecisionOptions {
   readonly cacheKeyPrefix: string;
+  /** CACHE_KEY_ESCAPE: keys of fixed windows are unambiguous, as those of the others always are. */
+  readonly cacheKeyEscape: boolean;
   readonly nearLimitRatio: number;
   readonly expirationJitterMaxSeconds: number;
   readonly shadowMode: boolean;
@@ -21,6 +23,7 @@ export interface DecisionOptions {
 export function getDecisionOptions(settings: Settings): DecisionOptions {
   return {
     cacheKeyPrefix: settings.cacheKeyPrefix,
+    cacheKeyEscape: settings.cacheKeyEscape,
     nearLimitRatio: settings.nearLimitRatio,
     expirationJitterMaxSeconds: settings.expirationJitterMaxSeconds,
     shadowMode: settings.shadowMode,

@@ -8,6 +8,7 @@ import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
 import { addAllOrNone, isAtomic } from './atomic.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
+import { limitKey, secondsUntilReset } from './counter-key.ts';
 import type { DecisionOptions } from './decision-options.ts';
 import { getResponseHeaders, getStandardHeaders } from './headers.ts';
 import {
@@ -17,7 +18,7 @@ import {
   type HitsContext,
   type LimitedDescriptor,
 } from './hits.ts';
-import { type DescriptorLimit, findLimits, type Limit, limitKey, secondsUntilReset } from './limit.ts';
+import { type DescriptorLimit, findLimits, type Limit } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
@@ -210,7 +211,7 @@ export function createHit(
   const window = windows?.at(nowSeconds);
   const windowSeconds = window === undefined ? unitSeconds : window.end - window.start;
   return {
-    key: limitKey(options.cacheKeyPrefix, domain, limit, nowSeconds),
+    key: limitKey(options, domain, limit, nowSeconds),
     addend,
     unit: limit.unit ?? (unitSeconds === 1 ? 'second' : 'period'),
     secondsLeft: window === undefined ? secondsUntilReset(nowSeconds, unitSeconds) : window.end - nowSeconds,

@@ -123,6 +123,7 @@ const table: Readonly<
   backendType: ['BACKEND_TYPE', 'redis', 'Memory', 'memory', 'memcached', 'postgres'],
   memoryMaxCounters: ['MEMORY_MAX_COUNTERS', 1_000_000, '10', 10, '0', '1e6'],
   cacheKeyPrefix: ['CACHE_KEY_PREFIX', '', 'blue:', 'blue:'],
+  cacheKeyEscape: ['CACHE_KEY_ESCAPE', false, 'true', true],
   expirationJitterMaxSeconds: ['EXPIRATION_JITTER_MAX_SECONDS', 300, '0', 0, '5m'],
   localCacheSizeBytes: [
     'LocalCacheSizeInBytes LOCAL_CACHE_SIZE_IN_BYTES',

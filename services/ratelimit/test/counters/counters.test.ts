@@ -257,7 +257,7 @@ t.test('numbers that are none are rejected, and entries in JSON may have any tex
   });
   t.match(await run('reset', '-prefix', entries), { output: /shop_user_\/a,b=YQ==_/ });
   t.match(await run('reset', '-prefix', '[{"key":"user"}]', '-json'), { output: /"deleted": 1/ });
-  t.match(await run('reset', '-prefix', '[]', '-json'), { output: /"prefix": "shop_"/ });
+  t.match(await run('reset', '-prefix', '[]', '-json'), { output: /"prefixes": \[\s+"shop_"/ });
   for (const wrong of [
     '[{"key":"user"',
     '[{"keys":"user"}]',
@@ -283,7 +283,7 @@ t.test('a reset by prefix deletes the counters below entries', async (t) => {
   const body = { domain: 'shop', prefix: [{ key: 'user', value: 'ann' }] };
   t.match(await call('/v1/counters/reset', body), {
     status: 200,
-    json: { domain: 'shop', prefix: 'shop_user_ann_', deleted: 1 },
+    json: { domain: 'shop', prefixes: ['shop_user_ann_'], deleted: 1 },
   });
   t.strictSame(await counts(), [0, 1, 1]);
   await fill();

@@ -104,12 +104,12 @@ t.test('changes that fail half-way have an audit line and are announced', async 
   const lines = app.logLines.filter(({ audit }) => audit === true);
   t.match(lines, [
     { action: 'reset', outcome: 'not announced', keys: [/^half:shop_user_ann_/], caller: 'token', err: {} },
-    { action: 'reset by prefix', outcome: 'not announced', prefix: 'half:shop_', deleted: 0 },
+    { action: 'reset by prefix', outcome: 'not announced', prefixes: ['half:shop_'], deleted: 0 },
     { action: 'override', outcome: 'not announced', reason: 'test' },
     { action: 'remove override', outcome: 'not announced' },
     { action: 'override', outcome: 'failed', err: {} },
     { action: 'remove override', outcome: 'done', err: undefined },
-    { action: 'reset by prefix', outcome: 'failed', prefix: 'half:shop_', err: {} },
+    { action: 'reset by prefix', outcome: 'failed', prefixes: ['half:shop_'], err: {} },
   ]);
   t.equal(lines.length, 7);
 });

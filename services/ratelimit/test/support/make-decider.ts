@@ -82,6 +82,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
     random: options.random ?? (() => 0),
     options: {
       cacheKeyPrefix: '',
+      cacheKeyEscape: false,
       nearLimitRatio: 0.8,
       expirationJitterMaxSeconds: 0,
       shadowMode: false,
