@@ -93,7 +93,7 @@ export const errors = defineErrors({
   too_many_overrides: {
     httpStatus: 409,
     grpcStatus: grpcStatus.resourceExhausted,
-    message: 'there are 1,000 overrides: remove some, or change the rules',
+    message: 'there are 10,000 overrides: remove some, or change the rules',
   },
   over_limit: {
     httpStatus: 429,

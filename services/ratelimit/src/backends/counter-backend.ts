@@ -69,8 +69,11 @@ export interface Subscriber {
 export interface SharedStore {
   /** Deletes the counters whose keys begin with a text. Resolves with their number. */
   deleteByPrefix(prefix: string): Promise<number>;
-  /** Texts by name: few, and read by all replicas. */
+  /** Texts by name: thousands at most, which all replicas read when they start. */
   listEntries(): Promise<ReadonlyMap<string, string>>;
+  /** Resolves with undefined when there is none. */
+  getEntry(name: string): Promise<string | undefined>;
+  countEntries(): Promise<number>;
   setEntry(name: string, text: string): Promise<void>;
   /** Resolves with false when there was none. */
   deleteEntry(name: string): Promise<boolean>;

@@ -150,6 +150,14 @@ class MemorySharedStore implements SharedStore {
     return new Map(this.#entries);
   }
 
+  async getEntry(name: string): Promise<string | undefined> {
+    return this.#entries.get(name);
+  }
+
+  async countEntries(): Promise<number> {
+    return this.#entries.size;
+  }
+
   async setEntry(name: string, text: string): Promise<void> {
     this.#entries.set(name, text);
   }

@@ -7,8 +7,8 @@ export interface Change {
   readonly keys?: readonly string[];
   /** All counters whose keys begin with this text. */
   readonly prefix?: string;
-  /** Overrides were set or removed. */
-  readonly overrides?: boolean;
+  /** Names of overrides that were set or removed; `all` when any may have been. */
+  readonly overrides?: readonly string[] | 'all';
 }
 
 /** What a process knows of counters. */
@@ -44,12 +44,12 @@ export class CounterChanges {
 
   /** Resolves after the first attempt to subscribe, which may have failed. */
   async start(): Promise<void> {
-    const onMessage = (message: string): void => this.#onMessage(message);
-    const onGap = (): void => this.apply({ prefix: '', overrides: true });
     const { store, overrides } = this.#options;
+    // Decisions begin with the overrides, unless the store fails; then the subscription reads them.
+    await overrides.load().catch(() => undefined);
+    const onMessage = (message: string): void => this.#onMessage(message);
+    const onGap = (): void => this.apply({ prefix: '', overrides: 'all' });
     await store?.subscribe({ onMessage, onGap }, this.#stopping.signal);
-    // Decisions begin with the overrides, unless the store fails; then they are read later.
-    await overrides.load().catch(() => void overrides.reload());
   }
 
   stop(): void {
@@ -86,8 +86,8 @@ export class CounterChanges {
   }
 
   /** Applies a change to this process only. */
-  apply({ keys = [], prefix, overrides = false }: Change): void {
-    if (overrides) void this.#options.overrides.reload();
+  apply({ keys = [], prefix, overrides = [] }: Change): void {
+    this.#options.overrides.refresh(overrides);
     for (const cache of this.#caches) {
       if (keys.length > 0) cache.forget(keys);
       if (prefix !== undefined) cache.forgetByPrefix(prefix);
@@ -102,6 +102,7 @@ function parseChange(value: unknown): Change {
   return {
     ...(Array.isArray(keys) && { keys: keys.map(String) }),
     ...(typeof prefix === 'string' && { prefix }),
-    overrides: overrides === true,
+    ...(overrides === 'all' && { overrides }),
+    ...(Array.isArray(overrides) && { overrides: overrides.map(String) }),
   };
 }

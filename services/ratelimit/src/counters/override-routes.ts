@@ -6,7 +6,7 @@ import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { AdminRoute, Caller } from './admin-server.ts';
 import { makeChange } from './audit.ts';
 import type { CounterContext } from './counters.ts';
-import { type Override, type Overrides, toPublic } from './overrides.ts';
+import { maxOverrides, type Override, type Overrides, toName, toPublic } from './overrides.ts';
 import { findRequestLimits } from './peek.ts';
 import {
   type Fields,
@@ -35,7 +35,7 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
       method: 'GET',
       path: '/v1/overrides',
       async run({ url }) {
-        const { domain, limit } = parseListQuery(url, { byDefault: 1_000, max: 1_000 });
+        const { domain, limit } = parseListQuery(url, { byDefault: 1_000, max: maxOverrides });
         const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
         return jsonReply({ overrides: all.slice(0, limit).map(toPublic) });
       },
@@ -130,6 +130,6 @@ function makeOverrideChange(
   { caller, line, make }: OverrideChange,
 ): Promise<void> {
   const prefix = windowKeyPrefix(context.decisions.options, domain, entries);
-  const announcement = { prefix, overrides: true };
+  const announcement = { prefix, overrides: [toName(domain, entries)] };
   return makeChange(context, { caller, describe: () => line, announcement, make });
 }

@@ -31,8 +31,11 @@ export function toPublic({ untilMs, ...override }: Override): PublicOverride {
   return { ...override, until: new Date(untilMs).toISOString() };
 }
 
-/** All replicas hold all of them in memory. */
-const maxOverrides = 1_000;
+/** All replicas hold all of them in memory: about 1 KB each, with entries of usual length. */
+export const maxOverrides = 10_000;
+
+/** Changes that are read one by one; more, while the store fails, are read together. */
+const maxSingleReads = 100;
 
 /** Their texts are the names in the store. */
 const maxNameChars = 4_096;
@@ -48,14 +51,21 @@ interface OverridesOptions {
   readonly onEnded: (ended: Override) => void;
 }
 
-/** The overrides in force. They are kept in the store, so that replicas that start know them. */
+/**
+ * The overrides in force. They are kept in the store, so that replicas that start know them. All
+ * are read at the start and when changes may have been missed, and else the changed ones.
+ */
 export class Overrides {
   readonly #options: OverridesOptions;
   readonly #stopping = new AbortController();
-  #byName: ReadonlyMap<string, Override> = new Map();
+  readonly #byName = new Map<string, Override>();
   #timer: NodeJS.Timeout | undefined;
-  #isLoading: boolean = false;
-  #isOutdated: boolean = false;
+  /** When the timer runs out. */
+  #nextEndMs = Number.POSITIVE_INFINITY;
+  /** Names to be read again. */
+  #outdated = new Set<string>();
+  #areAllOutdated: boolean = false;
+  #isRefreshing: boolean = false;
 
   constructor(options: OverridesOptions) {
     this.#options = options;
@@ -66,8 +76,9 @@ export class Overrides {
     return this.#byName.size > 0;
   }
 
+  /** Sorted by domain and entries. */
   list(): readonly Override[] {
-    return [...this.#byName.values()];
+    return [...this.#byName].sort(([a], [b]) => compareText(a, b)).map(([, override]) => override);
   }
 
   find(domain: string, entries: readonly Entry[]): Override | undefined {
@@ -97,54 +108,87 @@ export class Overrides {
     if (name.length > maxNameChars) {
       throw errors.malformed_request({ message: 'the descriptor is too long for an override' });
     }
-    const stored = await store.listEntries();
-    if (stored.size >= maxOverrides && !stored.has(name)) await this.#deleteEnded(store, stored);
+    if (!this.#byName.has(name)) await this.#makeSpace(store);
     await store.setEntry(name, JSON.stringify(override));
-    await this.load();
+    this.#put(name, override);
   }
 
   /** @throws AppError `override_not_found`. */
   async remove(domain: string, entries: readonly Entry[]): Promise<void> {
-    if (!(await this.#requireStore().deleteEntry(toName(domain, entries)))) throw errors.override_not_found();
-    await this.load();
+    const name = toName(domain, entries);
+    if (!(await this.#requireStore().deleteEntry(name))) throw errors.override_not_found();
+    this.#put(name, undefined);
   }
 
-  /** Reads them from the store. @throws AppError `backend_failure`. */
+  /** Reads all from the store. @throws AppError `backend_failure`. */
   async load(): Promise<void> {
-    const { store, nowMs } = this.#options;
+    const { store } = this.#options;
     if (store === undefined) return;
-    const inForce = new Map<string, Override>();
-    for (const [name, text] of await store.listEntries()) {
-      const override = parseOverride(text);
-      if (override !== undefined && override.untilMs > nowMs()) inForce.set(name, override);
-    }
-    this.#byName = new Map([...inForce].sort(([a], [b]) => compareText(a, b)));
-    this.#endInTime();
+    const stored = await store.listEntries();
+    for (const name of [...this.#byName.keys()]) if (!stored.has(name)) this.#put(name, undefined);
+    for (const [name, text] of stored) this.#put(name, parseOverride(text));
   }
 
-  /** @throws AppError `too_many_overrides` when none has ended. */
-  async #deleteEnded(store: SharedStore, stored: ReadonlyMap<string, string>): Promise<void> {
-    const now = this.#options.nowMs();
-    const ended = [...stored].filter(([, text]) => (parseOverride(text)?.untilMs ?? 0) <= now);
-    if (ended.length === 0) throw errors.too_many_overrides();
-    for (const [name] of ended) await store.deleteEntry(name);
+  /** Reads the changed ones in the background, until that succeeds. */
+  refresh(changed: readonly string[] | 'all'): void {
+    if (changed === 'all') this.#areAllOutdated = true;
+    else for (const name of changed) this.#outdated.add(name);
+    // As many reads of one take longer than one of all.
+    if (this.#outdated.size > maxSingleReads) this.#areAllOutdated = true;
+    if (this.#areAllOutdated) this.#outdated.clear();
+    if (!this.#isRefreshing) void this.#refreshOutdated();
   }
 
-  /** Reads them again in the background, until that succeeds. */
-  async reload(): Promise<void> {
-    this.#isOutdated = true;
-    if (this.#isLoading) return;
-    this.#isLoading = true;
+  /** One after the other: what is read later is newer. */
+  async #refreshOutdated(): Promise<void> {
+    this.#isRefreshing = true;
     const { signal } = this.#stopping;
-    while (this.#isOutdated && !signal.aborted) {
-      this.#isOutdated = false;
-      await retry(() => this.load(), {
+    while ((this.#areAllOutdated || this.#outdated.size > 0) && !signal.aborted) {
+      await retry(() => this.#readOutdated(), {
         backoff: retryBackoff,
         signal,
         onRetry: ({ error }) => this.#warn(error),
       }).catch(() => undefined);
     }
-    this.#isLoading = false;
+    this.#isRefreshing = false;
+  }
+
+  /** What is announced meanwhile is read afterwards, and what could not be read again. */
+  async #readOutdated(): Promise<void> {
+    const [names, isAll] = [this.#outdated, this.#areAllOutdated];
+    this.#outdated = new Set();
+    this.#areAllOutdated = false;
+    try {
+      await (isAll ? this.load() : this.#loadEach(names));
+    } catch (error) {
+      this.refresh(isAll ? 'all' : [...names]);
+      throw error;
+    }
+  }
+
+  async #loadEach(names: ReadonlySet<string>): Promise<void> {
+    for (const name of names) {
+      const text = await this.#options.store?.getEntry(name);
+      this.#put(name, text === undefined ? undefined : parseOverride(text));
+    }
+  }
+
+  /** Undefined, and one that has ended, removes it. */
+  #put(name: string, override: Override | undefined): void {
+    if (override === undefined || override.untilMs <= this.#options.nowMs()) this.#byName.delete(name);
+    else this.#byName.set(name, override);
+    if (override !== undefined && override.untilMs < this.#nextEndMs) this.#endInTime();
+  }
+
+  /** @throws AppError `too_many_overrides` when there is no space for another one. */
+  async #makeSpace(store: SharedStore): Promise<void> {
+    if (this.#byName.size >= maxOverrides) throw errors.too_many_overrides();
+    if ((await store.countEntries()) < maxOverrides) return;
+    const now = this.#options.nowMs();
+    const stored = await store.listEntries();
+    const ended = [...stored].filter(([, text]) => (parseOverride(text)?.untilMs ?? 0) <= now);
+    if (ended.length === 0) throw errors.too_many_overrides();
+    for (const [name] of ended) await store.deleteEntry(name);
   }
 
   stop(): void {
@@ -166,23 +210,26 @@ export class Overrides {
 
   #endInTime(): void {
     clearTimeout(this.#timer);
+    this.#nextEndMs = Number.POSITIVE_INFINITY;
+    for (const { untilMs } of this.#byName.values()) this.#nextEndMs = Math.min(this.#nextEndMs, untilMs);
     if (!this.isActive || this.#stopping.signal.aborted) return;
-    const next = Math.min(...this.list().map(({ untilMs }) => untilMs));
-    const delayMs = Math.min(Math.max(0, next - this.#options.nowMs()), maxTimerMs);
+    const delayMs = Math.min(Math.max(0, this.#nextEndMs - this.#options.nowMs()), maxTimerMs);
     this.#timer = setTimeout(() => this.#dropEnded(), delayMs).unref();
   }
 
   #dropEnded(): void {
     const now = this.#options.nowMs();
-    const ended = this.list().filter(({ untilMs }) => untilMs <= now);
-    this.#byName = new Map([...this.#byName].filter(([, { untilMs }]) => untilMs > now));
-    for (const override of ended) this.#options.onEnded(override);
+    for (const [name, override] of this.#byName) {
+      if (override.untilMs > now) continue;
+      this.#byName.delete(name);
+      this.#options.onEnded(override);
+    }
     this.#endInTime();
   }
 }
 
-/** Exact, unlike the key of a counter. */
-function toName(domain: string, entries: readonly Entry[]): string {
+/** The name in the store: exact, unlike the key of a counter. */
+export function toName(domain: string, entries: readonly Entry[]): string {
   let name = domain;
   for (const { key, value } of entries) name += `\0${key}\0${value}`;
   return name;

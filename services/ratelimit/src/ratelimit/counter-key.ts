@@ -6,9 +6,9 @@ import type { Limit } from './limit.ts';
 export type KeyOptions = Pick<DecisionOptions, 'cacheKeyPrefix' | 'cacheKeyEscape'>;
 
 /**
- * The key of the counter of a limit at a time: `<prefix><domain>_<key>_<value>_…` and then the start
- * of the window or the name of the algorithm. Windows other than those of units have their label
- * before the start: `5m_1200`, `day_Europe/Berlin_1200`.
+ * The key of the counter of a limit at a time: `<prefix><domain>_<key>_<value>_…` and then the
+ * start of the window or the name of the algorithm. Windows other than those of units have their
+ * label before the start: `5m_1200`, `day_Europe/Berlin_1200`.
  */
 export function limitKey(
   { cacheKeyPrefix, cacheKeyEscape }: KeyOptions,

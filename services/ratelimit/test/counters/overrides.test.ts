@@ -1,10 +1,11 @@
+import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startMemcached } from '@tollgate/testkit/memcached';
-import { startRedis } from '@tollgate/testkit/redis';
+import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { runCounters } from '../../src/cli/counters.ts';
-import { Overrides } from '../../src/counters/overrides.ts';
+import { maxOverrides, Overrides, toName } from '../../src/counters/overrides.ts';
 import { adminToken, type CounterApi, descriptors, startCounterApi } from '../support/counter-api.ts';
 
 const rules = {
@@ -174,12 +175,72 @@ t.test('the number of overrides is bounded, and ended ones make space', async (t
       ...{ domain: 'd', entries: [{ key: 'k', value: `${i}` }], requestsPerUnit: 1, burst: 1 },
       ...{ untilMs: i === 0 ? 1_000_000 : 2_000_000, reason: 'r', setBy: 'token' },
     });
-  for (let i = 0; i < 1_000; i += 1) await set(i);
-  await t.rejects(set(1_000), { code: 'too_many_overrides' });
-  await set(999);
+  for (let i = 0; i < maxOverrides; i += 1) await set(i);
+  await t.rejects(set(maxOverrides), { code: 'too_many_overrides' });
+  await set(maxOverrides - 1);
   now = 1_500_000;
-  await set(1_000);
-  t.equal(overrides.list().length, 1_000);
+  await overrides.load();
+  await set(maxOverrides);
+  t.equal(overrides.list().length, maxOverrides);
+});
+
+t.test('of thousands of overrides a change reads only what changed, on every replica', async (t) => {
+  const prefix = 'thousands:';
+  const untilMs = Date.now() + 3_600_000;
+  const stored = Array.from({ length: 3_000 }, (_, i) => {
+    const override = { domain: 'shop', entries: [{ key: 'user', value: `u${i}` }], requestsPerUnit: 1 };
+    const text = JSON.stringify({ ...override, untilMs, reason: 'test', setBy: 'token' });
+    return [toName(override.domain, override.entries), text];
+  });
+  await redisCommand(redis, 'HSET', `${prefix}tollgate:overrides`, ...stored.flat());
+  const options = { rules, env: { ...overRedis, CACHE_KEY_PREFIX: prefix } };
+  const [one, other] = [await startCounterApi(t, options), await startCounterApi(t, options)];
+  t.equal(await countAllowed(other, 'user=u2999'), 1);
+  const count = async (name: string) => {
+    const stats = String(await redisCommand(redis, 'INFO', 'commandstats'));
+    return Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  };
+  const readAll = await count('hgetall');
+  const readOne = await count('hget');
+  const changes = 20;
+  for (let i = 0; i < changes; i += 1) {
+    const fields = { requestsPerUnit: 3 + i, ttlSeconds: 60, reason: 'test' };
+    t.equal((await send(one, 'PUT', `user=n${i}`, fields)).status, 200);
+  }
+  t.equal((await send(one, 'DELETE', 'user=u7')).status, 200);
+  const list = async () => (await other.call('/v1/overrides?limit=10000')).json.overrides as unknown[];
+  await awaitUntil(async () => (await list()).length === 3_000 + changes - 1, { what: 'all changes' });
+  t.equal(await countAllowed(other, 'user=n0'), 3);
+  t.equal(await countAllowed(other, 'user=u7'), 2);
+  t.equal(await count('hgetall'), readAll);
+  // Each replica gets each message, and the one that made the change applies it at once as well.
+  t.ok((await count('hget')) - readOne <= 3 * (changes + 1));
+});
+
+t.test('what changed while the store failed is read afterwards', async (t) => {
+  const { shared: store } = new MemoryBackend({ nowMs: Date.now, maxCounters: 10 });
+  const getEntry = store.getEntry.bind(store);
+  let reads = 0;
+  store.getEntry = async (name) => {
+    reads += 1;
+    if (reads <= 2) throw new Error('the store is down');
+    return await getEntry(name);
+  };
+  const logger = createLogger({ level: 'fatal', format: 'json' });
+  const overrides = new Overrides({ store, nowMs: Date.now, logger, onEnded: () => undefined });
+  t.teardown(() => overrides.stop());
+  const override = {
+    domain: 'd',
+    entries: [],
+    requestsPerUnit: 1,
+    untilMs: Date.now() + 60_000,
+    reason: 'r',
+    setBy: 't',
+  };
+  await store.setEntry(toName('d', []), JSON.stringify(override));
+  overrides.refresh([toName('d', [])]);
+  await awaitUntil(() => overrides.find('d', []) !== undefined, { what: 'the override' });
+  t.equal(reads, 3);
 });
 
 t.test('the command sets, lists and removes overrides', async (t) => {

@@ -68,6 +68,15 @@ export class RedisSharedStore implements SharedStore {
     return entries;
   }
 
+  async getEntry(name: string): Promise<string | undefined> {
+    const reply = await this.#call(this.#entriesKey, 'HGET', this.#entriesKey, name);
+    return typeof reply === 'string' ? reply : undefined;
+  }
+
+  async countEntries(): Promise<number> {
+    return Number(await this.#call(this.#entriesKey, 'HLEN', this.#entriesKey));
+  }
+
   async setEntry(name: string, text: string): Promise<void> {
     await this.#call(this.#entriesKey, 'HSET', this.#entriesKey, name, text);
     await this.#call(this.#entriesKey, 'EXPIRE', this.#entriesKey, String(entriesTtlSeconds));
