@@ -11,16 +11,40 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /**
    * At this number of connections of one address, its connection idle for the longest time is
-   * closed for each new one; the new one is refused when all are in use. Default 0, which means no
-   * limit.
+   * closed for each new one, then one that stalls; the new one is refused when there is none.
+   * Default 0, which means no limit.
    */
   readonly maxConnectionsPerAddress?: number;
+  /**
+   * Whether the client of a connection in use keeps the server waiting: at the limits such
+   * connections are closed before others in use. Default: none does.
+   */
+  readonly getStall?: (connection: Connection) => Stall | undefined;
   /** Time from accepting a connection to its first protocol bytes, a TLS handshake included. */
   readonly prefaceTimeoutMs: number;
 }
 
+/** How long a client keeps the server waiting. */
+export interface Stall {
+  /** Whether it has ever answered. */
+  readonly hasAnswered: boolean;
+  /** Monotonic time since which it owes an answer. */
+  readonly sinceMs: number;
+}
+
+/** Orders stalls: clients that have never answered first, then by time. */
+export function compareStalls(a: Stall, b: Stall): number {
+  return Number(a.hasAnswered) - Number(b.hasAnswered) || a.sinceMs - b.sinceMs;
+}
+
+/** The peer of a connection. */
+export interface Connection {
+  /** `address:port`, as gRPC calls have it. */
+  readonly peer: string;
+}
+
 /** One connection. */
-export interface ServerConnection {
+export interface ServerConnection extends Connection {
   readonly socket: Socket;
   /** Undefined on a Unix socket. Kept here because a closed socket has none. */
   readonly remoteAddress: string | undefined;
@@ -73,6 +97,7 @@ export class ServerConnections {
   add(socket: Socket, acceptedMs: number = monotonicNow()): ServerConnection {
     const connection: ServerConnection = {
       socket,
+      peer: `${socket.remoteAddress}:${socket.remotePort}`,
       remoteAddress: socket.remoteAddress,
       close: undefined,
       calls: 0,
@@ -85,12 +110,7 @@ export class ServerConnections {
     }
     const { maxConnections, prefaceTimeoutMs } = this.#limits;
     if (maxConnections > 0 && this.size >= maxConnections) {
-      this.#evict(
-        [this.#unused, this.#idle, this.#busy]
-          .find((group) => group.size > 0)
-          ?.values()
-          .next().value,
-      );
+      this.#evict(firstOf(this.#unused) ?? firstOf(this.#idle) ?? this.#findStalled() ?? firstOf(this.#busy));
     }
     this.#unused.add(connection);
     this.#count(connection, 1);
@@ -144,14 +164,30 @@ export class ServerConnections {
     for (const { socket } of [...this.#unused, ...this.#idle, ...this.#busy]) socket.destroy();
   }
 
-  /** False when the address is at its limit and all its connections are in use. */
+  /** False when the address is at its limit and all its connections are in use and answer. */
   #freeAddressSlot({ remoteAddress }: Socket): boolean {
     const { maxConnectionsPerAddress = 0 } = this.#limits;
     const count = this.#countByAddress.get(remoteAddress ?? '') ?? 0;
     if (maxConnectionsPerAddress === 0 || count < maxConnectionsPerAddress) return true;
-    const victim = [...this.#unused, ...this.#idle].find((one) => one.remoteAddress === remoteAddress);
+    const victim =
+      [...this.#unused, ...this.#idle].find((one) => one.remoteAddress === remoteAddress) ??
+      this.#findStalled(remoteAddress);
     this.#evict(victim);
     return victim !== undefined;
+  }
+
+  /** The connection in use that stalls the most, of one address or of all. */
+  #findStalled(remoteAddress?: string): ServerConnection | undefined {
+    const { getStall } = this.#limits;
+    if (getStall === undefined) return undefined;
+    let found: { readonly connection: ServerConnection; readonly stall: Stall } | undefined;
+    for (const connection of this.#busy) {
+      if (remoteAddress !== undefined && connection.remoteAddress !== remoteAddress) continue;
+      const stall = getStall(connection);
+      if (stall === undefined || (found !== undefined && compareStalls(stall, found.stall) >= 0)) continue;
+      found = { connection, stall };
+    }
+    return found?.connection;
   }
 
   #count({ remoteAddress }: ServerConnection, change: number): void {
@@ -180,7 +216,7 @@ export class ServerConnections {
     const { maxConnections, maxConnectionsPerAddress } = this.#limits;
     this.#logger.warn(
       { maxConnections, maxConnectionsPerAddress, closed: this.#evicted },
-      'connection limit reached, closing idle connections',
+      'connection limit reached, closing idle and stalled connections',
     );
     this.#evicted = 0;
   }
@@ -191,6 +227,8 @@ export class ServerConnections {
     if (known) group.add(connection);
   }
 }
+
+const firstOf = <Item>(items: ReadonlySet<Item>): Item | undefined => items.values().next().value;
 
 function destroyLater(socket: Socket): void {
   if (socket.destroyed) return;

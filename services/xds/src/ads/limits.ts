@@ -85,12 +85,17 @@ export const streamEnds = {
     details: 'the response was not read in time',
     reason: 'slow',
   },
+  stalled: {
+    code: status.RESOURCE_EXHAUSTED,
+    details: 'the client has not answered, and a limit of streams is reached',
+    reason: 'stalled',
+  },
 } as const satisfies Record<string, StreamEnd>;
 
 export function tooManyStreamsOfPeer(most: number): StreamEnd {
   return {
     code: status.RESOURCE_EXHAUSTED,
-    details: `this address has reached its limit of ${most} streams (XDS_GRPC_MAX_STREAMS_PER_PEER)`,
+    details: `this address has reached its limit of ${most} streams, XDS_GRPC_MAX_STREAMS_PER_PEER or, with mutual TLS, XDS_GRPC_MAX_STREAMS_PER_VERIFIED_PEER`,
     reason: 'too_many_streams_of_peer',
   };
 }

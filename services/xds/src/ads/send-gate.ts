@@ -364,7 +364,7 @@ export class ResponseWriter {
  * behind what was written, which stays in memory as long as a client that does not read is
  * connected.
  */
-function resetCall(call: object): void {
+export function resetCall(call: object): void {
   // The library does not expose the stream. If the property moves, a test of clients that do not
   // read fails.
   const { stream } = (call as { readonly call?: { readonly stream?: ServerHttp2Stream } }).call ?? {};

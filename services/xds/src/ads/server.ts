@@ -28,8 +28,9 @@ import {
   tooManyStreamsOfPeer,
   unauthenticated,
 } from './limits.ts';
+import { getHost, type OpenStream, OpenStreams } from './open-streams.ts';
 import { SendGate } from './send-gate.ts';
-import { type AdsCall, AdsStream, adsMethod, getHost } from './stream.ts';
+import { type AdsCall, AdsStream, adsMethod } from './stream.ts';
 
 /** Where and how the server listens. */
 export interface AdsListenOptions {
@@ -51,6 +52,14 @@ export interface AdsListenOptions {
   readonly maxBytesInFlight?: number;
   /** Streams, and connections, per client address; 0 means no limit. Default 0. */
   readonly maxStreamsPerPeer?: number;
+  /** Streams of the whole server. Default 10,000. */
+  readonly maxStreams?: number;
+}
+
+interface EndableStream extends OpenStream {
+  end(end: StreamEnd): void;
+  /** Ends the stream, and drops what the client does not read. */
+  cutOff(end: StreamEnd): void;
 }
 
 export interface AdsServerOptions extends AdsListenOptions {
@@ -76,8 +85,7 @@ export class AdsServer {
   readonly #cache = new ResponseCache();
   readonly #gate: SendGate;
   readonly #refusals: RefusalLog;
-  readonly #streams = new Set<{ end(end: StreamEnd): void }>();
-  readonly #streamsByPeer = new Map<string, number>();
+  readonly #streams = new OpenStreams<EndableStream>();
   #opened = 0;
   #stopping: boolean = false;
 
@@ -94,6 +102,7 @@ export class AdsServer {
     const server = new Server(toChannelOptions(options));
     this.#listener = new GrpcListener(server, context.logger, {
       maxConnectionsPerAddress: options.maxStreamsPerPeer ?? 0,
+      getStall: (connection) => this.#streams.stallOf(connection),
     });
     this.#healthService = new HealthService({
       health: options.health,
@@ -145,8 +154,6 @@ export class AdsServer {
       return;
     }
     this.#opened += 1;
-    const peer = getHost(call.getPeer());
-    this.#countStream(peer, 1);
     const { snapshots, limiters } = this.#options;
     const stream = new AdsStream(call, protocol, this.#context, {
       id: String(this.#opened),
@@ -156,28 +163,32 @@ export class AdsServer {
       gate: this.#gate,
       sendTimeoutMs: this.#options.sendTimeoutMs ?? sendTimeoutMs,
       onRefused: (address, node, reason) => this.#refused(address, node, reason),
-      onClose: () => {
-        this.#countStream(peer, -1);
-        this.#streams.delete(stream);
-      },
+      onClose: () => this.#streams.remove(stream),
     });
     this.#streams.add(stream);
   }
 
   #findReasonToRefuse(call: AdsCall): StreamEnd | undefined {
     if (this.#stopping) return streamEnds.stopping;
-    const { guard, tokens, maxStreamsPerPeer = 0 } = this.#options;
+    const { guard, tokens } = this.#options;
     const problem = guard(call) ?? tokens?.check(call.metadata.get('authorization')[0]?.toString());
     if (problem !== undefined) return unauthenticated(problem);
-    const streams = this.#streamsByPeer.get(getHost(call.getPeer())) ?? 0;
-    if (maxStreamsPerPeer > 0 && streams >= maxStreamsPerPeer) return tooManyStreamsOfPeer(maxStreamsPerPeer);
-    return this.#streams.size >= maxStreams ? streamEnds.tooManyStreams : undefined;
+    return this.#findReachedLimit(getHost(call.getPeer()));
   }
 
-  #countStream(peer: string, change: 1 | -1): void {
-    const count = (this.#streamsByPeer.get(peer) ?? 0) + change;
-    if (count === 0) this.#streamsByPeer.delete(peer);
-    else this.#streamsByPeer.set(peer, count);
+  /** At a limit, the stream whose client has not answered for the longest time gives way. */
+  #findReachedLimit(host: string): StreamEnd | undefined {
+    const { maxStreamsPerPeer = 0, maxStreams: most = maxStreams } = this.#options;
+    if (maxStreamsPerPeer > 0 && this.#streams.countOf(host) >= maxStreamsPerPeer) {
+      const stalled = this.#streams.findStalled(host);
+      if (stalled === undefined) return tooManyStreamsOfPeer(maxStreamsPerPeer);
+      stalled.cutOff(streamEnds.stalled);
+    } else if (this.#streams.size >= most) {
+      const stalled = this.#streams.findStalled();
+      if (stalled === undefined) return streamEnds.tooManyStreams;
+      stalled.cutOff(streamEnds.stalled);
+    }
+    return undefined;
   }
 
   #refused(peer: string, node: string, { details, reason }: StreamEnd): void {

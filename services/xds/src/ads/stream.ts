@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { MethodDefinition, ServerDuplexStream } from '@grpc/grpc-js';
+import type { Stall } from '@tollgate/kit/grpc/connections';
 import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
+import { monotonicNow } from '@tollgate/kit/time';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, PushSpan } from '../context.ts';
 import {
@@ -22,7 +25,8 @@ import {
   type StreamEnd,
   streamEnds,
 } from './limits.ts';
-import { ResponseWriter, type SendGate } from './send-gate.ts';
+import { getHost } from './open-streams.ts';
+import { ResponseWriter, resetCall, type SendGate } from './send-gate.ts';
 
 /** A call of either ADS method, with encoded messages. */
 export type AdsCall = ServerDuplexStream<Uint8Array, Uint8Array>;
@@ -56,21 +60,17 @@ export interface AdsStreamOptions {
   readonly onClose: () => void;
 }
 
-/** The address of a peer without its port. */
-export function getHost(peer: string): string {
-  return peer.replace(/:\d+$/, '');
-}
-
 /**
  * One ADS stream: decodes requests, passes them to the exchange, and writes what is due, one
  * response at a time. An error of the client ends only its stream.
  */
 export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest, Reply> {
+  /** `address:port` of the client. */
+  readonly peer: string;
   readonly #call: AdsCall;
   readonly #protocol: AdsProtocol<Exchange, Request, Reply>;
   readonly #context: Context;
   readonly #options: AdsStreamOptions;
-  readonly #peer: string;
   readonly #identity: string;
   readonly #openedMs: number;
   readonly #budget: RequestBudget;
@@ -83,6 +83,11 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   #limiter: RegisteredLimiter | undefined;
   #subscribedMs = Number.POSITIVE_INFINITY;
   #lastNonce = 0;
+  /** Only a client that has read a response can answer it. */
+  readonly #noncePrefix = randomBytes(9).toString('base64url');
+  #hasAnswered: boolean = false;
+  /** Monotonic time since which the client owes a subscription or an answer. */
+  #owesSinceMs: number | undefined = monotonicNow();
   #hasAcknowledged: boolean = false;
   #halfClosed: boolean = false;
   #closed: boolean = false;
@@ -99,19 +104,19 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     this.#context = context;
     this.#options = options;
     this.#exchange = protocol.newExchange;
-    this.#peer = call.getPeer();
+    this.peer = call.getPeer();
     this.#identity = escapeClientText(peerIdentity(call), maxIdentityLength);
     this.#openedMs = context.nowMs();
     this.#budget = new RequestBudget(requestBudget, context.nowMs);
     this.#logger = context.logger.child({
       stream: options.id,
-      peer: this.#peer,
+      peer: this.peer,
       protocol: protocol.label,
       ...(this.#identity !== '' && { identity: this.#identity }),
     });
     this.#writer = new ResponseWriter(call, {
       gate: options.gate,
-      peer: getHost(this.#peer),
+      peer: getHost(this.peer),
       hasAcknowledged: () => this.#hasAcknowledged,
       sendTimeoutMs: options.sendTimeoutMs,
       onReady: () => (this.#halfClosed ? this.#finish() : this.#push()),
@@ -129,9 +134,10 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     const snapshot = snapshots.current();
     const reply = snapshot && this.#protocol.due(this.#exchange, snapshot, cache);
     if (snapshot === undefined || reply === undefined) return;
-    const nonce = String(this.#lastNonce + 1);
+    const nonce = `${this.#noncePrefix}${this.#lastNonce + 1}`;
     if (!this.#writer.write(this.#protocol.body(reply, cache), nonce)) return;
     this.#lastNonce += 1;
+    this.#owesSinceMs ??= monotonicNow();
     this.#exchange = this.#protocol.sent(this.#exchange, reply, nonce);
     this.#context.metrics.pushes.inc({ protocol: this.#protocol.label });
     this.#tracePush(snapshot);
@@ -140,10 +146,22 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
 
   end(end: StreamEnd): void {
     if (this.#closed) return;
-    if (end.reason !== undefined) this.#options.onRefused(this.#peer, this.#nodeId, end);
+    if (end.reason !== undefined) this.#options.onRefused(this.peer, this.#nodeId, end);
     this.#close(end.details);
     // The library takes the status of a bidirectional call from this event.
     this.#call.emit('error', { code: end.code, details: end.details });
+  }
+
+  /** Undefined when the client owes neither a subscription nor an answer. */
+  get stall(): Stall | undefined {
+    const sinceMs = this.#owesSinceMs;
+    return sinceMs === undefined ? undefined : { hasAnswered: this.#hasAnswered, sinceMs };
+  }
+
+  /** Ends the stream, and drops what the client does not read. */
+  cutOff(end: StreamEnd): void {
+    this.end(end);
+    resetCall(this.#call);
   }
 
   #listen(): void {
@@ -203,6 +221,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     if ((subscription?.names.size ?? 0) + (owed?.size ?? 0) > maxNames) return streamEnds.tooManyNames;
     this.#register(subscribedNames(subscription));
     if (answer.type !== 'none') this.#handleAnswer(answer);
+    if (answer.type !== 'none' || this.#lastNonce === 0) this.#owesSinceMs = undefined;
     this.#push();
     return undefined;
   }
@@ -220,7 +239,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
         id,
         nodeId: this.#nodeId,
         identity: this.#identity,
-        peer: this.#peer,
+        peer: this.peer,
         names,
         protocol: this.#protocol.label,
         connectedMs: this.#openedMs,
@@ -234,6 +253,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     const { metrics } = this.#context;
     const { label } = this.#protocol;
     const { snapshot } = answer;
+    this.#hasAnswered = true;
     this.#endPushSpan(snapshot, answer.type);
     if (answer.type === 'ack') {
       this.#hasAcknowledged = true;

@@ -104,7 +104,15 @@ export const connectionSettings = {
     default: 100,
     min: 0,
     max: 10_000,
-    doc: 'Maximum streams, and connections, per client address. 0 means no limit. A limiter needs one: raise the limit if all limiters connect through one proxy.',
+    doc: 'Maximum streams, and connections, per client address without mutual TLS. 0 means no limit. A limiter needs one: raise the limit if all limiters connect through one proxy. At the limit, clients that do not answer are disconnected first.',
+  }),
+  maxStreamsPerVerifiedPeer: int({
+    env: 'XDS_GRPC_MAX_STREAMS_PER_VERIFIED_PEER',
+    group: connectionGroup,
+    default: 2_000,
+    min: 0,
+    max: 10_000,
+    doc: 'The same with mutual TLS, where only clients with a certificate get through: limiters behind one proxy or gateway share an address. 0 means no limit.',
   }),
   tokenFile: text({
     env: 'XDS_GRPC_TOKEN_FILE',

@@ -50,6 +50,11 @@ function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpc
   return grpcTlsCert !== '' || grpcOwnCa;
 }
 
+/** Clients without a certificate of the authority do not get past the handshake. */
+function hasMutualTls({ grpcClientCacert, grpcOwnCa }: Settings): boolean {
+  return grpcClientCacert !== '' || grpcOwnCa;
+}
+
 const loopback = /^(?:localhost|127(?:\.\d{1,3}){3}|::1|\[::1\])$/;
 
 const plaintextIsExplicit: Check = (s, { problem, variableName }) =>
@@ -150,7 +155,7 @@ export function getGrpcHost(s: Settings): string {
 export function toAdsListenOptions(s: Settings): AdsListenOptions {
   return {
     address: hostAndPort(getGrpcHost(s), s.grpcPort),
-    maxStreamsPerPeer: s.maxStreamsPerPeer,
+    maxStreamsPerPeer: hasMutualTls(s) ? s.maxStreamsPerVerifiedPeer : s.maxStreamsPerPeer,
     maxConnectionAgeMs: s.maxConnectionAgeMs,
     maxConnectionAgeGraceMs: s.maxConnectionAgeGraceMs,
     keepaliveTimeMs: s.keepaliveTimeMs,

@@ -5,9 +5,12 @@ import {
   connect as connectHttp2,
   constants,
 } from 'node:http2';
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
-import { DiscoveryRequestSchema } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import {
+  DiscoveryRequestSchema,
+  DiscoveryResponseSchema,
+} from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import type { Test } from 'tap';
@@ -56,17 +59,37 @@ function framed(request: MessageInitShape<typeof DiscoveryRequestSchema>): Buffe
   return Buffer.concat([head, message]);
 }
 
+const adsHeaders = {
+  ':method': 'POST',
+  ':path': '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+};
+
 /** Subscribes on such a connection. */
 function subscribeUnread(session: ClientHttp2Session): ClientHttp2Stream {
-  const stream = session.request({
-    ':method': 'POST',
-    ':path': '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources',
-    'content-type': 'application/grpc',
-    te: 'trailers',
-  });
+  const stream = session.request(adsHeaders);
   stream.on('error', () => undefined);
   stream.write(framed({ typeUrl }));
   return stream;
+}
+
+/** Reads one response, acknowledges it, and reads no more. */
+async function readAndAck(stream: ClientHttp2Stream): Promise<Buffer> {
+  let bytes = Buffer.alloc(0);
+  const length = () => (bytes.length < 5 ? Number.POSITIVE_INFINITY : 5 + bytes.readUInt32BE(1));
+  stream.on('data', (more: Buffer) => {
+    bytes = Buffer.concat([bytes, more]);
+  });
+  stream.resume();
+  await awaitUntil(() => bytes.length >= length(), { what: 'a response' });
+  stream.removeAllListeners('data').pause();
+  const frame = bytes.subarray(0, length());
+  // The next response may have begun.
+  stream.unshift(bytes.subarray(frame.length));
+  const { nonce } = fromBinary(DiscoveryResponseSchema, frame.subarray(5));
+  stream.write(framed({ typeUrl, responseNonce: nonce }));
+  return frame;
 }
 
 async function openStreams({ metrics }: StartedAdsServer): Promise<number> {
@@ -193,17 +216,12 @@ t.test('client that does not read gets no further response, then the latest', as
     snapshot: largeSnapshot(size),
   });
   const stream = subscribeUnread(await openUnread(t, port));
-  // It acknowledges a response that it has not read: nonces are easy to guess.
-  stream.write(framed({ typeUrl, responseNonce: '1' }));
-  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
+  await awaitUntil(async () => (await metrics.pushes.get()).values[0]?.value === 1, { what: 'a response' });
   for (let version = 2; version <= 20; version += 1) snapshots.set(largeSnapshot(size, String(version)));
   t.match((await metrics.pushes.get()).values, [{ value: 1 }]);
-  let text = '';
-  stream.on('data', (bytes: Buffer) => {
-    text += bytes.toString('latin1');
-  });
-  await awaitUntil(() => text.length > 2 * size, { what: 'two responses' });
-  t.match(text, /v:large=1[\s\S]*v:large=20/);
+  t.match((await readAndAck(stream)).toString('latin1'), /v:large=1\D/);
+  t.match((await readAndAck(stream)).toString('latin1'), /v:large=20/);
+  await awaitUntil(() => onlyLimiter().accepted, { what: 'the ACK' });
   t.match((await metrics.pushes.get()).values, [{ value: 2 }]);
 });
 
@@ -263,17 +281,18 @@ t.test('limiter receives its update while hundreds of streams do not read', asyn
 t.test('streams that stop reading after an ACK are cut while others wait', async (t) => {
   const size = 100_000;
   const server = await startAdsServer(t, {
-    snapshot: largeSnapshot(size),
-    maxBytesInFlight: 8 * 600_000,
+    snapshot: testSnapshot({ shop: 1 }),
+    maxBytesInFlight: 8 * 300_000,
     sendTimeoutMs: 3_600_000,
     // An honest client on a busy machine reads in that time.
     stallMs: 1_000,
   });
   // Three responses fit at a time.
   const hostile = await subscribeManyUnread(t, server.port, 10);
-  // It acknowledges a response that it has not read: nonces are easy to guess.
-  for (const stream of hostile) stream.write(framed({ typeUrl, responseNonce: '1' }));
-  await awaitUntil(() => server.limiters.size === hostile.length, { what: 'all streams' });
+  for (const stream of hostile) await readAndAck(stream);
+  const hasAcks = () => [...server.limiters.all()].filter(({ accepted }) => accepted).length;
+  await awaitUntil(() => hasAcks() === hostile.length, { what: 'all ACKs' });
+  server.snapshots.set(largeSnapshot(size));
   const limiter = server.connect().sotw();
   limiter.send();
   limiter.ack(await limiter.next());
@@ -283,6 +302,80 @@ t.test('streams that stop reading after an ACK are cut while others wait', async
     what: 'the stalled streams',
   });
   t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'slow' } }]);
+});
+
+/** Opens connections of one address, each with a stream that never reads. */
+async function connectManyUnread(t: Test, port: number, count: number, subscribe: boolean): Promise<void> {
+  for (let i = 0; i < count; i += 1) {
+    const session = await openUnread(t, port).catch(() => undefined);
+    if (session === undefined) continue;
+    const stream = session.request(adsHeaders);
+    stream.on('error', () => undefined);
+    stream.pause();
+    if (subscribe) stream.write(framed({ typeUrl }));
+  }
+}
+
+for (const [what, subscribe] of [
+  ['subscribe and do not read', true],
+  ['do not subscribe', false],
+] as const) {
+  t.test(`connections that ${what} give way to limiters of their address`, async (t) => {
+    const server = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }), maxStreamsPerPeer: 20 });
+    const connect = async () => {
+      const limiter = server.connect().sotw();
+      limiter.send();
+      limiter.ack(await limiter.next());
+      return limiter;
+    };
+    const before = [await connect(), await connect()];
+    await awaitUntil(() => [...server.limiters.all()].every(({ accepted }) => accepted), { what: 'ACKs' });
+    await connectManyUnread(t, server.port, 60, subscribe);
+    const after = [await connect(), await connect(), await connect()];
+    server.snapshots.set(testSnapshot({ shop: 2 }));
+    for (const limiter of [...before, ...after]) t.equal((await limiter.next()).resources.length, 1);
+    t.equal(await openStreams(server), 20, 'hostile connections have what limiters do not need');
+  });
+}
+
+t.test('streams that do not answer give way when the whole server is full', async (t) => {
+  const server = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }), maxStreams: 3 });
+  const limiter = server.connect().sotw();
+  limiter.send();
+  limiter.ack(await limiter.next());
+  await awaitUntil(() => server.onlyLimiter().accepted, { what: 'the ACK' });
+  const [oldest, other] = await subscribeManyUnread(t, server.port, 2);
+  await awaitUntil(() => server.limiters.size === 3, { what: 'all streams' });
+  const next = server.connect().sotw();
+  next.send();
+  next.ack(await next.next());
+  await awaitUntil(() => oldest?.closed, { what: 'the end of the oldest' });
+  t.notOk(other?.closed);
+  t.match((await server.metrics.refusedStreams.get()).values, [{ labels: { reason: 'stalled' }, value: 1 }]);
+  server.snapshots.set(testSnapshot({ shop: 2 }));
+  for (const stream of [limiter, next]) t.equal((await stream.next()).resources.length, 1);
+});
+
+t.test('limiters that answer are not disconnected for new ones', async (t) => {
+  const server = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }), maxStreams: 1 });
+  const limiter = server.connect().sotw();
+  limiter.send();
+  limiter.ack(await limiter.next());
+  await awaitUntil(() => server.onlyLimiter().accepted, { what: 'the ACK' });
+  t.match(await server.connect().sotw().ended, { code: status.RESOURCE_EXHAUSTED, details: /10000 streams/ });
+  server.snapshots.set(testSnapshot({ shop: 2 }));
+  t.ok(await limiter.next());
+});
+
+t.test('client cannot answer a response that it has not read', async (t) => {
+  const server = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const guessing = server.connect().sotw();
+  guessing.send();
+  for (let nonce = 0; nonce < 10; nonce += 1) guessing.send({ responseNonce: String(nonce) });
+  const response = await guessing.next();
+  t.equal(server.onlyLimiter().accepted, undefined);
+  guessing.ack(response);
+  await awaitUntil(() => server.onlyLimiter().accepted, { what: 'the ACK' });
 });
 
 t.test('streams per address are limited', async (t) => {

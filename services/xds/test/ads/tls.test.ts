@@ -7,12 +7,16 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
+import { readSettings, toAdsListenOptions } from '../../src/config/settings.ts';
 import { connectAds, type SotwTestStream } from '../support/ads-client.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
 import { testSnapshot } from '../support/test-snapshot.ts';
 
 /** A server with TLS, mutual or not, and limiters of it. */
-async function startTls(t: Test, { mutual, san }: { mutual: boolean; san?: string }) {
+async function startTls(
+  t: Test,
+  { mutual, san, maxStreamsPerPeer = 0 }: { mutual: boolean; san?: string; maxStreamsPerPeer?: number },
+) {
   const certificates = makeCertificates();
   t.teardown(certificates.remove);
   const { ca, server } = certificates;
@@ -29,6 +33,7 @@ async function startTls(t: Test, { mutual, san }: { mutual: boolean; san?: strin
   const { port } = await startAdsServer(t, {
     snapshot: testSnapshot({ shop: 1 }),
     credentials: watched.credentials,
+    maxStreamsPerPeer,
     ...(san === undefined ? {} : { guard: createSanGuard(san) }),
   });
   return {
@@ -88,4 +93,18 @@ t.test('rule 16: new connections use a new certificate, and streams continue', a
   await awaitUntil(async () => (await servedSerial(port)) !== before, { what: 'the new certificate' });
   standing.ack(first, { resourceNames: ['none'] });
   t.same((await standing.next()).resources, []);
+});
+
+t.test('limiters with certificates behind one address connect by the default settings', async (t) => {
+  const settings = readSettings({
+    XDS_FOLDER: '/m',
+    XDS_GRPC_TLS_CERT: '/c',
+    XDS_GRPC_TLS_KEY: '/k',
+    XDS_GRPC_CLIENT_CACERT: '/ca',
+  });
+  if (!settings.ok) throw new Error('invalid settings');
+  const { maxStreamsPerPeer = 0 } = toAdsListenOptions(settings.settings);
+  const { open, certificates } = await startTls(t, { mutual: true, maxStreamsPerPeer });
+  const limiters = Array.from({ length: 150 }, () => open(certificates.client));
+  for (const limiter of limiters) t.ok(await limiter.next());
 });

@@ -82,6 +82,16 @@ t.test('connection settings apply to the ADS server', async (t) => {
   });
 });
 
+t.test('with mutual TLS, 1,000 limiters of one address can connect', async (t) => {
+  const most = (env: Record<string, string>) => toAdsListenOptions(parseEnv(env)).maxStreamsPerPeer ?? 0;
+  const tls = { XDS_FOLDER: '/m', XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' };
+  t.equal(most(tls), 100);
+  t.ok(most({ ...tls, XDS_GRPC_CLIENT_CACERT: '/ca' }) >= 1_000);
+  const ownCa = { XDS_SOURCE: 'kubernetes', XDS_GRPC_OWN_CA: 'true', XDS_GRPC_SERVER_NAMES: 'xds' };
+  t.ok(most(ownCa) >= 1_000);
+  t.equal(most({ ...ownCa, XDS_GRPC_MAX_STREAMS_PER_VERIFIED_PEER: '7' }), 7);
+});
+
 t.test('without TLS, ADS is served on loopback only unless plaintext is set', async (t) => {
   const address = (env: Record<string, string>) => toAdsListenOptions(parseEnv(env)).address;
   const folder = { XDS_FOLDER: '/m' };
