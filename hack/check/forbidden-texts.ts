@@ -35,6 +35,11 @@ const rules: readonly Rule[] = [
     reason: 'a lock file with the address of a registry: keep omit-lockfile-registry-resolved in .npmrc',
     only: /(?:^|\/)package-lock\.json$/,
   },
+  {
+    pattern: /(?<!reset-then-)reuse-values/,
+    reason: 'helm upgrade without the defaults of the new chart: write --reset-then-reuse-values',
+    only: /\.(?:md|txt|tpl|ya?ml|sh)$/,
+  },
   { pattern: new RegExp(`\\b(?:${bannedWords})\\b`, 'i'), reason: 'not plain English', only: prose },
   {
     pattern: /\b\w*(?:[a-z]Deps|[Vv]erdicts?|[Cc]ontestants?|[a-z]Figures|[a-z]Traits|[a-z]Facts)\b/,

@@ -25,8 +25,8 @@ export type ServicePorts = Readonly<Record<string, number>>;
  * Backends are in the namespace of the policies, because a gateway without a cluster does not find
  * the ReferenceGrants of policies. Windows are years, which do not end during the test.
  */
-function toStandalone(files: readonly string[], ports: ServicePorts): string {
-  const objects = files.flatMap((path) => loadAll(read(path)));
+function toStandalone(files: readonly string[], ports: ServicePorts, more: readonly unknown[] = []): string {
+  const objects = [...files.flatMap((path) => loadAll(read(path))), ...more];
   const replacer = (key: string, value: unknown): unknown => {
     if (key === 'unit') return 'Year';
     if (key !== 'backendRefs' || !Array.isArray(value)) return value;
@@ -110,6 +110,14 @@ export function prepareEnvoyGateway(folder: string, ports: ServicePorts): void {
   const envoy = join(folder, 'data/envoy-versions', envoyVersion, 'bin/envoy');
   mkdirSync(dirname(envoy), { recursive: true });
   symlinkSync(findBinary('envoy'), envoy);
+}
+
+/** Adds the example's policy with CORS to the route, as it is or without `mergeType`. */
+export function addCors(folder: string, ports: ServicePorts, mergeType: 'merged' | 'replacing'): void {
+  // Parsed boundary: our own file.
+  const policy = load(read('examples/envoy-gateway/cors.yaml')) as { readonly spec: { mergeType?: string } };
+  if (mergeType === 'replacing') delete policy.spec.mergeType;
+  writeFileSync(join(folder, 'objects.yaml'), toStandalone(exampleFiles, ports, [policy]));
 }
 
 /** Takes the BackendTrafficPolicy away, and changes ports of Services. */

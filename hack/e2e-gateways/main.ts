@@ -12,7 +12,7 @@ import { startPlatform } from './platform.ts';
 
 process.on('SIGINT', () => process.exit(130));
 
-const { cluster, url, auth, parts, leaveLimitsToAuthServer } = await startPlatform();
+const { cluster, url, auth, parts, addCors, leaveLimitsToAuthServer } = await startPlatform();
 
 const line = (...cells: readonly string[]): void => {
   const widths = [5, 43, 46];
@@ -163,6 +163,22 @@ check(
 );
 check('anonymous, another address', '1x200', await getTimes(1, { ...anonymous, from: second }));
 check('a user at the first address', '1x200', await getTimes(1, { token: pro.token, from: first }));
+
+line('', 'another SecurityPolicy on the route, with CORS');
+const origin = { origin: 'https://app.example.com' };
+for (const { mergeType, deniedPath, noToken } of [
+  { mergeType: 'replacing', deniedPath: 200, noToken: 200 },
+  { mergeType: 'merged', deniedPath: 403, noToken: 401 },
+] as const) {
+  addCors(mergeType);
+  const isInForce = async () => (await get({ path: '/health', from: second })).status === deniedPath;
+  await awaitUntil(isInForce, { what: `${deniedPath} for a denied path` });
+  const name = mergeType === 'merged' ? 'mergeType: StrategicMerge' : 'no mergeType: replaces ours';
+  check(`${name}, denied path`, `1x${deniedPath}`, await getTimes(1, { path: '/health', from: second }));
+  check(`${name}, no token`, `1x${noToken}`, await getTimes(1, { from: second }));
+  const { headers } = await get({ token: pro.token, headers: origin });
+  check(`${name}, CORS`, origin.origin, headers['access-control-allow-origin'] ?? 'none');
+}
 
 await checkRestart('auth server', ['200', '503']);
 await checkRestart('limiter', ['200']);

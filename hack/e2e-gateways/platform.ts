@@ -17,6 +17,7 @@ import { dump } from 'js-yaml';
 import { exampleFile, exampleObject, parseConfig, readExamples } from '../charts/support/manifests.ts';
 import { type ClusterResult, runInCluster } from './cluster.ts';
 import {
+  addCors,
   leaveLimitsToAuthServer,
   makeEnvoyGatewayCertificates,
   prepareEnvoyGateway,
@@ -38,6 +39,8 @@ interface Platform {
   readonly url: string;
   readonly auth: AuthServer;
   readonly parts: Readonly<Record<'auth server' | 'limiter' | 'Redis' | 'Envoy Gateway', Part>>;
+  /** Adds a policy with CORS to the route of the shop. */
+  addCors(mergeType: 'merged' | 'replacing'): void;
   /** Goes on with the second way of the example: limits of a RateLimitConfig by the auth server. */
   leaveLimitsToAuthServer(): Promise<void>;
 }
@@ -77,6 +80,7 @@ export async function startPlatform(): Promise<Platform> {
     url,
     auth,
     parts: { 'auth server': authPart, limiter, Redis: redis, 'Envoy Gateway': gateway },
+    addCors: (mergeType) => addCors(folder.path, ports, mergeType),
     async leaveLimitsToAuthServer() {
       const limits = await startLimits(folder.path);
       const limiting = await startAuthServer(databaseUrl, {

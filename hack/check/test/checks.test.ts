@@ -53,6 +53,11 @@ t.test('packages that npm would install unverified are reported, workspaces are 
   ]);
 });
 
+t.test('helm upgrade that keeps values takes the defaults of the new chart', async (t) => {
+  t.match(findForbiddenTexts('docs/a.md', 'helm upgrade x y --reuse-values'), [/--reset-then-reuse-values/]);
+  t.same(findForbiddenTexts('docs/a.md', 'helm upgrade x y --reset-then-reuse-values'), []);
+});
+
 t.test('a generated folder is compared file by file', async (t) => {
   const folder = t.testdir({ 'same.js': 'a', 'old.js': 'b', deep: { 'left-over.js': 'c' } });
   const output = `${folder}/`;
