@@ -37,3 +37,12 @@ export function quote(value: unknown): string {
   const text = value === undefined ? 'undefined' : JSON.stringify(value);
   return text.length > MAXIMUM_LENGTH ? `${text.slice(0, MAXIMUM_LENGTH)}…` : text;
 }
+
+/** The message of anything that was thrown; some objects cannot be converted to text. */
+export function errorMessage(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? thrown.message : String(thrown);
+  } catch {
+    return typeof thrown;
+  }
+}

@@ -25,7 +25,7 @@ import {
   restoreToken,
   type UnsavedToken,
 } from './tokens/renewal.ts';
-import { guardedStore, memoryTokenStore, type TokenStore } from './tokens/token-store.ts';
+import { ConflictBackoff, guardedStore, memoryTokenStore, type TokenStore } from './tokens/token-store.ts';
 
 export type { AcquireToken } from './tokens/renewal.ts';
 export type {
@@ -118,6 +118,11 @@ export interface TokenManagerOptions<Keys extends KeyCase = KeyCase> {
    */
   readonly leaseSeconds?: number;
   /**
+   * Milliseconds in which the store must read or write; a renewal during which it does not fails
+   * with a StoreError. Default 5000.
+   */
+  readonly storeTimeoutMs?: number;
+  /**
    * Milliseconds after a failure without a new attempt; longer if the server says so. Default 1000.
    */
   readonly cooldownMs?: number;
@@ -157,14 +162,18 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
   #failure: { readonly error: unknown; readonly age: Stopwatch; readonly maxAgeSeconds: number } | undefined;
 
   constructor(options: TokenManagerOptions<Keys>) {
-    const { client, store = memoryTokenStore(), leaseSeconds = 30 } = options;
-    if (!(leaseSeconds > 0)) throw new ConfigurationError('`leaseSeconds` must be more than 0');
-    assertTimer('leaseSeconds', leaseSeconds * 1000);
+    const { client, store = memoryTokenStore(), leaseSeconds = 30, storeTimeoutMs = 5000 } = options;
+    assertLimit('leaseSeconds', leaseSeconds, 1000);
+    assertLimit('storeTimeoutMs', storeTimeoutMs, 1);
     this.#options = { ...options };
     this.#onError = observe('onError', (error) => options.onError?.(error), client.settings.onHookError);
     this.#context = {
       ...{ client, acquire: options.acquire, refreshParams: copyPlain(options.refreshParams ?? {}) },
-      ...{ store: guardedStore(store), key: options.key ?? defaultKey(options), seed: options.token },
+      ...{
+        store: guardedStore(store, storeTimeoutMs),
+        key: options.key ?? defaultKey(options),
+        seed: options.token,
+      },
       ...{ tokenOptions: copyPlain(options.tokenOptions ?? {}), holder: crypto.randomUUID(), leaseSeconds },
       ...{ sleep: options.sleep ?? sleep, random: options.random ?? Math.random },
       onStoreError: this.#onError,
@@ -176,7 +185,9 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
    * this call, but not the renewal that other calls wait for.
    *
    * @throws TokenUnavailableError if there is no way to get one.
-   * @throws StoreError if the store cannot be read.
+   * @throws StoreError if the store cannot be read or written, does not respond within
+   * `storeTimeoutMs`, or reports only conflicts.
+   * @throws TimeoutError if the request, or the renewal by another process, does not end.
    * @throws OAuthClientError of the token request; the refresh token is kept, and the next call
    * after `cooldownMs` tries again.
    */
@@ -225,9 +236,11 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
   /** Replaces the token, also in the store: after the user has signed in again. */
   async setToken(token: Token<Keys>): Promise<void> {
     const { store, key } = this.#context;
+    const conflicts = new ConflictBackoff(this.#context);
     for (;;) {
       const entry = await store.get(key);
       if ((await store.set(key, { token: token.toStored() }, entry?.version)).ok) break;
+      await conflicts.wait();
     }
     this.#adopt({ token, unsaved: undefined });
   }
@@ -240,6 +253,7 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
    */
   async revoke(): Promise<void> {
     const { store, key } = this.#context;
+    const conflicts = new ConflictBackoff(this.#context);
     for (;;) {
       const entry = await store.get(key);
       const token = this.#unsaved?.token ?? restoreToken(this.#context, entry);
@@ -248,6 +262,7 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
       this.#current = undefined;
       this.#unsaved = undefined;
       if ((await store.set(key, { revoked: true }, entry?.version)).ok) return;
+      await conflicts.wait();
     }
   }
 
@@ -277,7 +292,7 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
       return await abortable(this.#renew(token), signal);
     } catch (error) {
       // It cannot be renewed, so the caller gets the 401.
-      if (error instanceof TokenUnavailableError) return undefined;
+      if (error instanceof TokenUnavailableError && !error.retryable) return undefined;
       throw error;
     }
   }
@@ -341,6 +356,12 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
     const age = new Stopwatch(this.#context.client.settings.now);
     this.#failure = { error, age, maxAgeSeconds: lengthMs / 1000 };
   }
+}
+
+/** @throws {ConfigurationError} unless a limit is more than 0 and timers support it. */
+function assertLimit(name: string, value: number, millisecondsPerUnit: number): void {
+  if (!(value > 0)) throw new ConfigurationError(`\`${name}\` must be more than 0`);
+  assertTimer(name, value * millisecondsPerUnit);
 }
 
 function defaultKey({ client, subject = '' }: TokenManagerOptions): string {

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { StoreError } from '../errors.ts';
+import { errorMessage } from '../text.ts';
 import type { SetOutcome, TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
 /** Options of a file store. */
@@ -124,8 +125,10 @@ async function guard<T>(folder: string, action: () => Promise<T>): Promise<T> {
   try {
     return await action();
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StoreError(`the token store in ${folder} failed: ${reason}`, { cause, retryable: true });
+    throw new StoreError(`the token store in ${folder} failed: ${errorMessage(cause)}`, {
+      cause,
+      retryable: true,
+    });
   }
 }
 

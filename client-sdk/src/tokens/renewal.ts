@@ -1,11 +1,20 @@
 import type { AnyClient } from '../client.ts';
-import { OAuthError, TimeoutError, TokenUnavailableError } from '../errors.ts';
+import { Stopwatch } from '../clock.ts';
+import {
+  ConfigurationError,
+  OAuthClientError,
+  OAuthError,
+  TimeoutError,
+  TokenUnavailableError,
+} from '../errors.ts';
 import type { WireParams } from '../http/options.ts';
 import type { JsonObject, KeyCase } from '../key-case.ts';
-import type { Sleep } from '../timers.ts';
+import { isObject } from '../objects.ts';
+import { errorMessage } from '../text.ts';
+import { Deadline, type Sleep } from '../timers.ts';
 import { AccessToken, type AnyAccessToken } from './access-token.ts';
 import type { AccessTokenOptions, TokenFailure } from './options.ts';
-import type { TokenRecord, TokenStore, VersionedRecord } from './token-store.ts';
+import { ConflictBackoff, type TokenRecord, type TokenStore, type VersionedRecord } from './token-store.ts';
 
 /**
  * How far the clocks of two machines may differ before one takes over a lease that the other still
@@ -93,8 +102,8 @@ async function refreshToken(
 }
 
 /**
- * @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or what
- * `acquire` throws.
+ * @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or if `acquire`
+ * throws, with its error as cause unless that is one of this library.
  */
 async function acquireToken(
   { acquire }: RenewalContext,
@@ -107,9 +116,20 @@ async function acquireToken(
       'there is neither a token nor a refresh token: give the TokenManager a `token`, an `acquire`, or call `setToken`',
     );
   }
-  const outcome = await acquire({ signal });
+  const outcome = await callAcquire(acquire, signal);
+  if (!isObject(outcome) || typeof outcome.ok !== 'boolean')
+    throw new ConfigurationError('`acquire` must return an AccessToken, such as that of a grant');
   if (!outcome.ok) throw outcome.error;
   return outcome;
+}
+
+async function callAcquire(acquire: AcquireToken, signal: AbortSignal): ReturnType<AcquireToken> {
+  try {
+    return await acquire({ signal });
+  } catch (cause) {
+    if (cause instanceof OAuthClientError) throw cause;
+    throw new TokenUnavailableError(`\`acquire\` failed: ${errorMessage(cause)}`, { cause, retryable: true });
+  }
 }
 
 /** The state of the caller. */
@@ -164,9 +184,13 @@ const requestShare = 0.8;
 export async function renewToken(context: RenewalContext, request: RenewalRequest): Promise<Renewal> {
   const { store, key, holder, leaseSeconds, client, sleep, random } = context;
   const watch = new LeaseWatch(holder);
-  let waitedMs = 0;
+  const conflicts = new ConflictBackoff(context);
+  let pausedSeconds = 0;
+  const waiting = new Stopwatch(() => pausedSeconds);
   for (let looks = 0; ; looks += 1) {
     request.signal.throwIfAborted();
+    const waitedSeconds = waiting.elapsedSeconds();
+    if (waitedSeconds > maxLeases * leaseSeconds) throw leaseTimeout(waitedSeconds);
     const entry = await store.get(key);
     const unsaved = request.unsaved?.version === entry?.version ? request.unsaved?.token : undefined;
     const current = unsaved ?? restoreToken(context, entry);
@@ -176,18 +200,27 @@ export async function renewToken(context: RenewalContext, request: RenewalReques
       return saveToken(context, { token: current, basedOn: entry, version: entry?.version });
     }
     const now = client.settings.now();
-    if (watch.mustWait(entry, now, waitedMs / 1000)) {
+    if (watch.mustWait(entry, now, waitedSeconds)) {
       const pauseMs = Math.min(longestPollMs, firstPollMs * 2 ** looks) * (0.5 + random() / 2);
-      if (waitedMs > maxLeases * leaseSeconds * 1000) throw leaseTimeout(waitedMs);
       await sleep(pauseMs, { signal: request.signal });
-      waitedMs += pauseMs;
+      pausedSeconds += pauseMs / 1000;
+      conflicts.reset();
       continue;
     }
     const lease = { holder, seconds: leaseSeconds, expiresAt: now + leaseSeconds };
-    const claim = await store.set(key, { ...heldRecord(current, entry), lease }, entry?.version);
-    if (!claim.ok) continue;
-    const renewal = await renewUnderLease(context, { current, basedOn: entry, version: claim.version });
-    if (renewal !== undefined) return renewal;
+    // Before the lease is written: a store that responds late must not prolong it.
+    const deadline = new Deadline(Math.ceil(leaseSeconds * requestShare * 1000), undefined);
+    try {
+      const claim = await store.set(key, { ...heldRecord(current, entry), lease }, entry?.version);
+      if (claim.ok) {
+        const held = { current, basedOn: entry, version: claim.version };
+        const renewal = await renewUnderLease(context, held, deadline);
+        if (renewal !== undefined) return renewal;
+      }
+    } finally {
+      deadline.end();
+    }
+    await conflicts.wait(request.signal);
   }
 }
 
@@ -199,16 +232,25 @@ interface Claim {
 }
 
 /** Undefined if another process was faster: the store must be read again. */
-async function renewUnderLease(context: RenewalContext, claim: Claim): Promise<Renewal | undefined> {
+async function renewUnderLease(
+  context: RenewalContext,
+  claim: Claim,
+  deadline: Deadline,
+): Promise<Renewal | undefined> {
   const { store, key, leaseSeconds } = context;
-  const signal = AbortSignal.timeout(Math.ceil(leaseSeconds * requestShare * 1000));
+  const { signal } = deadline;
   let token: AnyAccessToken;
   try {
     const { current } = claim;
     const refreshed =
-      current?.refreshToken === undefined ? undefined : await refreshToken(context, current, signal);
+      current?.refreshToken === undefined
+        ? undefined
+        : await deadline.race(refreshToken(context, current, signal));
     if (refreshed?.ok === false && (await store.get(key))?.version !== claim.version) return undefined;
-    token = refreshed?.ok === true ? refreshed.token : await acquireToken(context, signal, refreshed?.error);
+    token =
+      refreshed?.ok === true
+        ? refreshed.token
+        : await deadline.race(acquireToken(context, signal, refreshed?.error));
   } catch (error) {
     await giveBackLease(context, claim);
     throw signal.aborted ? requestTimeout(leaseSeconds, error) : error;
@@ -281,9 +323,9 @@ function heldRecord(token: AnyAccessToken | undefined, entry: VersionedRecord | 
   return entry?.record.revoked === true ? { revoked: true } : {};
 }
 
-function leaseTimeout(waitedMs: number): TimeoutError {
+function leaseTimeout(waitedSeconds: number): TimeoutError {
   return new TimeoutError(
-    `other processes have been renewing the token for ${Math.round(waitedMs)} ms without an end`,
+    `other processes have been renewing the token for ${Math.round(waitedSeconds)} s without an end`,
     { retryable: true },
   );
 }

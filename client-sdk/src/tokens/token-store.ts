@@ -1,5 +1,8 @@
 import { OAuthClientError, StoreError } from '../errors.ts';
 import type { JsonObject } from '../key-case.ts';
+import { isObject } from '../objects.ts';
+import { errorMessage } from '../text.ts';
+import { backoffDelayMs, Deadline, type Sleep } from '../timers.ts';
 
 /** The record of a key in a store. Plain JSON with secrets. */
 export interface TokenRecord {
@@ -81,20 +84,74 @@ export function memoryTokenStore(): TokenStore {
   };
 }
 
-/** The same store, whose errors are StoreErrors. */
-export function guardedStore(store: TokenStore): TokenStore {
+/**
+ * The same store, whose errors are StoreErrors. An operation that has not ended after `timeoutMs`
+ * is one, too; what it writes later shows as a conflict.
+ */
+export function guardedStore(store: TokenStore, timeoutMs: number): TokenStore {
   return {
-    get: (key) => guard('read', () => store.get(key)),
-    set: (key, record, expectedVersion) => guard('written', () => store.set(key, record, expectedVersion)),
+    get: (key) => guard('read', timeoutMs, async () => checkedEntry(await store.get(key))),
+    set: (key, record, expectedVersion) =>
+      guard('written', timeoutMs, async () => checkedOutcome(await store.set(key, record, expectedVersion))),
   };
 }
 
-async function guard<T>(verb: string, action: () => Promise<T>): Promise<T> {
+/** Stores are written by users, possibly in JavaScript. */
+function checkedEntry(entry: VersionedRecord | undefined): VersionedRecord | undefined {
+  if (entry === undefined || (isObject(entry) && isObject(entry.record) && typeof entry.version === 'string'))
+    return entry;
+  throw new TypeError('`get` must return `{ record, version }`, or undefined');
+}
+
+function checkedOutcome(outcome: SetOutcome): SetOutcome {
+  if (isObject(outcome) && (outcome.ok === false || typeof outcome.version === 'string')) return outcome;
+  throw new TypeError("`set` must return `{ ok: true, version }` or `{ ok: false, reason: 'conflict' }`");
+}
+
+async function guard<T>(verb: string, timeoutMs: number, action: () => Promise<T>): Promise<T> {
+  const deadline = new Deadline(timeoutMs, undefined);
   try {
-    return await action();
+    return await deadline.race(action());
   } catch (cause) {
     if (cause instanceof OAuthClientError) throw cause;
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = deadline.signal.aborted ? `no result within ${timeoutMs} ms` : errorMessage(cause);
     throw new StoreError(`the token store cannot be ${verb}: ${reason}`, { cause, retryable: true });
+  } finally {
+    deadline.end();
+  }
+}
+
+/** Conflicts in a row before a store counts as broken: each means that another process has written. */
+const maxConflicts = 10;
+
+/** Shortest and longest wait after a conflict. */
+const conflictBackoff = { baseDelayMs: 25, maxDelayMs: 500 };
+
+/** Waits after each conflict, so that writers neither starve others nor try without an end. */
+export class ConflictBackoff {
+  readonly #sleep: Sleep;
+  readonly #random: () => number;
+  #conflicts = 0;
+
+  constructor({ sleep, random }: { readonly sleep: Sleep; readonly random: () => number }) {
+    this.#sleep = sleep;
+    this.#random = random;
+  }
+
+  /** @throws StoreError after too many conflicts. */
+  async wait(signal?: AbortSignal): Promise<void> {
+    this.#conflicts += 1;
+    if (this.#conflicts >= maxConflicts) {
+      throw new StoreError(
+        `the token store reported ${maxConflicts} conflicts in a row although the version had just been read: check that \`set\` accepts the version that \`get\` returns`,
+        { retryable: true },
+      );
+    }
+    await this.#sleep(backoffDelayMs(this.#conflicts, conflictBackoff, this.#random()), { signal });
+  }
+
+  /** After progress: the next conflict is the first. */
+  reset(): void {
+    this.#conflicts = 0;
   }
 }
