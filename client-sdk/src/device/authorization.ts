@@ -1,4 +1,6 @@
 import { ParseError } from '../errors.ts';
+import { isSecure } from '../http/url.ts';
+import { printable } from '../text.ts';
 import { longestTimerMs } from '../timers.ts';
 
 /**
@@ -7,9 +9,9 @@ import { longestTimerMs } from '../timers.ts';
  */
 export interface DeviceAuthorization {
   readonly deviceCode: string;
-  /** The code that the user enters. */
+  /** The code that the user enters, with control characters escaped. */
   readonly userCode: string;
-  /** Where the user enters the code. */
+  /** Where the user enters the code: https, or http to this machine. */
   readonly verificationUri: string;
   /** The same with the code, to show as a QR code; not every server sends it. */
   readonly verificationUriComplete?: string;
@@ -25,13 +27,29 @@ export interface DeviceAuthorization {
  */
 const DEFAULT_INTERVAL_SECONDS = 5;
 
+/** Shorter intervals of a server would make the device flood it. */
+export const MINIMUM_INTERVAL_SECONDS = 1;
+
+/** Longer texts fit on no screen, and into no QR code. */
+const MAX_SHOWN_LENGTH = 4096;
+
 /**
  * Reads the response of a device authorization endpoint.
  *
- * @param now epoch seconds of its arrival
- * @throws {ParseError} naming the missing member
+ * @throws {ParseError} naming the missing or invalid member
  */
-export function readDeviceAuthorization(parsed: unknown, now: number): DeviceAuthorization {
+export function readDeviceAuthorization(
+  parsed: unknown,
+  {
+    now,
+    allowInsecure = false,
+  }: {
+    /** Epoch seconds of its arrival. */
+    readonly now: number;
+    /** Whether verification URIs may be http to any host. */
+    readonly allowInsecure?: boolean;
+  },
+): DeviceAuthorization {
   if (typeof parsed !== 'object' || parsed === null)
     throw new ParseError('the device authorization response is not an object');
   const members = new Map<string, unknown>(Object.entries(parsed));
@@ -40,16 +58,29 @@ export function readDeviceAuthorization(parsed: unknown, now: number): DeviceAut
   const complete = members.get('verification_uri_complete') ?? members.get('verification_url_complete');
   return {
     deviceCode: text(members.get('device_code'), 'device_code'),
-    userCode: text(members.get('user_code'), 'user_code'),
-    verificationUri: text(uri, 'verification_uri'),
-    ...(typeof complete === 'string' && complete !== '' && { verificationUriComplete: complete }),
+    // Terminals execute control characters.
+    userCode: printable(text(members.get('user_code'), 'user_code'), MAX_SHOWN_LENGTH),
+    verificationUri: webUri(text(uri, 'verification_uri'), 'verification_uri', allowInsecure),
+    ...(typeof complete === 'string' &&
+      complete !== '' && {
+        verificationUriComplete: webUri(complete, 'verification_uri_complete', allowInsecure),
+      }),
     expiresAt: now + seconds(members.get('expires_in'), 'expires_in'),
-    intervalSeconds: seconds(
-      members.get('interval') ?? DEFAULT_INTERVAL_SECONDS,
-      'interval',
-      longestTimerMs / 1000,
+    intervalSeconds: Math.max(
+      MINIMUM_INTERVAL_SECONDS,
+      seconds(members.get('interval') ?? DEFAULT_INTERVAL_SECONDS, 'interval', longestTimerMs / 1000),
     ),
   };
+}
+
+/** Devices open these, and users trust them: another scheme could start a program. */
+function webUri(uri: string, name: string, allowInsecure: boolean): string {
+  const url = URL.parse(uri);
+  if (url !== null && /^https?:$/.test(url.protocol) && isSecure(url.href, allowInsecure))
+    return printable(uri, MAX_SHOWN_LENGTH);
+  throw new ParseError(
+    `\`${name}\` of the device authorization response must be an https URL, or http to this machine`,
+  );
 }
 
 function text(value: unknown, name: string): string {

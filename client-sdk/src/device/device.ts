@@ -32,7 +32,7 @@ export type DevicePollOptions = Omit<TokenRequestOptions, 'throwOnError'> & {
  *
  * @throws {ConfigurationError} if the client has no `deviceAuthorizationEndpoint`
  * @throws {OAuthError} if the server refuses, whatever the client's `throwOnError`
- * @throws {ParseError} if the response lacks a required member
+ * @throws {ParseError} if the response lacks a required member, or a verification URI is not https
  * @throws {TransportError} if there is no response
  * @see RFC 8628 §3.1 https://www.rfc-editor.org/rfc/rfc8628#section-3.1
  */
@@ -41,7 +41,7 @@ export async function startDeviceAuthorization(
   params: WireParams = {},
   options: Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'> = {},
 ): Promise<DeviceAuthorization> {
-  const { deviceAuthorizationEndpoint: endpoint, clientId, now } = client.settings;
+  const { deviceAuthorizationEndpoint: endpoint, clientId, now, allowInsecure } = client.settings;
   // Fails before the user sees a code: the client must be able to validate the ID token.
   if (asksForIdToken(params.scope)) await client.idTokenValidator();
   if (endpoint === undefined) throw new ConfigurationError("set the client's `deviceAuthorizationEndpoint`");
@@ -53,7 +53,7 @@ export async function startDeviceAuthorization(
     tokenMethod: 'post',
     options: { ...options, parse: 'json', keyCase: 'preserve', throwOnError: true },
   });
-  return readDeviceAuthorization(response.parsed, now());
+  return readDeviceAuthorization(response.parsed, { now: now(), allowInsecure });
 }
 
 /**

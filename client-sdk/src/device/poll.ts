@@ -9,7 +9,7 @@ import {
 } from '../errors.ts';
 import { isTlsFailure } from '../http/connection-failures.ts';
 import type { Sleep } from '../timers.ts';
-import type { DeviceAuthorization } from './authorization.ts';
+import { type DeviceAuthorization, MINIMUM_INTERVAL_SECONDS } from './authorization.ts';
 
 /**
  * The result of a poll. `waiting`: the user has not decided; `unreachable`: the server did not
@@ -54,7 +54,7 @@ export async function* pollForToken<Token>(
     readonly signal: AbortSignal | undefined;
   },
 ): AsyncGenerator<DevicePollEvent<Token>, void, undefined> {
-  let interval = intervalSeconds;
+  let interval = Math.max(MINIMUM_INTERVAL_SECONDS, intervalSeconds);
   let delay = interval;
   let waitedSeconds = 0;
   // Devices set their clock when they get a network: from here on, only time that passes counts.

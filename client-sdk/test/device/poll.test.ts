@@ -64,6 +64,12 @@ t.test('polling waits the interval before each poll and ends with the token', as
   t.same(waits, [5, 5, 5]);
 });
 
+t.test('polls of a stored authorization are at least a second apart', async (t) => {
+  const { events, waits } = makePolling([refusal('authorization_pending'), 'token'], { intervalSeconds: 0 });
+  await collect(events);
+  t.same(waits, [1, 1]);
+});
+
 t.test('slow_down adds five seconds permanently', async (t) => {
   const { events, waits } = makePolling([
     refusal('slow_down'),
