@@ -1,13 +1,16 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, readFile, unlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { link, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { StoreError } from '../errors.ts';
 import { errorMessage } from '../text.ts';
 import type { SetOutcome, TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
 /** Options of a file store. */
 export interface FileTokenStoreOptions {
-  /** A folder for this store alone. Created if missing, readable only by its owner. */
+  /**
+   * A folder for this store alone. Created if missing; one that others than its owner may access is
+   * refused.
+   */
   readonly folder: string;
 }
 
@@ -19,9 +22,10 @@ const maxReadAttempts = 20;
 /**
  * A store in files that many processes of one machine can share, without locks: each version is a
  * file (`<hash of the key>.<version>.json`, mode 0600) that is written to a temporary name, synced,
- * and linked, which succeeds only for the first process. The file system must support hard links.
+ * and linked, which succeeds only for the first process. What a process leaves that is killed
+ * meanwhile, the next write removes. The file system must support hard links.
  *
- * @throws StoreError from its methods if the folder cannot be read or written.
+ * @throws StoreError from its methods if the folder cannot be read or written, or is not private.
  */
 export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
   return {
@@ -44,6 +48,7 @@ async function readLatest(
   folder: string,
   prefix: string,
 ): Promise<{ version: number; record: TokenRecord } | undefined> {
+  await assertPrivate(folder);
   for (let attempt = 0; attempt < maxReadAttempts; attempt += 1) {
     const version = (await listVersions(folder, prefix)).at(-1);
     if (version === undefined) return undefined;
@@ -67,33 +72,87 @@ async function compareAndSwap(
   const current = (await listVersions(folder, prefix)).at(-1);
   if (current?.toString() !== expectedVersion) return conflict;
   const next = (current ?? 0) + 1;
-  if (!(await linkInto(folder, filePath(folder, prefix, next), JSON.stringify(record)))) return conflict;
+  await makePrivate(folder);
+  if (!(await linkInto(folder, { prefix, version: next, content: JSON.stringify(record) }))) return conflict;
   const versions = await listVersions(folder, prefix);
   // Another process was two versions ahead and had removed the version that was just created again.
   const overtaken = (versions.at(-1) ?? next) > next;
   if (overtaken) return conflict;
-  for (const version of versions) if (version < next) await removeIfThere(filePath(folder, prefix, version));
+  await removeOld(folder, prefix, next);
+  await syncFolder(folder);
   return { ok: true, version: String(next) };
 }
 
-/** Creates a file atomically, unless it exists. */
-async function linkInto(folder: string, path: string, content: string): Promise<boolean> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  const aside = join(folder, `.${randomUUID()}.tmp`);
+async function makePrivate(folder: string): Promise<void> {
+  const created = await mkdir(folder, { recursive: true, mode: 0o700 });
+  if (created !== undefined) await syncFolder(dirname(created));
+  await assertPrivate(folder);
+}
+
+/** A user who may write into the folder decides which token is used. Windows has no such modes. */
+async function assertPrivate(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const found = await stat(folder).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  });
+  if (found === undefined) return;
+  const mode = found.mode & 0o777;
+  if ((mode & 0o077) !== 0)
+    throw new Error(`others may access it (mode 0${mode.toString(8)}): run chmod 700, or use a subfolder`);
+  if (found.uid !== process.geteuid?.()) throw new Error(`it belongs to another user (${found.uid})`);
+}
+
+/**
+ * Creates a version atomically. False if it exists, or if another process has stored it and has
+ * removed our temporary file.
+ */
+async function linkInto(
+  folder: string,
+  {
+    prefix,
+    version,
+    content,
+  }: { readonly prefix: string; readonly version: number; readonly content: string },
+): Promise<boolean> {
+  const aside = join(folder, `${prefix}.${version}.${randomUUID()}.tmp`);
   const file = await open(aside, 'wx', 0o600);
   try {
     await file.writeFile(content);
     // The successor of a spent refresh token must survive a power failure.
     await file.sync();
     await file.close();
-    await link(aside, path);
+    await link(aside, filePath(folder, prefix, version));
     return true;
   } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false;
+    if (hasCode(error, 'EEXIST') || hasCode(error, 'ENOENT')) return false;
     throw error;
   } finally {
     await file.close();
     await removeIfThere(aside);
+  }
+}
+
+/**
+ * Removes earlier versions, and the temporary files of processes that lost or were killed: only one
+ * of them could store a version, and it exists.
+ */
+async function removeOld(folder: string, prefix: string, latest: number): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const [ownPrefix, version] = name.split('.');
+    const isOld = name.endsWith('.tmp') ? Number(version) <= latest : Number(version) < latest;
+    if (ownPrefix === prefix && isOld) await removeIfThere(join(folder, name));
+  }
+}
+
+/** A new name survives a power failure only once its folder is synced. Windows cannot do that. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }
 
