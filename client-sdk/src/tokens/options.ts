@@ -38,7 +38,7 @@ export type AccessTokenOptions = {
   readonly paramName?: string;
   /**
    * The field of a token response that holds the access token. Default: the first of access_token,
-   * id_token, token, accessToken, idToken.
+   * token, accessToken.
    */
   readonly tokenName?: string;
 };

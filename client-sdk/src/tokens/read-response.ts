@@ -8,11 +8,12 @@ import { isSeconds } from './expiry.ts';
 import type { AccessTokenOptions } from './options.ts';
 
 /** Fields that may be the access token, in order of precedence. */
-const tokenNames = ['access_token', 'id_token', 'token', 'accessToken', 'idToken'] as const;
+const tokenNames = ['access_token', 'token', 'accessToken'] as const;
 
 /**
  * The name of the access token's field: the given one (or its snake_case), else the first of
- * access_token, id_token, token, accessToken, idToken; undefined if there is none.
+ * access_token, token, accessToken; undefined if there is none. An ID token is for this client, and
+ * no API may accept it.
  */
 export function chooseToken(
   fields: Readonly<Record<string, unknown>>,
@@ -112,7 +113,11 @@ function readOddFields(
     return { ok: true, fields };
   }
   if (!Object.hasOwn(fields, 'error')) {
-    return { ok: false, reason: 'AccessToken has no token: the token response contains none' };
+    const hasIdToken = Object.hasOwn(fields, 'id_token') || Object.hasOwn(fields, 'idToken');
+    const what = hasIdToken
+      ? 'the token response contains an ID token alone, which is no access token; if the API expects it, set `tokenName`'
+      : 'the token response contains none';
+    return { ok: false, reason: `AccessToken has no token: ${what}` };
   }
   onWarning?.({
     code: 'error_with_success_status',

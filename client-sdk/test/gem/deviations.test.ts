@@ -162,7 +162,7 @@ t.test('C13: patch is a verb of its own', async (t) => {
 });
 
 t.test('C14: warnings are silent until asked for', async (t) => {
-  const fields = { access_token: 'at', id_token: 'it' };
+  const fields = { access_token: 'at', token: 'another' };
   const loud = t.capture(console, 'warn');
   const { client: silent } = makeClient({});
   AccessToken.fromHash(silent, fields);

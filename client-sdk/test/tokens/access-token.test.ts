@@ -54,7 +54,7 @@ t.test('a token has expired at the second of its expiry', async (t) => {
   t.same([token.expiresWithin(9), token.expiresWithin(10)], [false, true]);
 });
 
-t.test('tokens are found under five names, in this order', async (t) => {
+t.test('tokens are found under three names, in this order, and an ID token is none', async (t) => {
   const { client, codes } = makeClient();
   const fields = { idToken: '5', accessToken: '4', token: '3', id_token: '2', access_token: '1' };
   const token = AccessToken.fromHash(client, fields);
@@ -62,7 +62,9 @@ t.test('tokens are found under five names, in this order', async (t) => {
   t.equal(token.param('id_token'), '2');
   t.equal(token.idToken, '2');
   t.same(codes, ['extra_tokens']);
-  t.equal(AccessToken.fromHash(client, { idToken: '5' }).token, '5');
+  t.equal(AccessToken.fromHash(client, { accessToken: '4', idToken: '5' }).token, '4');
+  t.throws(() => AccessToken.fromHash(client, { id_token: '2' }), { name: 'TokenUnavailableError' });
+  t.equal(AccessToken.fromHash(client, { id_token: '2' }, { tokenName: 'id_token' }).token, '2');
 });
 
 t.test('tokenName takes exactly that field, without a fallback', async (t) => {

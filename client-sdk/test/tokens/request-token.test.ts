@@ -297,3 +297,12 @@ t.test('parse and parsedFactory hold for the token response', async (t) => {
   );
   t.equal(token.token, 'at');
 });
+
+t.test('an ID token alone is no access token', async (t) => {
+  const { client } = makeClient({}, answer('{"id_token":"a.b.c","token_type":"bearer"}', 'application/json'));
+  await t.rejects(client.clientCredentials.getToken(), {
+    ...{ name: 'TokenResponseError', message: /an ID token alone/ },
+  });
+  const named = await client.clientCredentials.getToken({}, { tokenName: 'id_token' });
+  t.equal(named.token, 'a.b.c');
+});
