@@ -1,6 +1,29 @@
+import { ConfigurationError } from './errors.ts';
+
 /** The default clock: epoch seconds. */
 export function epochSeconds(): number {
   return Date.now() / 1000;
+}
+
+/**
+ * The same clock, which throws nothing but errors of this library.
+ *
+ * @throws ConfigurationError from the clock if the given one throws, or returns no number
+ */
+export function checkedClock(now: () => number): () => number {
+  return () => {
+    const seconds = call(now);
+    if (Number.isFinite(seconds)) return seconds;
+    throw new ConfigurationError('`now` must return a number of seconds');
+  };
+}
+
+function call(now: () => number): number {
+  try {
+    return now();
+  } catch (cause) {
+    throw new ConfigurationError('`now` failed; see `cause`', { cause });
+  }
 }
 
 /**

@@ -8,10 +8,10 @@
 
 import type { ClientAuthFunction } from './client-auth/methods.ts';
 import type { Fetch } from './client-options.ts';
-import { epochSeconds } from './clock.ts';
+import { checkedClock, epochSeconds } from './clock.ts';
 import { readBody } from './http/body.ts';
 import type { HeadersInput, WireParams } from './http/options.ts';
-import { authenticateRequest, encodeForm, safeHeaders } from './http/request.ts';
+import { authenticateRequest, checkedResponse, encodeForm, safeHeaders } from './http/request.ts';
 import { ApiResponse, isProven } from './http/response.ts';
 import { responseError } from './http/response-error.ts';
 import { oauthParams, resolveUrl, toForm } from './http/url.ts';
@@ -268,7 +268,7 @@ async function post(
     deadline.signal.throwIfAborted();
     const send = fetch ?? globalThis.fetch;
     const sending = send(request.url, { ...init, redirect: 'manual', signal: deadline.signal });
-    const response = await deadline.race(sending);
+    const response = checkedResponse(await deadline.race(sending));
     deadlines.set(response, deadline);
     return response;
   } catch (error) {
@@ -311,5 +311,5 @@ function optionalText(value: unknown): string | undefined {
 }
 
 function currentTime({ now }: GrantClient): number {
-  return now === undefined ? epochSeconds() : now();
+  return now === undefined ? epochSeconds() : checkedClock(now)();
 }

@@ -1,6 +1,6 @@
 import type { BasicEncoding } from './client-auth/methods.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
-import { epochSeconds } from './clock.ts';
+import { checkedClock, epochSeconds } from './clock.ts';
 import { ConfigurationError } from './errors.ts';
 import type { WarningEvent } from './hooks.ts';
 import {
@@ -89,6 +89,7 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
   const settings: ClientSettings = {
     ...defaults,
     ...copyPlain(withoutUndefined(given)),
+    now: checkedClock(options.now ?? defaults.now),
     hooks: observedHooks(options.hooks ?? {}, onHookError),
     onHookError,
     requestInit: copyInit(options.requestInit, options.redact?.label),

@@ -5,7 +5,7 @@
  */
 
 import type { Fetch } from '../client-options.ts';
-import { epochSeconds } from '../clock.ts';
+import { checkedClock, epochSeconds } from '../clock.ts';
 import { markProven } from '../http/response.ts';
 import type { Jwk } from '../jwt/import-key.ts';
 import { importDpopKey } from './key.ts';
@@ -73,7 +73,13 @@ export async function createDpop({
     const headers = new Headers(init.headers);
     headers.set(
       'dpop',
-      await signProof(key, { method: init.method ?? 'GET', url, now: now(), accessToken, nonce }),
+      await signProof(key, {
+        method: init.method ?? 'GET',
+        url,
+        now: checkedClock(now)(),
+        accessToken,
+        nonce,
+      }),
     );
     const response = await send(url, { ...init, headers });
     nonces.store(origin, response.headers.get('dpop-nonce'));

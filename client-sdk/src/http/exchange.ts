@@ -35,15 +35,30 @@ export async function exchange(settings: ClientSettings, call: Exchange): Promis
   const response =
     retry === undefined
       ? await attempt(settings, call, 1)
-      : await retry(
-          context,
-          (number) => attempt(settings, call, number),
-          (event) => hooks.onRetry?.({ context, ...event }),
+      : await underPolicy(() =>
+          retry(
+            context,
+            (number) => attempt(settings, call, number),
+            (event) => hooks.onRetry?.({ context, ...event }),
+          ),
         );
   const { error, status } = response;
   const isUnhandled = status >= 600 || status < 200;
   if (error !== undefined && (isUnhandled || (options.throwOnError ?? settings.throwOnError))) throw error;
   return response;
+}
+
+/** @throws {ConfigurationError} for what the policy itself throws. */
+async function underPolicy(policy: () => Promise<ApiResponse>): Promise<ApiResponse> {
+  let response: unknown;
+  try {
+    response = await policy();
+  } catch (cause) {
+    if (cause instanceof OAuthClientError) throw cause;
+    throw new ConfigurationError('the `retry` policy failed; see `cause`', { cause });
+  }
+  if (response instanceof ApiResponse) return response;
+  throw new ConfigurationError('the `retry` policy must return the response of an attempt');
 }
 
 /**

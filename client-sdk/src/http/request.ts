@@ -2,7 +2,7 @@ import type { ClientAuthContext, ClientAuthFunction, MutableTokenRequest } from 
 import type { ArrayFormat, Fetch, TokenMethod } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Operation, RequestContext } from '../hooks.ts';
-import { isPlainObject, strictJson } from '../objects.ts';
+import { isObject, isPlainObject, strictJson } from '../objects.ts';
 import type { ClientSettings } from '../settings.ts';
 import { isJsonType } from './body.ts';
 import { exchange } from './exchange.ts';
@@ -215,15 +215,30 @@ export type SendOptions = {
   readonly init: RequestInit;
 };
 
-/** Sends a request without following redirects. */
-export function sendOnce(
+/**
+ * Sends a request without following redirects.
+ * @throws {ConfigurationError} if `fetch` returns no Response.
+ */
+export async function sendOnce(
   { url, method, headers, body }: ReadyRequest,
   { fetch, init }: SendOptions,
 ): Promise<Response> {
   const isStream = body instanceof ReadableStream;
   // `fetch` requires half duplex for streams.
   const streaming = isStream ? { duplex: 'half' as const } : undefined;
-  return fetch(url, { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming });
+  const sent = { ...init, method, headers, body: body ?? null, redirect: 'manual', ...streaming } as const;
+  return checkedResponse(await fetch(url, sent));
+}
+
+/**
+ * A response of any implementation of `fetch`.
+ * @throws {ConfigurationError} if it is none.
+ */
+export function checkedResponse(response: unknown): Response {
+  const isResponse = isObject(response) && typeof response.status === 'number' && isObject(response.headers);
+  // Not `instanceof`: there are several implementations.
+  if (isResponse) return response as unknown as Response;
+  throw new ConfigurationError('`fetch` must return a Response');
 }
 
 /** Whether a response is a redirect, as far as the runtime shows it. */

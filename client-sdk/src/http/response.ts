@@ -1,4 +1,4 @@
-import { type OAuthError, ParseError } from '../errors.ts';
+import { OAuthClientError, type OAuthError, ParseError } from '../errors.ts';
 import type { KeyCase } from '../key-case.ts';
 import { isObject, printAs, withoutText } from '../objects.ts';
 import { convertKeys, type Parse, type Parsers, parseBody } from './body.ts';
@@ -161,7 +161,19 @@ export class ApiResponse<T = unknown> {
     const converted = convertKeys(raw, keyCase);
     if (isObject(converted) && secretLabel !== undefined)
       printAs(converted, () => withoutText(converted, secretLabel));
-    return parsedFactory !== undefined && isObject(converted) ? parsedFactory(converted) : converted;
+    return parsedFactory !== undefined && isObject(converted)
+      ? callFactory(parsedFactory, converted)
+      : converted;
+  }
+}
+
+/** @throws {ParseError} if the factory throws. */
+function callFactory(factory: ParsedFactory, parsed: Parameters<ParsedFactory>[0]): unknown {
+  try {
+    return factory(parsed);
+  } catch (cause) {
+    if (cause instanceof OAuthClientError) throw cause;
+    throw new ParseError('`parsedFactory` failed; see `cause`', { cause });
   }
 }
 
