@@ -5,7 +5,7 @@
 #   hack/setup.sh demo            and Envoy
 #   hack/setup.sh test            and redis-server, memcached, openssl, hadolint, promtool, Caddy,
 #                                 nginx, and more runtimes of the OAuth client: an old Node, Deno,
-#                                 Bun, workerd, Chromium
+#                                 Bun, workerd, Chromium; buildah and base images
 #   hack/setup.sh bench           Envoy, redis-server and h2load
 #   hack/setup.sh go-tools        etcd, CRDs of gateways, and what is compiled once on a machine: a
 #                                 Kubernetes API server with kubectl and helm, h2spec, ghz,
@@ -27,6 +27,7 @@ oldest_node_version=22.12.0
 deno_version=2.9.6
 bun_version=1.4.5
 workerd_version=1.20261117.1
+image_npm_version=11.19.1
 envoy_gateway_version=1.9.1
 istio_version=1.31.1
 mode=${1:-packages}
@@ -111,9 +112,18 @@ apt_install() {
   step "Debian packages $*" apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 }
 
+# Every program that tests start, with its Debian package where that has another name.
+# hack/test/programs.test.ts compares the lists with the code.
+server_programs='redis-server memcached openssl'
+# A person may go without.
+test_programs='bash curl git tar unshare=util-linux mount setpriv=util-linux h2load=nghttp2-client'
+# Installed by the functions below, in the modes test and go-tools.
+installed_programs='envoy hadolint promtool caddy nginx buildah node-22.12.0 deno bun workerd chromium-headless-shell
+  etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm h2spec ghz'
+
 install_servers() {
   missing=
-  for program in redis-server memcached openssl; do
+  for program in $server_programs; do
     has "$program" || missing="$missing $program"
   done
   [ -z "$missing" ] && return 0
@@ -123,6 +133,13 @@ install_servers() {
   Debian, Ubuntu:  sudo apt-get install$missing
   Fedora:          sudo dnf install redis memcached openssl
   macOS:           brew install redis memcached openssl"
+}
+
+install_test_programs() {
+  for program in $test_programs; do
+    has "${program%%=*}" || apt_install "${program##*=}" ||
+      leave_out "the tests with ${program%%=*}: it is missing. Debian, Ubuntu: sudo apt-get install ${program##*=}; Fedora, macOS: the package that has it"
+  done
 }
 
 # The load generator of benchmarks.
@@ -271,6 +288,67 @@ unpack_debian_program() {
 
 # Whether the libraries that a program needs are there. nginx knows no --version.
 starts() { "$1" --version || "$1" version || "$1" -v; }
+
+# --- Images ---------------------------------------------------------------------------------------
+
+# Tests build the Dockerfile with buildah, without a daemon and without a registry of images: two
+# images of Debian replace its bases. Node and npm are mounted when something is built.
+bases_suite=trixie
+image_bases=image-bases-$bases_suite-npm-$image_npm_version
+
+install_image_bases() {
+  link_image_bases && return 0
+  [ "$(uname -s)$(id -u)" = Linux0 ] && { has buildah && has debootstrap || apt_install buildah debootstrap debian-archive-keyring; } || {
+    leave_out 'the build of images: it needs root on Linux with buildah and debootstrap. Debian, Ubuntu: run this as root; Fedora: sudo dnf install buildah debootstrap'
+    return 0
+  }
+  start_building "$image_bases"
+  if step 'base images for the build of images: once, a minute' make_image_bases "$building/new"; then
+    mv "$building/new" "$cache/$image_bases" 2>/dev/null || true
+    drop_building
+    link_image_bases
+  else
+    drop_building
+    leave_out 'the build of images: its base images could not be made: see above'
+  fi
+}
+
+# Fails when they are not made yet.
+link_image_bases() {
+  has buildah && [ -d "$cache/$image_bases" ] || return 1
+  ln -sfn "$cache/$image_bases" "$tools/image-bases"
+}
+
+# make_image_bases <folder>: $folder/storage has the images "build" and "run", $folder/npm has npm.
+make_image_bases() {
+  tree=$building/tree
+  mkdir "$1"
+  bootstrap_debian "$bases_suite" "$tree" &&
+    npm install --prefix "$1/npm" --ignore-scripts --no-save --no-package-lock --loglevel=error "npm@$image_npm_version" || return 1
+  rm -rf "$tree"/usr/share/doc "$tree"/usr/share/locale "$tree"/usr/share/man "$tree"/var/cache/apt/* "$tree"/var/lib/apt/lists/*
+  ln -s ../lib/node_modules/npm/bin/npm-cli.js "$tree/usr/local/bin/npm"
+  import_image "$1/storage" build "$tree" || return 1
+  # Like a distroless image: libraries, and no program but Node.
+  rm -rf "$tree"/usr/bin/* "$tree"/usr/sbin/* "$tree"/usr/local/bin/* "$tree"/var/lib/dpkg
+  import_image "$1/storage" run "$tree" '["/nodejs/bin/node"]'
+}
+
+# import_image <storage> <name> <folder with its files> [entry point]
+import_image() {
+  bare="buildah --root $1 --runroot $building/run --storage-driver vfs"
+  container=$($bare from scratch) && $bare add -q "$container" "$3" / || return 1
+  [ -z "${4:-}" ] || $bare config --entrypoint "$4" "$container" || return 1
+  $bare commit -q --rm "$container" "localhost/tollgate-base-$2"
+}
+
+# bootstrap_debian <suite> <folder>: from the mirror and through the proxy that apt uses here.
+bootstrap_debian() {
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null | head -n 1)
+  proxy=$(apt-config shell proxy Acquire::http::Proxy 2>/dev/null) && eval "$proxy"
+  # Without a mirror it uses that of Debian. Word splitting is meant.
+  # shellcheck disable=SC2086
+  env ${proxy:+"http_proxy=$proxy"} debootstrap --variant=minbase "$1" "$2" $mirror
+}
 
 # --- Kubernetes -----------------------------------------------------------------------------------
 
@@ -533,9 +611,11 @@ esac
 case $mode in
 test)
   install_servers
+  install_test_programs
   install_hadolint
   install_promtool
   install_proxies
+  install_image_bases
   install_runtimes
   install_chromium
   ;;

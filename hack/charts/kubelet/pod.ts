@@ -23,7 +23,7 @@ import {
   serviceAccountVolume,
   writeVolumes,
 } from './pod-spec.ts';
-import { baseImage, type ServiceImage } from './service-image.ts';
+import type { ServiceImage } from './service-image.ts';
 
 /** Templates allow one to five seconds, on machines that have nothing else to do. */
 const timeoutMs = 20_000;
@@ -215,29 +215,24 @@ function writePod({ spec, node, surroundings }: PreparedPod) {
       return { source, target, readOnly };
     });
     const given: ContainerMount[] = [
-      { source: image.folder, target: image.workingFolder, readOnly: true },
-      ...Object.entries({ ...baseImage.files, ...image.files }).map(([target, source]) => ({
-        source,
-        target,
-        readOnly: true,
-      })),
+      ...Object.entries(image.files).map(([target, source]) => ({ source, target, readOnly: true })),
       { source: hostsFile, target: '/etc/hosts', readOnly: true },
       { source: lookupFile, target: '/etc/nsswitch.conf', readOnly: true },
     ];
     return containerCommand({
       root,
+      rootFolder: image.rootFolder,
       mounts: [...given, ...mounted],
       workingFolder: image.workingFolder,
-      user: spec.securityContext?.runAsUser ?? 0,
+      user: spec.securityContext?.runAsUser ?? image.user,
       environment: {
-        ...baseImage.environment,
         ...image.environment,
         HOSTNAME: getField(surroundings, 'metadata.name'),
         ...node.environment,
         ...containerEnvironment(container, surroundings),
       },
       command: [
-        ...(container.command ?? [baseImage.entrypoint]),
+        ...(container.command ?? image.entrypoint),
         ...(container.args ?? (container.command === undefined ? image.command : [])),
       ],
     });

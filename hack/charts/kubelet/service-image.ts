@@ -1,32 +1,30 @@
-import { execFileSync } from 'node:child_process';
-import { cpSync, globSync, readdirSync, readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import type { Service } from '../../images/build-images.ts';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 
-/** What the image of a service adds to its base. */
+/** What a container needs of an image. */
 export interface ServiceImage {
-  /** Mounted as `workingFolder`. */
-  readonly folder: string;
+  /** A folder that becomes `/`, and gets mount points. A file system in memory when absent. */
+  readonly rootFolder?: string;
+  /** Files and folders of this machine that are mounted read-only, by their paths in the image. */
+  readonly files: Readonly<Record<string, string>>;
   readonly workingFolder: string;
   readonly environment: Readonly<Record<string, string>>;
+  readonly entrypoint: readonly string[];
   /** The arguments of a container without any. */
   readonly command: readonly string[];
-  /** Files outside of the working folder: their sources by path. */
-  readonly files: Readonly<Record<string, string>>;
+  readonly user: number;
 }
 
 const repository = resolve(import.meta.dirname, '../../..');
 const node = '/nodejs/bin/node';
 
-/** The base of all images: the Node.js that runs the tests is the entry point. */
-export const baseImage = {
-  entrypoint: node,
-  files: { [node]: process.execPath },
-  environment: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' },
-} as const;
+/** What Node.js needs of a system: libraries and authorities. */
+const libraries = ['/lib', '/lib64', '/usr/lib', '/etc/ssl'];
 
-/** The image of a service with the whole checkout in it, which takes no time to make. */
+/**
+ * The image of a service with the whole checkout in it, which takes no time to make. The Node.js
+ * that runs the tests is its entry point.
+ */
 export function checkoutImage(service: string): ServiceImage {
   const dockerfile = readFileSync(join(repository, 'Dockerfile'), 'utf8');
   const [, ownStage = ''] =
@@ -35,6 +33,7 @@ export function checkoutImage(service: string): ServiceImage {
   const stages = ownStage + finalStage;
   const [, command = ''] = /^CMD (.*)$/m.exec(stages) ?? [];
   const [, workingFolder = ''] = /^WORKDIR (.*)$/m.exec(stages) ?? [];
+  const [, user = ''] = /^USER (\d+):/m.exec(stages) ?? [];
   const environment = [...stages.matchAll(/^ENV (\w+)=(\S+)$/gm)].map(([, name, value]) => [name, value]);
   const programs = [...stages.matchAll(/^COPY --chmod=755 (\S+) (\S+)$/gm)].flatMap(
     ([, source = '', target = '']) =>
@@ -44,42 +43,20 @@ export function checkoutImage(service: string): ServiceImage {
       ]),
   );
   return {
-    folder: repository,
+    files: {
+      ...Object.fromEntries(libraries.map((folder) => [folder, folder])),
+      [workingFolder]: repository,
+      [node]: process.execPath,
+      ...Object.fromEntries(programs),
+    },
     workingFolder,
-    environment: Object.fromEntries(environment),
+    environment: {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      ...Object.fromEntries(environment),
+    },
+    entrypoint: [node],
     // Parsed boundary: our own Dockerfile.
     command: JSON.parse(command) as string[],
-    files: Object.fromEntries(programs),
+    user: Number(user),
   };
-}
-
-/**
- * The image of a service with the files that the Dockerfile gives it, made in an empty folder.
- * Packages are installed, which takes seconds, and a minute on a busy machine.
- */
-export function assembleImage(service: Service, folder: string): ServiceImage {
-  const manifests = [
-    'package*.json',
-    '{packages,services}/*/package.json',
-    '{proto,client-sdk}/package.json',
-  ];
-  for (const path of globSync(manifests, { cwd: repository }))
-    cpSync(join(repository, path), join(folder, path));
-  runImageFiles(['packages', folder, service]);
-  runImageFiles(['code', join(folder, 'node_modules/@tollgate'), folder]);
-  for (const code of ['packages', 'services']) runImageFiles(['strip', join(folder, code)]);
-  return { ...checkoutImage(service), folder };
-}
-
-/** npm gets an environment of its own: tap adds to that of every process. */
-function runImageFiles(args: readonly string[]): void {
-  const environment = {
-    PATH: `${dirname(process.execPath)}:${process.env.PATH}`,
-    HOME: homedir(),
-    npm_config_prefer_offline: 'true',
-    npm_config_update_notifier: 'false',
-  };
-  const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
-  const command = ['-i', ...variables, process.execPath, 'hack/images/image-files.ts', ...args];
-  execFileSync('env', command, { cwd: repository, timeout: 180_000, stdio: 'pipe' });
 }

@@ -119,7 +119,7 @@ export async function runValuesFile(
 }
 
 /** The image of a service, whatever its registry, tag or digest are. */
-function findCheckoutImage(reference: string): ServiceImage {
+export function findCheckoutImage(reference: string): ServiceImage {
   return checkoutImage(reference.replace(/^.*\btollgate\/(\w+)[:@].*$/, '$1'));
 }
 
