@@ -118,7 +118,7 @@ server_programs='redis-server memcached openssl'
 # A person may go without.
 test_programs='bash curl git tar unshare=util-linux mount setpriv=util-linux h2load=nghttp2-client'
 # Installed by the functions below, in the modes test and go-tools.
-installed_programs='envoy hadolint promtool caddy nginx buildah node-22.12.0 deno bun workerd chromium-headless-shell
+installed_programs='envoy hadolint actionlint promtool caddy nginx buildah node-22.12.0 deno bun workerd chromium-headless-shell
   etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm h2spec ghz'
 
 install_servers() {
