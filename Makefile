@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e e2e-gateways fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
+.PHONY: setup demo test e2e e2e-gateways bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
 setup: ## Node 24 and npm packages only (other targets run it when necessary)
 	@sh hack/setup.sh
@@ -27,6 +27,9 @@ e2e: ## the end-to-end tests: the whole platform and its failures (ARGS=<file>: 
 e2e-gateways: ## Envoy Gateway with the objects of examples/envoy-gateway, and restarts under load (root; compiles it once)
 	@sh hack/setup.sh e2e-gateways
 	@sh hack/e2e-gateways/run.sh
+
+bare-machine: ## `make test` and `make demo` of a fresh clone on a new Debian with Node 20 only (root; ARGS=--keep-cache: compiles nothing)
+	@sh hack/bare-machine.sh $(ARGS)
 
 fuzz: ## mutated sessions of real clients against the gRPC server, for ten minutes (ARGS='--seconds=60 --seed=1')
 	@sh hack/setup.sh
