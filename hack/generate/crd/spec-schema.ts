@@ -294,7 +294,7 @@ const spec: Record<ResourceField<'spec'>, JsonSchema> = {
   descriptors: descriptorsSchema(1),
   limits,
   trial: flagSchema(
-    'The rules are on trial: limiters compare them with the rules in force, and show what they would refuse. They refuse nothing.',
+    'The rules are on trial: limiters compare them with the rules in force, and show what they would refuse. They refuse nothing. atomic and onStoreFailure of this object are then for the rules on trial only.',
   ),
   onStoreFailure: {
     description:

@@ -106,14 +106,20 @@ function readSpec(spec: Mapping): RuleDocument {
   const locations: ResourceLocations = [{ entry: spec.field, rule: undefined }];
   const descriptors = hasLimits ? readLimits(spec, locations) : readDescriptors(spec, locations);
   const isOnTrial = booleanField(spec, 'trial') ?? false;
+  const onStoreFailure = enumField(spec, 'onStoreFailure', resourceStoreFailures);
+  const atomic = booleanField(spec, 'atomic');
   return {
     source: read.source,
     spelling: resourceSpelling,
     domain,
-    descriptors: isOnTrial ? [] : descriptors,
-    trialDescriptors: isOnTrial ? descriptors : undefined,
-    onStoreFailure: enumField(spec, 'onStoreFailure', resourceStoreFailures),
-    atomic: booleanField(spec, 'atomic'),
+    ...(isOnTrial
+      ? {
+          descriptors: [],
+          trialDescriptors: descriptors,
+          trialOnStoreFailure: onStoreFailure,
+          trialAtomic: atomic,
+        }
+      : { descriptors, onStoreFailure, atomic }),
     at: 0,
     locate: (at, field) => findLocation(locations, at, field),
   };

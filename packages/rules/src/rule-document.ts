@@ -23,6 +23,9 @@ export interface RuleDocument {
   readonly descriptors: readonly DescriptorSpec[];
   /** Rules on trial, which have no effect; undefined without any. */
   readonly trialDescriptors?: readonly DescriptorSpec[] | undefined;
+  /** `onStoreFailure` and `atomic` of the rules on trial, which have none of the others. */
+  readonly trialOnStoreFailure?: string | undefined;
+  readonly trialAtomic?: boolean | undefined;
   /** As written, in any case: the policy of limits that have none. */
   readonly onStoreFailure?: string | undefined;
   /** A request is counted by all of its limits, or by none. */
@@ -38,8 +41,15 @@ export interface RuleDocument {
 
 /** The rules on trial as a document of their own; undefined without any. */
 export function getTrialDocument(document: RuleDocument): RuleDocument | undefined {
-  const { trialDescriptors: descriptors, ...rest } = document;
-  return descriptors && { ...rest, descriptors };
+  const { trialDescriptors, trialOnStoreFailure, trialAtomic, ...rest } = document;
+  return (
+    trialDescriptors && {
+      ...rest,
+      descriptors: trialDescriptors,
+      onStoreFailure: trialOnStoreFailure,
+      atomic: trialAtomic,
+    }
+  );
 }
 
 /** One entry of a `descriptors` list. Absent, false and empty mean the same. */

@@ -61,6 +61,7 @@ const unnamed = '(unnamed resource)';
  */
 export function toMessage(document: Omit<RuleDocument, 'spelling'>): RateLimitConfig {
   const { domain, descriptors, trialDescriptors = [], atomic, onStoreFailure } = document;
+  const { trialAtomic, trialOnStoreFailure } = document;
   return create(RateLimitConfigSchema, {
     name: domain,
     domain,
@@ -68,6 +69,8 @@ export function toMessage(document: Omit<RuleDocument, 'spelling'>): RateLimitCo
     trialDescriptors: trialDescriptors.map(toDescriptor),
     atomic: atomic ?? false,
     onStoreFailure: toStoreFailure(onStoreFailure),
+    trialAtomic: trialAtomic ?? false,
+    trialOnStoreFailure: toStoreFailure(trialOnStoreFailure),
   });
 }
 
@@ -77,6 +80,7 @@ export function toMessage(document: Omit<RuleDocument, 'spelling'>): RateLimitCo
  */
 export function fromMessage(message: RateLimitConfig): RuleDocument {
   const { name, domain, descriptors, trialDescriptors, atomic, onStoreFailure } = message;
+  const { trialAtomic, trialOnStoreFailure } = message;
   return {
     source: name || domain || unnamed,
     spelling: resourceSpelling,
@@ -85,6 +89,8 @@ export function fromMessage(message: RateLimitConfig): RuleDocument {
     trialDescriptors: unlessEmpty(trialDescriptors.map(fromDescriptor)),
     atomic: atomic || undefined,
     onStoreFailure: fromStoreFailure(onStoreFailure),
+    trialAtomic: trialAtomic || undefined,
+    trialOnStoreFailure: fromStoreFailure(trialOnStoreFailure),
   };
 }
 
@@ -95,6 +101,8 @@ const {
   trialDescriptors: trialDescriptorsField,
   atomic: atomicField,
   onStoreFailure: storeFailureField,
+  trialAtomic: trialAtomicField,
+  trialOnStoreFailure: trialStoreFailureField,
 } = RateLimitConfigSchema.field;
 
 /**
@@ -111,6 +119,8 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
   const trialDescriptors: DescriptorSpec[] = [];
   let atomic: boolean | undefined;
   let onStoreFailure: string | undefined;
+  let trialAtomic: boolean | undefined;
+  let trialOnStoreFailure: string | undefined;
   while (reader.pos < reader.len) {
     const [field, wireType] = reader.tag();
     const known = wireType === WireType.LengthDelimited ? field : undefined;
@@ -124,6 +134,10 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
       atomic = reader.bool() || undefined;
     } else if (field === storeFailureField.number && wireType === WireType.Varint) {
       onStoreFailure = fromStoreFailure(reader.int32());
+    } else if (field === trialAtomicField.number && wireType === WireType.Varint) {
+      trialAtomic = reader.bool() || undefined;
+    } else if (field === trialStoreFailureField.number && wireType === WireType.Varint) {
+      trialOnStoreFailure = fromStoreFailure(reader.int32());
     } else reader.skip(wireType, field);
   }
   return {
@@ -134,6 +148,8 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
     trialDescriptors: unlessEmpty(trialDescriptors),
     atomic,
     onStoreFailure,
+    trialAtomic,
+    trialOnStoreFailure,
   };
 }
 

@@ -75,6 +75,12 @@ t.test('rules on trial are apart from the rules in force', async (t) => {
   t.same(document.descriptors, []);
   t.match(getTrialDocument(document), { domain: 'shop', descriptors: [{ key: 'route' }] });
   t.equal(getTrialDocument(documentOf({ domain: 'shop', descriptors, trial: false })), undefined);
+  const settings = { atomic: true, onStoreFailure: 'Deny' };
+  const withSettings = documentOf({ domain: 'shop', descriptors, trial: true, ...settings });
+  t.match(withSettings, { atomic: undefined, onStoreFailure: undefined });
+  t.match(getTrialDocument(withSettings), { atomic: true, onStoreFailure: 'deny' });
+  const inForce = { ...documentOf({ domain: 'shop', descriptors, ...settings }), trialDescriptors: [] };
+  t.match(getTrialDocument(inForce), { atomic: undefined, onStoreFailure: undefined });
   t.match(linesOf(manifestOf({ domain: 'shop', descriptors, trial: 'yes' })), [
     "shop/web: spec.trial: must be true or false, not the text 'yes'",
   ]);

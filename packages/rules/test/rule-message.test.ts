@@ -77,6 +77,8 @@ descriptors:
 const withTrial = (document: RuleDocument): RuleDocument => ({
   ...document,
   trialDescriptors: document.descriptors,
+  trialOnStoreFailure: 'local',
+  trialAtomic: true,
 });
 
 t.test('every field of a document is preserved on the wire', async (t) => {

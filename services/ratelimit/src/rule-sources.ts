@@ -5,6 +5,7 @@ import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
 import type { Overrides } from './counters/overrides.ts';
 import { getDecisionOptions } from './ratelimit/decision-options.ts';
+import { createStoreFailures } from './ratelimit/store-failure.ts';
 import { type RuleLoad, RuleStore, ruleSources } from './rules/rule-store.ts';
 import { Candidates } from './trial/candidates.ts';
 import { Trial } from './trial/trial.ts';
@@ -22,7 +23,7 @@ export function createRuleStore(settings: Settings, { health, logger, stats }: C
 /** Undefined where no rules can be on trial. */
 export function createTrial(
   settings: Settings,
-  { nowMs, nowSeconds, random, stats }: Context,
+  { logger, nowMs, nowSeconds, random, stats }: Context,
   { inForce, overrides }: { readonly inForce: CounterBackend; readonly overrides: Overrides | undefined },
 ): Trial | undefined {
   if (settings.candidateRuntimeSubdirectory === '' && settings.configType === 'FILE') return undefined;
@@ -30,7 +31,11 @@ export function createTrial(
   const options = getDecisionOptions(settings);
   // In one bounded store they would evict counters in force.
   const backend = backendType === 'memory' ? new MemoryBackend({ nowMs, maxCounters }) : inForce;
-  return new Trial({ backend, stopIncrementWhenOverLimit, options, overrides, stats, nowSeconds, random });
+  // The rules in force log the failure.
+  const silent = logger.child({}, { level: 'silent' });
+  const storeFailures = createStoreFailures(settings, { logger: silent, nowMs });
+  const counting = { backend, stopIncrementWhenOverLimit, storeFailures };
+  return new Trial({ ...counting, options, overrides, stats, nowSeconds, random });
 }
 
 /** Adds the source of the rules in force, and that of the rules on trial. */

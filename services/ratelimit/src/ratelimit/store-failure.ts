@@ -7,10 +7,10 @@ import type { Context } from '../context.ts';
 import { addAllOrNone, isAtomic, isRefusedBy } from './atomic.ts';
 import {
   addHits,
+  type CountedDescriptor,
   type HitResult,
   type HitsContext,
   isOverInCache,
-  type LimitedDescriptor,
   overByLocalCache,
   withoutHits,
 } from './hits.ts';
@@ -53,9 +53,14 @@ export function createStoreFailures(
   };
 }
 
-interface PolicyResults {
+type PolicyContext = Pick<
+  DecisionContext,
+  'localCache' | 'storeFailures' | 'stats' | 'options' | 'stopIncrementWhenOverLimit'
+>;
+
+interface PolicyResults<T> {
   /** With the capacity by which they were decided. */
-  readonly limited: readonly LimitedDescriptor[];
+  readonly limited: readonly T[];
   readonly results: readonly HitResult[];
   /** The policies in use, such as `allow` or `deny,local`; undefined for none. */
   readonly storeFailure: string | undefined;
@@ -67,9 +72,9 @@ interface PolicyResults {
  *
  * @throws the error of the store when a descriptor that needs it has no policy.
  */
-export async function decideByPolicy(
-  context: DecisionContext,
-  limited: readonly LimitedDescriptor[],
+export async function decideByPolicy<T extends CountedDescriptor>(
+  context: PolicyContext,
+  limited: readonly T[],
   failed: {
     readonly error: unknown;
     readonly domain: RuleNode;
@@ -77,7 +82,7 @@ export async function decideByPolicy(
     readonly limits: readonly DescriptorLimit[];
     readonly nowSeconds: number;
   },
-): Promise<PolicyResults> {
+): Promise<PolicyResults<T>> {
   const { localCache, storeFailures, stats } = context;
   const { error, domain, limits, nowSeconds } = failed;
   const policies = limited.map(({ limit, hit }) =>
@@ -115,7 +120,7 @@ export async function decideByPolicy(
 /** Adds the hits of limits whose result is not known. */
 async function addUnknown(
   store: HitsContext,
-  descriptors: readonly LimitedDescriptor[],
+  descriptors: readonly CountedDescriptor[],
   { known, nowSeconds }: { readonly known: readonly (HitResult | undefined)[]; readonly nowSeconds: number },
 ): Promise<readonly HitResult[]> {
   const added = await addHits(
@@ -128,16 +133,17 @@ async function addUnknown(
 }
 
 /** The descriptor with the part of its limit that one process may allow; the key is the same. */
-function toShare(
-  { limit, hit, stats }: LimitedDescriptor,
+function toShare<T extends CountedDescriptor>(
+  descriptor: T,
   { shares, withholds }: { readonly shares: number; readonly withholds: boolean },
-): LimitedDescriptor {
+): T {
+  const { limit, hit } = descriptor;
   const share = (count: number): number => Math.ceil(count / shares);
   const rate = hit.rate && { ...hit.rate, limit: share(hit.rate.limit), burst: share(hit.rate.burst) };
   return {
+    ...descriptor,
     limit: { ...limit, capacity: share(limit.capacity), rate },
     hit: { ...(withholds ? withoutHits(hit) : hit), rate },
-    stats,
   };
 }
 
@@ -146,7 +152,7 @@ const allowed: HitResult = { count: 0, fromLocalCache: false, over: false };
 /** Undefined where counters of the process decide. */
 function decideByOnePolicy(
   policy: StoreFailurePolicy | 'cached' | undefined,
-  { limit, hit }: LimitedDescriptor,
+  { limit, hit }: CountedDescriptor,
 ): HitResult | undefined {
   if (policy === 'local') return undefined;
   if (policy === 'cached') return overByLocalCache;

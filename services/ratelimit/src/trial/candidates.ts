@@ -77,8 +77,8 @@ function* hashRules({ domains }: RuleSet): Steps<string> {
   const hash = createHash('sha256');
   let nodes = 0;
   const visit = function* (node: RuleNode, depth: number): Steps<void> {
-    const { composite, keyLength, sharesThreshold, valueToMetric, match, atomic } = node;
-    const options = [keyLength, sharesThreshold, valueToMetric, atomic];
+    const { composite, keyLength, sharesThreshold, valueToMetric, match, atomic, onStoreFailure } = node;
+    const options = [keyLength, sharesThreshold, valueToMetric, atomic, onStoreFailure];
     hash.update(JSON.stringify([depth, composite, ...options, match?.rule]));
     nodes += 1;
     if (nodes % descriptorsPerStep === 0) yield;

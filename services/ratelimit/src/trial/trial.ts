@@ -2,12 +2,15 @@ import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import type { Overrides } from '../counters/overrides.ts';
+import type { CountedDescriptor, HitResult } from '../ratelimit/hits.ts';
 import { type DescriptorLimit, findMatches, fromMatch } from '../ratelimit/limit.ts';
 import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
 import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
 import { addRequest, createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
+import { DecisionStats } from '../ratelimit/stats.ts';
+import { decideByPolicy, type StoreFailures } from '../ratelimit/store-failure.ts';
 import { statsNames } from '../stats/names.ts';
-import type { Counter, StatsRegistry } from '../stats/registry.ts';
+import { type Counter, StatsRegistry } from '../stats/registry.ts';
 import type { TrialCounts, TrialTable } from '../stats/trial-series.ts';
 
 /** Rules on trial, and their counts. */
@@ -24,6 +27,8 @@ interface TrialOptions {
   /** They are in force whichever rules are. Absent without the counter API. */
   readonly overrides?: Overrides | undefined;
   readonly stats: StatsRegistry;
+  /** With counters of its own. */
+  readonly storeFailures: StoreFailures;
   readonly nowSeconds: () => number;
   readonly random: () => number;
 }
@@ -55,6 +60,8 @@ export class Trial {
   readonly #options: TrialOptions;
   readonly #dropped: Counter;
   readonly #failed: Counter;
+  /** Statistics of the rules in force do not include those on trial. */
+  readonly #discardedStats = new DecisionStats(new StatsRegistry());
   /** Whose comparison has not begun. */
   readonly #observed: Observation[] = [];
   #waiting = 0;
@@ -119,12 +126,27 @@ export class Trial {
     if (limited.length > 0) {
       const limits = outcomes.map(({ limit }) => limit);
       const context = { backend, stopIncrementWhenOverLimit, options };
-      const results = await addRequest(context, limited, { domain, limits, nowSeconds: now });
+      const results = await addRequest(context, limited, { domain, limits, nowSeconds: now }).catch(
+        (error: unknown) => this.#decideByPolicy(limited, { error, domain, limits, nowSeconds: now }),
+      );
       for (const [i, { outcome, limit }] of limited.entries()) {
         if (results[i]?.over === true && !limit.shadowMode) outcome.code = Code.OVER_LIMIT;
       }
     }
     return outcomes;
+  }
+
+  /** While the store fails, the policies of the rules on trial decide, if they have any. */
+  async #decideByPolicy(
+    limited: readonly CountedDescriptor[],
+    failed: Parameters<typeof decideByPolicy>[2],
+  ): Promise<readonly HitResult[]> {
+    const { results } = await decideByPolicy(
+      { ...this.#options, stats: this.#discardedStats },
+      limited,
+      failed,
+    );
+    return results;
   }
 }
 

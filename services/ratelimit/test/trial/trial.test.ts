@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
@@ -7,6 +8,7 @@ import { MemoryBackend } from '../../src/backends/memory.ts';
 import { handleArguments } from '../../src/cli/arguments.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { getDecisionOptions } from '../../src/ratelimit/decision-options.ts';
+import { createStoreFailures } from '../../src/ratelimit/store-failure.ts';
 import { formatFamily, trialMetrics } from '../../src/stats/prometheus-format.ts';
 import { StatsRegistry } from '../../src/stats/registry.ts';
 import { formatStats } from '../../src/stats/text.ts';
@@ -82,6 +84,31 @@ async function startTrial(t: Test, options: StartAppOptions = {}) {
     },
   };
 }
+
+t.test(
+  'while the store fails, the policy of the rules on trial decides what they would refuse',
+  async (t) => {
+    const redis = await startRedis();
+    t.teardown(redis.stop);
+    const limit = 'rate_limit: { unit: hour, requests_per_unit: 9 }';
+    const domainOf = (policy: string) =>
+      `domain: shop\non_store_failure: ${policy}\ndescriptors: [{ key: tenant, ${limit} }]\n`;
+    const { ask, compared, stats } = await startTrial(t, {
+      rules: { 'shop.yaml': domainOf('allow') },
+      candidates: { 'shop.yaml': domainOf('deny') },
+      env: { BACKEND_TYPE: 'redis', KVSTORE_URL: redis.address, KVSTORE_SOCKET_TYPE: 'tcp' },
+    });
+    t.equal(await ask({ tenant: 'a' }), 200);
+    t.match(await compared(1), { domains: [{ wouldRefuse: 0 }] });
+    await redis.kill();
+    t.equal(await ask({ tenant: 'a' }), 200);
+    t.match(await compared(2), {
+      domains: [{ wouldRefuse: 1, newlyRefused: 1 }],
+      notCompared: { failed: 0 },
+    });
+    t.equal(stats.counter('ratelimit.store_failure', { policy: 'deny' }).value, 0, 'not in force');
+  },
+);
 
 async function askAll(
   ask: (entry: Readonly<Record<string, string>>) => Promise<number>,
@@ -255,6 +282,10 @@ t.test('requests that wait and rules with counts are bounded', async (t) => {
     stopIncrementWhenOverLimit: false,
     options: getDecisionOptions(read.settings),
     stats,
+    storeFailures: createStoreFailures(read.settings, {
+      logger: createLogger({ level: 'fatal', format: 'json' }),
+      nowMs: () => nowMs,
+    }),
     nowSeconds,
     random: () => 0,
   });

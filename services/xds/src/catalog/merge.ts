@@ -74,6 +74,8 @@ export function mergeDomain(
     trialDescriptors: onTrial.descriptors.length === 0 ? undefined : onTrial.descriptors,
     onStoreFailure: settings.get('onStoreFailure')?.document.onStoreFailure,
     atomic: settings.get('atomic')?.document.atomic,
+    trialOnStoreFailure: onTrial.settings.get('onStoreFailure')?.document.onStoreFailure,
+    trialAtomic: onTrial.settings.get('atomic')?.document.atomic,
   };
   return { document, rules, results };
 }

@@ -1,4 +1,10 @@
+import { fromBinary } from '@bufbuild/protobuf';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
+import { runSteps } from '@tollgate/kit/time';
+import { getTrialDocument } from '@tollgate/rules/rule-document';
+import { decodeMessage } from '@tollgate/rules/rule-message';
 import t from 'tap';
+import type { Snapshot } from '../../src/catalog/snapshot.ts';
 import { changed, deleted, getLimits, makeCatalog, replaced } from '../support/catalogs.ts';
 import { badSpec, makeDescriptor, makeObject } from '../support/manifests.ts';
 
@@ -352,6 +358,33 @@ t.test('status write changes nothing', async (t) => {
   const next = catalog.apply(changed(makeObject('ns/a')));
   t.equal(next.snapshot, snapshot);
   t.strictSame(next.results, []);
+});
+
+t.test('atomic and onStoreFailure of objects on trial are apart from those in force', async (t) => {
+  const catalog = makeCatalog();
+  const settings = { atomic: true, onStoreFailure: 'Deny' };
+  const onTrial = (requestsPerUnit: number, more: object) => ({
+    domain: 'shop',
+    trial: true,
+    descriptors: [makeDescriptor({ key: `k${requestsPerUnit}`, requestsPerUnit })],
+    ...more,
+  });
+  const documentOf = ({ resources }: Snapshot) => {
+    const any = resources.get('shop')?.any ?? new Uint8Array();
+    return runSteps(decodeMessage(fromBinary(AnySchema, any).value));
+  };
+  catalog.apply(replaced(makeObject('ns/a')));
+  const { snapshot } = catalog.apply(
+    changed(makeObject('ns/b', { createdMs: 1, spec: onTrial(5, settings) })),
+    changed(makeObject('ns/c', { createdMs: 2, spec: onTrial(6, { atomic: false }) })),
+  );
+  const document = documentOf(snapshot);
+  t.match(document, { atomic: undefined, onStoreFailure: undefined });
+  t.match(getTrialDocument(document), { atomic: true, onStoreFailure: 'deny' });
+  t.match(catalog.results.get('ns/c')?.accepted, {
+    reason: 'DuplicateKey',
+    message: /'atomic' is already in ns\/b/,
+  });
 });
 
 t.test('objects on trial are merged with each other only, and say that they are on trial', async (t) => {

@@ -54,6 +54,18 @@ export declare type RateLimitConfig = Message<"ratelimit.config.ratelimit.v3.Rat
    * @generated from field: ratelimit.config.ratelimit.v3.RateLimitStoreFailure on_store_failure = 1002;
    */
   onStoreFailure: RateLimitStoreFailure;
+
+  /**
+   * The same of the rules on trial.
+   *
+   * @generated from field: bool trial_atomic = 1003;
+   */
+  trialAtomic: boolean;
+
+  /**
+   * @generated from field: ratelimit.config.ratelimit.v3.RateLimitStoreFailure trial_on_store_failure = 1004;
+   */
+  trialOnStoreFailure: RateLimitStoreFailure;
 };
 
 /**
