@@ -46,7 +46,7 @@ t.test('the next write removes what a killed process has left', async (t) => {
   const folder = newFolder();
   const store = fileTokenStore({ folder });
   const first = await store.set('key', { token: { access_token: 'a' } }, undefined);
-  const writer = spawn(process.execPath, [join(import.meta.dirname, 'stopping-writer.ts'), folder]);
+  const writer = spawn(process.execPath, [join(import.meta.dirname, 'stopping-process.ts'), folder]);
   const isThere = () => readdirSync(folder).some((name) => name.endsWith('.tmp'));
   await awaitUntil(isThere, { what: 'the temporary file of the writer' });
   writer.kill('SIGKILL');

@@ -1,6 +1,6 @@
 // Writes into the store of a folder, and stops before the new version is linked.
 //
-//   node stopping-writer.ts <folder>
+//   node stopping-process.ts <folder>
 import { promises } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
