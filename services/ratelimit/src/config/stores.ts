@@ -158,7 +158,7 @@ export const redisSettings = {
   redisHealthCheckActiveConnection: bool({
     ...named('HEALTH_CHECK_ACTIVE_CONNECTION'),
     default: false,
-    doc: 'Fail the health check while there is no connection to Redis.',
+    doc: 'Fail the health check, and so the readiness, while there is no connection to Redis. Otherwise health does not depend on the store, and `on_store_failure` answers.',
   }),
   redisStartupInitialIntervalMs: duration({
     ...named('STARTUP_INITIAL_INTERVAL'),

@@ -204,6 +204,18 @@ t.test('a planned failover fails no request and loses no hit', async (t) => {
   t.ok(Number(await cluster.replicas[2]?.command('TTL', key)) > 0, 'and expires there');
 });
 
+t.test('hits that time out while a planned failover pauses writes are not counted', async (t) => {
+  const { backend } = await started(t, { KVSTORE_TIMEOUT: '300ms' });
+  const key = findKey(1, 'paused');
+  await awaitUntil(() => backend.add([makeHit(key, 0)]), { what: 'a count' });
+  // What a failover does until the replica is in sync.
+  await cluster.masters[1]?.command('CLIENT', 'PAUSE', '60000', 'WRITE');
+  await t.rejects(backend.add([makeHit(key)]), { code: 'backend_failure', message: /within 300ms/ });
+  await cluster.masters[1]?.command('CLIENT', 'UNPAUSE');
+  const count = await awaitUntil(() => backend.add([makeHit(key)]), { what: 'a count' });
+  t.same(count, [1]);
+});
+
 t.test('a master killed under load: requests fail until its replica is promoted', async (t) => {
   const { backend, health, logLines, stats } = await started(t);
   const changes: boolean[] = [];
