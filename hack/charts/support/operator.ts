@@ -110,7 +110,7 @@ export async function startOperator(t: Test): Promise<Operator> {
   );
   const address = someAddress();
   const login = { username: 'limiter', password: 'of-a-limiter' };
-  const user = [login.username, 'on', `>${login.password}`, 'allkeys', 'allchannels', 'allcommands'];
+  const user = [login.username, 'on', `>${login.password}`, '~*', '&*', '+@all'];
   const redis = await startRedis({ args: ['--user', ...user] });
   t.teardown(() => redis.stop());
   await forwardPort(t, { address, port: 6379, to: redis.port });

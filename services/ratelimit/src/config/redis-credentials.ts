@@ -12,7 +12,10 @@ type Values = Parameters<Check>[0];
 /** A check of the credentials of an instance that is in use. */
 type InstanceCheck = (instance: Instance, s: Values, context: Context) => SettingProblem | undefined;
 
-/** `AUTH` overrides the credentials of a URL, as in envoyproxy/ratelimit; other sources exclude each other. */
+/**
+ * `AUTH` overrides the credentials of a URL, as in envoyproxy/ratelimit; other sources exclude each
+ * other.
+ */
 const oneSource: InstanceCheck = (instance, s, { problem, variableName }) => {
   const sources = [`${instance}Auth`, `${instance}AuthFile`, `${instance}AuthCommand`] as const;
   const [first, second] = sources.filter((source) => s[source] !== '');

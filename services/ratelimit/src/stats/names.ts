@@ -153,7 +153,7 @@ export function storeTimeName(store: StoreName): string {
   return `ratelimit.store.${store}.exchange_time`;
 }
 
-/** Ours: names the counters of exchanges that failed; the tag `reason` is one of `storeErrorReasons`. */
+/** Ours: names the counters of exchanges that failed, by the tag `reason` (`storeErrorReasons`). */
 export function storeErrorName(store: StoreName): string {
   return `ratelimit.store.${store}.exchange_error`;
 }

@@ -120,9 +120,9 @@ export class RedisSharedStore implements SharedStore {
   }
 
   /**
-   * Resolves when the signal aborts, another server has taken over, or the credentials have changed,
-   * because a subscribed connection cannot log in again; rejects when the subscription fails or is
-   * lost.
+   * Resolves when the signal aborts, another server has taken over, or the credentials have
+   * changed, because a subscribed connection cannot log in again; rejects when the subscription
+   * fails or is lost.
    */
   async #listen(
     { onMessage, onGap }: Subscriber,

@@ -16,8 +16,8 @@ interface Server {
 /** Creates the users `first` and `second`, whose passwords are `one` and `two`. */
 async function createUsers(servers: readonly Server[]): Promise<void> {
   for (const { command } of servers) {
-    await command('ACL', 'SETUSER', 'first', 'on', '>one', 'allkeys', 'allchannels', 'allcommands');
-    await command('ACL', 'SETUSER', 'second', 'on', '>two', 'allkeys', 'allchannels', 'allcommands');
+    await command('ACL', 'SETUSER', 'first', 'on', '>one', '~*', '&*', '+@all');
+    await command('ACL', 'SETUSER', 'second', 'on', '>two', '~*', '&*', '+@all');
   }
 }
 
@@ -25,7 +25,7 @@ async function countClients({ command }: Server, user: string): Promise<number> 
   return String(await command('CLIENT', 'LIST')).split(`user=${user} `).length - 1;
 }
 
-/** Mounts credentials as Kubernetes does: files are links into a folder that is replaced as a whole. */
+/** Mounts credentials as Kubernetes does: links into a folder that is replaced as a whole. */
 function mount(folder: TextFolder, version: string, files: Readonly<Record<string, string>>): void {
   for (const [name, text] of Object.entries(files)) folder.write(`${version}/${name}`, text);
   folder.swapLink('..data', version);
@@ -58,7 +58,7 @@ function startLoad(backend: CounterBackend) {
   };
 }
 
-/** Replaces the user `first` by `second` under load. No call may fail, also once `first` is deleted. */
+/** Replaces the user `first` under load. No call may fail, also once that user is deleted. */
 async function replaceUser(
   t: Test,
   servers: readonly Server[],
