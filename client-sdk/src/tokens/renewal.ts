@@ -102,8 +102,8 @@ async function refreshToken(
 }
 
 /**
- * @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or if `acquire`
- * throws, with its error as cause unless that is one of this library.
+ * @throws TokenUnavailableError without `acquire`, unless there is a `refreshError`; or if
+ * `acquire` throws, with its error as cause unless that is one of this library.
  */
 async function acquireToken(
   { acquire }: RenewalContext,

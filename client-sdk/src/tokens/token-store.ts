@@ -121,7 +121,9 @@ async function guard<T>(verb: string, timeoutMs: number, action: () => Promise<T
   }
 }
 
-/** Conflicts in a row before a store counts as broken: each means that another process has written. */
+/**
+ * Conflicts in a row before a store counts as broken; each means that another process has written.
+ */
 const maxConflicts = 10;
 
 /** Shortest and longest wait after a conflict. */
