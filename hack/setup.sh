@@ -302,6 +302,8 @@ install_image_bases() {
     leave_out 'the build of images: it needs root on Linux with buildah and debootstrap. Debian, Ubuntu: run this as root; Fedora: sudo dnf install buildah debootstrap'
     return 0
   }
+  # They are there, and only buildah was missing.
+  link_image_bases && return 0
   start_building "$image_bases"
   if step 'base images for the build of images: once, a minute' make_image_bases "$building/new"; then
     mv "$building/new" "$cache/$image_bases" 2>/dev/null || true
