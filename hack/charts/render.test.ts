@@ -446,6 +446,40 @@ t.test('only limiters reach ADS by default', { skip }, async (t) => {
   t.match(limiter?.spec, { template: { metadata: { labels: podSelector.matchLabels } } });
 });
 
+t.test('only gateways reach ext_authz and the rate limit service by default', { skip }, async (t) => {
+  const sources = async (chart: string, ...args: string[]) => {
+    const { stdout } = await template(chart, args);
+    const policy = parseManifests(stdout).find(({ kind }) => kind === 'NetworkPolicy');
+    // Ours, and made just now.
+    const spec = policy?.spec as { ingress: { ports: { port: number }[]; from?: unknown }[] } | undefined;
+    return new Map(
+      spec?.ingress.flatMap(({ ports, from }) => ports.map(({ port }) => [port, from] as const)),
+    );
+  };
+  const ofGateways = (...values: string[]) => [
+    { podSelector: {} },
+    {
+      namespaceSelector: {
+        matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }],
+      },
+    },
+  ];
+  const usual = ofGateways('envoy-gateway-system', 'istio-system', 'istio-ingress');
+  const auth = await sources('auth');
+  t.strictSame([auth.get(9001), auth.get(9003), auth.get(9002)], [usual, usual, undefined]);
+  const limiter = await sources('ratelimit');
+  t.strictSame([limiter.get(8081), limiter.get(8080)], [usual, usual]);
+  const other = await sources('ratelimit', '--set=global.gatewayNamespaces={shop}');
+  t.strictSame(other.get(8081), ofGateways('shop'));
+  const own = await sources('ratelimit', '--set=global.gatewayNamespaces=null');
+  t.strictSame(own.get(8081), [{ podSelector: {} }]);
+  const release = { podSelector: { matchLabels: { 'app.kubernetes.io/instance': 'tg' } } };
+  for (const chart of ['auth', 'ratelimit']) {
+    const open = await sources(chart, '--set-json=networkPolicy.from=[{"namespaceSelector":{}}]');
+    t.strictSame(open.get(chart === 'auth' ? 9001 : 8081), [release, { namespaceSelector: {} }]);
+  }
+});
+
 t.test('rendering is deterministic', { skip }, async (t) => {
   const args = ['--values=charts/tollgate/ci/dev-values.yaml'];
   t.equal(await renderChart('tollgate', args), await renderChart('tollgate', args));

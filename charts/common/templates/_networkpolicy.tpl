@@ -1,7 +1,7 @@
 {{/*
-(dict "context" . "served" ports "metrics" port "callers" peers "own" peersByPort): who may call. With `callers`, only those and
-`networkPolicy.from` reach the served ports; without, Pods of the release and `from`, or everybody when that is empty. Ports of `own` have
-callers of their own. All others are closed; kubectl port-forward and probes come from the node and get through.
+(dict "context" . "served" ports "gateway" ports "metrics" port "callers" peers "own" peersByPort): who may call. With `callers`, only those and
+`networkPolicy.from` reach the served ports; without, Pods of the release and `from`. When that is empty, all sources reach the served ports, and
+the namespaces of the release and of gateways the ports of `gateway`. Ports of `own` have callers of their own. All others are closed; kubectl port-forward and probes come from the node and get through.
 */}}
 {{- define "tollgate.networkPolicy" -}}
 {{- $context := .context -}}
@@ -17,6 +17,7 @@ spec:
       {{- include "tollgate.selectorLabels" $context | nindent 6 }}
   policyTypes: [Ingress{{ if .restrictEgress }}, Egress{{ end }}]
   ingress:
+    {{- if $.served }}
     - ports:
         {{- range $.served }}
         - port: {{ . }}
@@ -32,6 +33,26 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       {{- end }}
+    {{- end }}
+    {{- if $.gateway }}
+    - ports:
+        {{- range $.gateway }}
+        - port: {{ . }}
+          protocol: TCP
+        {{- end }}
+      from:
+        {{- if .from }}
+        {{- include "tollgate.releasePeer" $context | nindent 8 }}
+        {{- toYaml .from | nindent 8 }}
+        {{- else }}
+        - podSelector: {}
+        {{- with $context.Values.global.gatewayNamespaces }}
+        - namespaceSelector:
+            matchExpressions:
+              - {key: kubernetes.io/metadata.name, operator: In, values: {{ toJson . }}}
+        {{- end }}
+        {{- end }}
+    {{- end }}
     - ports:
         - port: {{ $.metrics }}
           protocol: TCP
@@ -67,4 +88,12 @@ spec:
 - podSelector:
     matchLabels:
       app.kubernetes.io/instance: {{ .Release.Name | quote }}
+{{- end -}}
+
+{{/* For NOTES.txt: which gateways may call. */}}
+{{- define "tollgate.gatewayNote" -}}
+{{- $policy := .Values.networkPolicy -}}
+{{- if and $policy.enabled (not $policy.from) -}}
+The NetworkPolicy lets gateways of these namespaces call it: {{ prepend (.Values.global.gatewayNamespaces | default list) .Release.Namespace | uniq | join ", " }}. Add others to global.gatewayNamespaces.
+{{- end -}}
 {{- end -}}

@@ -103,7 +103,11 @@ const globalValues: JsonSchema = {
   type: 'object',
   description: 'Values of all charts of a release.',
   additionalProperties: false,
-  properties: { imageRegistry: { type: 'string' }, imagePullSecrets: { type: 'array' } },
+  properties: {
+    imageRegistry: { type: 'string' },
+    imagePullSecrets: { type: 'array' },
+    gatewayNamespaces: { type: 'array' },
+  },
 };
 
 /** Keys that Helm puts among the values of a chart. */
