@@ -9,6 +9,7 @@ import {
 } from './errors.ts';
 import { readBody } from './http/body.ts';
 import type { WireParams, WireValue } from './http/options.ts';
+import { isIssuer } from './issuer.ts';
 import type { KeyCase } from './key-case.ts';
 import { isPlainObject } from './objects.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from './pkce.ts';
@@ -291,7 +292,7 @@ function assertIssuer(received: string | null, expected: string | undefined, req
     if (required) throw new IssuerMismatchError('the callback has no `iss`, which this server always sends');
     return;
   }
-  if (expected !== undefined && received !== expected) {
+  if (expected !== undefined && !isIssuer(received, expected)) {
     throw new IssuerMismatchError(`the callback is from ${quote(received)}; expected ${quote(expected)}`);
   }
   if (expected === undefined && required) {

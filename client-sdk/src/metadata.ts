@@ -1,5 +1,6 @@
 import { ConfigurationError, DiscoveryError, IssuerMismatchError } from './errors.ts';
 import { isSecure } from './http/url.ts';
+import { isIssuer } from './issuer.ts';
 import { quote } from './text.ts';
 
 /**
@@ -51,7 +52,9 @@ export function checkMetadata(
   { issuer, allowInsecure }: { readonly issuer: string; readonly allowInsecure: boolean },
 ): AuthorizationServerMetadata {
   if (!hasIssuer(document)) throw new DiscoveryError(`the metadata of ${issuer} have no \`issuer\``);
-  if (document.issuer !== issuer) throw mismatch(document.issuer, issuer);
+  // Entra's metadata for several tenants are at `/common` and have `/{tenantid}` as issuer.
+  if (document.issuer !== issuer && !isIssuer(issuer, document.issuer))
+    throw mismatch(document.issuer, issuer);
   for (const [name, url] of listUrls(document)) {
     if (!isUsableUrl(url, allowInsecure)) {
       throw new DiscoveryError(

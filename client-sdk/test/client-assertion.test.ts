@@ -91,6 +91,10 @@ t.test('audience is the option, else the issuer, else the token endpoint', async
   const byIssuer = makeRequest();
   await authenticate(clientSecretJwt(secret), byIssuer, context);
   t.equal(decodeJwt(assertionOf(byIssuer)).aud, 'https://as.example');
+  const forTenants = makeRequest();
+  const tenants = makeContext({ issuer: 'https://as.example/{tenantid}/v2.0' });
+  await authenticate(clientSecretJwt(secret), forTenants, tenants);
+  t.equal(decodeJwt(assertionOf(forTenants)).aud, tenants.tokenEndpoint);
   const bySetting = makeRequest();
   const audience = ['https://as.example', 'https://as.example/token'];
   await authenticate(clientSecretJwt(secret, { audience, lifetime: 10 }), bySetting, context);

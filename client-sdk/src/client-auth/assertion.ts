@@ -1,5 +1,6 @@
 import { randomToken } from '../encoding.ts';
 import { ConfigurationError } from '../errors.ts';
+import { isForTenants } from '../issuer.ts';
 import { isJwsAlgorithm, isSymmetric } from '../jwt/algorithms.ts';
 import { decodeJwt } from '../jwt/decode.ts';
 import { importKey, type WebCryptoKey } from '../jwt/import-key.ts';
@@ -118,7 +119,8 @@ async function addSignedAssertion(
   const claims: Record<string, unknown> = {
     iss: clientId,
     sub: clientId,
-    aud: audience ?? issuer ?? tokenEndpoint,
+    // An issuer with a placeholder identifies no server.
+    aud: audience ?? (issuer === undefined || isForTenants(issuer) ? tokenEndpoint : issuer),
     jti: randomToken(),
     iat: issuedAt,
     nbf: issuedAt,

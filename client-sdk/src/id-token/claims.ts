@@ -1,5 +1,6 @@
 import { encodeBase64Url } from '../encoding.ts';
 import { IdTokenError } from '../errors.ts';
+import { isForTenants, issuerOfTenant } from '../issuer.ts';
 import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import { quote } from '../text.ts';
 
@@ -66,8 +67,9 @@ export function checkIdTokenClaims(
   return claims as IdTokenClaims;
 }
 
-function checkIssuer({ iss }: Readonly<Record<string, unknown>>, { issuer }: ExpectedClaims): void {
-  if (iss !== issuer) throw unequal('iss', iss, issuer);
+function checkIssuer({ iss, tid }: Readonly<Record<string, unknown>>, { issuer }: ExpectedClaims): void {
+  const expected = issuerOfTenant(issuer, tid);
+  if (iss !== expected || isForTenants(expected)) throw unequal('iss', iss, expected);
 }
 
 function checkAudience(

@@ -15,8 +15,8 @@ export interface RotatingKeySourceOptions {
   /** Seconds for which a loaded set is cached. Default 600. */
   readonly maxAgeSeconds?: number | undefined;
   /**
-   * Minimum of seconds between loads caused by unknown keys, bad signatures or failures, as a rate
-   * limit. Default 30.
+   * Minimum of seconds between loads caused by unknown keys or bad signatures, and between those
+   * after failures, as a rate limit. Default 30.
    */
   readonly cooldownSeconds?: number | undefined;
   /**
@@ -35,6 +35,8 @@ export class RotatingKeySource implements KeySource {
   #current: { readonly source: KeySource; readonly age: Stopwatch } | undefined;
   /** Since the last attempt to load. */
   #attempt: Stopwatch | undefined;
+  /** Since the last load that an unknown key or a bad signature caused. */
+  #forced: Stopwatch | undefined;
   #loading: Promise<KeySource> | undefined;
 
   constructor({
@@ -57,13 +59,16 @@ export class RotatingKeySource implements KeySource {
 
   async #currentSource(reload: boolean): Promise<KeySource> {
     if (this.#current === undefined) return await this.#loadOnce();
-    const { maxAgeSeconds = 0, staleSeconds = 0, cooldownSeconds = 0 } = this.#options;
+    const { now, maxAgeSeconds = 0, staleSeconds = 0, cooldownSeconds = 0 } = this.#options;
     const { source } = this.#current;
     const age = this.#current.age.elapsedSeconds();
     if (!reload && age < maxAgeSeconds) return source;
     const isUsable = age < maxAgeSeconds + staleSeconds;
-    const attemptAge = this.#attempt?.elapsedSeconds() ?? Number.POSITIVE_INFINITY;
-    if (isUsable && this.#loading === undefined && attemptAge < cooldownSeconds) return source;
+    // A key may have been rotated right after a load, so a reload has a cooldown of its own.
+    const last = reload ? this.#forced : this.#attempt;
+    const lastAge = last?.elapsedSeconds() ?? Number.POSITIVE_INFINITY;
+    if (isUsable && this.#loading === undefined && lastAge < cooldownSeconds) return source;
+    if (reload) this.#forced = new Stopwatch(now);
     try {
       return await this.#loadOnce();
     } catch (error) {

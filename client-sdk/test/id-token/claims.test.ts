@@ -22,6 +22,10 @@ const accepted: Record<string, [object, Partial<ExpectedClaims>]> = {
   'any nonce where it is not compared': [{ nonce: 'x' }, { nonce: false }],
   'a recent authentication': [{ auth_time: now - 90 }, { maxAgeSeconds: 60 }],
   'the same subject': [{}, { subject: 'u1' }],
+  "a tenant's issuer, for several tenants": [
+    { iss: 'https://as.example/t-1/v2.0', tid: 't-1' },
+    { issuer: 'https://as.example/{tenantid}/v2.0' },
+  ],
 };
 
 for (const [name, [changes, settings]] of Object.entries(accepted)) {
@@ -34,6 +38,16 @@ for (const [name, [changes, settings]] of Object.entries(accepted)) {
 
 const refused: Record<string, [claim: string, object, Partial<ExpectedClaims>]> = {
   'another issuer': ['iss', { iss: 'https://as.example/' }, {}],
+  "another tenant's issuer": [
+    'iss',
+    { iss: 'https://as.example/t-2/v2.0', tid: 't-1' },
+    { issuer: 'https://as.example/{tenantid}/v2.0' },
+  ],
+  'no tenant where the issuer has several': [
+    'iss',
+    { iss: 'https://as.example/{tenantid}/v2.0' },
+    { issuer: 'https://as.example/{tenantid}/v2.0' },
+  ],
   'no issuer': ['iss', { iss: undefined }, {}],
   'another audience': ['aud', { aud: 'other' }, {}],
   'an audience that only contains ours': ['aud', { aud: 'app2' }, {}],
