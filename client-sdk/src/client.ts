@@ -4,13 +4,19 @@ import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';
 import { exchange } from './http/exchange.ts';
-import type { RequestOptions, UnconvertedOptions, WireParams } from './http/options.ts';
+import {
+  type RequestOptions,
+  requestOptionNames,
+  type UnconvertedOptions,
+  type WireParams,
+} from './http/options.ts';
 import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
 import { assertSecure, oauthParams, resolveUrl, withQuery } from './http/url.ts';
 import type { IdTokenValidator } from './id-token/id-token.ts';
 import type { KeyCase, ParsedKeys } from './key-case.ts';
 import { copyPlain } from './objects.ts';
+import { assertKnownOptions } from './option-names.ts';
 import { type ClientSettings, resolveSettings } from './settings.ts';
 import {
   type AssertionStrategy,
@@ -195,6 +201,8 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
   async send(request: EndpointRequest): Promise<ApiResponse> {
     const { settings } = this;
     const { operation, params, options = {} } = request;
+    // Those of a token request are checked before.
+    if (operation !== 'token') assertKnownOptions('a request', options, requestOptionNames);
     const url =
       request.endpoint === settings.tokenEndpoint ? this.#tokenEndpoint() : this.url(request.endpoint);
     const tokenMethod = request.tokenMethod ?? defaultMethod(operation, settings.tokenMethod);

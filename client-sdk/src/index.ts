@@ -83,6 +83,7 @@ export { ApiResponse, type ReadOptions, type ReceivedResponse } from './http/res
 export type { IdTokenClaims } from './id-token/claims.ts';
 export type { ExpectedIdToken, IdTokenValidator } from './id-token/id-token.ts';
 export type { JwsAlgorithm } from './jwt/algorithms.ts';
+export type { SignFunction } from './jwt/sign.ts';
 export type { JsonObject, JsonValue, KeyCase, ParsedKeys, SnakeCase, SnakeKeys } from './key-case.ts';
 export type { ClientSettings } from './settings.ts';
 export type {

@@ -5,6 +5,7 @@
  */
 
 import type { ClientHooks, RequestContext, RequestEvent } from './hooks.ts';
+import { assertKnownOptions, type OptionNames } from './option-names.ts';
 
 /** Attributes, whose values are from bounded sets. */
 export type Attributes = Record<string, string | number>;
@@ -99,6 +100,8 @@ export interface OtelHooksOptions {
   meter?: MeterLike;
 }
 
+const optionNames: OptionNames<OtelHooksOptions> = { tracer: 1, meter: 1 };
+
 /** SpanKind.CLIENT and SpanStatusCode.ERROR of `@opentelemetry/api`. */
 const spanKindClient = 2;
 const spanStatusError = 2;
@@ -112,7 +115,9 @@ const durationBuckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 
  * and `oauth.client.revocations` (counters). Attributes are from bounded sets: operation, grant
  * type, authentication method, attempt (spans only), status and error; never ids, URLs or tokens.
  */
-export function otelHooks({ tracer, meter }: OtelHooksOptions): Required<ClientHooks> {
+export function otelHooks(options: OtelHooksOptions): Required<ClientHooks> {
+  assertKnownOptions('otelHooks', options, optionNames);
+  const { tracer, meter } = options;
   const instruments = meter === undefined ? undefined : createInstruments(meter);
   // All events of a call have the same context, and its attempts are sequential.
   const spans = new WeakMap<RequestContext, SpanLike>();

@@ -11,6 +11,7 @@ import { certainlyNeverReachedServer, isTlsFailure } from './http/connection-fai
 import type { RetryPolicy } from './http/options.ts';
 import type { ApiResponse } from './http/response.ts';
 import { parseRetryAfter } from './http/response-error.ts';
+import { assertKnownOptions, type OptionNames } from './option-names.ts';
 import { assertTimer, backoffDelayMs, longestTimerMs, sleep as machineSleep, type Sleep } from './timers.ts';
 
 export type { Sleep } from './timers.ts';
@@ -70,6 +71,11 @@ export interface RetryOptions {
   nowMs?: () => number;
 }
 
+const retryOptionNames: OptionNames<RetryOptions> = {
+  ...{ maxAttempts: 1, baseDelayMs: 1, maxDelayMs: 1, deadlineMs: 1, refreshIsIdempotent: 1 },
+  ...{ random: 1, sleep: 1, nowMs: 1 },
+};
+
 /**
  * Makes a policy for a Client's `retry` that repeats only what is safe to repeat. A code is never
  * sent again, and a refresh token only if the server cannot have used it. Other token requests and
@@ -82,6 +88,7 @@ export interface RetryOptions {
  * @see RFC 9110 §10.2.3 https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
  */
 export function createRetryPolicy(options: RetryOptions = {}): RetryPolicy {
+  assertKnownOptions('createRetryPolicy', options, retryOptionNames);
   const { maxAttempts = 3, baseDelayMs = 200, maxDelayMs = 10_000, deadlineMs = 30_000 } = options;
   const { refreshIsIdempotent = false, random = Math.random, sleep = machineSleep } = options;
   const nowMs = options.nowMs ?? Date.now;

@@ -20,6 +20,7 @@ import { resolveUrl } from './http/url.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './key-case.ts';
 import { copyPlain, printAs, withoutText } from './objects.ts';
+import { type OptionNames, unknownOptions } from './option-names.ts';
 import { timerProblem } from './timers.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -175,8 +176,37 @@ const functionNames = [
   'parsedFactory',
 ] as const;
 
+const optionNames: OptionNames<ClientOptions> = {
+  ...{ clientId: 1, clientSecret: 1, site: 1, authorizationEndpoint: 1, tokenEndpoint: 1 },
+  ...{
+    revocationEndpoint: 1,
+    introspectionEndpoint: 1,
+    deviceAuthorizationEndpoint: 1,
+    pushedAuthorizationRequestEndpoint: 1,
+    userinfoEndpoint: 1,
+  },
+  ...{
+    issuer: 1,
+    jwksUri: 1,
+    idTokenSignedResponseAlg: 1,
+    idTokenSigningAlgValuesSupported: 1,
+    authorizationResponseIssParameterSupported: 1,
+  },
+  ...{ redirectUri: 1, clientAuth: 1, basicEncoding: 1, tokenMethod: 1, fetch: 1 },
+  ...{ requestInit: 1, timeoutMs: 1, maxBodyBytes: 1, maxRedirects: 1, throwOnError: 1 },
+  ...{ keyCase: 1, parsedFactory: 1, parsers: 1, arrayFormat: 1, logger: 1 },
+  ...{ debug: 1, redact: 1, onWarning: 1, accessTokenFactory: 1, allowedOrigins: 1 },
+  ...{ allowInsecure: 1, clockSkew: 1, now: 1, hooks: 1, onHookError: 1 },
+  ...{ retry: 1 },
+};
+
+const redactNames: OptionNames<RedactOptions> = { label: 1, keys: 1 };
+
 function findProblems(options: ClientOptions): string[] {
-  const problems: string[] = [];
+  const problems = [
+    ...unknownOptions(options, optionNames),
+    ...unknownOptions(options.redact ?? {}, redactNames, 'redact.'),
+  ];
   const timeoutProblem = timerProblem(options.timeoutMs ?? 0);
   if (timeoutProblem !== undefined) problems.push(`\`timeoutMs\` ${timeoutProblem}`);
   for (const name of ['maxRedirects', 'maxBodyBytes'] as const) {

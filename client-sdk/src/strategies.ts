@@ -4,6 +4,7 @@ import { ConfigurationError } from './errors.ts';
 import type { WireParams } from './http/options.ts';
 import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyInput } from './jwt/import-key.ts';
+import type { SignFunction } from './jwt/sign.ts';
 import type { KeyCase } from './key-case.ts';
 import { isObject } from './objects.ts';
 import type { IdTokenExpectation } from './tokens/id-token-check.ts';
@@ -75,7 +76,7 @@ export type AssertionClaims = {
 /** How an assertion is signed. */
 export type AssertionSigning = {
   readonly algorithm: JwsAlgorithm;
-  readonly key: KeyInput;
+  readonly key: KeyInput | SignFunction;
   readonly kid?: string;
 };
 
@@ -128,7 +129,8 @@ export function authCodeStrategy<Throws extends boolean, Keys extends KeyCase>(
     async completeAuthorization(callback, transaction, options = {}) {
       const { checkCompletion } = await flow();
       const checked = await checkCompletion(client, { callback, transaction, options }, usedStates);
-      return await redeemCode(client, checked, options);
+      const { params: _p, issuerRequired: _i, validateIdToken: _v, ...tokenOptions } = options;
+      return await redeemCode(client, checked, tokenOptions);
     },
   };
 }

@@ -13,6 +13,7 @@ import type { WireParams } from './http/options.ts';
 import { parseWwwAuthenticate } from './http/response-error.ts';
 import type { JsonObject, KeyCase } from './key-case.ts';
 import { copyPlain } from './objects.ts';
+import { assertKnownOptions, type OptionNames } from './option-names.ts';
 import { assertTimer, type Sleep, sleep } from './timers.ts';
 import type { AccessToken } from './tokens/access-token.ts';
 import type { AccessTokenOptions } from './tokens/options.ts';
@@ -137,6 +138,13 @@ export interface TokenManagerOptions<Keys extends KeyCase = KeyCase> {
   readonly sleep?: Sleep;
 }
 
+const tokenManagerOptionNames: OptionNames<TokenManagerOptions> = {
+  storeTimeoutMs: 1,
+  ...{ client: 1, token: 1, acquire: 1, store: 1, subject: 1 },
+  ...{ key: 1, refreshParams: 1, tokenOptions: 1, earlySeconds: 1, jitterSeconds: 1 },
+  ...{ leaseSeconds: 1, cooldownMs: 1, onError: 1, random: 1, sleep: 1 },
+};
+
 /** Longest Retry-After that is respected. */
 const longestCooldownMs = 60_000;
 
@@ -162,6 +170,7 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
   #failure: { readonly error: unknown; readonly age: Stopwatch; readonly maxAgeSeconds: number } | undefined;
 
   constructor(options: TokenManagerOptions<Keys>) {
+    assertKnownOptions('TokenManager', options, tokenManagerOptionNames);
     const { client, store = memoryTokenStore(), leaseSeconds = 30, storeTimeoutMs = 5000 } = options;
     assertLimit('leaseSeconds', leaseSeconds, 1000);
     assertLimit('storeTimeoutMs', storeTimeoutMs, 1);

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import t from 'tap';
 import { prepareAuthorization } from '../src/authorization.ts';
 import { Client } from '../src/index.ts';
@@ -204,8 +205,8 @@ t.test('the query of a form_post callback is not read', async (t) => {
 t.test('anything but a callback is rejected with the accepted forms', async (t) => {
   const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
-  const incoming = { url: '/cb', method: 'POST', headers: {} };
-  for (const callback of [undefined, null, 1, {}, incoming])
+  const incoming = Object.assign(new EventEmitter(), { url: '/cb', method: 'POST', headers: {} });
+  for (const callback of [undefined, null, 1, incoming])
     await t.rejects(flow.completeAuthorization(callback as never, transaction), {
       ...{ name: 'ConfigurationError', message: /URLSearchParams/ },
     });
@@ -215,7 +216,10 @@ t.test('anything but a callback is rejected with the accepted forms', async (t) 
 t.test('a GET request of Node is read by its URL', async (t) => {
   const { sent, flow } = makeFlow();
   const { transaction } = await flow.startAuthorization();
-  const incoming = { url: `/cb?${query(transaction.state)}`, method: 'GET' };
+  const incoming = Object.assign(new EventEmitter(), {
+    url: `/cb?${query(transaction.state)}`,
+    method: 'GET',
+  });
   await flow.completeAuthorization(incoming as never, transaction);
   t.match(sent, [{ body: /&code=c&/ }]);
 });

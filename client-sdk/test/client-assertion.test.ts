@@ -214,3 +214,34 @@ t.test(
     );
   },
 );
+
+t.test('a key that cannot be exported signs the assertion, and so does a function', async (t) => {
+  const pair = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, [
+    'sign',
+    'verify',
+  ]);
+  const sign = async (data: Uint8Array<ArrayBuffer>) =>
+    new Uint8Array(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, pair.privateKey, data));
+  for (const key of [pair.privateKey, sign]) {
+    const request = makeRequest();
+    await authenticate(privateKeyJwt({ key, algorithm: 'ES256' }), request, makeContext());
+    const { payload } = await jwtVerify(assertionOf(request), pair.publicKey, {
+      currentDate: new Date(now * 1000),
+    });
+    t.equal(payload.sub, 'app');
+  }
+});
+
+t.test('a function that fails, or returns DER, is a clear error', async (t) => {
+  const failing = privateKeyJwt({ key: () => Promise.reject(new Error('KMS is down')), algorithm: 'ES256' });
+  await t.rejects(authenticate(failing, makeRequest(), makeContext()), {
+    name: 'ConfigurationError',
+    retryable: true,
+    cause: { message: 'KMS is down' },
+  });
+  const der = privateKeyJwt({ key: () => new Uint8Array(71), algorithm: 'ES256' });
+  await t.rejects(authenticate(der, makeRequest(), makeContext()), {
+    name: 'ConfigurationError',
+    message: /64 bytes; convert it from DER/,
+  });
+});

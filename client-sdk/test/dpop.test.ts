@@ -230,3 +230,26 @@ t.test('unsuitable DPoP keys are rejected', async (t) => {
   await t.rejects(generateDpopKey('HS256'), { name: 'ConfigurationError' });
   await t.rejects(generateDpopKey('none' as JwsAlgorithm), { name: 'ConfigurationError' });
 });
+
+const curve = { name: 'ECDSA', namedCurve: 'P-256' } as const;
+
+t.test('a key pair that cannot be exported signs proofs, and so does a function', async (t) => {
+  const pair = await crypto.subtle.generateKey(curve, false, ['sign', 'verify']);
+  const publicKey = await crypto.subtle.exportKey('jwk', pair.publicKey);
+  const sign = async (data: Uint8Array<ArrayBuffer>) =>
+    new Uint8Array(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, pair.privateKey, data));
+  for (const key of [pair, { privateKey: sign, publicKey }]) {
+    let sentProof = '';
+    const dpop = await createDpop({
+      key,
+      fetch: async (_url, init) => {
+        sentProof = new Headers(init.headers).get('dpop') ?? '';
+        return new Response();
+      },
+    });
+    await dpop.fetch('https://as.test/token', { method: 'POST' });
+    const { payload } = await jwtVerify(sentProof, pair.publicKey);
+    t.equal(payload.htu, 'https://as.test/token');
+    t.equal(dpop.thumbprint, await calculateJwkThumbprint(publicKey as JWK));
+  }
+});

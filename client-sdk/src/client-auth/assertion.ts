@@ -4,7 +4,7 @@ import { isForTenants } from '../issuer.ts';
 import { isJwsAlgorithm, isSymmetric } from '../jwt/algorithms.ts';
 import { decodeJwt } from '../jwt/decode.ts';
 import { importKey, type WebCryptoKey } from '../jwt/import-key.ts';
-import { signJwt } from '../jwt/sign.ts';
+import { type SignFunction, signJwt } from '../jwt/sign.ts';
 import type { AssertionClaims, AssertionSigning } from '../strategies.ts';
 import type {
   ClientAssertionOptions,
@@ -35,7 +35,7 @@ const CLOCK_TOLERANCE_SECONDS = 30;
  * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
 export function privateKeyJwt(options: PrivateKeyJwtOptions): ClientAuthFunction {
-  let imported: Promise<WebCryptoKey> | undefined;
+  let imported: Promise<WebCryptoKey> | SignFunction | undefined;
   return async (request, client) => {
     const { algorithm } = options;
     if (!isJwsAlgorithm(algorithm) || isSymmetric(algorithm)) {
@@ -44,7 +44,7 @@ export function privateKeyJwt(options: PrivateKeyJwtOptions): ClientAuthFunction
       );
     }
     // Importing a PEM or JSON Web Key costs more than signing with it.
-    imported ??= importKey(options.key, algorithm, 'sign');
+    imported ??= typeof options.key === 'function' ? options.key : importKey(options.key, algorithm, 'sign');
     await addSignedAssertion(request, client, { ...options, key: await imported });
   };
 }

@@ -1,5 +1,6 @@
 import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { KeyInput } from '../jwt/import-key.ts';
+import type { SignFunction } from '../jwt/sign.ts';
 
 /**
  * A request to an authorization server's endpoint that client authentication writes into before it
@@ -42,7 +43,8 @@ type AssertionSettings = {
  * @see RFC 7523 §2.2 https://www.rfc-editor.org/rfc/rfc7523#section-2.2
  */
 export type PrivateKeyJwtOptions = AssertionSettings & {
-  readonly key: KeyInput;
+  /** A private key, which need not be extractable, or a function that signs with one. */
+  readonly key: KeyInput | SignFunction;
   /** JWS algorithm, such as `RS256`, `PS256`, `ES256` or `EdDSA`. */
   readonly algorithm: JwsAlgorithm;
   /** The header's `kid`. */

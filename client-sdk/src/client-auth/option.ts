@@ -2,19 +2,35 @@
 // the function that does. Bundles with a grant of grants.ts would contain all that signs.
 
 import { ConfigurationError } from '../errors.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import {
   type BasicEncoding,
+  type ClientAssertionAuth,
   type ClientAuth,
   type ClientAuthFunction,
   type ClientAuthName,
+  type ClientSecretJwtAuth,
   clientSecretBasic,
   clientSecretPost,
   dependsOnEncoding,
+  type PrivateKeyJwtAuth,
   publicClient,
 } from './methods.ts';
 
 const signedMethods = ['private_key_jwt', 'client_secret_jwt', 'client_assertion'];
 const namedMethods = ['client_secret_basic', 'client_secret_post', 'tls_client_auth', 'none'];
+
+const assertionNames = { method: 1, audience: 1, lifetime: 1, algorithm: 1 } as const;
+
+const methodOptionNames: {
+  readonly private_key_jwt: OptionNames<PrivateKeyJwtAuth>;
+  readonly client_secret_jwt: OptionNames<ClientSecretJwtAuth>;
+  readonly client_assertion: OptionNames<ClientAssertionAuth>;
+} = {
+  private_key_jwt: { ...assertionNames, key: 1, keyId: 1, modify: 1 },
+  client_secret_jwt: assertionNames,
+  client_assertion: { method: 1, assertion: 1, type: 1 },
+};
 
 /** The name of a method, as in discovery documents; `custom` for a function. */
 export function clientAuthName(auth: ClientAuth): string {
@@ -39,7 +55,10 @@ export function resolveClientAuth(
       `\`clientAuth\` must be a function or one of ${known}; got ${JSON.stringify(name)}`,
     );
   }
-  if (typeof auth !== 'string') return loadedOnUse(auth, clientSecret);
+  if (typeof auth !== 'string') {
+    assertKnownOptions('`clientAuth`', auth, methodOptionNames[auth.method]);
+    return loadedOnUse(auth, clientSecret);
+  }
   if (signedMethods.includes(name))
     throw new ConfigurationError(`\`clientAuth\`: ${auth} needs its settings: { method: '${auth}', … }`);
   return identified(withSecret(auth, clientSecret, encoding));

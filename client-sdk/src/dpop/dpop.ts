@@ -8,23 +8,30 @@ import type { Fetch } from '../client-options.ts';
 import { checkedClock, epochSeconds } from '../clock.ts';
 import { markProven } from '../http/response.ts';
 import type { Jwk } from '../jwt/import-key.ts';
-import { importDpopKey } from './key.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
+import { type DpopKeyPair, importDpopKey } from './key.ts';
 import { isNonceDemand, NonceMemory } from './nonce.ts';
 import { signProof } from './proof.ts';
 
 export type { JwsAlgorithm } from '../jwt/algorithms.ts';
 export type { Jwk } from '../jwt/import-key.ts';
-export { generateDpopKey } from './key.ts';
+export type { SignFunction } from '../jwt/sign.ts';
+export { type DpopKeyPair, generateDpopKey } from './key.ts';
 
 /** Options of `createDpop`. */
 export interface DpopOptions {
-  /** Private JSON Web Key of type EC, OKP (Ed25519) or RSA, such as that of `generateDpopKey`. */
-  readonly key: Jwk;
+  /**
+   * A private JSON Web Key of type EC, OKP (Ed25519) or RSA, such as that of `generateDpopKey`, or a
+   * key pair whose private key cannot be exported.
+   */
+  readonly key: Jwk | DpopKeyPair;
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: Fetch;
   /** Epoch seconds. Default from `Date`. */
   readonly now?: () => number;
 }
+
+const optionNames: OptionNames<DpopOptions> = { key: 1, fetch: 1, now: 1 };
 
 /** A `fetch` that proves possession of a key. */
 export interface Dpop {
@@ -55,11 +62,9 @@ export interface Dpop {
  * @throws {ConfigurationError} if the key is not a private key of a supported type
  * @see RFC 9449 https://www.rfc-editor.org/rfc/rfc9449
  */
-export async function createDpop({
-  key: jwk,
-  fetch: send = globalFetch,
-  now = epochSeconds,
-}: DpopOptions): Promise<Dpop> {
+export async function createDpop(options: DpopOptions): Promise<Dpop> {
+  assertKnownOptions('createDpop', options, optionNames);
+  const { key: jwk, fetch: send = globalFetch, now = epochSeconds } = options;
   const key = await importDpopKey(jwk);
   const nonces = new NonceMemory();
 

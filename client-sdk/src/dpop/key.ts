@@ -7,12 +7,13 @@ import {
   type JwsAlgorithm,
   jwsAlgorithms,
 } from '../jwt/algorithms.ts';
-import { importKey, type Jwk, type WebCryptoKey } from '../jwt/import-key.ts';
+import { importKey, isCryptoKey, type Jwk, type WebCryptoKey } from '../jwt/import-key.ts';
+import type { SignFunction } from '../jwt/sign.ts';
 
 /** An imported key pair that DPoP proofs are signed with. */
 export interface DpopKey {
   readonly algorithm: JwsAlgorithm;
-  readonly privateKey: WebCryptoKey;
+  readonly privateKey: WebCryptoKey | SignFunction;
   /** The public members, which proofs contain. */
   readonly publicJwk: Jwk;
   /**
@@ -56,20 +57,45 @@ export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promis
 }
 
 /**
- * Imports a private JSON Web Key for signing proofs. The algorithm is its `alg`, or that of the key
- * type.
- *
- * @throws {ConfigurationError} if the key is not a private key of a supported type
+ * A key pair whose private key cannot be exported: WebCrypto keys, as `crypto.subtle.generateKey`
+ * returns them, or a function that signs, such as with a KMS.
  */
-export async function importDpopKey(jwk: Jwk): Promise<DpopKey> {
+export interface DpopKeyPair {
+  readonly privateKey: WebCryptoKey | SignFunction;
+  /** As a JSON Web Key, its `alg` is the algorithm. Default: that of the key type. */
+  readonly publicKey: WebCryptoKey | Jwk;
+}
+
+/**
+ * Imports a key for signing proofs. The algorithm is the `alg` of the JSON Web Key, or that of the
+ * key type.
+ *
+ * @throws {ConfigurationError} if there is no private key of a supported type
+ */
+export async function importDpopKey(key: Jwk | DpopKeyPair): Promise<DpopKey> {
+  const { privateKey, publicKey } = isKeyPair(key) ? key : { privateKey: key, publicKey: key };
+  const jwk: Jwk = isCryptoKey(publicKey)
+    ? { ...(await crypto.subtle.exportKey('jwk', publicKey)) }
+    : publicKey;
   const algorithm = getAlgorithm(jwk);
   const names = publicMembers[jwk.kty ?? ''];
   if (algorithm === undefined || names === undefined) {
-    throw new ConfigurationError('a DPoP key is a private JSON Web Key of type EC, OKP (Ed25519) or RSA');
+    throw new ConfigurationError(
+      'a DPoP key is a private JSON Web Key of type EC, OKP (Ed25519) or RSA, or { privateKey, publicKey }',
+    );
   }
-  const privateKey = await importKey(jwk, algorithm, 'sign');
   const publicJwk = Object.fromEntries(names.map((name) => [name, jwk[name]]));
-  return { algorithm, privateKey, publicJwk, thumbprint: await calculateThumbprint(publicJwk) };
+  return {
+    algorithm,
+    privateKey:
+      typeof privateKey === 'function' ? privateKey : await importKey(privateKey, algorithm, 'sign'),
+    publicJwk,
+    thumbprint: await calculateThumbprint(publicJwk),
+  };
+}
+
+function isKeyPair(key: Jwk | DpopKeyPair): key is DpopKeyPair {
+  return typeof key === 'object' && key !== null && 'privateKey' in key && 'publicKey' in key;
 }
 
 function getAlgorithm(jwk: Jwk): JwsAlgorithm | undefined {

@@ -1,5 +1,6 @@
 import { ConfigurationError, OAuthClientError, type OAuthError } from '../errors.ts';
 import type { RequestContext } from '../hooks.ts';
+import { printAs, withoutText } from '../objects.ts';
 import type { ClientSettings } from '../settings.ts';
 import { Deadline } from '../timers.ts';
 import { readBody } from './body.ts';
@@ -180,7 +181,7 @@ async function readReply(
       keyCase: options.keyCase ?? keyCase,
       parsedFactory: options.parsedFactory ?? parsedFactory,
       parsers,
-      secretLabel: context.operation === 'token' ? (settings.redact.label ?? DEFAULT_LABEL) : undefined,
+      conceal: context.operation === 'token' ? (parsed) => concealFields(parsed, settings) : undefined,
       failure,
     },
   );
@@ -193,4 +194,8 @@ async function readReply(
     failure.error = callError(result, { settings, operation, method, sent, secrets, hint });
   }
   return result;
+}
+
+function concealFields(parsed: object, { redact: { label = DEFAULT_LABEL } }: ClientSettings): void {
+  printAs(parsed, () => withoutText(parsed, label));
 }

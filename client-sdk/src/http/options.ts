@@ -1,5 +1,6 @@
 import type { RequestContext } from '../hooks.ts';
 import type { KeyCase } from '../key-case.ts';
+import type { OptionNames } from '../option-names.ts';
 import type { Parse } from './body.ts';
 import type { ApiResponse } from './response.ts';
 
@@ -100,3 +101,10 @@ export type RetryPolicy = (
   attempt: (attemptNumber: number) => Promise<ApiResponse>,
   onRetry: (event: { readonly attempt: number; readonly delayMs: number; readonly reason: string }) => void,
 ) => Promise<ApiResponse>;
+
+/** The names of the options of a request. */
+export const requestOptionNames: OptionNames<RequestOptions> = {
+  ...{ parse: 1, keyCase: 1, parsedFactory: 1, query: 1, body: 1 },
+  ...{ headers: 1, throwOnError: 1, signal: 1, timeoutMs: 1, redirect: 1 },
+  ...{ maxRedirects: 1, onRequest: 1 },
+};

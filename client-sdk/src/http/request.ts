@@ -3,10 +3,18 @@ import type { ArrayFormat, Fetch, TokenMethod } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import type { Operation, RequestContext } from '../hooks.ts';
 import { isObject, isPlainObject, strictJson } from '../objects.ts';
+import { assertKnownOptions } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
 import { isJsonType } from './body.ts';
 import { exchange } from './exchange.ts';
-import type { HeadersInput, OutgoingRequest, RequestBody, RequestOptions, WireParams } from './options.ts';
+import {
+  type HeadersInput,
+  type OutgoingRequest,
+  type RequestBody,
+  type RequestOptions,
+  requestOptionNames,
+  type WireParams,
+} from './options.ts';
 import type { ApiResponse } from './response.ts';
 import { assertSecure, jsonParams, oauthParams, queryString, resolveUrl, toForm, withQuery } from './url.ts';
 
@@ -85,6 +93,7 @@ export async function sendRequest(
   settings: ClientSettings,
   { operation, method, location, options }: PlainRequest,
 ): Promise<ApiResponse> {
+  assertKnownOptions('a request', options, requestOptionNames);
   const verb = method.toUpperCase();
   const base = resolveUrl(settings.site, location);
   const url = options.query === undefined ? base : withQuery(base, options.query, settings.arrayFormat);

@@ -1,6 +1,6 @@
 import { OAuthClientError, type OAuthError, ParseError } from '../errors.ts';
 import type { KeyCase } from '../key-case.ts';
-import { isObject, printAs, withoutText } from '../objects.ts';
+import { isObject } from '../objects.ts';
 import { convertKeys, type Parse, type Parsers, parseBody } from './body.ts';
 import type { ParsedFactory } from './options.ts';
 
@@ -60,8 +60,8 @@ export type ReadOptions = {
   readonly keyCase?: KeyCase | undefined;
   readonly parsers?: Parsers | undefined;
   readonly parsedFactory?: ParsedFactory | undefined;
-  /** Printed instead of texts in `parsed`, whose fields are secrets. */
-  readonly secretLabel?: string | undefined;
+  /** Keeps the fields of `parsed`, which are secrets, from being printed. */
+  readonly conceal?: ((parsed: object) => void) | undefined;
   /** Set once the response is known to be a failure. */
   readonly failure?: Failure;
 };
@@ -149,18 +149,11 @@ export class ApiResponse<T = unknown> {
   }
 
   #parse(): unknown {
-    const {
-      parse = 'automatic',
-      parsers = {},
-      keyCase = 'snake',
-      parsedFactory,
-      secretLabel,
-    } = this.#options;
+    const { parse = 'automatic', parsers = {}, keyCase = 'snake', parsedFactory, conceal } = this.#options;
     const { status, headers, body } = this.#received;
     const raw = parseBody(body, { status, headers, contentType: this.contentType }, { parse, parsers });
     const converted = convertKeys(raw, keyCase);
-    if (isObject(converted) && secretLabel !== undefined)
-      printAs(converted, () => withoutText(converted, secretLabel));
+    if (isObject(converted)) conceal?.(converted);
     return parsedFactory !== undefined && isObject(converted)
       ? callFactory(parsedFactory, converted)
       : converted;

@@ -10,6 +10,7 @@ import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { Jwks } from '../jwt/key-sources.ts';
 import type { RemoteKeySourceOptions } from '../jwt/remote-keys.ts';
 import { verifyJwt } from '../jwt/verify.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { quote } from '../text.ts';
 import { checkIdTokenClaims, type IdTokenClaims, tokenHash } from './claims.ts';
 import { acceptedAlgorithms, keySource } from './keys.ts';
@@ -51,6 +52,11 @@ export interface IdTokenValidatorOptions {
   readonly keySet?: RemoteKeySourceOptions;
 }
 
+const idTokenValidatorOptionNames: OptionNames<IdTokenValidatorOptions> = {
+  ...{ client: 1, otherClientIds: 1, jwksUri: 1, jwks: 1, issuer: 1 },
+  ...{ algorithms: 1, clientSecret: 1, toleranceSeconds: 1, keySet: 1 },
+};
+
 /** The expected values of an ID token. */
 export interface ExpectedIdToken {
   /**
@@ -90,6 +96,7 @@ export type IdTokenValidator = (idToken: string, expected?: ExpectedIdToken) => 
  * @see OpenID Connect Core §3.1.3.7 https://openid.net/specs/openid-connect-core-1_0.html#IDTokenValidation
  */
 export function createIdTokenValidator(options: IdTokenValidatorOptions): IdTokenValidator {
+  assertKnownOptions('createIdTokenValidator', options, idTokenValidatorOptionNames);
   const { client, otherClientIds, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS } = options;
   const issuer = options.issuer ?? client.settings.issuer;
   const clientId = client.settings.clientId;

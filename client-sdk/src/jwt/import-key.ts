@@ -129,7 +129,8 @@ export async function importKey(
   return imported;
 }
 
-function isCryptoKey(key: KeyInput): key is WebCryptoKey {
+/** Whether a value is a WebCrypto key. */
+export function isCryptoKey(key: unknown): key is WebCryptoKey {
   // Test runners and frames have CryptoKey classes of their own.
   return Object.prototype.toString.call(key) === '[object CryptoKey]';
 }

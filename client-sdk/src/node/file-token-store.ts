@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { link, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { StoreError } from '../errors.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { errorMessage } from '../text.ts';
 import type { SetOutcome, TokenRecord, TokenStore } from '../tokens/token-store.ts';
 
@@ -13,6 +14,8 @@ export interface FileTokenStoreOptions {
    */
   readonly folder: string;
 }
+
+const optionNames: OptionNames<FileTokenStoreOptions> = { folder: 1 };
 
 const conflict: SetOutcome = { ok: false, reason: 'conflict' };
 
@@ -27,7 +30,9 @@ const maxReadAttempts = 20;
  *
  * @throws StoreError from its methods if the folder cannot be read or written, or is not private.
  */
-export function fileTokenStore({ folder }: FileTokenStoreOptions): TokenStore {
+export function fileTokenStore(options: FileTokenStoreOptions): TokenStore {
+  assertKnownOptions('fileTokenStore', options, optionNames);
+  const { folder } = options;
   return {
     get: (key) =>
       guard(folder, async () => {

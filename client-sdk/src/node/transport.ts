@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
 import {
   type ClientRequest,
   request as httpRequest,
@@ -8,6 +9,7 @@ import {
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { assertTimer } from '../timers.ts';
 import { Agents } from './agents.ts';
 import { bareHostname, type ProxySettings, parseProxy } from './proxy.ts';
@@ -89,6 +91,12 @@ export interface NodeTransportOptions {
   keepAlive?: boolean;
 }
 
+const nodeTransportOptionNames: OptionNames<NodeTransportOptions> = {
+  ...{ cert: 1, key: 1, passphrase: 1, pfx: 1, ca: 1 },
+  ...{ caFile: 1, caPath: 1, verify: 1, proxy: 1, noProxy: 1 },
+  ...{ connectTimeoutMs: 1, idleTimeoutMs: 1, maxSockets: 1, keepAlive: 1 },
+};
+
 /** A `fetch` for a Client that closes its connections. */
 export interface NodeTransport {
   (url: string | URL | Request, init?: RequestInit): Promise<Response>;
@@ -107,6 +115,7 @@ export interface NodeTransport {
  * @see RFC 8705 §2 https://www.rfc-editor.org/rfc/rfc8705#section-2
  */
 export function nodeTransport(options: NodeTransportOptions = {}): NodeTransport {
+  assertKnownOptions('nodeTransport', options, nodeTransportOptionNames);
   const { proxy: proxyUrl, noProxy, keepAlive = true, maxSockets = 64 } = options;
   const { connectTimeoutMs = 10_000, idleTimeoutMs = 60_000 } = options;
   assertTimer('connectTimeoutMs', connectTimeoutMs);

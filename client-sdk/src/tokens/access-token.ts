@@ -9,15 +9,17 @@ import { assertAllowed, resolveUrl } from '../http/url.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, JsonValue, KeyCase, ParsedKeys } from '../key-case.ts';
 import { copyPlain } from '../objects.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { ApiCalls } from './api-calls.ts';
 import { Expiry } from './expiry.ts';
 import type { IdTokenExpectation } from './id-token-check.ts';
-import type {
-  AccessTokenOptions,
-  RevokeTokenOptions,
-  TokenMode,
-  TokenOutcome,
-  TokenRequestOptions,
+import {
+  type AccessTokenOptions,
+  accessTokenOptionNames,
+  type RevokeTokenOptions,
+  type TokenMode,
+  type TokenOutcome,
+  type TokenRequestOptions,
 } from './options.ts';
 import { tokenTypeProblem } from './read-response.ts';
 import { fromFields, requestToken } from './request-token.ts';
@@ -31,6 +33,8 @@ export type AccessTokenInit = AccessTokenOptions & {
   /** The response that contained it. */
   readonly response?: ApiResponse | undefined;
 };
+
+const initNames: OptionNames<AccessTokenInit> = { ...accessTokenOptionNames, params: 1, response: 1 };
 
 /**
  * An access token that can call APIs, be refreshed, revoked and stored. Immutable. Inspection and
@@ -52,6 +56,7 @@ export class AccessToken<
    */
   constructor(client: Client<boolean, Keys>, token: string, init: AccessTokenInit = {}) {
     super();
+    assertKnownOptions('an access token', init, initNames);
     this.#client = client;
     this.#token = token;
     this.#init = { ...init, ...(init.mode !== undefined && { mode: copyPlain(init.mode) }) };

@@ -3,6 +3,7 @@ import type { OAuthError } from '../errors.ts';
 import type { RequestOptions, WireParams } from '../http/options.ts';
 import type { ApiResponse } from '../http/response.ts';
 import type { JsonObject, KeyCase } from '../key-case.ts';
+import type { OptionNames } from '../option-names.ts';
 import type { AccessToken } from './access-token.ts';
 
 /** Where the access token is sent. `query` and `body` are discouraged. @see RFC 6750 §2 */
@@ -41,6 +42,12 @@ export type AccessTokenOptions = {
    * token, accessToken.
    */
   readonly tokenName?: string;
+};
+
+/** The names of the options of an access token. */
+export const accessTokenOptionNames: OptionNames<AccessTokenOptions> = {
+  ...{ refreshToken: 1, expiresIn: 1, expiresAt: 1, expiresLatency: 1, mode: 1 },
+  ...{ authorizationScheme: 1, formatHeader: 1, paramName: 1, tokenName: 1 },
 };
 
 /** Options of a token request and of its token. */

@@ -1,10 +1,11 @@
 import type { AnyClient, Client } from '../client.ts';
 import { OAuthError } from '../errors.ts';
-import type { WireParams } from '../http/options.ts';
+import { requestOptionNames, type WireParams } from '../http/options.ts';
 import { type ApiResponse, isProven } from '../http/response.ts';
 import { callError } from '../http/response-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, KeyCase } from '../key-case.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
 import { AccessToken, type AnyAccessToken, setIdTokenClaims } from './access-token.ts';
 import {
@@ -13,7 +14,12 @@ import {
   type IdTokenExpectation,
   prepareIdTokenCheck,
 } from './id-token-check.ts';
-import type { AccessTokenOptions, TokenOutcome, TokenRequestOptions } from './options.ts';
+import {
+  type AccessTokenOptions,
+  accessTokenOptionNames,
+  type TokenOutcome,
+  type TokenRequestOptions,
+} from './options.ts';
 import {
   chooseToken,
   readTokenFields,
@@ -55,6 +61,7 @@ export async function requestToken<T extends boolean, Keys extends KeyCase>(
   context: TokenRequestContext = {},
 ): Promise<TokenOutcome<T, Keys>> {
   const { settings } = client;
+  assertKnownOptions('a token request', options, tokenRequestNames);
   const check = idTokenGrants.has(params.grant_type)
     ? await prepareIdTokenCheck(client, params, context.idToken)
     : undefined;
@@ -127,24 +134,19 @@ function noToken(
   return callError(response, { settings, operation: 'token', cause, ...message });
 }
 
-const tokenOptionNames = [
-  'refreshToken',
-  'expiresIn',
-  'expiresAt',
-  'expiresLatency',
-  'mode',
-  'authorizationScheme',
-  'formatHeader',
-  'paramName',
-  'tokenName',
-] as const satisfies readonly (keyof AccessTokenOptions)[];
+const tokenRequestNames: OptionNames<TokenRequestOptions> = {
+  ...requestOptionNames,
+  ...accessTokenOptionNames,
+  tokenMethod: 1,
+};
 
 /** The options of the token, out of those of its request. */
 function tokenOptions(options: AccessTokenOptions): AccessTokenOptions {
-  const found: Record<string, unknown> = {};
-  for (const name of tokenOptionNames) if (options[name] !== undefined) found[name] = options[name];
+  const entries: readonly [string, unknown][] = Object.entries(options);
   // The names are those of the type.
-  return found as AccessTokenOptions;
+  return Object.fromEntries(
+    entries.filter(([name, value]) => Object.hasOwn(accessTokenOptionNames, name) && value !== undefined),
+  ) as AccessTokenOptions;
 }
 
 /**
