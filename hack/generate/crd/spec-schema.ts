@@ -3,6 +3,7 @@ import {
   maxResourceDepth,
   type ResourceField,
   resourceAlgorithms,
+  resourceCharges,
   resourceFields,
   resourceLists,
   resourceStoreFailures,
@@ -56,6 +57,20 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
     resourceTexts.lease,
     'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store, such as 5%. Up to that part is refused too early for each other replica. For FixedWindow only.',
   ),
+  charge: {
+    description:
+      'Which hits are counted. Always: also those of requests over the limit, for usage that is reported after the response (a check with 0 hits before). Allowed: only those of requests within it. Default Always for FixedWindow, Allowed for the others and with atomic.',
+    type: 'string',
+    enum: Object.keys(resourceCharges),
+  },
+  maxDebt: {
+    description:
+      'With charge Always, the hits that a TokenBucket or SlidingWindow may be charged beyond its limit; time pays them back. Default burst, or requestsPerUnit of a SlidingWindow.',
+    type: 'integer',
+    format: 'int64',
+    minimum: 0,
+    maximum: maxRequestsPerUnit,
+  },
   onStoreFailure: {
     description:
       'Decides while the counter store fails: Allow, Deny, or Local, which counts in each limiter with its share of the limit. Default that of the spec.',

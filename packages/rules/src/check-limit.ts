@@ -3,6 +3,7 @@ import { resourceTexts } from './resource-shape.ts';
 import type { LimitSpec } from './rule-document.ts';
 import {
   type AlgorithmOptions,
+  type Charge,
   type Lease,
   type StoreFailurePolicy,
   type Unit,
@@ -19,6 +20,7 @@ export interface CheckedLimit {
   /** Undefined for fixed windows. */
   readonly rate: AlgorithmOptions | undefined;
   readonly lease: Lease | undefined;
+  readonly charge: Charge | undefined;
   readonly onStoreFailure: StoreFailurePolicy | undefined;
 }
 
@@ -37,7 +39,9 @@ export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Repo
   const unit = checkUnit(limit, report);
   const period = checkPeriod(limit, report);
   checkReplaces(limit, report);
-  const rate = checkAlgorithm(limit, options, report);
+  const algorithm = checkAlgorithm(limit, options, report);
+  const charge = checkCharge(limit, options, report);
+  const rate = algorithm && withDebt(algorithm, limit, charge);
   const calendar = checkCalendar(limit, { ...options, unit }, report);
   const seconds = unit === undefined ? (period ?? 0) : unitSeconds[unit];
   const windows =
@@ -50,7 +54,7 @@ export function checkLimit(limit: LimitSpec, options: LimitOptions, report: Repo
     const message = `should not specify ${options.spelling.on_store_failure} when unlimited`;
     report('on_store_failure', message);
   }
-  return { unit, unitSeconds: seconds, windows, rate, lease, onStoreFailure };
+  return { unit, unitSeconds: seconds, windows, rate, lease, charge, onStoreFailure };
 }
 
 function checkUnit({ unit: text = '', period, unlimited }: LimitSpec, report: Report): Unit | undefined {
@@ -152,6 +156,46 @@ const rateAlgorithms: readonly AlgorithmOptions['algorithm'][] = [
 function isRateAlgorithm(text: string): text is AlgorithmOptions['algorithm'] {
   return rateAlgorithms.some((known) => known === text);
 }
+
+function checkCharge(limit: LimitSpec, { spelling }: LimitOptions, report: Report): Charge | undefined {
+  const { charge: text, algorithm = '', unlimited } = limit;
+  const charge = charges.find((known) => known === text?.toLowerCase());
+  if (text !== undefined && charge === undefined) {
+    const known = charges.map((name) => spelling[name]).join(', ');
+    report('charge', `invalid charge '${text}': expected one of ${known}`);
+  } else if (charge !== undefined && unlimited === true) {
+    report('charge', 'should not specify charge when unlimited');
+  } else if (charge === 'always' && algorithm.toLowerCase() === 'concurrency') {
+    const message = `${spelling.concurrency} cannot have charge: ${spelling.always}: a refused request is not in progress, so it takes no slot`;
+    report('charge', message);
+  }
+  checkMaxDebt(limit, { spelling, charge }, report);
+  return charge;
+}
+
+function checkMaxDebt(
+  { maxDebt, algorithm = '' }: LimitSpec,
+  { spelling, charge }: Pick<LimitOptions, 'spelling'> & { readonly charge: Charge | undefined },
+  report: Report,
+): void {
+  if (maxDebt === undefined) return;
+  const { max_debt: name, token_bucket: bucket, sliding_window: sliding } = spelling;
+  if (charge !== 'always') report('max_debt', `${name} requires charge: ${spelling.always}`);
+  else if (algorithm === '' || algorithm.toLowerCase() === 'fixed_window') {
+    const reason = 'a fixed window counts all hits, and the next one starts at 0';
+    report('max_debt', `${name} requires the algorithm ${bucket} or ${sliding}: ${reason}`);
+  }
+}
+
+function withDebt(
+  algorithm: AlgorithmOptions,
+  { maxDebt }: LimitSpec,
+  charge: Charge | undefined,
+): AlgorithmOptions {
+  return charge === 'always' ? { ...algorithm, maxDebt: maxDebt ?? 'burst' } : algorithm;
+}
+
+const charges: readonly Charge[] = ['always', 'allowed'];
 
 function checkLease(limit: LimitSpec, { spelling }: LimitOptions, report: Report): Lease | undefined {
   const { lease, algorithm = '', unlimited, requestsPerUnit } = limit;

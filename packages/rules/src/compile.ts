@@ -53,6 +53,7 @@ export function* compileRules(
     windows: new Map(),
     problems: [],
     duplicates: [],
+    allowedWindows: [],
     descriptors: 0,
     ruleCount: 0,
     replacing: [],
@@ -65,6 +66,7 @@ export function* compileRules(
     setAtomic(run, root, document);
     for (const spec of document.descriptors) yield* addDescriptor(run, root, spec, document.domain);
   }
+  checkAllowedWindows(run);
   const { problems, duplicates } = run;
   if (problems.length > 0) {
     if (duplicates.length === 0) return { ok: false, problems };
@@ -96,11 +98,20 @@ interface Run {
   readonly problems: RuleProblem[];
   /** Those of `problems` that report a second definition. */
   readonly duplicates: RuleProblem[];
+  /** Fixed windows with `charge: allowed`: whether their domain is atomic is not known yet. */
+  readonly allowedWindows: AllowedWindow[];
   /** Descriptors added so far. */
   descriptors: number;
   ruleCount: number;
   /** Rules that replace others. */
   readonly replacing: Rule[];
+}
+
+interface AllowedWindow {
+  readonly document: RuleDocument | undefined;
+  readonly root: RuleNode;
+  readonly at: number | undefined;
+  readonly path: string;
 }
 
 interface ReportAt {
@@ -173,6 +184,17 @@ function setAtomic(run: Run, root: NodeDraft, { domain, at, atomic }: RuleDocume
   root.atomic = atomic;
 }
 
+/** Outside of atomic domains, all stores count the hits of a window before they are compared. */
+function checkAllowedWindows(run: Run): void {
+  for (const { document, root, at, path } of run.allowedWindows) {
+    if (root.atomic === true) continue;
+    run.document = document;
+    run.spelling = document?.spelling ?? fileSpelling;
+    const message = `charge: ${run.spelling.allowed} requires another algorithm, or atomic: true of the domain: fixed windows count refused requests as well`;
+    report(run, { at, field: 'charge', path }, message);
+  }
+}
+
 function newNode(
   composite: string,
   keyLength: number,
@@ -232,11 +254,20 @@ function setLimit(run: Run, node: NodeDraft, spec: DescriptorSpec, path: string)
   const checked = checkLimit(limit, run, (field, message) => {
     report(run, { at, field, path }, message);
   });
+  if (checked.charge === 'allowed' && checked.rate === undefined && limit.unlimited !== true) {
+    run.allowedWindows.push({ document: run.document, root: findRoot(node), at, path });
+  }
   const rule = makeRule(run, node, { spec, limit, checked, path });
   if (rule.replaces.length > 0) run.replacing.push(rule);
   const dynamicMetric = rule.detailedMetric || hasRuntimeLevel(node);
   node.match = { rule, metricPath: rule.metricPath, dynamicMetric, keyEntries: undefined };
   run.ruleCount++;
+}
+
+function findRoot(node: RuleNode): RuleNode {
+  let root = node;
+  while (root.parent !== undefined) root = root.parent;
+  return root;
 }
 
 interface RuleParts {
@@ -250,7 +281,7 @@ interface RuleParts {
 const noReplaces: readonly string[] = [];
 
 function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: RuleParts): Rule {
-  const { unit, unitSeconds, windows, rate, lease, onStoreFailure } = checked;
+  const { unit, unitSeconds, windows, rate, lease, charge, onStoreFailure } = checked;
   const unlimited = limit.unlimited ?? false;
   return {
     path,
@@ -262,6 +293,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
     unlimited,
     rate: rate && { ...rate, limit: limit.requestsPerUnit, periodSeconds: unitSeconds },
     lease,
+    charge,
     name: limit.name ?? '',
     onStoreFailure,
     replaces: limit.replaces ?? noReplaces,

@@ -1,13 +1,15 @@
 import { applyReplaces, type Entry, findChild, type Match, matchEntries } from './match.ts';
 import { explainMiss } from './near-misses.ts';
-import type {
-  AlgorithmOptions,
-  Lease,
-  Rule,
-  RuleNode,
-  RuleSet,
-  StoreFailurePolicy,
-  Unit,
+import {
+  type AlgorithmOptions,
+  type Charge,
+  getMaxDebt,
+  type Lease,
+  type Rule,
+  type RuleNode,
+  type RuleSet,
+  type StoreFailurePolicy,
+  type Unit,
 } from './rule-set.ts';
 
 /** The part of a request that rules match. */
@@ -58,8 +60,12 @@ interface RuleSummary {
   readonly timeZone?: string;
   readonly requestsPerUnit?: number;
   /** Absent for fixed windows. */
-  readonly rate?: AlgorithmOptions;
+  readonly rate?: Pick<AlgorithmOptions, 'algorithm' | 'burst'>;
   readonly lease?: Lease;
+  /** Absent for the default. */
+  readonly charge?: Charge;
+  /** Hits that may be counted beyond the limit. */
+  readonly maxDebt?: number;
   /** Absent when the setting of the limiter decides. */
   readonly onStoreFailure?: StoreFailurePolicy;
   /** Present in a domain that is atomic. */
@@ -130,13 +136,17 @@ function limited({ entries, levels, match, rule, replacedBy }: Limited): Descrip
 }
 
 function summarize({ rule, metricPath, keyEntries }: Match, root: RuleNode): RuleSummary {
-  const { path, requestsPerUnit, unlimited, rate, lease, name, replaces, shadowMode, quotaMode } = rule;
+  const { path, requestsPerUnit, unlimited, rate, lease, charge, name, replaces, shadowMode, quotaMode } =
+    rule;
+  const maxDebt = rate && getMaxDebt(rate);
   const onStoreFailure = unlimited ? undefined : (rule.onStoreFailure ?? root.onStoreFailure);
   return {
     path,
     ...(unlimited ? undefined : { ...describeWindow(rule), requestsPerUnit }),
     ...(rate && { rate: { algorithm: rate.algorithm, burst: rate.burst } }),
     ...(lease === undefined ? undefined : { lease }),
+    ...(charge === undefined ? undefined : { charge }),
+    ...(maxDebt === undefined ? undefined : { maxDebt }),
     ...(onStoreFailure === undefined ? undefined : { onStoreFailure }),
     ...(root.atomic === true && !unlimited ? { atomic: true } : undefined),
     ...(name === '' ? undefined : { name }),
@@ -223,6 +233,8 @@ function limitText(
 function flagText({
   rate,
   lease,
+  charge,
+  maxDebt,
   onStoreFailure,
   atomic,
   name,
@@ -233,6 +245,7 @@ function flagText({
   const flags = [
     rate?.algorithm === 'token_bucket' ? `token_bucket, burst ${rate.burst}` : (rate?.algorithm ?? ''),
     lease === undefined ? '' : `leases of ${lease.hits} hits`,
+    charge === undefined ? '' : `charges ${charge}${maxDebt === undefined ? '' : `, debt up to ${maxDebt}`}`,
     onStoreFailure === undefined ? '' : `on store failure ${onStoreFailure}`,
     atomic === true ? 'all or nothing' : '',
     name === undefined ? '' : `name ${name}`,

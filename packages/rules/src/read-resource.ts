@@ -30,6 +30,7 @@ import {
   maxResourceDepth,
   resourceAlgorithms,
   resourceApiVersion,
+  resourceCharges,
   resourceFields,
   resourceGroup,
   resourceKind,
@@ -164,6 +165,8 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
     algorithm: enumField(limit, 'algorithm', resourceAlgorithms),
     burst: countField(limit, 'burst'),
     lease: textField(limit, 'lease', resourceTexts.lease),
+    charge: enumField(limit, 'charge', resourceCharges),
+    maxDebt: countField(limit, 'maxDebt'),
     name: name ?? textField(limit, 'name', resourceTexts.name),
     onStoreFailure: enumField(limit, 'onStoreFailure', resourceStoreFailures),
     replaces: replacesField(limit),
@@ -197,7 +200,7 @@ function unitField(limit: Mapping): string | undefined {
   return unit;
 }
 
-function countField(limit: Mapping, name: 'requestsPerUnit' | 'burst'): number | undefined {
+function countField(limit: Mapping, name: 'requestsPerUnit' | 'burst' | 'maxDebt'): number | undefined {
   const value = limit.values[name];
   if (isAbsent(value)) return undefined;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxRequestsPerUnit)

@@ -146,6 +146,8 @@ const limitOnlyFields: readonly FieldName[] = [
   'algorithm',
   'burst',
   'lease',
+  'charge',
+  'max_debt',
   'name',
   'replaces',
 ];
@@ -189,6 +191,8 @@ function limitField(read: Read, fields: Fields, depth: number, path: string): Li
     algorithm: textField(read, limit, 'algorithm', path),
     burst: countField(read, limit, 'burst', path),
     lease: textField(read, limit, 'lease', path),
+    charge: textField(read, limit, 'charge', path),
+    maxDebt: countField(read, limit, 'max_debt', path),
     name: textField(read, limit, 'name', path),
     onStoreFailure: textField(read, limit, 'on_store_failure', path),
     replaces: replacesField(read, limit, depth, path),
@@ -289,7 +293,7 @@ const maxUint32 = 4_294_967_295;
 function countField(
   read: Read,
   fields: Fields,
-  name: 'requests_per_unit' | 'burst',
+  name: 'requests_per_unit' | 'burst' | 'max_debt',
   path: string,
 ): number | undefined {
   const { tree } = read;

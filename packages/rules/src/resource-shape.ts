@@ -24,6 +24,8 @@ const rateLimitFields = [
   'algorithm',
   'burst',
   'lease',
+  'charge',
+  'maxDebt',
   'onStoreFailure',
   'replaces',
 ] as const satisfies readonly ResourceName[];
@@ -66,6 +68,12 @@ export const resourceAlgorithms = {
   [resourceValues.sliding_window]: 'sliding_window',
   [resourceValues.token_bucket]: 'token_bucket',
   [resourceValues.concurrency]: 'concurrency',
+} as const;
+
+/** Which hits are counted, and how rules spell it. */
+export const resourceCharges = {
+  [resourceValues.always]: 'always',
+  [resourceValues.allowed]: 'allowed',
 } as const;
 
 /** Policies for a failing store, and how rules spell them. */

@@ -85,6 +85,10 @@ export interface LimitSpec {
   readonly burst?: number | undefined;
   /** As written: `5%`. */
   readonly lease?: string | undefined;
+  /** As written, in any case; the default depends on the algorithm and the domain. */
+  readonly charge?: string | undefined;
+  /** With `charge: always`: 0 to 4294967295; `burst` when missing. */
+  readonly maxDebt?: number | undefined;
   readonly name?: string | undefined;
   /** As written, in any case; that of the domain when missing. */
   readonly onStoreFailure?: string | undefined;

@@ -3,6 +3,7 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { Steps } from '@tollgate/kit/time';
 import {
   RateLimitAlgorithm,
+  RateLimitCharge,
   type RateLimitConfig,
   RateLimitConfigSchema,
   type RateLimitDescriptor,
@@ -15,7 +16,7 @@ import {
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { parseLease } from './check-limit.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import type { StoreFailurePolicy, Unit } from './rule-set.ts';
+import type { Charge, StoreFailurePolicy, Unit } from './rule-set.ts';
 import { resourceSpelling } from './spelling.ts';
 
 /** The numbers of the units on the wire. */
@@ -50,6 +51,15 @@ const policyNumbers: Readonly<Record<StoreFailurePolicy, RateLimitStoreFailure>>
 const policies: ReadonlyMap<string, RateLimitStoreFailure> = new Map(Object.entries(policyNumbers));
 const policyTexts: ReadonlyMap<number, string> = new Map(
   [...policies].map(([text, number]) => [number, text]),
+);
+
+const chargeNumbers: Readonly<Record<Charge, RateLimitCharge>> = {
+  always: RateLimitCharge.ALWAYS,
+  allowed: RateLimitCharge.ALLOWED,
+};
+const charges: ReadonlyMap<string, RateLimitCharge> = new Map(Object.entries(chargeNumbers));
+const chargeTexts: ReadonlyMap<number, string> = new Map(
+  [...charges].map(([text, number]) => [number, text]),
 );
 
 /** Label of a document whose message has neither name nor domain. */
@@ -181,6 +191,8 @@ function toPolicy(limit: LimitSpec): RateLimitPolicy {
     algorithm = '',
     burst,
     lease,
+    charge = '',
+    maxDebt,
     name,
     replaces,
   } = limit;
@@ -193,6 +205,8 @@ function toPolicy(limit: LimitSpec): RateLimitPolicy {
     algorithm: algorithms.get(algorithm.toLowerCase()) ?? RateLimitAlgorithm.FIXED_WINDOW,
     burst: burst ?? 0,
     lease: lease === undefined ? 0 : (parseLease(lease) ?? 0),
+    charge: charges.get(charge.toLowerCase()) ?? RateLimitCharge.DEFAULT_CHARGE,
+    ...(maxDebt !== undefined && { maxDebt }),
     name: name ?? '',
     onStoreFailure: toStoreFailure(limit.onStoreFailure),
     replaces: replaces?.map((replaced) => create(RateLimitReplaceSchema, { name: replaced })) ?? [],
@@ -231,6 +245,8 @@ function fromPolicy(policy: RateLimitPolicy): LimitSpec {
     algorithm: fromAlgorithm(algorithm),
     burst: burst === 0 ? undefined : burst,
     lease: lease === 0 ? undefined : `${lease}%`,
+    charge: fromCharge(policy.charge),
+    maxDebt: policy.maxDebt,
     name: name === '' ? undefined : name,
     onStoreFailure: fromStoreFailure(policy.onStoreFailure),
     replaces: replaces.length === 0 ? undefined : replaces.map((replaced) => replaced.name),
@@ -245,6 +261,12 @@ function toStoreFailure(policy: string | undefined): RateLimitStoreFailure {
 function fromStoreFailure(policy: RateLimitStoreFailure): string | undefined {
   if (policy === RateLimitStoreFailure.FAIL_CALL) return undefined;
   return policyTexts.get(policy) ?? String(policy);
+}
+
+/** An unknown number stays visible in the problem that compiling reports. */
+function fromCharge(charge: RateLimitCharge): string | undefined {
+  if (charge === RateLimitCharge.DEFAULT_CHARGE) return undefined;
+  return chargeTexts.get(charge) ?? String(charge);
 }
 
 /** An unknown number stays visible in the problem that compiling reports. */

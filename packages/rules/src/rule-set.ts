@@ -23,11 +23,22 @@ export const unitSeconds: Readonly<Record<Unit, number>> = {
 /** How requests are counted, other than in fixed windows. */
 type Algorithm = 'sliding_window' | 'token_bucket' | 'concurrency';
 
+/**
+ * Which hits are counted: `always` also those of requests that are over the limit, such as usage
+ * that is reported after the response; `allowed` only those of requests within it.
+ */
+export type Charge = 'always' | 'allowed';
+
 /** What a rule needs besides its limit when it does not count in fixed windows. */
 export interface AlgorithmOptions {
   readonly algorithm: Algorithm;
   /** Requests that may come at once: the size of a bucket, or the limit of the others. */
   readonly burst: number;
+  /**
+   * With `charge: always`, the hits that may be counted beyond the limit: `burst` for as many as
+   * `burst`. Undefined where a refused request takes nothing.
+   */
+  readonly maxDebt?: number | 'burst' | undefined;
 }
 
 /** Hits that a replica reserves at once, and then counts without the store. */
@@ -76,6 +87,8 @@ export interface Rule {
   readonly rate?: Rate | undefined;
   /** Undefined where each hit is counted in the store. */
   readonly lease?: Lease | undefined;
+  /** As configured; see `getCharge` for the default. */
+  readonly charge?: Charge | undefined;
   /** Empty when the limit has no name. */
   readonly name: string;
   /** That of the limit itself; undefined for that of its domain. */
@@ -120,6 +133,19 @@ export interface RuleNode {
   readonly atomic?: boolean | undefined;
 }
 
+/** Which hits a limit counts, by default as envoyproxy/ratelimit does in fixed windows. */
+export function getCharge(
+  { charge, rate }: Pick<Rule, 'charge' | 'rate'>,
+  { atomic }: Pick<RuleNode, 'atomic'>,
+): Charge {
+  return charge ?? (rate === undefined && atomic !== true ? 'always' : 'allowed');
+}
+
+/** The hits that may be counted beyond the limit; undefined where a refused request takes nothing. */
+export function getMaxDebt({ maxDebt, burst }: Pick<Rate, 'maxDebt' | 'burst'>): number | undefined {
+  return maxDebt === 'burst' ? burst : maxDebt;
+}
+
 /** Whether a level has a key without a value. */
 export const isBare = (node: RuleNode): boolean => node.composite.length === node.keyLength;
 
@@ -132,8 +158,8 @@ export interface DumpOptions {
 /**
  * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is
  * random): `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode:
- * <bool>`, with `period=<n>s`, `time_zone`, `algorithm` and `burst` after the number where a rule
- * has them. An unlimited rule has unit UNKNOWN and its number, which has no effect, unless
+ * <bool>`, with `period=<n>s`, `time_zone`, `algorithm`, `burst`, `lease`, `charge` and `max_debt`
+ * after the number where a rule has them. An unlimited rule has unit UNKNOWN and its number, which has no effect, unless
  * `unlimited` gives another text.
  */
 export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
@@ -159,6 +185,9 @@ function formatRule(rule: Rule, { root, unlimited }: RuleFormat): string {
   if (windows?.timeZone !== undefined) fields.push(`time_zone=${windows.timeZone}`);
   if (rate !== undefined) fields.push(`algorithm=${rate.algorithm}`, `burst=${rate.burst}`);
   if (lease !== undefined) fields.push(`lease=${lease.hits}`);
+  if (rule.charge !== undefined) fields.push(`charge=${rule.charge}`);
+  const maxDebt = rate && getMaxDebt(rate);
+  if (maxDebt !== undefined) fields.push(`max_debt=${maxDebt}`);
   const policy = rule.unlimited ? undefined : (rule.onStoreFailure ?? root.onStoreFailure);
   if (policy !== undefined) fields.push(`on_store_failure=${policy}`);
   if (root.atomic === true && !rule.unlimited) fields.push('atomic=true');

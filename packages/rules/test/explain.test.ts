@@ -195,6 +195,14 @@ t.test('a lease is named with its hits', async (t) => {
   t.match(text, "limited to 99 per day\n    a=1 matched 'a' by key\n    rule d.a (leases of 5 hits)");
 });
 
+t.test('a charge is named with its debt', async (t) => {
+  const charged = loadRules(
+    'domain: d\ndescriptors: [{ key: a, rate_limit: { unit: day, requests_per_unit: 9, algorithm: sliding_window, charge: always } }]\n',
+  );
+  const text = formatExplanation(explain(charged, request([['a', '1']])));
+  t.match(text, 'rule d.a (sliding_window; charges always, debt up to 9)');
+});
+
 t.test('limits of an atomic domain say so', async (t) => {
   const atomic = loadRules(
     'domain: d\natomic: true\ndescriptors: [{ key: a, rate_limit: { unit: hour, requests_per_unit: 5 } }]\n',

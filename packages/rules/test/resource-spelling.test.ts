@@ -20,6 +20,8 @@ const samples: Readonly<Record<ResourceField<'limitRateLimit'>, readonly unknown
   algorithm: [undefined, 'FixedWindow', 'SlidingWindow', 'TokenBucket', 'Concurrency'],
   burst: [undefined, 0, 5],
   lease: [undefined, '1%', '50%'],
+  charge: [undefined, 'Always', 'Allowed'],
+  maxDebt: [undefined, 5],
   onStoreFailure: [undefined, 'Allow', 'Deny'],
   replaces: [undefined, [{ name: 'self' }]],
 };

@@ -60,6 +60,12 @@ descriptors:
         rate_limit: { unit: second, requests_per_unit: 5, algorithm: token_bucket, burst: 50 }
       - key: leased
         rate_limit: { unit: second, requests_per_unit: 500, lease: 5% }
+      - key: charged
+        rate_limit: { unit: second, requests_per_unit: 5, algorithm: token_bucket, charge: always, max_debt: 0 }
+      - key: charged by default
+        rate_limit: { unit: second, requests_per_unit: 5, algorithm: sliding_window, charge: always }
+      - key: not charged
+        rate_limit: { unit: second, requests_per_unit: 5, charge: allowed }
       - key: sliding
         rate_limit: { unit: second, requests_per_unit: 5, algorithm: sliding_window }
       - key: concurrency

@@ -169,6 +169,19 @@ export const goodResources: readonly ResourceCase[] = [
     ),
   },
   {
+    name: 'every charge',
+    spec: {
+      ...limits(
+        { rateLimit: { ...perMinute, charge: 'Allowed' } },
+        {
+          match: [{ key: 'a' }],
+          rateLimit: { ...perMinute, algorithm: 'SlidingWindow', charge: 'Always', maxDebt: 0 },
+        },
+      ),
+      atomic: true,
+    },
+  },
+  {
     name: 'periods and calendars',
     spec: limits(
       { rateLimit: { period: '5m', requestsPerUnit: 10, algorithm: 'TokenBucket' } },
@@ -208,6 +221,18 @@ export const badResources: readonly BadResource[] = [
     spec: rateLimit({ ...perMinute, requestsPerUnit: 200, lease: '51%' }),
     field: `${descriptorField}.rateLimit.lease`,
     says: /'51%' is not allowed: must be a percentage from 1% to 50%/,
+  },
+  {
+    name: 'an unknown charge',
+    spec: rateLimit({ ...perMinute, charge: 'always' }),
+    field: `${descriptorField}.rateLimit.charge`,
+    says: /must be one of Always, Allowed, not 'always'/,
+  },
+  {
+    name: 'a debt below zero',
+    spec: rateLimit({ ...perMinute, algorithm: 'TokenBucket', charge: 'Always', maxDebt: -1 }),
+    field: `${descriptorField}.rateLimit.maxDebt`,
+    says: /must be a whole number from 0 to 4294967295/,
   },
   {
     name: 'both unit and period',
@@ -607,6 +632,18 @@ export const conflictingResources: readonly BadResource[] = [
     spec: rateLimit({ unit: 'Day', timeZone: 'Europe/Nowhere', requestsPerUnit: 3 }),
     field: `${descriptorField}.rateLimit.timeZone`,
     says: /unknown time zone 'Europe\/Nowhere': expected UTC or an IANA name such as Europe\/Berlin/,
+  },
+  {
+    name: 'a debt without charge',
+    spec: rateLimit({ ...perMinute, algorithm: 'TokenBucket', maxDebt: 5 }),
+    field: `${descriptorField}.rateLimit.maxDebt`,
+    says: /requires charge/,
+  },
+  {
+    name: 'a charge of allowed requests in windows that count all',
+    spec: rateLimit({ ...perMinute, charge: 'Allowed' }),
+    field: `${descriptorField}.rateLimit.charge`,
+    says: /requires another algorithm, or atomic/,
   },
   {
     name: 'a period of half a second',

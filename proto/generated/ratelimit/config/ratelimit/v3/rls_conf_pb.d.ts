@@ -203,6 +203,18 @@ export declare type RateLimitPolicy = Message<"ratelimit.config.ratelimit.v3.Rat
    * @generated from field: uint32 lease = 1005;
    */
   lease: number;
+
+  /**
+   * @generated from field: ratelimit.config.ratelimit.v3.RateLimitCharge charge = 1006;
+   */
+  charge: RateLimitCharge;
+
+  /**
+   * Hits that may be counted beyond the limit with charge ALWAYS; absent for as many as burst.
+   *
+   * @generated from field: optional uint32 max_debt = 1007;
+   */
+  maxDebt?: number | undefined;
 };
 
 /**
@@ -228,6 +240,37 @@ export declare type RateLimitReplace = Message<"ratelimit.config.ratelimit.v3.Ra
  * Use `create(RateLimitReplaceSchema)` to create a new message.
  */
 export declare const RateLimitReplaceSchema: GenMessage<RateLimitReplace>;
+
+/**
+ * Which hits are counted.
+ *
+ * @generated from enum ratelimit.config.ratelimit.v3.RateLimitCharge
+ */
+export enum RateLimitCharge {
+  /**
+   * ALWAYS for fixed windows, ALLOWED for other algorithms and in atomic domains.
+   *
+   * @generated from enum value: DEFAULT_CHARGE = 0;
+   */
+  DEFAULT_CHARGE = 0,
+
+  /**
+   * Also those of requests that are over the limit.
+   *
+   * @generated from enum value: ALWAYS = 1;
+   */
+  ALWAYS = 1,
+
+  /**
+   * @generated from enum value: ALLOWED = 2;
+   */
+  ALLOWED = 2,
+}
+
+/**
+ * Describes the enum ratelimit.config.ratelimit.v3.RateLimitCharge.
+ */
+export declare const RateLimitChargeSchema: GenEnum<RateLimitCharge>;
 
 /**
  * @generated from enum ratelimit.config.ratelimit.v3.RateLimitAlgorithm
