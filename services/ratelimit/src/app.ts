@@ -17,6 +17,7 @@ import { type Decide, type DecisionContext, decide, shouldRateLimitPath } from '
 import { DecisionStats } from './ratelimit/stats.ts';
 import { createStoreFailures } from './ratelimit/store-failure.ts';
 import { traceDecisions } from './ratelimit/tracing.ts';
+import { UsageChecks } from './ratelimit/usage-checks.ts';
 import { warmUp } from './ratelimit/warm-up.ts';
 import { addRuleSources, createRuleStore, createTrial } from './rule-sources.ts';
 import type { RuleStore } from './rules/rule-store.ts';
@@ -227,6 +228,7 @@ function createDecisionContext(
     random,
     options: getDecisionOptions(settings),
     storeFailures: createStoreFailures(settings, context),
+    usageChecks: new UsageChecks(context),
     trial,
     activity: counterApi?.activity,
     overrides: counterApi?.overrides,

@@ -1,36 +1,16 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startEcho } from '@tollgate/testkit/echo';
 import { startEnvoy } from '@tollgate/testkit/envoy';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
-import { readDocument } from '@tollgate/yaml/fields';
 import t, { type Test } from 'tap';
+import { envoyConfig, getExample, getRouteExample } from './support/envoy-config.ts';
 import { startApp } from './support/start-app.ts';
-
-/** The YAML of docs/limits.md that starts with a comment. */
-function example(comment: string): string {
-  const page = readFileSync(new URL('../../../docs/limits.md', import.meta.url), 'utf8');
-  const block = page.split('```yaml\n').find((text) => text.startsWith(comment));
-  return block?.slice(0, block.indexOf('```')) ?? '';
-}
 
 const indent = (text: string): string => text.replaceAll(/^/gm, '  ');
 
-const perRoute = readPerRoute(example('# Envoy, in a route.'));
-
-function readPerRoute(text: string) {
-  const parsed = readDocument(text, (value) => {
-    // Parsed boundary: Envoy checks it.
-    const fields = value as {
-      typed_per_filter_config: Record<string, { rate_limits: object[] } | undefined>;
-    };
-    return fields.typed_per_filter_config['envoy.filters.http.ratelimit'];
-  });
-  if (!parsed.ok || parsed.value === undefined) throw new Error('docs/limits.md has no example for Envoy');
-  return parsed.value;
-}
+const perRoute = getRouteExample('# Envoy, in a route.');
 
 const rules = {
   'demo.yaml': `
@@ -38,7 +18,7 @@ domain: demo
 descriptors:
   - key: tenant
     rate_limit: { unit: day, requests_per_unit: 3 }
-${indent(example('# Rules.'))}
+${indent(getExample('# Rules.'))}
 `,
 };
 
@@ -54,104 +34,20 @@ async function platform(t: Test, env: Record<string, string>, upstreamPort?: num
   });
   const echo = await startEcho();
   t.teardown(echo.stop);
-  const envoy = await startEnvoy({ config: bootstrap(ports.grpc, upstreamPort ?? echo.port) });
+  const config = envoyConfig({
+    grpcPort: ports.grpc,
+    upstreamPort: upstreamPort ?? echo.port,
+    perRoute: {
+      ...perRoute,
+      rate_limits: [
+        { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
+        ...perRoute.rate_limits,
+      ],
+    },
+  });
+  const envoy = await startEnvoy({ config });
   t.teardown(envoy.stop);
   return `http://127.0.0.1:${envoy.port}`;
-}
-
-function bootstrap(grpcPort: number, upstreamPort: number): object {
-  const cluster = (name: string, port: number, http2: boolean) => ({
-    name,
-    type: 'STATIC',
-    connect_timeout: '10s',
-    load_assignment: {
-      cluster_name: name,
-      endpoints: [
-        {
-          lb_endpoints: [
-            { endpoint: { address: { socket_address: { address: '127.0.0.1', port_value: port } } } },
-          ],
-        },
-      ],
-    },
-    ...(http2
-      ? {
-          typed_extension_protocol_options: {
-            'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
-              '@type': 'type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
-              explicit_http_config: { http2_protocol_options: {} },
-            },
-          },
-        }
-      : {}),
-  });
-  const rateLimit = {
-    name: 'envoy.filters.http.ratelimit',
-    typed_config: {
-      '@type': 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3.RateLimit',
-      domain: 'demo',
-      // Generous: the test machine is busy, and Envoy lets requests pass when no answer came in
-      // time.
-      timeout: '20s',
-      failure_mode_deny: true,
-      rate_limit_service: {
-        transport_api_version: 'V3',
-        grpc_service: { envoy_grpc: { cluster_name: 'ratelimit' } },
-      },
-    },
-  };
-  const router = {
-    name: 'envoy.filters.http.router',
-    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
-  };
-  const route = {
-    match: { prefix: '/' },
-    response_headers_to_add: [
-      {
-        header: {
-          key: 'x-store-failure',
-          value: '%DYNAMIC_METADATA(envoy.filters.http.ratelimit:store_failure)%',
-        },
-      },
-    ],
-    route: { cluster: 'upstream' },
-    typed_per_filter_config: {
-      'envoy.filters.http.ratelimit': {
-        ...perRoute,
-        rate_limits: [
-          { actions: [{ request_headers: { header_name: 'x-tenant', descriptor_key: 'tenant' } }] },
-          ...perRoute.rate_limits,
-        ],
-      },
-    },
-  };
-  return {
-    static_resources: {
-      listeners: [
-        {
-          name: 'ingress',
-          address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
-          filter_chains: [
-            {
-              filters: [
-                {
-                  name: 'envoy.filters.network.http_connection_manager',
-                  typed_config: {
-                    '@type':
-                      'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager',
-                    stat_prefix: 'ingress',
-                    route_config: { virtual_hosts: [{ name: 'app', domains: ['*'], routes: [route] }] },
-                    http_filters: [rateLimit, router],
-                  },
-                },
-              ],
-            },
-          ],
-        },
-      ],
-      clusters: [cluster('ratelimit', grpcPort, true), cluster('upstream', upstreamPort, false)],
-    },
-  };
 }
 
 async function statuses(url: string, tenant: string, times: number): Promise<number[]> {

@@ -1,11 +1,11 @@
-import type { Rate } from '@tollgate/rules/rule-set';
+import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 
 /** What an algorithm stores of a counter; undefined when it does not exist. */
 export type State = readonly number[] | undefined;
 
 /** Equal requests at one time. */
 interface Request {
-  /** Hits of each; negative gives hits back, 0 reads. */
+  /** Hits of each; negative gives hits back, 0 checks whether a hit is left. */
   readonly hits: number;
   /** Number of requests. */
   readonly times: number;
@@ -17,7 +17,10 @@ export interface Taken {
   readonly taken: number;
   /** Whole hits that remain after them. */
   readonly remaining: number;
-  /** Time until the refused requests would be allowed, at least 1; 0 when none is refused. */
+  /**
+   * Time until the last of the refused requests would be allowed, at least 1; 0 when none is
+   * refused.
+   */
   readonly waitSeconds: number;
   /** Undefined when it is unchanged. */
   readonly state?: State;
@@ -33,8 +36,9 @@ const algorithms: Readonly<Record<Rate['algorithm'], Take>> = {
 };
 
 /**
- * Takes hits from a limit, or gives them back. A refused request takes nothing. The result is that
- * of the requests one after the other.
+ * Takes hits from a limit, or gives them back. A refused request takes nothing, or, where the limit
+ * has a `maxDebt`, all of its hits up to that debt. The result is that of the requests one after the
+ * other, except that all which are refused have the wait of the last one.
  */
 export function take(rate: Rate, state: State, request: Request): Taken {
   return algorithms[rate.algorithm](rate, state, request);
@@ -89,14 +93,21 @@ function takeFromBucket(rate: Rate, state: State, { hits, times, nowUs }: Reques
       tokens = Math.min(burst, stored + ((atUs - storedAtUs) * limit) / periodUs);
     }
   }
+  const maxDebt = getMaxDebt(rate);
+  // The limit may have had a larger one.
+  if (maxDebt !== undefined) tokens = Math.max(tokens, -maxDebt);
+  const needed = toNeeded(hits);
   const taken = countTaken(tokens, hits, times);
   tokens = Math.min(burst, tokens - taken * hits);
-  const waitUs = hits <= burst ? ((hits - tokens) * periodUs) / limit + (atUs - nowUs) : periodUs;
+  const remaining = toRemaining(tokens);
+  const debt = toDebt(rate, tokens, (times - taken) * hits);
+  tokens -= debt;
+  const waitUs = needed <= burst ? ((needed - tokens) * periodUs) / limit + (atUs - nowUs) : periodUs;
   return {
     taken,
-    remaining: toRemaining(tokens),
+    remaining,
     waitSeconds: taken < times ? toSeconds(waitUs) : 0,
-    ...(taken * hits !== 0 && { state: [tokens, atUs] }),
+    ...(taken * hits + debt !== 0 && { state: [tokens, atUs] }),
   };
 }
 
@@ -122,20 +133,25 @@ function takeFromSlidingWindow(rate: Rate, state: State, { hits, times, nowUs }:
     else if (storedIndex === index - 1) before = storedCurrent;
   }
   const weight = Math.min(1, 1 - elapsed);
+  const needed = toNeeded(hits);
   const taken = countTaken(limit - (before * weight + current), hits, times);
   current += taken * hits;
   if (current < 0) {
     before = Math.max(0, before + current);
     current = 0;
   }
+  const available = limit - (before * weight + current);
+  const debt = toDebt(rate, available, (times - taken) * hits);
+  current += debt;
   let waitPeriods = 1;
-  if (hits <= limit && current + hits <= limit) waitPeriods = 1 - (limit - current - hits) / before - elapsed;
-  else if (hits <= limit) waitPeriods = 1 - elapsed + Math.max(0, 1 - (limit - hits) / current);
+  if (needed <= limit && current + needed <= limit)
+    waitPeriods = 1 - (limit - current - needed) / before - elapsed;
+  else if (needed <= limit) waitPeriods = 1 - elapsed + Math.max(0, 1 - (limit - needed) / current);
   return {
     taken,
-    remaining: toRemaining(limit - (before * weight + current)),
+    remaining: toRemaining(available),
     waitSeconds: taken < times ? toSeconds(waitPeriods * periodUs) : 0,
-    ...(taken * hits !== 0 && { state: [index, before, current] }),
+    ...(taken * hits + debt !== 0 && { state: [index, before, current] }),
   };
 }
 
@@ -162,7 +178,8 @@ function takeSlots(rate: Rate, state: State, { hits, times, nowUs }: Request): T
   if (taken * hits > 0) addSlots(groups, Math.ceil(now) + partsPerPeriod, taken * hits);
   else releaseSlots(groups, -taken * hits);
   const used = countSlots(groups);
-  const parts = hits <= limit ? findRelease(groups, used + hits - limit) - now : partsPerPeriod;
+  const needed = toNeeded(hits);
+  const parts = needed <= limit ? findRelease(groups, used + needed - limit) - now : partsPerPeriod;
   return {
     taken,
     remaining: toRemaining(limit - used),
@@ -213,8 +230,23 @@ function findRelease(groups: readonly SlotGroup[], slots: number): number {
 
 /** How many of equal requests are allowed. */
 function countTaken(available: number, hits: number, times: number): number {
-  const isEnough = hits <= 0 || hits * times <= available + epsilon;
+  if (hits < 0) return times;
+  if (hits === 0) return available + epsilon >= 1 ? times : 0;
+  const isEnough = hits * times <= available + epsilon;
   return isEnough ? times : Math.max(0, Math.floor((available + epsilon) / hits));
+}
+
+/** The hits that must be left for a request: a check of 0 hits is for one that follows. */
+function toNeeded(hits: number): number {
+  return hits === 0 ? 1 : hits;
+}
+
+/** The part of the hits of refused requests that is charged; `available` may be a debt already. */
+function toDebt(rate: Rate, available: number, refusedHits: number): number {
+  const maxDebt = getMaxDebt(rate);
+  if (maxDebt === undefined || rate.limit === 0) return 0;
+  const debt = Math.min(refusedHits, available + maxDebt);
+  return debt > epsilon ? debt : 0;
 }
 
 function toRemaining(available: number): number {

@@ -1,3 +1,4 @@
+import type { Charge } from '@tollgate/rules/rule-set';
 import { type State, take, toResult } from './algorithms.ts';
 import type { Hit } from './counter-backend.ts';
 
@@ -37,14 +38,16 @@ export interface ConditionalHit extends Hit {
   /** Hits that a fixed window allows. */
   readonly capacity: number;
   readonly refuses: Refuses;
+  /** `always`: the hits are counted even if the request is refused. Absent for `allowed`. */
+  readonly charge?: Charge | undefined;
 }
 
 export interface AllOrNone {
-  /** The request is refused, and nothing was counted. */
+  /** The request is refused, and nothing was counted but the hits with `charge: always`. */
   readonly refused: boolean;
   /**
-   * Of a request that is not refused those of `add`. Of a refused one what the counter is without
-   * its hits; for each limit that the hits exceed a negative number instead: `-1 - count` of a
+   * Of a request that is not refused, and of hits with `charge: always`, those of `add`. Of others
+   * of a refused request what the counter is without its hits; for each limit that the hits exceed a negative number instead: `-1 - count` of a
    * fixed window, else `-1 - seconds` until the hits would be allowed.
    */
   readonly counts: readonly number[];
@@ -57,8 +60,8 @@ interface Counters {
 }
 
 /**
- * The counts of a request that is refused; undefined when it is not. Hits of the request with the
- * same key are added up. `redis/scripts.ts` has the same steps in Lua.
+ * The counts of a request that is refused, all without its hits; undefined when it is not. Hits of
+ * the request with the same key are added up. `redis/scripts.ts` has the same steps in Lua.
  */
 export function getRefusal(
   hits: readonly ConditionalHit[],
@@ -67,12 +70,14 @@ export function getRefusal(
 ): readonly number[] | undefined {
   const counts = new Map<string, number>();
   const states = new Map<string, State>();
-  const results = hits.map(({ key, addend, capacity, rate }) => {
+  const results = hits.map(({ key, addend, capacity, rate, charge }) => {
     if (rate === undefined) {
       const count = Math.max(0, counters.count(key));
       const after = Math.max(0, (counts.get(key) ?? count) + addend);
       counts.set(key, after);
-      return addend >= 0 && after > capacity ? -1 - count : count;
+      // Usage that is reported after the response needs a hit that is left.
+      const isReached = charge === 'always' && addend === 0 && after >= capacity;
+      return isReached || (addend >= 0 && after > capacity) ? -1 - count : count;
     }
     const stored = counters.state(key);
     const taken = take(rate, states.get(key) ?? stored, { hits: addend, times: 1, nowUs });

@@ -209,6 +209,7 @@ function isEqualRate(a: BatchHit['rate'], b: BatchHit['rate']): boolean {
     (a?.algorithm === b?.algorithm &&
       a?.limit === b?.limit &&
       a?.burst === b?.burst &&
+      a?.maxDebt === b?.maxDebt &&
       a?.periodSeconds === b?.periodSeconds)
   );
 }

@@ -126,6 +126,8 @@ class LeasedCounter {
   #reservedUpTo = 0;
   /** The store has no hits left. */
   #isFull: boolean = false;
+  /** The count of the store is above the limit, as far as this replica knows. */
+  #isOver: boolean = false;
   /** Hits that were refused since the store is full. */
   #refused = 0;
   /** Hits that wait for the store, in order of arrival. */
@@ -140,8 +142,12 @@ class LeasedCounter {
   /** The count after the hits were added, without hits of other replicas since the last call. */
   add(hit: Hit, lease: Lease): number | Promise<number> {
     if (hit.addend < 0) return this.#giveBack(hit, lease);
-    const count = this.#waiting.length === 0 ? this.#take(hit.addend) : undefined;
-    if (count !== undefined) return count;
+    const count =
+      this.#waiting.length > 0 || this.#isUnknown(hit.addend) ? undefined : this.#take(hit.addend);
+    if (count !== undefined) {
+      if (count > this.limit) this.#exceed(hit);
+      return count;
+    }
     if (this.#shared.waiting >= maxWaiting) {
       return Promise.reject(backendFailure('too many requests are waiting for leases'));
     }
@@ -155,6 +161,20 @@ class LeasedCounter {
   /** The count before the hits, if `add` would not call the store for them. */
   read(addend: number): number | undefined {
     return this.#isFull || (addend <= this.#unused && this.#unused > 0) ? this.#count() : undefined;
+  }
+
+  /** At the limit, a check of 0 hits is refused once any replica has exceeded it. */
+  #isUnknown(addend: number): boolean {
+    return addend === 0 && this.#isFull && this.#unused === 0 && this.#refused === 0;
+  }
+
+  /** One hit above the limit tells the others that it is exceeded; the request does not wait. */
+  #exceed(hit: Hit): void {
+    if (this.#isOver || hit.addend === 0) return;
+    this.#isOver = true;
+    this.#shared.store.add([{ ...hit, addend: 1 }]).catch(() => {
+      this.#isOver = false;
+    });
   }
 
   #count(): number {
@@ -211,6 +231,7 @@ class LeasedCounter {
   #setStored(count: number, beforeReserved: number): void {
     this.#reservedUpTo = Math.min(count, this.limit);
     this.#isFull = count >= this.limit;
+    this.#isOver = count > this.limit;
     this.#refused = Math.max(0, beforeReserved - this.limit);
   }
 

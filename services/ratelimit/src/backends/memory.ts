@@ -81,9 +81,11 @@ export class MemoryBackend implements CounterBackend {
       state: (key: string) => this.#store.readState(toStoredKey(key), now),
     };
     const refusal = getRefusal(hits, counters, nowMs * 1000);
-    return refusal === undefined
-      ? { refused: false, counts: this.#addAt(hits, nowMs) }
-      : { refused: true, counts: refusal };
+    if (refusal === undefined) return { refused: false, counts: this.#addAt(hits, nowMs) };
+    const counts = hits.map((hit, i) =>
+      hit.charge === 'always' ? this.#addOne(hit, nowMs) : (refusal[i] ?? 0),
+    );
+    return { refused: true, counts };
   }
 
   async add(hits: readonly Hit[]): Promise<readonly number[]> {
@@ -91,10 +93,13 @@ export class MemoryBackend implements CounterBackend {
   }
 
   #addAt(hits: readonly Hit[], nowMs: number): readonly number[] {
-    const now = Math.floor(nowMs / 1000);
-    return hits.map((hit) =>
-      hit.rate === undefined ? this.#addHit(hit, now) : this.#takeHit(hit, hit.rate, nowMs),
-    );
+    return hits.map((hit) => this.#addOne(hit, nowMs));
+  }
+
+  #addOne(hit: Hit, nowMs: number): number {
+    return hit.rate === undefined
+      ? this.#addHit(hit, Math.floor(nowMs / 1000))
+      : this.#takeHit(hit, hit.rate, nowMs);
   }
 
   /** Keys that are stored as their hash are not found. */
@@ -108,7 +113,8 @@ export class MemoryBackend implements CounterBackend {
     const nowSeconds = Math.floor(nowMs / 1000);
     const stored = this.#store.readState(storedKey, nowSeconds);
     const taken = take(rate, stored, { hits: addend, times: 1, nowUs });
-    const { state, remaining } = taken;
+    const { state } = taken;
+    const remaining = taken.taken === 0 ? 0 : taken.remaining;
     if (state !== undefined) {
       const expiryUs = getExpiryUs(rate, state);
       if (expiryUs <= nowUs) this.#store.delete(storedKey);

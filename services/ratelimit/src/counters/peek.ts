@@ -1,3 +1,4 @@
+import type { RuleNode } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
@@ -11,7 +12,10 @@ import type { PublicOverride } from './overrides.ts';
 
 /** What a look at counters needs: `/explain` has it without the counter API. */
 export interface PeekContext {
-  readonly decisions: Pick<DecisionContext, 'rules' | 'overrides' | 'options' | 'nowSeconds' | 'random'>;
+  readonly decisions: Pick<
+    DecisionContext,
+    'rules' | 'overrides' | 'options' | 'nowSeconds' | 'random' | 'usageChecks'
+  >;
   /** The store itself, whose counts include what replicas have reserved. */
   readonly backend: Pick<CounterBackend, 'add' | 'read'>;
 }
@@ -36,6 +40,8 @@ export interface CounterState {
   /** The hits of the request would exceed the limit now, whatever that does to the request. */
   readonly over: boolean;
   readonly resetSeconds: number;
+  /** The limit is not used as it is meant to be. */
+  readonly warning?: string;
   /** The limit is that of an override. */
   readonly override?: PublicOverride;
 }
@@ -61,6 +67,7 @@ export async function peekCounters(
   const limits = findRequestLimits(decisions, request);
   const targets = toTargets(decisions, request, limits);
   const results = await peekHits(backend, targets);
+  const root = decisions.rules()?.domains.get(request.domain);
   let next = 0;
   const descriptors = request.descriptors.map((descriptor, i): DescriptorState => {
     const limit = limits[i];
@@ -68,10 +75,12 @@ export async function peekCounters(
     if (limit?.kind !== 'limited') {
       return { entries, outcome: limit === undefined ? 'none' : 'unlimited' };
     }
-    const state = toState(targets[next], results[next], getHitsAddend(request, descriptor));
+    const hits = getHitsAddend(request, descriptor);
+    const state = toState(targets[next], results[next], hits === 0 ? getCheckedHits(limit, root) : hits);
     next += 1;
     const override = decisions.overrides?.findPublic(request.domain, limit.keyEntries);
-    const counter = override === undefined ? state : { ...state, override };
+    const warning = root && decisions.usageChecks?.getWarning(limit, root);
+    const counter = { ...state, ...(warning && { warning }), ...(override && { override }) };
     return { entries, outcome: 'limited', counter };
   });
   return { descriptors, wouldBeRefused: isRefused(decisions.options, limits, descriptors) };
@@ -88,6 +97,11 @@ function isRefused(
     return { code: isOver ? Code.OVER_LIMIT : Code.OK, quota: quotaMode || limit.quotaMode };
   });
   return !shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
+}
+
+/** The hits that a check of 0 hits needs: one, except in windows that count as the original does. */
+function getCheckedHits({ rate, charge }: Limit, root: RuleNode | undefined): number {
+  return rate !== undefined || (root?.atomic === true && charge === 'always') ? 1 : 0;
 }
 
 /** @throws AppError when no rules are loaded. */

@@ -44,7 +44,7 @@ export async function reserve(
   // An id that is not signed could name any key of the store.
   if (context.signingKey === '') throw errors.reservations_need_token();
   const now = decisions.nowSeconds();
-  const requested = toRequested(context, request, hits);
+  const requested = toConditional(toRequested(context, request, hits));
   const { limited } = requested;
   if (limited.length === 0) throw errors.descriptor_not_limited();
   requireFitting(context, requested, hits);
@@ -176,7 +176,7 @@ interface Committed {
 /**
  * Replaces the hits of a reservation by the real number, once. What is left is given back to the
  * windows that it was taken from; more is added to those of now, also beyond the limit, or uses up
- * what is left where a count cannot exceed its limit.
+ * what is left where refused hits are not charged.
  *
  * @throws AppError when the id is invalid, has expired, or was committed before.
  */
@@ -209,12 +209,12 @@ export async function commit(context: ReservationContext, id: string, hits: numb
   const exceeded = limited.filter((_, i) => results[i]?.over === true);
   await useUp(
     context,
-    exceeded.filter(({ hit }) => hit.rate !== undefined),
+    exceeded.filter(({ hit }) => hit.rate !== undefined && hit.rate.maxDebt === undefined),
   );
   return { domain, reserved, hits, over: exceeded.length > 0 };
 }
 
-/** Limits that are not counted in windows take all hits or none, so they took none. */
+/** Limits that are not counted in windows and charge only what is allowed took none. */
 async function useUp({ backend }: ReservationContext, exceeded: readonly LimitedDescriptor[]): Promise<void> {
   if (exceeded.length === 0) return;
   const states = await peekHits(backend, exceeded);
@@ -236,6 +236,15 @@ function toRequested({ decisions }: ReservationContext, request: RateLimitReques
     return [{ limit, hit, stats: decisions.stats.getRule(domain, limit) }];
   });
   return { domain, limits, limited };
+}
+
+/** A reservation is taken as a whole or not at all, whatever its limits charge. */
+function toConditional({ domain, limits, limited }: Requested): Requested {
+  const conditional = limited.map(({ limit, hit, stats }) => {
+    const rate = hit.rate && { ...hit.rate, maxDebt: undefined };
+    return { limit: { ...limit, rate, charge: 'allowed' as const }, hit: { ...hit, rate }, stats };
+  });
+  return { domain, limits, limited: conditional };
 }
 
 function toTaken({ key, unit, secondsLeft, rate }: Hit, capacity: number, now: number): TakenHits {

@@ -199,7 +199,8 @@ With -H 'Accept: application/json' the response is JSON.
 }
 
 function formatCounter(counter: ExplainedCounter): string {
-  const { key, count, burst, requestsPerUnit, remaining, over, resetSeconds, override } = counter;
+  const { key, count, burst, requestsPerUnit, remaining, over, resetSeconds, override, warning } = counter;
   const limit = `limit ${burst ?? requestsPerUnit}${override ? ` by an override until ${override.until}` : ''}`;
-  return `counter ${key}: ${count} now, ${limit}, ${remaining} remaining, reset in ${resetSeconds} s${over ? '; over the limit now' : ''}`;
+  const state = `${count} now, ${limit}, ${remaining} remaining, reset in ${resetSeconds} s`;
+  return `counter ${key}: ${state}${over ? '; over the limit now' : ''}${warning === undefined ? '' : `\n    warning: ${warning}`}`;
 }

@@ -30,8 +30,9 @@ export function isAtomic(domain: RuleNode, { shadowMode }: { readonly shadowMode
 }
 
 /**
- * Adds the hits of one request of a domain that is `atomic`: all of them, or none when the request
- * is refused. A request that is not refused is counted as in any other domain.
+ * Adds the hits of one request of a domain that is `atomic`: all of them, or those with `charge:
+ * always` when the request is refused. A request that is not refused is counted as in any other
+ * domain.
  */
 export async function addAllOrNone(
   { backend, localCache }: Pick<HitsContext, 'backend' | 'localCache'>,
@@ -46,10 +47,12 @@ export async function addAllOrNone(
         ? overByLocalCache
         : undefined,
     );
-  if (isRefusedBy(known, descriptors, options)) return known.map(withhold);
+  if (isRefusedBy(known, descriptors, options)) {
+    return await chargeRefused({ backend, localCache }, descriptors, { known, nowSeconds });
+  }
   const kinds = getRefusals(descriptors, known, options);
-  const hits = descriptors.flatMap(({ limit: { capacity }, hit }, i) =>
-    known[i] === undefined ? [{ ...hit, capacity, refuses: kinds[i] ?? 'alone' }] : [],
+  const hits = descriptors.flatMap(({ limit: { capacity, charge }, hit }, i) =>
+    known[i] === undefined ? [{ ...hit, capacity, charge, refuses: kinds[i] ?? 'alone' }] : [],
   );
   if (hits.length === 0) return descriptors.map((_, i) => known[i] ?? withheld);
   if (backend.addAllOrNone === undefined) throw new TypeError('the store cannot decide a request together');
@@ -61,10 +64,44 @@ export async function addAllOrNone(
     const result = known[i];
     if (result !== undefined) return refused ? withhold(result) : result;
     const count = counts[next++] ?? 0;
-    return refused
+    return refused && descriptor.limit.charge !== 'always'
       ? toRefusedResult(descriptor, count, cache, nowSeconds)
-      : toResult(descriptor, count, cache, nowSeconds);
+      : toCountedResult(descriptor, count, cache, nowSeconds);
   });
+}
+
+interface KnownResults extends Pick<AtomicOptions, 'nowSeconds'> {
+  readonly known: readonly (HitResult | undefined)[];
+}
+
+/** Adds the hits with `charge: always` of a request that is refused without the store. */
+async function chargeRefused(
+  { backend, localCache }: Pick<HitsContext, 'backend' | 'localCache'>,
+  descriptors: readonly CountedDescriptor[],
+  { known, nowSeconds }: KnownResults,
+): Promise<readonly HitResult[]> {
+  const charged = descriptors.filter(({ limit }, i) => known[i] === undefined && limit.charge === 'always');
+  if (charged.length === 0) return known.map(withhold);
+  const forgets = localCache?.forgets;
+  const counts = await backend.add(charged.map(({ hit }) => ({ ...hit, lease: undefined })));
+  const cache = localCache?.forgets === forgets ? localCache : undefined;
+  return descriptors.map((descriptor, i) => {
+    const at = charged.indexOf(descriptor);
+    return at === -1 ? withhold(known[i]) : toCountedResult(descriptor, counts[at] ?? 0, cache, nowSeconds);
+  });
+}
+
+/** Of usage that is reported after the response, a window without a hit left admits no more. */
+function toCountedResult(
+  descriptor: CountedDescriptor,
+  count: number,
+  localCache: LocalCache | undefined,
+  nowSeconds: number,
+): HitResult {
+  const { limit, hit } = descriptor;
+  const result = toResult(descriptor, count, localCache, nowSeconds);
+  const isReached = limit.rate === undefined && limit.charge === 'always' && hit.addend === 0;
+  return isReached && count >= limit.capacity ? { ...result, over: true } : result;
 }
 
 /** Another limit refuses the request, and the counter is not known. */

@@ -103,8 +103,8 @@ export function isOverInCache(
 }
 
 /**
- * When a limit of the request is exceeded, the other counters are only kept alive. Refunds are
- * applied in any case.
+ * When a limit of the request is exceeded, the other counters are only kept alive. Refunds and hits
+ * of limits with `charge: always` are applied in any case.
  */
 async function withholdHits(
   backend: HitsContext['backend'],
@@ -113,17 +113,19 @@ async function withholdHits(
 ): Promise<readonly Hit[]> {
   const hits = descriptors.map(({ hit }) => hit);
   if (anyOver) {
-    return hits.map(withoutHits);
+    return descriptors.map(withoutHits);
   }
   const states = await peekHits(backend, descriptors);
   const exceeds = descriptors.map(
     ({ limit, hit }, i) => hit.addend >= 0 && (states[i]?.count ?? 0) + hit.addend > limit.capacity,
   );
-  return exceeds.includes(true) ? hits.map((hit, i) => (exceeds[i] === true ? hit : withoutHits(hit))) : hits;
+  return exceeds.includes(true)
+    ? descriptors.map((one, i) => (exceeds[i] === true ? one.hit : withoutHits(one)))
+    : hits;
 }
 
-export function withoutHits(hit: Hit): Hit {
-  return hit.addend < 0 ? hit : { ...hit, addend: 0 };
+export function withoutHits({ limit, hit }: CountedDescriptor): Hit {
+  return hit.addend < 0 || limit.charge === 'always' ? hit : { ...hit, addend: 0 };
 }
 
 export function toResult(

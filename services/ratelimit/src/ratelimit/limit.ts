@@ -1,7 +1,7 @@
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
 
 import type { JsonObject } from '@tollgate/rules/rule-document';
-import type { Lease, Rate, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
+import type { Charge, Lease, Rate, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Windows } from '@tollgate/rules/windows';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
@@ -19,6 +19,8 @@ export interface Limit {
   /** Undefined for fixed windows. */
   readonly rate?: Rate | undefined;
   readonly lease?: Lease | undefined;
+  /** As configured; see `getCharge` for the default. */
+  readonly charge?: Charge | undefined;
   readonly name: string;
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
@@ -93,6 +95,7 @@ export function fromMatch(
     capacity: rule.rate?.burst ?? rule.requestsPerUnit,
     rate: rule.rate,
     lease: rule.lease,
+    charge: rule.charge,
     name: rule.name,
     shadowMode: rule.shadowMode,
     quotaMode: rule.quotaMode,
@@ -140,6 +143,7 @@ function fromOverride(
     capacity: rate?.burst ?? requestsPerUnit,
     rate,
     lease: rule?.lease && toOwnLease(rule.lease, requestsPerUnit),
+    charge: rule?.charge,
     name: '',
     shadowMode: rule?.shadowMode ?? false,
     quotaMode: rule?.quotaMode ?? false,

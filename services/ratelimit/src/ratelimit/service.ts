@@ -24,6 +24,7 @@ import { getHitsAddend, type RateLimitRequest, validateRequest } from './request
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
 import { type DecisionStats, nearThreshold, recordDecision, recordResult } from './stats.ts';
 import { decideByPolicy, type StoreFailures } from './store-failure.ts';
+import type { UsageChecks } from './usage-checks.ts';
 
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 export const shouldRateLimitPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -59,6 +60,8 @@ export interface DecisionContext extends HitsContext {
   readonly options: DecisionOptions;
   /** Without it, calls fail when the store does. */
   readonly storeFailures?: StoreFailures | undefined;
+  /** Absent where no response is followed by a report. */
+  readonly usageChecks?: UsageChecks | undefined;
   /** Absent where no rules can be on trial. */
   readonly trial?: Trial | undefined;
   /** Absent without the counter API. */
@@ -189,7 +192,8 @@ function toLimitedDescriptors(
     const addend = getHitsAddend(request, descriptor);
     const ruleStats = context.stats.getRule(request.domain, limit);
     if (addend < 0) ruleStats.totalNegativeHits -= addend;
-    else ruleStats.totalHits += addend;
+    else if (addend > 0) ruleStats.totalHits += addend;
+    else observeCheck(context, request.domain, limit);
     limited.push({
       limit,
       hit: createHit(context, request.domain, limit, addend, nowSeconds),
@@ -197,6 +201,15 @@ function toLimitedDescriptors(
     });
   }
   return limited;
+}
+
+function observeCheck(
+  { usageChecks, rules }: Pick<DecisionContext, 'usageChecks' | 'rules'>,
+  domain: string,
+  limit: Limit,
+): void {
+  const root = usageChecks && rules()?.domains.get(domain);
+  if (root !== undefined) usageChecks?.observe(limit, root);
 }
 
 /** Hits on the counter of a limit. */

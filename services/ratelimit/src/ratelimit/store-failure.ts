@@ -1,6 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import { FailureLog } from '@tollgate/kit/logger';
-import type { RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
+import type { Rate, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { MemoryBackend } from '../backends/memory.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -139,11 +139,21 @@ function toShare<T extends CountedDescriptor>(
 ): T {
   const { limit, hit } = descriptor;
   const share = (count: number): number => Math.ceil(count / shares);
-  const rate = hit.rate && { ...hit.rate, limit: share(hit.rate.limit), burst: share(hit.rate.burst) };
+  const rate = hit.rate && toRateShare(hit.rate, share);
   return {
     ...descriptor,
     limit: { ...limit, capacity: share(limit.capacity), rate },
-    hit: { ...(withholds ? withoutHits(hit) : hit), rate },
+    hit: { ...(withholds ? withoutHits({ limit, hit }) : hit), rate },
+  };
+}
+
+function toRateShare(rate: Rate, share: (count: number) => number): Rate {
+  const { limit, burst, maxDebt } = rate;
+  return {
+    ...rate,
+    limit: share(limit),
+    burst: share(burst),
+    maxDebt: typeof maxDebt === 'number' ? share(maxDebt) : maxDebt,
   };
 }
 

@@ -42,6 +42,11 @@ export const statsNames = {
    */
   storeFailure: 'ratelimit.store_failure',
   /**
+   * Ours: checks with 0 hits of limits with `charge: allowed`, which lose usage that is reported
+   * after the response.
+   */
+  unchargedUsageChecks: 'ratelimit.uncharged_usage_checks',
+  /**
    * Ours, with CONFIG_TYPE=GRPC_XDS_SOTW: 1 while there is a stream on which the management server
    * has responded.
    */

@@ -1,4 +1,4 @@
-import type { Rate } from '@tollgate/rules/rule-set';
+import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 import t from 'tap';
 import { readResult, type State, take, toResult } from '../../src/backends/algorithms.ts';
 
@@ -87,28 +87,34 @@ const edgeUs = 10;
 /** Why a result is wrong, or undefined. */
 function findMistake(
   { rate, model }: { readonly rate: Rate; readonly model: Model },
-  request: { readonly hits: number; readonly nowUs: number },
+  request: { readonly hits: number; readonly nowUs: number; readonly isLast: boolean },
   result: number,
 ): string | undefined {
-  const { hits, nowUs } = request;
+  const { hits, nowUs, isLast } = request;
+  // A check of 0 hits is for one that follows.
+  const needed = hits === 0 ? 1 : hits;
   const { remaining, retrySeconds } = readResult(result);
   const free = model.free(nowUs);
   if (retrySeconds === 0) {
-    if (hits > 0 && free < hits - edge) return `allowed, and ${free} are free`;
+    if (hits >= 0 && free < needed - edge) return `allowed, and ${free} are free`;
     if (hits !== 0) model.add(hits, nowUs);
     const left = Math.max(0, model.free(nowUs));
     return remaining <= left + edge && remaining > left - 1 - edge
       ? undefined
       : `${remaining}, not ${left} remain`;
   }
-  if (hits <= 0 || free > hits + edge) return `refused, and ${free} are free`;
-  if (hits > rate.burst)
+  if (hits < 0 || free > needed + edge) return `refused, and ${free} are free`;
+  const maxDebt = getMaxDebt(rate);
+  const debt = maxDebt === undefined ? 0 : Math.min(hits, free + maxDebt);
+  if (debt > edge / 10) model.add(debt, nowUs);
+  if (!isLast) return undefined;
+  if (needed > rate.burst)
     return retrySeconds === rate.periodSeconds
       ? undefined
       : `waits ${retrySeconds} s for hits above the burst`;
-  if (model.free(nowUs + retrySeconds * 1e6 + edgeUs) < hits - edge)
+  if (model.free(nowUs + retrySeconds * 1e6 + edgeUs) < needed - edge)
     return `a wait of ${retrySeconds} s is too short`;
-  const isLong = retrySeconds > 1 && model.free(nowUs + (retrySeconds - 1) * 1e6 - edgeUs) > hits + edge;
+  const isLong = retrySeconds > 1 && model.free(nowUs + (retrySeconds - 1) * 1e6 - edgeUs) > needed + edge;
   return isLong ? `a wait of ${retrySeconds} s is too long` : undefined;
 }
 
@@ -128,7 +134,10 @@ t.test('the algorithms decide as their models in a million random sequences', as
     const algorithm = (['token_bucket', 'sliding_window', 'concurrency'] as const)[pick(3)] ?? 'concurrency';
     const limit = 1 + pick(random() < 0.8 ? 12 : 300);
     const burst = algorithm === 'token_bucket' ? 1 + pick(12) : limit;
-    const rate: Rate = { algorithm, limit, burst, periodSeconds: [1, 7, 60, 300, 3600][pick(5)] ?? 1 };
+    const isCharged = algorithm !== 'concurrency' && random() < 0.3;
+    const maxDebt = isCharged ? (['burst', 0, pick(20)] as const)[pick(3)] : undefined;
+    const periodSeconds = [1, 7, 60, 300, 3600][pick(5)] ?? 1;
+    const rate: Rate = { algorithm, limit, burst, periodSeconds, maxDebt };
     let model = models[algorithm](rate);
     let state: State;
     let nowUs = 1.7e15 + pick(1e9);
@@ -144,7 +153,11 @@ t.test('the algorithms decide as their models in a million random sequences', as
       if (taken.state !== undefined) model = current;
       for (let index = 0; index < times; index += 1) {
         const result = toResult(taken, hits, index);
-        const mistake = findMistake({ rate, model: current }, { hits, nowUs }, result);
+        const mistake = findMistake(
+          { rate, model: current },
+          { hits, nowUs, isLast: index === times - 1 },
+          result,
+        );
         if (mistake === undefined) continue;
         const at = `MODEL_SEED=${seed}, sequence ${sequence}, step ${step}`;
         mistakes.push(`${at}: ${JSON.stringify({ rate, hits })} ${mistake}`);

@@ -47,7 +47,7 @@ t.test('the wait of a sliding window is until the hits fit', async (t) => {
 const slots: Rate = { algorithm: 'concurrency', limit: 10, periodSeconds: 64, burst: 10 };
 
 t.test('slots are free again after a refund, or after the period', async (t) => {
-  t.same(send(slots, [0, 9], [1, 1], [2, 1], [2, -1], [2, 1], [3, 0]), [1, 0, -62, 1, 0, 0]);
+  t.same(send(slots, [0, 9], [1, 1], [2, 1], [2, -1], [2, 1], [3, 0]), [1, 0, -62, 1, 0, -61]);
   t.same(send(slots, [0, 10], [63, 1], [64, 1]), [0, -1, 9], 'expired');
   t.same(send(slots, [0.5, 10], [64.5, 1], [65, 1]), [0, -1, 9], 'rounded up to a 64th of the period');
 });
@@ -74,10 +74,10 @@ t.test('the state of a concurrency limit is bounded, however many requests it ha
 });
 
 for (const rate of [bucket, sliding, slots]) {
-  t.test(`${rate.algorithm}: a limit of 0 refuses, and reading takes nothing`, async (t) => {
+  t.test(`${rate.algorithm}: a limit of 0 refuses, and a check takes nothing`, async (t) => {
     const none = { ...rate, limit: 0, burst: 0 };
     const wait = -rate.periodSeconds;
-    t.same(send(none, [0, 1], [100, 1], [100, 0]), [wait, wait, 0]);
+    t.same(send(none, [0, 1], [100, 1], [100, 0]), [wait, wait, wait]);
     t.same(send(rate, [0, 0], [0, 1], [0, 0], [0, 0]), [
       rate.burst,
       rate.burst - 1,
@@ -90,6 +90,31 @@ for (const rate of [bucket, sliding, slots]) {
     t.same(send(rate, [0, rate.burst], [0, -2], [0, -100], [0, 1]), [0, 2, rate.burst, rate.burst - 1]);
   });
 }
+
+t.test('a check of 0 hits is refused until one hit is left', async (t) => {
+  t.same(send(bucket, [0, 3], [0, 0], [0.5, 0], [1, 0], [1, 0]), [0, -1, -1, 1, 1]);
+  t.same(send(sliding, [0, 10], [30, 0], [60, 0], [66, 0]), [0, -36, -6, 1]);
+  t.same(send(slots, [0, 10], [60, 0], [64, 0]), [0, -4, 10]);
+});
+
+t.test('with charge always, hits that do not fit are a debt that time pays', async (t) => {
+  const charged: Rate = { ...bucket, maxDebt: 'burst' };
+  t.same(send(charged, [0, 2], [0, 3], [0, 0], [2, 0], [3, 0]), [1, -5, -3, -1, 1]);
+  t.same(send(charged, [0, 100], [0, 100], [4, 0], [6, 0]), [-60, -60, 1, 3], 'up to the burst');
+  t.same(send({ ...charged, maxDebt: 0 }, [0, 100], [1, 0]), [-60, 1], 'no debt: the bucket is empty');
+  const window: Rate = { ...sliding, maxDebt: 'burst' };
+  t.same(send(window, [0, 9], [0, 5], [60, 0], [81, 0], [82, 0]), [1, -99, -22, -1, 1]);
+  t.same(send(window, [0, 500], [0, 500], [93, 0], [120, 0]), [-60, -60, 1, 10], 'up to the limit twice');
+  t.same(send({ ...charged, limit: 0 }, [0, 5], [60, 0]), [-60, -60], 'a limit of 0 has no debt');
+});
+
+t.test('a smaller maximum forgives the part of a debt that is above it', async (t) => {
+  const { state } = take({ ...bucket, maxDebt: 50 }, undefined, { hits: 40, times: 1, nowUs: second });
+  const check = { hits: 0, times: 1, nowUs: second };
+  t.equal(take({ ...bucket, maxDebt: 50 }, state, check).waitSeconds, 38);
+  t.equal(take({ ...bucket, maxDebt: 2 }, state, check).waitSeconds, 3);
+  t.equal(take(bucket, state, check).waitSeconds, 38, 'time pays it without charge always as well');
+});
 
 t.test(
   'after a small step back of the clock, a counter keeps its hits and waits include the step',

@@ -16,19 +16,30 @@ interface Counters {
   readonly states: Map<string, State>;
 }
 
-/** The reference: counts limit by limit, and takes everything back when the request is refused. */
+/** Counts one hit. */
+function addByModel(
+  counters: Counters,
+  { key, addend, capacity, rate, charge }: ConditionalHit,
+  nowUs: number,
+): { readonly value: number; readonly over: boolean } {
+  if (rate === undefined) {
+    const count = Math.max(0, (counters.counts.get(key) ?? 0) + addend);
+    counters.counts.set(key, count);
+    const least = addend === 0 && charge === 'always' ? count + 1 : count;
+    return { value: count, over: addend >= 0 && least > capacity };
+  }
+  const taken = take(rate, counters.states.get(key), { hits: addend, times: 1, nowUs });
+  if (taken.state !== undefined) counters.states.set(key, taken.state);
+  return { value: toResult(taken, addend, 0), over: taken.taken === 0 };
+}
+
+/**
+ * The reference: counts limit by limit, and takes everything back when the request is refused, then
+ * counts what is charged always.
+ */
 function decideByModel(counters: Counters, hits: readonly ConditionalHit[], nowUs: number): AllOrNone {
   const before = { counts: new Map(counters.counts), states: new Map(counters.states) };
-  const outcomes = hits.map(({ key, addend, capacity, rate }) => {
-    if (rate === undefined) {
-      const count = Math.max(0, (counters.counts.get(key) ?? 0) + addend);
-      counters.counts.set(key, count);
-      return { value: count, over: addend >= 0 && count > capacity };
-    }
-    const taken = take(rate, counters.states.get(key), { hits: addend, times: 1, nowUs });
-    if (taken.state !== undefined) counters.states.set(key, taken.state);
-    return { value: toResult(taken, addend, 0), over: taken.taken === 0 };
-  });
+  const outcomes = hits.map((hit) => addByModel(counters, hit, nowUs));
   const isOver = (kind: ConditionalHit['refuses']) =>
     outcomes.flatMap(({ over }, i) => (hits[i]?.refuses === kind ? [over] : []));
   const together = isOver('together');
@@ -39,14 +50,19 @@ function decideByModel(counters: Counters, hits: readonly ConditionalHit[], nowU
     map.clear();
     for (const [key, value] of saved) map.set(key, value);
   }
-  const counts = hits.map(({ key, rate }, i) => {
+  const charged = { counts: new Map(before.counts), states: new Map(before.states) };
+  const counts = hits.map((hit, i) => {
+    const { key, rate, charge } = hit;
     const { value, over } = outcomes[i] ?? { value: 0, over: false };
+    if (charge === 'always') return addByModel(charged, hit, nowUs).value;
     if (rate === undefined) {
       const count = counters.counts.get(key) ?? 0;
       return over ? -1 - count : count;
     }
     return over ? value : take(rate, counters.states.get(key), { hits: 0, times: 1, nowUs }).remaining;
   });
+  for (const [key, count] of charged.counts) counters.counts.set(key, count);
+  for (const [key, state] of charged.states) counters.states.set(key, state);
   return { refused, counts };
 }
 
@@ -56,18 +72,24 @@ const rates: readonly (Rate | undefined)[] = [
   { algorithm: 'token_bucket', limit: 20, burst: 7, periodSeconds: 60 },
   { algorithm: 'sliding_window', limit: 9, burst: 9, periodSeconds: 10 },
   { algorithm: 'concurrency', limit: 6, burst: 6, periodSeconds: 5 },
+  { algorithm: 'token_bucket', limit: 20, burst: 7, periodSeconds: 60, maxDebt: 4 },
+  { algorithm: 'sliding_window', limit: 9, burst: 9, periodSeconds: 10, maxDebt: 'burst' },
+  undefined,
 ];
+
+/** The last three rates are charged always. */
+const isCharged = (index: number): boolean => index >= 5;
 
 const requests = fc.array(
   fc.record({
-    index: fc.nat(4),
+    index: fc.nat(7),
     addend: fc.integer({ min: -3, max: 6 }),
     refuses: fc.constantFrom('alone' as const, 'together' as const, 'never' as const),
   }),
   { minLength: 1, maxLength: 5 },
 );
 
-/** Requests on five keys that arrive together, with milliseconds since those before. */
+/** Requests on eight keys that arrive together, with milliseconds since those before. */
 function sequencesWith(gaps: fc.Arbitrary<number>) {
   const batches = fc.tuple(gaps, fc.array(requests, { minLength: 1, maxLength: 3 }));
   return fc.array(batches, { minLength: 1, maxLength: 8 });
@@ -90,7 +112,15 @@ async function agrees(
     const sent = batch.map((parts) =>
       parts.map(({ index, addend, refuses }): ConditionalHit => {
         const key = `${prefix} ${index}`;
-        return { ...makeHit(key, addend), secondsLeft: 1e6, capacity: 8, rate: rates[index], refuses };
+        const charge = isCharged(index) ? 'always' : 'allowed';
+        return {
+          ...makeHit(key, addend),
+          secondsLeft: 1e6,
+          capacity: 8,
+          rate: rates[index],
+          refuses,
+          charge,
+        };
       }),
     );
     const expected = sent.map((hits) => decideByModel(counters, hits, nowMs * 1000));

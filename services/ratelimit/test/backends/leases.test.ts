@@ -164,6 +164,7 @@ t.test(
           await scheduler.waitFor(Promise.all(sent));
           if (allowed > limit) return false;
         }
+        await scheduler.waitIdle();
         return true;
       }),
       { numRuns: 300 },

@@ -18,6 +18,8 @@ descriptors:
 const rules = `${windows}
   - key: bucket
     rate_limit: { unit: hour, requests_per_unit: 100, algorithm: token_bucket }
+  - key: charged
+    rate_limit: { unit: day, requests_per_unit: 100, algorithm: token_bucket, charge: always, max_debt: 50 }
   - key: slots
     rate_limit: { unit: hour, requests_per_unit: 10, algorithm: concurrency }
 `;
@@ -44,6 +46,32 @@ const commit = ({ call }: CounterApi, id: string, hits: number) =>
 async function countOf({ call }: CounterApi, entry: string): Promise<number | undefined> {
   const { json } = await call('/v1/counters/peek', { domain: 'llm', descriptors: descriptors(entry) });
   return (json.descriptors as { counter: { count: number } }[])[0]?.counter.count;
+}
+
+for (const [store, env] of Object.entries({ memory: {}, redis: overRedis })) {
+  t.test(`${store}: a commit charges more than is left, a refused reservation nothing`, async (t) => {
+    const app = await startCounterApi(t, { rules: { 'llm.yaml': rules }, env });
+    const key = 'charged=a';
+    t.equal((await reserve(app, 100, key)).status, 200);
+    const refused = await reserve(app, 40, key);
+    t.equal(refused.status, 429);
+    const wait = Number(refused.json.retryAfterSeconds);
+    t.ok(wait > 0.39 * 86_400 && wait <= 0.4 * 86_400, `40 hits are left after ${wait} s`);
+    t.equal(
+      Number((await reserve(app, 40, key)).json.retryAfterSeconds) <= wait,
+      true,
+      'nothing was charged',
+    );
+    const { id } = await reserve(app, 10, 'charged=b');
+    t.match(await commit(app, id, 120), { status: 200, json: { reserved: 10, hits: 120, over: true } });
+    // 20 of debt: 21 until one is left.
+    const state = (await app.explain('llm', 'charged=b')).descriptors as {
+      counter: Record<string, number>;
+    }[];
+    const reset = state[0]?.counter.resetSeconds ?? 0;
+    t.match(state[0]?.counter, { count: 100, remaining: 0 });
+    t.ok(reset > 0.2 * 86_400 && reset <= 0.21 * 86_400, `reset in ${reset} s`);
+  });
 }
 
 for (const [store, env] of Object.entries(stores)) {

@@ -1,4 +1,4 @@
-import type { Rate } from '@tollgate/rules/rule-set';
+import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 import type { Taken } from '../algorithms.ts';
 import type { AllOrNone } from '../all-or-none.ts';
 import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
@@ -88,9 +88,11 @@ export function writeCall(
   }
   for (const { hits } of requests) {
     pipeline.integer(hits.length);
-    for (const { rate, addend, capacity, ttlSeconds, refuses } of hits) {
+    for (const hit of hits) {
+      const { rate, addend, capacity, ttlSeconds, refuses } = hit;
+      const debt = hit.charge === 'always' ? '0' : '-';
       pipeline.word(
-        rate === undefined ? `fixed_window ${capacity} 0 0 ${addend} 1` : callText(rate, addend, 1),
+        rate === undefined ? `fixed_window ${capacity} 0 0 ${debt} ${addend} 1` : callText(rate, addend, 1),
       );
       pipeline.word(refuses);
       pipeline.integer(ttlSeconds);
@@ -99,8 +101,9 @@ export function writeCall(
   return position;
 }
 
-function callText({ algorithm, limit, periodSeconds, burst }: Rate, hits: number, times: number): string {
-  return `${algorithm} ${limit} ${periodSeconds} ${burst} ${hits} ${times}`;
+function callText(rate: Rate, hits: number, times: number): string {
+  const { algorithm, limit, periodSeconds, burst } = rate;
+  return `${algorithm} ${limit} ${periodSeconds} ${burst} ${getMaxDebt(rate) ?? '-'} ${hits} ${times}`;
 }
 
 /**

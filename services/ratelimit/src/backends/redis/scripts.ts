@@ -34,6 +34,19 @@ local function find_error(key, state)
   return type(reply) == 'table' and reply
 end
 
+-- How many of the requests of a call are allowed, when not all are.
+local function count_taken(call, available)
+  if call.hits == 0 then return available + 1e-6 >= 1 and call.times or 0 end
+  return max(0, floor((available + 1e-6) / call.hits))
+end
+
+-- The hits of refused requests that are charged.
+local function to_debt(call, available, hits)
+  if not call.debt or call.limit == 0 then return 0 end
+  local debt = min(hits, available + call.debt)
+  return debt > 1e-6 and debt or 0
+end
+
 -- Each returns what was taken, what remains, the seconds to wait, and, when it changes the counter,
 -- the new state and its TTL in microseconds; without a TTL that of the counter is kept, which costs
 -- less. A state that another version wrote counts as none.
@@ -49,6 +62,7 @@ local takes = {}`;
 const tokenBucket = `
 function takes.token_bucket(call, state)
   local hits, times, limit, period, burst = call.hits, call.times, call.limit, call.period, call.burst
+  local needed = call.needed
   if limit == 0 then burst = 0 end
   local tokens, at, expires = burst, now, 0
   if state and #state == 24 then
@@ -59,14 +73,17 @@ function takes.token_bucket(call, state)
       expires = stored_expires
     end
   end
-  local taken, wait = times, 0
-  if hits > 0 and hits * times > tokens + 1e-6 then
-    taken = max(0, floor((tokens + 1e-6) / hits))
-    wait = to_seconds(hits <= burst and (hits - tokens + taken * hits) * period / limit + at - now or period)
-  end
+  if call.debt then tokens = max(tokens, -call.debt) end
+  local taken = times
+  if needed > 0 and needed * times > tokens + 1e-6 then taken = count_taken(call, tokens) end
   tokens = min(burst, tokens - taken * hits)
-  local remaining = max(0, floor(tokens + 1e-6))
-  if taken * hits == 0 or limit == 0 then return taken, remaining, wait end
+  local remaining, wait, charged = max(0, floor(tokens + 1e-6)), 0, taken * hits
+  if taken < times then
+    local debt = to_debt(call, tokens, (times - taken) * hits)
+    tokens, charged = tokens - debt, charged + debt
+    wait = to_seconds(needed <= burst and (needed - tokens) * period / limit + at - now or period)
+  end
+  if charged == 0 or limit == 0 then return taken, remaining, wait end
   local full, ttl = at + (burst - tokens) * period / limit, nil
   if full > expires then
     expires = full + (full - now) + 1e7
@@ -99,25 +116,28 @@ function takes.sliding_window(call, state)
       before = stored_current
     end
   end
-  local weight = min(1, 1 - elapsed)
+  local weight, needed = min(1, 1 - elapsed), call.needed
   local available, taken, wait = limit - (before * weight + current), times, 0
-  if hits > 0 and hits * times > available + 1e-6 then
-    taken = max(0, floor((available + 1e-6) / hits))
-    local later, periods = current + taken * hits, 1
-    if hits <= limit and later + hits <= limit then
-      periods = 1 - (limit - later - hits) / before - elapsed
-    elseif hits <= limit then
-      periods = 1 - elapsed + max(0, 1 - (limit - hits) / later)
-    end
-    wait = to_seconds(periods * period)
-  end
+  if needed > 0 and needed * times > available + 1e-6 then taken = count_taken(call, available) end
   current = current + taken * hits
   if current < 0 then
     before = max(0, before + current)
     current = 0
   end
-  local remaining = max(0, floor(limit - (before * weight + current) + 1e-6))
-  if taken * hits == 0 then return taken, remaining, wait end
+  available = limit - (before * weight + current)
+  local charged = taken * hits
+  if taken < times then
+    local debt, periods = to_debt(call, available, (times - taken) * hits), 1
+    current, charged = current + debt, charged + debt
+    if needed <= limit and current + needed <= limit then
+      periods = 1 - (limit - current - needed) / before - elapsed
+    elseif needed <= limit then
+      periods = 1 - elapsed + max(0, 1 - (limit - needed) / current)
+    end
+    wait = to_seconds(periods * period)
+  end
+  local remaining = max(0, floor(available + 1e-6))
+  if charged == 0 then return taken, remaining, wait end
   return taken, remaining, wait, pack('>ddd', index, before, current), ttl
 end`;
 
@@ -143,10 +163,8 @@ function takes.concurrency(call, state)
   end
   local last_expiry, last_slots = at, 0
   if first < last then last_expiry, last_slots = unpack_numbers('>dd', text, last - 15) end
-  local taken, wait, head, tail = times, 0, '', ''
-  if hits > 0 and hits * times > limit - used + 1e-6 then
-    taken = max(0, floor((limit - used + 1e-6) / hits))
-  end
+  local taken, wait, head, tail, needed = times, 0, '', '', call.needed
+  if needed > 0 and needed * times > limit - used + 1e-6 then taken = count_taken(call, limit - used) end
   local added = taken * hits
   if added > 0 then
     local expiry = ceil(at) + 64
@@ -165,8 +183,8 @@ function takes.concurrency(call, state)
     if released < slots then head = pack('>dd', expiry, slots - released) end
   end
   if taken < times then
-    local parts, excess, group = 64, used + hits - limit, first
-    while hits <= limit and excess > 0 do
+    local parts, excess, group = 64, used + needed - limit, first
+    while needed <= limit and excess > 0 do
       local expiry, slots = last_expiry, last_slots
       if group < last then expiry, slots = unpack_numbers('>dd', text, group) end
       parts, excess, group = expiry - at, excess - slots, group + 16
@@ -186,12 +204,15 @@ end`;
 const calls = `
 local calls = {}
 local function read_call(text)
-  local algorithm, limit, period, burst, hits, times = string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local algorithm, limit, period, burst, debt, hits, times =
+    string.match(text, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
   local call = {
     take = takes[algorithm],
     limit = tonumber(limit), period = tonumber(period) * 1e6, burst = tonumber(burst),
-    hits = tonumber(hits), times = tonumber(times),
+    debt = tonumber(debt), hits = tonumber(hits), times = tonumber(times),
   }
+  -- A check of 0 hits is for one that follows.
+  call.needed = call.hits == 0 and 1 or call.hits
   calls[text] = call
   return call
 end
@@ -227,7 +248,8 @@ const fixedWindow = `
 function takes.fixed_window(call, state)
   local count = max(0, tonumber(state or '0'))
   local after = max(0, count + call.hits)
-  local taken = call.hits >= 0 and after > call.limit and 0 or 1
+  local needed = call.debt and call.needed or call.hits
+  local taken = call.hits >= 0 and count + needed > call.limit and 0 or 1
   return taken, after, count, string.format('%.0f', after)
 end
 -- False for a key that cannot be added to: its request fails alone. Other errors are those of the
@@ -250,8 +272,9 @@ end`;
 
 /**
  * For each request the number of its keys, then three arguments for each key: those of `each`,
- * what exceeding the limit does to the request, and the TTL of a window. Replies 0, 1 when the
- * request is refused, or 2 when a key has no counter, then the counts.
+ * what exceeding the limit does to the request, and the TTL of a window. A debt, of windows as well,
+ * says that the hits are counted even if the request is refused. Replies 0, 1 when the request is
+ * refused, or 2 when a key has no counter, then the counts.
  *
  * @see getRefusal in ../all-or-none.ts
  */
@@ -270,32 +293,55 @@ local function count_over(parts, refuses)
   return count, over
 end
 
-local function commit(parts)
+local function decide(part, stored)
+  part.taken, part.remaining, part.wait, part.state, part.next_ttl = part.call.take(part.call, stored)
+end
+
+-- False when a counter cannot be added to.
+local function commit(part)
+  if part.is_window then return add(part.key, part.call.hits, part.wait, part.ttl) end
+  write(part.key, part.state, part.next_ttl)
+  return true
+end
+
+local function to_count(part)
+  return part.taken == 0 and not part.is_window and -1 - part.wait or part.remaining
+end
+
+local function commit_all(parts)
   local is_written = true
+  for _, part in ipairs(parts) do is_written = commit(part) and is_written end
+  reply(is_written and 0 or 2)
+  for _, part in ipairs(parts) do reply(to_count(part)) end
+end
+
+-- Hits that are charged in any case: without those of the other limits, which may have the same key.
+local function charge(parts)
+  local current, is_written = {}, true
   for _, part in ipairs(parts) do
-    if not part.is_window then
-      write(part.key, part.state, part.ttl)
-    elseif not add(part.key, part.call.hits, part.wait, part.ttl) then
-      is_written = false
+    if part.call.debt then
+      decide(part, current[part.key] or part.stored)
+      current[part.key] = part.state or current[part.key]
+      is_written = commit(part) and is_written
     end
   end
-  reply(is_written and 0 or 2)
-  for _, part in ipairs(parts) do
-    reply(part.taken == 0 and not part.is_window and -1 - part.wait or part.remaining)
-  end
+  return is_written
 end
 
 local function refuse(parts)
-  reply(1)
+  reply(charge(parts) and 1 or 2)
   for _, part in ipairs(parts) do
-    if part.is_window then
+    if part.call.debt then
+      reply(to_count(part))
+    elseif part.is_window then
       local count = max(0, tonumber(part.stored or '0'))
       reply(part.taken == 0 and -1 - count or count)
     elseif part.taken == 0 then
       reply(-1 - part.wait)
     else
       local call = part.call
-      call.reading = call.reading or { limit = call.limit, period = call.period, burst = call.burst, hits = 0, times = 1 }
+      call.reading = call.reading
+        or { limit = call.limit, period = call.period, burst = call.burst, hits = 0, needed = 1, times = 1 }
       local _, remaining = call.take(call.reading, part.stored)
       reply(remaining)
     end
@@ -308,13 +354,13 @@ while at <= #ARGV do
   for i = 1, count do
     local key, text, refuses, ttl = KEYS[first + i - 1], ARGV[at + i * 3 - 2], ARGV[at + i * 3 - 1], ARGV[at + i * 3]
     local call = calls[text] or read_call(text)
-    local part = { key = key, call = call, refuses = refuses, stored = stored[i], is_window = call.take == takes.fixed_window }
+    local part = { key = key, call = call, refuses = refuses, stored = stored[i], ttl = ttl,
+      is_window = call.take == takes.fixed_window }
     if find_error(key, part.stored) or (part.is_window and not tonumber(part.stored or '0')) then
       is_valid = false
       break
     end
-    part.taken, part.remaining, part.wait, part.state, part.ttl = call.take(call, current[key] or part.stored)
-    if part.is_window then part.ttl = ttl end
+    decide(part, current[key] or part.stored)
     current[key] = part.state or current[key]
     parts[i] = part
   end
@@ -325,7 +371,7 @@ while at <= #ARGV do
   elseif alone_over > 0 or (together > 0 and together == together_over) then
     refuse(parts)
   else
-    commit(parts)
+    commit_all(parts)
   end
   first, at = first + count, at + 1 + count * 3
 end
