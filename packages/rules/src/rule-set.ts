@@ -141,7 +141,7 @@ export function getCharge(
   return charge ?? (rate === undefined && atomic !== true ? 'always' : 'allowed');
 }
 
-/** The hits that may be counted beyond the limit; undefined where a refused request takes nothing. */
+/** The hits that may be counted beyond the limit; undefined where refused hits are not counted. */
 export function getMaxDebt({ maxDebt, burst }: Pick<Rate, 'maxDebt' | 'burst'>): number | undefined {
   return maxDebt === 'burst' ? burst : maxDebt;
 }
@@ -159,8 +159,8 @@ export interface DumpOptions {
  * Every rule with a limit, one line each, sorted (contract 1.11, where the original's order is
  * random): `<domain.full.key>: unit=<UNIT> requests_per_unit=<n>, shadow_mode: <bool>, quota_mode:
  * <bool>`, with `period=<n>s`, `time_zone`, `algorithm`, `burst`, `lease`, `charge` and `max_debt`
- * after the number where a rule has them. An unlimited rule has unit UNKNOWN and its number, which has no effect, unless
- * `unlimited` gives another text.
+ * after the number where a rule has them. An unlimited rule has unit UNKNOWN and its number, which
+ * has no effect, unless `unlimited` gives another text.
  */
 export function dumpRules(rules: RuleSet, { unlimited }: DumpOptions = {}): string[] {
   const lines: string[] = [];

@@ -37,8 +37,8 @@ const algorithms: Readonly<Record<Rate['algorithm'], Take>> = {
 
 /**
  * Takes hits from a limit, or gives them back. A refused request takes nothing, or, where the limit
- * has a `maxDebt`, all of its hits up to that debt. The result is that of the requests one after the
- * other, except that all which are refused have the wait of the last one.
+ * has a `maxDebt`, all of its hits up to that debt. The result is that of the requests one after
+ * the other, except that all refused ones have the wait of the last.
  */
 export function take(rate: Rate, state: State, request: Request): Taken {
   return algorithms[rate.algorithm](rate, state, request);

@@ -47,8 +47,8 @@ export interface AllOrNone {
   readonly refused: boolean;
   /**
    * Of a request that is not refused, and of hits with `charge: always`, those of `add`. Of others
-   * of a refused request what the counter is without its hits; for each limit that the hits exceed a negative number instead: `-1 - count` of a
-   * fixed window, else `-1 - seconds` until the hits would be allowed.
+   * of a refused request what the counter is without its hits; for each limit that the hits exceed
+   * a negative number instead: `-1 - count` of a fixed window, else `-1 - seconds` until the hits would be allowed.
    */
   readonly counts: readonly number[];
 }

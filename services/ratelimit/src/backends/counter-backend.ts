@@ -9,7 +9,8 @@ export interface Hit {
   readonly key: string;
   /**
    * Whole number of hits to add; 0 reads the counter and extends the life of a window. With a
-   * `rate`, 0 checks whether one hit is left. A negative number takes hits back: the counter stays at 0 or above, and is not created.
+   * `rate`, 0 checks whether one hit is left. A negative number takes hits back: the counter stays
+   * at 0 or above, and is not created.
    */
   readonly addend: number;
   /**

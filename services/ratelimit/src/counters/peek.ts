@@ -99,7 +99,7 @@ function isRefused(
   return !shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
 }
 
-/** The hits that a check of 0 hits needs: one, except in windows that count as the original does. */
+/** The hits that a check of 0 hits needs: one, except in windows that count as the original. */
 function getCheckedHits({ rate, charge }: Limit, root: RuleNode | undefined): number {
   return rate !== undefined || (root?.atomic === true && charge === 'always') ? 1 : 0;
 }

@@ -272,7 +272,7 @@ end`;
 
 /**
  * For each request the number of its keys, then three arguments for each key: those of `each`,
- * what exceeding the limit does to the request, and the TTL of a window. A debt, of windows as well,
+ * what exceeding the limit does to the request, and the TTL of a window. A debt, also of a window,
  * says that the hits are counted even if the request is refused. Replies 0, 1 when the request is
  * refused, or 2 when a key has no counter, then the counts.
  *
