@@ -1,4 +1,6 @@
 import type { PeerCertificate } from 'node:tls';
+import { BodyBuffer } from './body-buffer.ts';
+import type { ReceiveWindow } from './connection-state.ts';
 import type { Replies } from './replies.ts';
 import { messagePrefixBytes, type Refusal, type RequestHead } from './request.ts';
 import type { GrpcStatus } from './status.ts';
@@ -54,8 +56,11 @@ export interface Methods {
 
 const noBytes = Buffer.alloc(0);
 
-/** Smallest buffer of a message that arrives in several frames. */
-const minBodyBytes = 256;
+/** Memory of a stream without its headers and its body. */
+const streamBytes = 1_024;
+
+/** Strings that are not used any more take memory until a garbage collection, which comes late. */
+const stringFactor = 3;
 
 /**
  * A stream of a connection: the request as it arrives, the part of the reply that waits, and the
@@ -82,9 +87,13 @@ export class Stream implements Call {
   /** DATA that waits for flow control, and the block that ends the stream after it. */
   waiting: Buffer[] = [];
   lastBlock: Buffer | undefined;
-  /** Grows by doubling; the body is its first `#bodyBytes` bytes. */
-  #body: Buffer = noBytes;
+  /** Flow control of the request. Absent while its body has at most one frame, as usual. */
+  receiveWindow: ReceiveWindow | undefined;
   #bodyBytes = 0;
+  /** A body that arrived in one frame: a part of what was read from the socket. */
+  #frame: Buffer = noBytes;
+  /** A body that arrives in several frames. */
+  #pieces: BodyBuffer | undefined;
   #controller: AbortController | undefined;
   #aborted: boolean = false;
 
@@ -131,6 +140,11 @@ export class Stream implements Call {
     return this.#bodyBytes;
   }
 
+  /** Memory of the request while it is not complete. */
+  get heldBytes(): number {
+    return streamBytes + stringFactor * this.head.bytes + (this.#pieces?.heldBytes ?? this.#frame.length);
+  }
+
   /**
    * Adds the payload of a DATA frame. Only that of a single frame is kept without a copy: a kept
    * frame keeps all the bytes that arrived with it, and a small one costs more than it holds.
@@ -140,31 +154,34 @@ export class Stream implements Call {
     this.#bodyBytes += bytes.length;
     if (bytes.length === 0 || this.refusal !== undefined) return;
     if (last && before === 0) {
-      this.#body = bytes;
+      this.#frame = bytes;
       return;
     }
-    if (this.#bodyBytes > this.#body.length) {
-      const larger = Buffer.allocUnsafeSlow(Math.max(minBodyBytes, 2 * this.#bodyBytes));
-      this.#body.copy(larger, 0, 0, before);
-      this.#body = larger;
-    }
-    bytes.copy(this.#body, before);
+    this.#pieces ??= new BodyBuffer();
+    this.#pieces.append(bytes);
   }
 
   /**
    * Length that the prefix of the message announces; undefined while the prefix has not arrived.
    */
   get announcedBytes(): number | undefined {
-    return this.#body.length < messagePrefixBytes || this.#bodyBytes < messagePrefixBytes
-      ? undefined
-      : this.#body.readUInt32BE(1);
+    if (this.#pieces !== undefined) return this.#pieces.readUInt32BE(1);
+    return this.#frame.length < messagePrefixBytes ? undefined : this.#frame.readUInt32BE(1);
   }
 
-  /** Returns and releases the body. */
+  /** Returns the body and forgets it. */
   takeBody(): Buffer {
-    const body = this.#body.subarray(0, this.#bodyBytes);
-    this.#body = noBytes;
+    const body = this.#pieces?.take() ?? this.#frame;
+    this.#pieces = undefined;
+    this.#frame = noBytes;
     return body;
+  }
+
+  /** Frees the body of a request that is not handled. */
+  releaseBody(): void {
+    this.#pieces?.release();
+    this.#pieces = undefined;
+    this.#frame = noBytes;
   }
 }
 

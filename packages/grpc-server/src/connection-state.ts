@@ -1,4 +1,4 @@
-import { ConnectionError, ErrorCode, preface } from './frames.ts';
+import { ConnectionError, defaultWindowBytes, ErrorCode, preface } from './frames.ts';
 
 /** Reads the connection preface, which may arrive in pieces. */
 export class PrefaceReader {
@@ -20,33 +20,20 @@ export class PrefaceReader {
   }
 }
 
-/** The receive window of a connection. */
+/**
+ * The receive window of a connection or of a stream. It has the default size, and bytes are given
+ * back as they arrive: `ClientBuffers` bounds what is held of them.
+ */
 export class ReceiveWindow {
-  readonly #windowBytes: number;
   /** Received bytes for which the client has not got its window back. */
   #unacknowledgedBytes = 0;
 
-  constructor(windowBytes: number) {
-    this.#windowBytes = windowBytes;
-  }
-
-  /**
-   * Counts received bytes, and returns how much of the window to give back, half of it at a time.
-   *
-   * @param incompleteBytes bytes of incomplete requests. They stay counted: the window limits what
-   * one client makes us hold.
-   */
-  receive(bytes: number, incompleteBytes: number): number {
+  /** Counts received bytes, and returns how much to give back: half of the window at a time. */
+  receive(bytes: number): number {
     this.#unacknowledgedBytes += bytes;
-    if (this.#unacknowledgedBytes > this.#windowBytes) {
-      throw new ConnectionError(
-        ErrorCode.FLOW_CONTROL_ERROR,
-        'the client exceeds the window of the connection',
-      );
-    }
-    if (this.#unacknowledgedBytes < this.#windowBytes / 2) return 0;
-    const released = Math.max(0, this.#unacknowledgedBytes - incompleteBytes);
-    this.#unacknowledgedBytes -= released;
+    if (this.#unacknowledgedBytes < defaultWindowBytes / 2) return 0;
+    const released = this.#unacknowledgedBytes;
+    this.#unacknowledgedBytes = 0;
     return released;
   }
 }

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { Peer } from './call.ts';
+import type { BufferAccount, BufferHolder, ClientBuffers } from './client-buffers.ts';
 import { PrefaceReader, StallDetector } from './connection-state.ts';
 import {
   ConnectionError,
-  defaultWindowBytes,
   ErrorCode,
   expectConnection,
   expectLength,
@@ -11,7 +11,6 @@ import {
   FrameReader,
   FrameType,
   frame,
-  maxFrameBytes,
   maxWindowBytes,
   numberFrame,
   readSettings,
@@ -25,6 +24,7 @@ import { type CallHost, Streams } from './streams.ts';
 
 /** Shared by all connections of a server. */
 export interface ConnectionHost extends CallHost {
+  readonly buffers: ClientBuffers;
   readonly flushQueue: FlushQueue;
   /** Called with the GOAWAY code and reason when a client violates the protocol. */
   readonly onViolation: (code: number, reason: string, peer: Peer) => void;
@@ -36,7 +36,8 @@ export interface ConnectionHost extends CallHost {
 const closeGraceMs = 250;
 
 /** One HTTP/2 connection: its preface, settings and end. */
-export class Connection {
+export class Connection implements BufferHolder {
+  readonly protocol = 'grpc';
   readonly peer: Peer;
   readonly openedMs: number;
   /** When the last bytes arrived; `performance.now()`. */
@@ -49,6 +50,7 @@ export class Connection {
   readonly #preface = new PrefaceReader();
   readonly #unread: StallDetector;
   readonly #blocked: StallDetector;
+  readonly #account: BufferAccount;
   #settingsReceived: boolean = false;
   #goneAway: boolean = false;
   #draining: boolean = false;
@@ -67,21 +69,22 @@ export class Connection {
     socket.once('close', () => this.#onClose());
     this.#unread = new StallDetector(host.limits.writeStallTimeoutMs);
     this.#blocked = new StallDetector(host.limits.writeStallTimeoutMs);
+    this.#account = host.buffers.open(this);
     this.#sendSettings(host.limits);
   }
 
   #sendSettings(limits: Limits): void {
-    const { maxConcurrentStreams, maxHeaderListBytes, maxMessageBytes, connectionWindowBytes } = limits;
     this.#output.append(
       settingsFrame([
-        [Setting.MAX_CONCURRENT_STREAMS, maxConcurrentStreams],
-        [Setting.INITIAL_WINDOW_SIZE, Math.max(defaultWindowBytes, maxMessageBytes + maxFrameBytes)],
-        [Setting.MAX_HEADER_LIST_SIZE, maxHeaderListBytes],
+        [Setting.MAX_CONCURRENT_STREAMS, limits.maxConcurrentStreams],
+        [Setting.MAX_HEADER_LIST_SIZE, limits.maxHeaderListBytes],
         [Setting.HEADER_TABLE_SIZE, headerTableBytes],
       ]),
     );
-    const extra = connectionWindowBytes - defaultWindowBytes;
-    if (extra > 0) this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, 0, extra));
+  }
+
+  get address(): string {
+    return this.peer.address;
   }
 
   /** Streams that are open. */
@@ -132,6 +135,27 @@ export class Connection {
     this.#socket.destroy();
   }
 
+  /** Frees memory: refuses the largest incomplete request, or ends the connection. */
+  shed(): void {
+    const stream = this.#streams.findLargestIncomplete();
+    if (stream !== undefined && 2 * this.#streams.heldBytes > this.#account.bytes) {
+      this.#streams.shed(stream);
+      this.#updateAccount();
+    } else {
+      this.#violate(ErrorCode.ENHANCE_YOUR_CALM, 'the client does not take its replies');
+      this.destroy();
+      this.#account.set(0);
+    }
+  }
+
+  #updateAccount(): void {
+    if (this.#closed) return;
+    const { heldBytes, replies } = this.#streams;
+    this.#account.set(
+      heldBytes + this.#reader.heldBytes + replies.waitingBytes + this.#socket.writableLength,
+    );
+  }
+
   /** Enforces timeouts: of calls, of incomplete requests, and of clients that do not read. */
   sweep(nowMs: number): void {
     this.#streams.sweep(nowMs);
@@ -141,6 +165,7 @@ export class Connection {
     const isUnread = this.#unread.isStalled(nowMs, writableLength, taken);
     const isBlocked = this.#blocked.isStalled(nowMs, waitingBytes, resumedBytes);
     if (isUnread || isBlocked) this.destroy();
+    else this.#updateAccount();
   }
 
   #onData(chunk: Buffer): void {
@@ -154,13 +179,10 @@ export class Connection {
         if (rest.length === 0) return;
       }
       this.#reader.read(rest, this.#onFrame);
-      if (this.#streams.replies.waitingBytes > this.#host.limits.maxBlockedBytes) {
-        throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, 'the client does not take its replies');
-      }
+      this.#updateAccount();
     } catch (error) {
       if (error instanceof ConnectionError) {
-        this.#host.onViolation(error.code, error.message, this.peer);
-        this.#fail(error.code, error.message);
+        this.#violate(error.code, error.message);
       } else {
         // A bug ends this connection, not the process.
         this.#host.onInternalError(error);
@@ -250,6 +272,11 @@ export class Connection {
     else if (payload.equals(drainPing)) this.finishDrain();
   }
 
+  #violate(code: number, reason: string): void {
+    this.#host.onViolation(code, reason, this.peer);
+    this.#fail(code, reason);
+  }
+
   /** Ends the connection with GOAWAY. */
   #fail(code: number, reason: string): void {
     this.#goneAway = true;
@@ -259,6 +286,7 @@ export class Connection {
     payload.write(reason, 8);
     this.#output.append(frame(FrameType.GOAWAY, 0, 0, payload));
     this.#streams.abort();
+    this.#account.set(0);
     this.#end();
   }
 
@@ -276,6 +304,7 @@ export class Connection {
   #onClose(): void {
     this.#closed = true;
     this.#streams.abort();
+    this.#account.close();
   }
 }
 

@@ -70,14 +70,21 @@ export class ConnectionError extends Error {
 /** Takes one frame. `payload` is not written to again: it may be kept. */
 export type FrameHandler = (type: number, flags: number, streamId: number, payload: Buffer) => void;
 
+const noBytes = Buffer.alloc(0);
+
 /** Cuts the bytes of a connection into frames, without a copy where a chunk has whole frames. */
 export class FrameReader {
   /** The header of a frame that is not complete, and how many bytes of it have arrived. */
   readonly #header = Buffer.alloc(frameHeaderBytes);
   #headerBytes = 0;
   /** The payload of a frame whose header is complete, and how many bytes of it have arrived. */
-  #payload = Buffer.alloc(0);
+  #payload = noBytes;
   #payloadBytes = 0;
+
+  /** Memory of the frame that is not complete. */
+  get heldBytes(): number {
+    return this.#payload.length;
+  }
 
   /**
    * Passes all frames that are complete to `handle`.
@@ -106,7 +113,9 @@ export class FrameReader {
     const taken = this.#keep(chunk, 0);
     if (this.#headerBytes === frameHeaderBytes && this.#payloadBytes === this.#payload.length) {
       this.#headerBytes = 0;
-      dispatch(this.#header, 0, this.#payload, handle);
+      const payload = this.#payload;
+      this.#payload = noBytes;
+      dispatch(this.#header, 0, payload, handle);
     }
     return taken;
   }

@@ -7,6 +7,9 @@ import { type RequestHead, readRequestHead } from './request.ts';
 /** Requests of one client have few different blocks once its dynamic table has settled. */
 const rememberedHeads = 16;
 
+/** Usual requests are far smaller. Larger ones are decoded each time. */
+const maxRememberedBytes = 2_048;
+
 /**
  * Puts the header blocks of a connection together, decodes them, and remembers what equal blocks
  * meant.
@@ -45,6 +48,11 @@ export class HeaderBlocks {
     this.#continuations = 0;
   }
 
+  /** Bytes of a block that has not ended. */
+  get heldBytes(): number {
+    return this.open ? this.#bytes : 0;
+  }
+
   /** @returns whether the block is complete. */
   addContinuation(fragment: Buffer, last: boolean): boolean {
     if (!this.open) throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'CONTINUATION without HEADERS');
@@ -69,15 +77,16 @@ export class HeaderBlocks {
       this.#heads.clear();
       this.#headsAt = this.#decoder.tableChanges;
     }
-    const key = block.toString('latin1');
-    const known = this.#heads.get(key);
+    const key = block.length > maxRememberedBytes ? undefined : block.toString('latin1');
+    const known = key === undefined ? undefined : this.#heads.get(key);
     if (known !== undefined) return known;
     const fields = this.#decode(block);
     if (fields === undefined) return undefined;
     const head = readRequestHead(fields);
     // A block that changes the table means something else the next time.
     const unchanged = this.#headsAt === this.#decoder.tableChanges;
-    if (unchanged && typeof head !== 'string' && this.#heads.size < rememberedHeads)
+    const isSmall = typeof head !== 'string' && head.bytes <= maxRememberedBytes;
+    if (unchanged && isSmall && key !== undefined && this.#heads.size < rememberedHeads)
       this.#heads.set(key, head);
     return head;
   }

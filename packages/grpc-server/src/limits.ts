@@ -1,9 +1,9 @@
-/** Limits on the memory and work of one client. */
+/**
+ * Limits on the work of one client, and on the sizes of what it sends. `ClientBuffers` limits the
+ * memory of all clients together.
+ */
 export interface Limits {
-  /**
-   * Maximum gRPC message, compressed or not. Also the size of a stream's receive window, which is
-   * never enlarged.
-   */
+  /** Maximum gRPC message, compressed or not. */
   readonly maxMessageBytes: number;
   /**
    * Decoded size of a header list (SETTINGS_MAX_HEADER_LIST_SIZE); the encoded block may be as
@@ -18,8 +18,6 @@ export interface Limits {
    * (CVE-2023-44487, CVE-2025-8671).
    */
   readonly maxConcurrentStreams: number;
-  /** Request bytes of incomplete messages on one connection: its receive window. */
-  readonly connectionWindowBytes: number;
   /**
    * Frames that a connection may send without making progress: SETTINGS, PING, PRIORITY,
    * WINDOW_UPDATE, RST_STREAM, empty DATA and unknown ones. The budget refills with time and with
@@ -31,11 +29,6 @@ export interface Limits {
   readonly overheadPerCall: number;
   /** Unsent reply bytes above which the connection is not read. */
   readonly maxWriteBufferBytes: number;
-  /**
-   * Reply bytes that wait for the client to grant a window: above, the connection is closed. Many
-   * times what a client with the default windows can be waiting for.
-   */
-  readonly maxBlockedBytes: number;
   /** Time after which a client that reads nothing is disconnected. */
   readonly writeStallTimeoutMs: number;
   /** Time for a request to arrive completely. */
@@ -54,12 +47,10 @@ export const defaultLimits: Limits = {
   maxHeaderListBytes: 16 * 1024,
   maxContinuationFrames: 8,
   maxConcurrentStreams: 1000,
-  connectionWindowBytes: 4 * mebibyte,
   overheadBurst: 2000,
   overheadPerSecond: 500,
   overheadPerCall: 4,
   maxWriteBufferBytes: mebibyte,
-  maxBlockedBytes: 16 * mebibyte,
   writeStallTimeoutMs: 20_000,
   requestTimeoutMs: 30_000,
   prefaceTimeoutMs: 10_000,

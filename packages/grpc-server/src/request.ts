@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib';
 import type { Methods } from './call.ts';
-import type { HeaderField } from './hpack/static-table.ts';
+import { fieldOverheadBytes, type HeaderField } from './hpack/static-table.ts';
 import { Code, GrpcStatus } from './status.ts';
 
 /** Bytes before each gRPC message: a flag and the length. */
@@ -22,6 +22,8 @@ export interface RequestHead {
   readonly contentLength: number | undefined;
   /** All regular fields in their order, names in lower case, values as latin1. */
   readonly fields: readonly HeaderField[];
+  /** Size of the header list (RFC 9113 §6.5.2). */
+  readonly bytes: number;
 }
 
 /** RFC 9110 §5.1 (a token), without upper case (RFC 9113 §8.2). */
@@ -44,8 +46,10 @@ const pseudoNames = new Set([':method', ':path', ':scheme', ':authority']);
 export function readRequestHead(list: readonly HeaderField[]): RequestHead | string {
   const pseudo = new Map<string, string>();
   const fields: HeaderField[] = [];
+  let bytes = 0;
   for (const field of list) {
     const [name, value] = field;
+    bytes += name.length + value.length + fieldOverheadBytes;
     if (name.startsWith(':')) {
       if (!pseudoNames.has(name)) return `unknown pseudo-header ${name.slice(0, 20)}`;
       if (fields.length > 0) return 'pseudo-header after a regular field';
@@ -73,6 +77,7 @@ export function readRequestHead(list: readonly HeaderField[]): RequestHead | str
     timeoutMs: readTimeout(value('grpc-timeout')),
     contentLength: length === undefined ? undefined : Number(length),
     fields,
+    bytes,
   };
 }
 
@@ -120,6 +125,7 @@ export const oversizedHead: RequestHead = {
   timeoutMs: Number.POSITIVE_INFINITY,
   contentLength: undefined,
   fields: [],
+  bytes: 0,
 };
 
 /** A reply to a request that is not gRPC. */

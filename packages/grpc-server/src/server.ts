@@ -1,6 +1,7 @@
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import type { Methods, Peer } from './call.ts';
+import { ClientBuffers } from './client-buffers.ts';
 import { Connection, type ConnectionHost } from './connection.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { FlushQueue } from './output.ts';
@@ -27,6 +28,8 @@ export interface ConnectionTimes {
 export interface ServerOptions {
   readonly methods: Methods;
   readonly limits?: Partial<Limits>;
+  /** Shared by all servers of a process. Default: a budget of its own. */
+  readonly buffers?: ClientBuffers | undefined;
   readonly times?: Partial<ConnectionTimes>;
   /** TLS, with ALPN `h2`; set `requestCert` and `ca` for mutual TLS. Plaintext without it. */
   readonly tls?: TlsOptions;
@@ -77,6 +80,7 @@ export class GrpcServer {
   constructor(options: ServerOptions) {
     this.#host = {
       limits: { ...defaultLimits, ...options.limits },
+      buffers: options.buffers ?? new ClientBuffers(),
       methods: options.methods,
       flushQueue: new FlushQueue(),
       toStatus: options.toStatus ?? (() => new GrpcStatus(Code.UNKNOWN, 'internal error')),

@@ -46,6 +46,11 @@ interface StreamsOptions {
   readonly onLastEnd: () => void;
 }
 
+const tooManyIncomplete = new GrpcStatus(
+  Code.RESOURCE_EXHAUSTED,
+  'incomplete requests take too much memory, retry later',
+);
+
 /** Frames of a stream that we reset may still be on the wire: this many streams are remembered. */
 const maxResets = 1000;
 
@@ -63,8 +68,8 @@ export class Streams {
   readonly #resets = new Set<number>();
   readonly #blocks: HeaderBlocks;
   readonly #overhead: Budget;
-  readonly #receiveWindow: ReceiveWindow;
-  /** Bytes of requests whose end has not arrived. */
+  readonly #receiveWindow = new ReceiveWindow();
+  /** Memory of requests whose end has not arrived. */
   #incompleteBytes = 0;
   readonly replies: Replies;
   readonly #callTarget: CallTarget;
@@ -85,7 +90,6 @@ export class Streams {
     this.#blocks = new HeaderBlocks(limits);
     this.nowMs = performance.now();
     this.#overhead = new Budget(limits.overheadBurst, limits.overheadPerSecond, this.nowMs);
-    this.#receiveWindow = new ReceiveWindow(limits.connectionWindowBytes);
     this.replies = new Replies(output, (stream) => this.#finish(stream));
     this.#callTarget = { host, replies: this.replies, reply: this.#reply };
   }
@@ -93,6 +97,11 @@ export class Streams {
   /** Streams that are open. */
   get size(): number {
     return this.#open.size;
+  }
+
+  /** Memory of requests that have not arrived completely. */
+  get heldBytes(): number {
+    return this.#incompleteBytes + this.#blocks.heldBytes;
   }
 
   /** Passes the frames of a header block on; others must not interrupt it. */
@@ -112,15 +121,18 @@ export class Streams {
   onHeaders(flags: number, streamId: number, payload: Buffer): void {
     expectStream(streamId, 'HEADERS');
     const { fragment, dependency } = unpadHeaders(flags, payload);
-    this.#blocks.begin(streamId, fragment, {
+    const isWhole = (flags & Flag.END_HEADERS) !== 0;
+    // A fragment would keep all the bytes that arrived with it.
+    this.#blocks.begin(streamId, isWhole ? fragment : Buffer.from(fragment), {
       endStream: (flags & Flag.END_STREAM) !== 0,
       selfDependent: dependency === streamId,
     });
-    if ((flags & Flag.END_HEADERS) !== 0) this.#onBlock();
+    if (isWhole) this.#onBlock();
   }
 
   onContinuation(flags: number, payload: Buffer): void {
-    if (this.#blocks.addContinuation(payload, (flags & Flag.END_HEADERS) !== 0)) this.#onBlock();
+    const isLast = (flags & Flag.END_HEADERS) !== 0;
+    if (this.#blocks.addContinuation(isLast ? payload : Buffer.from(payload), isLast)) this.#onBlock();
   }
 
   /** Handles a complete header block. */
@@ -169,6 +181,7 @@ export class Streams {
     this.#open.add(stream);
     stream.refusal = findRefusal(head, methods, this.#refusal);
     if (endStream) this.#endRequest(stream);
+    else this.#incompleteBytes += stream.heldBytes;
   }
 
   #onTrailers(stream: Stream, endStream: boolean): void {
@@ -188,8 +201,7 @@ export class Streams {
     const stream = this.#open.get(streamId);
     const data = unpadData(flags, payload);
     const endStream = (flags & Flag.END_STREAM) !== 0;
-    const released = this.#receiveWindow.receive(payload.length, this.#incompleteBytes);
-    if (released > 0) this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, 0, released));
+    this.#replenish(this.#receiveWindow, 0, payload.length);
     if (stream === undefined || stream.remoteClosed) {
       this.spendOverhead();
       if (stream !== undefined) this.reset(stream, ErrorCode.STREAM_CLOSED);
@@ -197,14 +209,27 @@ export class Streams {
       return;
     }
     if (data.length === 0 && !endStream) this.spendOverhead();
-    // The reply was early: the rest of the request is ignored.
-    if (stream.lastBlock === undefined) this.#addBody(stream, data, endStream);
-    else if (endStream) this.#closeRemote(stream);
+    if (stream.lastBlock !== undefined) {
+      // The reply was early: the rest of the request is ignored.
+      if (endStream) this.#closeRemote(stream);
+      return;
+    }
+    if (!endStream) {
+      stream.receiveWindow ??= new ReceiveWindow();
+      this.#replenish(stream.receiveWindow, streamId, payload.length);
+    }
+    this.#addBody(stream, data, endStream);
+  }
+
+  #replenish(window: ReceiveWindow, streamId: number, bytes: number): void {
+    const released = window.receive(bytes);
+    if (released > 0) this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, streamId, released));
   }
 
   #addBody(stream: Stream, data: Buffer, endStream: boolean): void {
+    const before = stream.heldBytes;
     stream.addBody(data, endStream);
-    this.#incompleteBytes += data.length;
+    this.#incompleteBytes += stream.heldBytes - before;
     const { maxMessageBytes } = this.#host.limits;
     // Replied at once: the client would wait for a larger window, which it does not get.
     const isTooLarge =
@@ -216,7 +241,7 @@ export class Streams {
 
   /** The client sends no more DATA of a stream. */
   #closeRemote(stream: Stream): void {
-    if (!stream.remoteClosed) this.#incompleteBytes -= stream.bodyBytes;
+    if (!stream.remoteClosed) this.#incompleteBytes -= stream.heldBytes;
     stream.remoteClosed = true;
   }
 
@@ -277,7 +302,8 @@ export class Streams {
 
   #remove(stream: Stream): void {
     this.#open.delete(stream);
-    if (!stream.remoteClosed) this.#incompleteBytes -= stream.bodyBytes;
+    if (!stream.remoteClosed) this.#incompleteBytes -= stream.heldBytes;
+    stream.releaseBody();
     if (stream.running) this.#abandoned.add(stream);
     stream.abort();
   }
@@ -365,10 +391,26 @@ export class Streams {
     for (const stream of this.#open.values()) if (stream.streaming) this.replies.end(stream, ok);
   }
 
+  /** The incomplete request that holds the most, unless its reply has begun. */
+  findLargestIncomplete(): Stream | undefined {
+    let largest: Stream | undefined;
+    for (const stream of this.#open.values()) {
+      if (stream.remoteClosed || stream.lastBlock !== undefined) continue;
+      if (largest === undefined || stream.heldBytes > largest.heldBytes) largest = stream;
+    }
+    return largest;
+  }
+
+  /** Ends a request that has not arrived completely: its client holds too much. */
+  shed(stream: Stream): void {
+    this.replies.end(stream, tooManyIncomplete);
+  }
+
   /** Ends all calls without a reply. */
   abort(): void {
     for (const stream of this.#open.values()) {
       this.replies.drop(stream);
+      stream.releaseBody();
       stream.abort();
     }
     this.#open.clear();

@@ -3,10 +3,13 @@ import { connect } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import type { UnaryHandler } from '../src/call.ts';
+import { ClientBuffers } from '../src/client-buffers.ts';
 import { ErrorCode, Flag, FrameType, frame, numberFrame, Setting, settingsFrame } from '../src/frames.ts';
+import { HpackDecoder } from '../src/hpack/decoder.ts';
 import { encodeHeaders } from '../src/hpack/encoder.ts';
 import type { Limits } from '../src/limits.ts';
 import { type ConnectionTimes, GrpcServer, jitterAge } from '../src/server.ts';
+import { Code } from '../src/status.ts';
 import { headersFrame, RawClient } from './support/raw-client.ts';
 
 const echo = '/test.Echo/Call';
@@ -17,13 +20,15 @@ async function start(
   {
     handler = (message) => message,
     times = {},
-  }: { handler?: UnaryHandler; times?: Partial<ConnectionTimes> } = {},
+    buffers,
+  }: { handler?: UnaryHandler; times?: Partial<ConnectionTimes>; buffers?: ClientBuffers } = {},
 ) {
   const violations: string[] = [];
   const server = new GrpcServer({
     methods: { unary: { [echo]: handler } },
     limits,
     times,
+    buffers,
     onViolation: (_code, reason) => violations.push(reason),
   });
   const port = await server.listen({ host: '127.0.0.1', port: 0 });
@@ -169,7 +174,9 @@ t.test('a message may arrive in frames of one byte', async (t) => {
 t.test('a client that grants no window is disconnected, by bytes and by time', async (t) => {
   const handler: UnaryHandler = () => Buffer.alloc(1_000);
   const none = [[Setting.INITIAL_WINDOW_SIZE, 0]] as const;
-  const large = await start(t, { maxBlockedBytes: 10_000 }, { handler });
+  // A connection may hold an eighth.
+  const buffers = new ClientBuffers({ maxBytes: 80_000 });
+  const large = await start(t, {}, { handler, buffers });
   const greedy = large.open(none);
   for (let id = 1; id < 40; id += 2) greedy.call(id, echo);
   t.equal(await greedy.goaway(), ErrorCode.ENHANCE_YOUR_CALM);
@@ -184,16 +191,95 @@ t.test('a client that grants no window is disconnected, by bytes and by time', a
   await awaitUntil(() => slow.server.connectionCount === 0, { what: 'the connection is forgotten' });
 });
 
-t.test('a client that sends more than its window is cut off', async (t) => {
-  const { open } = await start(t, { connectionWindowBytes: 65_535, maxMessageBytes: 1_000_000 });
+/** A message of these bytes without its end. */
+function beginMessage(streamId: number, bytes: number): Buffer[] {
+  const body = Buffer.alloc(bytes);
+  body.writeUInt32BE(1_000_000, 1);
+  return [headersFrame(streamId), ...cutIntoFrames(streamId, body)];
+}
+
+function cutIntoFrames(streamId: number, body: Buffer): Buffer[] {
+  const frames: Buffer[] = [];
+  for (let at = 0; at < body.length; at += 16_384)
+    frames.push(frame(FrameType.DATA, 0, streamId, body.subarray(at, at + 16_384)));
+  return frames;
+}
+
+async function getGrpcStatus(raw: RawClient, streamId: number): Promise<string | undefined> {
+  const headers = await raw.receive((one) => one.type === FrameType.HEADERS && one.streamId === streamId);
+  const fields = headers && new HpackDecoder(16_384).decode(headers.payload);
+  return fields?.find(([name]) => name === 'grpc-status')?.[1];
+}
+
+t.test('a connection that holds more than its share loses its largest incomplete request', async (t) => {
+  const shed: string[] = [];
+  const buffers = new ClientBuffers({
+    maxBytes: 8 * 200_000,
+    onShed: ({ protocol, address }) => shed.push(`${protocol} ${address}`),
+  });
+  const { open } = await start(t, {}, { buffers });
   const raw = open();
-  raw.send(headersFrame(1));
-  for (let sent = 0; sent < 10; sent++) raw.send(frame(FrameType.DATA, 0, 1, Buffer.alloc(16_384)));
-  t.equal(await raw.goaway(), ErrorCode.FLOW_CONTROL_ERROR);
+  raw.send(...beginMessage(1, 20_000), ...beginMessage(3, 150_000));
+  raw.send(...beginMessage(5, 60_000));
+  t.equal(await getGrpcStatus(raw, 3), String(Code.RESOURCE_EXHAUSTED));
+  t.same(shed, ['grpc 127.0.0.1']);
+  t.ok(buffers.bytes > 80_000 && buffers.bytes <= 200_000, `${buffers.bytes} bytes are held`);
+  raw.send(numberFrame(FrameType.RST_STREAM, 1, ErrorCode.CANCEL));
+  raw.call(7, echo);
+  t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 7));
+  raw.socket.destroy();
+  await awaitUntil(() => buffers.bytes === 0, { what: 'what was held is freed' });
 });
 
-t.test('incomplete requests keep the window, complete ones release it', async (t) => {
-  const { open } = await start(t, { connectionWindowBytes: 65_535, maxMessageBytes: 65_000 });
+t.test('the memory of streams, headers, header blocks and frames counts', async (t) => {
+  const buffers = new ClientBuffers();
+  const { open } = await start(t, {}, { buffers });
+  const parts: Record<string, [bytes: number, ...frames: Uint8Array[]]> = {
+    'ten streams': [10_000, ...Array.from({ length: 10 }, (_, index) => headersFrame(2 * index + 1))],
+    headers: [15_000, headersFrame(1, { extra: [['x', 'y'.repeat(15_000)]] })],
+    'a header block': [10_000, frame(FrameType.HEADERS, 0, 1, Buffer.alloc(10_000))],
+    'a frame': [16_000, frame(FrameType.DATA, 0, 1, Buffer.alloc(16_000)).subarray(0, 20)],
+  };
+  for (const [name, [bytes, ...frames]] of Object.entries(parts)) {
+    const raw = open();
+    raw.send(...frames);
+    await awaitUntil(() => buffers.bytes >= bytes, { what: name });
+    raw.socket.destroy();
+    await awaitUntil(() => buffers.bytes === 0, { what: `${name} to be freed` });
+    t.pass(name);
+  }
+});
+
+t.test('the windows grow while a large message arrives', async (t) => {
+  const { open } = await start(t);
+  const raw = open();
+  const body = Buffer.alloc(500_005);
+  body.writeUInt32BE(500_000, 1);
+  const window = { connection: 65_535, stream: 65_535, seen: 0 };
+  const readUpdates = (): void => {
+    for (; window.seen < raw.frames.length; window.seen += 1) {
+      const received = raw.frames[window.seen];
+      if (received?.type !== FrameType.WINDOW_UPDATE) continue;
+      if (received.streamId === 0) window.connection += received.payload.readUInt32BE();
+      else window.stream += received.payload.readUInt32BE();
+    }
+  };
+  raw.send(headersFrame(1));
+  for (const part of cutIntoFrames(1, body)) {
+    const bytes = part.length - 9;
+    await awaitUntil(() => (readUpdates(), Math.min(window.connection, window.stream) >= bytes), {
+      what: 'both windows let the frame pass',
+    });
+    window.connection -= bytes;
+    window.stream -= bytes;
+    raw.send(part);
+  }
+  raw.send(frame(FrameType.DATA, Flag.END_STREAM, 1, empty));
+  t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 1));
+});
+
+t.test('requests release the window of the connection', async (t) => {
+  const { open } = await start(t);
   const raw = open();
   // 12 × 16 KiB through a window of 64 KiB.
   for (let id = 1; id < 25; id += 2) {

@@ -3,11 +3,14 @@ import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { HttpServer, type HttpServerLimits } from '@tollgate/kit/http-server';
+import { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
+import type { HttpServerLimits } from '@tollgate/kit/http-connections';
+import { HttpServer } from '@tollgate/kit/http-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import type { Test } from 'tap';
 import t from 'tap';
+import { readRequestBody } from '../src/body.ts';
 import { nameListenSettings } from '../src/http-server.ts';
 
 const request = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
@@ -230,4 +233,43 @@ t.test('an error of listening names the settings', async (t) => {
 
 t.test('the result of listening is passed on', async (t) => {
   t.equal(await nameListenSettings(Promise.resolve(8080), settings), 8080);
+});
+
+t.test('requests that do not arrive completely are bounded, 503 beyond it', async (t) => {
+  const bodies: number[] = [];
+  const server = createServer((message, answer) => {
+    readRequestBody(message, 1_000_000, () => new Error('too large')).then(
+      (body) => {
+        bodies.push(body.length);
+        answer.end('done');
+      },
+      () => undefined,
+    );
+  });
+  const shed: string[] = [];
+  const buffers = new ClientBuffers({
+    maxBytes: 8 * 100_000,
+    onShed: ({ protocol, address }) => shed.push(`${protocol} ${address}`),
+  });
+  const http = serverOver(t, server, { buffers });
+  const port = await http.start();
+  const post = (length: number) => `POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${length}\r\n\r\n`;
+
+  const small = await open(t, port);
+  small.socket.write(post(50_000) + 'x'.repeat(40_000));
+  const large = await open(t, port);
+  large.socket.write(post(500_000) + 'x'.repeat(120_000));
+  t.match(await large.closed, /^HTTP\/1.1 503 Service Unavailable\r\nConnection: close[\s\S]*retry later\n$/);
+  t.same(shed, ['http 127.0.0.1']);
+  small.socket.write('x'.repeat(10_000));
+  await awaitUntil(() => bodies.length === 1, { what: 'the smaller request is complete' });
+  t.same(bodies, [50_000]);
+  await awaitUntil(() => buffers.bytes === 0, { what: 'a complete request does not count' });
+
+  const head = await open(t, port);
+  head.socket.write(`GET / HTTP/1.1\r\nX: ${'x'.repeat(10_000)}`);
+  await awaitUntil(() => buffers.bytes > 10_000, { what: 'an incomplete head counts' });
+  head.socket.destroy();
+  await awaitUntil(() => buffers.bytes === 0, { what: 'a closed connection does not count' });
+  await http.stop(patient);
 });

@@ -1,3 +1,5 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
+import { createClientBuffers } from '@tollgate/kit/client-buffers';
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { Health } from '@tollgate/kit/health';
 import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
@@ -80,9 +82,15 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const sql = connect(settings);
   const parts = createContext(settings, options, { sql, telemetry, keys: signingKeys.keys });
   const { context } = parts;
-  const api = new ApiServer(context, telemetry);
+  const buffers = createClientBuffers({
+    maxBytes: settings.clientBufferMaxBytes,
+    logger,
+    onShed: (protocol) => context.metrics.clientBuffersRefused.inc({ protocol }),
+  });
+  context.metrics.exportClientBuffers(buffers);
+  const api = new ApiServer(context, telemetry, buffers);
   const extAuthz = settings.extAuthzEnabled
-    ? await createExtAuthz(context, { identities: parts.identities, telemetry, health, ports })
+    ? await createExtAuthz(context, { identities: parts.identities, telemetry, health, buffers, ports })
     : undefined;
 
   // Started in this order, and stopped in reverse.
@@ -183,6 +191,7 @@ interface ExtAuthzParts {
   readonly identities: IdentityCache | undefined;
   readonly telemetry: Telemetry;
   readonly health: Health;
+  readonly buffers: ClientBuffers;
   /** Set when the servers start. */
   readonly ports: Ports;
 }
@@ -190,7 +199,7 @@ interface ExtAuthzParts {
 /** The servers of ext_authz, as components in the order of their start. */
 async function createExtAuthz(
   context: Context,
-  { identities, telemetry, health, ports }: ExtAuthzParts,
+  { identities, telemetry, health, buffers, ports }: ExtAuthzParts,
 ): Promise<{ readonly http: HttpServer; readonly components: readonly LifecycleComponent[] }> {
   const { settings, logger, tokens, keys, nowMs } = context;
   const { tracing, registry } = telemetry;
@@ -227,7 +236,15 @@ async function createExtAuthz(
     }),
     { logger, registry, tracing, rules },
   );
-  const servers = await createExtAuthzServers({ authorizer, health, logger, tracing, tlsMetrics, settings });
+  const servers = await createExtAuthzServers({
+    authorizer,
+    health,
+    logger,
+    tracing,
+    tlsMetrics,
+    buffers,
+    settings,
+  });
   const listener =
     identities &&
     new IdentityListener({ ...settings, onChange: (changed) => identities.invalidate(changed), logger });

@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client';
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
+import { Counter, Gauge, type Registry } from 'prom-client';
 
 /** The difference of both is the work that is queued or running, or failed. */
 export interface WorkCounters {
@@ -25,9 +26,20 @@ export class Metrics {
   readonly passwordHashes: WorkCounters;
   readonly passwordComparisons: WorkCounters;
   readonly passwordQueueFull: Counter;
+  readonly clientBuffersRefused: Counter<'protocol'>;
+  readonly #registry: Registry | undefined;
 
   constructor(registry?: Registry) {
     const registers = registry === undefined ? [] : [registry];
+    this.#registry = registry;
+    this.clientBuffersRefused = new Counter({
+      name: 'auth_client_buffers_refused_total',
+      help: 'Requests and connections ended because clients held too much, by protocol.',
+      labelNames: ['protocol'],
+      registers,
+    });
+    // Alerts need the series from the start.
+    for (const protocol of ['grpc', 'http']) this.clientBuffersRefused.inc({ protocol }, 0);
     this.refusedEmails = new Counter({
       name: 'gotrue_email_rate_limit_counter_total',
       help: 'Emails refused by the quota that all users share.',
@@ -96,6 +108,19 @@ export class Metrics {
       name: 'auth_password_queue_full_total',
       help: 'Passwords neither hashed nor compared because the queue was full.',
       registers,
+    });
+  }
+
+  /** Exports what clients hold. */
+  exportClientBuffers(buffers: ClientBuffers): void {
+    if (this.#registry === undefined) return;
+    new Gauge({
+      name: 'auth_client_buffers_bytes',
+      help: 'Bytes of incomplete requests and unread replies.',
+      registers: [this.#registry],
+      collect() {
+        this.set(buffers.bytes);
+      },
     });
   }
 }

@@ -31,6 +31,7 @@ import {
 } from './servers.ts';
 import { countReservedTags } from './stats/names.ts';
 import { StatsRegistry } from './stats/registry.ts';
+import { createMeasuredBuffers } from './stats/server-stats.ts';
 import { createSink, StatsFlusher } from './stats/sinks.ts';
 import { formatStats } from './stats/text.ts';
 import { createTrialReport } from './trial/report.ts';
@@ -80,12 +81,14 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   await addStatistics(lifecycle, settings, options, stats);
   const trace = await addTracing(lifecycle, settings, logger);
   // Before everything that may have to wait, so that a slow start can be inspected.
+  const buffers = createMeasuredBuffers(settings.clientBufferMaxBytes, context);
   const debug = createDebugServer(
     {
       decisions,
       backend,
       formatStats: () => supervisor?.getPage('/stats') ?? formatStats(stats),
       getTrialReport: () => supervisor?.getPage('/trial') ?? createTrialReport(stats),
+      buffers,
       logger,
     },
     { host: settings.debugHost, port: settings.debugPort },
@@ -123,11 +126,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const reusePort = supervisor !== undefined;
   const decideCall: Decide = (request, call) => decide(decisions, request, call);
   const decideJson = trace(decideCall, 'POST /json');
-  addApiServer(lifecycle, settings, context, { decide: decideJson, ports, reusePort });
+  addApiServer(lifecycle, settings, context, { decide: decideJson, buffers, ports, reusePort });
   const decideGrpc = trace(decideCall, shouldRateLimitPath.slice(1));
-  await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, ports, reusePort });
+  await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, buffers, ports, reusePort });
   if (adminRoutes !== undefined) {
-    await addAdminServer(lifecycle, settings, context, { routes: adminRoutes, ports, reusePort });
+    await addAdminServer(lifecycle, settings, context, { routes: adminRoutes, buffers, ports, reusePort });
   }
   lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({

@@ -1,3 +1,4 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
@@ -81,6 +82,7 @@ async function startProcessMetrics(): Promise<ProcessMetrics> {
 
 interface ServerParts {
   readonly decide: Decide;
+  readonly buffers: ClientBuffers;
   /** Shares the port with other workers. */
   readonly reusePort: boolean;
   readonly ports: Ports;
@@ -90,9 +92,9 @@ export function addApiServer(
   lifecycle: Lifecycle,
   { host, port }: Settings,
   { health, logger }: Context,
-  { decide, ports, reusePort }: ServerParts,
+  { decide, buffers, ports, reusePort }: ServerParts,
 ): void {
-  const api = createApiServer({ decide, health, logger }, { host, port, reusePort });
+  const api = createApiServer({ decide, health, logger }, { host, port, reusePort }, { buffers });
   lifecycle.add({
     name: 'HTTP server',
     async start() {
@@ -106,12 +108,12 @@ export async function addGrpcServer(
   lifecycle: Lifecycle,
   settings: Settings,
   context: Context,
-  { decide, ports, reusePort }: ServerParts,
+  { decide, buffers, ports, reusePort }: ServerParts,
 ): Promise<void> {
   // Created without TLS, too, so that the series exist from the start.
   const countLoad = createLoadCounter(context.stats);
   const tls = settings.grpcServerUseTls ? await watchServerTls(settings, context, countLoad) : undefined;
-  const grpc = createGrpcServer(settings, context, { decide, tls, reusePort });
+  const grpc = createGrpcServer(settings, context, { decide, buffers, tls, reusePort });
   lifecycle.add({
     name: 'gRPC server',
     async start() {
@@ -151,11 +153,7 @@ async function watchServerTls(
 function createGrpcServer(
   settings: Settings,
   { health, logger, stats }: Context,
-  {
-    decide,
-    tls,
-    reusePort,
-  }: { readonly decide: Decide; readonly tls: WatchedTls | undefined; readonly reusePort: boolean },
+  { decide, buffers, tls, reusePort }: Omit<ServerParts, 'ports'> & { readonly tls: WatchedTls | undefined },
 ): UnaryServer {
   return new UnaryServer({
     handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
@@ -177,6 +175,7 @@ function createGrpcServer(
     maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
     maxConnections: settings.grpcMaxConnections,
+    buffers,
   });
 }
 
@@ -184,7 +183,12 @@ export async function addAdminServer(
   lifecycle: Lifecycle,
   settings: Settings,
   { logger, nowMs, stats }: Context,
-  { routes, ports, reusePort }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
+  {
+    routes,
+    buffers,
+    ports,
+    reusePort,
+  }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
 ): Promise<void> {
   const { createAdminServer } = await import('./counters/admin-server.ts');
   const { adminHost: host, adminPort: port, adminTlsCert, adminTlsKey, adminTlsClientCacert } = settings;
@@ -199,6 +203,7 @@ export async function addAdminServer(
     routes,
     tls,
     onHandshakeFailure,
+    buffers,
     host,
     port,
     reusePort,

@@ -1,5 +1,5 @@
 import { decodeHuffman } from './huffman.ts';
-import { type HeaderField, staticTable } from './static-table.ts';
+import { fieldOverheadBytes, type HeaderField, staticTable } from './static-table.ts';
 
 /**
  * Size of the dynamic table that a client may use: the default of SETTINGS_HEADER_TABLE_SIZE (RFC
@@ -7,8 +7,7 @@ import { type HeaderField, staticTable } from './static-table.ts';
  */
 export const headerTableBytes = 4096;
 
-/** Overhead of a field in the size of tables and header lists (RFC 7541 §4.1, RFC 9113 §6.5.2). */
-const fieldOverheadBytes = 32;
+const noBytes = new Uint8Array();
 
 /** No number in HPACK needs more: sizes and indexes are bounded far below. */
 const maxInteger = 0x0fff_ffff;
@@ -26,7 +25,7 @@ export class HpackDecoder {
   #tableBytes = 0;
   #maxTableBytes = headerTableBytes;
   #changes = 0;
-  #bytes: Uint8Array = new Uint8Array();
+  #bytes: Uint8Array = noBytes;
   #position = 0;
 
   /**
@@ -70,6 +69,8 @@ export class HpackDecoder {
       listBytes += field[0].length + field[1].length + fieldOverheadBytes;
       if (listBytes <= this.#maxListBytes) fields.push(field);
     }
+    // A block is a part of what was read from the socket, which must not be kept.
+    this.#bytes = noBytes;
     return listBytes <= this.#maxListBytes ? fields : undefined;
   }
 

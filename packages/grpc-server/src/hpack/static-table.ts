@@ -1,6 +1,9 @@
 /** A header field: name and value. */
 export type HeaderField = readonly [name: string, value: string];
 
+/** Overhead of a field in the size of tables and header lists (RFC 7541 §4.1, RFC 9113 §6.5.2). */
+export const fieldOverheadBytes = 32;
+
 /**
  * The fields that every HPACK decoder knows from the start; the first one has index 1.
  *

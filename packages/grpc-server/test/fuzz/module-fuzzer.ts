@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
+import { ClientBuffers } from '../../src/client-buffers.ts';
 import { Connection } from '../../src/connection.ts';
 import { ConnectionError, FrameReader } from '../../src/frames.ts';
 import { HeaderBlocks } from '../../src/header-blocks.ts';
@@ -201,6 +202,7 @@ function reply(chunks: readonly Buffer[]): Buffer {
     stream as unknown as Socket,
     {
       limits: { ...defaultLimits, maxConcurrentStreams: 4, overheadBurst: 100, overheadPerSecond: 0 },
+      buffers: new ClientBuffers(),
       methods: { unary: immediate },
       flushQueue,
       toStatus: () => new GrpcStatus(Code.INTERNAL, 'failed'),

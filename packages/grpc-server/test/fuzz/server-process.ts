@@ -1,5 +1,6 @@
 // The server that is fuzzed, in a process of its own. Talks to its parent over IPC: its ports, then
 // its state for each message, which says whether to collect garbage first.
+import { ClientBuffers } from '../../src/client-buffers.ts';
 import { healthMethods, ServingStatus } from '../../src/health.ts';
 import { defaultLimits } from '../../src/limits.ts';
 import { type ConnectionTimes, GrpcServer, type ServerOptions } from '../../src/server.ts';
@@ -23,7 +24,6 @@ const tightLimits = {
   maxMessageBytes: 20_000,
   maxHeaderListBytes: 2_000,
   maxConcurrentStreams: 4,
-  connectionWindowBytes: 65_535,
   overheadBurst: 50,
   overheadPerSecond: 10,
   maxWriteBufferBytes: 20_000,
@@ -50,7 +50,7 @@ const health = healthMethods({
   },
 });
 
-function createServer(options: Pick<ServerOptions, 'limits' | 'times'>): GrpcServer {
+function createServer(options: Pick<ServerOptions, 'limits' | 'times' | 'buffers'>): GrpcServer {
   return new GrpcServer({
     ...options,
     methods: { unary: { ...fuzzMethods, ...health.unary }, streaming: health.streaming },
@@ -64,7 +64,11 @@ function createServer(options: Pick<ServerOptions, 'limits' | 'times'>): GrpcSer
 
 const servers = [
   createServer({ limits: { ...defaultLimits, maxConnections: 1_000 } }),
-  createServer({ limits: tightLimits, times: shortTimes }),
+  createServer({
+    limits: tightLimits,
+    times: shortTimes,
+    buffers: new ClientBuffers({ maxBytes: 300_000 }),
+  }),
 ];
 const ports = await Promise.all(servers.map((server) => server.listen({ host: '127.0.0.1', port: 0 })));
 

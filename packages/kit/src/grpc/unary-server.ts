@@ -2,6 +2,7 @@ import { lstat, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { type HealthSource, healthMethods, ServingStatus } from '@tollgate/grpc-server/health';
 import { GrpcServer } from '@tollgate/grpc-server/server';
 import { GrpcStatus } from '@tollgate/grpc-server/status';
@@ -68,6 +69,8 @@ interface UnaryListenOptions {
    * limit. Default 10,000.
    */
   readonly maxConnections?: number;
+  /** Shared by all servers of a process; absent: a budget of its own. */
+  readonly buffers?: ClientBuffers;
 }
 
 /** Options of a server. */
@@ -152,6 +155,7 @@ function createGrpcServer(options: UnaryServerOptions): GrpcServer {
     limits: {
       ...(maxConnections !== undefined && { maxConnections: maxConnections || Number.POSITIVE_INFINITY }),
     },
+    buffers: options.buffers,
     times: {
       maxAgeMs: options.maxConnectionAgeMs,
       maxAgeGraceMs: options.maxConnectionAgeGraceMs,

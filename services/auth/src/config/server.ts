@@ -1,7 +1,9 @@
+import { defaultBufferBytes, minBufferBytes } from '@tollgate/grpc-server/client-buffers';
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
 import {
   bool,
   duration,
+  int,
   list,
   longestTimer,
   oneOf,
@@ -120,6 +122,13 @@ export const serverSettings = {
     default: '10s',
     min: '1s',
     doc: 'Time limit for receiving a request, and then for processing it.',
+  }),
+  clientBufferMaxBytes: int({
+    ...svc('CLIENT_BUFFER_MAX_BYTES'),
+    group: serverGroup,
+    default: defaultBufferBytes,
+    min: minBufferBytes,
+    doc: 'Maximum memory for requests that have not arrived completely and for replies that clients do not read, of the API and ext_authz together. One client address may use half of it, one connection an eighth. Beyond it, the largest holders get RESOURCE_EXHAUSTED (gRPC) or 503 (HTTP).',
   }),
   corsAllowedHeaders: list({
     ...svc('CORS_ALLOWED_HEADERS'),

@@ -10,6 +10,7 @@ import { createServer as createTlsServer } from 'node:https';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { SpanKind } from '@opentelemetry/api';
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
@@ -131,6 +132,7 @@ export interface HttpCheckServerOptions extends HttpServerOptions {
   readonly tls: HttpCheckTls | undefined;
   readonly guard: PeerGuard;
   readonly logger: Logger;
+  readonly buffers?: ClientBuffers;
 }
 
 interface HttpCheckTls {
@@ -157,7 +159,7 @@ const handshakeTimeoutMs = 5_000;
 
 /** Creates the server for checks over HTTP. Every request is a check, whatever its path. */
 export function createHttpCheckServer(options: HttpCheckServerOptions): HttpServer {
-  const { host, port, tls, onRequest } = options;
+  const { host, port, tls, onRequest, buffers } = options;
   const server = tls === undefined ? createServer(serverOptions) : createHttpsServer(tls, options);
   server.on('request', onRequest);
   server.on('connect', rejectConnect);
@@ -168,6 +170,7 @@ export function createHttpCheckServer(options: HttpCheckServerOptions): HttpServ
       close: () => new Promise((resolve) => server.close(resolve)),
     },
     { host, port },
+    { buffers },
   );
 }
 

@@ -1,3 +1,4 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { createSanGuard, everyPeer, type PeerGuard } from '@tollgate/kit/grpc/peer';
 import { UnaryServer } from '@tollgate/kit/grpc/unary-server';
 import type { Health } from '@tollgate/kit/health';
@@ -20,6 +21,7 @@ export interface ExtAuthzServerOptions {
   readonly tracing: Tracing;
   /** Undefined if metrics are off. */
   readonly tlsMetrics: TlsMetrics | undefined;
+  readonly buffers: ClientBuffers;
   readonly settings: Pick<
     Settings,
     | 'mode'
@@ -100,7 +102,7 @@ export async function createExtAuthzServers(options: ExtAuthzServerOptions): Pro
 }
 
 function createGrpcServer(
-  { authorizer, tracing, health, logger, settings }: ExtAuthzServerOptions,
+  { authorizer, tracing, health, logger, buffers, settings }: ExtAuthzServerOptions,
   { host, guard, tlsFor }: ListenerOptions,
 ): UnaryServer {
   const tls = tlsFor('ext_authz_grpc');
@@ -118,11 +120,12 @@ function createGrpcServer(
     addressSetting: extAuthzSettings.extAuthzGrpcPort.env,
     maxConnectionAgeMs,
     maxConnectionAgeGraceMs,
+    buffers,
   });
 }
 
 function createHttpServer(
-  { authorizer, tracing, logger, settings }: ExtAuthzServerOptions,
+  { authorizer, tracing, logger, buffers, settings }: ExtAuthzServerOptions,
   { host, guard, tlsFor }: ListenerOptions,
 ): HttpServer {
   return createHttpCheckServer({
@@ -132,5 +135,6 @@ function createHttpServer(
     tls: tlsFor('ext_authz_http'),
     guard,
     logger,
+    buffers,
   });
 }

@@ -1,6 +1,7 @@
 import { AjvCompiler } from '@fastify/ajv-compiler';
 import cors from '@fastify/cors';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { HttpServer } from '@tollgate/kit/http-server';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { compareText } from '@tollgate/kit/text';
@@ -92,10 +93,10 @@ interface Observability {
 export class ApiServer extends HttpServer {
   readonly #api: Api;
 
-  constructor(context: Context, observability: Observability) {
+  constructor(context: Context, observability: Observability, buffers?: ClientBuffers) {
     const { settings } = context;
     const api = createApi(context, observability);
-    super(api, { host: settings.apiHost, port: settings.port });
+    super(api, { host: settings.apiHost, port: settings.port }, { buffers });
     this.#api = api;
   }
 

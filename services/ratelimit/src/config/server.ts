@@ -1,3 +1,4 @@
+import { defaultBufferBytes, minBufferBytes } from '@tollgate/grpc-server/client-buffers';
 import { defaultMaxConnections } from '@tollgate/kit/grpc/listener';
 import { logLevelSynonyms, logLevels } from '@tollgate/kit/logger';
 import { bool, duration, int, longestTimer, oneOf, port, text } from '@tollgate/kit/settings';
@@ -48,13 +49,20 @@ export const serverSettings = {
     min: 0,
     doc: 'Maximum number of connections of the gRPC server. When it is reached, each new connection closes another: one without calls first, then the one that was idle longest. An idle connection uses about 26 kB. 0 sets no limit.',
   }),
+  clientBufferMaxBytes: int({
+    env: 'CLIENT_BUFFER_MAX_BYTES',
+    group,
+    default: defaultBufferBytes,
+    min: minBufferBytes,
+    doc: 'Maximum memory for requests that have not arrived completely and for replies that clients do not read, of all ports together. One client address may use half of it, one connection an eighth. Beyond it, the largest holders get RESOURCE_EXHAUSTED (gRPC) or 503 (HTTP).',
+  }),
   workers: int({
     env: 'WORKERS',
     group,
     default: 1,
     min: 1,
     max: 64,
-    doc: 'Number of processes that share the HTTP and the gRPC port, for more than one CPU core. Above 1, another process supervises them and serves their summed statistics. Requires a counter store and fixed ports. Connections to the store, GRPC_MAX_CONNECTIONS and the local cache are per process.',
+    doc: 'Number of processes that share the HTTP and the gRPC port, for more than one CPU core. Above 1, another process supervises them and serves their summed statistics. Requires a counter store and fixed ports. Connections to the store, GRPC_MAX_CONNECTIONS, CLIENT_BUFFER_MAX_BYTES and the local cache are per process.',
   }),
   debugHost: text({
     env: 'DEBUG_HOST',

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { TLSSocket } from 'node:tls';
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { isAppError, toPublicError } from '@tollgate/kit/errors';
 import { createSanGuard, type PeerGuard, peerIdentity } from '@tollgate/kit/grpc/peer';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
@@ -31,6 +32,7 @@ export interface AdminServerOptions extends HttpServerOptions {
   /** Absent without TLS. */
   readonly tls: WatchedTls | undefined;
   readonly onHandshakeFailure: () => void;
+  readonly buffers: ClientBuffers;
 }
 
 /** A hundred descriptors. */
@@ -41,7 +43,7 @@ const handshakeTimeoutMs = 10_000;
 
 /** The port of the counter API: TLS, authentication, errors as JSON. */
 export function createAdminServer(options: AdminServerOptions): HttpServer {
-  const { logger, routes, host, port, reusePort = false } = options;
+  const { logger, routes, buffers, host, port, reusePort = false } = options;
   const failures = new FailureLog({ logger, message: 'counter API request refused' });
   const authenticate = createAuthenticator(options.settings);
   const router = new HttpRouter({
@@ -61,7 +63,7 @@ export function createAdminServer(options: AdminServerOptions): HttpServer {
         ? createServer(serverOptions, listener)
         : createSecureServer(options.tls, options, { ...serverOptions, listener }),
   });
-  return new HttpServer(router, { host, port, reusePort }, { maxConnections });
+  return new HttpServer(router, { host, port, reusePort }, { maxConnections, buffers });
 }
 
 function createSecureServer(

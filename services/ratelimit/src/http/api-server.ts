@@ -1,6 +1,7 @@
 import { toJsonString } from '@bufbuild/protobuf';
 import { isAppError } from '@tollgate/kit/errors';
 import type { Health } from '@tollgate/kit/health';
+import type { HttpServerLimits } from '@tollgate/kit/http-connections';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
@@ -29,6 +30,7 @@ const bodyLimitBytes = 1024 * 1024;
 export function createApiServer(
   { decide, health, logger }: ApiServerContext,
   options: HttpServerOptions,
+  limits: HttpServerLimits = {},
 ): HttpServer {
   const failures = new FailureLog({ logger, message: 'json request refused' });
   const router = new HttpRouter({
@@ -47,7 +49,7 @@ export function createApiServer(
       return describeFailure(error);
     },
   });
-  return new HttpServer(router, options);
+  return new HttpServer(router, options, limits);
 }
 
 const plainText = { 'content-type': 'text/plain; charset=utf-8' };

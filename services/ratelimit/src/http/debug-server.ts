@@ -1,3 +1,4 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { toPublicError } from '@tollgate/kit/errors';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
@@ -20,6 +21,7 @@ interface DebugServerContext extends PeekContext {
   /** The text of `/stats`. */
   readonly formatStats: () => string | Promise<string>;
   readonly getTrialReport: () => TrialReport | Promise<TrialReport>;
+  readonly buffers: ClientBuffers;
   readonly logger: Logger;
 }
 
@@ -54,7 +56,7 @@ export function createDebugServer(context: DebugServerContext, options: HttpServ
     // A page in transfer must not delay the stop.
     onClose: () => stopping.abort(),
   });
-  return new HttpServer(router, options, { maxConnections });
+  return new HttpServer(router, options, { maxConnections, buffers: context.buffers });
 }
 
 function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {

@@ -12,7 +12,7 @@ import {
 } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { readBody } from '@tollgate/kit/body';
+import { readRequestBody } from '@tollgate/kit/body';
 import type { HttpApplication, HttpServerOptions } from '@tollgate/kit/http-server';
 import { errors } from '../errors.ts';
 
@@ -110,9 +110,7 @@ export class HttpRouter implements HttpApplication {
   async #readBody(message: IncomingMessage): Promise<Buffer> {
     const { bodyLimitBytes } = this.#options;
     if (Number(message.headers['content-length'] ?? 0) > bodyLimitBytes) throw errors.body_too_large();
-    return await readBody(message.iterator({ destroyOnReturn: false }), bodyLimitBytes, () =>
-      errors.body_too_large(),
-    );
+    return await readRequestBody(message, bodyLimitBytes, () => errors.body_too_large());
   }
 
   #find(method: string, path: string): HttpHandler | undefined {

@@ -61,6 +61,13 @@ export const statsNames = {
   trialDropped: 'ratelimit.trial.dropped',
   /** Ours: requests that were not compared with rules on trial, because the store failed. */
   trialFailed: 'ratelimit.trial.failed',
+  /** Ours (gauge): bytes of incomplete requests and unread replies. */
+  clientBufferBytes: 'ratelimit.client_buffers.bytes',
+  /**
+   * Ours: requests and connections that were ended because clients held too much, with a tag
+   * `protocol`: `grpc`, `http`.
+   */
+  clientBufferRefused: 'ratelimit.client_buffers.refused',
   /** Once for each reserved tag in `EXTRA_TAGS`. */
   reservedTag: 'reserved_tag',
   /** Ours: series that were dropped because they were idle while the registry was full. */

@@ -1,3 +1,6 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
+import { createClientBuffers } from '@tollgate/kit/client-buffers';
+import type { Logger } from '@tollgate/kit/logger';
 import type { TlsMetrics } from '@tollgate/kit/metrics';
 import { tlsMetricNames } from '@tollgate/kit/tls';
 import { responseTimeName, statsNames, totalRequestsName } from './names.ts';
@@ -19,6 +22,26 @@ export function createLoadCounter(stats: StatsRegistry): (succeeded: boolean) =>
       failures.value += 1;
     }
   };
+}
+
+/** The budget of this process for what clients make it hold, and its statistics. */
+export function createMeasuredBuffers(
+  maxBytes: number,
+  { logger, stats }: { readonly logger: Logger; readonly stats: StatsRegistry },
+): ClientBuffers {
+  const refused = {
+    grpc: stats.counter(statsNames.clientBufferRefused, { protocol: 'grpc' }),
+    http: stats.counter(statsNames.clientBufferRefused, { protocol: 'http' }),
+  };
+  const buffers = createClientBuffers({
+    maxBytes,
+    logger,
+    onShed: (protocol) => {
+      refused[protocol].value += 1;
+    },
+  });
+  stats.gauge(statsNames.clientBufferBytes, () => buffers.bytes);
+  return buffers;
 }
 
 /** The TLS metrics of the kit, kept in the registry. */

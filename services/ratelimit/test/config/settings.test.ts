@@ -30,6 +30,7 @@ const table: Readonly<
   grpcMaxConnectionAgeMs: ['GRPC_MAX_CONNECTION_AGE', 86_400_000, '1h30m', 5_400_000, '30', '-1s'],
   grpcMaxConnectionAgeGraceMs: ['GRPC_MAX_CONNECTION_AGE_GRACE', 3_600_000, '0', 0, ''],
   grpcMaxConnections: ['GRPC_MAX_CONNECTIONS', 10_000, '0', 0, '-1', 'many'],
+  clientBufferMaxBytes: ['CLIENT_BUFFER_MAX_BYTES', 67_108_864, '16777216', 16_777_216, '16777215', '64Mi'],
   debugHost: ['DEBUG_HOST', '0.0.0.0', 'localhost', 'localhost'],
   debugPort: ['DEBUG_PORT', 6070, '6071', 6071, '1.5'],
   workers: ['WORKERS', 1, '4', 4, '0', '65', 'auto'],

@@ -1,0 +1,150 @@
+import { execFile } from 'node:child_process';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:http2';
+import { promisify } from 'node:util';
+
+/** Clients whose requests never arrive completely. */
+export interface IncompleteRequests {
+  /** Requests that the server has ended. Each was followed by another one. */
+  readonly ended: number;
+  stop(): void;
+}
+
+/** Time until the next request after one was ended. */
+const againMs = 50;
+
+interface IncompleteCallsOptions {
+  readonly port: number;
+  /** Path of the gRPC method. */
+  readonly path: string;
+  readonly connections: number;
+  /** Requests at the same time on each connection. */
+  readonly streams: number;
+  /** Size of the announced message; all of it is sent but its last byte. */
+  readonly messageBytes: number;
+  /** Size of a header that each request has beside the usual ones. */
+  readonly headerBytes?: number;
+}
+
+/** Sends gRPC calls without their end, as fast as flow control allows. */
+export function sendIncompleteCalls(options: IncompleteCallsOptions): IncompleteRequests {
+  const { port, path, connections, streams, messageBytes, headerBytes = 0 } = options;
+  const message = Buffer.alloc(messageBytes + 4, 1);
+  message.writeUInt8(0, 0);
+  message.writeUInt32BE(messageBytes, 1);
+  const attack = { ended: 0, stopped: false };
+  const headers = {
+    ':method': 'POST',
+    ':path': path,
+    'content-type': 'application/grpc',
+    te: 'trailers',
+    ...(headerBytes > 0 && { 'x-padding': 'x'.repeat(headerBytes) }),
+  };
+  const stops = Array.from({ length: connections }, () => {
+    const open = () => {
+      const session = connect(`http://127.0.0.1:${port}`);
+      const call = (): void => {
+        if (attack.stopped || session.closed || session.destroyed) return;
+        const stream = session.request(headers);
+        stream.on('error', () => undefined);
+        stream.resume();
+        stream.once('close', () => {
+          attack.ended += 1;
+          if (!attack.stopped) setTimeout(call, againMs);
+        });
+        stream.write(message);
+      };
+      session.on('error', () => undefined);
+      session.once('close', () => {
+        if (!attack.stopped) setTimeout(reopen, againMs);
+      });
+      for (let i = 0; i < streams; i += 1) call();
+      return session;
+    };
+    function reopen() {
+      current = open();
+    }
+    let current = open();
+    return () => current.destroy();
+  });
+  return stoppable(attack, stops);
+}
+
+interface IncompleteBodiesOptions {
+  readonly url: string;
+  readonly connections: number;
+  /** Announced size; all of the body is sent but its last byte. */
+  readonly bodyBytes: number;
+}
+
+/** Sends POST requests over HTTP/1.1 without the end of their bodies. */
+export function sendIncompleteBodies(options: IncompleteBodiesOptions): IncompleteRequests {
+  const { url, connections, bodyBytes } = options;
+  const body = Buffer.alloc(bodyBytes - 1, ' ');
+  const attack = { ended: 0, stopped: false };
+  const stops = Array.from({ length: connections }, () => {
+    const open = () => {
+      const request = httpRequest(url, {
+        method: 'POST',
+        agent: false,
+        headers: { 'content-length': bodyBytes },
+      });
+      request.on('error', () => undefined);
+      request.on('response', (response) => response.resume());
+      request.once('close', () => {
+        attack.ended += 1;
+        if (!attack.stopped) setTimeout(reopen, againMs);
+      });
+      request.write(body);
+      return request;
+    };
+    function reopen() {
+      current = open();
+    }
+    let current = open();
+    return () => current.destroy();
+  });
+  return stoppable(attack, stops);
+}
+
+function stoppable(
+  attack: { ended: number; stopped: boolean },
+  stops: readonly (() => void)[],
+): IncompleteRequests {
+  return {
+    get ended() {
+      return attack.ended;
+    },
+    stop() {
+      attack.stopped = true;
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+const run = promisify(execFile);
+
+/** Resident memory of a process. */
+async function getResidentBytes(pid: number): Promise<number> {
+  const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
+  return Number(stdout) * 1024;
+}
+
+const sampleMs = 50;
+
+/** The largest growth of the resident memory of a process while something runs. */
+export async function measureGrowth(pid: number, run: () => Promise<void>): Promise<number> {
+  const before = await getResidentBytes(pid);
+  let peak = before;
+  const sample = async () => {
+    peak = Math.max(peak, await getResidentBytes(pid).catch(() => 0));
+  };
+  const sampler = setInterval(() => void sample(), sampleMs);
+  try {
+    await run();
+    await sample();
+  } finally {
+    clearInterval(sampler);
+  }
+  return peak - before;
+}
