@@ -1,5 +1,4 @@
 import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import type { Steps } from '@tollgate/kit/time';
 import {
   RateLimitAlgorithm,
@@ -15,6 +14,7 @@ import {
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { parseLease } from './check-limit.ts';
+import { decodeInSteps } from './decode-in-steps.ts';
 import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
 import type { Charge, StoreFailurePolicy, Unit } from './rule-set.ts';
 import { resourceSpelling } from './spelling.ts';
@@ -104,16 +104,8 @@ export function fromMessage(message: RateLimitConfig): RuleDocument {
   };
 }
 
-const {
-  name: nameField,
-  domain: domainField,
-  descriptors: descriptorsField,
-  trialDescriptors: trialDescriptorsField,
-  atomic: atomicField,
-  onStoreFailure: storeFailureField,
-  trialAtomic: trialAtomicField,
-  trialOnStoreFailure: trialStoreFailureField,
-} = RateLimitConfigSchema.field;
+const { descriptors: descriptorsField, trialDescriptors: trialDescriptorsField } =
+  RateLimitConfigSchema.field;
 
 /**
  * `fromMessage` for an encoded message, one top-level descriptor per step: the rules of a large
@@ -122,45 +114,17 @@ const {
  * @throws Error when the bytes are not such a message.
  */
 export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
-  const reader = new BinaryReader(bytes);
-  let name = '';
-  let domain = '';
   const descriptors: DescriptorSpec[] = [];
   const trialDescriptors: DescriptorSpec[] = [];
-  let atomic: boolean | undefined;
-  let onStoreFailure: string | undefined;
-  let trialAtomic: boolean | undefined;
-  let trialOnStoreFailure: string | undefined;
-  while (reader.pos < reader.len) {
-    const [field, wireType] = reader.tag();
-    const known = wireType === WireType.LengthDelimited ? field : undefined;
-    if (known === nameField.number) name = reader.string();
-    else if (known === domainField.number) domain = reader.string();
-    else if (known === descriptorsField.number || known === trialDescriptorsField.number) {
-      const list = known === descriptorsField.number ? descriptors : trialDescriptors;
-      list.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, reader.bytes())));
-      yield;
-    } else if (field === atomicField.number && wireType === WireType.Varint) {
-      atomic = reader.bool() || undefined;
-    } else if (field === storeFailureField.number && wireType === WireType.Varint) {
-      onStoreFailure = fromStoreFailure(reader.int32());
-    } else if (field === trialAtomicField.number && wireType === WireType.Varint) {
-      trialAtomic = reader.bool() || undefined;
-    } else if (field === trialStoreFailureField.number && wireType === WireType.Varint) {
-      trialOnStoreFailure = fromStoreFailure(reader.int32());
-    } else reader.skip(wireType, field);
-  }
-  return {
-    source: name || domain || unnamed,
-    spelling: resourceSpelling,
-    domain,
-    descriptors,
-    trialDescriptors: unlessEmpty(trialDescriptors),
-    atomic,
-    onStoreFailure,
-    trialAtomic,
-    trialOnStoreFailure,
+  const addTo = (list: DescriptorSpec[]) => (element: Uint8Array) => {
+    list.push(fromDescriptor(fromBinary(RateLimitDescriptorSchema, element)));
   };
+  const elements = new Map([
+    [descriptorsField.number, addTo(descriptors)],
+    [trialDescriptorsField.number, addTo(trialDescriptors)],
+  ]);
+  const message = yield* decodeInSteps(RateLimitConfigSchema, bytes, elements);
+  return { ...fromMessage(message), descriptors, trialDescriptors: unlessEmpty(trialDescriptors) };
 }
 
 const unlessEmpty = (list: DescriptorSpec[]) => (list.length === 0 ? undefined : list);

@@ -1,6 +1,5 @@
 import { checkServerIdentity } from 'node:tls';
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { type Any, AnySchema } from '@bufbuild/protobuf/wkt';
 import { ChannelCredentials, Client, type ClientDuplexStream, Metadata } from '@grpc/grpc-js';
 import type { Logger } from '@tollgate/kit/logger';
@@ -13,6 +12,7 @@ import {
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
+import { decodeInSteps } from '@tollgate/rules/decode-in-steps';
 
 export interface AdsStreamOptions {
   /** `host:port`, or any target of gRPC. */
@@ -270,21 +270,10 @@ const { resources: resourcesField } = DiscoveryResponseSchema.field;
  * @throws Error when the bytes are not a DiscoveryResponse, which leaves no nonce for a reply.
  */
 export function* decodeResponse(bytes: Uint8Array): Steps<DecodedResponse> {
-  const reader = new BinaryReader(bytes);
   const resources: Any[] = [];
-  const rest: Uint8Array[] = [];
-  while (reader.pos < reader.len) {
-    const start = reader.pos;
-    const [field, wireType] = reader.tag();
-    if (field === resourcesField.number && wireType === WireType.LengthDelimited) {
-      resources.push(fromBinary(AnySchema, reader.bytes()));
-      yield;
-    } else {
-      reader.skip(wireType, field);
-      rest.push(bytes.subarray(start, reader.pos));
-    }
-  }
-  return validate(fromBinary(DiscoveryResponseSchema, Buffer.concat(rest)), resources);
+  const addResource = (element: Uint8Array) => void resources.push(fromBinary(AnySchema, element));
+  const elements = new Map([[resourcesField.number, addResource]]);
+  return validate(yield* decodeInSteps(DiscoveryResponseSchema, bytes, elements), resources);
 }
 
 function validate(
