@@ -72,7 +72,7 @@ interface Client {
  * completely, and replies that are not read.
  *
  * Beyond the budget, the address that holds the most sheds first, and of its connections the one
- * that holds the most. A client that holds little is not affected by those that hold much.
+ * that holds the most. A client that holds little is not affected by others that hold much.
  */
 export class ClientBuffers {
   readonly maxBytes: number;
@@ -152,7 +152,7 @@ export class ClientBuffers {
   }
 }
 
-/** Those that hold the most first. */
+/** Sorts by bytes, the most first. */
 function byBytes<T extends { readonly bytes: number }>(all: Iterable<T>): T[] {
   return [...all].sort((a, b) => b.bytes - a.bytes);
 }
