@@ -18,7 +18,7 @@ export const { client_buffers_full: clientBuffersFull } = defineErrors({
   },
 });
 
-/** The budget of a process for what its clients make it hold, with a log line when it is used up. */
+/** The budget of a process for what its clients make it hold. Logs when it is used up. */
 export function createClientBuffers({ maxBytes, logger, onShed }: ClientBufferOptions): ClientBuffers {
   const failures = new FailureLog({ logger, message: 'client request ended' });
   return new ClientBuffers({

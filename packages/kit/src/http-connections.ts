@@ -17,7 +17,7 @@ export interface HttpServerLimits {
    * and slow readers must not block others, such as probes. Default 10,000.
    */
   readonly maxConnections?: number;
-  /** Shared by all servers of a process. Without it, incomplete requests are not bounded together. */
+  /** Shared by all servers of a process. Without it, only the size of each request is bounded. */
   readonly buffers?: ClientBuffers | undefined;
 }
 
