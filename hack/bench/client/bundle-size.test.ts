@@ -10,12 +10,12 @@ if (ours === undefined || grants === undefined) throw new Error('nothing was bun
 
 // Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the
 // tokens in it.
-t.test('import { Client } is below 22 kB, minified and gzipped', async (t) => {
-  t.ok(ours.gzippedBytes < 22_000, `${ours.gzippedBytes} bytes`);
+t.test('import { Client } is below 22.5 kB, minified and gzipped', async (t) => {
+  t.ok(ours.gzippedBytes < 22_500, `${ours.gzippedBytes} bytes`);
 });
 
-t.test('the client credentials grant as a function is below 7.3 kB, minified and gzipped', async (t) => {
-  t.ok(grants.gzippedBytes < 7300, `${grants.gzippedBytes} bytes`);
+t.test('the client credentials grant as a function is below 7.4 kB, minified and gzipped', async (t) => {
+  t.ok(grants.gzippedBytes < 7400, `${grants.gzippedBytes} bytes`);
   t.same(grants.lazyInputs, []);
   t.notOk(grants.inputs.some((path) => /src\/(?:client|jwt\/\w+|http\/(?:exchange|redact))\.ts$/.test(path)));
 });
