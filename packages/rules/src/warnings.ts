@@ -39,7 +39,7 @@ export function* findWarnings(
     yield* checkLevel(root, domain, { findings, replacedNames, spelling });
     yield* checkReplaced(root, replacingByDomain.get(domain), findings);
     if (root.atomic === true) yield* checkLeases(root, findings);
-    if (!calendarMonths) yield* checkMonths(root, findings);
+    if (!calendarMonths) yield* checkMonths(root, spelling, findings);
   }
   if (findings.length === 0) return [];
   const locations = findLocations(documents, new Set(findings.map(({ path }) => path)));
@@ -75,7 +75,7 @@ function* checkLeases(root: RuleNode, findings: Finding[]): Steps<void> {
 }
 
 /** Notes, once for each domain, that a month without a time zone is as long as any other. */
-function* checkMonths(root: RuleNode, findings: Finding[]): Steps<void> {
+function* checkMonths(root: RuleNode, spelling: Spelling, findings: Finding[]): Steps<void> {
   let first: string | undefined;
   let others = 0;
   yield* visitRules(root, ({ path, unit, rate, windows }) => {
@@ -85,7 +85,7 @@ function* checkMonths(root: RuleNode, findings: Finding[]): Steps<void> {
   });
   if (first === undefined || findings.length === maxWarnings) return;
   const also = others === 0 ? '' : `, also in ${others} more of the domain`;
-  const message = `unit month is 30 days, counted from the epoch${also}: set time_zone for months of the calendar, or period: 720h`;
+  const message = `unit ${spelling.month} is 30 days, counted from the epoch${also}: set ${spelling.time_zone} for months of the calendar, or period: 720h`;
   findings.push({ path: first, message });
 }
 
