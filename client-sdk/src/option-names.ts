@@ -22,7 +22,7 @@ export function assertKnownOptions(of: string, options: object, names: Readonly<
   if (problems.length > 0) throw new ConfigurationError(`the options of ${of}: ${problems.join('; ')}`);
 }
 
-/** Whether two names differ in case and underscores, or in at most two letters next to each other. */
+/** Whether names differ in case and underscores, or in at most two letters next to each other. */
 function isMisspelling(name: string, known: string): boolean {
   const [a, b] = [name, known].map((text) => text.toLowerCase().replaceAll('_', ''));
   if (a === undefined || b === undefined) return false;

@@ -101,7 +101,7 @@ export function resolveSettings(options: ClientOptions): ClientSettings {
   return Object.freeze(settings);
 }
 
-/** Its headers may have an API key, its other members a proxy's password: only their names are printed. */
+/** Prints names only: headers may have an API key, other members the password of a proxy. */
 function copyInit({ headers, ...init }: RequestInit = {}, label = DEFAULT_LABEL): RequestInit {
   const copy: RequestInit = copyPlain(init);
   if (headers !== undefined) {

@@ -67,7 +67,7 @@ for (const [name, call] of Object.entries(calls)) {
   });
 }
 
-t.test('all unknown options are named, with those that were probably meant', async (t) => {
+t.test('all unknown options are named, with the ones that were probably meant', async (t) => {
   const options: object = { client_id: 'id', tokenEndpiont: '/token', requestinit: {}, colour: 'red' };
   const message = [
     "the client's options: `client_id` is not an option; did you mean `clientId`?",

@@ -46,9 +46,9 @@ export interface AllOrNone {
   /** The request is refused, and nothing was counted but the hits with `charge: always`. */
   readonly refused: boolean;
   /**
-   * Of a request that is not refused, and of hits with `charge: always`, those of `add`. Of others
-   * of a refused request what the counter is without its hits; for each limit that the hits exceed
-   * a negative number instead: `-1 - count` of a fixed window, else `-1 - seconds` until the hits would be allowed.
+   * A request that is not refused, and hits with `charge: always`, get the counts of `add`. Other
+   * hits of a refused request get the count without them. Where they exceed the limit, it is
+   * negative: `-1 - count` for a fixed window, else `-1 - seconds` until they would be allowed.
    */
   readonly counts: readonly number[];
 }
