@@ -21,8 +21,8 @@ export { type DpopKeyPair, generateDpopKey } from './key.ts';
 /** Options of `createDpop`. */
 export interface DpopOptions {
   /**
-   * A private JSON Web Key of type EC, OKP (Ed25519) or RSA, as `generateDpopKey` makes it, or a key
-   * pair whose private key cannot be exported.
+   * A private JSON Web Key of type EC, OKP (Ed25519) or RSA, as `generateDpopKey` makes it, or a
+   * key pair whose private key cannot be exported.
    */
   readonly key: Jwk | DpopKeyPair;
   /** Sends the requests. Default: the global `fetch`. */
