@@ -387,8 +387,10 @@ t.test('streams per address are limited', async (t) => {
   const streams = [client.sotw(), client.sotw()];
   for (const stream of streams) {
     stream.send();
-    await stream.next();
+    stream.ack(await stream.next());
   }
+  const hasAnswered = () => [...server.limiters.all()].filter(({ accepted }) => accepted).length === 2;
+  await awaitUntil(hasAnswered, { what: 'both ACKs' });
   t.match(await client.sotw().ended, {
     code: status.RESOURCE_EXHAUSTED,
     details: /limit of 2 streams/,
