@@ -28,7 +28,16 @@ folder=$(mktemp -d "${TMPDIR:-/var/tmp}/bare-machine.XXXXXX")
 root=$folder/root
 # In the machine.
 home=/srv
-trap 'rm -rf --one-file-system "$folder"' EXIT
+# The process that runs a command in the machine. The others there end with it, and the mounts.
+machine=
+cleanup() {
+  if [ -n "$machine" ]; then
+    kill -KILL "$machine" 2>/dev/null || true
+    wait "$machine" 2>/dev/null || true
+  fi
+  rm -rf --one-file-system "$folder"
+}
+trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
@@ -104,8 +113,12 @@ run_command() {
   # A setting is a line; words are meant.
   # shellcheck disable=SC2046
   unshare --mount --pid --fork --kill-child --propagation private sh -c "$enter" sh "$root" "$cache" "$home" \
-    $(settings) HOME="$home" LANG=C.UTF-8 CI=true PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null || status=$?
+    $(settings) HOME="$home" LANG=C.UTF-8 CI=true PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@" </dev/null &
+  machine=$!
   IFS=$oldIFS
+  # A signal ends the wait, and not the command.
+  wait "$machine" || status=$?
+  machine=
   seconds=$(($(date +%s) - started))
 }
 
