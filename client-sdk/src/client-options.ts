@@ -1,5 +1,6 @@
 import type { AnyClient } from './client.ts';
 import type { BasicEncoding, ClientAuth } from './client-auth/methods.ts';
+import type { DocumentCache } from './document-cache.ts';
 import type { ClientHooks, HookErrorHandler, WarningEvent } from './hooks.ts';
 import type { Parsers } from './http/body.ts';
 import type { ParsedFactory, RetryPolicy } from './http/options.ts';
@@ -57,6 +58,8 @@ export type ClientOptions<Throws extends boolean = boolean, Keys extends KeyCase
   readonly issuer?: string;
   /** The URL of the issuer's keys, used to validate ID tokens. @see RFC 8414 §2 */
   readonly jwksUri?: string;
+  /** Keeps the issuer's metadata and keys; clients may share one. Default: one for each. */
+  readonly cache?: DocumentCache;
   /**
    * The algorithm that ID tokens for this client are signed with, as registered at the server.
    * Default `RS256`, or one that the server supports. HS256, HS384 and HS512 are verified with the

@@ -36,13 +36,20 @@ export class Stopwatch {
   readonly #startedAt: number;
   readonly #startedMs = performance.now();
 
-  /** `now` is the clock beside the monotonic one, in seconds. */
-  constructor(now: () => number) {
+  readonly #elapsedBefore: number;
+
+  /**
+   * `now` is the clock beside the monotonic one, in seconds; `elapsedSeconds` is added to the time
+   * measured.
+   */
+  constructor(now: () => number, { elapsedSeconds = 0 }: { readonly elapsedSeconds?: number } = {}) {
     this.#now = now;
+    this.#elapsedBefore = elapsedSeconds;
     this.#startedAt = now();
   }
 
   elapsedSeconds(): number {
-    return Math.max(this.#now() - this.#startedAt, (performance.now() - this.#startedMs) / 1000);
+    const monotonic = (performance.now() - this.#startedMs) / 1000;
+    return this.#elapsedBefore + Math.max(this.#now() - this.#startedAt, monotonic);
   }
 }

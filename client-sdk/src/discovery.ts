@@ -7,7 +7,8 @@
 
 import { Client } from './client.ts';
 import type { ClientOptions } from './client-options.ts';
-import { Stopwatch } from './clock.ts';
+import type { Stopwatch } from './clock.ts';
+import { type CachedDocument, DocumentCache } from './document-cache.ts';
 import { DiscoveryError, OAuthError } from './errors.ts';
 import { loadDocument } from './http/request.ts';
 import { assertSecure } from './http/url.ts';
@@ -19,13 +20,20 @@ import {
   wellKnownUrls,
 } from './metadata.ts';
 import { copyPlain } from './objects.ts';
-import { type ClientSettings, resolveSettings } from './settings.ts';
+import { resolveSettings } from './settings.ts';
 
+export {
+  type CachedDocument,
+  DocumentCache,
+  type DocumentCacheOptions,
+  type ExportedDocuments,
+} from './document-cache.ts';
 export type { AuthorizationServerMetadata, MetadataFormat } from './metadata.ts';
 
 /** Options of discovery; those of a Client have the same meaning. */
 export type DiscoveryOptions = Pick<
   ClientOptions,
+  | 'cache'
   | 'fetch'
   | 'requestInit'
   | 'timeoutMs'
@@ -44,8 +52,12 @@ export type DiscoveryOptions = Pick<
   readonly signal?: AbortSignal;
 };
 
+/** Seconds for which metadata are cached. */
+const DEFAULT_MAX_AGE_SECONDS = 3600;
+
 /**
- * Loads the metadata of an authorization server and validates them.
+ * Loads the metadata of an authorization server and validates them. With `cache`, metadata that
+ * were loaded within the last hour are returned without a request.
  *
  * @throws {ConfigurationError} if the issuer is not an https URL: see `allowInsecure`
  * @throws {IssuerMismatchError} if the metadata are another issuer's
@@ -58,23 +70,50 @@ export async function discover(
   issuer: string,
   options: DiscoveryOptions = {},
 ): Promise<AuthorizationServerMetadata> {
+  return (await loadMetadata(issuer, options, DEFAULT_MAX_AGE_SECONDS)).metadata;
+}
+
+/** Metadata with the time since they were loaded. */
+interface LoadedMetadata {
+  readonly metadata: AuthorizationServerMetadata;
+  readonly age: Stopwatch;
+}
+
+async function loadMetadata(
+  issuer: string,
+  options: DiscoveryOptions,
+  maxAgeSeconds: number,
+): Promise<LoadedMetadata> {
   const { format = 'any', signal, ...rest } = options;
   const urls = wellKnownUrls(issuer, format);
   const settings = resolveSettings(rest);
-  for (const url of urls) assertSecure(url, settings.allowInsecure, 'metadata');
+  const { allowInsecure, now, cache = new DocumentCache({ now }) } = settings;
+  for (const url of urls) assertSecure(url, allowInsecure, 'metadata');
+  const check = (document: unknown) => checkMetadata(document, { issuer, allowInsecure });
+  // Copied, because other clients have the same document.
+  const checked = ({ document, age }: CachedDocument) => ({ metadata: check(copyPlain(document)), age });
   for (const url of urls) {
-    const document = await load(settings, url, signal);
-    if (document.found)
-      return checkMetadata(document.value, { issuer, allowInsecure: settings.allowInsecure });
+    const cached = cache.get(url);
+    if (cached === undefined || cached.age.elapsedSeconds() >= maxAgeSeconds) continue;
+    try {
+      return checked(cached);
+    } catch {
+      // Imported data may be of another issuer: they are loaded.
+    }
+  }
+  for (const url of urls) {
+    const loaded = await loadIfFound(url, async () => {
+      const load = async () => check(await loadDocument(settings, url, signal));
+      // A load that may be aborted is not shared.
+      return signal === undefined ? await cache.load(url, load) : cache.put(url, await load());
+    });
+    if (loaded !== undefined) return checked(loaded);
   }
   throw new DiscoveryError(`${issuer} serves no metadata; tried ${urls.join(' and ')}`);
 }
 
 /** Returns an issuer's metadata, loaded at first use and when they are old. */
 export type MetadataSource = () => Promise<AuthorizationServerMetadata>;
-
-/** Seconds for which metadata are cached. */
-const DEFAULT_MAX_AGE_SECONDS = 3600;
 
 /**
  * Makes a cached source of metadata. Concurrent loads are one. Failures are not cached. Old
@@ -99,15 +138,13 @@ export function createMetadataSource(
     ...given,
     ...(requestInit !== undefined && { requestInit: copyPlain(requestInit) }),
   };
-  const { now } = resolveSettings({ ...(options.now !== undefined && { now: options.now }) });
-  let current: { readonly metadata: AuthorizationServerMetadata; readonly age: Stopwatch } | undefined;
+  let current: LoadedMetadata | undefined;
   let loading: Promise<AuthorizationServerMetadata> | undefined;
 
   async function loadNow(): Promise<AuthorizationServerMetadata> {
     try {
-      const metadata = await discover(issuer, discoveryOptions);
-      current = { metadata, age: new Stopwatch(now) };
-      return metadata;
+      current = await loadMetadata(issuer, discoveryOptions, maxAgeSeconds);
+      return current.metadata;
     } finally {
       loading = undefined;
     }
@@ -174,6 +211,7 @@ const endpointNames = {
 } as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
 
 const discoveryNames = [
+  'cache',
   'fetch',
   'requestInit',
   'timeoutMs',
@@ -209,18 +247,18 @@ export async function discoverClient<Throws extends boolean = true, Keys extends
   return new Client<Throws, Keys>({ ...clientOptionsFrom(metadata, { mtls }), ...clientOptions });
 }
 
-async function load(
-  settings: ClientSettings,
+/** Undefined if the server has no document at the URL. */
+async function loadIfFound(
   url: string,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly found: true; readonly value: unknown } | { readonly found: false }> {
+  load: () => Promise<CachedDocument>,
+): Promise<CachedDocument | undefined> {
   try {
-    return { found: true, value: await loadDocument(settings, url, signal) };
+    return await load();
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
     if (error.status >= 300 && error.status < 400) throw new DiscoveryError(error.message, { cause: error });
     // For an unknown path servers respond with 404, 400, 401 or 403.
-    if (error.status < 500 && error.status !== 429) return { found: false };
+    if (error.status < 500 && error.status !== 429) return undefined;
     throw new DiscoveryError(`${url} responded with status ${error.status}`, {
       cause: error,
       retryable: true,

@@ -1,6 +1,7 @@
 import type { BasicEncoding } from './client-auth/methods.ts';
 import type { ArrayFormat, ClientOptions, Fetch, Logger, TokenMethod } from './client-options.ts';
 import { checkedClock, epochSeconds } from './clock.ts';
+import type { DocumentCache } from './document-cache.ts';
 import { ConfigurationError } from './errors.ts';
 import type { WarningEvent } from './hooks.ts';
 import {
@@ -43,6 +44,7 @@ export type ClientSettings = {
   readonly userinfoEndpoint?: string | undefined;
   readonly issuer: string | undefined;
   readonly jwksUri?: string | undefined;
+  readonly cache?: DocumentCache | undefined;
   readonly idTokenSignedResponseAlg?: JwsAlgorithm | undefined;
   readonly idTokenSigningAlgValuesSupported?: readonly string[] | undefined;
   readonly authorizationResponseIssParameterSupported: boolean;
@@ -188,6 +190,7 @@ const optionNames: OptionNames<ClientOptions> = {
   ...{
     issuer: 1,
     jwksUri: 1,
+    cache: 1,
     idTokenSignedResponseAlg: 1,
     idTokenSigningAlgValuesSupported: 1,
     authorizationResponseIssParameterSupported: 1,
@@ -214,6 +217,9 @@ function findProblems(options: ClientOptions): string[] {
     if (value !== undefined && !(Number.isFinite(value) && value >= 0))
       problems.push(`\`${name}\` must be a number of 0 or more`);
   }
+  // Not `instanceof`, which would load the class.
+  if (options.cache !== undefined && typeof options.cache?.load !== 'function')
+    problems.push('`cache` must be a DocumentCache');
   if (options.site !== undefined && !/^https?:$/.test(URL.parse(options.site)?.protocol ?? '')) {
     problems.push('`site` must be an http(s) URL');
   }

@@ -1,10 +1,11 @@
 import { Stopwatch } from '../clock.ts';
+import { type CachedDocument, DocumentCache } from '../document-cache.ts';
 import { DiscoveryError } from '../errors.ts';
 import { loadDocument } from '../http/request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { WebCryptoKey } from './import-key.ts';
-import { isJwks, type KeySource, LocalKeySource } from './key-sources.ts';
+import { isJwks, type Jwks, type KeySource, LocalKeySource } from './key-sources.ts';
 
 /** Options of a key source that loads a key set. */
 export interface RotatingKeySourceOptions {
@@ -12,6 +13,8 @@ export interface RotatingKeySourceOptions {
   readonly load: () => Promise<unknown>;
   /** Epoch seconds; beside it, a monotonic clock measures ages. */
   readonly now: () => number;
+  /** Where the key set is kept, by its URL. Default: a cache that is not shared. */
+  readonly cached?: { readonly cache: DocumentCache; readonly url: string } | undefined;
   /** Seconds for which a loaded set is cached. Default 600. */
   readonly maxAgeSeconds?: number | undefined;
   /**
@@ -31,8 +34,9 @@ export interface RotatingKeySourceOptions {
  * Concurrent loads are one; a failed load is not cached.
  */
 export class RotatingKeySource implements KeySource {
-  readonly #options: Required<RotatingKeySourceOptions>;
-  #current: { readonly source: KeySource; readonly age: Stopwatch } | undefined;
+  readonly #options: Required<Omit<RotatingKeySourceOptions, 'cached'>>;
+  readonly #cached: { readonly cache: DocumentCache; readonly url: string };
+  #current: { readonly source: KeySource; readonly cached: CachedDocument } | undefined;
   /** Since the last attempt to load. */
   #attempt: Stopwatch | undefined;
   /** Since the last load that an unknown key or a bad signature caused. */
@@ -42,11 +46,13 @@ export class RotatingKeySource implements KeySource {
   constructor({
     load,
     now,
+    cached = { cache: new DocumentCache({ now }), url: '' },
     maxAgeSeconds = 600,
     cooldownSeconds = 30,
     staleSeconds = 3600,
   }: RotatingKeySourceOptions) {
     this.#options = { load, now, maxAgeSeconds, cooldownSeconds, staleSeconds };
+    this.#cached = cached;
   }
 
   async find(
@@ -58,10 +64,11 @@ export class RotatingKeySource implements KeySource {
   }
 
   async #currentSource(reload: boolean): Promise<KeySource> {
+    this.#adoptCached();
     if (this.#current === undefined) return await this.#loadOnce();
     const { now, maxAgeSeconds = 0, staleSeconds = 0, cooldownSeconds = 0 } = this.#options;
     const { source } = this.#current;
-    const age = this.#current.age.elapsedSeconds();
+    const age = this.#current.cached.age.elapsedSeconds();
     if (!reload && age < maxAgeSeconds) return source;
     const isUsable = age < maxAgeSeconds + staleSeconds;
     // A key may have been rotated right after a load, so a reload has a cooldown of its own.
@@ -85,19 +92,30 @@ export class RotatingKeySource implements KeySource {
     return await this.#loading;
   }
 
+  /** Uses the key set that another client has loaded, or an earlier process. */
+  #adoptCached(): void {
+    const { cache, url } = this.#cached;
+    const cached = cache.get(url);
+    if (cached === undefined || cached === this.#current?.cached || !isJwks(cached.document)) return;
+    this.#current = { source: new LocalKeySource(cached.document), cached };
+  }
+
   async #load(): Promise<KeySource> {
     const { load, now } = this.#options;
+    const { cache, url } = this.#cached;
     this.#attempt = new Stopwatch(now);
-    const jwks = await load();
-    if (!isJwks(jwks)) {
-      throw new DiscoveryError('the key set is not a JSON object with an array "keys" of objects', {
-        retryable: true,
-      });
-    }
-    const source = new LocalKeySource(jwks);
-    this.#current = { source, age: new Stopwatch(now) };
+    const loaded = await cache.load(url, async () => checkJwks(await load()));
+    const source = new LocalKeySource(checkJwks(loaded.document));
+    this.#current = { source, cached: loaded };
     return source;
   }
+}
+
+function checkJwks(document: unknown): Jwks {
+  if (isJwks(document)) return document;
+  throw new DiscoveryError('the key set is not a JSON object with an array "keys" of objects', {
+    retryable: true,
+  });
 }
 
 /** How the key set at a URL is cached. */
@@ -127,6 +145,7 @@ export function remoteKeySource(
   return new RotatingKeySource({
     ...options,
     now: settings.now,
+    ...(settings.cache !== undefined && { cached: { cache: settings.cache, url: location } }),
     load: () => loadDocument(settings, location),
   });
 }

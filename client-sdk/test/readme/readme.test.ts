@@ -95,6 +95,27 @@ t.test('its TokenManager calls the API', async (t) => {
   t.equal(await runReadme(programs, run), 200);
 });
 
+t.test('its second process discovers the server without a request', async (t) => {
+  const { issuer } = await startStandardServer(t);
+  const stored = new Map<string, string>();
+  const run = () =>
+    runReadme([readmeSection('Share metadata and keys')], {
+      scope: {
+        clientSecret,
+        store: {
+          get: async (key: string) => stored.get(key),
+          set: async (key: string, value: string) => void stored.set(key, value),
+        },
+      },
+      replacements: { 'https://as.example': issuer },
+      result: 'client.settings.tokenEndpoint',
+    });
+  const endpoint = await run();
+  const first = stored.get('oauth-documents');
+  t.equal(await run(), endpoint);
+  t.equal(stored.get('oauth-documents'), first, 'with the time of the first load');
+});
+
 t.test("error handling example prints the API's error", async (t) => {
   const { replacements } = await startStandardServer(t);
   const printed: unknown[] = [];
