@@ -2,17 +2,14 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build, type Metafile } from 'esbuild';
 
-/** What a bundle weighs. */
+/** The size of one bundled file. */
 export interface BundleSize {
   readonly name: string;
-  /** What is loaded at once: the entry with the chunks that it imports statically. */
   readonly minifiedBytes: number;
   readonly gzippedBytes: number;
-  /** Gzipped as well: the chunks that are loaded when they are first used. */
-  readonly lazyGzippedBytes: number;
-  /** The files of what is loaded at once. */
+  /** The files that run when the bundle is loaded. */
   readonly inputs: readonly string[];
-  /** The files of the chunks that are loaded when they are first used. */
+  /** The files in the bundle that are imported dynamically. */
   readonly lazyInputs: readonly string[];
 }
 
@@ -52,8 +49,8 @@ export const bundleRequests: readonly BundleRequest[] = [
 ];
 
 /**
- * Bundles and minifies with esbuild, which splits off what is imported dynamically; gzips each
- * chunk at level 9.
+ * Bundles into one file with esbuild, dynamic imports included, minifies it, and gzips it at level
+ * 9. With code splitting a program would load less at first, and more in total.
  *
  * @throws Error when the source does not build for its platform.
  */
@@ -61,7 +58,6 @@ export async function bundleSize({ name, source, platform = 'browser' }: BundleR
   const { outputFiles, metafile } = await build({
     stdin: { contents: source, resolveDir: fileURLToPath(new URL('.', import.meta.url)) },
     bundle: true,
-    splitting: true,
     minify: true,
     format: 'esm',
     target: 'es2022',
@@ -72,36 +68,30 @@ export async function bundleSize({ name, source, platform = 'browser' }: BundleR
     write: false,
     logLevel: 'silent',
   });
-  const chunks = new Map(outputFiles.map(({ path, contents }) => [path.slice(1), contents]));
-  const eager = staticChunks(metafile.outputs, '<stdin>');
-  const sumBytes = (wanted: (path: string) => boolean, weigh: (bytes: Uint8Array) => number) =>
-    [...chunks].filter(([path]) => wanted(path)).reduce((sum, [, bytes]) => sum + weigh(bytes), 0);
-  const listFiles = (paths: readonly string[]) =>
-    paths.flatMap((path) => Object.keys(metafile.outputs[path]?.inputs ?? {}));
-  const gzipped = (bytes: Uint8Array) => gzipSync(bytes, { level: 9 }).byteLength;
+  const [file] = outputFiles;
+  const [output] = Object.values(metafile.outputs);
+  if (file === undefined || output === undefined || outputFiles.length > 1)
+    throw new Error(`esbuild wrote ${outputFiles.length} files for ${name}, not one`);
+  const eager = staticImports(metafile.inputs, '<stdin>');
+  const bundled = Object.entries(output.inputs).flatMap(([path, { bytesInOutput }]) =>
+    bytesInOutput > 0 ? [path] : [],
+  );
   return {
     name,
-    minifiedBytes: sumBytes(
-      (path) => eager.has(path),
-      (bytes) => bytes.byteLength,
-    ),
-    gzippedBytes: sumBytes((path) => eager.has(path), gzipped),
-    lazyGzippedBytes: sumBytes((path) => !eager.has(path), gzipped),
-    inputs: listFiles([...eager]),
-    lazyInputs: listFiles([...chunks.keys()].filter((path) => !eager.has(path))),
+    minifiedBytes: file.contents.byteLength,
+    gzippedBytes: gzipSync(file.contents, { level: 9 }).byteLength,
+    inputs: bundled.filter((path) => eager.has(path)),
+    lazyInputs: bundled.filter((path) => !eager.has(path)),
   };
 }
 
-/** The chunk of an entry point and all that it needs before it runs. */
-function staticChunks(outputs: Metafile['outputs'], entryPoint: string): Set<string> {
-  const entry = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === entryPoint);
-  if (entry === undefined) throw new Error(`esbuild wrote no chunk for ${entryPoint}`);
-  const found = new Set([entry]);
+/** A file and all that it needs before it runs. */
+function staticImports(inputs: Metafile['inputs'], entryPoint: string): Set<string> {
+  const found = new Set([entryPoint]);
   // A Set is walked to its end, what is added on the way included.
   for (const path of found) {
-    const imports = outputs[path]?.imports ?? [];
-    for (const { path: chunk, kind, external } of imports)
-      if (kind === 'import-statement' && external !== true) found.add(chunk);
+    for (const { path: imported, kind, external } of inputs[path]?.imports ?? [])
+      if (kind !== 'dynamic-import' && external !== true) found.add(imported);
   }
   return found;
 }
