@@ -16,7 +16,8 @@ const program = join(import.meta.dirname, 'renewing-process.ts');
 async function setUp(t: Test) {
   const server = await startAuthorizationServer();
   t.teardown(() => server.close());
-  const folder = t.testdir({});
+  // A subfolder, which the store makes for its user alone.
+  const folder = join(t.testdir({}), 'tokens');
   const client = new Client({ site: server.issuer, clientId: 'client', clientSecret: 'secret' });
   const token = await client.password.getToken('user', 'password');
   const store = fileTokenStore({ folder });
