@@ -6,6 +6,7 @@ import { errors as ratelimitErrors } from '../../services/ratelimit/src/errors.t
 import { settingsSpec as xdsSettings } from '../../services/xds/src/config/settings.ts';
 import { chartFiles } from './charts/charts.ts';
 import { renderCrd } from './crd/definition.ts';
+import { renderCrdReadme } from './crd/readme.ts';
 import { renderLimitPlots } from './limit-plots.ts';
 import {
   formatWithBiome,
@@ -33,6 +34,7 @@ export const generators: readonly Generator[] = [
   { output: 'proto/generated/', render: renderProtoCode },
   { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
   crd('crds/ratelimitconfigs.yaml'),
+  formatted('crds/README.md', () => renderCrdReadme('crds/README.md')),
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),

@@ -47,7 +47,7 @@ const condition: JsonSchema = {
 };
 
 /** `status` of a RateLimitConfig, which the xDS server writes. */
-const statusSchema: JsonSchema = {
+export const statusSchema: JsonSchema = {
   description: 'Observed state of the rules; written by the xDS server.',
   type: 'object',
   // A new object is not current before the xDS server has seen it, as tools such as Flux expect.

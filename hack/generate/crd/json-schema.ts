@@ -1,3 +1,5 @@
+import type { TextBounds } from '@tollgate/rules/resource-shape';
+
 /** The part of a structural schema of Kubernetes that the CRD uses. */
 export interface JsonSchema {
   readonly description?: string;
@@ -24,13 +26,10 @@ export interface JsonSchema {
   readonly 'x-kubernetes-validations'?: readonly { readonly rule: string; readonly message: string }[];
 }
 
-/** A text of a RateLimitConfig within its bounds. */
-export function textSchema(
-  { min, max, pattern }: { min: number; max: number; pattern?: RegExp },
-  description: string,
-): JsonSchema {
+/** A text of a RateLimitConfig within its bounds; its form is part of the description. */
+export function textSchema({ min, max, pattern, form }: TextBounds, description: string): JsonSchema {
   return {
-    description,
+    description: form === undefined ? description : `${description} Must be ${form}.`,
     type: 'string',
     ...(min === 0 ? undefined : { minLength: min }),
     maxLength: max,
@@ -88,3 +87,10 @@ const refused = (advice: string): JsonSchema => ({
   not: {},
   'x-kubernetes-preserve-unknown-fields': true,
 });
+
+/** Fields of an object, without the properties that only refuse their name. */
+export const listFields = ({ properties = {} }: JsonSchema): [string, JsonSchema][] =>
+  Object.entries(properties).filter(([, { not }]) => not === undefined || Object.keys(not).length > 0);
+
+/** What has the fields of a field: itself, or each item of a list. */
+export const itemOf = (schema: JsonSchema): JsonSchema => schema.items ?? schema;

@@ -27,7 +27,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
   },
   period: textSchema(
     resourceTexts.period,
-    'Length of the window instead of unit, in whole seconds from 1s to 8784h: 90s, 5m, 36h.',
+    'Length of the window instead of unit, in whole seconds from 1s to 8784h.',
   ),
   timeZone: textSchema(
     resourceTexts.timeZone,
@@ -55,7 +55,7 @@ const unnamed: Record<ResourceField<'limitRateLimit'>, JsonSchema> = {
   },
   lease: textSchema(
     resourceTexts.lease,
-    'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store, such as 5%. Up to that part is refused too early for each other replica. For FixedWindow only.',
+    'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store. Up to that part is refused too early for each other replica. For FixedWindow only.',
   ),
   charge: {
     description:
