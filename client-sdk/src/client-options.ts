@@ -112,7 +112,10 @@ export type ClientOptions<Throws extends boolean = boolean, Keys extends KeyCase
   readonly redact?: RedactOptions;
   /** Called for deviations from the specification that are tolerated. */
   readonly onWarning?: (event: WarningEvent) => void;
-  /** Makes the token for a token response, instead of `new AccessToken`. */
+  /**
+   * Makes the token for a token response, instead of `new AccessToken`. If it throws, the
+   * TokenResponseError has the `response`, and a TokenManager stores the tokens of the response.
+   */
   readonly accessTokenFactory?: (client: AnyClient, response: TokenResponse) => AnyAccessToken;
   /**
    * Origins, besides the site's, that access tokens may be sent to; `'*'` for any. Default: none.

@@ -1,8 +1,15 @@
 import t from 'tap';
 import { createDpop, generateDpopKey } from '../src/dpop/dpop.ts';
 import { clientCredentialsGrant, clientSecretBasic } from '../src/grants.ts';
-import { Client, type ClientOptions, OAuthClientError } from '../src/index.ts';
+import {
+  AccessToken,
+  Client,
+  type ClientOptions,
+  OAuthClientError,
+  TokenResponseError,
+} from '../src/index.ts';
 import { createAuthorizationServer } from '../src/testing.ts';
+import { makeManager, startGrant } from './tokens/make-manager.ts';
 
 const cause = new TypeError('by the caller');
 function fail(): never {
@@ -49,6 +56,45 @@ t.test('a parsedFactory that throws is the cause of a ParseError', async (t) => 
   const response = await client.request('GET', '/.well-known/openid-configuration');
   t.throws(() => response.parsed, { name: 'ParseError', cause });
   await t.rejects(client.clientCredentials.getToken(), { name: 'TokenResponseError', cause: { cause } });
+});
+
+t.test('an accessTokenFactory that fails is the cause of an error with the token response', async (t) => {
+  const factories = { fail, 'returns nothing': invalid(() => undefined) };
+  for (const accessTokenFactory of Object.values(factories)) {
+    const { client, server } = makeClient({ accessTokenFactory });
+    const { refresh_token: refreshToken = '' } = await server.issueTokens({});
+    const token = AccessToken.fromHash(client, { access_token: 'at', refresh_token: refreshToken });
+    const error: unknown = await token.refresh().catch((thrown: unknown) => thrown);
+    if (!(error instanceof TokenResponseError)) throw error;
+    t.match(error.message, /`accessTokenFactory`/);
+    t.notOk(error.retryable, 'the refresh token is spent');
+    t.match(error.response.parsed, { refresh_token: String }, 'its successor is not lost');
+    const { ok } = await client.clientCredentials.getToken({}, { throwOnError: false });
+    t.equal(ok, false);
+  }
+  const { client } = makeClient({ accessTokenFactory: fail });
+  await t.rejects(client.clientCredentials.getToken(), { cause });
+});
+
+t.test('a TokenManager keeps the rotated refresh token if the accessTokenFactory fails', async (t) => {
+  const factory: { isBroken: boolean } = { isBroken: true };
+  const { server, token: issued } = await startGrant();
+  const client = new Client({
+    ...{ site: server.issuer, clientId: 'client', clientSecret: 'secret' },
+    ...{ fetch: server.fetch, now: server.now },
+    accessTokenFactory(client, { fields, options }) {
+      if (factory.isBroken) fail();
+      return AccessToken.fromHash(client, fields, options);
+    },
+  });
+  await using manager = makeManager({ client, token: AccessToken.fromHash(client, issued.toStored()) });
+  server.advance(3601);
+  await t.rejects(manager.getToken(), { name: 'TokenResponseError', cause });
+  t.ok(server.isActive((await manager.getToken()).token));
+  factory.isBroken = false;
+  server.advance(3601);
+  t.ok(server.isActive((await manager.getToken()).token), 'the grant was not revoked for reuse');
+  t.equal(server.count('token'), 3);
 });
 
 t.test('the functions of a grant fail in the same way', async (t) => {

@@ -14,6 +14,7 @@ import { errorMessage } from '../text.ts';
 import { Deadline, type Sleep } from '../timers.ts';
 import { AccessToken, type AnyAccessToken } from './access-token.ts';
 import type { AccessTokenOptions, TokenFailure } from './options.ts';
+import { receivedToken } from './request-token.ts';
 import { ConflictBackoff, type TokenRecord, type TokenStore, type VersionedRecord } from './token-store.ts';
 
 /**
@@ -252,7 +253,11 @@ async function renewUnderLease(
         ? refreshed.token
         : await deadline.race(acquireToken(context, signal, refreshed?.error));
   } catch (error) {
-    await giveBackLease(context, claim);
+    const received = receivedToken(error);
+    // The refresh token is spent: its successor must not be lost with the error.
+    if (received !== undefined)
+      await saveToken(context, { token: received, basedOn: claim.basedOn, version: claim.version });
+    else await giveBackLease(context, claim);
     throw signal.aborted ? requestTimeout(leaseSeconds, error) : error;
   }
   return saveToken(context, { token, basedOn: claim.basedOn, version: claim.version });

@@ -5,6 +5,7 @@ import { type ApiResponse, isProven } from '../http/response.ts';
 import { callError } from '../http/response-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, KeyCase } from '../key-case.ts';
+import { isObject } from '../objects.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
 import { AccessToken, type AnyAccessToken, setIdTokenClaims } from './access-token.ts';
@@ -98,9 +99,20 @@ async function readToken(
   const checked: CheckedFields =
     check === undefined ? { fields: read.fields } : await check(read.fields, options.tokenName);
   const { fields, claims } = checked;
-  const token = makeToken(client, response, fields, keepRefreshToken(fields, options, context.refreshToken));
-  setIdTokenClaims(token, claims ?? context.idTokenClaims);
+  const tokenOptions = keepRefreshToken(fields, options, context.refreshToken);
+  const token = makeToken(client, response, fields, tokenOptions);
+  if (token instanceof OAuthError)
+    receivedTokens.set(token, fromFields(client, fields, tokenOptions, response));
+  else setIdTokenClaims(token, claims ?? context.idTokenClaims);
   return token;
+}
+
+/** The tokens of responses that `accessTokenFactory` failed for, by its error. */
+const receivedTokens = new WeakMap<object, AnyAccessToken>();
+
+/** The token that the server has issued although its request failed with this error. */
+export function receivedToken(error: unknown): AnyAccessToken | undefined {
+  return error instanceof OAuthError ? receivedTokens.get(error) : undefined;
 }
 
 function makeToken(
@@ -108,11 +120,22 @@ function makeToken(
   response: ApiResponse,
   fields: Readonly<Record<string, unknown>>,
   options: AccessTokenOptions,
-): AnyAccessToken {
-  const { accessTokenFactory } = client.settings;
+): AnyAccessToken | OAuthError {
+  const { settings } = client;
+  const { accessTokenFactory } = settings;
   if (accessTokenFactory === undefined) return fromFields(client, fields, options, response);
-  // Fields of a JSON object or a form are JSON values.
-  return accessTokenFactory(client, { fields: fields as JsonObject, options, response });
+  try {
+    // Fields of a JSON object or a form are JSON values.
+    const token = accessTokenFactory(client, { fields: fields as JsonObject, options, response });
+    if (isObject(token) && typeof token.token === 'string') return token;
+    return noToken(settings, response, {
+      ok: false,
+      reason: '`accessTokenFactory` must return an AccessToken',
+    });
+  } catch (cause) {
+    const reason = '`accessTokenFactory` failed; see `cause`, and `response` for the tokens';
+    return noToken(settings, response, { ok: false, reason, cause });
+  }
 }
 
 /** The refresh token stays valid unless the response has another. */
