@@ -20,6 +20,7 @@ import {
   wellKnownUrls,
 } from './metadata.ts';
 import { copyPlain } from './objects.ts';
+import { assertKnownOptions, type OptionNames } from './option-names.ts';
 import { resolveSettings } from './settings.ts';
 
 export {
@@ -112,6 +113,18 @@ async function loadMetadata(
   throw new DiscoveryError(`${issuer} serves no metadata; tried ${urls.join(' and ')}`);
 }
 
+/** Options of a cached source of metadata. */
+export type MetadataSourceOptions = Omit<DiscoveryOptions, 'signal'> & {
+  /** Seconds. Default 3600. */
+  readonly maxAgeSeconds?: number;
+};
+
+const metadataSourceOptionNames: OptionNames<MetadataSourceOptions> = {
+  ...{ cache: 1, fetch: 1, requestInit: 1, timeoutMs: 1, maxBodyBytes: 1, maxRedirects: 1 },
+  ...{ allowInsecure: 1, hooks: 1, onHookError: 1, retry: 1, now: 1, debug: 1, logger: 1 },
+  ...{ format: 1, maxAgeSeconds: 1 },
+};
+
 /** Returns an issuer's metadata, loaded at first use and when they are old. */
 export type MetadataSource = () => Promise<AuthorizationServerMetadata>;
 
@@ -125,13 +138,8 @@ export type MetadataSource = () => Promise<AuthorizationServerMetadata>;
  * metadata(); // loads at first use: the server need not be up before
  * ```
  */
-export function createMetadataSource(
-  issuer: string,
-  options: Omit<DiscoveryOptions, 'signal'> & {
-    /** Seconds. Default 3600. */
-    readonly maxAgeSeconds?: number;
-  } = {},
-): MetadataSource {
+export function createMetadataSource(issuer: string, options: MetadataSourceOptions = {}): MetadataSource {
+  assertKnownOptions('createMetadataSource', options, metadataSourceOptionNames);
   const { maxAgeSeconds = DEFAULT_MAX_AGE_SECONDS, ...given } = options;
   const { requestInit } = given;
   const discoveryOptions = {

@@ -17,6 +17,7 @@ import { responseError } from './http/response-error.ts';
 import { oauthParams, resolveUrl, toForm } from './http/url.ts';
 import type { JsonObject } from './key-case.ts';
 import { isObject } from './objects.ts';
+import { assertKnownOptions, type OptionNames } from './option-names.ts';
 import { Deadline } from './timers.ts';
 import { Expiry } from './tokens/expiry.ts';
 import { tokenTypeProblem } from './tokens/read-response.ts';
@@ -86,6 +87,12 @@ export type TokenSet = {
   /** All fields as they were received; `AccessToken.fromHash` accepts them. */
   readonly fields: Readonly<JsonObject>;
 };
+
+const clientNames: OptionNames<GrantClient> = {
+  ...{ clientId: 1, auth: 1, tokenEndpoint: 1, revocationEndpoint: 1, issuer: 1 },
+  ...{ fetch: 1, timeoutMs: 1, maxBodyBytes: 1, allowInsecure: 1, now: 1 },
+};
+const grantOptionNames: OptionNames<GrantOptions> = { headers: 1, signal: 1 };
 
 const DEFAULT_TIMEOUT_MS = 10_000;
 const DEFAULT_MAX_BODY_BYTES = 1_048_576;
@@ -251,6 +258,8 @@ async function post(
   endpoint: string,
   { params, options }: { readonly params: WireParams; readonly options: GrantOptions },
 ): Promise<Response> {
+  assertKnownOptions('a GrantClient', client, clientNames);
+  assertKnownOptions('a grant', options, grantOptionNames);
   const { clientId, issuer, fetch, timeoutMs = DEFAULT_TIMEOUT_MS, allowInsecure = false } = client;
   const headers = safeHeaders(options.headers);
   const request = {
@@ -282,6 +291,7 @@ async function receive(
   response: Response,
   operation: 'token' | 'revocation',
 ): Promise<ApiResponse> {
+  assertKnownOptions('a GrantClient', client, clientNames);
   const { timeoutMs = DEFAULT_TIMEOUT_MS, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = client;
   const { status, headers, url, ok } = response;
   const deadline = deadlines.get(response) ?? new Deadline(timeoutMs, undefined);

@@ -5,7 +5,7 @@
  */
 import type { ClientAssertionAuth } from './client-auth/methods.ts';
 import { ConfigurationError } from './errors.ts';
-import { readTokenFile, type TokenFileOptions } from './node/token-file.ts';
+import { assertTokenFileOptions, readTokenFile, type TokenFileOptions } from './node/token-file.ts';
 
 export type { TokenFileOptions } from './node/token-file.ts';
 
@@ -38,6 +38,7 @@ export function tokenFileAssertion(
   options: TokenFileOptions & { readonly type?: string },
 ): ClientAssertionAuth {
   const { type, ...file } = options;
+  assertTokenFileOptions(file);
   return {
     method: 'client_assertion',
     assertion: () => readTokenFile(file),

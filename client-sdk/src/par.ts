@@ -10,10 +10,14 @@ import type { AnyClient } from './client.ts';
 import { ConfigurationError, ParseError } from './errors.ts';
 import type { RequestOptions, WireParams } from './http/options.ts';
 
+import { assertKnownOptions, type OptionNames } from './option-names.ts';
+
 export type { AuthorizationTransaction } from './authorization.ts';
 
 /** Options of the pushing request. */
 export type PushOptions = Pick<RequestOptions, 'headers' | 'signal' | 'timeoutMs' | 'onRequest'>;
+
+const pushOptionNames: OptionNames<PushOptions> = { headers: 1, signal: 1, timeoutMs: 1, onRequest: 1 };
 
 /**
  * A pushed authorization request.
@@ -50,6 +54,7 @@ export async function pushAuthorizationRequest(
   params: WireParams,
   options: PushOptions = {},
 ): Promise<PushedAuthorizationRequest> {
+  assertKnownOptions('a pushed authorization request', options, pushOptionNames);
   const { clientId, redirectUri, pushedAuthorizationRequestEndpoint: endpoint } = client.settings;
   if (endpoint === undefined)
     throw new ConfigurationError("set the client's `pushedAuthorizationRequestEndpoint`");

@@ -1,14 +1,23 @@
 import { tmpdir } from 'node:os';
 import t from 'tap';
 import { startDeviceAuthorization } from '../src/device/device.ts';
-import { discover } from '../src/discovery.ts';
+import { createMetadataSource, discover } from '../src/discovery.ts';
 import { createDpop, generateDpopKey } from '../src/dpop/dpop.ts';
+import {
+  clientCredentialsGrant,
+  processTokenResponse,
+  publicClient,
+  revocationRequest,
+} from '../src/grants.ts';
 import { createIdTokenValidator } from '../src/id-token/id-token.ts';
 import { AccessToken, Client } from '../src/index.ts';
 import { introspectToken } from '../src/introspection.ts';
+import { kubernetesServiceAccount, readServiceAccountToken, workloadIdentity } from '../src/kubernetes.ts';
 import { fileTokenStore, nodeTransport } from '../src/node.ts';
 import { otelHooks } from '../src/otel.ts';
+import { pushAuthorizationRequest, startPushedAuthorization } from '../src/par.ts';
 import { createRetryPolicy } from '../src/retry.ts';
+import { createAuthorizationServer, startAuthorizationServer } from '../src/testing.ts';
 import { TokenManager } from '../src/token-manager.ts';
 import { recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
 
@@ -16,6 +25,14 @@ const { fetch, sent } = recordingFetch(tokenAnswer());
 const endpoints = {
   introspectionEndpoint: 'https://as.test/introspect',
   deviceAuthorizationEndpoint: 'https://as.test/device',
+  pushedAuthorizationRequestEndpoint: 'https://as.test/par',
+};
+const grantClient = {
+  clientId: 'id',
+  auth: publicClient,
+  tokenEndpoint: 'https://as.test/token',
+  revocationEndpoint: 'https://as.test/revoke',
+  fetch,
 };
 const client = new Client({
   clientId: 'id',
@@ -55,6 +72,27 @@ const calls: Record<string, () => unknown> = {
   nodeTransport: () => nodeTransport(unknown),
   fileTokenStore: () => fileTokenStore({ folder: tmpdir(), ...unknown }),
   otelHooks: () => otelHooks(unknown),
+  'keySet of createIdTokenValidator': () =>
+    createIdTokenValidator({ client, issuer: 'https://as.test', jwksUri: '/jwks', keySet: unknown }),
+  createMetadataSource: () => createMetadataSource('https://as.test', { fetch, ...unknown }),
+  GrantClient: () => clientCredentialsGrant({ ...grantClient, ...unknown }),
+  GrantOptions: () => clientCredentialsGrant(grantClient, {}, unknown),
+  revocationRequest: () => revocationRequest({ ...grantClient, ...unknown }, { token: 'at' }),
+  processTokenResponse: () => processTokenResponse({ ...grantClient, ...unknown }, new Response()),
+  pushAuthorizationRequest: () => pushAuthorizationRequest(client, {}, unknown),
+  startPushedAuthorization: () => startPushedAuthorization(client, {}, unknown),
+  kubernetesServiceAccount: () => kubernetesServiceAccount(unknown),
+  workloadIdentity: () => workloadIdentity({ AZURE_FEDERATED_TOKEN_FILE: '/token' }, unknown),
+  readServiceAccountToken: () => readServiceAccountToken(unknown),
+  createAuthorizationServer: () => createAuthorizationServer(unknown),
+  'clients of createAuthorizationServer': () =>
+    createAuthorizationServer({ clients: [{ clientId: 'id', ...unknown }] }),
+  'users of createAuthorizationServer': () =>
+    createAuthorizationServer({ users: [{ username: 'u', password: 'p', ...unknown }] }),
+  startAuthorizationServer: () => startAuthorizationServer(unknown),
+  'tls of startAuthorizationServer': () =>
+    startAuthorizationServer({ tls: { key: '', cert: '', ...unknown } }),
+  inject: () => createAuthorizationServer().inject({ effect: 'refuse', ...unknown }),
 };
 
 for (const [name, call] of Object.entries(calls)) {

@@ -3,6 +3,7 @@ import { type CachedDocument, DocumentCache } from '../document-cache.ts';
 import { DiscoveryError } from '../errors.ts';
 import { loadDocument } from '../http/request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { WebCryptoKey } from './import-key.ts';
 import { isJwks, type Jwks, type KeySource, LocalKeySource } from './key-sources.ts';
@@ -131,6 +132,10 @@ export interface RemoteKeySourceOptions {
   readonly staleSeconds?: number;
 }
 
+const keySetOptionNames: OptionNames<RemoteKeySourceOptions> = {
+  ...{ maxAgeSeconds: 1, cooldownSeconds: 1, staleSeconds: 1 },
+};
+
 /**
  * The key set at a URL, loaded with the client's `fetch`, time-out, limits and hooks.
  * @throws {ConfigurationError} for plain http: see `allowInsecure` of the client.
@@ -140,6 +145,7 @@ export function remoteKeySource(
   jwksUri: string,
   options: RemoteKeySourceOptions = {},
 ): KeySource {
+  assertKnownOptions('`keySet`', options, keySetOptionNames);
   const location = resolveUrl(settings.site, jwksUri);
   assertSecure(location, settings.allowInsecure, 'the key set');
   return new RotatingKeySource({

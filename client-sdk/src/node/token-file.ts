@@ -2,12 +2,20 @@ import { readFile } from 'node:fs/promises';
 import { epochSeconds } from '../clock.ts';
 import { TokenUnavailableError } from '../errors.ts';
 import { decodeJwt } from '../jwt/decode.ts';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 
 /** How a token file is read. */
 export interface TokenFileOptions {
   readonly path: string;
   /** Epoch seconds. Default from `Date`. */
   readonly now?: () => number;
+}
+
+const optionNames: OptionNames<TokenFileOptions> = { path: 1, now: 1 };
+
+/** @throws {ConfigurationError} naming every option that is not known. */
+export function assertTokenFileOptions(options: TokenFileOptions): void {
+  assertKnownOptions('a token file', options, optionNames);
 }
 
 /** About the API server's limit for a request. */
@@ -20,7 +28,9 @@ const maxTokenChars = 262_144;
  * @throws TokenUnavailableError without the token, if the file cannot be read, is empty or too
  * long, or its token has expired.
  */
-export async function readTokenFile({ path, now = epochSeconds }: TokenFileOptions): Promise<string> {
+export async function readTokenFile(options: TokenFileOptions): Promise<string> {
+  assertTokenFileOptions(options);
+  const { path, now = epochSeconds } = options;
   const token = (await readText(path)).trim();
   if (token === '') throw new TokenUnavailableError(`the token file ${path} is empty`);
   if (token.length > maxTokenChars)

@@ -1,3 +1,4 @@
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { EndpointName } from './endpoints.ts';
 
 /** A failure of an endpoint. */
@@ -15,11 +16,14 @@ export interface Fault {
   effect: 'refuse' | 'lose' | 'hang' | Response | (() => Response | Promise<Response>) | PromiseLike<unknown>;
 }
 
+const faultNames: OptionNames<Fault> = { endpoint: 1, times: 1, effect: 1 };
+
 /** The faults that have not occurred yet, first in first out. */
 export class FaultQueue {
   #faults: { readonly fault: Fault; left: number }[] = [];
 
   add(fault: Fault): void {
+    assertKnownOptions('a fault', fault, faultNames);
     this.#faults.push({ fault, left: fault.times ?? 1 });
   }
 

@@ -1,8 +1,9 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { type AuthorizationServer, createAuthorizationServer } from './authorization-server.ts';
-import type { AuthorizationServerOptions } from './settings.ts';
+import { type AuthorizationServerOptions, resolveSettings } from './settings.ts';
 
 /** Certificates as PEM; the names are those of `node:tls`, whose types are not needed. */
 export interface TlsOptions {
@@ -23,6 +24,10 @@ export interface StartOptions extends Omit<AuthorizationServerOptions, 'issuer'>
   tls?: TlsOptions;
 }
 
+const tlsNames: OptionNames<TlsOptions> = {
+  ...{ key: 1, cert: 1, ca: 1, requestCert: 1, rejectUnauthorized: 1 },
+};
+
 /** An authorization server for other processes. */
 export interface StartedAuthorizationServer extends AuthorizationServer {
   /** Closes all connections. Idempotent. */
@@ -39,6 +44,9 @@ export async function startAuthorizationServer(
   options: StartOptions = {},
 ): Promise<StartedAuthorizationServer> {
   const { port = 0, tls, ...serverOptions } = options;
+  // Before a port is open.
+  resolveSettings(serverOptions);
+  if (tls !== undefined) assertKnownOptions('`tls`', tls, tlsNames);
   const handler = (request: IncomingMessage, response: ServerResponse) => void relay(request, response);
   const listener = makeListener(tls, handler);
   await new Promise<void>((resolve, reject) => {

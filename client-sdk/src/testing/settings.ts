@@ -1,3 +1,4 @@
+import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { SigningKey, TestGrant, TokenLedger } from './tokens.ts';
 
 /** A registered client. Without secret and `verifyAssertion` it is public. */
@@ -65,7 +66,20 @@ export interface ServerSettings {
   readonly detectReuse: boolean;
 }
 
+const optionNames: OptionNames<AuthorizationServerOptions> = {
+  ...{ issuer: 1, clients: 1, users: 1, accessTokenTtlSeconds: 1, refreshTokenTtlSeconds: 1 },
+  ...{ codeTtlSeconds: 1, deviceCodeTtlSeconds: 1, deviceIntervalSeconds: 1 },
+  ...{ rotateRefreshTokens: 1, detectReuse: 1, now: 1 },
+};
+const clientNames: OptionNames<TestClient> = {
+  ...{ clientId: 1, clientSecret: 1, redirectUris: 1, requirePkce: 1, verifyAssertion: 1 },
+};
+const userNames: OptionNames<TestUser> = { username: 1, password: 1, subject: 1, claims: 1 };
+
 export function resolveSettings(options: AuthorizationServerOptions): ServerSettings {
+  assertKnownOptions('createAuthorizationServer', options, optionNames);
+  for (const client of options.clients ?? []) assertKnownOptions('a client', client, clientNames);
+  for (const user of options.users ?? []) assertKnownOptions('a user', user, userNames);
   const clients = options.clients ?? [{ clientId: 'client', clientSecret: 'secret' }];
   return {
     issuer: options.issuer ?? 'https://as.test',

@@ -10,14 +10,14 @@ if (ours === undefined || grants === undefined) throw new Error('nothing was bun
 
 // Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the
 // tokens in it.
-t.test('import { Client } is one file below 29 kB, minified and gzipped', async (t) => {
-  t.ok(ours.gzippedBytes < 29_000, `${ours.gzippedBytes} bytes`);
+t.test('import { Client } is one file below 29.5 kB, minified and gzipped', async (t) => {
+  t.ok(ours.gzippedBytes < 29_500, `${ours.gzippedBytes} bytes`);
 });
 
 t.test(
-  'the client credentials grant as a function is one file below 7.4 kB, minified and gzipped',
+  'the client credentials grant as a function is one file below 7.8 kB, minified and gzipped',
   async (t) => {
-    t.ok(grants.gzippedBytes < 7400, `${grants.gzippedBytes} bytes`);
+    t.ok(grants.gzippedBytes < 7800, `${grants.gzippedBytes} bytes`);
     t.same(grants.lazyInputs, []);
     t.notOk(
       grants.inputs.some((path) => /src\/(?:client|jwt\/\w+|http\/(?:exchange|redact))\.ts$/.test(path)),
