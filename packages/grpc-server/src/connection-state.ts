@@ -21,17 +21,28 @@ export class PrefaceReader {
 }
 
 /**
- * The receive window of a connection or of a stream. It has the default size, and bytes are given
- * back as they arrive: `ClientBuffers` bounds what is held of them.
+ * Twice the default, so that what is not given back yet never leaves less than the default: clients
+ * may wait until a whole message fits.
+ */
+export const connectionWindowBytes: number = 2 * defaultWindowBytes;
+
+/**
+ * The receive window of a connection or of a stream. Bytes are given back as they arrive:
+ * `ClientBuffers` bounds what is held of them.
  */
 export class ReceiveWindow {
+  readonly #windowBytes: number;
   /** Received bytes for which the client has not got its window back. */
   #unacknowledgedBytes = 0;
+
+  constructor(windowBytes: number) {
+    this.#windowBytes = windowBytes;
+  }
 
   /** Counts received bytes, and returns how much to give back: half of the window at a time. */
   receive(bytes: number): number {
     this.#unacknowledgedBytes += bytes;
-    if (this.#unacknowledgedBytes < defaultWindowBytes / 2) return 0;
+    if (this.#unacknowledgedBytes < this.#windowBytes / 2) return 0;
     const released = this.#unacknowledgedBytes;
     this.#unacknowledgedBytes = 0;
     return released;

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
 import type { Peer } from './call.ts';
 import type { BufferAccount, BufferHolder, ClientBuffers } from './client-buffers.ts';
-import { PrefaceReader, StallDetector } from './connection-state.ts';
+import { connectionWindowBytes, PrefaceReader, StallDetector } from './connection-state.ts';
 import {
   ConnectionError,
+  defaultWindowBytes,
   ErrorCode,
   expectConnection,
   expectLength,
@@ -81,6 +82,8 @@ export class Connection implements BufferHolder {
         [Setting.HEADER_TABLE_SIZE, headerTableBytes],
       ]),
     );
+    const extra = connectionWindowBytes - defaultWindowBytes;
+    this.#output.append(numberFrame(FrameType.WINDOW_UPDATE, 0, extra));
   }
 
   get address(): string {

@@ -1,7 +1,8 @@
 import { type CallTarget, callHandler, type Methods, type Peer, Stream } from './call.ts';
-import { ReceiveWindow } from './connection-state.ts';
+import { connectionWindowBytes, ReceiveWindow } from './connection-state.ts';
 import {
   ConnectionError,
+  defaultWindowBytes,
   ErrorCode,
   expectLength,
   expectStream,
@@ -68,7 +69,7 @@ export class Streams {
   readonly #resets = new Set<number>();
   readonly #blocks: HeaderBlocks;
   readonly #overhead: Budget;
-  readonly #receiveWindow = new ReceiveWindow();
+  readonly #receiveWindow = new ReceiveWindow(connectionWindowBytes);
   /** Memory of requests whose end has not arrived. */
   #incompleteBytes = 0;
   readonly replies: Replies;
@@ -215,7 +216,7 @@ export class Streams {
       return;
     }
     if (!endStream) {
-      stream.receiveWindow ??= new ReceiveWindow();
+      stream.receiveWindow ??= new ReceiveWindow(defaultWindowBytes);
       this.#replenish(stream.receiveWindow, streamId, payload.length);
     }
     this.#addBody(stream, data, endStream);
