@@ -12,8 +12,8 @@ const testCode = {
   exclude: ['**/node_modules/**', 'hack/test/programs.test.ts', 'hack/run-tests/test-files.test.ts'],
 };
 
-/** In every Debian, macOS and Fedora, and npm, which comes with Node. */
-const everywhere = ['cp', 'env', 'mkfifo', 'npm', 'sh', 'sleep'];
+/** In every Debian, macOS and Fedora, and npm, which comes with Node. ps is started on macOS only. */
+const everywhere = ['cp', 'env', 'mkfifo', 'npm', 'ps', 'sh', 'sleep'];
 /** Publishes releases, which no test does. */
 const untested = ['docker'];
 
@@ -29,6 +29,7 @@ const variablePrograms: Readonly<Record<string, readonly string[]>> = {
 
 const literalCall =
   /\b(?:findBinary|programIsMissing|spawn|spawnSync|execFile|execFileSync|execSync|promisify\(execFile\))\(\s*'([^' ]+)'/g;
+const alias = /const (\w+) = promisify\(execFile\);/;
 const variableCall = /\b(?:findBinary|programIsMissing)\((?!\s*['"])/;
 
 /** The programs in the lists of hack/setup.sh. */
@@ -50,9 +51,11 @@ t.test('hack/setup.sh installs every program that tests start, and no other', as
     Object.keys(variablePrograms).toSorted(),
     'the values of all variables are known',
   );
-  const literals = files.flatMap(([, source]) =>
-    [...source.matchAll(literalCall)].map(([, name = '']) => name),
-  );
+  const literals = files.flatMap(([, source]) => {
+    const [, run = 'execFile'] = alias.exec(source) ?? [];
+    const aliasCall = new RegExp(`\\b${run}\\(\\s*'([^' ]+)'`, 'g');
+    return [...source.matchAll(literalCall), ...source.matchAll(aliasCall)].map(([, name = '']) => name);
+  });
   const started = new Set([...literals, ...Object.values(variablePrograms).flat()]);
   const needed = [...started].filter((name) => !/^no-such|^\/|^\$/.test(name));
   t.strictSame(

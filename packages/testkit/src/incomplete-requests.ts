@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:http2';
 import { promisify } from 'node:util';
@@ -124,8 +126,13 @@ function stoppable(
 
 const run = promisify(execFile);
 
-/** Resident memory of a process. */
+/** Resident memory of a process. Debian without more packages has no `ps`, and macOS no /proc. */
 async function getResidentBytes(pid: number): Promise<number> {
+  if (existsSync('/proc/self/status')) {
+    const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+    if (kibibytes === undefined) throw new Error(`process ${pid} has ended`);
+    return Number(kibibytes) * 1024;
+  }
   const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)]);
   return Number(stdout) * 1024;
 }
