@@ -13,6 +13,7 @@ import { isIssuer } from './issuer.ts';
 import type { KeyCase } from './key-case.ts';
 import { isPlainObject } from './objects.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from './pkce.ts';
+import { assertSupported } from './server-support.ts';
 import type { ClientSettings } from './settings.ts';
 import { quote } from './text.ts';
 import type { IdTokenCheck, IdTokenExpectation } from './tokens/id-token-check.ts';
@@ -42,7 +43,10 @@ export interface AuthorizationTransaction {
 
 /** Options of a start that are not sent. */
 export interface StartAuthorizationOptions {
-  /** Whether PKCE (S256) is used. Default true; servers without PKCE ignore it. */
+  /**
+   * Whether PKCE (S256) is used. Default true; servers without PKCE ignore it. An error if the
+   * server lists its methods without S256.
+   */
   readonly pkce?: boolean;
 }
 
@@ -65,16 +69,20 @@ const derivedNames = ['code_challenge', 'code_challenge_method'] as const;
  * Prepares an authorization code request: adds `state`, a PKCE challenge and, if `scope` contains
  * `openid`, a `nonce`. A given `state` or `nonce` is used; an array of scopes is joined.
  *
- * @throws {ConfigurationError} for parameters that cannot be combined with it
+ * @throws {ConfigurationError} for parameters that cannot be combined with it, or if the server
+ * does not support S256
  * @see RFC 6749 §4.1.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1
  * @see RFC 9700 §2.1 https://www.rfc-editor.org/rfc/rfc9700#section-2.1
  */
 export async function prepareAuthorization(
-  { redirectUri, issuer }: Pick<ClientSettings, 'redirectUri' | 'issuer'>,
+  settings: Pick<ClientSettings, 'redirectUri' | 'issuer' | 'codeChallengeMethodsSupported'>,
   params: WireParams,
   { pkce = true }: StartAuthorizationOptions = {},
 ): Promise<PreparedAuthorization> {
+  const { redirectUri, issuer } = settings;
   assertCombinable(params);
+  const remedy = 'start without PKCE (`pkce: false`)';
+  if (pkce) assertSupported(settings, 'codeChallengeMethodsSupported', { name: 'S256', remedy });
   const scope = joinScopes(params.scope);
   const codeVerifier = pkce ? generateCodeVerifier() : undefined;
   const nonce = text(params.nonce) ?? (scope?.split(' ').includes('openid') ? randomToken() : undefined);
@@ -327,9 +335,14 @@ export type CompleteAuthorizationOptions<Throws extends boolean = boolean> = Che
 export interface AuthorizationFlow<Throws extends boolean, Keys extends KeyCase = 'snake'> {
   /**
    * Makes the URL to send the user's browser to, with state, PKCE and nonce, and the transaction to
-   * keep until the user returns.
+   * keep until the user returns. If the server requires it, the request is pushed, and the URL is
+   * valid for about a minute.
    *
+   * @throws {ConfigurationError} for parameters that cannot be combined with it, or if the server
+   * does not support S256
+   * @throws as `pushAuthorizationRequest` of `./par` if the request is pushed
    * @see RFC 6749 §4.1.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.1
+   * @see RFC 9126 §5 https://www.rfc-editor.org/rfc/rfc9126#section-5
    */
   startAuthorization(params?: WireParams, options?: StartAuthorizationOptions): Promise<StartedAuthorization>;
   /**

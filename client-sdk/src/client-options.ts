@@ -75,9 +75,37 @@ export type ClientOptions<Throws extends boolean = boolean, Keys extends KeyCase
    * @see RFC 9207 §2.4
    */
   readonly authorizationResponseIssParameterSupported?: boolean;
+  /**
+   * The server's `token_endpoint_auth_methods_supported`. Without `clientAuth`, a method for the
+   * secret is chosen from it; a `clientAuth` that is not in it is rejected, except `'none'`,
+   * functions and assertions of third parties.
+   * @see RFC 8414 §2
+   */
+  readonly tokenEndpointAuthMethodsSupported?: readonly string[];
+  /**
+   * The server's `code_challenge_methods_supported`; without `S256`, PKCE is rejected.
+   * @see RFC 8414 §2
+   */
+  readonly codeChallengeMethodsSupported?: readonly string[];
+  /**
+   * The server's `dpop_signing_alg_values_supported`; a DPoP key with another algorithm is
+   * rejected.
+   * @see RFC 9449 §5.1
+   */
+  readonly dpopSigningAlgValuesSupported?: readonly string[];
+  /**
+   * The server's `require_pushed_authorization_requests`, or that of the client's registration:
+   * `startAuthorization` pushes its request, and other authorization URLs are rejected. Default
+   * false.
+   * @see RFC 9126 §5
+   */
+  readonly requirePushedAuthorizationRequests?: boolean;
   /** Sent with authorization and code requests. A `redirect_uri` of the call takes precedence. */
   readonly redirectUri?: string;
-  /** Default `'client_secret_basic'`. A client without a secret sends only its `client_id`. */
+  /**
+   * Default: the first of `'client_secret_basic'`, `'client_secret_post'` and `client_secret_jwt`
+   * that the server supports. A client without a secret sends only its `client_id`.
+   */
   readonly clientAuth?: ClientAuth;
   /** Default `'rfc6749'`. */
   readonly basicEncoding?: BasicEncoding;

@@ -1,5 +1,5 @@
 import type { ClientAuthContext, ClientAuthFunction } from './client-auth/methods.ts';
-import { clientAuthName, encodingHint, resolveClientAuth } from './client-auth/option.ts';
+import { clientAuthName, encodingHint, resolveClientAuth, selectClientAuth } from './client-auth/option.ts';
 import type { ClientOptions, TokenMethod } from './client-options.ts';
 import { ConfigurationError } from './errors.ts';
 import type { Operation } from './hooks.ts';
@@ -10,6 +10,7 @@ import {
   type UnconvertedOptions,
   type WireParams,
 } from './http/options.ts';
+import { proofAlgorithm } from './http/proofs.ts';
 import { type EndpointRequest, prepareEndpointRequest, sendRequest, withoutQuery } from './http/request.ts';
 import type { ApiResponse } from './http/response.ts';
 import { assertSecure, oauthParams, resolveUrl, withQuery } from './http/url.ts';
@@ -17,6 +18,7 @@ import type { IdTokenValidator } from './id-token/id-token.ts';
 import type { KeyCase, ParsedKeys } from './key-case.ts';
 import { copyPlain } from './objects.ts';
 import { assertKnownOptions } from './option-names.ts';
+import { assertSupported } from './server-support.ts';
 import { type ClientSettings, resolveSettings } from './settings.ts';
 import {
   type AssertionStrategy,
@@ -77,9 +79,10 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
     // The type parameter is the option's type.
     this.throwOnError = settings.throwOnError as Throws;
     this.#clientSecret = options.clientSecret;
-    const auth = copyPlain(options.clientAuth ?? 'client_secret_basic');
+    const auth = copyPlain(selectClientAuth(options));
     this.#authName = clientAuthName(auth);
     this.#authenticate = resolveClientAuth(auth, options.clientSecret, settings.basicEncoding);
+    assertProofAlgorithm(settings);
     const tokenEndpoint = (): string => this.#tokenEndpoint();
     this.#authContext = {
       clientId: settings.clientId,
@@ -104,7 +107,8 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
   /**
    * The absolute URL of the authorization endpoint with these parameters.
    * @throws {ConfigurationError} if it cannot be made absolute, is plain http (see
-   * `allowInsecure`), or the parameters contain `client_secret`.
+   * `allowInsecure`), the parameters contain `client_secret`, or the server accepts only pushed
+   * requests and they have no `request_uri`.
    */
   authorizationUrl(params: WireParams = {}): string {
     if (Object.hasOwn(params, 'client_secret')) {
@@ -113,6 +117,11 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
       );
     }
     const { authorizationEndpoint, redirectUri, allowInsecure } = this.settings;
+    if (this.settings.requirePushedAuthorizationRequests && !params.request_uri) {
+      throw new ConfigurationError(
+        'the authorization server accepts only pushed requests (RFC 9126): use `authCode.startAuthorization`, or `pushAuthorizationRequest` of `./par`',
+      );
+    }
     const url = this.#url(
       authorizationEndpoint,
       redirectUri === undefined ? params : { redirect_uri: redirectUri, ...params },
@@ -284,6 +293,14 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
     const url = this.url(endpoint);
     return params === undefined ? url : withQuery(url, oauthParams(params), this.settings.arrayFormat);
   }
+}
+
+/** @see RFC 9449 §5.1 https://www.rfc-editor.org/rfc/rfc9449#section-5.1 */
+function assertProofAlgorithm(settings: ClientSettings): void {
+  const name = proofAlgorithm(settings.fetch);
+  if (name === undefined) return;
+  const remedy = 'use a DPoP key of generateDpopKey(metadata.dpop_signing_alg_values_supported)';
+  assertSupported(settings, 'dpopSigningAlgValuesSupported', { name, remedy });
 }
 
 /** A client with any options. */

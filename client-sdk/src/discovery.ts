@@ -21,6 +21,7 @@ import {
 } from './metadata.ts';
 import { copyPlain } from './objects.ts';
 import { assertKnownOptions, type OptionNames } from './option-names.ts';
+import type { supportListNames } from './server-support.ts';
 import { resolveSettings } from './settings.ts';
 
 export {
@@ -174,14 +175,12 @@ export function createMetadataSource(issuer: string, options: MetadataSourceOpti
 /** The options of a Client that metadata contain. */
 export type DiscoveredOptions = Pick<
   ClientOptions,
-  | 'issuer'
-  | 'idTokenSigningAlgValuesSupported'
-  | 'authorizationResponseIssParameterSupported'
-  | keyof typeof endpointNames
+  'issuer' | keyof typeof endpointNames | keyof typeof listNames | keyof typeof flagNames
 >;
 
 /**
- * Converts metadata into options of a Client: issuer, endpoints, keys, ID tokens and callbacks.
+ * Converts metadata into options of a Client: issuer, endpoints, keys, and what the server supports
+ * and requires.
  *
  * @param options `mtls`: use the endpoints for clients with a certificate
  * @see RFC 8705 §5 https://www.rfc-editor.org/rfc/rfc8705#section-5
@@ -195,15 +194,10 @@ export function clientOptionsFrom(
     const url = aliases[member] ?? metadata[member];
     return typeof url === 'string' ? [[option, url]] : [];
   });
-  const { id_token_signing_alg_values_supported: algorithms } = metadata;
-  return {
-    issuer: metadata.issuer,
-    ...Object.fromEntries(found),
-    ...(Array.isArray(algorithms) && { idTokenSigningAlgValuesSupported: algorithms }),
-    ...(metadata.authorization_response_iss_parameter_supported === true && {
-      authorizationResponseIssParameterSupported: true,
-    }),
-  };
+  const lists = Object.entries(listNames).filter(([, member]) => Array.isArray(metadata[member]));
+  const flags = Object.entries(flagNames).filter(([, member]) => metadata[member] === true);
+  const supported = [...lists, ...flags].map(([option, member]) => [option, metadata[member]]);
+  return { issuer: metadata.issuer, ...Object.fromEntries([...found, ...supported]) };
 }
 
 /** Client options and their members of the metadata. */
@@ -216,6 +210,18 @@ const endpointNames = {
   pushedAuthorizationRequestEndpoint: 'pushed_authorization_request_endpoint',
   userinfoEndpoint: 'userinfo_endpoint',
   jwksUri: 'jwks_uri',
+} as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
+
+const listNames = {
+  idTokenSigningAlgValuesSupported: 'id_token_signing_alg_values_supported',
+  tokenEndpointAuthMethodsSupported: 'token_endpoint_auth_methods_supported',
+  codeChallengeMethodsSupported: 'code_challenge_methods_supported',
+  dpopSigningAlgValuesSupported: 'dpop_signing_alg_values_supported',
+} as const satisfies Record<(typeof supportListNames)[number], keyof AuthorizationServerMetadata>;
+
+const flagNames = {
+  authorizationResponseIssParameterSupported: 'authorization_response_iss_parameter_supported',
+  requirePushedAuthorizationRequests: 'require_pushed_authorization_requests',
 } as const satisfies Partial<Record<keyof ClientOptions, keyof AuthorizationServerMetadata>>;
 
 const discoveryNames = [
@@ -243,7 +249,7 @@ const discoveryNames = [
  * ```ts
  * const client = await discoverClient('https://as.example', { clientId: 'app', clientSecret });
  * ```
- * @throws as `discover`
+ * @throws as `discover`, and {ConfigurationError} if the server does not support the options
  */
 export async function discoverClient<Throws extends boolean = true, Keys extends KeyCase = 'snake'>(
   issuer: string,

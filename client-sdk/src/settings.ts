@@ -22,6 +22,7 @@ import type { JwsAlgorithm } from './jwt/algorithms.ts';
 import type { KeyCase } from './key-case.ts';
 import { copyPlain, printAs, withoutText } from './objects.ts';
 import { type OptionNames, unknownOptions } from './option-names.ts';
+import { supportListNames } from './server-support.ts';
 import { timerProblem } from './timers.ts';
 
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -48,6 +49,10 @@ export type ClientSettings = {
   readonly idTokenSignedResponseAlg?: JwsAlgorithm | undefined;
   readonly idTokenSigningAlgValuesSupported?: readonly string[] | undefined;
   readonly authorizationResponseIssParameterSupported: boolean;
+  readonly tokenEndpointAuthMethodsSupported?: readonly string[] | undefined;
+  readonly codeChallengeMethodsSupported?: readonly string[] | undefined;
+  readonly dpopSigningAlgValuesSupported?: readonly string[] | undefined;
+  readonly requirePushedAuthorizationRequests: boolean;
   readonly redirectUri: string | undefined;
   readonly basicEncoding: BasicEncoding;
   readonly tokenMethod: TokenMethod;
@@ -130,6 +135,7 @@ const defaults = Object.freeze({
   parsers: {},
   arrayFormat: 'brackets',
   authorizationResponseIssParameterSupported: false,
+  requirePushedAuthorizationRequests: false,
   redact: {},
   allowInsecure: false,
   clockSkew: 0,
@@ -195,6 +201,12 @@ const optionNames: OptionNames<ClientOptions> = {
     idTokenSigningAlgValuesSupported: 1,
     authorizationResponseIssParameterSupported: 1,
   },
+  ...{
+    tokenEndpointAuthMethodsSupported: 1,
+    codeChallengeMethodsSupported: 1,
+    dpopSigningAlgValuesSupported: 1,
+    requirePushedAuthorizationRequests: 1,
+  },
   ...{ redirectUri: 1, clientAuth: 1, basicEncoding: 1, tokenMethod: 1, fetch: 1 },
   ...{ requestInit: 1, timeoutMs: 1, maxBodyBytes: 1, maxRedirects: 1, throwOnError: 1 },
   ...{ keyCase: 1, parsedFactory: 1, parsers: 1, arrayFormat: 1, logger: 1 },
@@ -222,6 +234,10 @@ function findProblems(options: ClientOptions): string[] {
     problems.push('`cache` must be a DocumentCache');
   if (options.site !== undefined && !/^https?:$/.test(URL.parse(options.site)?.protocol ?? '')) {
     problems.push('`site` must be an http(s) URL');
+  }
+  for (const name of supportListNames) {
+    if (options[name] !== undefined && !Array.isArray(options[name]))
+      problems.push(`\`${name}\` must be an array`);
   }
   const functions = functionNames.map((name) => [name, options[name]] as const);
   const hooks = hookNames.map((name) => [`hooks.${name}`, options.hooks?.[name]] as const);

@@ -122,6 +122,11 @@ export function authCodeStrategy<Throws extends boolean, Keys extends KeyCase>(
     authorizationUrl: (params) => authorizationUrl(client, 'code', params),
     getToken: (code, params, options) => redeemCode(client, { code, params }, options),
     async startAuthorization(params = {}, options) {
+      if (client.settings.requirePushedAuthorizationRequests) {
+        const { startPushedAuthorization } = await import('./par.ts');
+        const { url, transaction } = await startPushedAuthorization(client, params, options);
+        return { url, transaction };
+      }
       const { prepareAuthorization } = await flow();
       const prepared = await prepareAuthorization(client.settings, params, options);
       return { url: authorizationUrl(client, 'code', prepared.params), transaction: prepared.transaction };

@@ -1,8 +1,10 @@
 // Apart from client-auth.ts: a bundler keeps what a module imports dynamically, even where it drops
 // the function that does. Bundles with a grant of grants.ts would contain all that signs.
 
+import type { ClientOptions } from '../client-options.ts';
 import { ConfigurationError } from '../errors.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
+import { assertSupported } from '../server-support.ts';
 import {
   type BasicEncoding,
   type ClientAssertionAuth,
@@ -20,6 +22,12 @@ import {
 const signedMethods = ['private_key_jwt', 'client_secret_jwt', 'client_assertion'];
 const namedMethods = ['client_secret_basic', 'client_secret_post', 'tls_client_auth', 'none'];
 
+/** Methods for a client secret, most common first. */
+const secretMethods = ['client_secret_basic', 'client_secret_post', 'client_secret_jwt'] as const;
+
+/** Metadata often omit `none`; the others have no registered name. */
+const unlistedMethods = ['none', 'custom', 'client_assertion'];
+
 const assertionNames = { method: 1, audience: 1, lifetime: 1, algorithm: 1 } as const;
 
 const methodOptionNames: {
@@ -36,6 +44,28 @@ const methodOptionNames: {
 export function clientAuthName(auth: ClientAuth): string {
   if (typeof auth === 'function') return 'custom';
   return typeof auth === 'string' ? auth : auth.method;
+}
+
+/**
+ * The method that the caller has chosen, or one for the secret that the server supports. A public
+ * client needs no method, and functions and assertions of third parties have no registered name.
+ *
+ * @throws {ConfigurationError} if the server does not list it
+ * @see RFC 8414 §2 https://www.rfc-editor.org/rfc/rfc8414#section-2
+ */
+export function selectClientAuth(options: ClientOptions): ClientAuth {
+  const { clientSecret, tokenEndpointAuthMethodsSupported: listed = [] } = options;
+  const method = secretMethods.find((name) => listed.includes(name)) ?? 'client_secret_basic';
+  const forSecret = method === 'client_secret_jwt' ? { method } : method;
+  const auth = options.clientAuth ?? (clientSecret === undefined ? 'none' : forSecret);
+  const name = clientAuthName(auth);
+  const isPublic = clientSecret === undefined && name.startsWith('client_secret_');
+  const isSelfSigned = name === 'tls_client_auth' && listed.includes(`self_signed_${name}`);
+  if (!isPublic && !isSelfSigned && !unlistedMethods.includes(name)) {
+    const remedy = 'set `clientAuth` to another method';
+    assertSupported(options, 'tokenEndpointAuthMethodsSupported', { name, remedy });
+  }
+  return auth;
 }
 
 /**

@@ -6,7 +6,7 @@
 
 import type { Fetch } from '../client-options.ts';
 import { checkedClock, epochSeconds } from '../clock.ts';
-import { markProven } from '../http/response.ts';
+import { markProven, recordProofAlgorithm } from '../http/proofs.ts';
 import type { Jwk } from '../jwt/import-key.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { type DpopKeyPair, importDpopKey } from './key.ts';
@@ -38,6 +38,8 @@ export interface Dpop {
   /**
    * The `fetch` of a Client. Adds a proof to requests with an `Authorization: DPoP` header and to
    * POSTs to the authorization server; requests with other tokens, and plain GETs, are not changed.
+   * The Client rejects it if the server does not list the key's algorithm; it does not see through
+   * a function that wraps this one.
    */
   readonly fetch: Fetch;
   /**
@@ -92,7 +94,7 @@ export async function createDpop(options: DpopOptions): Promise<Dpop> {
     return response;
   }
 
-  return {
+  const dpop: Dpop = {
     thumbprint: key.thumbprint,
     async fetch(url, init = {}) {
       const credentials = new Headers(init.headers).get('authorization');
@@ -104,6 +106,8 @@ export async function createDpop(options: DpopOptions): Promise<Dpop> {
       return await sendWithProof(url, init, accessToken);
     },
   };
+  recordProofAlgorithm(dpop.fetch, key.algorithm);
+  return dpop;
 }
 
 function isToBeProven(method: string, credentials: string | null): boolean {

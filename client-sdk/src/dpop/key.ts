@@ -9,6 +9,7 @@ import {
 } from '../jwt/algorithms.ts';
 import { importKey, isCryptoKey, type Jwk, type WebCryptoKey } from '../jwt/import-key.ts';
 import type { SignFunction } from '../jwt/sign.ts';
+import { quote } from '../text.ts';
 
 /** An imported key pair that DPoP proofs are signed with. */
 export interface DpopKey {
@@ -36,9 +37,25 @@ const publicMembers: Readonly<Record<string, readonly string[]>> = {
  * Generates a private JSON Web Key. Tokens cannot be used without the key they were requested with:
  * store it beside the refresh token, protected like it.
  *
- * @param algorithm default ES256, which every server with DPoP supports
+ * @param algorithm an algorithm, or the server's `dpop_signing_alg_values_supported`, of which one
+ * is chosen. Default ES256, which is also preferred in a list.
+ * @throws {ConfigurationError} if no key can be generated for it
+ * @see RFC 9449 §5.1 https://www.rfc-editor.org/rfc/rfc9449#section-5.1
  */
-export async function generateDpopKey(algorithm: JwsAlgorithm = 'ES256'): Promise<Jwk> {
+export async function generateDpopKey(algorithm: JwsAlgorithm | readonly string[] = 'ES256'): Promise<Jwk> {
+  return await generateKey(typeof algorithm === 'string' ? algorithm : chooseAlgorithm(algorithm));
+}
+
+function chooseAlgorithm(listed: readonly string[]): JwsAlgorithm {
+  if (listed.includes('ES256')) return 'ES256';
+  const algorithm = listed.filter(isJwsAlgorithm).find((name) => !isSymmetric(name));
+  if (algorithm !== undefined) return algorithm;
+  throw new ConfigurationError(
+    `no DPoP key can be generated for the algorithms of the server: ${quote(listed.join(', '))}`,
+  );
+}
+
+async function generateKey(algorithm: JwsAlgorithm): Promise<Jwk> {
   if (!isJwsAlgorithm(algorithm) || isSymmetric(algorithm)) {
     throw new ConfigurationError(
       `DPoP proofs are signed with a key pair, such as ES256; got ${JSON.stringify(algorithm)}`,

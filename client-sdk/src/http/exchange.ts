@@ -6,10 +6,11 @@ import { Deadline } from '../timers.ts';
 import { readBody } from './body.ts';
 import { logRequest, logResponse } from './debug-log.ts';
 import type { OutgoingRequest, RequestOptions } from './options.ts';
+import { isProven, markProven } from './proofs.ts';
 import { DEFAULT_LABEL } from './redact.ts';
 import { followRedirects, type RedirectPolicy } from './redirects.ts';
 import { encodeBody, isRedirect, type ReadyRequest, type Reply, sendOnce } from './request.ts';
-import { ApiResponse, isProven, markProven } from './response.ts';
+import { ApiResponse } from './response.ts';
 import { type CallFailure, callError } from './response-error.ts';
 
 /** One call before it is sent. */

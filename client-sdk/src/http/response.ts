@@ -169,21 +169,3 @@ function callFactory(factory: ParsedFactory, parsed: Parameters<ParsedFactory>[0
     throw new ParseError('`parsedFactory` failed; see `cause`', { cause });
   }
 }
-
-/**
- * Responses to requests that carried a DPoP proof, as `fetch` returned them and as they were read.
- */
-const proven = new WeakSet<object>();
-
-/** Records that a response answers a request with a DPoP proof. */
-export function markProven(response: object): void {
-  proven.add(response);
-}
-
-/**
- * Whether a response answers a request with a DPoP proof, so that its token must be bound to the
- * key.
- */
-export function isProven(response: object): boolean {
-  return proven.has(response);
-}

@@ -1,7 +1,8 @@
 import type { AnyClient, Client } from '../client.ts';
 import { OAuthError } from '../errors.ts';
 import { requestOptionNames, type WireParams } from '../http/options.ts';
-import { type ApiResponse, isProven } from '../http/response.ts';
+import { isProven } from '../http/proofs.ts';
+import type { ApiResponse } from '../http/response.ts';
 import { callError } from '../http/response-error.ts';
 import type { IdTokenClaims } from '../id-token/claims.ts';
 import type { JsonObject, KeyCase } from '../key-case.ts';

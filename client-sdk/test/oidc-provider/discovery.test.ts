@@ -23,6 +23,24 @@ t.test('discoverClient returns a client with the endpoints found', async (t) => 
   t.ok((await client.clientCredentials.getToken()).token);
 });
 
+t.test('a secret is sent by the only method that the provider supports', async (t) => {
+  const registered = { ...serviceClient, token_endpoint_auth_method: 'client_secret_post' } as const;
+  const provider = await startProvider({
+    clients: [registered],
+    configuration: {
+      clientAuthMethods: ['client_secret_post', 'private_key_jwt'],
+      clientDefaults: {
+        token_endpoint_auth_method: 'client_secret_post',
+        id_token_signed_response_alg: 'ES256',
+      },
+    },
+  });
+  t.teardown(provider.stop);
+  const { client_id: clientId, client_secret: clientSecret } = registered;
+  const client = await discoverClient(provider.issuer, { clientId, clientSecret });
+  t.ok((await client.clientCredentials.getToken()).token);
+});
+
 t.test('an issuer that differs by a slash is another issuer', async (t) => {
   const provider = await startProvider({ clients: [] });
   t.teardown(provider.stop);

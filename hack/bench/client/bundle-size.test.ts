@@ -10,8 +10,8 @@ if (ours === undefined || grants === undefined) throw new Error('nothing was bun
 
 // Whatever reads an answer is loaded at once: a chunk that cannot be loaded later would lose the
 // tokens in it.
-t.test('import { Client } is one file below 29.5 kB, minified and gzipped', async (t) => {
-  t.ok(ours.gzippedBytes < 29_500, `${ours.gzippedBytes} bytes`);
+t.test('import { Client } is one file below 30.5 kB, minified and gzipped', async (t) => {
+  t.ok(ours.gzippedBytes < 30_500, `${ours.gzippedBytes} bytes`);
 });
 
 t.test(
