@@ -5,6 +5,7 @@ import {
   createMetadataSource,
   type MetadataSource,
 } from '@tollgate/oauth2-client/discovery';
+import { pushAuthorizationRequest } from '@tollgate/oauth2-client/par';
 import type { ProviderTokens } from '../sessions/issue.ts';
 import { IdTokenVerifier } from './id-token.ts';
 import {
@@ -140,7 +141,7 @@ export class OAuth2Connection implements ProviderConnection {
       Object.hasOwn(parameterNames, name) ? parameterNames[name] : name,
       value,
     ]);
-    const url = client.authCode.authorizationUrl({
+    const parameters = {
       ...authorizationParameters,
       ...Object.fromEntries(given),
       ...(scope.length > 0 && { scope }),
@@ -151,7 +152,10 @@ export class OAuth2Connection implements ProviderConnection {
         code_challenge: createHash('sha256').update(request.codeVerifier).digest('base64url'),
         code_challenge_method: 'S256',
       }),
-    });
+    };
+    if (!client.settings.requirePushedAuthorizationRequests)
+      return { url: client.authCode.authorizationUrl(parameters) };
+    const { url } = await pushAuthorizationRequest(client, parameters);
     return { url };
   }
 
@@ -237,11 +241,14 @@ export class OAuth2Connection implements ProviderConnection {
     if (this.#client !== undefined && this.#clientMetadata === metadata) return this.#client;
     const { clientIds, secret, redirectUri, url } = this.#credentials;
     const { endpoints, clientAuth = 'client_secret_post' } = this.#provider;
+    const discovered = metadata === undefined ? undefined : clientOptionsFrom(metadata);
+    const methods = discovered?.tokenEndpointAuthMethodsSupported;
     this.#client = new Client({
-      ...(metadata === undefined ? staticEndpoints(endpoints, url) : clientOptionsFrom(metadata)),
+      ...(discovered ?? staticEndpoints(endpoints, url)),
       clientId: clientIds[0] ?? '',
       ...(secret !== '' && { clientSecret: secret }),
-      clientAuth,
+      // The client chooses another method of the issuer's.
+      ...((methods?.includes(clientAuth) ?? true) && { clientAuth }),
       redirectUri,
       keyCase: 'preserve',
       // The URLs of API requests are those of the provider's module.

@@ -10,7 +10,7 @@ export interface Provider {
   readonly scopes: readonly string[];
   /** Whether the provider supports PKCE with S256. */
   readonly pkce?: boolean;
-  /** Default `client_secret_post`. */
+  /** Default `client_secret_post`. Metadata that do not list it override it. */
   readonly clientAuth?: 'client_secret_basic' | 'client_secret_post';
   /** Further parameters of the authorization request. */
   readonly authorizationParameters?: Readonly<Record<string, string>>;

@@ -16,12 +16,13 @@ export const oidcUser = {
 
 /**
  * Starts the certified `oidc-provider` on loopback, with one user who signs in and consents without
- * interaction. Returns its issuer.
+ * interaction, configured by `own` as well. Returns its issuer.
  */
 export async function startOidcServer(
   test: Pick<typeof t, 'teardown'>,
   client: ClientMetadata,
   tls?: { readonly cert: string; readonly key: string },
+  own: Configuration = {},
 ): Promise<string> {
   let listener: RequestListener = (_request, response) => response.writeHead(503).end();
   const listen: RequestListener = (request, response) => listener(request, response);
@@ -44,7 +45,6 @@ export async function startOidcServer(
     findAccount: (_context, sub) => ({ accountId: sub, claims: () => ({ ...oidcUser, sub }) }),
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
     pkce: { required: () => true },
-    features: { devInteractions: { enabled: false } },
     loadExistingGrant: async ({ oidc }) => {
       const grant = new oidc.provider.Grant({
         clientId: oidc.client?.clientId,
@@ -54,6 +54,8 @@ export async function startOidcServer(
       await grant.save();
       return grant;
     },
+    ...own,
+    features: { devInteractions: { enabled: false }, ...own.features },
   };
   const provider = new Provider(issuer, configuration);
   const serve = provider.callback();

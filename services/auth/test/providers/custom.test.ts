@@ -32,6 +32,23 @@ t.test('issuer of OpenID Connect is found by discovery', async (t) => {
   });
 });
 
+t.test('metadata decide how the client authenticates, and whether requests are pushed', async (t) => {
+  const issuer = await startOidcServer(
+    t,
+    { client_id: 'app', client_secret: 'secret', redirect_uris: [`${apiUrl}/callback`] },
+    undefined,
+    {
+      clientAuthMethods: ['client_secret_basic'],
+      features: { pushedAuthorizationRequests: { requirePushedAuthorizationRequests: true } },
+    },
+  );
+  const shop = { issuer, client_id: 'app', client_secret: 'secret' };
+  const server = await startAuthServer(t, { EXTERNAL_CUSTOM_PROVIDERS: JSON.stringify({ shop }) });
+  const browser = new Browser({ [apiUrl]: server.url });
+  const landed = land(await browser.visit(`${apiUrl}/authorize?provider=custom:shop`, siteUrl));
+  t.ok(landed.fragment.access_token, landed.url.search);
+});
+
 t.test('endpoints of OAuth 2.0 and the names of claims are settings', async (t) => {
   const vendors = await startProviderServer(t);
   vendors.set('forum', {
