@@ -143,15 +143,18 @@ export async function main(): Promise<string> {
 function readmeProgram(page: string): string {
   const blocks = Array.from(page.matchAll(/```ts\n([\s\S]*?)```/g), ([, code = '']) => code.split('\n'));
   const isImport = (line: string) => line.startsWith('import ');
-  const imports = new Set([
-    'import type { AccessToken, AuthorizationTransaction, Client } from "@tollgate/oauth2-client";',
-    ...blocks.flat().filter(isImport),
-  ]);
+  const imported = new Map<string, Set<string>>();
+  for (const line of blocks.flat().filter(isImport)) {
+    const [, names = '', module = ''] = /^import \{ (.+) \} from '(.+)';$/.exec(line) ?? [];
+    imported.set(module, new Set([...(imported.get(module) ?? []), ...names.split(', ')]));
+  }
   return [
-    ...imports,
+    'import type { AccessToken, AuthorizationTransaction, Client } from "@tollgate/oauth2-client";',
+    ...Array.from(imported, ([module, names]) => `import { ${[...names].join(', ')} } from '${module}';`),
     // What the page's prose speaks of.
     'declare const client: Client, token: AccessToken, transaction: AuthorizationTransaction;',
     'declare const clientSecret: string, callback: Request, pemOrJwkOrCryptoKey: string;',
+    'declare const store: { get(name: string): Promise<string | undefined>; set(name: string, value: string): Promise<void> };',
     ...blocks.map(
       (lines, i) => `export async function block${i}() {\n${lines.filter((l) => !isImport(l)).join('\n')}\n}`,
     ),
