@@ -7,7 +7,6 @@
 
 import { Client } from './client.ts';
 import type { ClientOptions } from './client-options.ts';
-import type { Stopwatch } from './clock.ts';
 import { type CachedDocument, DocumentCache } from './document-cache.ts';
 import { DiscoveryError, OAuthError } from './errors.ts';
 import { loadDocument } from './http/request.ts';
@@ -78,7 +77,7 @@ export async function discover(
 /** Metadata with the time since they were loaded. */
 interface LoadedMetadata {
   readonly metadata: AuthorizationServerMetadata;
-  readonly age: Stopwatch;
+  readonly age: CachedDocument['age'];
 }
 
 async function loadMetadata(

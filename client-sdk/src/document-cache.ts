@@ -17,7 +17,7 @@ export interface CachedDocument {
   readonly document: object;
   /** Epoch seconds when it was loaded. */
   readonly fetchedAt: number;
-  readonly age: Stopwatch;
+  readonly age: { elapsedSeconds(): number };
 }
 
 /** The content of a cache as plain data, which JSON supports. */

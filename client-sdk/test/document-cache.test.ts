@@ -132,7 +132,7 @@ t.test('imported documents that are not valid for their URL are loaded again', a
   t.same(counts(server), [1, 1]);
 });
 
-t.test('an aborted discovery does not affect those that share its cache', async (t) => {
+t.test('an aborted discovery does not affect clients with the same cache', async (t) => {
   const server = await startServer(t);
   const cache = new DocumentCache({ now: server.now });
   server.inject({ endpoint: 'metadata', effect: 'hang' });
