@@ -58,7 +58,7 @@ t.test('dashboards are valid for Grafana', { skip: helmIsMissing() }, async (t) 
     const [json = ''] = Object.values(config?.data as Record<string, string>);
     const dashboard = JSON.parse(json);
     t.match(dashboard, { title: `Tollgate: default/tg-${service}`, schemaVersion: 39 });
-    t.equal(dashboard.panels.length, 6);
+    t.ok(dashboard.panels.length >= 6, `${dashboard.panels.length} panels`);
     for (const panel of dashboard.panels) {
       t.match(panel, { type: 'timeseries', title: /\S/, description: /\S/ });
       for (const target of panel.targets) t.match(target.expr, `service='tg-${service}-headless'`);
