@@ -12,7 +12,7 @@ const testCode = {
   exclude: ['**/node_modules/**', 'hack/test/programs.test.ts', 'hack/run-tests/test-files.test.ts'],
 };
 
-/** In every Debian, macOS and Fedora, and npm, which comes with Node. ps is started on macOS only. */
+/** In every Debian, macOS and Fedora; npm comes with Node, and ps is started on macOS only. */
 const everywhere = ['cp', 'env', 'mkfifo', 'npm', 'ps', 'sh', 'sleep'];
 /** Publishes releases, which no test does. */
 const untested = ['docker'];
