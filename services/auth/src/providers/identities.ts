@@ -1,17 +1,16 @@
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
+import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import { toUserJson, type User } from '../users/user.ts';
+import { type Identity, toUserJson, type User, type UserChanges } from '../users/user.ts';
 import { authorizeQuery, findConnection, readQuery, readStart } from './routes.ts';
 import { startLinking } from './sign-in.ts';
-
-type Identity = User['identities'][number];
 
 /** `/user/identities`: lists, links and unlinks identities of the caller. */
 export const addIdentityRoutes: AddRoutes = (api, context) => {
@@ -64,18 +63,17 @@ export async function unlinkIdentity(
   if (removed === undefined) throw errors.identity_not_found();
   const remaining = user.identities.filter(({ id }) => id !== identityId);
   const providers = [...new Set(remaining.map(({ provider }) => provider))];
-  const email = nextEmail(user, removed, remaining);
   await context.store.transaction(async (store) => {
-    // Of concurrent requests one leaves the last identity.
+    // One of concurrent requests must leave the last identity.
     if (!(await store.providers.deleteIdentity(user.id, identityId)))
       throw errors.single_identity_not_deletable();
+    const contacts =
+      removed.provider === 'phone'
+        ? { phone: null, phoneConfirmedAt: null }
+        : await replaceEmail({ ...context, store }, user, remaining);
     const updated = await store.users.update(
       user.id,
-      {
-        appMetadata: { provider: providers[0] ?? '', providers },
-        ...(email !== undefined && { email }),
-        ...(removed.provider === 'phone' && { phone: null, phoneConfirmedAt: null }),
-      },
+      { appMetadata: { provider: providers[0] ?? '', providers }, ...contacts },
       {
         at: new Date(metadata.nowMs),
         audit: auditEntry(user, 'identity_unlinked', {
@@ -98,11 +96,50 @@ export async function unlinkIdentity(
 }
 
 /**
- * The email that replaces one which only the removed identity had. Undefined: the email stays.
- * Unverified emails do not replace one.
+ * Replaces an email that no remaining identity has: by one of theirs that no other user has, first
+ * by a verified one, or by none. Tokens sent to the old email, and pending changes, are withdrawn.
+ *
+ * @throws AppError `email_conflict_identity_not_deletable`
  */
-function nextEmail(user: User, removed: Identity, remaining: readonly Identity[]): string | undefined {
-  const isShared = remaining.some(({ email, provider }) => provider === 'email' || email === user.email);
-  if (removed.email !== user.email || isShared) return undefined;
-  return remaining.find(({ email, data }) => email !== '' && data.email_verified === true)?.email;
+async function replaceEmail(
+  { store, settings }: Context,
+  user: User,
+  remaining: readonly Identity[],
+): Promise<UserChanges> {
+  if (remaining.some(({ email }) => email === user.email)) return {};
+  const next = await findFreeIdentity(store, user, remaining);
+  if (next === undefined) throw errors.email_conflict_identity_not_deletable();
+  await store.oneTimeTokens.clear(user.id, { clearSentAt: true });
+  const isConfirmed = next.email !== '' && (hasVerifiedEmail(next) || settings.mailerAutoconfirm);
+  return {
+    email: next.email === '' ? null : next.email,
+    newEmail: null,
+    emailChangeConfirmStatus: 0,
+    newPhone: null,
+    ...(!isConfirmed && { emailConfirmedAt: null, userMetadata: { email_verified: false } }),
+  };
+}
+
+/** The first identity whose email is not of another user; identities without email come last. */
+async function findFreeIdentity(
+  store: Store,
+  user: User,
+  identities: readonly Identity[],
+): Promise<Identity | undefined> {
+  const preferred = identities.toSorted((a, b) => emailRank(a) - emailRank(b));
+  for (const identity of preferred) {
+    const isFree =
+      identity.email === '' || (await store.users.findByEmail(identity.email, user.aud)) === undefined;
+    if (isFree) return identity;
+  }
+  return undefined;
+}
+
+function emailRank(identity: Identity): number {
+  if (identity.email === '') return 2;
+  return hasVerifiedEmail(identity) ? 0 : 1;
+}
+
+function hasVerifiedEmail({ data }: Identity): boolean {
+  return String(data.email_verified) === 'true';
 }

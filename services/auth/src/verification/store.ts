@@ -171,12 +171,20 @@ const spend = `with owner as (${lockOwner('$1')}), gone as (
   )
   select 1 from gone`;
 
+const clearSentAt = [...new Set(Object.values(sentAtColumns))]
+  .map((column) => {
+    const types = tokenTypes.filter((type) => sentAtColumns[type] === column).map((type) => `'${type}'`);
+    return `${column} = case when $3 and not array[${types.join()}] && $2::text[] then null else ${column} end`;
+  })
+  .join(', ');
+
 const clear = `with owner as (${lockOwner('$1')}), gone as (
     delete from one_time_tokens
     where user_id = (select id from owner) and token_type <> all($2::text[]::one_time_token_type[])
   )
-  update users set ${setTokenColumns((type) => `case when '${type}' = any($2::text[]) then ${type} else '' end`)}
-  where id = (select id from owner) and concat(${tokenTypes.join(', ')}) <> ''`;
+  update users set ${setTokenColumns((type) => `case when '${type}' = any($2::text[]) then ${type} else '' end`)},
+    ${clearSentAt}
+  where id = (select id from owner) and ($3 or concat(${tokenTypes.join(', ')}) <> '')`;
 
 interface TokenRow {
   readonly token_type: OneTimeTokenType;
@@ -259,12 +267,15 @@ export class OneTimeTokenStore {
     return (await query(this.#sql, spend, [userId, type, storedHash])).length > 0;
   }
 
-  /** Removes all tokens of a user, except those of some types. */
+  /** Removes all tokens of a user, except some types; with `clearSentAt`, also when they were sent. */
   async clear(
     userId: string,
-    { except = [] }: { readonly except?: readonly OneTimeTokenType[] } = {},
+    {
+      except = [],
+      clearSentAt = false,
+    }: { readonly except?: readonly OneTimeTokenType[]; readonly clearSentAt?: boolean } = {},
   ): Promise<void> {
-    await query(this.#sql, clear, [userId, except]);
+    await query(this.#sql, clear, [userId, except, clearSentAt]);
   }
 }
 

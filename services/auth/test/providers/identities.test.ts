@@ -1,12 +1,16 @@
 // Linking and unlinking identities by the user.
 import { AuthClient } from '@supabase/auth-js';
+import { startSmtp } from '@tollgate/testkit/smtp';
 import t, { type Test } from 'tap';
-import { signUp } from '../helpers/auth-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, signedIn, signUp } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { apiUrl, githubUser, land, siteUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
 
-async function start(t: Test) {
-  const running = await startWithProviders(t, { SECURITY_MANUAL_LINKING_ENABLED: 'true' });
+type Running = Awaited<ReturnType<typeof start>>;
+
+async function start(t: Test, variables: Readonly<Record<string, string>> = {}) {
+  const running = await startWithProviders(t, { SECURITY_MANUAL_LINKING_ENABLED: 'true', ...variables });
   const client = new AuthClient({ url: running.server.url, autoRefreshToken: false, persistSession: false });
   return { ...running, client, browser: new Browser({ [apiUrl]: running.server.url }) };
 }
@@ -89,6 +93,89 @@ t.test('email of a removed identity is replaced by a verified one', async (t) =>
     email: 'new@example.com',
     app_metadata: { provider: 'google', providers: ['google'] },
   });
+});
+
+/** Removes the identity of a provider. */
+async function unlink(server: AuthServer, token: string, provider: string) {
+  const { body } = await server.call('GET', '/user/identities', { token });
+  const identity = (body.identities as { identity_id: string; provider: string }[]).find(
+    (listed) => listed.provider === provider,
+  );
+  return server.call('DELETE', `/user/identities/${identity?.identity_id}`, { token });
+}
+
+/** Links the GitHub account of an email to the user of the token. */
+async function linkGithub({ server, vendors, browser }: Running, token: string, user = githubUser()) {
+  vendors.set('github', user);
+  const redirect = await server.call('GET', '/user/identities/authorize?provider=github', { token });
+  await browser.visit(redirect.headers.get('location') ?? '', siteUrl);
+}
+
+t.test('removing the email identity ends password sign-in with its email', async (t) => {
+  const running = await start(t);
+  const { server } = running;
+  const signInWith = (email: string) =>
+    server.call('POST', '/token?grant_type=password', { body: { email, password: 'correct horse' } });
+  const cases = {
+    'verified email of another identity is promoted': {
+      github: githubUser('other@example.com', { id: 1 }),
+      expected: { email: 'other@example.com', email_confirmed_at: /./, user_metadata: {} },
+    },
+    'email of an identity that another user has is not promoted': {
+      github: githubUser('bob@example.com', { id: 2 }),
+      expected: undefined,
+    },
+    'email that remains in another identity stays': {
+      github: githubUser('ada-3@example.com', { id: 3 }),
+      expected: { email: 'ada-3@example.com' },
+    },
+  };
+  await signUp(server, { email: 'bob@example.com' });
+  let id = 0;
+  for (const [title, { github, expected }] of Object.entries(cases)) {
+    id += 1;
+    const email = `ada-${id}@example.com`;
+    const { accessToken: token } = await signUp(server, { email });
+    await linkGithub(running, token, github);
+    const removed = await unlink(server, token, 'email');
+    if (expected === undefined) {
+      t.match(removed.body, { error_code: 'email_conflict_identity_not_deletable' }, title);
+      t.equal((await signInWith(email)).status, 200, 'nothing changed');
+      continue;
+    }
+    t.equal(removed.status, 200, title);
+    t.match((await server.call('GET', '/user', { token })).body, expected, title);
+    t.equal((await signInWith(email)).status, expected.email === email ? 200 : 400, title);
+  }
+});
+
+t.test('email of an identity that was not verified is promoted unconfirmed', async (t) => {
+  const mail = await startSmtp();
+  t.teardown(() => mail.stop());
+  const running = await start(t, { MAILER_AUTOCONFIRM: 'false', SMTP_PORT: String(mail.port) });
+  const { server } = running;
+  const user = { email: 'ada@example.com', password: 'correct horse', email_confirm: true };
+  await server.call('POST', '/admin/users', { token: adminToken(), body: user });
+  const { accessToken: token } = signedIn(
+    await server.call('POST', '/token?grant_type=password', { body: user }),
+  );
+  await linkGithub(running, token, githubUser('other@example.com', { verified: false }));
+  t.equal((await server.call('GET', '/reauthenticate', { token })).status, 200);
+  t.equal((await unlink(server, token, 'email')).status, 200);
+  const { body } = await server.call('GET', '/user', { token });
+  t.match(body, { email: 'other@example.com', user_metadata: { email_verified: false } });
+  t.notOk('email_confirmed_at' in body);
+  t.notOk('reauthentication_sent_at' in body, 'codes to the old email are withdrawn');
+});
+
+t.test('email is cleared if no other identity has one', async (t) => {
+  const { server } = await start(t);
+  const { accessToken: token } = await signUp(server);
+  t.equal((await server.call('PUT', '/user', { token, body: { phone: '15550100' } })).status, 200);
+  t.equal((await unlink(server, token, 'email')).status, 200);
+  const { body } = await server.call('GET', '/user', { token });
+  t.match(body, { email: '', phone: '15550100', app_metadata: { providers: ['phone'] } });
+  t.notOk('email_confirmed_at' in body);
 });
 
 t.test('linking needs its setting', async (t) => {
