@@ -3,6 +3,7 @@ import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
+import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { JsonObject, User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
@@ -64,11 +65,12 @@ interface IssuedChallenge {
 
 export async function challengeFactor(
   context: Context,
-  { user, factorId, body }: Pick<FactorOptions, 'user' | 'factorId'> & { readonly body: FactorBody },
+  { user, session, factorId, body }: FactorOptions & { readonly body: FactorBody },
   metadata: RequestMetadata,
 ): Promise<IssuedChallenge> {
   const { store, random } = context;
   const factor = getFactor(user, factorId);
+  checkMayUse(user, session, factor);
   const type = getFactorType(context, 'verify', factor.type);
   const id = random.uuid();
   const prepared = await type.challenge?.(context, { user, factor, body }, metadata);
@@ -108,11 +110,11 @@ export async function unenrollFactor(
       message: 'Recovery codes cannot be unenrolled with this endpoint, use DELETE /factors/recovery-codes',
       httpStatus: 422,
     });
-  if (factor.status === 'verified' && session.aal === 'aal1')
-    throw errors.insufficient_aal({
-      message: 'AAL2 required to unenroll verified factor',
-      httpStatus: 422,
-    });
+  const isVerified = factor.status === 'verified';
+  requireSecondFactor(user, session, {
+    message: `AAL2 required to unenroll ${isVerified ? 'verified factor' : 'a factor'}`,
+    httpStatus: 422,
+  });
   await removeFactorOfCaller(context, { user, session, factor }, metadata);
   return factor;
 }
@@ -224,6 +226,13 @@ export async function removeExpired(
   return kept;
 }
 
+const enrollError = { message: 'AAL2 required to enroll a new factor', httpStatus: 403 };
+
+/** An unverified factor is enrolled by its first challenge and answer. */
+export function checkMayUse(user: User, session: Session, factor: Factor): void {
+  if (factor.status === 'unverified') requireSecondFactor(user, session, enrollError);
+}
+
 export function checkMayEnroll(
   { settings }: Context,
   session: Session,
@@ -237,8 +246,7 @@ export function checkMayEnroll(
     throw errors.too_many_enrolled_mfa_factors({
       message: 'Maximum number of verified factors reached, unenroll to continue',
     });
-  if (verified > 0 && session.aal === 'aal1')
-    throw errors.insufficient_aal({ message: 'AAL2 required to enroll a new factor', httpStatus: 403 });
+  requireSecondFactor({ factors }, session, enrollError);
 }
 
 export function nameConflict(name: string) {

@@ -52,11 +52,11 @@ export const addFactorRoutes: AddRoutes = (api, context) => {
   const config = { limiter: 'factor' } as const;
   const challenge = { schema: { params, body: challengeBody }, config, preValidation: allowMissingBody };
   api.post('/factors/:factor_id/challenge', challenge, async (request, reply) => {
-    const { user } = await authenticatePermanentUser(request, context);
+    const caller = await authenticatePermanentUser(request, context);
     const factorId = uuidParameter(request.params, 'factor_id');
     const { id, type, expiresAt, members } = await challengeFactor(
       context,
-      { user, factorId, body: request.body },
+      { ...caller, factorId, body: request.body },
       requestMetadata(request, context),
     );
     return reply.send({ id, type, expires_at: expiresAt, ...members });

@@ -9,7 +9,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import { type Factor, getFactor, hasExpired } from './factors.ts';
+import { checkMayUse, type Factor, getFactor, hasExpired } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { Challenge } from './store.ts';
 
@@ -33,6 +33,7 @@ export async function verifyFactor(
   const { user, session, challengeId, body } = verification;
   const { nowMs } = metadata;
   const factor = getFactor(user, verification.factorId);
+  checkMayUse(user, session, factor);
   const { method, invalidMessage, verify } = getFactorType(context, 'verify', factor.type);
   const key = { challengeId, factorId: factor.id, ip: metadata.clientAddress };
   const challenge = checkChallenge(context, await store.factors.findChallenge(key), nowMs);

@@ -1,10 +1,10 @@
 import type { FastifyReply } from 'fastify';
 import { redirectUrl } from '../http/redirects.ts';
+import { needsSecondFactor } from '../sessions/assurance.ts';
 import { type IssuedSession, sessionFragment } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { handOverSession } from '../sign-in/pkce.ts';
-import { needsSecondFactor } from './page.ts';
 import type { Visit } from './visit.ts';
 
 /**

@@ -6,6 +6,7 @@ import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
 import type { Limiter } from '../http/request-guards.ts';
+import { needsSecondFactor } from '../sessions/assurance.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { type Page, pagePath, sendPage } from './html.ts';
 import { describeProblem, type Problem } from './problems.ts';
@@ -51,14 +52,6 @@ export interface PageDefinition {
   readonly hasCaptcha?: boolean;
   /** Default true. False for the target of forms on another page. */
   readonly hasPage?: boolean;
-}
-
-/** Whether the user has to verify a second factor in this session. */
-export function needsSecondFactor(
-  { factors }: { readonly factors: readonly { readonly status: string }[] },
-  { aal }: { readonly aal: string },
-): boolean {
-  return aal === 'aal1' && factors.some(({ status }) => status === 'verified');
 }
 
 /** Adds the routes of a page: GET shows it, POST handles its form. */

@@ -2,7 +2,7 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import { errors } from '../errors.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
-import { requireManualLinking } from '../providers/identities.ts';
+import { checkMayLink } from '../providers/identities.ts';
 import { findConnection } from '../providers/routes.ts';
 import { startSignIn } from '../providers/sign-in.ts';
 import { exchangeCode } from '../sign-in/pkce.ts';
@@ -62,7 +62,7 @@ async function startAtProvider(visit: Visit): Promise<FastifyReply> {
   const isLinking = query.link !== undefined;
   if (isLinking) {
     if (owner === undefined) return visit.redirect('sign-in');
-    requireManualLinking(context);
+    checkMayLink(context, owner);
     if (!isEqual(query.link ?? '', linkToken(visit))) throw errors.form_rejected();
   }
   const { settings } = context;

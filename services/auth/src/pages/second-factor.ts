@@ -3,10 +3,11 @@ import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { challengeFactor, type Factor, getFactor } from '../mfa/factors.ts';
 import { verifyFactor } from '../mfa/verify.ts';
+import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { completeSignIn } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
-import { needsSecondFactor, type Outcome, type PageDefinition, type View } from './page.ts';
+import type { Outcome, PageDefinition, View } from './page.ts';
 import type { Problem } from './problems.ts';
 import { isRecovery } from './recovery.ts';
 import type { PageTexts } from './texts/texts.ts';
@@ -38,8 +39,8 @@ export const secondFactorPage: PageDefinition = {
 };
 
 /** Creates a challenge, which sends a code to a phone. Returns its id. */
-export async function sendCode(visit: Visit, { user }: Owner, factorId: string): Promise<string> {
-  const { id } = await challengeFactor(visit.context, { user, factorId, body: {} }, visit.metadata);
+export async function sendCode(visit: Visit, owner: Owner, factorId: string): Promise<string> {
+  const { id } = await challengeFactor(visit.context, { ...owner, factorId, body: {} }, visit.metadata);
   return id;
 }
 

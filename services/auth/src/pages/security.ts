@@ -1,8 +1,8 @@
 import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import { requireManualLinking, unlinkIdentity } from '../providers/identities.ts';
-import { listSessions, revokeSession, signOut } from '../sessions/sessions.ts';
+import { checkMayLink, unlinkIdentity } from '../providers/identities.ts';
+import { listSessions, revokeSession, signOutCaller } from '../sessions/sessions.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { setups } from './factors.ts';
@@ -82,15 +82,14 @@ function describeBrowser(userAgent: string): string | undefined {
 }
 
 /** Ends one session, or all others without an id. */
-export async function endSession(visit: Visit, { user, session }: Owner): Promise<'session'> {
+export async function endSession(visit: Visit, owner: Owner): Promise<'session'> {
   const {
     context,
     metadata,
     form: { session_id: sessionId },
   } = visit;
-  if (sessionId === undefined)
-    await signOut(context, { user, sessionId: session.id, scope: 'others' }, metadata);
-  else if (isUuid(sessionId)) await revokeSession(context, { user, sessionId }, metadata);
+  if (sessionId === undefined) await signOutCaller(context, { ...owner, scope: 'others' }, metadata);
+  else if (isUuid(sessionId)) await revokeSession(context, { ...owner, sessionId }, metadata);
   else throw errors.session_not_found({ httpStatus: 404 });
   return 'session';
 }
@@ -115,13 +114,13 @@ ${manualLinkingEnabled && providerLinks(visit, 'link')}
 </section>`;
 }
 
-export async function removeIdentity(visit: Visit, { user }: Owner): Promise<'identity'> {
+export async function removeIdentity(visit: Visit, owner: Owner): Promise<'identity'> {
   const {
     context,
     metadata,
     form: { identity_id: id = '' },
   } = visit;
-  requireManualLinking(context);
-  await unlinkIdentity(context, user, id, metadata);
+  checkMayLink(context, owner);
+  await unlinkIdentity(context, owner.user, id, metadata);
   return 'identity';
 }

@@ -3,6 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
+import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { getAuthenticatorName } from './authenticators.ts';
@@ -89,14 +90,11 @@ function checkMayRegister(user: User, session: Session): void {
   checkMayManage(user, session);
 }
 
-/** Who has stolen the first factor must not be able to replace the ways to sign in. */
 function checkMayManage(user: User, session: Session): void {
-  const hasFactor = user.factors.some(({ status }) => status === 'verified');
-  if (hasFactor && session.aal === 'aal1')
-    throw errors.insufficient_aal({
-      httpStatus: 403,
-      message: 'AAL2 session is required to manage passkeys when MFA is enabled',
-    });
+  requireSecondFactor(user, session, {
+    httpStatus: 403,
+    message: 'AAL2 session is required to manage passkeys when MFA is enabled',
+  });
 }
 
 /** GoTrue's limit. */

@@ -8,6 +8,8 @@ import { uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
+import { requireSecondFactor } from '../sessions/assurance.ts';
+import type { Session } from '../sessions/store.ts';
 import { type Identity, toUserJson, type User, type UserChanges } from '../users/user.ts';
 import { authorizeQuery, findConnection, readQuery, readStart } from './routes.ts';
 import { startLinking } from './sign-in.ts';
@@ -21,11 +23,11 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
 
   const authorize = { schema: { querystring: authorizeQuery }, exposeHeadRoute: false };
   api.get('/user/identities/authorize', authorize, async (request, reply) => {
-    const { user } = await authenticateUser(request, context);
-    requireManualLinking(context);
+    const caller = await authenticateUser(request, context);
+    checkMayLink(context, caller);
     const query = readQuery(request);
     const connection = await findConnection(context, query.get('provider') ?? '');
-    const start = { ...readStart(request, query, context), linkingUserId: user.id };
+    const start = { ...readStart(request, query, context), linkingUserId: caller.user.id };
     const url = await startLinking(context, connection, start, requestMetadata(request, context));
     if (query.get('skip_http_redirect') === 'true') return reply.send({ url });
     return reply.header('cache-control', 'no-store').redirect(url, 302);
@@ -33,17 +35,27 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
 
   const parameters = Type.Object({ identity_id: Type.String() });
   api.delete('/user/identities/:identity_id', { schema: { params: parameters } }, async (request, reply) => {
-    const { user } = await authenticateUser(request, context);
-    requireManualLinking(context);
+    const caller = await authenticateUser(request, context);
+    checkMayLink(context, caller);
     const identityId = uuidParameter(request.params, 'identity_id');
-    await unlinkIdentity(context, user, identityId, requestMetadata(request, context));
+    await unlinkIdentity(context, caller.user, identityId, requestMetadata(request, context));
     return reply.send({});
   });
 };
 
-/** @throws AppError `manual_linking_disabled` */
-export function requireManualLinking({ settings }: Context): void {
-  if (!settings.manualLinkingEnabled) throw errors.manual_linking_disabled();
+/** The user who links or unlinks an identity. */
+interface IdentityCaller {
+  readonly user: User;
+  readonly session: Session | undefined;
+}
+
+/** @throws AppError `manual_linking_disabled`, `insufficient_aal` */
+export function checkMayLink(context: Context, { user, session }: IdentityCaller): void {
+  if (!context.settings.manualLinkingEnabled) throw errors.manual_linking_disabled();
+  requireSecondFactor(user, session, {
+    message: 'AAL2 required to link or unlink identities',
+    httpStatus: 403,
+  });
 }
 
 /**

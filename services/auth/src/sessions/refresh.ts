@@ -4,6 +4,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isBanned, type User } from '../users/user.ts';
+import { isLowAssurance } from './assurance.ts';
 import {
   type CounterToken,
   type IssuedSession,
@@ -15,7 +16,7 @@ import {
   signAccessToken,
 } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
-import { isLowAssurance, type Session, sessionExpiry } from './store.ts';
+import { type Session, sessionExpiry } from './store.ts';
 
 /** A presented refresh token with its session. */
 interface PresentedToken extends RefreshableSession {

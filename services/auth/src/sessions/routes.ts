@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { listSessions, revokeSession, signOut, toSessionJson } from './sessions.ts';
+import { listSessions, revokeSession, signOutCaller, toSessionJson } from './sessions.ts';
 import type { LogoutScope } from './store.ts';
 
 const scopes: readonly LogoutScope[] = ['global', 'local', 'others'];
@@ -28,8 +28,8 @@ export const addSessionRoutes: AddRoutes = (api, context) => {
 
   api.delete('/user/sessions', { schema: { querystring: scopeQuery } }, async (request, reply) => {
     const scope = parseScope(request.query.scope);
-    const { user, session } = await authenticateUser(request, context);
-    await signOut(context, { user, sessionId: session?.id, scope }, requestMetadata(request, context));
+    const caller = await authenticateUser(request, context);
+    await signOutCaller(context, { ...caller, scope }, requestMetadata(request, context));
     return reply.send({});
   });
 
@@ -37,9 +37,9 @@ export const addSessionRoutes: AddRoutes = (api, context) => {
     '/user/sessions/:session_id',
     { schema: { params: sessionParameters } },
     async (request, reply) => {
-      const { user } = await authenticateUser(request, context);
+      const caller = await authenticateUser(request, context);
       const sessionId = uuidParameter(request.params, 'session_id');
-      await revokeSession(context, { user, sessionId }, requestMetadata(request, context));
+      await revokeSession(context, { ...caller, sessionId }, requestMetadata(request, context));
       return reply.send({});
     },
   );
@@ -49,8 +49,8 @@ export const addSessionRoutes: AddRoutes = (api, context) => {
 export const addLogoutRoutes: AddRoutes = (api, context) => {
   api.post('/logout', { schema: { querystring: scopeQuery } }, async (request, reply) => {
     const scope = parseScope(request.query.scope);
-    const { user, session } = await authenticateUser(request, context);
-    await signOut(context, { user, sessionId: session?.id, scope }, requestMetadata(request, context));
+    const caller = await authenticateUser(request, context);
+    await signOutCaller(context, { ...caller, scope }, requestMetadata(request, context));
     return reply.code(204).send();
   });
 };

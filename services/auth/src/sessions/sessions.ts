@@ -3,6 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject, User } from '../users/user.ts';
+import { needsSecondFactor, requireSecondFactor } from './assurance.ts';
 import { type LogoutScope, type Session, sessionExpiry } from './store.ts';
 
 /** Active sessions of a user, newest first. */
@@ -16,19 +17,46 @@ export async function listSessions(
 }
 
 /**
- * Ends a session of a user.
+ * Ends a session of the caller.
  *
- * @throws AppError `session_not_found` (404) if the user has no such session.
+ * @throws AppError `session_not_found` (404) if the user has no such session; `insufficient_aal` as
+ * `signOutCaller`.
  */
 export async function revokeSession(
   { store }: Context,
-  { user, sessionId }: { readonly user: User; readonly sessionId: string },
+  { user, session, sessionId }: Caller & { readonly sessionId: string },
   metadata: RequestMetadata,
 ): Promise<void> {
+  if (sessionId !== session?.id) requireSecondFactor(user, session, otherSessionsError);
   const found = await store.sessions.findWithUser(user.id, sessionId);
   if (found?.session === undefined)
     throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
   await store.sessions.end('local', { userId: user.id, sessionId }, auditEntry(user, 'logout', { metadata }));
+}
+
+/** The user who sends a request. */
+interface Caller {
+  readonly user: User;
+  readonly session: Session | undefined;
+}
+
+/** auth-js ignores 401, 403 and 404 of a sign-out. */
+const otherSessionsError = { message: 'AAL2 required to sign out other sessions', httpStatus: 422 };
+
+/**
+ * Signs the caller out. Before the second factor, `global` ends only the session of the caller,
+ * because apps use it to cancel a sign-in.
+ *
+ * @throws AppError `insufficient_aal` for the other sessions of a user with a second factor.
+ */
+export async function signOutCaller(
+  context: Context,
+  { user, session, scope }: Caller & { readonly scope: LogoutScope },
+  metadata: RequestMetadata,
+): Promise<void> {
+  if (scope === 'others') requireSecondFactor(user, session, otherSessionsError);
+  const allowed = scope === 'global' && needsSecondFactor(user, session) ? 'local' : scope;
+  await signOut(context, { user, sessionId: session?.id, scope: allowed }, metadata);
 }
 
 /** Ends sessions of a user: all, the current one, or all others. */

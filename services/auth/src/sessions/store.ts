@@ -10,7 +10,6 @@ import {
   type Row,
 } from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
-import type { Factor } from '../mfa/factors.ts';
 import { toUser, type User, userColumns } from '../users/user.ts';
 
 interface NewSession {
@@ -257,19 +256,7 @@ export function sessionExpiry(
   return isElapsed(refreshedAt, limits.sessionInactivityTimeoutMs, nowMs) ? 'inactivity' : undefined;
 }
 
-/**
- * Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no
- * limit.
- */
-export function isLowAssurance(
-  session: Pick<Session, 'aal' | 'createdAt'>,
-  user: { readonly factors: readonly Pick<Factor, 'status'>[] },
-  { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
-): boolean {
-  if (session.aal !== 'aal1' || !user.factors.some(({ status }) => status === 'verified')) return false;
-  return isElapsed(session.createdAt, limitMs, nowMs);
-}
-
-function isElapsed(since: Date, limitMs: number, nowMs: number): boolean {
+/** Whether a period has passed; 0 means that it never does. */
+export function isElapsed(since: Date, limitMs: number, nowMs: number): boolean {
   return limitMs > 0 && since.getTime() + limitMs <= nowMs;
 }

@@ -9,7 +9,7 @@ import { redirectTarget } from '../http/redirects.ts';
 import { formType, limitRequest } from '../http/request-guards.ts';
 import { type RequestMetadata, requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { signInWithIdToken } from '../providers/id-token-grant.ts';
-import { requireManualLinking } from '../providers/identities.ts';
+import { checkMayLink } from '../providers/identities.ts';
 import { type IssuedSession, sendSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
 import type { JsonObject } from '../users/user.ts';
@@ -120,8 +120,9 @@ async function grantIdToken(context: Context, { request, body, metadata }: Grant
   const { id_token: idToken, access_token: accessToken, nonce, provider, client_id: clientId, issuer } = body;
   const presented = { idToken, accessToken, nonce, provider, clientId, issuer };
   const authenticate = async () => {
-    requireManualLinking(context);
-    return (await authenticateUser(request, context)).user;
+    const caller = await authenticateUser(request, context);
+    checkMayLink(context, caller);
+    return caller.user;
   };
   const linking = body.link_identity === true ? { authenticate } : {};
   return signInWithIdToken(context, { ...presented, ...linking }, metadata);

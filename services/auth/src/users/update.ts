@@ -10,6 +10,7 @@ import { notify } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { type ChosenPassword, choosePassword } from '../passwords/change.ts';
 import { checkPassword } from '../passwords/passwords.ts';
+import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';
@@ -312,8 +313,7 @@ function checkAllowed(update: OwnUpdate, { user, session }: Owner, settings: Set
     throw errors.not_admin({ message: 'Updating app_metadata requires admin privileges' });
   const changesCredentials =
     password !== undefined || changesEmail(update, user) || changesPhone(update, user);
-  const hasMfa = user.factors.some(({ status }) => status === 'verified');
-  if (hasMfa && session?.aal !== 'aal2' && changesCredentials) throw errors.insufficient_aal();
+  if (changesCredentials || update.changesAppMetadata) requireSecondFactor(user, session);
   if (user.isAnonymous && password !== undefined && email === '' && phone === '')
     throw errors.validation_failed({
       message: 'Updating password of an anonymous user without an email or phone is not allowed',

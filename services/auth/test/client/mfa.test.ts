@@ -99,6 +99,44 @@ t.test('later sign-in is at aal1 and reports that aal2 is available', async (t) 
   t.equal((await other.mfa.challengeAndVerify({ factorId, code: late })).error, null);
 });
 
+t.test(
+  'session at aal1 of a user with a factor ends only itself, and changes no factor or identity',
+  async (t) => {
+    const server = await startAuthServer(t, { SECURITY_MANUAL_LINKING_ENABLED: 'true' });
+    const { client: owner } = await verified(server);
+    const attacker = clientOf(server, 'other');
+    const { data } = await attacker.signInWithPassword(ada);
+    const token = data.session?.access_token ?? '';
+    const ownerToken = (await owner.getSession()).data.session?.access_token ?? '';
+    const { sessions } = (await server.call('GET', '/user/sessions', { token: ownerToken })).body as {
+      readonly sessions: readonly { readonly id: string; readonly current: boolean }[];
+    };
+    const ownerSession = sessions.find(({ current }) => current)?.id;
+    // Left over from before the user had a factor.
+    const factor = await server.call('POST', '/factors', {
+      token: ownerToken,
+      body: { factor_type: 'totp', friendly_name: 'tablet' },
+    });
+    const factorPath = `/factors/${String(factor.body.id)}`;
+    for (const [method, path] of [
+      ['POST', '/logout?scope=others'],
+      ['DELETE', '/user/sessions?scope=others'],
+      ['DELETE', `/user/sessions/${ownerSession}`],
+      ['POST', `${factorPath}/challenge`],
+      ['DELETE', factorPath],
+      ['GET', '/user/identities/authorize?provider=google'],
+      ['DELETE', '/user/identities/f7f6b2ad-9a64-4cb4-8a35-7a2e9b8ee8a1'],
+    ] as const)
+      t.match(await server.call(method, path, { token }), { body: { error_code: 'insufficient_aal' } }, path);
+    t.match((await attacker.signOut({ scope: 'others' })).error, { code: 'insufficient_aal' });
+
+    t.equal((await attacker.signOut()).error, null, 'an app cancels the sign-in');
+    t.equal((await server.call('GET', '/user', { token })).status, 403, 'the session has ended');
+    t.equal((await owner.refreshSession()).error, null);
+    t.equal((await owner.signOut({ scope: 'others' })).error, null);
+  },
+);
+
 t.test('verification ends sessions at aal1 and removes unverified factors', async (t) => {
   const server = await startAuthServer(t);
   const { client, factorId, secret } = await withFactor(server);

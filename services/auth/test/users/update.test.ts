@@ -186,8 +186,8 @@ t.test('attempts to guess a nonce are rate limited', async (t) => {
   t.equal((await guess()).status, 422);
 });
 
-t.test('user with a second factor changes credentials only at aal2', async (t) => {
-  const server = await startAuthServer(t);
+t.test('user with a second factor changes credentials and protected metadata only at aal2', async (t) => {
+  const server = await startAuthServer(t, { JWT_ADMIN_ROLES: 'authenticated' });
   const user = await signUp(server);
   const sql = database(t, server);
   await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, secret)
@@ -196,6 +196,7 @@ t.test('user with a second factor changes credentials only at aal2', async (t) =
     { password: 'better horse' },
     { email: 'new@example.com' },
     { phone: '15005550001' },
+    { app_metadata: { plan: 'gold' } },
   ]) {
     t.match(await update(server, user, change), {
       status: 401,
