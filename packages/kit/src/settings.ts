@@ -1,3 +1,4 @@
+import { closest } from './spelling.ts';
 import { maskUrl } from './text.ts';
 
 export {
@@ -98,36 +99,6 @@ export function findMisspelled(
       );
       return meant === undefined ? [] : [{ variable, meant }];
     });
-}
-
-function closest(
-  variable: string,
-  known: readonly string[],
-  reach: (name: string) => number,
-): string | undefined {
-  let best: { name: string; distance: number } | undefined;
-  for (const name of known) {
-    const distance = editDistance(variable, name, reach(name));
-    if (distance !== undefined && distance < (best?.distance ?? Infinity)) best = { name, distance };
-  }
-  return best?.name;
-}
-
-/** Levenshtein distance in upper case, or `undefined` when it is more than `most`. */
-function editDistance(left: string, right: string, most: number): number | undefined {
-  if (Math.abs(left.length - right.length) > most) return undefined;
-  const target = [...right.toUpperCase()];
-  let row = Array.from({ length: target.length + 1 }, (_, index) => index);
-  for (const letter of left.toUpperCase()) {
-    const next = [(row[0] ?? 0) + 1];
-    for (const [index, other] of target.entries()) {
-      const replaced = (row[index] ?? 0) + (letter === other ? 0 : 1);
-      next.push(Math.min(replaced, (row[index + 1] ?? 0) + 1, (next[index] ?? 0) + 1));
-    }
-    row = next;
-  }
-  const distance = row[target.length] ?? 0;
-  return distance <= most ? distance : undefined;
 }
 
 /** Context of a cross-field check. */

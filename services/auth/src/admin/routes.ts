@@ -32,6 +32,9 @@ const linkBody = body({
   password: optionalText,
   data: optionalObject,
   redirect_to: optionalText,
+  redirectTo: Type.Optional(
+    Type.String({ description: 'Ignored. auth-js sends it beside the query parameter `redirect_to`.' }),
+  ),
 });
 
 /** `/invite` and `/admin/generate_link` */

@@ -13,6 +13,8 @@ export const filterQuery = {
   email: parameter('The email address, case-insensitive.'),
   phone: parameter('The phone number.'),
   provider: parameter('Provider of an identity, such as `google`.'),
+  role: parameter('The role, such as `authenticated`.'),
+  plan: parameter('`plan` of the app metadata. Users without one are not listed under the default plan.'),
   confirmed: parameter('`true`: users with a confirmed email or phone; `false`: other users.'),
   banned: parameter('`true`: users whose ban has not ended; `false`: other users.'),
   anonymous: parameter('`true`: anonymous users; `false`: other users.'),
@@ -27,7 +29,7 @@ type FilterQuery = Static<ReturnType<typeof Type.Object<typeof filterQuery>>>;
 
 /** @throws AppError `validation_failed`. */
 export function readFilter(query: FilterQuery): UserFilter {
-  const { filter = '', email = '', phone = '', provider = '' } = query;
+  const { filter = '', email = '', phone = '', provider = '', role = '', plan = '' } = query;
   const confirmed = readFlag('confirmed', query.confirmed);
   const banned = readFlag('banned', query.banned);
   const anonymous = readFlag('anonymous', query.anonymous);
@@ -41,6 +43,8 @@ export function readFilter(query: FilterQuery): UserFilter {
     // A plus that is not encoded arrives as a space.
     ...(phone !== '' && { phone: phone.replaceAll(/[\s+]/g, '') }),
     ...(provider !== '' && { provider }),
+    ...(role !== '' && { role }),
+    ...(plan !== '' && { plan }),
     ...(confirmed !== undefined && { confirmed }),
     ...(banned !== undefined && { banned }),
     ...(anonymous !== undefined && { anonymous }),

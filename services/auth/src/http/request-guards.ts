@@ -7,6 +7,7 @@ import type { Api } from './api.ts';
 import { verifyAdmin } from './authenticate.ts';
 import { verifyCaptcha } from './captcha.ts';
 import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } from './request-metadata.ts';
+import { MemberGuard } from './unknown-members.ts';
 
 /**
  * Rejects unknown paths, and URLs with NUL, which PostgreSQL does not support, before the body is
@@ -162,13 +163,14 @@ type RequestHook = (request: FastifyRequest) => Promise<void>;
 
 /**
  * Adds rate limits to routes with `config.limiter`, CAPTCHA to routes with `config.captcha`, and
- * the check of the token to admin routes.
+ * the checks of the token and of member names to admin routes.
  * Other routes have no hook that they would pass.
  */
 export function guardRoutes(api: Api, context: Context): void {
   const limit: Limit = canIdentifyClients(context.settings)
     ? (request, limiter) => limitRequest(request, limiter, context)
     : untrustedProxyWarning(context);
+  const memberGuard = new MemberGuard(context.logger);
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;
     const onRequest: RequestHook[] = [];
@@ -182,9 +184,12 @@ export function guardRoutes(api: Api, context: Context): void {
       preHandler.push(async (request) => {
         if (needsCaptcha(request)) await verifyCaptcha(request, context);
       });
+    if (isAdminRoute(route.url)) {
+      // The route checks the session.
+      onRequest.push(async (request) => void verifyAdmin(request, context));
+      preHandler.push(memberGuard.forRoute(route));
+    }
     if (preHandler.length > 0) route.preHandler = [...preHandler, ...[route.preHandler ?? []].flat()];
-    // The route checks the session.
-    if (isAdminRoute(route.url)) onRequest.push(async (request) => void verifyAdmin(request, context));
     if (onRequest.length > 0) route.onRequest = [...onRequest, ...[route.onRequest ?? []].flat()];
   });
 }

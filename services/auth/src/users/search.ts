@@ -12,6 +12,9 @@ export interface UserFilter {
   readonly phone?: string;
   /** Of one of the identities. */
   readonly provider?: string;
+  readonly role?: string;
+  /** `plan` of the app metadata. */
+  readonly plan?: string;
   readonly confirmed?: boolean;
   readonly banned?: boolean;
   readonly anonymous?: boolean;
@@ -41,6 +44,8 @@ const conditions: { readonly [K in keyof UserFilter]-?: (parameter: string) => s
   phone: (parameter) => `u.phone = ${parameter}`,
   provider: (parameter) =>
     `exists (select from identities i where i.user_id = u.id and i.provider = ${parameter})`,
+  role: (parameter) => `u.role = ${parameter}`,
+  plan: (parameter) => `u.raw_app_meta_data ->> 'plan' = ${parameter}`,
   confirmed: (parameter) => `(u.confirmed_at is not null) = ${parameter}`,
   banned: (parameter) => `coalesce(u.banned_until > now(), false) = ${parameter}`,
   anonymous: (parameter) => `u.is_anonymous = ${parameter}`,

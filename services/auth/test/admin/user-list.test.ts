@@ -31,7 +31,7 @@ async function startWithUsers(t: Test, variables: Readonly<Record<string, string
   const server = await startAuthServer(t, { EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true', ...variables });
   const users = [
     { email: 'a@example.com', email_confirm: true },
-    { email: 'b@example.com', ban_duration: '9000h' },
+    { email: 'b@example.com', ban_duration: '9000h', role: 'editor', app_metadata: { plan: 'gold' } },
     { phone: '+49 151 1', phone_confirm: true },
   ];
   for (const body of users) await server.call('POST', '/admin/users', { token, body });
@@ -56,6 +56,9 @@ t.test('users are found by email, phone, provider, state and time', async (t) =>
   t.same(await found('phone=%2B491511'), ['491511']);
   t.same(await found('phone=+49 151 1'), ['491511'], 'a plus that was not encoded');
   t.same(await found('provider=google'), ['b']);
+  t.same(await found('role=editor'), ['b']);
+  t.same(await found('plan=gold'), ['b']);
+  t.same(await found('plan=gold&provider=email&role=authenticated'), []);
   t.same(await found('provider=email&sort=created_at asc'), ['a', 'b']);
   t.same(await found('confirmed=false'), ['anonymous', 'b']);
   t.same(await found('banned=true'), ['b']);
