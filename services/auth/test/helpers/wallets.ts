@@ -48,6 +48,7 @@ interface SolanaAccount {
   /** As wallets that sign any message. */
   readonly wallet: SolanaWallet;
   sign(message: string): Uint8Array;
+  signBytes(bytes: Uint8Array): Uint8Array;
 }
 
 /** A new account of Solana. */
@@ -62,6 +63,7 @@ export function solanaAccount(): SolanaAccount {
       signMessage: (bytes: Uint8Array) => Promise.resolve(signBytes(bytes)),
     },
     sign: (message) => signBytes(Buffer.from(message)),
+    signBytes,
   };
 }
 

@@ -1,5 +1,7 @@
 // Sign-in with a wallet, by the published client library and by requests of an attacker.
+import { randomUUID } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { base58 } from '@scure/base';
 import { AuthClient } from '@supabase/auth-js';
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
@@ -163,6 +165,26 @@ t.test('signature must be the canonical one of the address', async (t) => {
   t.match(await grant(server, { chain: 'solana', message: text, signature: signature.toString('base64') }), {
     status: 200,
   });
+});
+
+t.test('messages in the envelopes of a Ledger are accepted', async (t) => {
+  const { server } = await start(t);
+  const { address, signBytes } = solanaAccount();
+  const attempt = async (envelope: (message: Buffer) => readonly (string | Uint8Array)[]) => {
+    const message = signInMessage('Solana', address, { 'Request ID': randomUUID() });
+    const bytes = Buffer.from(message);
+    const signed = Buffer.concat([...envelope(bytes).map((part) => Buffer.from(part)), bytes]);
+    const signature = Buffer.from(signBytes(signed)).toString('base64');
+    return (await grant(server, { chain: 'solana', message, signature })).status;
+  };
+  const prefix = Buffer.from('\xffsolana offchain\0', 'latin1');
+  const length = ({ length }: Buffer) => Uint8Array.of(length % 256, length >> 8);
+  const key = base58.decode(address);
+  const zeros = Buffer.alloc(32);
+  t.equal(await attempt((message) => [prefix, zeros, '\x01\x01', key, length(message)]), 200);
+  t.equal(await attempt((message) => [prefix, '\x00', length(message)]), 200, 'older firmware');
+  t.equal(await attempt((message) => [prefix, '\x00', length(message.subarray(1))]), 400, 'wrong length');
+  t.equal(await attempt(() => [prefix]), 400, 'without the rest of the header');
 });
 
 t.test('message for another site or time is rejected', async (t) => {
