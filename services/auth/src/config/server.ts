@@ -49,7 +49,7 @@ export const coreSettings = {
     ...svc('URI_ALLOW_LIST'),
     group,
     default: [],
-    doc: 'Further allowed `redirect_to` URLs, with globs: `*`, `**`, `?`, `[a-z]`, `{a,b}`.',
+    doc: 'Further allowed `redirect_to` URLs, with globs: `*`, `**`, `?`, `[a-z]`, `{a,b}`. Loopback addresses (`http://127.0.0.1:*`) are always allowed.',
   }),
   disableSignup: bool({
     ...svc('DISABLE_SIGNUP'),

@@ -14,7 +14,7 @@ export interface RedirectPolicy {
 
 /** A rule that was tried. Without `problem` it allows the target. */
 interface RedirectRule {
-  readonly source: 'SITE_URL' | 'URI_ALLOW_LIST';
+  readonly source: 'SITE_URL' | 'LOOPBACK' | 'URI_ALLOW_LIST';
   readonly rule: string;
   readonly problem: string | undefined;
 }
@@ -70,6 +70,7 @@ export function checkRedirect(target: string, { siteUrl, globs, pagesUrl }: Redi
   const site = { source: 'SITE_URL', rule: siteUrl, problem: findSiteProblem(parts, siteUrl) } as const;
   const isOwnPage = pagesUrl !== undefined && URL.parse(target)?.href.startsWith(pagesUrl) === true;
   if (site.problem === undefined || isOwnPage) return { ok: true, rules: [site] };
+  if (isLoopbackApp(parts)) return { ok: true, rules: [site, loopbackRule] };
   const problem = findHostProblem(parts);
   if (problem !== undefined) return { ok: false, reason: problem, rules: [site] };
   const [beforeFragment = ''] = target.split('#', 1);
@@ -126,7 +127,23 @@ function findSiteProblem(target: UrlParts, siteUrl: string): string | undefined 
   return bothDefault || isSamePort ? undefined : 'the port differs';
 }
 
-/** Of IP addresses only loopback is allowed, in its plain form. */
+const loopbackRule = {
+  source: 'LOOPBACK',
+  rule: 'http://127.0.0.1:*, http://[::1]:*',
+  problem: undefined,
+} as const;
+
+/**
+ * Native apps listen on any port of a loopback address, not of `localhost`, which others may resolve.
+ *
+ * @see RFC 8252 §7.3 https://www.rfc-editor.org/rfc/rfc8252#section-7.3
+ */
+function isLoopbackApp({ scheme, host }: UrlParts): boolean {
+  const isWeb = scheme === 'http' || scheme === 'https';
+  return isWeb && host !== 'localhost' && isLoopback(host);
+}
+
+/** Only loopback addresses are allowed, in their plain form. */
 function findHostProblem({ scheme, host }: UrlParts): string | undefined {
   if (host === undefined || host === '') return undefined;
   if (isAddress(host))
@@ -241,19 +258,32 @@ function getPolicy(settings: Context['settings']): RedirectPolicy {
 /** Sent in the order of the names. */
 type RedirectParameters = Readonly<Record<string, string>>;
 
-/** Adds parameters to query and fragment of a target, which is not modified otherwise. */
+/**
+ * Adds parameters to a target, which is not modified otherwise: its fragment, such as the route of a
+ * hash router, stays before the parameters of a session. `fragment` replaces it, for errors.
+ */
 export function redirectUrl(
   target: string,
   {
     query = {},
+    session = {},
     fragment = {},
-  }: { readonly query?: RedirectParameters; readonly fragment?: RedirectParameters },
+  }: {
+    readonly query?: RedirectParameters;
+    readonly session?: RedirectParameters;
+    readonly fragment?: RedirectParameters;
+  },
 ): string {
-  const [base = ''] = target.split('#', 1);
-  const search = encode(query);
-  const separator = base.includes('?') ? '&' : '?';
-  const hash = encode(fragment);
-  return `${withPath(base)}${search === '' ? '' : separator + search}${hash === '' ? '' : `#${hash}`}`;
+  const fragmentAt = target.indexOf('#');
+  const base = fragmentAt < 0 ? target : target.slice(0, fragmentAt);
+  const replacement = prefixed('#', encode(fragment));
+  const ownFragment = fragmentAt < 0 ? '' : target.slice(fragmentAt);
+  const end = replacement === '' ? `${ownFragment}${prefixed('#', encode(session))}` : replacement;
+  return `${withPath(base)}${prefixed(base.includes('?') ? '&' : '?', encode(query))}${end}`;
+}
+
+function prefixed(separator: string, text: string): string {
+  return text === '' ? '' : `${separator}${text}`;
 }
 
 /** Adds the path `/` to an origin, as browsers do. */

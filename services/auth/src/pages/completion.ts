@@ -27,7 +27,7 @@ export async function completeSignIn(
   visit.signOut();
   const parameters =
     challenge === undefined
-      ? { fragment: sessionFragment(issued) }
+      ? { session: sessionFragment(issued) }
       : { query: { code: await handOverSession(context, { ...challenge, ...issued }, metadata) } };
   return visit.reply.header('cache-control', 'no-store').redirect(redirectUrl(redirectTo, parameters), 303);
 }

@@ -151,7 +151,7 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
 
 function successUrl(target: string, result: SignInResult): string {
   if (result.kind === 'code') return redirectUrl(target, { query: { code: result.code } });
-  return redirectUrl(target, { fragment: sessionFragment(result.session) });
+  return redirectUrl(target, { session: sessionFragment(result.session) });
 }
 
 function reportFailure(

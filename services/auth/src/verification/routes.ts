@@ -23,7 +23,7 @@ function verifiedUrl(target: string, verified: Verified, flow: FlowType): string
   if (verified.kind === 'other-address-to-confirm')
     return withMessage(target, { message: otherAddressMessage }, flow);
   const { session, type } = verified;
-  return redirectUrl(target, { fragment: { ...sessionFragment(session), type } });
+  return redirectUrl(target, { session: { ...sessionFragment(session), type } });
 }
 
 /**

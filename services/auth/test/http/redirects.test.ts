@@ -112,13 +112,28 @@ t.test('a loopback site allows any port, and an http site allows https', (t) => 
   const local = createRedirectPolicy('http://localhost:9998', []);
   t.ok(allows('http://localhost:9999/welcome', local));
   t.ok(allows('https://localhost/welcome', local));
-  t.notOk(allows('http://127.0.0.1:9998/', local), 'another name');
   const plain = createRedirectPolicy('http://example.com', []);
   t.ok(allows('https://example.com/x', plain));
   t.notOk(allows('https://example.com:8443/x', plain));
   const byAddress = createRedirectPolicy('http://192.168.1.2:3000', []);
   t.ok(allows('http://192.168.1.2:3000/x', byAddress), 'the address of the site is its name');
   t.notOk(allows('http://192.168.1.2/x', byAddress));
+  t.end();
+});
+
+t.test('native apps listen on any port of a loopback address', (t) => {
+  const strict = createRedirectPolicy('https://example.com', []);
+  for (const target of ['http://127.0.0.1:49152/cb', 'https://127.0.0.2/', 'http://[::1]:8080/cb?a=b'])
+    t.match(checkRedirect(target, strict), { ok: true, rules: [{}, { source: 'LOOPBACK' }] }, target);
+  for (const target of [
+    'http://localhost:49152/cb',
+    'http://127.1:49152/',
+    'http://127.0.0.1.evil.test/',
+    'http://127.0.0.1@evil.test/',
+    'http://[::ffff:127.0.0.1]/',
+    'app://127.0.0.1/',
+  ])
+    t.notOk(allows(target, strict), target);
   t.end();
 });
 
@@ -207,6 +222,18 @@ t.test('parameters are added to query or fragment, sorted by name', (t) => {
     redirectUrl('https://a.example/x#y', { query: { a: '1' }, fragment: { b: '2' } }),
     'https://a.example/x?a=1#b=2',
   );
+  t.end();
+});
+
+t.test('routes of hash routers are kept', (t) => {
+  const target = 'https://a.example/?x=1#/signed/in';
+  t.equal(redirectUrl(target, { query: { code: '1' } }), 'https://a.example/?x=1&code=1#/signed/in');
+  t.equal(
+    redirectUrl(target, { session: { access_token: 't' } }),
+    'https://a.example/?x=1#/signed/in#access_token=t',
+  );
+  t.equal(redirectUrl('https://a.example', { session: { a: 't' } }), 'https://a.example/#a=t');
+  t.equal(redirectUrl(target, { fragment: { error: 'e' } }), 'https://a.example/?x=1#error=e', 'errors');
   t.end();
 });
 
