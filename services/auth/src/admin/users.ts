@@ -158,7 +158,7 @@ export async function updateUser(
   const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
   const bannedUntil = readBan(input.banDuration, metadata);
   checkSecret(input);
-  if (input.password) await checkPassword(context, input.password);
+  if (input.password !== undefined) await checkPassword(context, input.password);
   const role = readName('role', input.role);
   checkMetadata(input, user);
   const passwordHash = await toPasswordHash(input, passwords);

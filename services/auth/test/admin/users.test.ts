@@ -177,6 +177,16 @@ t.test('update with a contact of another user changes nothing', async (t) => {
   t.match(missing, { status: 404, body: { error_code: 'user_not_found', msg: 'User not found' } });
 });
 
+t.test('empty password of an update is too weak, and changes nothing', async (t) => {
+  const server = await startAuthServer(t);
+  const { userId } = await signUp(server);
+  const answer = await server.call('PUT', `/admin/users/${userId}`, { token, body: { password: '' } });
+  t.match(answer, { status: 422, body: { error_code: 'weak_password' } });
+  t.match(await create(server, { email: 'none@example.com', password: '' }), { status: 200 });
+  const body = { email: 'ada@example.com', password: 'correct horse' };
+  t.match(await server.call('POST', '/token?grant_type=password', { body }), { status: 200 });
+});
+
 t.test('new email invalidates sent tokens and notifies the previous address', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     MAILER_NOTIFICATIONS_EMAIL_CHANGED_ENABLED: 'true',
