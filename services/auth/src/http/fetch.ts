@@ -1,8 +1,10 @@
 import { lookup as lookUpName } from 'node:dns';
+import { lookup } from 'node:dns/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { readBody } from '@tollgate/kit/body';
 
 // Networks that are not the Internet. @see
@@ -136,13 +138,39 @@ export function guardedFetch(privateHosts: readonly string[]) {
   };
 }
 
-/** Why a URL can never be fetched; undefined if that depends on the addresses of its host. */
-export function findUrlProblem(text: string, privateHosts: readonly string[]): string | undefined {
+/** Bounds how long a configured URL is checked; a name that is not resolved by then passes. */
+const resolveTimeoutMs = 3_000;
+
+/**
+ * Why a URL cannot be fetched: its form, or an address that its host has now. Addresses are checked
+ * again with each request, so that a name which is not resolved now is no problem here.
+ */
+export async function findUrlProblem(
+  text: string,
+  privateHosts: readonly string[],
+): Promise<string | undefined> {
   const url = URL.parse(text);
   if (url === null) return 'it is not a URL';
   if (url.username !== '' || url.password !== '') return 'it has a user or password';
   const host = getHost(url);
-  return isIP(host) === 0 ? undefined : findProblem(host, host, privateHosts)?.message;
+  for (const address of await resolve(host)) {
+    const problem = findProblem(host, address, privateHosts);
+    if (problem !== undefined) return problem.message;
+  }
+  return undefined;
+}
+
+/** Names below `localhost` are this machine, also where DNS does not know them (RFC 6761 §6.3). */
+async function resolve(host: string): Promise<readonly string[]> {
+  if (isIP(host) !== 0) return [host];
+  if (host.endsWith('.localhost')) return ['127.0.0.1'];
+  const timeout = new AbortController();
+  const found = await Promise.race([
+    lookup(host, { all: true }).catch(() => []),
+    setTimeout(resolveTimeoutMs, [], { signal: timeout.signal }).catch(() => []),
+  ]);
+  timeout.abort();
+  return found.map(({ address }) => address);
 }
 
 function getHost(url: URL): string {

@@ -202,7 +202,9 @@ async function check(
   { discovers }: { readonly discovers: boolean },
 ): Promise<StoredProvider> {
   const problem =
-    findMemberProblem(provider) ?? findMappingProblem(provider) ?? findProviderUrlProblem(context, provider);
+    findMemberProblem(provider) ??
+    findMappingProblem(provider) ??
+    (await findProviderUrlProblem(context, provider));
   if (problem !== undefined) throw errors.validation_failed({ message: problem });
   if (provider.issuer === null || !discovers) return provider;
   const cached_discovery = await loadMetadata(context, provider, provider.issuer);
@@ -242,14 +244,17 @@ const urlMembers = [
   'jwks_uri',
 ] as const;
 
-/** Names are resolved, and their addresses checked, with each request. */
-function findProviderUrlProblem({ settings }: Context, provider: StoredProvider): string | undefined {
+/** Addresses are checked again with each request: names may be resolved to others then. */
+async function findProviderUrlProblem(
+  { settings }: Context,
+  provider: StoredProvider,
+): Promise<string | undefined> {
   for (const member of urlMembers) {
     const url = provider[member];
     if (url === null) continue;
     if (url.length > maxUrlChars) return `${member} is longer than ${maxUrlChars} characters`;
     const problem = /^https:\/\/[^\s#]+$/.test(url)
-      ? findUrlProblem(url, settings.customOauthPrivateHosts)
+      ? await findUrlProblem(url, settings.customOauthPrivateHosts)
       : 'it is not an https URL without fragment';
     if (problem !== undefined) return `${member} cannot be used: ${problem}`;
   }

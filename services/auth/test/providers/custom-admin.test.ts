@@ -249,14 +249,19 @@ t.test('metadata of another issuer, and metadata without keys, are rejected', as
   t.match(await create(server, body), { status: 201, body: { discovery_url: `${url}/somewhere` } });
 });
 
-t.test('private addresses are rejected when names are resolved', async (t) => {
+t.test('names with a private address are rejected, unless they are configured', async (t) => {
   const server = await start(t, { CUSTOM_OAUTH_PRIVATE_HOSTS: '' });
-  const issuer = await startIssuer(t);
-  t.match(await create(server, { ...oauth2, provider_type: 'oidc', issuer }), {
-    status: 400,
-    body: { msg: /^OIDC discovery failed: / },
-  });
-  t.match(server.logs(), /localhost has the address .*, which is not public/);
+  const oidc = { ...oauth2, provider_type: 'oidc', issuer: 'https://localhost:9' };
+  for (const [change, msg] of [
+    [oidc, /^issuer cannot be used: localhost has the address .*, which is not public/],
+    [{ token_url: 'https://localhost/token' }, /^token_url cannot be used: localhost .* is not public/],
+    [{ userinfo_url: 'https://LOCALHOST:8443/me' }, /^userinfo_url cannot be used: .* is not public/],
+    [{ token_url: 'https://idp.localhost/token' }, /^token_url cannot be used: .* is not public/],
+    [{ token_url: 'http://localhost/token' }, /^token_url cannot be used: it is not an https URL/],
+  ] as const)
+    t.match(await create(server, { ...oauth2, ...change }), { status: 400, body: { msg } }, String(msg));
+  const configured = await start(t);
+  t.match(await create(configured, { ...oauth2, token_url: 'https://localhost/token' }), { status: 201 });
 });
 
 t.test('disabled feature: no provider can be added, and none is used', async (t) => {
