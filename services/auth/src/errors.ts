@@ -92,6 +92,7 @@ export const errors = defineErrors({
     g.failedPrecondition,
     'The email address is not verified by the provider',
   ),
+  flow_state_already_used: define(400, g.failedPrecondition, 'State has already been used'),
   bad_oauth_state: define(400, g.invalidArgument, 'OAuth callback with invalid state'),
   bad_oauth_callback: define(400, g.invalidArgument, 'OAuth callback with missing parameters'),
   invite_not_found: define(404, g.notFound, 'Invite not found'),
@@ -271,3 +272,16 @@ export class RetryLaterError extends AppError {
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }
+
+/**
+ * OAuth 2.0 errors of redirects, by status.
+ *
+ * @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1
+ */
+export const oauthErrorNames: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  401: 'unauthorized_client',
+  403: 'access_denied',
+  500: 'server_error',
+  503: 'temporarily_unavailable',
+};

@@ -5,7 +5,7 @@ import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sign-in/pkce.ts';
-import { type Contact, type JsonObject, toUserJson, type User } from '../users/user.ts';
+import { type Contact, getAddress, type JsonObject, toUserJson, type User } from '../users/user.ts';
 import { userLanguages } from './languages.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
@@ -39,6 +39,8 @@ interface Recipient {
 interface Sending {
   readonly contact: Contact;
   readonly purpose: SendingPurpose;
+  /** Absent: to `contact` itself. A change of email may be asked for by phone number. */
+  readonly by?: Contact['kind'] | undefined;
   /** Absent if nothing is to be sent to this contact: the work is simulated then. */
   readonly recipient: Recipient | undefined;
   readonly simulated: {
@@ -71,9 +73,9 @@ export async function sendToContact(
   metadata: RequestMetadata,
 ): Promise<{ readonly sent: boolean; readonly messageId?: string }> {
   const { uniformAnswers } = context.settings;
-  const { contact, recipient, simulated } = sending;
+  const { contact, by = contact.kind, recipient, simulated } = sending;
   if (uniformAnswers && !sending.afterResponse) await enforceContactSpacing(context, sending, metadata);
-  const isSilent = uniformAnswers && recipient && isTooSoon(context, contact, recipient, metadata.nowMs);
+  const isSilent = uniformAnswers && recipient && isTooSoon(context, by, recipient, metadata.nowMs);
   if (recipient === undefined || isSilent) {
     const kind = recipient?.kind ?? simulated.kind;
     await simulateSending(context, { ...sending, kind }, metadata);
@@ -89,11 +91,11 @@ export async function sendToContact(
 
 function isTooSoon(
   { settings }: Context,
-  contact: Contact,
+  by: Contact['kind'],
   { user, kind }: Recipient,
   nowMs: number,
 ): boolean {
-  if (contact.kind === 'phone') {
+  if (by === 'phone') {
     const sentAt = kind === 'change' ? user.phoneChangeSentAt : user.confirmationSentAt;
     return secondsUntilNext(sentAt, settings.smsMaxFrequencyMs, nowMs) > 0;
   }
@@ -103,11 +105,20 @@ function isTooSoon(
 
 async function send(
   context: Context,
-  { contact, redirectTo, challenge, channel = 'sms', afterResponse, user, kind }: Sending & Recipient,
+  {
+    contact,
+    by = contact.kind,
+    redirectTo,
+    challenge,
+    channel = 'sms',
+    afterResponse,
+    user,
+    kind,
+  }: Sending & Recipient,
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {
-  if (contact.kind === 'phone') {
-    const phone = kind === 'change' ? user.newPhone : contact.phone;
+  if (by === 'phone') {
+    const phone = kind === 'change' ? user.newPhone : getAddress(contact);
     return sendPhoneCode(context, user, { kind: kinds[kind].code, phone, channel }, metadata);
   }
   const link = { redirectTo, flow: flowType(challenge), quotaTaken: afterResponse };
@@ -138,19 +149,15 @@ async function startChallengedFlow(
  */
 async function simulateSending(
   context: Context,
-  { contact, kind, simulated, afterResponse }: Sending & { readonly kind: SendingKind },
+  { contact, by = contact.kind, kind, simulated, afterResponse }: Sending & { readonly kind: SendingKind },
   metadata: RequestMetadata,
 ): Promise<void> {
   const { mailer, hooks, settings } = context;
   // Beyond the quota a message is not sent either.
-  if (!afterResponse && !(await takeSimulatedQuota(context, contact.kind, metadata.nowMs))) return;
+  if (!afterResponse && !(await takeSimulatedQuota(context, by, metadata.nowMs))) return;
   await writeSimulated(context, simulated.audit, metadata);
   // Calls of a hook cannot be simulated. With uniform answers mails are sent after the response.
-  if (
-    contact.kind === 'phone' ||
-    hooks.enabled.has('SEND_EMAIL') ||
-    (settings.uniformAnswers && !afterResponse)
-  )
+  if (by === 'phone' || hooks.enabled.has('SEND_EMAIL') || (settings.uniformAnswers && !afterResponse))
     return;
   try {
     await mailer.sendNothing();

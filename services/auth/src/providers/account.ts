@@ -109,9 +109,9 @@ async function createUser(
   metadata: RequestMetadata,
 ): Promise<User | undefined> {
   const { store, random, settings } = context;
-  if (settings.disableSignup) throw errors.signup_disabled();
   if (identity.email === '' && !emailOptional)
     throw errors.unexpected_failure({ message: 'Error getting user email from external provider' });
+  if (settings.disableSignup) throw errors.signup_disabled();
   const isConfirmed = identity.email !== '' && (identity.isVerified || settings.mailerAutoconfirm);
   const at = new Date(metadata.nowMs);
   const { provider } = identity;

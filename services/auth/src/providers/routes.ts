@@ -2,10 +2,10 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import { errors, OAuthError, shorten } from '../errors.ts';
+import { errors, OAuthError, oauthErrorNames, shorten } from '../errors.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
-import { requestMetadata } from '../http/request-metadata.ts';
+import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { fragmentMarker, sessionFragment } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { ProviderConnection } from './connection.ts';
@@ -127,15 +127,16 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
   const metadata = requestMetadata(request, context);
   reply.header('cache-control', 'no-store');
   const browserSecret = readBrowserSecret(request, { settings, isFormPost });
-  const [state, ...otherStates] = parameters.getAll('state');
-  const flow =
-    browserSecret === undefined || state === undefined || otherStates.length > 0
-      ? undefined
-      : await takeFlow(context, { state, browserSecret }, metadata);
-  const connection = flow && (await context.providers.find(flow.provider));
-  if (flow === undefined || connection === undefined || browserSecret === undefined)
-    return reply.redirect(redirectUrl(settings.siteUrl, { query: describe(errors.bad_oauth_state()) }), 303);
-  const callback = { flow, parameters, browserSecret };
+  const started = await findStarted(context, { parameters, browserSecret }, metadata).catch(
+    (error: unknown) => {
+      if (!isAppError(error)) throw error;
+      return error;
+    },
+  );
+  if (isAppError(started))
+    return reply.redirect(redirectUrl(settings.siteUrl, { query: describe(started) }), 303);
+  const { flow, connection } = started;
+  const callback = { ...started, parameters };
   const url = await finishSignIn(context, connection, callback, metadata).then(
     (result) => {
       context.metrics.providerSignIns.inc({ provider: flow.provider, result: 'ok' });
@@ -147,6 +148,24 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
     },
   );
   return reply.redirect(url, 302);
+}
+
+/** The sign-in of a callback. @throws AppError as `takeFlow` */
+async function findStarted(
+  context: Context,
+  {
+    parameters,
+    browserSecret,
+  }: { readonly parameters: URLSearchParams; readonly browserSecret: string | undefined },
+  metadata: RequestMetadata,
+) {
+  const [state, ...otherStates] = parameters.getAll('state');
+  if (browserSecret === undefined || state === undefined || otherStates.length > 0)
+    throw errors.bad_oauth_state();
+  const flow = await takeFlow(context, { state, browserSecret }, metadata);
+  const connection = await context.providers.find(flow.provider);
+  if (connection === undefined) throw errors.bad_oauth_state();
+  return { flow, connection, browserSecret };
 }
 
 function successUrl(target: string, result: SignInResult): string {
@@ -186,12 +205,9 @@ function describe(error: unknown): Readonly<Record<string, string>> {
   if (error instanceof OAuthError)
     return { error: error.code, error_code: 'bad_oauth_callback', error_description: error.message };
   const shown = isAppError(error) ? error : errors.unexpected_failure();
+  const name = oauthErrorNames[shown.httpStatus] ?? 'server_error';
   return {
-    error: deniedCodes.includes(shown.code)
-      ? 'access_denied'
-      : shown.code === 'bad_oauth_state'
-        ? 'invalid_request'
-        : 'server_error',
+    error: deniedCodes.includes(shown.code) ? 'access_denied' : name,
     error_code: shown.code,
     error_description: shown.message,
   };

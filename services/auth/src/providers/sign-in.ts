@@ -100,22 +100,27 @@ export async function redeemTicket(
   metadata: RequestMetadata,
 ): Promise<Pick<StartRequest, 'redirectTo' | 'challenge' | 'linkingUserId' | 'inviteToken'>> {
   const flow = await takeFlow(context, { state: ticket, browserSecret: ticketSecret }, metadata);
-  if (flow?.linkingUserId === undefined || flow.provider !== connection.name) throw errors.bad_oauth_state();
+  if (flow.linkingUserId === undefined || flow.provider !== connection.name) throw errors.bad_oauth_state();
   const { redirectTo, challenge, linkingUserId } = flow;
   return { redirectTo, challenge, linkingUserId, inviteToken: '' };
 }
 
 /**
- * Takes the flow of a callback, which spends its state. Undefined for a state that is unknown,
- * used, expired, or of another browser.
+ * Takes the flow of a callback, which spends its state.
+ *
+ * @throws AppError `flow_state_already_used` until the code of a used state is exchanged;
+ * `bad_oauth_state` for a state that is unknown, expired, or of another browser
  */
 export async function takeFlow(
   { store }: Context,
   { state, browserSecret }: { readonly state: string; readonly browserSecret: string },
   { nowMs }: RequestMetadata,
-): Promise<SignInFlow | undefined> {
-  const flow = await store.providers.take(deriveSecrets(state, browserSecret).id);
-  return flow !== undefined && flow.createdAt.getTime() + signInLifeMs > nowMs ? flow : undefined;
+): Promise<SignInFlow> {
+  const { id } = deriveSecrets(state, browserSecret);
+  const flow = await store.providers.take(id);
+  if (flow === undefined && (await store.providers.isSpent(id))) throw errors.flow_state_already_used();
+  if (flow === undefined || flow.createdAt.getTime() + signInLifeMs <= nowMs) throw errors.bad_oauth_state();
+  return flow;
 }
 
 /** A session, or a code that the client exchanges for one. */
@@ -221,7 +226,7 @@ async function issue(
   const code = random.uuid();
   await store.providers.issueCode({
     ...challenge,
-    ...{ id: random.uuid(), code, userId: user.id, provider, tokens: signedIn.tokens },
+    ...{ id: flow.id, code, userId: user.id, provider, tokens: signedIn.tokens },
     at: new Date(metadata.nowMs),
   });
   return { kind: 'code', code };

@@ -63,6 +63,8 @@ const takeSql = `
   returning id, provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
     invite_token, referrer, linking_target_id, created_at`;
 
+const isSpentSql = 'select 1 from flow_state where id = $1 and user_id is not null';
+
 const issueCodeSql = `
   insert into flow_state (id, user_id, auth_code, code_challenge, code_challenge_method, provider_type,
     provider_access_token, provider_refresh_token, authentication_method, created_at, updated_at, auth_code_issued_at)
@@ -143,6 +145,11 @@ export class ProviderStore {
   async take(id: string): Promise<(SignInFlow & { readonly createdAt: Date }) | undefined> {
     const row = await this.#takes.add(id);
     return row && toFlow(id, row);
+  }
+
+  /** Whether a state was used, until its code is exchanged or expires. */
+  async isSpent(id: string): Promise<boolean> {
+    return (await query(this.#sql, isSpentSql, [id])).length > 0;
   }
 
   async issueCode(code: IssuedCode): Promise<void> {

@@ -190,7 +190,8 @@ interface ResendInput {
 }
 
 interface ResendType {
-  readonly contact: Contact['kind'];
+  /** How the code is sent. A confirmation is sent to the contact of the request. */
+  readonly by: Contact['kind'];
   readonly purpose: 'confirmation' | 'change';
   /** What the user still has to confirm. */
   readonly pending: (user: User) => SendingKind | undefined;
@@ -198,22 +199,22 @@ interface ResendType {
 
 const resendTypes = {
   signup: {
-    contact: 'email',
+    by: 'email',
     purpose: 'confirmation',
     pending: ({ emailConfirmedAt }) => (emailConfirmedAt === undefined ? 'confirmation' : undefined),
   },
   sms: {
-    contact: 'phone',
+    by: 'phone',
     purpose: 'confirmation',
     pending: ({ phoneConfirmedAt }) => (phoneConfirmedAt === undefined ? 'confirmation' : undefined),
   },
   email_change: {
-    contact: 'email',
+    by: 'email',
     purpose: 'change',
     pending: ({ newEmail }) => (newEmail === '' ? undefined : 'change'),
   },
   phone_change: {
-    contact: 'phone',
+    by: 'phone',
     purpose: 'change',
     pending: ({ newPhone }) => (newPhone === '' ? undefined : 'change'),
   },
@@ -234,15 +235,15 @@ export async function resend(
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {
   const resendType = parseType(type, { email, phone });
-  checkLoginEnabled(resendType.contact, context.settings);
   const contact = readContact({ email, phone }, contactMessages);
+  checkLoginEnabled(contact.kind, context.settings);
   const user = await context.store.users.findByContact(contact, aud);
   const kind = user && resendType.pending(user);
   const recipient = kind && { user, kind };
-  const { purpose } = resendType;
+  const { by, purpose } = resendType;
   const { messageId } = await sendToContact(
     context,
-    { contact, purpose, recipient, simulated: { kind: purpose }, challenge, redirectTo },
+    { contact, by, purpose, recipient, simulated: { kind: purpose }, challenge, redirectTo },
     metadata,
   );
   return messageId === undefined ? {} : { messageId };
@@ -258,9 +259,10 @@ function parseType(
     });
   const type = resendTypes[text];
   if (email !== '' && phone !== '') throw errors.validation_failed({ message: contactMessages.both });
-  if (type.contact === 'email' && email === '')
+  if (type.purpose === 'change') return type;
+  if (type.by === 'email' && email === '')
     throw errors.validation_failed({ message: 'Type provided requires an email address' });
-  if (type.contact === 'phone' && phone === '')
+  if (type.by === 'phone' && phone === '')
     throw errors.validation_failed({ message: 'Type provided requires a phone number' });
   return type;
 }

@@ -37,7 +37,8 @@ const tokenBody = body({
   issuer: optionalText,
   chain: optionalText,
   message: optionalText,
-  signature: optionalText,
+  /** A text; checked after whether the provider is enabled. */
+  signature: Type.Optional(Type.Unknown()),
 });
 const tokenQuery = Type.Object({ grant_type: Type.Optional(Type.String()) });
 

@@ -2,7 +2,7 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import { errors } from '../errors.ts';
+import { errors, oauthErrorNames } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
@@ -26,23 +26,10 @@ function verifiedUrl(target: string, verified: Verified, flow: FlowType): string
   return redirectUrl(target, { session: { ...sessionFragment(session), type } });
 }
 
-/**
- * OAuth 2.0 errors by status.
- *
- * @see RFC 6749 §4.1.2.1 https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1
- */
-const errorNames: Readonly<Record<number, string>> = {
-  400: 'invalid_request',
-  401: 'unauthorized_client',
-  403: 'access_denied',
-  500: 'server_error',
-  503: 'temporarily_unavailable',
-};
-
 /** Redirect target of an invalid link. Rethrows failures. */
 function refusedUrl(target: string, error: unknown, flow: FlowType): string {
   if (!isAppError(error)) throw error;
-  const name = errorNames[error.httpStatus];
+  const name = oauthErrorNames[error.httpStatus];
   const parameters = {
     ...(name !== undefined && { error: name }),
     error_code: error.code,

@@ -14,7 +14,7 @@ import { parseMessage, type SignInMessage } from './message.ts';
 interface Web3Request {
   readonly chain?: string | undefined;
   readonly message?: string | undefined;
-  readonly signature?: string | undefined;
+  readonly signature?: unknown;
 }
 
 /** The `provider` of identities. */
@@ -62,12 +62,12 @@ const maxMessageBytes = 20 * 1024;
 /** A message that has the signature of its address. */
 function readMessage(
   chain: Chain,
-  { text, signature: signatureText }: { readonly text: string; readonly signature: string },
+  { text, signature: signatureText }: { readonly text: string; readonly signature: unknown },
 ): SignInMessage {
   const bytes = Buffer.byteLength(text);
   if (bytes < minMessageBytes || bytes > maxMessageBytes)
     throw malformed(`message must have ${minMessageBytes} to ${maxMessageBytes} bytes`);
-  const signature = chain.parseSignature(signatureText);
+  const signature = typeof signatureText === 'string' ? chain.parseSignature(signatureText) : undefined;
   if (signature === undefined) throw malformed(`signature must have ${chain.signatureForm}`);
   const parsed = parseMessage(text, chain);
   if (!parsed.ok) throw malformed(`message is not valid: ${parsed.problem}`);

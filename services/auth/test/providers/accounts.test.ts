@@ -143,6 +143,14 @@ t.test('errors lead to the redirect target', async (t) => {
     error_description: 'Signups not allowed for this instance',
     sb: '',
   });
+  const user = { '/api/v3/user': { id: 7, login: 'eve' }, '/api/v3/user/emails': [] };
+  vendors.set('github', { ...githubUser(), payloads: user });
+  t.match((await signIn('github')).query, {
+    error: 'server_error',
+    error_code: 'unexpected_failure',
+    error_description: 'Error getting user email from external provider',
+  });
+  vendors.set('github', githubUser());
   await server.call('POST', '/admin/users', {
     token: adminToken(),
     body: { email: 'ada@example.com', email_confirm: true, ban_duration: '1h' },
@@ -184,6 +192,8 @@ t.test('invitation is accepted with the invited email only, and once', async (t)
   const inviteToken = String(invite.body.hashed_token);
   vendors.set('github', githubUser('other@example.com'));
   t.match((await signIn('github', { invite_token: inviteToken })).query, {
+    error: 'invalid_request',
+    error_code: 'validation_failed',
     error_description: 'Invited email does not match emails from external provider',
   });
   vendors.set('github', githubUser());

@@ -43,6 +43,16 @@ t.test('state is accepted once, within ten minutes, and by the browser that star
   t.match(await openCallback(browser, callback), { status: 302, fragment: { token_type: 'bearer' } });
   t.match(await openCallback(browser, callback), { status: 303, query: badState }, 'replayed');
 
+  const challenge = '&code_challenge_method=plain&code_challenge=' + 'c'.repeat(43);
+  const pkce = await stopAtCallback(browser, 'github', challenge);
+  const { code } = (await openCallback(browser, pkce)).query;
+  const used = { error: 'invalid_request', error_code: 'flow_state_already_used' };
+  t.match(await openCallback(browser, pkce), { status: 303, query: used }, 'replayed with PKCE');
+  t.match(await openCallback(new Browser(hosts), pkce), { query: badState }, 'by another browser');
+  const exchange = { auth_code: code, code_verifier: 'c'.repeat(43) };
+  t.equal((await server.call('POST', '/token?grant_type=pkce', { body: exchange })).status, 200);
+  t.match(await openCallback(browser, pkce), { status: 303, query: badState }, 'code exchanged');
+
   const late = await stopAtCallback(browser, 'github');
   server.clock.advance(600_000);
   t.match(await openCallback(browser, late), { status: 303, query: badState }, 'after ten minutes');

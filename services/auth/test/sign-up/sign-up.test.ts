@@ -1,7 +1,8 @@
 import postgres from 'postgres';
 import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
 import type { Answer, AuthServer } from '../helpers/auth-server.ts';
-import { startAuthServer } from '../helpers/auth-server.ts';
+import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 
@@ -276,6 +277,29 @@ t.test('resend to an unknown phone returns 200 and sends nothing', async (t) => 
   t.match(await resend(phone), { status: 200, body: { message_id: /./ } });
   t.same((await resend('15005559999')).body, {});
   t.equal(texts.texts.length, 2);
+});
+
+t.test('pending change is resent by either contact of its user', async (t) => {
+  const texts = await textMessages(t);
+  const { server, smtp } = await startMailingServer(t, { ...texts.variables, SMS_AUTOCONFIRM: 'false' });
+  const user = { ...ada, phone, email_confirm: true, phone_confirm: true };
+  await server.call('POST', '/admin/users', { token: adminToken(), body: user });
+  const resend = (body: object) => server.call('POST', '/resend', { body });
+  t.same((await resend({ type: 'email_change', phone })).body, {}, 'nothing is pending');
+  const { accessToken: token } = signedIn(
+    await server.call('POST', '/token?grant_type=password', { body: ada }),
+  );
+  const body = { email: 'new@example.com', phone: '15005550009' };
+  t.equal((await server.call('PUT', '/user', { token, body })).status, 200);
+  server.clock.advance(minuteMs);
+  t.match(await resend({ type: 'email_change', phone }), { status: 200 });
+  await smtp.mailTo('new@example.com', 2);
+  t.match(await resend({ type: 'phone_change', email: ada.email }), {
+    status: 200,
+    body: { message_id: /./ },
+  });
+  t.equal(texts.texts.length, 2);
+  t.match(await resend({ type: 'phone_change', email: 'unknown@example.com' }), { status: 200, body: {} });
 });
 
 t.test('sign-up cannot set role, id or app metadata', async (t) => {

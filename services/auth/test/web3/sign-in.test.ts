@@ -232,6 +232,8 @@ t.test('malformed requests are rejected with what is wrong', async (t) => {
     [{ message: 'm'.repeat(64) }, 'validation_failed', /message is not valid: its first line/],
     [{ signature: '0xab' }, 'validation_failed', /130 hexadecimal digits/],
     [{ signature: undefined }, 'validation_failed', /130 hexadecimal digits/],
+    [{ signature: [1, 2] }, 'validation_failed', /130 hexadecimal digits/],
+    [{ chain: 'solana', signature: [1, 2] }, 'web3_provider_disabled', /^Solana Web3 provider is disabled/],
   ] as const) {
     const { status, body } = await grant(server, { ...valid, ...change });
     t.match({ status, body }, { status: /400|422/, body: { error_code: code, msg: reason } });
