@@ -11,6 +11,7 @@ import { type Settings, settingsSpec } from './config/settings.ts';
 import type { Context } from './context.ts';
 import { CleanupTimer } from './db/cleanup.ts';
 import { connect, disconnect } from './db/connection.ts';
+import { IndexBuilder } from './db/index-builder.ts';
 import { migrate } from './db/migrate.ts';
 import { measureDatabase, traceDatabase } from './db/observability.ts';
 import { Store } from './db/store.ts';
@@ -105,6 +106,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       },
     },
     { name: 'database connections', stop: () => disconnect(sql) },
+    new IndexBuilder({ ...settings, store: context.store, logger }),
     settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
     settings.eventWebhookUri === '' ? undefined : new EventDeliveries(context),
     parts.templates,

@@ -1,7 +1,8 @@
 import { parseInstant } from '@tollgate/kit/time';
 import { type Static, Type } from 'typebox';
+import type { Order } from '../db/paging.ts';
 import { errors } from '../errors.ts';
-import type { UserFilter, UserOrder, UserPosition } from '../users/search.ts';
+import type { UserFilter, UserPosition } from '../users/search.ts';
 
 function parameter(description: string) {
   return Type.Optional(Type.String({ description }));
@@ -10,6 +11,7 @@ function parameter(description: string) {
 /** Query parameters that restrict and order a list of users. Empty values are ignored. */
 export const filterQuery = {
   filter: parameter('Part of email, phone or full name, case-insensitive.'),
+  prefix: parameter('How email, phone or full name starts, case-insensitive. By index.'),
   email: parameter('The email address, case-insensitive.'),
   phone: parameter('The phone number.'),
   provider: parameter('Provider of an identity, such as `google`.'),
@@ -29,7 +31,7 @@ type FilterQuery = Static<ReturnType<typeof Type.Object<typeof filterQuery>>>;
 
 /** @throws AppError `validation_failed`. */
 export function readFilter(query: FilterQuery): UserFilter {
-  const { filter = '', email = '', phone = '', provider = '', role = '', plan = '' } = query;
+  const { filter = '', prefix = '', email = '', phone = '', provider = '', role = '', plan = '' } = query;
   const confirmed = readFlag('confirmed', query.confirmed);
   const banned = readFlag('banned', query.banned);
   const anonymous = readFlag('anonymous', query.anonymous);
@@ -39,6 +41,7 @@ export function readFilter(query: FilterQuery): UserFilter {
   const lastSignInBefore = readTime('last_sign_in_before', query.last_sign_in_before);
   return {
     ...(filter !== '' && { part: filter }),
+    ...(prefix !== '' && { prefix }),
     ...(email !== '' && { email: email.trim().toLowerCase() }),
     // A plus that is not encoded arrives as a space.
     ...(phone !== '' && { phone: phone.replaceAll(/[\s+]/g, '') }),
@@ -55,7 +58,7 @@ export function readFilter(query: FilterQuery): UserFilter {
   };
 }
 
-function readFlag(name: keyof FilterQuery, text = ''): boolean | undefined {
+function readFlag(name: string, text = ''): boolean | undefined {
   if (text === '') return undefined;
   if (text !== 'true' && text !== 'false')
     throw errors.validation_failed({ message: `${name} must be true or false` });
@@ -73,7 +76,7 @@ function readTime(name: keyof FilterQuery, text = ''): Date | undefined {
 }
 
 /** Reads `created_at`, `created_at asc` or `created_at desc`; descending when empty. */
-export function readOrder(sort = ''): UserOrder {
+export function readOrder(sort = ''): Order {
   const [field = '', direction = 'desc', ...rest] = sort.trim().toLowerCase().split(/\s+/);
   if (field === '') return 'desc';
   if (field !== 'created_at' || rest.length > 0)
@@ -85,6 +88,16 @@ export function readOrder(sort = ''): UserOrder {
       message: `Bad Sort Parameters: bad direction for sort ${JSON.stringify(direction.slice(0, 64))}, only asc and desc allowed`,
     });
   return direction;
+}
+
+/** Query parameter of numbered pages. */
+export const totalQuery = {
+  total: parameter('`false`: without the total, which takes longer than the page. Default `true`.'),
+};
+
+/** @throws AppError `validation_failed`. */
+export function wantsTotal({ total }: { readonly total?: string }): boolean {
+  return readFlag('total', total) ?? true;
 }
 
 /** Query parameters of paging by cursor. */

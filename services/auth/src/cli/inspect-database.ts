@@ -1,16 +1,17 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { type Client, escapeIdentifier } from 'pg';
 import { openClient, UnreadableCertificate } from '../db/connection-string.ts';
+import { findMissingIndexes } from '../db/indexes.ts';
 import {
   describeDatabase,
   explainMigrationFailure,
   findPendingMigrations,
   migrationsTable,
-  type ReadRows,
 } from '../db/migrate.ts';
 import {
   describeTooOld,
   isGotrueColumn,
+  type ReadRows,
   type SchemaProblems,
   schemaProblemsParameters,
   schemaProblemsQuery,
@@ -261,6 +262,7 @@ async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<
     rows: [
       ...(tables.length === 0 ? await otherSchemas(readRows, dbNamespace) : []),
       ...(isGotrue && widensSessions(problems) ? [noRollback] : []),
+      ...(tables.length === 0 || tooOld.length > 0 ? [] : await missingIndexes(readRows, dbNamespace)),
       ...(tooOld.length > 0 ? [] : await countRows(readRows, { ...options, tables })),
     ],
   };
@@ -276,6 +278,13 @@ async function otherSchemas(readRows: ReadRows, schema: string): Promise<Finding
   const names = rows.map(({ name }) => String(name)).join(', ');
   const elsewhere = names === '' ? '' : `, but GoTrue has tables in ${names}: set DB_NAMESPACE`;
   return [{ subject: `schema ${schema}`, text: `is empty and would be created${elsewhere}` }];
+}
+
+async function missingIndexes(readRows: ReadRows, schema: string): Promise<Finding[]> {
+  const names = await findMissingIndexes(readRows, schema);
+  if (names.length === 0) return [];
+  const text = `${names.join(', ')}: missing or incomplete, lists of users are slow; the server makes them in the background, and tollgate-auth migrate before it ends`;
+  return [{ subject: 'indexes', text }];
 }
 
 async function listTables(readRows: ReadRows, schema: string): Promise<string[]> {

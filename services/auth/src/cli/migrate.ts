@@ -7,7 +7,7 @@ export const migrateCommand: Command = async ({ environmentFiles }) => {
   const { settings } = await loadSettings(environmentFiles);
   const logger = createCommandLogger(settings);
   try {
-    await migrate(settings, { logger });
+    await migrate(settings, { logger, indexes: 'wait' });
   } catch (error) {
     logger.fatal({ err: error }, 'migration failed');
     process.exitCode = 1;

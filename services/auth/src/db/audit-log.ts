@@ -1,7 +1,8 @@
 import type { Page, PageRequest } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user.ts';
-import { containing, noInstance, type Parameter, type Queryable, query } from './connection.ts';
+import { containing, noInstance, type Parameter, type Queryable, query, queryOnce } from './connection.ts';
+import { type Order, shortestScan } from './paging.ts';
 
 /** Values of `log_type` by action. */
 const auditActions = {
@@ -126,25 +127,16 @@ const conditions: Readonly<Record<AuditScope | 'all', string>> = {
   type: `payload ->> 'log_type' ilike $1`,
 };
 
-/** The total is returned even if the page is empty. */
-function listQuery(condition: string): string {
-  const matching = `from audit_log_entries where ${condition}`;
-  return `select t.total, p.* from (select count(*)::int as total ${matching}) t left join lateral (
-      select id, payload, created_at, ip_address ${matching} order by created_at desc, id limit $2 offset $3
-    ) p on true
-    order by p.created_at desc, p.id`;
+/** Reads whole rows only of the entries on the page. */
+function pageQuery(condition: string, order: Order): string {
+  return `select e.id, e.payload, e.created_at, e.ip_address from (
+      select id from audit_log_entries where ${condition} order by created_at ${order}, id ${order} limit $2 offset $3
+    ) p join audit_log_entries e using (id)
+    order by e.created_at desc, e.id desc`;
 }
 
-const listEntries: Readonly<Record<AuditScope | 'all', string>> = {
-  all: listQuery(conditions.all),
-  author: listQuery(conditions.author),
-  action: listQuery(conditions.action),
-  type: listQuery(conditions.type),
-};
-
 interface EntryRow {
-  readonly total: number;
-  readonly id: string | null;
+  readonly id: string;
   readonly payload: JsonObject | null;
   readonly created_at: Date | null;
   readonly ip_address: string | null;
@@ -165,16 +157,19 @@ export class AuditLog {
     await query(this.#sql, insertEntry, auditParameters(entry));
   }
 
-  async list({ search, limit, offset }: AuditQuery): Promise<Page<StoredAuditEntry>> {
+  async list({ search, ...requested }: AuditQuery): Promise<Page<StoredAuditEntry>> {
     const pattern = search === undefined ? null : containing(search.text);
-    const rows = await query(this.#sql, listEntries[search?.scope ?? 'all'], [pattern, limit, offset]);
+    const condition = conditions[search?.scope ?? 'all'];
+    const count = `select count(*)::int as total from audit_log_entries where ${condition}`;
+    const [counted] = await queryOnce(this.#sql, count, [pattern]);
+    const total = Number(counted?.total ?? 0);
+    const { order, limit, offset } = shortestScan({ ...requested, order: 'desc' }, total);
+    const rows = await queryOnce(this.#sql, pageQuery(condition, order), [pattern, limit, offset]);
     // Parsed boundary: these are the columns selected above, with the types of the schema.
-    const entries = rows as readonly unknown[] as readonly EntryRow[];
-    return { total: entries[0]?.total ?? 0, items: entries.flatMap(toEntry) };
+    return { total, items: (rows as readonly unknown[] as readonly EntryRow[]).map(toEntry) };
   }
 }
 
-/** Empty for the row of a page without entries, which has the total alone. */
-function toEntry({ id, payload, created_at: at, ip_address: ip }: EntryRow): StoredAuditEntry[] {
-  return id === null ? [] : [{ id, payload: payload ?? {}, at: at ?? new Date(0), ip: ip ?? '' }];
+function toEntry({ id, payload, created_at: at, ip_address: ip }: EntryRow): StoredAuditEntry {
+  return { id, payload: payload ?? {}, at: at ?? new Date(0), ip: ip ?? '' };
 }

@@ -102,6 +102,19 @@ export async function query(
   return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: true });
 }
 
+/**
+ * Runs a statement that is planned for the values of its parameters: the best index of a list
+ * depends on them. Costs a round trip more than {@link query}.
+ */
+export async function queryOnce(
+  sql: Queryable,
+  text: string,
+  parameters: readonly Parameter[],
+): Promise<readonly Row[]> {
+  // Parsed boundary: the server, not the library's type, determines the types of parameters.
+  return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: false });
+}
+
 /** Rows of a batched statement, which takes a few milliseconds for so many. */
 const maxBatchRows = 500;
 
@@ -196,7 +209,12 @@ export function isUniqueViolation(error: unknown): boolean {
 
 /** A `like` pattern for a substring. */
 export function containing(text: string): string {
-  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  return `%${startingWith(text)}`;
+}
+
+/** A `like` pattern for a prefix. */
+export function startingWith(text: string): string {
+  return `${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
 // GoTrue cannot read rows with null in one of these columns.

@@ -7,10 +7,12 @@ import { compareText } from '@tollgate/kit/text';
 import { runner } from 'node-pg-migrate';
 import { type Client, escapeIdentifier } from 'pg';
 import { openClient, UnreadableCertificate } from './connection-string.ts';
+import { buildIndexes } from './indexes.ts';
 import {
   describeProblems,
   describeTooOld,
   isGotrueColumn,
+  type ReadRows,
   type SchemaProblems,
   schemaProblemsParameters,
   schemaProblemsQuery,
@@ -18,12 +20,6 @@ import {
   usedColumns,
   widensSessions,
 } from './schema.ts';
-
-/** Runs a statement. */
-export type ReadRows = (
-  text: string,
-  values?: readonly unknown[],
-) => Promise<readonly Readonly<Record<string, unknown>>[]>;
 
 /** Has the names of completed migrations. */
 export const migrationsTable = 'tollgate_migrations';
@@ -54,6 +50,8 @@ export interface MigrationControl {
   readonly logger: Logger;
   /** Stops retries. */
   readonly signal?: AbortSignal;
+  /** `wait`: makes indexes of tables with rows, too, which takes minutes if they are large. */
+  readonly indexes?: 'wait';
 }
 
 const connectTimeoutMs = 10_000;
@@ -105,7 +103,7 @@ function connect(options: MigrationOptions, { logger, signal }: MigrationControl
 async function migrateWith(
   client: Client,
   options: MigrationOptions,
-  { logger }: MigrationControl,
+  { logger, indexes }: MigrationControl,
 ): Promise<string[]> {
   const { dbNamespace } = options;
   try {
@@ -128,6 +126,10 @@ async function migrateWith(
     });
     if (options.dbEncryptionEncrypt) await widenPasswords(client);
     await checkSchema(client, options);
+    const concurrently = !(await isNew(client, dbNamespace));
+    // The server makes those of tables with rows while it serves.
+    if (!concurrently || indexes === 'wait')
+      await buildIndexes(client, { schema: dbNamespace, concurrently, logger });
     if (widensSessions(before))
       logger.warn(
         'added columns to sessions: GoTrue versions before October 2025 can no longer refresh sessions on this database',
@@ -144,6 +146,15 @@ async function migrateWith(
 async function hasSchema(client: Client, name: string): Promise<boolean> {
   const { rows } = await client.query('select 1 from pg_namespace where nspname = $1', [name]);
   return rows.length > 0;
+}
+
+/** Whether the large tables are empty. */
+async function isNew(client: Client, schema: string): Promise<boolean> {
+  const tables = ['users', 'audit_log_entries'].map((table) => `${escapeIdentifier(schema)}.${table}`);
+  const { rows } = await client.query(
+    `select not exists (${tables.map((table) => `select from ${table}`).join(' union all ')}) as is_new`,
+  );
+  return rows[0]?.is_new === true;
 }
 
 /** Runs before any change: an old schema would fail in the middle of the migrations. */

@@ -1,3 +1,9 @@
+/** Runs a statement. */
+export type ReadRows = (
+  text: string,
+  values?: readonly unknown[],
+) => Promise<readonly Readonly<Record<string, unknown>>[]>;
+
 /** Column names by table. */
 export type Columns = Readonly<Record<string, readonly string[]>>;
 

@@ -19,6 +19,7 @@ import { EventStore } from '../webhooks/store.ts';
 import { AuditLog } from './audit-log.ts';
 import { CleanupStore } from './cleanup.ts';
 import { type Queryable, query } from './connection.ts';
+import { findMissingIndexes } from './indexes.ts';
 import {
   describeProblems,
   schemaProblemsParameters,
@@ -111,6 +112,11 @@ export class Store {
     const result = (await this.#sql.begin((connection) => work(new Store(connection, options)))) as T;
     if (changed.size > 0) this.#options.onUserChange?.([...changed]);
     return result;
+  }
+
+  /** Names of our indexes that the database lacks. */
+  async missingIndexes(): Promise<string[]> {
+    return findMissingIndexes((text, values = []) => query(this.#sql, text, values));
   }
 
   /** Rejects when the database does not answer, or lacks a column that requests use. */

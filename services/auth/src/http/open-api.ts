@@ -24,7 +24,8 @@ const forAdmin = { caller: 'admin' } as const;
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /health': { summary: 'Name and version of the server' },
   'GET /ready': {
-    summary: 'Readiness: 200, or 503 if the database is unavailable',
+    summary:
+      'Readiness: 200, or 503 if the database is unavailable. `missing_indexes` names indexes that are being made',
   },
   'GET /settings': { summary: 'Enabled features', response: 'Settings' },
   'GET /openapi.json': { summary: 'This document' },

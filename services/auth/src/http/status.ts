@@ -7,23 +7,28 @@ import type { AddRoutes } from './api.ts';
 /** Less than the default probe timeout of Kubernetes, which is a second. */
 const timeoutMs = 900;
 
+type Readiness =
+  | { readonly isReady: false }
+  /** Lists are slow without these indexes, and the server works. */
+  | { readonly isReady: true; readonly missingIndexes: readonly string[] };
+
 /**
  * Checks readiness by querying the database. Concurrent checks share one query, however long it
  * takes. The first failure after a success is logged.
  */
 class ReadinessCheck {
   readonly #context: Pick<Context, 'store' | 'logger'>;
-  #pending: Promise<boolean> | undefined;
+  #pending: Promise<Readiness> | undefined;
   #isFailing = false;
 
   constructor(context: Pick<Context, 'store' | 'logger'>) {
     this.#context = context;
   }
 
-  async isReady(): Promise<boolean> {
+  async check(): Promise<Readiness> {
     this.#pending ??= this.#query();
-    const timeout = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => timeout.resolve(false), timeoutMs);
+    const timeout = Promise.withResolvers<Readiness>();
+    const timer = setTimeout(() => timeout.resolve({ isReady: false }), timeoutMs);
     try {
       return await Promise.race([this.#pending, timeout.promise]);
     } finally {
@@ -31,16 +36,16 @@ class ReadinessCheck {
     }
   }
 
-  async #query(): Promise<boolean> {
+  async #query(): Promise<Readiness> {
     const { store, logger } = this.#context;
     try {
-      await store.ping();
+      const [missingIndexes] = await Promise.all([store.missingIndexes(), store.ping()]);
       this.#isFailing = false;
-      return true;
+      return { isReady: true, missingIndexes };
     } catch (error) {
       if (!this.#isFailing) logger.warn({ err: error }, 'not ready');
       this.#isFailing = true;
-      return false;
+      return { isReady: false };
     } finally {
       this.#pending = undefined;
     }
@@ -58,8 +63,13 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => 
   const shown = publicSettings(settings);
   api.get('/health', (_request, reply) => reply.send(health));
   api.get('/ready', async (_request, reply) => {
-    const ready = await readiness.isReady();
-    return reply.code(ready ? 200 : 503).send({ status: ready ? 'ready' : 'database unavailable' });
+    const state = await readiness.check();
+    if (!state.isReady) return reply.code(503).send({ status: 'database unavailable' });
+    const { missingIndexes } = state;
+    return reply.send({
+      status: 'ready',
+      ...(missingIndexes.length > 0 && { missing_indexes: missingIndexes }),
+    });
   });
   api.get('/settings', (_request, reply) => reply.send(shown));
 };

@@ -1,10 +1,18 @@
 import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
-import { emptyUserColumns, isUniqueViolation, noInstance, type Queryable, query } from '../db/connection.ts';
+import {
+  emptyUserColumns,
+  isUniqueViolation,
+  noInstance,
+  type Queryable,
+  query,
+  queryOnce,
+} from '../db/connection.ts';
+import type { OrderedPage } from '../db/paging.ts';
 import type { Page } from '../http/api.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
 import type { NewIdentity, NewUser } from './new-user.ts';
-import { nextPage, numberedPage, type UserFilter, type UserPosition } from './search.ts';
+import { countUsers, nextPage, numberedPage, type UserFilter, type UserPosition } from './search.ts';
 import { type Contact, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =
@@ -46,12 +54,23 @@ export class UserStore {
     return row && toUser(row);
   }
 
-  async list(filter: UserFilter, page: Parameters<typeof numberedPage>[1]): Promise<Page<User>> {
-    const { text, parameters } = numberedPage(filter, page);
-    const rows = await query(this.#sql, text, parameters);
-    // Parsed boundary: the column selected above.
-    const total = (rows[0] as { readonly total: number } | undefined)?.total ?? 0;
-    return { total, items: rows.filter(({ id }) => id !== null).map(toUser) };
+  async list(filter: UserFilter, page: OrderedPage): Promise<Page<User>> {
+    const count = countUsers(filter);
+    const [counted] = await queryOnce(this.#sql, count.text, count.parameters);
+    const total = Number(counted?.total ?? 0);
+    if (page.offset >= total) return { total, items: [] };
+    const { text, parameters } = numberedPage(filter, page, total);
+    return { total, items: (await queryOnce(this.#sql, text, parameters)).map(toUser) };
+  }
+
+  /** As `list`, without the total: whether another page follows. */
+  async listUncounted(
+    filter: UserFilter,
+    { limit, ...page }: OrderedPage,
+  ): Promise<{ readonly items: readonly User[]; readonly hasMore: boolean }> {
+    const { text, parameters } = numberedPage(filter, { ...page, limit: limit + 1 });
+    const rows = await queryOnce(this.#sql, text, parameters);
+    return { items: rows.slice(0, limit).map(toUser), hasMore: rows.length > limit };
   }
 
   /** Users after a position. `next` is undefined for the last page. */
@@ -60,7 +79,7 @@ export class UserStore {
     { limit, ...page }: Parameters<typeof nextPage>[1],
   ): Promise<{ readonly items: readonly User[]; readonly next: UserPosition | undefined }> {
     const { text, parameters } = nextPage(filter, { ...page, limit: limit + 1 });
-    const rows = await query(this.#sql, text, parameters);
+    const rows = await queryOnce(this.#sql, text, parameters);
     const items = rows.slice(0, limit);
     const last = rows.length > limit ? items.at(-1) : undefined;
     return {

@@ -1,12 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { connect } from '../../src/db/connection.ts';
-import { Store } from '../../src/db/store.ts';
+import { countUsers, nextPage } from '../../src/users/search.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { insertUser } from '../helpers/test-store.ts';
-import { unencrypted } from '../helpers/unencrypted.ts';
 
 const token = adminToken();
 
@@ -104,32 +103,96 @@ t.test('setting of GoTrue makes cursors the default, except for numbered pages',
   t.equal(numbered.headers.get('x-total-count'), '4');
 });
 
-t.test('lookups and cursors use indexes', async (t) => {
+t.test('numbered pages near the end, without total, and past the end', async (t) => {
+  const { server } = await startWithUsers(t);
+  const page = async (query: string) => {
+    const { names, headers } = await list(server, query);
+    return [names.join(' '), headers.get('x-total-count'), headers.get('link')];
+  };
+  const link = (number: number, rel: string, query: string) =>
+    `</admin/users?page=${number}&${query}>; rel="${rel}"`;
+  const [first, ...others] = await Promise.all(
+    [1, 2, 3, 4].map((number) => page(`page=${number}&per_page=1&sort=created_at asc`)),
+  );
+  const query = 'per_page=1&sort=created_at+asc';
+  t.same(first, ['a', '4', `${link(2, 'next', query)}, ${link(4, 'last', query)}`]);
+  t.same(
+    others.map(([names]) => names),
+    ['b', '491511', 'anonymous'],
+  );
+  t.same(await page('page=2&per_page=3'), ['a', '4', link(2, 'last', 'per_page=3')]);
+  t.match(await page('page=3&per_page=3'), ['', '4']);
+  const uncounted = 'per_page=3&total=false';
+  t.same(await page(uncounted), ['anonymous 491511 b', null, link(2, 'next', uncounted)]);
+  t.same(await page(`page=2&${uncounted}`), ['a', null, null]);
+  t.match(await list(server, 'total=no'), { status: 400, msg: 'total must be true or false' });
+});
+
+t.test('users are found by how email, phone or name starts', async (t) => {
+  const { server, sql } = await startWithUsers(t);
+  await sql`update auth.users set raw_user_meta_data = '{"full_name":"Ada Lovelace"}' where email like 'b@%'`;
+  const long = 'x'.repeat(4000);
+  await sql`update auth.users set raw_user_meta_data = ${sql.json({ full_name: long })} where is_anonymous`;
+  const found = async (prefix: string) =>
+    (await list(server, `prefix=${encodeURIComponent(prefix)}&sort=created_at asc`)).names;
+  t.same(await found('A'), ['a', 'b', 'anonymous']);
+  t.same(await found('ADA L'), ['b']);
+  t.same(await found('lovelace'), []);
+  t.same(await found('+49 1'), ['491511']);
+  t.same(await found('_'), [], 'no pattern');
+  t.same(await found('xx'), ['anonymous'], 'a name that is longer than an entry of an index');
+});
+
+t.test('lists use indexes for each filter', async (t) => {
   const { url: databaseUrl } = await testDatabase(t);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => sql.end());
-  const store = new Store(sql, { cipher: unencrypted });
-  for (const name of ['a', 'b', 'c']) await insertUser(store, { email: `${name}@example.com` });
-  await sql`create index idx_users_created_at_desc on users (created_at desc)`;
-  // Tables of tests are small.
-  await sql`set enable_seqscan = off`;
-  await sql`set enable_bitmapscan = off`;
-  const page = { order: 'desc', limit: 1, after: undefined } as const;
-  const { next } = await store.users.listAfter({ aud: '' }, page);
-  await store.users.listAfter({ aud: '' }, { ...page, after: next });
-  await store.users.listAfter({ aud: '', email: 'a@example.com' }, page);
-  await store.users.listAfter({ aud: '', phone: '491' }, page);
-  const plan = async (part: string) => {
-    const [statement] = await sql`select name, cardinality(parameter_types) as parameters
-      from pg_prepared_statements where statement like ${`%${part}%`} and statement not like '%pg_prepared_statements%'`;
-    const values = Array.from({ length: Number(statement?.parameters) }, () => 'null').join();
-    await sql`set plan_cache_mode = force_generic_plan`;
-    const lines = await sql.unsafe(`explain execute "${statement?.name}"(${values})`);
+  await sql`insert into users (id, instance_id, aud, email, phone, created_at, email_confirmed_at, is_anonymous,
+      banned_until, last_sign_in_at, role, raw_app_meta_data, raw_user_meta_data)
+    select gen_random_uuid(), '00000000-0000-0000-0000-000000000000', 'a', 'user' || n || '@example.com', n::text,
+      now() - n * interval '1 day', case when n % 100 > 0 then now() end, n % 100 = 1,
+      case when n % 100 = 2 then now() + interval '1 day' end, now() - n * interval '1 hour',
+      case when n % 100 = 3 then 'support' else 'authenticated' end, jsonb_build_object('plan', case when n % 100 = 4 then 'gold' end),
+      jsonb_build_object('full_name', 'Name' || n, 'text', repeat('x', 500))
+    from generate_series(1, 3000) n`;
+  await sql`insert into identities (user_id, provider, provider_id, identity_data)
+    select id, case when random() < 0.01 then 'google' else 'email' end, id, '{}' from users`;
+  await sql`vacuum analyze`;
+  const plan = async ({ text, parameters }: ReturnType<typeof nextPage>) => {
+    const lines = await sql.unsafe(`explain ${text}`, parameters as string[], { prepare: false });
     return lines.map((line) => String(line['QUERY PLAN'])).join('\n');
   };
-  t.match(await plan('lower(u.email) = '), /Index Scan using users_instance_id_email_idx/);
-  t.match(await plan('u.phone = '), /Index Scan using users_phone_key/);
-  t.match(await plan('(u.created_at, u.id) < '), /Index Scan using idx_users_created_at_desc/);
+  const page = { order: 'desc', limit: 1, after: undefined } as const;
+  const after = { createdAt: '2026-01-01', id: randomUUID() };
+  t.match(await plan(nextPage({ aud: 'a' }, page)), /Only Scan Backward using tollgate_users_created/);
+  t.match(
+    await plan(nextPage({ aud: 'a' }, { ...page, after })),
+    /Index Cond: .*ROW\(created_at, id\) < ROW/,
+    'a cursor starts in the middle of the index',
+  );
+  t.match(await plan(countUsers({ aud: 'a' })), /Only Scan using tollgate_users_c/);
+  t.match(
+    await plan(nextPage({ aud: 'a', confirmed: true, banned: false, anonymous: false }, page)),
+    /Only Scan Backward using tollgate_users_created/,
+    'filters do not read rows',
+  );
+  for (const [filter, index] of [
+    [{ email: 'a@example.com' }, 'users_instance_id_email_idx'],
+    [{ phone: '491' }, 'users_phone_key|tollgate_users_phone'],
+    [{ provider: 'google' }, 'tollgate_identities_provider'],
+    [{ role: 'support' }, 'tollgate_users_role'],
+    [{ plan: 'gold' }, 'tollgate_users_plan'],
+    [{ confirmed: false }, 'tollgate_users_unconfirmed'],
+    [{ banned: true }, 'tollgate_users_banned'],
+    [{ anonymous: true }, 'tollgate_users_anonymous|users_is_anonymous_idx'],
+    [{ lastSignInFrom: new Date(Date.now() - 86_400_000) }, 'tollgate_users_last_sign_in'],
+    [{ prefix: 'user12' }, 'tollgate_users_email.*tollgate_users_phone.*tollgate_users_full_name'],
+  ] as const)
+    t.match(
+      await plan(countUsers(filter)),
+      new RegExp(`(?:using|on|BitmapOr.*) (?:${index})`, 's'),
+      JSON.stringify(filter),
+    );
 });
 
 t.test('administrator sees which rule allows a redirect, or why none does', async (t) => {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createLogger } from '@tollgate/kit/logger';
-import postgres from 'postgres';
+import postgres, { type Sql } from 'postgres';
 import t, { type Test } from 'tap';
+import { ownIndexes } from '../../src/db/indexes.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import {
   createEarlierSchema,
@@ -20,6 +21,19 @@ const noInstance = '00000000-0000-0000-0000-000000000000';
 /** Tables of ours, next to those of GoTrue. */
 const ownTables = ['rate_limits', 'tollgate_events', 'tollgate_migrations', 'tollgate_totp_periods'];
 
+/** The catalog without our indexes on tables of GoTrue, and those. */
+async function readWithoutOwnIndexes(sql: Sql) {
+  const { tables, ...catalog } = await readCatalog(sql);
+  const isOwn = (index: string) =>
+    ownIndexes.some(({ name }) => index.startsWith(`CREATE INDEX ${name} ON `));
+  const others = Object.entries(tables).map(
+    ([name, { indexes, ...table }]) =>
+      [name, { ...table, indexes: (indexes ?? []).filter((index) => !isOwn(index)) }] as const,
+  );
+  const own = Object.values(tables).flatMap(({ indexes }) => (indexes ?? []).filter(isOwn));
+  return { catalog, tables: Object.fromEntries(others), own };
+}
+
 function open(t: Test, url: string) {
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
@@ -36,9 +50,10 @@ for (const date of gotrueSchemaDates)
 
 t.test('a new database has the schema of GoTrue and our tables', async (t) => {
   const sql = open(t, (await testDatabase(t)).url);
-  const { tables, ...catalog } = await readCatalog(sql);
+  const { tables, catalog, own } = await readWithoutOwnIndexes(sql);
   const { tables: expected, ...rest } = sortedSchema(await readExpectedSchema());
   t.same(catalog, rest, 'enums and migrations');
+  t.equal(own.length, ownIndexes.length, 'each of our indexes');
   t.same(new Set(Object.keys(tables)), new Set([...Object.keys(expected), ...ownTables]));
   for (const [name, table] of Object.entries(expected)) t.same(tables[name], table, name);
 });
@@ -49,7 +64,8 @@ t.test('tables of recovery codes that GoTrue made are kept', async (t) => {
   const schema = await readExpectedSchema();
   await createGotrueSchema(sql, schema);
   await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
-  const { enums, tables } = await readCatalog(sql);
+  const { catalog, tables } = await readWithoutOwnIndexes(sql);
+  const { enums } = catalog;
   t.same(enums.factor_type, schema.enums.factor_type);
   const { tables: expected } = sortedSchema(schema);
   for (const name of ['mfa_recovery_code_sets', 'mfa_recovery_codes']) t.same(tables[name], expected[name]);
@@ -70,8 +86,9 @@ t.test('a database of an earlier version is migrated with its data', async (t) =
 
   await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
 
-  const { tables, ...catalog } = await readCatalog(sql);
+  const { tables, catalog, own } = await readWithoutOwnIndexes(sql);
   const { tables: expected, ...rest } = sortedSchema(await readExpectedSchema());
+  t.same(own, [], 'tables with rows get our indexes while the server works');
   t.same(catalog, rest);
   t.same(new Set(Object.keys(tables)), new Set([...Object.keys(expected), ...ownTables]));
   for (const [name, { columns, ...table }] of Object.entries(expected)) {

@@ -1,0 +1,163 @@
+import type { Logger } from '@tollgate/kit/logger';
+import { type Client, escapeIdentifier } from 'pg';
+import type { ReadRows } from './schema.ts';
+
+/** An index of our own. GoTrue works on the schema with or without it. */
+interface OwnIndex {
+  readonly name: `tollgate_${string}`;
+  readonly table: string;
+  /** What follows the table in `create index`. */
+  readonly definition: string;
+}
+
+/**
+ * Longest prefix of a text in metadata that an index has: PostgreSQL rejects rows whose index entry
+ * is longer than 2,704 bytes.
+ */
+const maxIndexedChars = 100;
+
+/** What an index has of a text in metadata. */
+export function indexedText(expression: string): string {
+  return `left(${expression}, ${maxIndexedChars})`;
+}
+
+/** Indexed expressions. A condition uses the index only if it has the very same expression. */
+export const indexedExpressions = {
+  email: 'lower(email)',
+  fullName: `lower(${indexedText("raw_user_meta_data ->> 'full_name'")})`,
+  plan: indexedText("raw_app_meta_data ->> 'plan'"),
+} as const;
+
+/** The filters of lists can be evaluated without the row. */
+const filteredColumns = 'confirmed_at, last_sign_in_at, banned_until, is_anonymous, role';
+
+/** Listed by what is slow without them: lists first, then cleanup. */
+export const ownIndexes: readonly OwnIndex[] = [
+  {
+    name: 'tollgate_users_created',
+    table: 'users',
+    definition: `(aud, created_at, id) include (${filteredColumns}) where deleted_at is null`,
+  },
+  // Smaller, for the total.
+  { name: 'tollgate_users_counted', table: 'users', definition: '(aud) where deleted_at is null' },
+  {
+    name: 'tollgate_users_email',
+    table: 'users',
+    definition: `(${indexedExpressions.email} text_pattern_ops)`,
+  },
+  { name: 'tollgate_users_phone', table: 'users', definition: '(phone text_pattern_ops)' },
+  {
+    name: 'tollgate_users_full_name',
+    table: 'users',
+    definition: `(${indexedExpressions.fullName} text_pattern_ops)`,
+  },
+  {
+    name: 'tollgate_users_last_sign_in',
+    table: 'users',
+    definition: '(last_sign_in_at) where last_sign_in_at is not null',
+  },
+  {
+    name: 'tollgate_users_unconfirmed',
+    table: 'users',
+    definition: '(created_at) where confirmed_at is null',
+  },
+  {
+    name: 'tollgate_users_banned',
+    table: 'users',
+    definition: '(banned_until) where banned_until is not null',
+  },
+  { name: 'tollgate_users_anonymous', table: 'users', definition: '(created_at) where is_anonymous' },
+  { name: 'tollgate_users_role', table: 'users', definition: '(role)' },
+  {
+    name: 'tollgate_users_plan',
+    table: 'users',
+    definition: `(${indexedExpressions.plan}) where raw_app_meta_data ->> 'plan' is not null`,
+  },
+  { name: 'tollgate_identities_provider', table: 'identities', definition: '(provider, user_id)' },
+  { name: 'tollgate_audit_created', table: 'audit_log_entries', definition: '(created_at, id)' },
+  { name: 'tollgate_sessions_created', table: 'sessions', definition: '(created_at)' },
+  {
+    name: 'tollgate_refresh_tokens_revoked',
+    table: 'refresh_tokens',
+    definition: '(updated_at) where revoked',
+  },
+  { name: 'tollgate_one_time_tokens_created', table: 'one_time_tokens', definition: '(created_at)' },
+  {
+    name: 'tollgate_mfa_factors_unverified',
+    table: 'mfa_factors',
+    definition: `(created_at) where status = 'unverified'`,
+  },
+  {
+    name: 'tollgate_events_expiry',
+    table: 'tollgate_events',
+    definition: '(coalesce(retry_until, created_at))',
+  },
+];
+
+const missingIndexesQuery = `
+  select name from unnest($1::text[]) with ordinality as o(name, position)
+  where not exists (
+    select from pg_class c join pg_index i on i.indexrelid = c.oid
+    where c.relname = o.name and i.indisvalid
+      and c.relnamespace = (select oid from pg_namespace where nspname = coalesce($2::text, current_schema())))
+  order by position`;
+
+/**
+ * Names of the indexes that do not exist, or are not complete. `schema` defaults to that of the
+ * connection.
+ */
+export async function findMissingIndexes(readRows: ReadRows, schema?: string): Promise<string[]> {
+  const rows = await readRows(missingIndexesQuery, [ownIndexes.map(({ name }) => name), schema ?? null]);
+  return rows.map(({ name }) => String(name));
+}
+
+interface BuildOptions {
+  readonly schema: string;
+  /**
+   * Without a lock that blocks writes. Takes longer, and waits for all transactions that are open.
+   */
+  readonly concurrently: boolean;
+  readonly logger: Logger;
+}
+
+const lockKey = (schema: string): string => `tollgate_indexes ${schema}`;
+
+/**
+ * Makes the missing indexes, one after the other. Returns false if another process is making them:
+ * two builds of one table at a time would wait for each other. The lock ends with the connection.
+ */
+export async function buildIndexes(client: Client, options: BuildOptions): Promise<boolean> {
+  const { schema, concurrently, logger } = options;
+  const readRows: ReadRows = async (text, values = []) => (await client.query(text, [...values])).rows;
+  const [lock] = await readRows('select pg_try_advisory_lock(hashtextextended($1, 0)) as taken', [
+    lockKey(schema),
+  ]);
+  if (lock?.taken !== true) {
+    logger.info('another process is making indexes');
+    return false;
+  }
+  try {
+    const missing = new Set(await findMissingIndexes(readRows, schema));
+    const indexes = ownIndexes.filter(({ name }) => missing.has(name));
+    const mode = concurrently ? 'concurrently' : '';
+    const qualified = (name: string): string => `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
+    await readRows('set statement_timeout = 0');
+    for (const { name, table, definition } of indexes) {
+      const startedMs = performance.now();
+      // An interrupted build leaves an invalid index, which costs time and serves no query.
+      await readRows(`drop index ${mode} if exists ${qualified(name)}`);
+      await readRows(`create index ${mode} ${name} on ${qualified(table)} ${definition}`);
+      if (concurrently)
+        logger.info(
+          { index: name, table, tookMs: Math.round(performance.now() - startedMs) },
+          'made an index',
+        );
+    }
+    // The statistics of an indexed expression.
+    for (const table of new Set(indexes.map((index) => index.table)))
+      await readRows(`analyze ${qualified(table)}`);
+    return true;
+  } finally {
+    await readRows('select pg_advisory_unlock(hashtextextended($1, 0))', [lockKey(schema)]);
+  }
+}
