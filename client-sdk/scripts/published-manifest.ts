@@ -1,4 +1,4 @@
-/** What this reads of the repository's package.json. */
+/** The members of the repository's package.json that are read here. */
 export interface RepositoryManifest {
   readonly name: string;
   readonly version: string;

@@ -210,7 +210,7 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
   async send(request: EndpointRequest): Promise<ApiResponse> {
     const { settings } = this;
     const { operation, params, options = {} } = request;
-    // Those of a token request are checked before.
+    // The options of a token request are checked before.
     if (operation !== 'token') assertKnownOptions('a request', options, requestOptionNames);
     const url =
       request.endpoint === settings.tokenEndpoint ? this.#tokenEndpoint() : this.url(request.endpoint);

@@ -6,7 +6,7 @@ export function epochSeconds(): number {
 }
 
 /**
- * The same clock, which throws nothing but errors of this library.
+ * Wraps a clock so that it throws nothing but errors of this library.
  *
  * @throws ConfigurationError from the clock if the given one throws, or returns no number
  */

@@ -1,4 +1,4 @@
-/** What this reads of package-lock.json, version 3. */
+/** The members of package-lock.json, version 3, that are read here. */
 interface LockFile {
   readonly packages: Readonly<Record<string, LockedPackage>>;
 }

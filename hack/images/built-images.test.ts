@@ -176,18 +176,22 @@ async function askAuth(t: Test, image: BuiltImage): Promise<void> {
   t.match(await answer.json(), { token_type: 'bearer', user: { email: 'ada@example.com' } });
 }
 
+function limiterSettings(ports: { port: number; grpcPort: number; debugPort: number }) {
+  return {
+    PORT: String(ports.port),
+    GRPC_PORT: String(ports.grpcPort),
+    DEBUG_PORT: String(ports.debugPort),
+    BACKEND_TYPE: 'memory',
+    DISABLE_STATS: 'true',
+    RUNTIME_ROOT: '/rules',
+    RUNTIME_SUBDIRECTORY: '.',
+  };
+}
+
 async function askLimiter(t: Test, image: BuiltImage): Promise<void> {
-  const [port, grpcPort, debugPort] = [await freePort(), await freePort(), await freePort()];
+  const [port, grpcPort] = [await freePort(), await freePort()];
   const pod = podOfImage(image, {
-    settings: {
-      PORT: String(port),
-      GRPC_PORT: String(grpcPort),
-      DEBUG_PORT: String(debugPort),
-      BACKEND_TYPE: 'memory',
-      DISABLE_STATS: 'true',
-      RUNTIME_ROOT: '/rules',
-      RUNTIME_SUBDIRECTORY: '.',
-    },
+    settings: limiterSettings({ port, grpcPort, debugPort: await freePort() }),
     // As Envoy Gateway runs it.
     command: ['/bin/ratelimit'],
     ready: { port, path: '/healthcheck' },
@@ -229,15 +233,7 @@ async function askXds(t: Test, image: BuiltImage): Promise<void> {
 async function restartOnChange(t: Test, image: BuiltImage): Promise<void> {
   const port = await freePort();
   const pod = podOfImage(image, {
-    settings: {
-      PORT: String(port),
-      GRPC_PORT: String(await freePort()),
-      DEBUG_PORT: String(await freePort()),
-      BACKEND_TYPE: 'memory',
-      DISABLE_STATS: 'true',
-      RUNTIME_ROOT: '/rules',
-      RUNTIME_SUBDIRECTORY: '.',
-    },
+    settings: limiterSettings({ port, grpcPort: await freePort(), debugPort: await freePort() }),
     ready: { port, path: '/healthcheck' },
   });
   const server = await startPod(t, pod);

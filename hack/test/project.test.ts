@@ -7,7 +7,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { load } from 'js-yaml';
 import t from 'tap';
 
-/** What this reads of a package.json. */
+/** The members of a package.json that are read here. */
 interface Manifest {
   readonly license?: string;
   readonly homepage?: string;

@@ -4,7 +4,8 @@ import { printable } from '../text.ts';
 import { longestTimerMs } from '../timers.ts';
 
 /**
- * What the device shows to its user and polls with. Plain JSON; `deviceCode` is a secret.
+ * The response of the device authorization endpoint: the codes that the device shows to its user
+ * and polls with. Plain JSON; `deviceCode` is a secret.
  * @see RFC 8628 §3.2 https://www.rfc-editor.org/rfc/rfc8628#section-3.2
  */
 export interface DeviceAuthorization {
@@ -13,7 +14,7 @@ export interface DeviceAuthorization {
   readonly userCode: string;
   /** Where the user enters the code: https, or http to this machine. */
   readonly verificationUri: string;
-  /** The same with the code, to show as a QR code; not every server sends it. */
+  /** The URI with the user code in it, to show as a QR code. Not every server sends it. */
   readonly verificationUriComplete?: string;
   /** Epoch seconds. */
   readonly expiresAt: number;

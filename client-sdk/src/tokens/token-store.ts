@@ -85,7 +85,7 @@ export function memoryTokenStore(): TokenStore {
 }
 
 /**
- * The same store, whose errors are StoreErrors. An operation that has not ended after `timeoutMs`
+ * Wraps a store so that its errors are StoreErrors. An operation that has not ended after `timeoutMs`
  * is one, too; what it writes later shows as a conflict.
  */
 export function guardedStore(store: TokenStore, timeoutMs: number): TokenStore {

@@ -25,7 +25,7 @@ export interface ContainerProcess {
   readonly command: readonly string[];
 }
 
-/** What the kernel says of processes and devices. */
+/** Folders in which the kernel describes processes and devices. */
 const systemFolders = ['/proc', '/dev'];
 
 /**

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** What a container needs of an image. */
+/** The parts of an image that a container needs. */
 export interface ServiceImage {
   /** A folder that becomes `/`, and gets mount points. A file system in memory when absent. */
   readonly rootFolder?: string;
@@ -18,7 +18,7 @@ export interface ServiceImage {
 const repository = resolve(import.meta.dirname, '../../..');
 const node = '/nodejs/bin/node';
 
-/** What Node.js needs of a system: libraries and authorities. */
+/** Paths of a system that Node.js needs: libraries and certificate authorities. */
 const libraries = ['/lib', '/lib64', '/usr/lib', '/etc/ssl'];
 
 /**

@@ -92,5 +92,5 @@ const refused = (advice: string): JsonSchema => ({
 export const listFields = ({ properties = {} }: JsonSchema): [string, JsonSchema][] =>
   Object.entries(properties).filter(([, { not }]) => not === undefined || Object.keys(not).length > 0);
 
-/** What has the fields of a field: itself, or each item of a list. */
+/** The schema that has the fields of a field: itself, or that of each item of a list. */
 export const itemOf = (schema: JsonSchema): JsonSchema => schema.items ?? schema;
