@@ -33,6 +33,9 @@ export interface ConnectionHost extends CallHost {
   readonly onInternalError: (error: unknown) => void;
 }
 
+/** Freeing smaller chunks costs more than it saves. */
+const minFreedBytes = 16 * 1024;
+
 /** Time for a client to close its side after ours. */
 const closeGraceMs = 250;
 
@@ -52,6 +55,8 @@ export class Connection implements BufferHolder {
   readonly #unread: StallDetector;
   readonly #blocked: StallDetector;
   readonly #account: BufferAccount;
+  /** All frames of the current chunk are DATA of requests that go on, which are copied. */
+  #copied: boolean = false;
   #settingsReceived: boolean = false;
   #goneAway: boolean = false;
   #draining: boolean = false;
@@ -181,8 +186,10 @@ export class Connection implements BufferHolder {
         rest = this.#preface.read(chunk);
         if (rest.length === 0) return;
       }
+      this.#copied = true;
       this.#reader.read(rest, this.#onFrame);
       this.#updateAccount();
+      if (this.#copied && chunk.length >= minFreedBytes) free(chunk);
     } catch (error) {
       if (error instanceof ConnectionError) {
         this.#violate(error.code, error.message);
@@ -206,6 +213,7 @@ export class Connection implements BufferHolder {
       throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, 'the first frame is not SETTINGS');
     }
     this.#streams.expectBlock(type, streamId);
+    if (type !== FrameType.DATA) this.#copied = false;
     switch (type) {
       case FrameType.HEADERS:
         this.#streams.onHeaders(flags, streamId, payload);
@@ -214,6 +222,7 @@ export class Connection implements BufferHolder {
         this.#streams.onContinuation(flags, payload);
         return;
       case FrameType.DATA:
+        if ((flags & Flag.END_STREAM) !== 0) this.#copied = false;
         this.#streams.onData(flags, streamId, payload);
         return;
       default:
@@ -309,6 +318,11 @@ export class Connection implements BufferHolder {
     this.#streams.abort();
     this.#account.close();
   }
+}
+
+/** Frees memory that would otherwise wait for a garbage collection. */
+function free({ buffer, byteLength }: Buffer): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 const drainPing = Buffer.from('tg-drain');

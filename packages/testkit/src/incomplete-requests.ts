@@ -5,10 +5,8 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:http2';
 import { promisify } from 'node:util';
 
-/** Clients whose requests never arrive completely. */
+/** Clients whose requests never arrive completely. Each request that ends is followed by another. */
 export interface IncompleteRequests {
-  /** Requests that the server has ended. Each was followed by another one. */
-  readonly ended: number;
   stop(): void;
 }
 
@@ -34,7 +32,6 @@ export function sendIncompleteCalls(options: IncompleteCallsOptions): Incomplete
   const message = Buffer.alloc(messageBytes + 4, 1);
   message.writeUInt8(0, 0);
   message.writeUInt32BE(messageBytes, 1);
-  const attack = { ended: 0, stopped: false };
   const headers = {
     ':method': 'POST',
     ':path': path,
@@ -42,34 +39,20 @@ export function sendIncompleteCalls(options: IncompleteCallsOptions): Incomplete
     te: 'trailers',
     ...(headerBytes > 0 && { 'x-padding': 'x'.repeat(headerBytes) }),
   };
-  const stops = Array.from({ length: connections }, () => {
-    const open = () => {
-      const session = connect(`http://127.0.0.1:${port}`);
-      const call = (): void => {
-        if (attack.stopped || session.closed || session.destroyed) return;
-        const stream = session.request(headers);
-        stream.on('error', () => undefined);
-        stream.resume();
-        stream.once('close', () => {
-          attack.ended += 1;
-          if (!attack.stopped) setTimeout(call, againMs);
-        });
-        stream.write(message);
-      };
-      session.on('error', () => undefined);
-      session.once('close', () => {
-        if (!attack.stopped) setTimeout(reopen, againMs);
-      });
-      for (let i = 0; i < streams; i += 1) call();
-      return session;
+  return keepSending(connections, (isStopped) => {
+    const session = connect(`http://127.0.0.1:${port}`);
+    session.on('error', () => undefined);
+    const call = (): void => {
+      if (isStopped() || session.closed || session.destroyed) return;
+      const stream = session.request(headers);
+      stream.on('error', () => undefined);
+      stream.resume();
+      stream.once('close', () => setTimeout(call, againMs));
+      stream.write(message);
     };
-    function reopen() {
-      current = open();
-    }
-    let current = open();
-    return () => current.destroy();
+    for (let i = 0; i < streams; i += 1) call();
+    return session;
   });
-  return stoppable(attack, stops);
 }
 
 interface IncompleteBodiesOptions {
@@ -83,43 +66,39 @@ interface IncompleteBodiesOptions {
 export function sendIncompleteBodies(options: IncompleteBodiesOptions): IncompleteRequests {
   const { url, connections, bodyBytes } = options;
   const body = Buffer.alloc(bodyBytes - 1, ' ');
-  const attack = { ended: 0, stopped: false };
-  const stops = Array.from({ length: connections }, () => {
-    const open = () => {
-      const request = httpRequest(url, {
-        method: 'POST',
-        agent: false,
-        headers: { 'content-length': bodyBytes },
-      });
-      request.on('error', () => undefined);
-      request.on('response', (response) => response.resume());
-      request.once('close', () => {
-        attack.ended += 1;
-        if (!attack.stopped) setTimeout(reopen, againMs);
-      });
-      request.write(body);
-      return request;
-    };
-    function reopen() {
-      current = open();
-    }
-    let current = open();
-    return () => current.destroy();
+  const headers = { 'content-length': bodyBytes };
+  return keepSending(connections, () => {
+    const request = httpRequest(url, { method: 'POST', agent: false, headers });
+    request.on('error', () => undefined);
+    request.on('response', (response) => response.resume());
+    request.write(body);
+    return request;
   });
-  return stoppable(attack, stops);
 }
 
-function stoppable(
-  attack: { ended: number; stopped: boolean },
-  stops: readonly (() => void)[],
+interface Connection {
+  once(event: 'close', listener: () => void): unknown;
+  destroy(): unknown;
+}
+
+/** Opens connections, and another one for each that is closed. */
+function keepSending(
+  connections: number,
+  open: (isStopped: () => boolean) => Connection,
 ): IncompleteRequests {
+  let stopped = false;
+  const current = new Map<number, Connection>();
+  const reopen = (index: number): void => {
+    if (stopped) return;
+    const connection = open(() => stopped);
+    current.set(index, connection);
+    connection.once('close', () => setTimeout(reopen, againMs, index));
+  };
+  for (let index = 0; index < connections; index += 1) reopen(index);
   return {
-    get ended() {
-      return attack.ended;
-    },
     stop() {
-      attack.stopped = true;
-      for (const stop of stops) stop();
+      stopped = true;
+      for (const connection of current.values()) connection.destroy();
     },
   };
 }
