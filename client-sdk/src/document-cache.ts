@@ -1,6 +1,6 @@
 import { checkedClock, epochSeconds, Stopwatch } from './clock.ts';
 import { ConfigurationError } from './errors.ts';
-import { copyPlain, isObject } from './objects.ts';
+import { copyPlain, isObject, isTooDeep } from './objects.ts';
 import { assertKnownOptions, type OptionNames } from './option-names.ts';
 
 /** Beyond it, the document that was loaded first is dropped. */
@@ -33,7 +33,7 @@ export interface ExportedDocuments {
 /** Options of a DocumentCache. */
 export interface DocumentCacheOptions {
   /**
-   * What `export` of another cache returned. Its keys are trusted: keep it where only the
+   * The result of `export` of another cache. Its keys are trusted: keep it where only the
    * application can write.
    */
   readonly imported?: unknown;
@@ -139,6 +139,7 @@ function listProblems(documents: readonly unknown[]): string[] {
       ...(isUrl ? [] : [`\`${name}.url\` must be an http(s) URL`]),
       ...(Number.isFinite(fetchedAt) ? [] : [`\`${name}.fetchedAt\` must be a number of seconds`]),
       ...(isObject(document) ? [] : [`\`${name}.document\` must be an object`]),
+      ...(isTooDeep(document) ? [`\`${name}.document\` has too many levels`] : []),
     ];
   });
 }

@@ -1,6 +1,7 @@
 import { ConfigurationError, DiscoveryError, IssuerMismatchError } from './errors.ts';
 import { isSecure } from './http/url.ts';
 import { isIssuer } from './issuer.ts';
+import { isTooDeep } from './objects.ts';
 import { quote } from './text.ts';
 
 /**
@@ -52,6 +53,7 @@ export function checkMetadata(
   { issuer, allowInsecure }: { readonly issuer: string; readonly allowInsecure: boolean },
 ): AuthorizationServerMetadata {
   if (!hasIssuer(document)) throw new DiscoveryError(`the metadata of ${issuer} have no \`issuer\``);
+  if (isTooDeep(document)) throw new DiscoveryError(`the metadata of ${issuer} have too many levels`);
   // Entra's metadata for several tenants are at `/common` and have `/{tenantid}` as issuer.
   if (document.issuer !== issuer && !isIssuer(issuer, document.issuer))
     throw mismatch(document.issuer, issuer);

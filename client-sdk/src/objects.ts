@@ -15,6 +15,21 @@ export function copyPlain<T>(value: T): T {
   return (prototype === null ? Object.assign(Object.create(null), copy) : copy) as T;
 }
 
+/** Documents of authorization servers have about five levels. */
+const MAXIMUM_LEVELS = 100;
+
+/** Whether parsed JSON has so many levels that recursion over them may exceed the stack. */
+export function isTooDeep(document: unknown): boolean {
+  const isParent = (value: unknown) => typeof value === 'object' && value !== null;
+  let level = [document].filter(isParent);
+  for (let levels = 0; level.length > 0; levels += 1) {
+    if (levels > MAXIMUM_LEVELS) return true;
+    // A set, because an object may be a member of many others.
+    level = [...new Set(level.flatMap((value) => Object.values(value)))].filter(isParent);
+  }
+  return false;
+}
+
 /**
  * Serialises a value as JSON. Values that JSON would drop or change silently (a Map, a function,
  * `undefined` in an array, NaN) are errors.

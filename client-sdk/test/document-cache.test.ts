@@ -9,7 +9,7 @@ async function startServer(t: { teardown(close: () => unknown): void }) {
   return server;
 }
 
-/** What a process does for one sign-in: discovery, and validation of an ID token. */
+/** Does what a process does for one sign-in: discovery, and validation of an ID token. */
 async function useOnce(server: StartedAuthorizationServer, cache: DocumentCache, now = server.now) {
   const client = await discoverClient(server.issuer, { clientId: 'client', cache, now });
   const validate = await client.idTokenValidator();
@@ -114,6 +114,25 @@ t.test('a failed load and a document that is not valid are not cached', async (t
   await t.rejects(useOnce(server, cache), { name: 'DiscoveryError' });
   await useOnce(server, cache);
   t.same(counts(server), [2, 2]);
+});
+
+/** So many levels that functions that call themselves exceed the stack. */
+const nested = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
+
+t.test('deeply nested documents are errors of this library', async (t) => {
+  const server = await startServer(t);
+  const { issuer } = server;
+  const respond = (name: string, member: string) => () =>
+    new Response(`{"${name}":${member},"x":${nested}}`, { headers: { 'content-type': 'application/json' } });
+  server.inject({ endpoint: 'metadata', effect: respond('issuer', `"${issuer}"`) });
+  await t.rejects(discover(issuer), { name: 'DiscoveryError', message: /levels/ });
+  server.inject({ endpoint: 'jwks', effect: respond('keys', '[]') });
+  await t.rejects(useOnce(server, new DocumentCache()), { name: 'DiscoveryError', message: /levels/ });
+  const documents = [{ url: `${issuer}/jwks`, fetchedAt: 1, document: { x: JSON.parse(nested) } }];
+  t.throws(() => new DocumentCache({ imported: { documents } }), {
+    name: 'ConfigurationError',
+    message: /`documents\[0\]\.document` .* levels/,
+  });
 });
 
 t.test('imported documents that are not valid for their URL are loaded again', async (t) => {

@@ -3,6 +3,7 @@ import { type CachedDocument, DocumentCache } from '../document-cache.ts';
 import { DiscoveryError } from '../errors.ts';
 import { loadDocument } from '../http/request.ts';
 import { assertSecure, resolveUrl } from '../http/url.ts';
+import { isTooDeep } from '../objects.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import type { ClientSettings } from '../settings.ts';
 import type { WebCryptoKey } from './import-key.ts';
@@ -113,10 +114,13 @@ export class RotatingKeySource implements KeySource {
 }
 
 function checkJwks(document: unknown): Jwks {
-  if (isJwks(document)) return document;
-  throw new DiscoveryError('the key set is not a JSON object with an array "keys" of objects', {
-    retryable: true,
-  });
+  if (!isJwks(document)) throw invalidKeySet('is not a JSON object with an array "keys" of objects');
+  if (isTooDeep(document)) throw invalidKeySet('has too many levels');
+  return document;
+}
+
+function invalidKeySet(problem: string): DiscoveryError {
+  return new DiscoveryError(`the key set ${problem}`, { retryable: true });
 }
 
 /** How the key set at a URL is cached. */
