@@ -41,7 +41,8 @@ ARG SERVICE
 WORKDIR /app
 COPY --from=packages --chown=65532:65532 /app .
 COPY --from=code --chown=65532:65532 /code .
-RUN ln -s "services/${SERVICE}/src/main.ts" main.ts
+RUN ln -s "services/${SERVICE}/src/main.ts" main.ts && \
+    if [ "${SERVICE}" = auth ]; then ln -s /app/main.ts /usr/local/bin/tollgate-auth; fi
 USER 65532:65532
 ENTRYPOINT ["node"]
 CMD ["--watch", "main.ts"]
@@ -49,6 +50,8 @@ CMD ["--watch", "main.ts"]
 # Arguments of node, which is the entry point. Another command replaces the file name and everything after it.
 FROM ${BASE_IMAGE} AS auth
 LABEL org.opencontainers.image.description="User authentication, and external authorization for Envoy"
+# kubectl exec deploy/… -- tollgate-auth users list
+COPY --chmod=755 services/auth/bin/ /bin/
 EXPOSE 8081 9001 9003 9100
 CMD ["services/auth/src/main.ts"]
 

@@ -145,6 +145,8 @@ async function askAuth(t: Test, image: BuiltImage): Promise<void> {
     settings: { SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: '/tmp' },
   });
   await t.rejects(runPod(development), /embedded PostgreSQL is not installed: set DATABASE_URL/);
+  // As `kubectl exec` calls it.
+  t.match(await runPod(podOfImage(image, { command: ['/bin/tollgate-auth', 'version'] })), /^tollgate-auth /);
 
   const postgres = await startPostgres();
   t.teardown(postgres.stop);

@@ -141,10 +141,14 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
 }
 
 /** The context, and the parts of it that have a life of their own. */
-function createContext(
+export function createContext(
   settings: Settings,
-  { logger, nowMs }: AppOptions,
-  resources: { readonly sql: Sql; readonly telemetry: Telemetry; readonly keys: SigningKeys },
+  { logger, nowMs }: Pick<AppOptions, 'logger' | 'nowMs'>,
+  resources: {
+    readonly sql: Sql;
+    readonly telemetry: Pick<Telemetry, 'registry' | 'tracing'>;
+    readonly keys: SigningKeys;
+  },
 ) {
   const { sql, telemetry, keys } = resources;
   const { registry, tracing } = telemetry;

@@ -3,6 +3,7 @@ import { type Static, Type } from 'typebox';
 import type { Order } from '../db/paging.ts';
 import { errors } from '../errors.ts';
 import type { UserFilter, UserPosition } from '../users/search.ts';
+import { userFilters } from './user-filters.ts';
 
 function parameter(description: string) {
   return Type.Optional(Type.String({ description }));
@@ -10,22 +11,22 @@ function parameter(description: string) {
 
 /** Query parameters that restrict and order a list of users. Empty values are ignored. */
 export const filterQuery = {
-  filter: parameter('Part of email, phone or full name, case-insensitive.'),
-  prefix: parameter('How email, phone or full name starts, case-insensitive. By index.'),
-  email: parameter('The email address, case-insensitive.'),
-  phone: parameter('The phone number.'),
-  provider: parameter('Provider of an identity, such as `google`.'),
-  role: parameter('The role, such as `authenticated`.'),
-  plan: parameter('`plan` of the app metadata. Users without one are not listed under the default plan.'),
-  confirmed: parameter('`true`: users with a confirmed email or phone; `false`: other users.'),
-  banned: parameter('`true`: users whose ban has not ended; `false`: other users.'),
-  anonymous: parameter('`true`: anonymous users; `false`: other users.'),
-  created_from: parameter('Created at or after this time (RFC 3339, or a date in UTC).'),
-  created_before: parameter('Created before this time.'),
-  last_sign_in_from: parameter('Signed in last at or after this time.'),
-  last_sign_in_before: parameter('Signed in last before this time. Users who never did are not listed.'),
-  sort: parameter('`created_at asc` or `created_at desc` (the default).'),
-};
+  filter: parameter(userFilters.filter),
+  prefix: parameter(userFilters.prefix),
+  email: parameter(userFilters.email),
+  phone: parameter(userFilters.phone),
+  provider: parameter(userFilters.provider),
+  role: parameter(userFilters.role),
+  plan: parameter(userFilters.plan),
+  confirmed: parameter(userFilters.confirmed),
+  banned: parameter(userFilters.banned),
+  anonymous: parameter(userFilters.anonymous),
+  created_from: parameter(userFilters.created_from),
+  created_before: parameter(userFilters.created_before),
+  last_sign_in_from: parameter(userFilters.last_sign_in_from),
+  last_sign_in_before: parameter(userFilters.last_sign_in_before),
+  sort: parameter(userFilters.sort),
+} satisfies Record<keyof typeof userFilters, unknown>;
 
 type FilterQuery = Static<ReturnType<typeof Type.Object<typeof filterQuery>>>;
 

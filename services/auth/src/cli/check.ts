@@ -6,9 +6,9 @@ import { readSettings, type Settings, settingsSpec } from '../config/settings.ts
 import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
+import type { Command } from './arguments.ts';
 import { inspectDatabase } from './inspect-database.ts';
 import { readEnvironment, readVariables } from './load-settings.ts';
-import type { Command } from './run-command.ts';
 
 /** One line of the report. Contains no secrets. */
 export interface Finding {

@@ -228,6 +228,37 @@ export async function startDevelopmentDatabase(
   }
 }
 
+/**
+ * The database of a command: that of the settings, or the embedded one of development mode, which
+ * is started for the command unless a server runs it already.
+ */
+export async function openDevelopmentDatabase(
+  settings: { readonly databaseUrl: string; readonly developmentFolder: string },
+  owner: LockingProcess,
+): Promise<Pick<DevelopmentDatabase, 'url' | 'stop'>> {
+  const untouched = { stop: () => Promise.resolve() };
+  const folder = resolve(settings.developmentFolder);
+  if (settings.databaseUrl === embeddedDatabaseUrl) {
+    const running = await readOwner(join(folder, fileName));
+    const port = await readPort(folder);
+    if (running !== undefined && running !== owner.pid && isAlive(running, owner) && port !== undefined) {
+      const password = await getSecret(folder, 'database-password');
+      return {
+        url: `postgres://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/postgres`,
+        ...untouched,
+      };
+    }
+  }
+  return (await startDevelopmentDatabase(settings, owner)) ?? { url: settings.databaseUrl, ...untouched };
+}
+
+/** The port of the embedded PostgreSQL: the fourth line of its lock file. */
+async function readPort(folder: string): Promise<number | undefined> {
+  const lock = await readFile(join(folder, 'data', 'postmaster.pid'), 'utf8').catch(() => '');
+  const port = Number(lock.split('\n')[3]);
+  return Number.isInteger(port) && port > 0 ? port : undefined;
+}
+
 /** A development dependency, which production images do not have. */
 function importEmbeddedPostgres(): Promise<typeof import('@tollgate/embedded-postgres/embedded-postgres')> {
   return import('@tollgate/embedded-postgres/embedded-postgres').catch((cause: unknown) => {

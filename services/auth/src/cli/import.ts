@@ -4,9 +4,8 @@ import { finished } from 'node:stream/promises';
 import { isAppError } from '@tollgate/kit/errors';
 import { type ImportCounts, importUsers } from '../admin/import/import.ts';
 import type { LineProblem } from '../admin/import/user.ts';
-import { systemRandomness } from '../keys/secrets.ts';
-import { metadataNow, operator, withStore } from './admin.ts';
-import type { Command } from './run-command.ts';
+import type { Command } from './arguments.ts';
+import { metadataNow, operator, withContext } from './operator.ts';
 
 /** Some lines were not imported; 1 is a failure of the command, and 2 invalid arguments. */
 const exitCodeOfProblems = 3;
@@ -24,8 +23,7 @@ export const importCommand: Command = async ({ environmentFiles, args: [file = '
   }
   const isDryRun = flags['dry-run'] === true;
   const progress = new Progress(isDryRun);
-  await withStore(environmentFiles, async ({ store, settings }) => {
-    const context = { store, settings, random: systemRandomness };
+  await withContext(environmentFiles, async (context) => {
     let report: ProblemReport | undefined;
     try {
       report = new ProblemReport(flags.errors);

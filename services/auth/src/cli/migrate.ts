@@ -1,6 +1,6 @@
 import { migrate } from '../db/migrate.ts';
+import type { Command } from './arguments.ts';
 import { createCommandLogger, loadSettings } from './load-settings.ts';
-import type { Command } from './run-command.ts';
 
 /** `migrate` */
 export const migrateCommand: Command = async ({ environmentFiles }) => {

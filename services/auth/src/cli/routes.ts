@@ -10,8 +10,9 @@ import {
   routeRuleWarnings,
 } from '../ext-authz/route-rules.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
+import type { Command } from './arguments.ts';
+import { withDefaultsOfMode } from './development.ts';
 import { loadSettings } from './load-settings.ts';
-import type { Command } from './run-command.ts';
 
 interface RouteRequest {
   /** In upper case. */
@@ -32,7 +33,10 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
     return;
   }
   // A file that is given is checked without the settings of a server.
-  const settings = flags.file === undefined ? (await loadSettings(environmentFiles)).settings : undefined;
+  const settings =
+    flags.file === undefined
+      ? (await loadSettings(environmentFiles, withDefaultsOfMode)).settings
+      : undefined;
   const file = flags.file ?? settings?.extAuthzRoutesFile ?? '';
   const address = settings?.extAuthzRateLimitAddress;
   const canLimit = address !== '';
@@ -117,7 +121,7 @@ function formatLimit({ access }: RouteRequirement, limit: RouteLimit): string {
   return limit.map((descriptor) => `[${descriptor.join(', ')}]`).join(' ');
 }
 
-function formatTable(rows: readonly (readonly string[])[]): string {
+export function formatTable(rows: readonly (readonly string[])[]): string {
   const [first = []] = rows;
   const widths = first.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const formatRow = (row: readonly string[]): string =>

@@ -1,39 +1,15 @@
-import { parseArgs } from 'node:util';
-import { getErrorMessage } from '@tollgate/kit/errors';
 import { exitOnStopSignal } from '@tollgate/kit/stop-signals';
 import packageJson from '../../package.json' with { type: 'json' };
-import type { EnvironmentFiles } from './load-settings.ts';
-
-interface CommandOptions {
-  readonly environmentFiles: EnvironmentFiles;
-  /** Positional arguments after the name of the command. */
-  readonly args: readonly string[];
-  readonly flags: CommandFlags;
-}
-
-/** A command accepts the flags of its entry. */
-interface CommandFlags {
-  readonly aud?: string | undefined;
-  readonly role?: string | undefined;
-  readonly confirm?: boolean | undefined;
-  readonly file?: string | undefined;
-  readonly 'env-file'?: string | undefined;
-  readonly 'database-url'?: string | undefined;
-  readonly json?: boolean | undefined;
-  readonly 'dry-run'?: boolean | undefined;
-  readonly errors?: string | undefined;
-  readonly 'resume-from'?: string | undefined;
-}
-
-export type Command = (options: CommandOptions) => Promise<void>;
-
-interface CommandEntry {
-  readonly doc: string;
-  readonly run: Command;
-  /** Arguments in brackets are optional; with `…` the last may be repeated. */
-  readonly args?: readonly string[];
-  readonly flags?: readonly (keyof CommandFlags)[];
-}
+import { userFilters } from '../admin/user-filters.ts';
+import {
+  type Command,
+  type CommandOptions,
+  type Commands,
+  type Flag,
+  type FlagNameOf,
+  parseArguments,
+} from './arguments.ts';
+import { helpText } from './help.ts';
 
 /** Loads the code of a command when it runs. */
 function lazily(load: () => Promise<Command>): Command {
@@ -47,7 +23,108 @@ async function serveCommand({ environmentFiles }: CommandOptions): Promise<void>
   await serve(environmentFiles, takeOver);
 }
 
-const commands: Readonly<Record<string, CommandEntry>> = {
+const aud = { value: 'audience', doc: 'Audience of the user. Default: that of the settings.' };
+const user = '<email, phone or id>';
+const keyFile = {
+  value: 'file',
+  doc: 'File with the keys. Default: SVC_JWT_KEYS_FILE. Without both, SVC_JWT_KEYS is read and the result printed.',
+};
+const passwordDetails = `The password is read from the terminal, where it is not shown, or from standard input. It is never an
+argument: other users of the machine can see those.`;
+
+type FilterFlag = FlagNameOf<keyof typeof userFilters>;
+
+/** A flag for each filter of the admin API. */
+const filterFlags = Object.fromEntries(
+  Object.entries(userFilters).map(([name, doc]) => [name.replaceAll('_', '-'), { value: 'text', doc }]),
+) as Record<FilterFlag, Flag>; // FlagNameOf replaces the same characters
+
+const userCommands: Commands = {
+  'users list': {
+    doc: 'List users, newest first.',
+    run: lazily(async () => (await import('./users.ts')).listUsersCommand),
+    flags: {
+      ...filterFlags,
+      aud,
+      limit: { value: 'count', doc: 'Users of a page, 1 to 1000. Default 50.' },
+      cursor: { value: 'cursor', doc: 'Start of the next page, which the previous one prints.' },
+      json: { doc: 'Print users as JSON, one per line, as `import` reads them.' },
+    },
+  },
+  'users get': {
+    doc: 'Print a user as JSON.',
+    run: lazily(async () => (await import('./users.ts')).getUserCommand),
+    args: [user],
+    flags: { aud },
+  },
+  'users ban': {
+    doc: 'Ban a user: no sign-in and no new tokens.',
+    run: lazily(async () => (await import('./users.ts')).banUserCommand),
+    args: [user],
+    flags: { aud, for: { value: 'duration', doc: 'Such as 30m or 24h. Default: 100 years.' } },
+  },
+  'users unban': {
+    doc: 'Lift the ban of a user.',
+    run: lazily(async () => (await import('./users.ts')).unbanUserCommand),
+    args: [user],
+    flags: { aud },
+  },
+  'users set-password': {
+    doc: 'Set the password of a user, and end all sessions.',
+    run: lazily(async () => (await import('./users.ts')).setPasswordCommand),
+    args: [user],
+    flags: { aud },
+    details: passwordDetails,
+  },
+  'users sign-out': {
+    doc: 'End all sessions of a user.',
+    run: lazily(async () => (await import('./users.ts')).signOutCommand),
+    args: [user],
+    flags: { aud },
+  },
+  'users reset-factor': {
+    doc: 'Remove the second factors of a user, or one of them, with the recovery codes of the last one.',
+    run: lazily(async () => (await import('./users.ts')).resetFactorCommand),
+    args: [user, '[factor id]'],
+    flags: { aud },
+  },
+  'users plan': {
+    doc: 'Print or set the plan of a user, which rate limits use.',
+    run: lazily(async () => (await import('./users.ts')).planCommand),
+    args: [user, '[plan]'],
+    flags: { aud, remove: { doc: 'Remove the plan: the default of the settings applies.' } },
+  },
+};
+
+const keyDetails = `A rotation without rejected tokens has three steps, each after a waiting time that the previous one prints:
+  new      adds a key, which is published in the JWKS and does not sign yet
+  rotate   signs with it, once all replicas and caches of the JWKS have it
+  retire   removes the old key, once its last tokens have expired
+A step that comes too early is refused, unless --force is given.`;
+
+const keyCommands: Commands = {
+  'signing-keys new': {
+    doc: 'Add a JWT key that does not sign yet.',
+    run: lazily(async () => (await import('./signing-keys.ts')).newKeyCommand),
+    flags: { file: keyFile, alg: { value: 'algorithm', doc: 'ES256 (the default), RS256 or EdDSA.' } },
+    details: keyDetails,
+  },
+  'signing-keys rotate': {
+    doc: 'Sign with the key that `new` has added.',
+    run: lazily(async () => (await import('./signing-keys.ts')).rotateKeyCommand),
+    flags: { file: keyFile, force: { doc: 'Do not wait for caches of the JWKS.' } },
+    details: keyDetails,
+  },
+  'signing-keys retire': {
+    doc: 'Remove keys that no longer sign, or one of them.',
+    run: lazily(async () => (await import('./signing-keys.ts')).retireKeyCommand),
+    args: ['[kid]'],
+    flags: { file: keyFile, force: { doc: 'Do not wait until tokens have expired: they are rejected.' } },
+    details: keyDetails,
+  },
+};
+
+export const commands: Commands = {
   serve: {
     doc: 'Migrate the schema and serve. The default command.',
     run: serveCommand,
@@ -59,19 +136,29 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   check: {
     doc: 'Check the environment and database of a GoTrue deployment, without changes.',
     run: lazily(async () => (await import('./check.ts')).checkCommand),
-    flags: ['env-file', 'database-url', 'json'],
+    flags: {
+      'env-file': { value: 'file', doc: 'Variables to check, instead of the environment.' },
+      'database-url': { value: 'url', doc: 'Database to check, instead of that of the variables.' },
+      json: { doc: 'Print the report as JSON.' },
+    },
   },
+  ...userCommands,
   'admin createuser': {
-    doc: 'Create a user and print the id. The password is read from standard input if omitted.',
+    doc: 'Create a user and print the id.',
     run: lazily(async () => (await import('./admin.ts')).createUserCommand),
-    args: ['<email>', '[password]'],
-    flags: ['aud', 'role', 'confirm'],
+    args: ['<email>'],
+    flags: {
+      aud,
+      role: { value: 'role', doc: 'Role of the user. Default: that of the settings.' },
+      confirm: { doc: 'Create the user with a confirmed email address.' },
+    },
+    details: passwordDetails,
   },
   'admin deleteuser': {
     doc: 'Delete a user.',
     run: lazily(async () => (await import('./admin.ts')).deleteUserCommand),
-    args: ['<email or id>'],
-    flags: ['aud'],
+    args: [user],
+    flags: { aud },
   },
   'admin reencrypt': {
     doc: 'Encrypt existing values with the current key.',
@@ -80,126 +167,41 @@ const commands: Readonly<Record<string, CommandEntry>> = {
   'admin token': {
     doc: 'Print a token for the admin API. It does not expire: use it in servers only.',
     run: lazily(async () => (await import('./token.ts')).tokenCommand),
-    flags: ['role'],
+    flags: { role: { value: 'role', doc: 'Role of the token. Default: the first of SVC_JWT_ADMIN_ROLES.' } },
   },
+  ...keyCommands,
   import: {
     doc: 'Import users from a file of JSON lines, or from standard input (-).',
     run: lazily(async () => (await import('./import.ts')).importCommand),
     args: ['<file>'],
-    flags: ['dry-run', 'errors', 'resume-from'],
+    flags: {
+      'dry-run': { doc: 'Check the users of an import, and import none.' },
+      errors: { value: 'file', doc: 'Write lines that cannot be imported, with the reason, as JSON lines.' },
+      'resume-from': {
+        value: 'line',
+        doc: 'Line to start an import with. Users that are present are skipped anyway.',
+      },
+    },
   },
   routes: {
     doc: 'Validate the route rules and print them, or the rules that match requests.',
     run: lazily(async () => (await import('./routes.ts')).routesCommand),
     args: ['[method path …]'],
-    flags: ['file'],
+    flags: { file: { value: 'file', doc: 'Route rules. Default: the file of the settings.' } },
   },
   version: { doc: 'Print the version.', run: printVersion },
 };
 
-const help = `tollgate-auth [command] [-c file] [-d folder]
-
-The user authentication server. It is configured by environment variables (see docs/settings-auth.md), which
-override those of the file .env. To try it: npm start -w services/auth
-
-${Object.entries(commands)
-  .map(([name, { doc, args = [] }]) => `  ${[name, ...args].join(' ').padEnd(37)} ${doc}`)
-  .join('\n')}
-
-  -c, --config <file>   Read variables from this file instead of .env.
-  -d, --config-dir <folder>
-                        Also read variables from its *.env files, and watch them while serving.
-      --aud <audience>  Audience of the user. Default: that of the settings.
-      --role <role>     Role of the user or token. Default: that of the settings.
-      --confirm         Create the user with a confirmed email address.
-      --file <file>     Route rules. Default: the file of the settings.
-      --env-file <file> Variables to check, instead of the environment.
-      --database-url <url>
-                        Database to check, instead of that of the variables.
-      --json            Print the report as JSON.
-      --dry-run         Check the users of an import, and import none.
-      --errors <file>   Write lines that cannot be imported, with the reason, as JSON lines.
-      --resume-from <line>
-                        Line to start an import with. Users that are present are skipped anyway.
-  -h, --help            Print this help.
-
-Exit codes: 0 success, 1 failure, 2 invalid arguments, 3 lines that were not imported (see --errors).
-
-Examples:
-  tollgate-auth -c auth.env admin createuser ada@example.com --confirm
-  tollgate-auth -c auth.env import users.ndjson --dry-run
-  tollgate-auth -c auth.env import users.ndjson --errors=errors.ndjson
-  jq -c '.users[]' export.json | tollgate-auth -c auth.env import -
-`;
-
-export type ParsedArguments =
-  | { readonly kind: 'help' }
-  | { readonly kind: 'invalid'; readonly problem: string }
-  | { readonly kind: 'run'; readonly run: Command; readonly options: CommandOptions };
-
 /** Runs a command. Sets the exit code 2 if the arguments are invalid. */
 export async function runCommand(args: readonly string[]): Promise<void> {
-  const parsed = parseArguments(args);
+  const parsed = parseArguments(args, commands);
   if (parsed.kind === 'run') return parsed.run(parsed.options);
-  if (parsed.kind === 'help') process.stdout.write(help);
+  if (parsed.kind === 'help') process.stdout.write(helpText(commands, parsed.command));
   else {
-    process.stderr.write(`${parsed.problem}\n\n${help}`);
+    const hint = ['tollgate-auth', parsed.command, '--help'].filter(Boolean).join(' ');
+    process.stderr.write(`${parsed.problem}\n${hint} shows how to call it\n`);
     process.exitCode = 2;
   }
-}
-
-export function parseArguments(given: readonly string[]): ParsedArguments {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...given],
-      options: {
-        config: { type: 'string', short: 'c' },
-        'config-dir': { type: 'string', short: 'd' },
-        help: { type: 'boolean', short: 'h' },
-        aud: { type: 'string' },
-        role: { type: 'string' },
-        confirm: { type: 'boolean' },
-        file: { type: 'string' },
-        'env-file': { type: 'string' },
-        'database-url': { type: 'string' },
-        json: { type: 'boolean' },
-        'dry-run': { type: 'boolean' },
-        errors: { type: 'string' },
-        'resume-from': { type: 'string' },
-      },
-      allowPositionals: true,
-    });
-    const { config: file, 'config-dir': folder, help: wantsHelp = false, ...flags } = values;
-    const isGroupAlone = positionals.length === 1 && positionals[0] === 'admin';
-    if (wantsHelp || isGroupAlone) return { kind: 'help' };
-    const words = positionals[0] === 'admin' ? 2 : 1;
-    const name = positionals.slice(0, words).join(' ') || 'serve';
-    const args = positionals.slice(words);
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (command === undefined) return { kind: 'invalid', problem: `unknown command: ${name}` };
-    const problem = findArgumentProblem(command, args) ?? findFlagProblem(command, flags);
-    if (problem !== undefined) return { kind: 'invalid', problem: `${name} ${problem}` };
-    return { kind: 'run', run: command.run, options: { environmentFiles: { file, folder }, args, flags } };
-  } catch (error) {
-    return { kind: 'invalid', problem: getErrorMessage(error) };
-  }
-}
-
-function findArgumentProblem(
-  { args: wanted = [] }: CommandEntry,
-  args: readonly string[],
-): string | undefined {
-  const needed = wanted.filter((arg) => arg.startsWith('<'));
-  if (args.length < needed.length) return `requires ${needed.slice(args.length).join(' ')}`;
-  const isBounded = wanted.at(-1)?.includes('…') !== true;
-  return isBounded && args.length > wanted.length
-    ? `does not accept ${args.slice(wanted.length).join(' ')}`
-    : undefined;
-}
-
-function findFlagProblem({ flags: taken = [] }: CommandEntry, flags: CommandFlags): string | undefined {
-  const flag = Object.keys(flags).find((name) => !taken.some((known) => known === name));
-  return flag === undefined ? undefined : `does not accept --${flag}`;
 }
 
 async function printVersion(): Promise<void> {

@@ -1,8 +1,8 @@
 import { signJwt } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
+import type { Command } from './arguments.ts';
 import { withDefaultsOfMode } from './development.ts';
 import { createCommandLogger, loadSettings } from './load-settings.ts';
-import type { Command } from './run-command.ts';
 
 /** `admin token`: prints a service token for `/admin` that does not expire. */
 export const tokenCommand: Command = async ({ environmentFiles, flags }) => {

@@ -19,7 +19,7 @@ export interface KeySourceSettings extends KeySettings {
 }
 
 /** A hundred RSA keys. */
-const maxFileBytes = 256 * 1024;
+export const maxKeyFileBytes = 256 * 1024;
 
 /**
  * The signing keys, which can be replaced while the service runs. An invalid replacement is logged
@@ -50,7 +50,7 @@ export class SigningKeySource implements LifecycleComponent {
   ): Promise<SigningKeySource> {
     const { jwtKeysFile: file } = settings;
     if (file === '') return new SigningKeySource(settings, logger, settings.jwtKeys);
-    const text = await readTextFile(file, maxFileBytes).catch((cause: unknown) => {
+    const text = await readTextFile(file, maxKeyFileBytes).catch((cause: unknown) => {
       throw new Error(`SVC_JWT_KEYS_FILE ${file}: ${getErrorMessage(cause)}`, { cause });
     });
     return new SigningKeySource(settings, logger, text);
@@ -95,7 +95,7 @@ export class SigningKeySource implements LifecycleComponent {
     const { jwtKeysFile: file } = this.#settings;
     this.#reads += 1;
     const read = this.#reads;
-    const text = await readTextFile(file, maxFileBytes).catch((error: unknown) => {
+    const text = await readTextFile(file, maxKeyFileBytes).catch((error: unknown) => {
       this.#logger.error(
         { file, problem: getErrorMessage(error) },
         'failed to read signing keys, keeping the last good ones',
@@ -134,11 +134,14 @@ export class SigningKeySource implements LifecycleComponent {
   }
 }
 
+/** How long clients may cache the JWKS. */
+export const jwksMaxAgeSeconds = 600;
+
 /** @see RFC 7517 §5 https://www.rfc-editor.org/rfc/rfc7517#section-5 */
 export const addKeyRoutes: AddRoutes = (api, { keys }) => {
   // Keys may change while the server runs.
   const jwks = () => ({ keys: [...keys.byKid.values()].flatMap(({ publicJwk }) => publicJwk ?? []) });
   api.get('/.well-known/jwks.json', (_request, reply) =>
-    reply.header('cache-control', 'public, max-age=600').send(jwks()),
+    reply.header('cache-control', `public, max-age=${jwksMaxAgeSeconds}`).send(jwks()),
   );
 };

@@ -100,7 +100,7 @@ export function normalizeEmail(text: string): string | undefined {
 }
 
 /** The digits of a phone number; undefined if the text is not one. */
-function normalizePhone(text: string): string | undefined {
+export function normalizePhone(text: string): string | undefined {
   const phone = text.replaceAll(' ', '').replace(/^\+/, '');
   return phoneForm.test(phone) ? phone : undefined;
 }

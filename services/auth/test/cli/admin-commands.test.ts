@@ -1,32 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import t from 'tap';
-import { parseArguments } from '../../src/cli/run-command.ts';
+import { parseArguments } from '../../src/cli/arguments.ts';
+import { commands } from '../../src/cli/run-command.ts';
 import { adminToken } from '../helpers/admin.ts';
-import { jwtSecret, signedIn, startAuthServer } from '../helpers/auth-server.ts';
-import { runCommand } from '../helpers/run-command.ts';
-
-/** Runs the program in a process of its own, as operators do. */
-function run(
-  databaseUrl: string,
-  args: readonly string[],
-  input = '',
-  variables: Readonly<Record<string, string>> = {},
-) {
-  const env = {
-    LOG_LEVEL: 'warn',
-    SVC_SITE_URL: 'https://example.com',
-    SVC_API_EXTERNAL_URL: 'http://localhost:9999',
-    SVC_DB_DRIVER: 'postgres',
-    SVC_DB_DATABASE_URL: databaseUrl,
-    SVC_JWT_SECRET: jwtSecret,
-    SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
-    SVC_SMTP_HOST: '127.0.0.1',
-    SVC_SMTP_PORT: '2525',
-    ...variables,
-  };
-  return runCommand(args, { env, input });
-}
+import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
+import { runOperatorCommand as run } from '../helpers/run-command.ts';
 
 t.test('import reports lines that fail, and repeats without harm', async (t) => {
   const { databaseUrl } = await startAuthServer(t);
@@ -71,7 +50,7 @@ t.test('admin createuser and deleteuser create and delete users', async (t) => {
   t.equal(`${signedIn(session).userId}\n`, created.output);
   t.match(session.body.user, { role: 'editor' });
 
-  const again = await run(databaseUrl, ['admin', 'createuser', 'ada@example.com', 'correct horse']);
+  const again = await run(databaseUrl, ['admin', 'createuser', 'ada@example.com'], 'correct horse');
   t.match(again, { exitCode: 1, output: '', errors: /already been registered/ });
 
   const deleted = await run(databaseUrl, ['admin', 'deleteuser', 'ada@example.com']);
@@ -107,14 +86,26 @@ t.test('an unknown user and an unavailable database are reported', async (t) => 
 
 t.test('missing and extra arguments are reported', async (t) => {
   const problem = (...args: string[]) => {
-    const parsed = parseArguments(args);
+    const parsed = parseArguments(args, commands);
     return parsed.kind === 'invalid' ? parsed.problem : parsed.kind;
   };
-  t.equal(problem('admin', 'createuser'), 'admin createuser requires <email>');
-  t.equal(problem('admin', 'createuser', 'a', 'b', 'c'), 'admin createuser does not accept c');
+  t.equal(problem('admin', 'createuser'), 'admin createuser: requires <email>');
+  t.equal(
+    problem('admin', 'createuser', 'a', 'secret'),
+    'admin createuser: accepts <email> only',
+    'no secrets',
+  );
   t.equal(problem('admin', 'fire'), 'unknown command: admin fire');
-  t.equal(problem('version', '--aud', 'x'), 'version does not accept --aud');
-  t.match(problem('--admin'), /--admin/);
+  t.equal(problem('users', 'lst'), 'unknown command: users lst, did you mean users list?');
+  t.equal(problem('version', '--aud', 'x'), 'version: does not accept --aud');
+  t.equal(problem('users', 'list', '--plann', 'gold'), 'unknown flag --plann, did you mean --plan?');
+  t.equal(problem('-x'), 'unknown flag -x');
+  t.equal(problem('users', 'list', '--plan'), '--plan requires a value: --plan <text>');
+  t.equal(problem('users', 'list', '--plan', '--json'), '--plan requires a value: --plan <text>');
+  t.equal(problem('users', 'list', '--json=yes'), '--json does not accept a value');
+  t.equal(problem('users', 'list', '--plan=-gold'), 'run');
+  t.equal(problem('users'), 'help');
+  t.equal(problem('users', 'ban', '--help'), 'help', 'also without its arguments');
   t.equal(problem('admin', '--help'), 'help');
   t.equal(problem('admin'), 'help', 'the help lists its commands');
   t.equal(problem('-c', 'file'), 'run', 'serve is the default command');

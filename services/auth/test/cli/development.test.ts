@@ -46,11 +46,19 @@ t.test('a folder is used by one server, which stops if its PostgreSQL exits', as
   });
   t.equal(signedUp.status, 200, 'the first has its database still');
 
+  const env = { SVC_MODE: 'development', SVC_DEVELOPMENT_FOLDER: folder.path };
+  const user = () => runCommand(['users', 'get', 'ada@example.com'], { env, cwd: folder.path });
+  t.match(await user(), { exitCode: 0, output: /"email": "ada@example.com"/ }, 'a command beside it');
+
   process.kill(database, 'SIGINT');
   t.equal(await first.ended(), 1);
   t.match(first.output(), /PostgreSQL exited unexpectedly/);
   t.match(first.output(), 'msg=stopped');
   t.notOk(existsSync(ownerFile), 'the folder is free');
+  t.match(await user(), { exitCode: 0, output: /"email": "ada@example.com"/ }, 'a command without a server');
+  t.notOk(existsSync(ownerFile), 'the command has stopped its PostgreSQL');
+  const routes = await runCommand(['routes'], { env, cwd: folder.path });
+  t.match(routes, { exitCode: 0, output: /everything else/ });
 });
 
 t.test('development mode listens on loopback only', async (t) => {

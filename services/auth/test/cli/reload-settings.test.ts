@@ -5,8 +5,9 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
+import { parseArguments } from '../../src/cli/arguments.ts';
 import { readSettingsFrom } from '../../src/cli/load-settings.ts';
-import { parseArguments } from '../../src/cli/run-command.ts';
+import { commands } from '../../src/cli/run-command.ts';
 import { SettingsReload } from '../../src/cli/serve.ts';
 
 const common = `SVC_SITE_URL=https://example.com
@@ -65,7 +66,7 @@ t.test('of two files in a folder the last by name wins', async (t) => {
 });
 
 t.test('flags set file and folder', (t) => {
-  t.match(parseArguments(['serve', '-c', 'auth.env', '-d', 'auth.d']), {
+  t.match(parseArguments(['serve', '-c', 'auth.env', '-d', 'auth.d'], commands), {
     kind: 'run',
     options: { environmentFiles: { file: 'auth.env', folder: 'auth.d' } },
   });

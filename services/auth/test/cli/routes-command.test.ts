@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
+import { parseArguments } from '../../src/cli/arguments.ts';
 import { formatMatches, formatRules } from '../../src/cli/routes.ts';
-import { parseArguments } from '../../src/cli/run-command.ts';
+import { commands } from '../../src/cli/run-command.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { jwtSecret } from '../helpers/auth-server.ts';
@@ -96,8 +97,10 @@ ${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal
 `,
   });
   t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b is incomplete/ });
-  t.match(parseArguments(['routes', '--role', 'admin']), { problem: 'routes does not accept --role' });
-  t.match(parseArguments(['serve', '--file', file]), { problem: 'serve does not accept --file' });
+  t.match(parseArguments(['routes', '--role', 'admin'], commands), {
+    problem: 'routes: does not accept --role',
+  });
+  t.match(parseArguments(['serve', '--file', file], commands), { problem: 'serve: does not accept --file' });
 });
 
 t.test('without --file the rules file of the settings is used', async (t) => {
