@@ -176,7 +176,8 @@ export async function updateUser(
     const audit = userAuditEntry(request, 'user_modified', user);
     const updated = await saveUser(transaction, id, changes, { at, audit, identities });
     const hasNewContact = updated.email !== user.email || updated.phone !== user.phone;
-    if (hasNewContact || passwordHash !== undefined) await transaction.oneTimeTokens.clear(id);
+    const clearSentAt = passwordHash !== undefined;
+    if (hasNewContact || clearSentAt) await transaction.oneTimeTokens.clear(id, { clearSentAt });
     if (passwordHash !== undefined) {
       const ended = userAuditEntry(request, 'user_updated_password', user);
       await transaction.sessions.end('global', { userId: id, sessionId: undefined }, ended);

@@ -76,7 +76,7 @@ export function auditEntry(
     payload: {
       actor_id: actor.id,
       actor_via_sso: actor.isSsoUser ?? false,
-      actor_username: actor.email === '' ? actor.phone : actor.email,
+      actor_username: actor.phone === '' ? actor.email : actor.phone,
       ...(typeof name === 'string' && name !== '' && { actor_name: name }),
       action,
       log_type: auditActions[action],

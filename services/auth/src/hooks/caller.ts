@@ -139,7 +139,7 @@ async function callFunction(
     });
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === statementTimedOut)
-      throw timeoutError(timeoutMs);
+      throw errors.unexpected_failure({ message: timeoutError(timeoutMs).message, cause: error });
     throw error;
   }
 }

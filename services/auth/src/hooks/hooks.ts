@@ -25,9 +25,11 @@ export async function checkNewUser(
   if (decision === 'reject') throw errors.unknown(message ? { message } : {});
 }
 
+/** The time of a row that does not exist yet, as GoTrue writes it. */
+const noTime = '0001-01-01T00:00:00Z';
+
 /** Has no identities yet. */
 function toNewUserJson(user: NewUser): JsonObject {
-  const createdAt = user.createdAt.toISOString();
   return {
     id: user.id,
     aud: user.aud,
@@ -37,8 +39,8 @@ function toNewUserJson(user: NewUser): JsonObject {
     app_metadata: user.appMetadata,
     user_metadata: user.userMetadata,
     identities: [],
-    created_at: createdAt,
-    updated_at: createdAt,
+    created_at: noTime,
+    updated_at: noTime,
     is_anonymous: user.isAnonymous,
   };
 }

@@ -123,7 +123,7 @@ function parseCount(name: string, text = ''): number {
 
 /**
  * Sets `X-Total-Count` and `Link`. `page` is the first query parameter: clients look for the digits
- * after the first `=`.
+ * after the first `=`. The last page of an empty list is 0, as in GoTrue.
  *
  * @see RFC 8288 https://www.rfc-editor.org/rfc/rfc8288
  */
@@ -132,7 +132,7 @@ export function setPageHeaders(
   reply: FastifyReply,
   { page, total }: { readonly page: NumberedPage; readonly total: number },
 ): void {
-  const last = Math.max(1, Math.ceil(total / page.limit));
+  const last = Math.ceil(total / page.limit);
   const links = [
     ...(page.number < last ? [`<${pagePath(request, page.number + 1)}>; rel="next"`] : []),
     `<${pagePath(request, last)}>; rel="last"`,

@@ -77,10 +77,11 @@ export async function authenticateAdmin(request: FastifyRequest, context: Contex
     const { user } = await authenticateUser(request, context);
     return { claims, actor: user };
   }
-  const { sub, email } = claims;
+  const { sub, email, role } = claims;
   const actor = {
     id: typeof sub === 'string' ? sub : '',
-    email: typeof email === 'string' ? email : '',
+    // A service without email is found in the audit log by its role.
+    email: typeof email === 'string' && email !== '' ? email : String(role),
     phone: '',
     isSsoUser: false,
     userMetadata: {},

@@ -36,6 +36,7 @@ import { addUserRoutes } from '../users/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
 import { addEventRoutes } from '../webhooks/routes.ts';
 import { type AddRoutes, type Api, bodyLimits } from './api.ts';
+import { answerClientError } from './client-error.ts';
 import { sendError } from './error-response.ts';
 import { addRequestMetrics, addTracing } from './observability.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
@@ -117,6 +118,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
     genReqId: requestIds(settings),
     routerOptions: { ignoreTrailingSlash: true },
+    clientErrorHandler: answerClientError,
     // No type coercion; unknown members are ignored.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
     schemaController: { compilersFactory: { buildValidator } },

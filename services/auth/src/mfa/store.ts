@@ -146,6 +146,10 @@ export class FactorStore {
     };
   }
 
+  async deleteChallenge(id: string): Promise<void> {
+    await query(this.#sql, 'delete from mfa_challenges where id = $1', [id]);
+  }
+
   /** The credentials of the user's verified WebAuthn factors. */
   async listCredentials(
     userId: string,

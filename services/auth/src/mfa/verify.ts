@@ -36,7 +36,11 @@ export async function verifyFactor(
   checkMayUse(user, session, factor);
   const { method, invalidMessage, verify } = getFactorType(context, 'verify', factor.type);
   const key = { challengeId, factorId: factor.id, ip: metadata.clientAddress };
-  const challenge = checkChallenge(context, await store.factors.findChallenge(key), nowMs);
+  const challenge = checkChallenge(await store.factors.findChallenge(key));
+  if (hasExpired(challenge.createdAt, context.settings.mfaChallengeExpiryMs, nowMs)) {
+    await store.factors.deleteChallenge(challengeId);
+    throw errors.mfa_challenge_expired();
+  }
   await countAttempt(context, factor, nowMs);
   const columns = await verify(context, { user, factor, challenge, body }, metadata);
   await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
@@ -67,15 +71,13 @@ export async function verifyFactor(
   return issued;
 }
 
-function checkChallenge({ settings }: Context, challenge: Challenge | undefined, nowMs: number): Challenge {
+function checkChallenge(challenge: Challenge | undefined): Challenge {
   if (challenge === undefined)
     throw errors.mfa_factor_not_found({
       message: 'MFA factor with the provided challenge ID not found',
       httpStatus: 422,
     });
   if (challenge.isSpent || !challenge.isSameAddress) throw errors.mfa_ip_address_mismatch();
-  if (hasExpired(challenge.createdAt, settings.mfaChallengeExpiryMs, nowMs))
-    throw errors.mfa_challenge_expired();
   return challenge;
 }
 

@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { readAdminRequest } from '../admin/input.ts';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
@@ -48,6 +49,7 @@ export const addCustomProviderRoutes: AddRoutes = (api, context) => {
 
   api.get(path, { schema: { querystring: listQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
+    requireCustomProviders(context);
     const { type = '' } = request.query;
     if (type !== '' && type !== 'oauth2' && type !== 'oidc')
       throw errors.validation_failed({ message: "type must be either 'oauth2' or 'oidc'" });
@@ -57,8 +59,7 @@ export const addCustomProviderRoutes: AddRoutes = (api, context) => {
 
   api.post(path, { schema: { body: providerBody }, bodyLimit }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
-    if (!context.settings.customOauthEnabled)
-      throw errors.feature_disabled({ message: 'Custom OAuth/OIDC providers are not enabled' });
+    requireCustomProviders(context);
     const provider = await createProvider(context, toInput(request.body), adminRequest);
     return reply.code(201).send(toProviderJson(provider));
   });
@@ -66,21 +67,33 @@ export const addCustomProviderRoutes: AddRoutes = (api, context) => {
   const one = `${path}/:identifier`;
   api.get(one, { schema: { params } }, async (request, reply) => {
     await authenticateAdmin(request, context);
+    requireCustomProviders(context);
     return reply.send(toProviderJson(await getProvider(context, request.params.identifier)));
   });
 
   api.put(one, { schema: { params, body: providerBody }, bodyLimit }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
+    requireCustomProviders(context);
     const update = { input: toInput(request.body), request: adminRequest };
     return reply.send(toProviderJson(await updateProvider(context, request.params.identifier, update)));
   });
 
   api.delete(one, { schema: { params } }, async (request, reply) => {
     const adminRequest = await readAdminRequest(request, context);
+    requireCustomProviders(context);
     await deleteProvider(context, request.params.identifier, adminRequest);
     return reply.code(204).send();
   });
 };
+
+/** @throws AppError `feature_disabled` */
+function requireCustomProviders({ settings }: Context): void {
+  if (settings.customOauthEnabled) return;
+  throw errors.feature_disabled({
+    message: 'Custom OAuth/OIDC providers are not enabled',
+    httpStatus: 404,
+  });
+}
 
 function toInput(
   given: Omit<ProviderInput, 'attribute_mapping' | 'authorization_params'> & {

@@ -204,7 +204,7 @@ async function revokeOtherAccess(
   const { nonceToken } = chosen;
   if (nonceToken !== undefined && !(await store.oneTimeTokens.spend(nonceToken)))
     throw errors.reauthentication_not_valid();
-  await store.oneTimeTokens.clear(user.id, { except: keep });
+  await store.oneTimeTokens.clear(user.id, { except: keep, clearSentAt: true });
   const audit = auditEntry(user, 'user_updated_password', { metadata });
   await store.sessions.end('others', { userId: user.id, sessionId: session?.id }, audit);
 }

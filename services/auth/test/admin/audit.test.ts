@@ -55,6 +55,20 @@ t.test('audit log is listed newest first and can be searched', async (t) => {
   t.same(await actions(server, 'action:log_ut'), [], 'an underscore is itself');
 });
 
+t.test('author is a phone number before an email, and the role of a token without email', async (t) => {
+  const server = await startAuthServer(t);
+  const service = adminToken({ role: 'supabase_admin' });
+  const user = { email: 'ada@example.com', phone: '15550100', password: 'correct horse' };
+  await server.call('POST', '/admin/users', { token: service, body: { ...user, phone_confirm: true } });
+  await server.call('POST', '/token?grant_type=password', {
+    body: { phone: user.phone, password: user.password },
+  });
+  t.same(await actions(server, 'author:_admin'), ['user_signedup']);
+  t.match(await list(server, 'query=author:15550100'), [
+    { payload: { action: 'login', log_type: 'account' } },
+  ]);
+});
+
 t.test('audit log is paginated', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);

@@ -199,6 +199,11 @@ t.test('lists use indexes for each filter', async (t) => {
     );
 });
 
+t.test('last page of an empty list is 0', async (t) => {
+  const { headers } = await (await startAuthServer(t)).call('GET', '/admin/users', { token });
+  t.equal(headers.get('link'), '</admin/users?page=0>; rel="last"');
+});
+
 t.test('administrator sees which rule allows a redirect, or why none does', async (t) => {
   const server = await startAuthServer(t, {
     URI_ALLOW_LIST: 'http://localhost:8000/*,https://*.example.com/app/**',

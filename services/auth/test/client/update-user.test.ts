@@ -167,6 +167,8 @@ t.test('nonce of a mail allows one password change, and the user is notified', a
     'the nonce was not spent',
   );
   t.match(await smtp.mailTo(ada.email, 3), { subject: 'Your password has been changed' });
+  const { data } = await client.getUser();
+  t.notOk('reauthentication_sent_at' in (data.user ?? {}), 'the code is no longer outstanding');
   t.match((await client.updateUser({ password: 'best horse', nonce })).error, {
     code: 'reauthentication_not_valid',
   });

@@ -84,9 +84,9 @@ t.test('function that takes longer than two seconds fails', async (t) => {
     body: 'begin perform pg_sleep(60); return event; end',
   });
   t.match(await server.call('POST', '/signup', { body: ada }), {
-    status: 422,
+    status: 500,
     body: {
-      error_code: 'hook_timeout',
+      error_code: 'unexpected_failure',
       msg: 'Failed to reach hook within maximum time of 2.000000 seconds',
     },
   });

@@ -29,6 +29,8 @@ t.test('hook can reject new users, however they are created', async (t) => {
       role: 'authenticated',
       app_metadata: { provider: 'email', providers: ['email'] },
       identities: [],
+      created_at: '0001-01-01T00:00:00Z',
+      updated_at: '0001-01-01T00:00:00Z',
       is_anonymous: false,
     },
   });

@@ -268,7 +268,18 @@ t.test('disabled feature: no provider can be added, and none is used', async (t)
   const server = await start(t);
   t.equal((await create(server, oauth2)).status, 201);
   const disabled = await start(t, { CUSTOM_OAUTH_ENABLED: 'false', DB_DATABASE_URL: server.databaseUrl });
-  t.match(await create(disabled, oauth2), { status: 400, body: { error_code: 'feature_disabled' } });
+  const notFound = { status: 404, body: { error_code: 'feature_disabled' } };
+  t.match(await create(disabled, oauth2), notFound);
+  const path = '/admin/custom-providers';
+  for (const [method, at] of [
+    ['GET', path],
+    ['GET', `${path}/custom:forum`],
+    ['PUT', `${path}/custom:forum`],
+    ['DELETE', `${path}/custom:forum`],
+  ] as const) {
+    const body = method === 'PUT' ? { enabled: false } : undefined;
+    t.match(await disabled.call(method, at, { token, body }), notFound, `${method} ${at}`);
+  }
   t.match(await disabled.call('GET', '/authorize?provider=custom:forum'), { status: 400 });
   t.equal((await server.call('GET', '/authorize?provider=custom:forum')).status, 302);
 });

@@ -1,3 +1,4 @@
+import { sendTcp } from '@tollgate/testkit/tcp';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -109,6 +110,19 @@ t.test('body over 32 KiB is rejected, and so is deep nesting', async (t) => {
       body: { error_code: 'bad_json' },
     });
   t.match(await server.call('GET', '/health'), { status: 200 });
+});
+
+t.test('requests that are not HTTP are rejected in the format of other errors', async (t) => {
+  const { port } = new URL((await startAuthServer(t)).url);
+  const send = (lines: string) => sendTcp(`${lines}\r\nhost: x\r\n\r\n`, { port: Number(port) });
+  for (const line of ['GET /é HTTP/1.1', 'GET /a b HTTP/1.1', 'FOO / HTTP/1.1'])
+    t.match(
+      await send(line),
+      /^HTTP\/1.1 400 [\s\S]*{"code":400,"error_code":"validation_failed","msg":"The/,
+      line,
+    );
+  const large = await send(`GET / HTTP/1.1\r\nx: ${'x'.repeat(40_000)}`);
+  t.match(large, /^HTTP\/1.1 431 [\s\S]*"error_code":"request_entity_too_large"/);
 });
 
 t.test('body longer than its Content-Length is cut', async (t) => {
