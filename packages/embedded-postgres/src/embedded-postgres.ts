@@ -18,6 +18,8 @@ export type EmbeddedPostgresOptions = {
   readonly durable?: boolean;
   /** Default 100. */
   readonly maxConnections?: number;
+  /** Further parameters of the server. */
+  readonly parameters?: Readonly<Record<string, string>>;
 };
 
 /** A running PostgreSQL on the loopback address. */
@@ -90,7 +92,7 @@ async function startServer(
 function serverArguments(
   cluster: string,
   port: number,
-  { durable = true, maxConnections = 100 }: EmbeddedPostgresOptions,
+  { durable = true, maxConnections = 100, parameters = {} }: EmbeddedPostgresOptions,
 ): string[] {
   const settings = {
     listen_addresses: host,
@@ -107,6 +109,7 @@ function serverArguments(
           wal_level: 'minimal',
           max_wal_senders: 0,
         }),
+    ...parameters,
   };
   return [
     ...['-D', cluster, '-p', String(port)],
@@ -135,7 +138,7 @@ async function waitUntilReady(server: ChildProcess): Promise<void> {
   server.stdin?.on('error', () => undefined);
   server.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     output = (output + chunk).slice(-maxOutputChars);
-    if (output.includes('ready to accept connections')) ready.resolve();
+    if (/ready to accept (?:read-only )?connections/.test(output)) ready.resolve();
   });
   server.once('error', ready.reject);
   server.once('close', (code) => fail(`ended with code ${code}`));

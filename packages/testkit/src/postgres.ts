@@ -4,7 +4,11 @@ import { chown, mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { findBinaries } from '@tollgate/embedded-postgres/binaries';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
+import {
+  type EmbeddedPostgres,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from '@tollgate/embedded-postgres/embedded-postgres';
 import { initializeCluster, serverAccount } from '@tollgate/embedded-postgres/initialize-cluster';
 import type { Sql } from 'postgres';
 import postgres from 'postgres';
@@ -21,7 +25,7 @@ const copyTimeoutMs = 60_000;
  * one takes half a second of CPU time, and a hundred test files need one each, so all are copies of
  * a cached one.
  */
-async function putNewCluster(folder: string): Promise<void> {
+export async function putNewCluster(folder: string): Promise<void> {
   const account = serverAccount();
   const { initdb, postgres } = await findBinaries();
   const { size, mtimeMs } = await stat(postgres);
@@ -85,7 +89,9 @@ export interface TestPostgres {
  * Starts a PostgreSQL without durability. It takes about half a second: start one for a file of
  * tests and give each test a database of its own.
  */
-export async function startPostgres(options: { maxConnections?: number } = {}): Promise<TestPostgres> {
+export async function startPostgres(
+  options: Pick<EmbeddedPostgresOptions, 'maxConnections' | 'parameters'> = {},
+): Promise<TestPostgres> {
   const folder = temporaryFolder();
   await putNewCluster(folder.path);
   const server = await startEmbeddedPostgres({ folder: folder.path, durable: false, ...options });

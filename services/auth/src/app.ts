@@ -80,7 +80,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const startup = health.component('startup', { healthy: false });
   const signingKeys = await SigningKeySource.open(settings, { logger });
   const telemetry = await startTelemetry(settings, options);
-  const sql = connect(settings);
+  const sql = connect({ ...settings, logger });
   const parts = createContext(settings, options, { sql, telemetry, keys: signingKeys.keys });
   const { context } = parts;
   const buffers = createClientBuffers({

@@ -27,6 +27,11 @@ export const errors = defineErrors({
     g.deadlineExceeded,
     'Processing this request timed out, please retry after a moment.',
   ),
+  database_unavailable: define(
+    503,
+    g.unavailable,
+    'The database is temporarily unavailable, please retry after a moment.',
+  ),
   feature_disabled: define(400, g.failedPrecondition, 'This feature is disabled'),
   conflict: define(409, g.aborted, 'Conflict with another request, please retry'),
   form_rejected: define(
@@ -268,7 +273,8 @@ export class RetryLaterError extends AppError {
   readonly retryAfterSeconds: number;
 
   constructor(error: AppError, retryAfterSeconds: number) {
-    super(error.code, { httpStatus: error.httpStatus, grpcStatus: error.grpcStatus, message: error.message });
+    const { code, httpStatus, grpcStatus, message, detail, cause } = error;
+    super(code, { httpStatus, grpcStatus, message }, { ...(detail !== undefined && { detail }), cause });
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }

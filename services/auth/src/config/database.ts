@@ -15,7 +15,7 @@ export const databaseSettings = {
       pattern: /^postgres(ql)?:\/\//,
       form: 'a connection string, postgres://user:password@host:port/database',
     },
-    doc: 'Connection string. `sslmode` has the meaning of libpq: if unset, connections are encrypted if the server supports it; `verify-full` verifies its certificate.',
+    doc: 'Connection string. `sslmode` has the meaning of libpq: if unset, connections are encrypted if the server supports it; `verify-full` verifies its certificate. Of several hosts (`host:port,host:port`) the one that accepts writes is used, also after a failover; `target_session_attrs` may be `any`, `read-write` or `primary`, and changes nothing.',
   }),
   dbMaxPoolSize: int({
     ...svc('DB_MAX_POOL_SIZE'),

@@ -7,7 +7,7 @@ import {
   type SettingsCheck,
   type SettingValues,
 } from '@tollgate/kit/settings';
-import { sslModes } from '../db/connection-string.ts';
+import { sessionTargets, sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
@@ -108,13 +108,18 @@ const senderOfMails: Check = (s, { problem, variableName }) =>
     ? problem('smtpAdminEmail', `the sender address, because ${variableName('smtpHost')} is set`)
     : undefined;
 
-/** An unknown mode must not silently weaken TLS. */
-const sslMode: Check = (s, { problem }) => {
-  const mode = /[?&]sslmode=([^&]*)/.exec(s.databaseUrl)?.[1];
-  return mode === undefined || sslModes.some((known) => known === mode)
-    ? undefined
-    : problem('databaseUrl', `sslmode to be one of ${sslModes.join(', ')}`);
-};
+/**
+ * An unknown `sslmode` must not silently weaken TLS, and a server that only reads could sign no user
+ * in.
+ */
+const connectionParameter =
+  (name: string, known: readonly string[]): Check =>
+  (s, { problem }) => {
+    const value = new RegExp(`[?&]${name}=([^&]*)`).exec(s.databaseUrl)?.[1];
+    return value === undefined || known.includes(value)
+      ? undefined
+      : problem('databaseUrl', `${name} to be one of ${known.join(', ')}`);
+  };
 
 /** A path is relative to SITE_URL, which must be a web site. */
 const templateUrl =
@@ -182,7 +187,8 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       signingKeys,
       oneSourceOfKeys,
       senderOfMails,
-      sslMode,
+      connectionParameter('sslmode', sslModes),
+      connectionParameter('target_session_attrs', sessionTargets),
       ...ofMails.flatMap((check) => [mailCheck(check), templateUrl(check.key)]),
       noLogGateway,
       ...captchaChecks,

@@ -1,7 +1,11 @@
+import type { Logger } from '@tollgate/kit/logger';
+import { inTime } from '@tollgate/kit/time';
 import type { ParameterOrJSON, Sql, TransactionSql } from 'postgres';
 import postgres from 'postgres';
 import { QueueFull } from '../work-queue.ts';
-import { parseConnectionString } from './connection-string.ts';
+import { type ParsedConnectionString, parseConnectionString } from './connection-string.ts';
+import { FailoverPool } from './failover-pool.ts';
+import { unavailableError } from './failures.ts';
 
 export interface DatabaseOptions {
   readonly databaseUrl: string;
@@ -11,6 +15,8 @@ export interface DatabaseOptions {
   readonly dbMaxPoolSize: number;
   /** If set, changes write events. */
   readonly eventWebhookUri?: string;
+  /** For failovers. */
+  readonly logger?: Logger;
 }
 
 /**
@@ -21,8 +27,6 @@ const defaultPoolSize = 20;
 const connectTimeoutSeconds = 10;
 /** The library's default backoff grows to 20 s. */
 const maxBackoffSeconds = 1;
-/** No requests are in flight when the pool is closed. */
-const closeTimeoutSeconds = 1;
 /** By then the client has closed the connection. */
 const statementTimeoutMs = 15_000;
 
@@ -44,14 +48,37 @@ const dates = {
   parse: (text: string): Date => new Date(infiniteDates[text] ?? text),
 };
 
-/** Creates a pool, which connects on demand. Close it with {@link disconnect}. */
-export function connect({
-  databaseUrl,
-  dbNamespace,
-  dbMaxPoolSize,
-  eventWebhookUri = '',
-}: DatabaseOptions): Sql {
-  const { url, tls } = parseConnectionString(databaseUrl);
+/**
+ * Creates a pool, which connects on demand. Close it with {@link disconnect}. Statements and
+ * transactions reject with `database_unavailable` while the database is away; see {@link
+ * FailoverPool}. Tagged templates are for tests.
+ */
+export function connect(options: DatabaseOptions): Sql {
+  const { databaseUrl, logger } = options;
+  const connectionString = parseConnectionString(databaseUrl);
+  const pool = new FailoverPool({
+    open: (url) => openPool(url, connectionString.tls, options),
+    connectionString,
+    logger,
+  });
+  return new Proxy(pool.current, {
+    apply: (_pool, _this, args: Parameters<Sql>) => Reflect.apply(pool.current, undefined, args),
+    get(_pool, property) {
+      if (property === 'unsafe')
+        return (...args: Parameters<Sql['unsafe']>) => pool.run((current) => current.unsafe(...args));
+      if (property === 'begin')
+        return (...args: Parameters<Sql['begin']>) => pool.run((current) => current.begin(...args));
+      if (property === 'end') return () => pool.close();
+      return Reflect.get(pool.current, property);
+    },
+  });
+}
+
+function openPool(
+  url: string,
+  tls: ParsedConnectionString['tls'],
+  { dbNamespace, dbMaxPoolSize, eventWebhookUri = '' }: DatabaseOptions,
+): Sql {
   return postgres(url, {
     ssl: tls.use === 'never' ? false : tls.use === 'if offered' ? 'prefer' : tls.options,
     max: dbMaxPoolSize === 0 ? defaultPoolSize : dbMaxPoolSize,
@@ -71,9 +98,8 @@ export function connect({
   });
 }
 
-/** The timeout is needed because the library may never report refused connections as closed. */
 export async function disconnect(sql: Sql): Promise<void> {
-  await sql.end({ timeout: closeTimeoutSeconds });
+  await sql.end();
 }
 
 function getBackoffSeconds(retries: number): number {
@@ -138,11 +164,15 @@ interface BatchOptions<T, R> {
   readonly run: (items: readonly T[]) => Promise<readonly R[]>;
   /** Statements in flight. Each uses a connection of the pool. */
   readonly maxConcurrent: number;
+  /** Limit of an item, from when it is added. Default: none. */
+  readonly deadline?: { readonly timeoutMs: number; readonly late: () => Error };
 }
 
 interface QueuedItem<T, R> {
   readonly item: T;
   readonly result: PromiseWithResolvers<R>;
+  /** After its deadline. */
+  isLate: boolean;
 }
 
 /** Further items would wait longer than clients do. */
@@ -164,19 +194,35 @@ export class Batch<T, R> {
     this.#options = options;
   }
 
-  /** Rejects with {@link QueueFull} if too many items are waiting. */
+  /** @throws AppError `database_unavailable` if too many items are waiting */
   async add(item: T): Promise<R> {
-    if (this.#queue.length >= maxQueued) throw new QueueFull(`${maxQueued} items are waiting already`);
-    const result = Promise.withResolvers<R>();
-    this.#queue.push({ item, result });
+    if (this.#queue.length >= maxQueued) this.#dropLate();
+    if (this.#queue.length >= maxQueued)
+      throw unavailableError('unavailable', new QueueFull(`${maxQueued} items are waiting already`));
+    const queued = { item, result: Promise.withResolvers<R>(), isLate: false };
+    this.#queue.push(queued);
     this.#schedule();
-    return result.promise;
+    const { promise } = queued.result;
+    const { deadline } = this.#options;
+    if (deadline === undefined) return promise;
+    return inTime(promise, deadline.timeoutMs, () => {
+      queued.isLate = true;
+      return deadline.late();
+    });
+  }
+
+  /** Items are in the order of their deadlines. */
+  #dropLate(): void {
+    const first = this.#queue.findIndex(({ isLate }) => !isLate);
+    this.#queue.splice(0, first === -1 ? this.#queue.length : first);
   }
 
   #schedule(): void {
     if (this.#queue.length === 0 || this.#inFlight >= this.#options.maxConcurrent) return;
     this.#scheduled ??= setImmediate(() => {
       this.#scheduled = undefined;
+      this.#dropLate();
+      if (this.#queue.length === 0) return;
       void this.#run(this.#queue.splice(0, maxBatchRows));
       this.#schedule();
     });

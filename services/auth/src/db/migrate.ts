@@ -7,6 +7,7 @@ import { compareText } from '@tollgate/kit/text';
 import { runner } from 'node-pg-migrate';
 import { type Client, escapeIdentifier } from 'pg';
 import { openClient, UnreadableCertificate } from './connection-string.ts';
+import { getCode, isTransient } from './failures.ts';
 import { buildIndexes } from './indexes.ts';
 import {
   describeProblems,
@@ -90,7 +91,7 @@ function connect(options: MigrationOptions, { logger, signal }: MigrationControl
   return retry(attempt, {
     backoff,
     maxElapsedMs: dbStartupTimeoutMs,
-    isRetryable: isUnavailable,
+    isRetryable: isTransient,
     ...(signal && { signal }),
     onRetry: ({ error, delayMs }) =>
       logger.warn(
@@ -201,37 +202,6 @@ export interface DatabaseTarget {
   readonly dbNamespace: string;
 }
 
-/** Node's codes for hosts that are unreachable or not (yet) known. */
-const networkCodes: ReadonlySet<unknown> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-  'ENOTFOUND',
-  'EPIPE',
-  'ETIMEDOUT',
-]);
-
-/**
- * Transient SQLSTATEs: connection failures, too many connections, startup or shutdown in progress.
- *
- * @see https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
-const transientStates = /^(?:08...|53300|57P0[123])$/;
-
-/** Messages of the library that have no code. */
-const transientMessages = /timeout expired|Connection terminated/;
-
-/** Whether the database is temporarily unavailable. */
-export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const code = getCode(error);
-  if (code === undefined) return transientMessages.test(error.message);
-  return networkCodes.has(code) || transientStates.test(code);
-}
-
 /** Explains a failed migration to operators. The error itself is the cause. */
 export function explainMigrationFailure(error: unknown, target: DatabaseTarget): Error {
   const because = getErrorMessage(error);
@@ -240,7 +210,7 @@ export function explainMigrationFailure(error: unknown, target: DatabaseTarget):
 
 function getAdvice(error: unknown, { databaseUrl, dbNamespace }: DatabaseTarget): string {
   const { where, user, database } = parseTarget(databaseUrl);
-  if (isUnavailable(error))
+  if (isTransient(error))
     return `PostgreSQL is not reachable ${where}: check that it is running and that DATABASE_URL is correct`;
   switch (getCode(error)) {
     case '28P01':
@@ -275,9 +245,4 @@ function decode(text: string): string {
   } catch {
     return text;
   }
-}
-
-function getCode(error: unknown): string | undefined {
-  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : undefined;
 }

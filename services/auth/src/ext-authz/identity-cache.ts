@@ -29,7 +29,7 @@ export interface IdentityCacheOptions {
   readonly maxStalenessMs: number;
   /** Maximum number of entries. */
   readonly capacity?: number;
-  /** Limit of a read. */
+  /** Limit of a lookup. */
   readonly timeoutMs?: number;
 }
 
@@ -91,14 +91,15 @@ export class IdentityCache {
     this.#nowMs = nowMs;
     this.#maxStalenessMs = maxStalenessMs;
     this.#entries = new RecentlyUsed<Entry>({ capacity });
+    const late = () => errors.authorization_unavailable({ detail: 'the database did not respond in time' });
     this.#reads = new Batch({
       maxConcurrent: maxConcurrentReads,
+      // Includes the wait for one of these reads, each of which may take as long.
+      deadline: { timeoutMs, late },
       run: (readings) => {
         for (const reading of readings)
           reading.readTime = { atMs: nowMs(), version: this.#versions.get(reading.key.userId) };
-        return inTime(store.findMany(readings.map(({ key }) => key)), timeoutMs, () =>
-          errors.authorization_unavailable({ detail: 'the database did not respond in time' }),
-        );
+        return inTime(store.findMany(readings.map(({ key }) => key)), timeoutMs, late);
       },
     });
   }

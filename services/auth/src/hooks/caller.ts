@@ -5,6 +5,7 @@ import type { Sql } from 'postgres';
 import { Errors } from 'typebox/value';
 import type { Settings } from '../config/settings.ts';
 import { query } from '../db/connection.ts';
+import { getCode } from '../db/failures.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Randomness } from '../keys/secrets.ts';
@@ -131,17 +132,17 @@ async function callFunction(
   event: JsonObject,
   timeoutMs: Millis = functionTimeoutMs,
 ): Promise<string> {
-  try {
-    return await sql.begin(async (transaction) => {
-      await query(transaction, `set local statement_timeout = ${timeoutMs}`, []);
-      const [row] = await query(transaction, `select ${call}($1::jsonb)::text as reply`, [event]);
-      return typeof row?.reply === 'string' ? row.reply : '';
-    });
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === statementTimedOut)
-      throw errors.unexpected_failure({ message: timeoutError(timeoutMs).message, cause: error });
-    throw error;
-  }
+  return sql.begin(async (transaction) => {
+    await query(transaction, `set local statement_timeout = ${timeoutMs}`, []);
+    const rows = await query(transaction, `select ${call}($1::jsonb)::text as reply`, [event]).catch(
+      (error: unknown) => {
+        if (getCode(error) !== statementTimedOut) throw error;
+        throw errors.unexpected_failure({ message: timeoutError(timeoutMs).message, cause: error });
+      },
+    );
+    const reply = rows[0]?.reply;
+    return typeof reply === 'string' ? reply : '';
+  });
 }
 
 /** An unvalidated reply. */

@@ -25,7 +25,7 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /health': { summary: 'Name and version of the server' },
   'GET /ready': {
     summary:
-      'Readiness: 200, or 503 if the database is unavailable. `missing_indexes` names indexes that are being made',
+      'Readiness: 200, or 503 if the database is unavailable or read-only. `missing_indexes` names indexes that are being made',
   },
   'GET /settings': { summary: 'Enabled features', response: 'Settings' },
   'GET /openapi.json': { summary: 'This document' },

@@ -1,3 +1,4 @@
+import { Type } from 'typebox';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
@@ -7,28 +8,32 @@ import type { AddRoutes } from './api.ts';
 /** Less than the default probe timeout of Kubernetes, which is a second. */
 const timeoutMs = 900;
 
+/** However many clients ask, the database gets one write in this time. */
+const writeEveryMs = 5_000;
+
 type Readiness =
-  | { readonly isReady: false }
+  | { readonly status: 'database unavailable' | 'database read-only' }
   /** Lists are slow without these indexes, and the server works. */
-  | { readonly isReady: true; readonly missingIndexes: readonly string[] };
+  | { readonly status: 'ready'; readonly missingIndexes: readonly string[] };
 
 /**
  * Checks readiness by querying the database. Concurrent checks share one query, however long it
  * takes. The first failure after a success is logged.
  */
 class ReadinessCheck {
-  readonly #context: Pick<Context, 'store' | 'logger'>;
+  readonly #context: Pick<Context, 'store' | 'logger' | 'nowMs'>;
+  #lastWrite = { atMs: Number.NEGATIVE_INFINITY, isAccepted: true };
   #pending: Promise<Readiness> | undefined;
   #isFailing = false;
 
-  constructor(context: Pick<Context, 'store' | 'logger'>) {
+  constructor(context: Pick<Context, 'store' | 'logger' | 'nowMs'>) {
     this.#context = context;
   }
 
   async check(): Promise<Readiness> {
     this.#pending ??= this.#query();
     const timeout = Promise.withResolvers<Readiness>();
-    const timer = setTimeout(() => timeout.resolve({ isReady: false }), timeoutMs);
+    const timer = setTimeout(() => timeout.resolve({ status: 'database unavailable' }), timeoutMs);
     try {
       return await Promise.race([this.#pending, timeout.promise]);
     } finally {
@@ -38,23 +43,46 @@ class ReadinessCheck {
 
   async #query(): Promise<Readiness> {
     const { store, logger } = this.#context;
+    let failed: Readiness = { status: 'database unavailable' };
     try {
       const [missingIndexes] = await Promise.all([store.missingIndexes(), store.ping()]);
+      failed = { status: 'database read-only' };
+      if (!(await this.#canWrite())) return failed;
       this.#isFailing = false;
-      return { isReady: true, missingIndexes };
+      return { status: 'ready', missingIndexes };
     } catch (error) {
       if (!this.#isFailing) logger.warn({ err: error }, 'not ready');
       this.#isFailing = true;
-      return { isReady: false };
+      return failed;
     } finally {
       this.#pending = undefined;
     }
   }
+
+  /** The last result if it is recent. */
+  async #canWrite(): Promise<boolean> {
+    const { store, nowMs } = this.#context;
+    const atMs = nowMs();
+    const ageMs = atMs - this.#lastWrite.atMs;
+    if (ageMs >= 0 && ageMs < writeEveryMs) return this.#lastWrite.isAccepted;
+    this.#lastWrite = { atMs, isAccepted: false };
+    await store.quotas.probeWrite(atMs);
+    this.#lastWrite = { atMs, isAccepted: true };
+    return true;
+  }
 }
 
+const readyQuery = Type.Object({
+  writes: Type.Optional(
+    Type.String({
+      description: '`false`: also ready if the database is read-only, which is enough for ext_authz',
+    }),
+  ),
+});
+
 /** `/health` (liveness), `/ready` (readiness) and `/settings` (what clients may offer). */
-export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => {
-  const readiness = new ReadinessCheck({ store, logger });
+export const addStatusRoutes: AddRoutes = (api, { settings, store, logger, nowMs }) => {
+  const readiness = new ReadinessCheck({ store, logger, nowMs });
   const health = {
     version: `v${packageJson.version}`,
     name: 'GoTrue',
@@ -62,14 +90,15 @@ export const addStatusRoutes: AddRoutes = (api, { settings, store, logger }) => 
   };
   const shown = publicSettings(settings);
   api.get('/health', (_request, reply) => reply.send(health));
-  api.get('/ready', async (_request, reply) => {
+  api.get('/ready', { schema: { querystring: readyQuery } }, async (request, reply) => {
     const state = await readiness.check();
-    if (!state.isReady) return reply.code(503).send({ status: 'database unavailable' });
-    const { missingIndexes } = state;
-    return reply.send({
-      status: 'ready',
-      ...(missingIndexes.length > 0 && { missing_indexes: missingIndexes }),
-    });
+    const { status } = state;
+    const isReady =
+      status === 'ready' || (status === 'database read-only' && request.query.writes === 'false');
+    const missing = status === 'ready' ? state.missingIndexes : [];
+    return reply
+      .code(isReady ? 200 : 503)
+      .send({ status, ...(missing.length > 0 && { missing_indexes: missing }) });
   });
   api.get('/settings', (_request, reply) => reply.send(shown));
 };

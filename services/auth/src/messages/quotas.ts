@@ -95,6 +95,11 @@ const bucket = `
 
 const giveBack = 'update rate_limits set used = greatest(0, used - 1) where limiter = $1 and key = $2';
 
+/** An unlogged row, so that no file is synchronized. */
+const probeWrite = `
+  insert into rate_limits as l (limiter, key, used, since) values ('ready', '', 0, $1)
+  on conflict (limiter, key) do update set since = excluded.since`;
+
 /** Counts events against quotas that all replicas share. */
 export class QuotaStore {
   readonly #sql: Queryable;
@@ -118,6 +123,11 @@ export class QuotaStore {
   /** Takes back the last event, which did not happen after all. */
   async giveBack({ limiter, key }: Pick<QuotaEvent, 'limiter' | 'key'>): Promise<void> {
     await query(this.#sql, giveBack, [limiter, key]);
+  }
+
+  /** Rejects if the database accepts no writes. */
+  async probeWrite(nowMs: number): Promise<void> {
+    await query(this.#sql, probeWrite, [new Date(nowMs)]);
   }
 
   async #count({ limiter, key, quota }: QuotaEvent, nowMs: number): Promise<boolean> {

@@ -63,6 +63,15 @@ t.test('trusted proxies are addresses, networks and named networks', (t) => {
   t.end();
 });
 
+t.test('several hosts are possible, and a server that only reads is not', (t) => {
+  const hosts = 'postgres://u:p@a:1,b:2/auth?target_session_attrs=';
+  for (const target of ['any', 'read-write', 'primary'])
+    t.same(problemsOf({ ...required, DATABASE_URL: hosts + target }), [], target);
+  for (const target of ['standby', 'read-only', 'prefer-standby', ''])
+    t.same(problemsOf({ ...required, DATABASE_URL: hosts + target }), ['DATABASE_URL'], target);
+  t.end();
+});
+
 t.test('URLs must be absolute, keys must be valid', (t) => {
   t.same(problemsOf({ ...required, SVC_SITE_URL: 'example.com', SVC_JWT_KEYS: '[]' }), [
     'SVC_SITE_URL',

@@ -97,10 +97,21 @@ t.test('verify-ca accepts a certificate for another name', async (t) => {
   t.match(await connected(`?sslmode=verify-full&${authority}`), /does not match certificate/);
 });
 
+t.test('several hosts are a connection string each', (t) => {
+  const { urls } = parseConnectionString(
+    'postgres://u:p,1@a:1,[::1]:2,c/d?target_session_attrs=read-write&connect_timeout=9',
+  );
+  t.same(
+    urls,
+    ['a:1', '[::1]:2', 'c'].map((host) => `postgres://u:p,1@${host}/d?connect_timeout=9`),
+  );
+  t.end();
+});
+
 t.test('other parameters of a connection string are kept', (t) => {
-  const read = (text: string) => parseConnectionString(text).url;
-  t.equal(read('postgres://u:p%40@h:1,h2:2/d?sslmode=disable'), 'postgres://u:p%40@h:1,h2:2/d');
-  t.equal(read('postgres://h/d?a=b%20c&sslmode=disable&d=e'), 'postgres://h/d?a=b%20c&d=e');
-  t.equal(read('postgres://h/d'), 'postgres://h/d');
+  const read = (text: string) => parseConnectionString(text).urls;
+  t.same(read('postgres://u:p%40@h:1/d?sslmode=disable'), ['postgres://u:p%40@h:1/d']);
+  t.same(read('postgres://h/d?a=b%20c&sslmode=disable&d=e'), ['postgres://h/d?a=b%20c&d=e']);
+  t.same(read('postgres://h/d'), ['postgres://h/d']);
   t.end();
 });

@@ -49,7 +49,7 @@ t.test('an error rejects the items of its statement and frees the slot', async (
 t.test('items beyond 10,000 in the queue are rejected', async (t) => {
   const batch = new Batch<number, number>({ maxConcurrent: 1, run: async (items) => items });
   const accepted = Array.from({ length: 10_000 }, (_, index) => batch.add(index));
-  await t.rejects(batch.add(10_000), { name: 'QueueFull' });
+  await t.rejects(batch.add(10_000), { code: 'database_unavailable' });
   t.equal((await Promise.all(accepted)).length, 10_000);
 });
 

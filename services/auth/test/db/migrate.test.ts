@@ -5,7 +5,8 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import t from 'tap';
-import { explainMigrationFailure, isUnavailable, migrate } from '../../src/db/migrate.ts';
+import { isTransient } from '../../src/db/failures.ts';
+import { explainMigrationFailure, migrate } from '../../src/db/migrate.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 
 /** A database behind a port that is not open yet. */
@@ -82,7 +83,7 @@ t.test('errors explain what to do, without the password', (t) => {
     [failure('42501'), false, /the user ada is not allowed to change the schema auth of database shop/],
     [failure('42601'), false, /^failed to migrate the schema auth of database shop at db\.example\.com:5432/],
   ] as const) {
-    t.equal(isUnavailable(error), away);
+    t.equal(isTransient(error), away);
     const explained = explainMigrationFailure(error, tried);
     t.match(explained.message, message);
     t.equal(explained.cause, error);

@@ -250,6 +250,24 @@ t.test('the number of entries is limited', async (t) => {
   t.ok(entries > 0 && entries <= 100, `${entries} entries`);
 });
 
+t.test('lookups that wait for others to be read have the same deadline', async (t) => {
+  const answers = holdAnswers();
+  const states = new IdentityCache({
+    ...{ store: answers.store, nowMs: Date.now, maxStalenessMs: aMinuteMs },
+    timeoutMs: 1_000,
+  });
+  // Four reads of 500 users are in flight at most; the others wait.
+  const lookups = Array.from({ length: 3_000 }, async () => states.find(randomUUID(), undefined));
+  const outcomes = await Promise.allSettled(lookups);
+  t.ok(outcomes.every(({ status }) => status === 'rejected'));
+  const reads = answers.count();
+  t.ok(reads <= 4, 'no lookup waited for a fifth read');
+  const next = states.find(ada, session);
+  await answers.arrived(reads + 1);
+  answers.giveLast(stateOf('known'));
+  t.match(await next, { role: 'known' });
+});
+
 /** A cache over a store that counts its queries or responds as the test defines. */
 function makeStates(options: {
   readonly maxStalenessMs: number;
@@ -296,6 +314,7 @@ function holdAnswers() {
   };
   return {
     store,
+    count: () => readCount,
     /** Resolves when that many questions have arrived. */
     arrived(count: number): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
