@@ -220,20 +220,18 @@ interface FactorKey {
 async function updateUserFactor(
   store: Store,
   { userId, factorId }: FactorKey,
-  changes: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
+  input: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
   request: AdminRequest,
 ): Promise<Factor> {
   const factor = getFactor(await getUser(store, userId), factorId);
-  const { friendlyName = '' } = changes;
-  const phone = factor.type === 'phone' ? readOptionalPhone(changes.phone) : '';
-  const result = await store.factors.update(
-    { id: factor.id, userId },
-    { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) },
-    {
-      at: new Date(request.metadata.nowMs),
-      audit: factorEntry('factor_updated', { userId, factor }, request),
-    },
-  );
+  const { friendlyName = '' } = input;
+  const phone = factor.type === 'phone' ? readOptionalPhone(input.phone) : '';
+  const changes = { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) };
+  const changed = [...(friendlyName === '' ? [] : ['friendly_name']), ...(phone === '' ? [] : ['phone'])];
+  const result = await store.factors.update({ id: factor.id, userId }, changes, {
+    at: new Date(request.metadata.nowMs),
+    audit: factorEntry('factor_updated', { userId, factor, changed }, request),
+  });
   if (result === 'name_conflict') throw nameConflict(friendlyName);
   return getFactor(await getUser(store, userId), factorId);
 }
@@ -254,9 +252,18 @@ async function removeUserFactor(
 
 function factorEntry(
   action: 'factor_updated' | 'factor_deleted',
-  { userId, factor }: { readonly userId: string; readonly factor: Factor },
+  {
+    userId,
+    factor,
+    changed,
+  }: { readonly userId: string; readonly factor: Factor; readonly changed?: readonly string[] },
   { actor, metadata }: AdminRequest,
 ) {
-  const traits = { user_id: userId, factor_id: factor.id, factor_type: factor.type };
+  const traits = {
+    user_id: userId,
+    factor_id: factor.id,
+    factor_type: factor.type,
+    ...(changed && { changed }),
+  };
   return auditEntry(actor, action, { metadata, traits });
 }

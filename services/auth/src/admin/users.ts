@@ -4,6 +4,7 @@ import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
+import { changedFields } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { type NewIdentity, type NewUser, newContactIdentity } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/update.ts';
@@ -173,7 +174,8 @@ export async function updateUser(
   };
   const identities = toIdentities(user, { input, contacts });
   const updatedUser = await store.transaction(async (transaction) => {
-    const audit = userAuditEntry(request, 'user_modified', user);
+    const changed = changedFields(user, changes);
+    const audit = userAuditEntry(request, 'user_modified', user, { changed });
     const updated = await saveUser(transaction, id, changes, { at, audit, identities });
     const hasNewContact = updated.email !== user.email || updated.phone !== user.phone;
     const clearSentAt = passwordHash !== undefined;

@@ -3,6 +3,7 @@ import { startTracing } from '@tollgate/kit/telemetry';
 import { createContext } from '../app.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
+import type { AuditActor } from '../db/audit-log.ts';
 import { connect, disconnect } from '../db/connection.ts';
 import { migrate } from '../db/migrate.ts';
 import { isUuid } from '../http/api.ts';
@@ -13,7 +14,13 @@ import { openDevelopmentDatabase, withDefaultsOfMode } from './development.ts';
 import { createCommandLogger, type EnvironmentFiles, loadSettings } from './load-settings.ts';
 
 /** The actor in the audit log. */
-export const operator = { id: '', email: 'command line', phone: '', isSsoUser: false, userMetadata: {} };
+export const operator: AuditActor = {
+  kind: 'command_line',
+  id: '',
+  email: 'command line',
+  phone: '',
+  userMetadata: {},
+};
 
 export function metadataNow(): RequestMetadata {
   return { nowMs: Date.now(), clientAddress: '', userAgent: '', requestId: '' };

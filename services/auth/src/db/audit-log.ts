@@ -37,6 +37,8 @@ const auditActions = {
   recovery_codes_deleted: 'factor',
   mfa_code_login: 'factor',
   // Not in GoTrue.
+  login_failed: 'account',
+  identity_linked: 'user',
   users_imported: 'team',
   custom_provider_created: 'provider',
   custom_provider_updated: 'provider',
@@ -52,8 +54,16 @@ export interface AuditEntry {
   readonly ip: string;
 }
 
+/**
+ * In which role an actor acts. `service` is a token without a session; `unauthenticated` is a request
+ * that names the account of the actor, and has not proven to be of its owner.
+ */
+type AuditActorKind = 'user' | 'administrator' | 'service' | 'command_line' | 'unauthenticated';
+
 /** The user or administrator who performed an action. */
 export interface AuditActor {
+  /** Default `user`. */
+  readonly kind?: AuditActorKind;
   readonly id: string;
   readonly email: string;
   readonly phone: string;
@@ -78,6 +88,7 @@ export function auditEntry(
       actor_via_sso: actor.isSsoUser ?? false,
       actor_username: actor.phone === '' ? actor.email : actor.phone,
       ...(typeof name === 'string' && name !== '' && { actor_name: name }),
+      actor_kind: actor.kind ?? 'user',
       action,
       log_type: auditActions[action],
       ...(traits !== undefined && { traits }),

@@ -75,10 +75,11 @@ export async function authenticateAdmin(request: FastifyRequest, context: Contex
   const claims = verifyAdmin(request, context);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
     const { user } = await authenticateUser(request, context);
-    return { claims, actor: user };
+    return { claims, actor: { ...user, kind: 'administrator' } };
   }
   const { sub, email, role } = claims;
-  const actor = {
+  const actor: AuditActor = {
+    kind: 'service',
     id: typeof sub === 'string' ? sub : '',
     // A service without email is found in the audit log by its role.
     email: typeof email === 'string' && email !== '' ? email : String(role),

@@ -167,7 +167,7 @@ async function simulateSending(
   }
 }
 
-const noActor = { id: '', email: '', phone: '', isSsoUser: false, userMetadata: {} };
+const noActor = { kind: 'unauthenticated', id: '', email: '', phone: '', userMetadata: {} } as const;
 
 /** Writes the audit entry, or runs the statement that stores a token, which finds no user. */
 async function writeSimulated(

@@ -7,6 +7,7 @@ import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { notify } from '../messages/send.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
 import { checkMayUse, type Factor, getFactor, hasExpired } from './factors.ts';
@@ -44,7 +45,11 @@ export async function verifyFactor(
   await countAttempt(context, factor, nowMs);
   const columns = await verify(context, { user, factor, challenge, body }, metadata);
   await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
-  if (columns === undefined) throw errors.mfa_verification_failed({ message: invalidMessage });
+  if (columns === undefined) {
+    const failure = { method, reason: 'wrong_code', factor_id: factor.id };
+    if (factor.status === 'verified') recordFailedSignIn(context, user, failure, metadata);
+    throw errors.mfa_verification_failed({ message: invalidMessage });
+  }
   const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };
   const issued = await raiseSession(
     context,

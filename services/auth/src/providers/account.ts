@@ -177,7 +177,7 @@ async function linkByEmail(
   metadata: RequestMetadata,
 ): Promise<User> {
   if (user.emailConfirmedAt === undefined) return takeOver(context, user, identity, metadata);
-  const linked = await update(context, user, { identity, action: 'user_modified' }, metadata);
+  const linked = await update(context, user, { identity, action: 'identity_linked' }, metadata);
   notifyLinked(context, linked, identity, metadata);
   return linked;
 }
@@ -235,7 +235,7 @@ async function update(
     },
     {
       at: new Date(metadata.nowMs),
-      audit: auditEntry(user, action, { metadata, traits: { provider } }),
+      audit: auditEntry(user, action, { metadata, traits: { provider, provider_id: identity.id } }),
       identities: [newIdentity(identity)],
     },
   );
@@ -312,7 +312,7 @@ export async function linkToUser(
     user,
     {
       identity,
-      action: 'user_modified',
+      action: 'identity_linked',
       changes: {
         ...(takesEmail && {
           email: identity.email,

@@ -82,7 +82,8 @@ export async function updateProvider(
   const merged = merge(before, input, new Date(request.metadata.nowMs));
   const isMoved = merged.issuer !== before.issuer || merged.discovery_url !== before.discovery_url;
   const provider = await check(context, merged, { discovers: isMoved });
-  const audit = providerAudit('custom_provider_updated', provider, request);
+  const changed = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  const audit = providerAudit('custom_provider_updated', provider, request, changed);
   if (!(await context.store.customProviders.update({ ...provider, version: before.version }, audit)))
     throw errors.conflict();
   return provider;
@@ -106,8 +107,12 @@ function providerAudit(
   action: AuditAction,
   { identifier }: Pick<StoredProvider, 'identifier'>,
   { actor, metadata }: AdminRequest,
+  changed?: readonly string[],
 ) {
-  return auditEntry(actor, action, { metadata, traits: { provider: identifier } });
+  return auditEntry(actor, action, {
+    metadata,
+    traits: { provider: identifier, ...(changed && { changed }) },
+  });
 }
 
 /** The secret is never returned. */

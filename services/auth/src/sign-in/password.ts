@@ -1,3 +1,4 @@
+import type { AppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
@@ -5,6 +6,7 @@ import { checkPasswordAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { findWeakness } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { type Contact, getAddress, isBanned, readContact, type User } from '../users/user.ts';
 
 interface PasswordSignIn {
@@ -66,8 +68,11 @@ async function verifyPassword(
 ): Promise<PasswordAttempt> {
   const { store, passwords, hooks, settings } = context;
   const user = await store.users.findByContact(contact, aud);
+  const fail = (reason: string) =>
+    user && recordFailedSignIn(context, user, { method: 'password', reason }, metadata);
   if (user?.passwordHash === undefined) {
     await passwords.verifyDummy(password);
+    fail('no_password');
     return { ok: false };
   }
   const valid = await passwords.verify(password, user.passwordHash, user.id);
@@ -75,20 +80,26 @@ async function verifyPassword(
     if (hooks.enabled.has('PASSWORD_VERIFICATION_ATTEMPT'))
       await checkPasswordAttempt(context, { user, valid }, metadata);
   } catch (rejection) {
+    fail(valid ? 'rejected_by_hook' : 'wrong_password');
     if (valid) throw rejection;
     return { ok: false, rejection };
   }
-  if (!valid) return { ok: false };
+  if (!valid) {
+    fail('wrong_password');
+    return { ok: false };
+  }
   // Runs within the guess, so that an unconfirmed account, which anyone can create for this
   // contact, does not make a network known.
-  checkUsable(user, { contact, settings, nowMs: metadata.nowMs });
-  return { ok: true, user };
+  const unusable = findUnusable(user, { contact, settings, nowMs: metadata.nowMs });
+  if (unusable === undefined) return { ok: true, user };
+  fail(unusable.code);
+  throw unusable;
 }
 
 /**
  * Runs after the password check, so that account state is not disclosed to unauthenticated callers.
  */
-function checkUsable(
+function findUnusable(
   user: User,
   {
     contact,
@@ -99,11 +110,12 @@ function checkUsable(
     readonly settings: Settings;
     readonly nowMs: number;
   },
-): void {
-  if (isBanned(user, nowMs)) throw errors.user_banned({ httpStatus: 400 });
+): AppError | undefined {
+  if (isBanned(user, nowMs)) return errors.user_banned({ httpStatus: 400 });
   const needsEmail = contact.kind === 'email' && !settings.mailerAllowUnverifiedEmailSignIns;
-  if (needsEmail && user.emailConfirmedAt === undefined) throw errors.email_not_confirmed();
-  if (contact.kind === 'phone' && user.phoneConfirmedAt === undefined) throw errors.phone_not_confirmed();
+  if (needsEmail && user.emailConfirmedAt === undefined) return errors.email_not_confirmed();
+  if (contact.kind === 'phone' && user.phoneConfirmedAt === undefined) return errors.phone_not_confirmed();
+  return undefined;
 }
 
 /** Replaces a hash that was made with other parameters or encryption. */

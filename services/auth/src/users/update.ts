@@ -14,6 +14,7 @@ import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';
+import { changedFields } from './changed-fields.ts';
 import { checkMetadata } from './metadata.ts';
 import { newContactIdentity } from './new-user.ts';
 import { type Contact, type JsonObject, readEmail, readPhone, type User, type UserChanges } from './user.ts';
@@ -55,7 +56,7 @@ export async function changeContact(
   return store.transaction(async (transaction) => {
     const updated = await saveUser(transaction, user.id, toContactChanges(user, contact, at), {
       at,
-      audit: auditEntry(user, 'user_modified', { metadata }),
+      audit: auditEntry(user, 'user_modified', { metadata, traits: { changed: [contact.kind] } }),
       identities: [newContactIdentity(user.id, contact, { verified: true })],
     });
     await transaction.oneTimeTokens.clear(user.id, { except: keep });
@@ -171,7 +172,7 @@ async function writeUpdate(
   const changes = toUserChanges(plan, input);
   const options = {
     at: new Date(metadata.nowMs),
-    audit: auditEntry(user, 'user_modified', { metadata }),
+    audit: auditEntry(user, 'user_modified', { metadata, traits: { changed: changedFields(user, changes) } }),
   };
   if (chosen === undefined) return saveUser(store, user.id, changes, options);
   return store.transaction(async (transaction) => {

@@ -1,3 +1,4 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
@@ -67,6 +68,62 @@ t.test('author is a phone number before an email, and the role of a token withou
   t.match(await list(server, 'query=author:15550100'), [
     { payload: { action: 'login', log_type: 'account' } },
   ]);
+});
+
+t.test('entries have who did what: kind of actor, changed fields, failed sign-ins', async (t) => {
+  const server = await startAuthServer(t);
+  const { accessToken, userId } = await signUp(server, { data: { full_name: 'Ada Lovelace' } });
+  const signIn = (password: string) =>
+    server.call('POST', '/token?grant_type=password', { body: { email: 'ada@example.com', password } });
+  const newest = async (query: string) => (await list(server, `query=${query}`))[0]?.payload;
+
+  await server.call('PUT', '/user', {
+    token: accessToken,
+    body: { data: { full_name: 'Ada', theme: 'dark' } },
+  });
+  t.match(await newest('action:user_modified'), {
+    actor_id: userId,
+    actor_kind: 'user',
+    actor_name: 'Ada Lovelace',
+    traits: { changed: ['user_metadata.full_name', 'user_metadata.theme'] },
+  });
+
+  server.clock.advance(1000);
+  const body = {
+    password: 'battery staple',
+    role: 'authenticated',
+    phone: '491511',
+    app_metadata: { plan: 'gold' },
+  };
+  await server.call('PUT', `/admin/users/${userId}`, { token, body });
+  const modified = await newest('action:user_modified');
+  t.match(modified, { actor_kind: 'service', actor_username: 'root@example.com' });
+  const changed =
+    modified?.traits instanceof Object && 'changed' in modified.traits ? modified.traits.changed : [];
+  t.match(changed, { length: 4 }, 'not the role');
+  for (const name of ['phone', 'password', 'app_metadata.plan', 'app_metadata.providers'])
+    t.match(JSON.stringify(changed), `"${name}"`);
+  t.notMatch(JSON.stringify(modified), /battery|gold/, 'no values');
+
+  t.equal((await signIn('wrong')).status, 400);
+  await server.call('POST', '/token?grant_type=password', {
+    body: { email: 'eve@example.com', password: 'x' },
+  });
+  const failed = await awaitUntil(() => newest('action:login_failed'), {
+    what: 'the entry in the background',
+  });
+  t.match(failed, {
+    actor_id: userId,
+    actor_kind: 'unauthenticated',
+    log_type: 'account',
+    traits: { method: 'password', reason: 'wrong_password' },
+  });
+  server.clock.advance(1000);
+  await server.call('PUT', `/admin/users/${userId}`, { token, body: { ban_duration: '1h' } });
+  t.match(await newest('action:user_modified'), { traits: { changed: ['banned_until'] } });
+  t.equal((await signIn('battery staple')).status, 400);
+  await server.stop();
+  t.match(server.logs(), /login_failed/);
 });
 
 t.test('audit log is paginated', async (t) => {

@@ -33,6 +33,10 @@ t.test('identity with a verified email is linked to the confirmed user of the em
     body: { email: 'ada@example.com', password },
   });
   t.equal(byPassword.status, 200, 'the password stays');
+  const log = await server.call('GET', '/admin/audit?query=action:identity_linked', { token: adminToken() });
+  t.match(JSON.parse(log.text), [
+    { payload: { actor_id: userId, traits: { provider: 'github', provider_id: '42' } } },
+  ]);
 });
 
 t.test('identity with an unverified email is not linked', async (t) => {

@@ -16,7 +16,7 @@ async function start(t: Test, variables: Readonly<Record<string, string>> = {}) 
 }
 
 t.test('client library links, lists and unlinks an identity', async (t) => {
-  const { client, browser, vendors } = await start(t);
+  const { client, browser, vendors, server } = await start(t);
   vendors.set('github', githubUser('other@example.com'));
   const { data: signedUp } = await client.signUp({ email: 'ada@example.com', password: 'correct horse' });
   const { data, error } = await client.linkIdentity({
@@ -36,6 +36,10 @@ t.test('client library links, lists and unlinks an identity', async (t) => {
       ['github', signedUp.user?.id],
     ],
   );
+  const { text: log } = await server.call('GET', '/admin/audit?query=action:identity_linked', {
+    token: adminToken(),
+  });
+  t.match(log, /"provider":"github"/);
   const github = identities.find(({ provider }) => provider === 'github');
   if (github === undefined) throw new Error('linked above');
   t.equal((await client.unlinkIdentity(github)).error, null);
