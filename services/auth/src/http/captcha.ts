@@ -57,9 +57,10 @@ async function callProvider(token: string, clientAddress: string, { settings }: 
     if (url === undefined) throw new Error('unknown CAPTCHA provider');
     const { status, body } = await postForm(url, { form, timeoutMs: settings.captchaTimeoutMs });
     const answer = toObject(body);
-    // Rejections have status 200 or 400.
-    if (status >= 500 || typeof answer.success !== 'boolean')
-      throw new Error(`the CAPTCHA provider answered ${status}`);
+    // Rejections have status 200 or 400. Another status is not that of the provider's API.
+    const isAnswer =
+      typeof answer.success === 'boolean' && (status < 300 || (status === 400 && !answer.success));
+    if (!isAnswer) throw new Error(`the CAPTCHA provider answered ${status}`);
     return answer;
   } catch (error) {
     throw errors.unexpected_failure({ message: 'captcha verification process failed', cause: error });

@@ -20,10 +20,12 @@ const privateNetworks = blockList([
   'fc00::/7',
 ]);
 
-// Never fetched from: this host, link-local (which has the metadata services of clouds),
-// documentation, multicast, and addresses that translate to others.
+// Never fetched from: this host, link-local (which has the metadata services of clouds), the
+// platform services of Azure, documentation, multicast, and addresses that translate to others
+// (NAT64, 6to4, Teredo, SIIT).
 const reservedNetworks = blockList([
   '0.0.0.0/8',
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '192.0.0.0/24',
   '192.0.2.0/24',
@@ -31,16 +33,22 @@ const reservedNetworks = blockList([
   '203.0.113.0/24',
   '224.0.0.0/3',
   '::/128',
+  '::ffff:0:0:0/96',
   '64:ff9b::/32',
   '100::/64',
   '2001::/23',
   '2001:db8::/32',
   '2002::/16',
+  '3fff::/20',
+  '5f00::/16',
   'fd00:ec2::/32',
   'fe80::/10',
   'fec0::/10',
   'ff00::/8',
 ]);
+
+// IPv4-compatible addresses, without `::1`. @see RFC 4291 §2.5.5.1
+reservedNetworks.addRange('::2', '::ffff:ffff', 'ipv6');
 
 function blockList(networks: readonly string[]): BlockList {
   const list = new BlockList();
@@ -63,6 +71,8 @@ interface SendOptions {
   readonly privateHosts: readonly string[];
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default: the resolver of the system. */
+  readonly lookUp?: typeof lookUpName;
 }
 
 interface FetchTextOptions extends SendOptions {
@@ -180,7 +190,7 @@ function getHost(url: URL): string {
 /** Without a method, sends a body with POST, and GET without one. */
 function send(
   url: URL,
-  { privateHosts, headers }: Pick<SendOptions, 'privateHosts' | 'headers'>,
+  { privateHosts, headers, lookUp = lookUpName }: Pick<SendOptions, 'privateHosts' | 'headers' | 'lookUp'>,
   {
     signal,
     body,
@@ -198,7 +208,7 @@ function send(
   const options = {
     method,
     signal,
-    lookup: guardedLookup(check),
+    lookup: guardedLookup(check, lookUp),
     agent: false,
     headers: { accept: 'text/html, */*', ...headers },
   };
@@ -217,9 +227,12 @@ function findProblem(host: string, address: string, privateHosts: readonly strin
 }
 
 /** Rejects a name if any of its addresses is rejected: Node may connect to any of them. */
-function guardedLookup(check: (address: string) => Error | undefined): LookupFunction {
+function guardedLookup(
+  check: (address: string) => Error | undefined,
+  lookUp: typeof lookUpName,
+): LookupFunction {
   return (hostname, options, callback) => {
-    lookUpName(hostname, { ...options, all: true }, (error, addresses) => {
+    lookUp(hostname, { ...options, all: true }, (error, addresses) => {
       const problem = error ?? addresses.map(({ address }) => check(address)).find(Boolean);
       const [first] = addresses ?? [];
       if (problem || first === undefined) callback(problem ?? new FetchRejected('no address'), '', 0);

@@ -23,6 +23,7 @@ import { addKeyRoutes } from '../keys/key-source.ts';
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { isNavigation, sendErrorPage } from '../pages/error-page.ts';
 import { addPageRoutes } from '../pages/routes.ts';
 import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
 import { addCustomProviderRoutes } from '../providers/custom-routes.ts';
@@ -136,7 +137,10 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     addUrlChecks(api);
     guardRoutes(api, context);
   });
-  api.setErrorHandler((thrown, request, reply) => sendError(thrown, { request, reply, logger }));
+  const showError = sendErrorPage(context);
+  api.setErrorHandler((thrown, request, reply) =>
+    isNavigation(request) ? showError(thrown, request, reply) : sendError(thrown, { request, reply, logger }),
+  );
   api.setNotFoundHandler(() => {
     throw errors.not_found();
   });

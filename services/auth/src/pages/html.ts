@@ -30,6 +30,14 @@ export interface Page {
   readonly hasSecretUrl?: boolean;
 }
 
+/** Features that no page uses. @see https://www.w3.org/TR/permissions-policy/ */
+const unusedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'usb']
+  .map((feature) => `${feature}=()`)
+  .join(', ');
+
+/** A year. @see RFC 6797 §6.1.1 https://www.rfc-editor.org/rfc/rfc6797#section-6.1.1 */
+const httpsOnlySeconds = 31_536_000;
+
 /** Sends a page with the layout and the security headers of all pages. It needs no scripts. */
 export function sendPage(reply: FastifyReply, branding: Branding, page: Page): FastifyReply {
   // Pages are for people: scripts of other sites have no use for them.
@@ -43,8 +51,14 @@ export function sendPage(reply: FastifyReply, branding: Branding, page: Page): F
       'content-security-policy': contentSecurityPolicy(branding, page),
       // Elsewhere not `no-referrer`, with which browsers send `Origin: null` with forms.
       'referrer-policy': page.hasSecretUrl === true ? 'no-referrer' : 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': unusedFeatures,
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
+      ...(branding.apiExternalUrl.startsWith('https:') && {
+        'strict-transport-security': `max-age=${httpsOnlySeconds}`,
+      }),
     })
     .send(layout(branding, page).toString());
 }

@@ -1,5 +1,4 @@
-import type { AppError } from '@tollgate/kit/errors';
-import { type Html, html } from '@tollgate/kit/html';
+import type { Html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
@@ -8,9 +7,9 @@ import { reportError } from '../http/error-response.ts';
 import type { Limiter } from '../http/request-guards.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
-import { type Page, pagePath, sendPage } from './html.ts';
+import { showError } from './error-page.ts';
+import { sendPage } from './html.ts';
 import { describeProblem, type Problem } from './problems.ts';
-import { choosePageTexts } from './texts/texts.ts';
 import { Visit } from './visit.ts';
 
 declare module 'fastify' {
@@ -131,7 +130,7 @@ async function showProblem(
   const error = reportError(failed.thrown, request, context.logger);
   if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
   if (request.method !== 'POST' || error.httpStatus >= 500)
-    return sendPage(reply, context.settings, errorPage(error, { request, context }));
+    return showError(context, error, { request, reply });
   try {
     // Undefined after a failure of the checks before the body is read.
     const visit = request.visit ?? (await Visit.open(context, request, reply));
@@ -143,24 +142,6 @@ async function showProblem(
     });
   } catch (thrown) {
     const second = reportError(thrown, request, context.logger);
-    return sendPage(reply, context.settings, errorPage(second, { request, context }));
+    return showError(context, second, { request, reply });
   }
-}
-
-function errorPage(
-  error: AppError,
-  { request, context }: { readonly request: FastifyRequest; readonly context: Context },
-): Page {
-  const { settings } = context;
-  const isFailure = error.httpStatus >= 500;
-  const { language, texts } = choosePageTexts(request, settings);
-  const { message } = describeProblem(error, { texts, settings });
-  return {
-    language,
-    title: isFailure ? texts.wentWrong : texts.doesNotWork,
-    status: error.httpStatus,
-    content: isFailure
-      ? html`<p>${texts.tryLater}</p><p class="hint">${request.id}</p>`
-      : html`<p>${message}</p><p><a href="${pagePath(settings, 'sign-in')}">${texts.backToSignIn}</a></p>`,
-  };
 }

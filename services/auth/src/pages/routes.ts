@@ -1,6 +1,7 @@
 import type { AddRoutes } from '../http/api.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
 import { confirmFactorPage, enrollPage, removeFactor } from './factors.ts';
+import { addLinkingRoute } from './linking.ts';
 import { addPage, type PageDefinition } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
@@ -33,6 +34,7 @@ const pages: readonly PageDefinition[] = [
 /** `/pages/…`: the pages for users. */
 export const addPageRoutes: AddRoutes = (api, context) => {
   addStyleRoute(api, context);
+  addLinkingRoute(api, context);
   const { settings } = context;
   if (!settings.pagesEnabled) return;
   api.decorateRequest('visit', undefined);

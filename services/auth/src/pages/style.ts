@@ -3,14 +3,17 @@ import type { AddRoutes } from '../http/api.ts';
 
 /** `/pages/style.css`: the style sheet of all pages. */
 export const addStyleRoute: AddRoutes = (api, { settings }) => {
-  if (!settings.pagesEnabled && !settings.mailerLinkPageEnabled) return;
   const { css } = stylesheet(settings.pagesColor);
   const options = { schema: { hide: true }, exposeHeadRoute: false };
   api.get('/pages/style.css', options, (_request, reply) =>
     reply
       .type('text/css; charset=utf-8')
       // The URL has the version.
-      .headers({ 'cache-control': 'public, max-age=604800', 'x-content-type-options': 'nosniff' })
+      .headers({
+        'cache-control': 'public, max-age=604800',
+        'cross-origin-resource-policy': 'same-origin',
+        'x-content-type-options': 'nosniff',
+      })
       .send(css),
   );
 };

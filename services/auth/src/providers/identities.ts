@@ -11,8 +11,9 @@ import { notify } from '../messages/send.ts';
 import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import { type Identity, toUserJson, type User, type UserChanges } from '../users/user.ts';
+import { openBrowserSecret } from './flow.ts';
+import { startLinking } from './linking.ts';
 import { authorizeQuery, findConnection, readQuery, readStart } from './routes.ts';
-import { startLinking } from './sign-in.ts';
 
 /** `/user/identities`: lists, links and unlinks identities of the caller. */
 export const addIdentityRoutes: AddRoutes = (api, context) => {
@@ -27,7 +28,11 @@ export const addIdentityRoutes: AddRoutes = (api, context) => {
     checkMayLink(context, caller);
     const query = readQuery(request);
     const connection = await findConnection(context, query.get('provider') ?? '');
-    const start = { ...readStart(request, query, context), linkingUserId: caller.user.id };
+    const start = {
+      ...readStart(request, query, context),
+      linkingUserId: caller.user.id,
+      browserSecret: openBrowserSecret(request, reply, { ...context, isFormPost: connection.isFormPost }),
+    };
     const url = await startLinking(context, connection, start, requestMetadata(request, context));
     if (query.get('skip_http_redirect') === 'true') return reply.send({ url });
     return reply.header('cache-control', 'no-store').redirect(url, 302);

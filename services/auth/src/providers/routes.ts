@@ -10,15 +10,9 @@ import { fragmentMarker, sessionFragment } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { ProviderConnection } from './connection.ts';
 import { openBrowserSecret, readBrowserSecret } from './flow.ts';
+import { confirmationUrl, isBoundTo, redeemTicket, ticketParameter } from './linking.ts';
 import { providerNames } from './registry.ts';
-import {
-  finishSignIn,
-  redeemTicket,
-  type SignInResult,
-  type StartRequest,
-  startSignIn,
-  takeFlow,
-} from './sign-in.ts';
+import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
 
 /** For the documentation: a repeated parameter is not an error, and the first one counts. */
 export const authorizeQuery = Type.Object({
@@ -45,11 +39,14 @@ export const addProviderRoutes: AddRoutes = (api, context) => {
       isFormPost: connection.isFormPost,
     });
     const metadata = requestMetadata(request, context);
-    const ticket = query.get('link_ticket');
+    const ticket = query.get(ticketParameter);
+    reply.header('cache-control', 'no-store');
+    if (ticket !== null && !isBoundTo(ticket, browserSecret))
+      return reply.redirect(confirmationUrl(context, query), 302);
     const start = readStart(request, query, context);
     const linking = ticket === null ? {} : await redeemTicket(context, { ticket, connection }, metadata);
     const url = await startSignIn(context, connection, { ...start, ...linking, browserSecret }, metadata);
-    return reply.header('cache-control', 'no-store').redirect(url, 302);
+    return reply.redirect(url, 302);
   });
   api.get('/callback', { exposeHeadRoute: false }, (request, reply) =>
     finish(context, { request, reply, parameters: readQuery(request), isFormPost: false }),
@@ -83,7 +80,7 @@ export async function findConnection({ providers }: Context, name: string): Prom
 
 /** Parameters of this server, and parameters that it sets itself. */
 const ownParameters: ReadonlySet<string> = new Set([
-  ...['provider', 'scopes', 'redirect_to', 'link_ticket', 'invite_token', 'skip_http_redirect', 'apikey'],
+  ...['provider', 'scopes', 'redirect_to', ticketParameter, 'invite_token', 'skip_http_redirect', 'apikey'],
   ...[
     'client_id',
     'client_secret',

@@ -18,7 +18,7 @@ import {
 } from './account.ts';
 import type { ProviderConnection, SignedInUser } from './connection.ts';
 import { deriveSecrets, signInLifeMs } from './flow.ts';
-import { ProviderError, withoutSlash } from './provider.ts';
+import { ProviderError } from './provider.ts';
 import type { SignInFlow } from './store.ts';
 
 /** A request to sign in at a provider. */
@@ -68,41 +68,6 @@ export async function startSignIn(
   };
   await context.store.providers.start(flow, new Date(metadata.nowMs));
   return url;
-}
-
-/** Separates the ids of tickets from those of flows. */
-const ticketSecret = 'link ticket';
-
-/**
- * Starts to link an identity. The returned URL is of this server, because the caller's request is
- * not one of the browser that goes to the provider: its cookie would not be stored.
- */
-export async function startLinking(
-  { store, random, settings }: Context,
-  { name }: ProviderConnection,
-  { redirectTo, challenge, scopes, parameters, linkingUserId }: StartRequest,
-  { nowMs }: RequestMetadata,
-): Promise<string> {
-  const ticket = random.uuid();
-  const { id } = deriveSecrets(ticket, ticketSecret);
-  const requestToken = { token: '', secret: '' };
-  const flow = { id, provider: name, redirectTo, challenge, inviteToken: '', linkingUserId, requestToken };
-  await store.providers.start(flow, new Date(nowMs));
-  const query = new URLSearchParams({ ...parameters, provider: name, link_ticket: ticket });
-  if (scopes.length > 0) query.set('scopes', scopes.join(' '));
-  return `${withoutSlash(settings.apiExternalUrl)}/authorize?${query}`;
-}
-
-/** What the user has asked to link. @throws AppError `bad_oauth_state` for a used ticket */
-export async function redeemTicket(
-  context: Context,
-  { ticket, connection }: { readonly ticket: string; readonly connection: ProviderConnection },
-  metadata: RequestMetadata,
-): Promise<Pick<StartRequest, 'redirectTo' | 'challenge' | 'linkingUserId' | 'inviteToken'>> {
-  const flow = await takeFlow(context, { state: ticket, browserSecret: ticketSecret }, metadata);
-  if (flow.linkingUserId === undefined || flow.provider !== connection.name) throw errors.bad_oauth_state();
-  const { redirectTo, challenge, linkingUserId } = flow;
-  return { redirectTo, challenge, linkingUserId, inviteToken: '' };
 }
 
 /**

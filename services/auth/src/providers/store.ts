@@ -65,6 +65,11 @@ const takeSql = `
 
 const isSpentSql = 'select 1 from flow_state where id = $1 and user_id is not null';
 
+const findSql = `
+  select id, provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
+    invite_token, referrer, linking_target_id, created_at
+  from flow_state where id = $1 and authentication_method = 'oauth' and user_id is null`;
+
 const issueCodeSql = `
   insert into flow_state (id, user_id, auth_code, code_challenge, code_challenge_method, provider_type,
     provider_access_token, provider_refresh_token, authentication_method, created_at, updated_at, auth_code_issued_at)
@@ -139,6 +144,11 @@ export class ProviderStore {
 
   async start(flow: SignInFlow, at: Date): Promise<void> {
     await this.#starts.add({ ...flow, at });
+  }
+
+  async find(id: string): Promise<(SignInFlow & { readonly createdAt: Date }) | undefined> {
+    const [row] = await query(this.#sql, findSql, [id]);
+    return row && toFlow(id, row);
   }
 
   /** Removes a flow and returns it. Of concurrent callbacks one gets it. */

@@ -1,4 +1,4 @@
-/** Follows redirects, submits forms, and keeps cookies by origin. */
+/** Follows redirects and the button of a page, submits forms, and keeps cookies by origin. */
 export class Browser {
   readonly #hosts: Readonly<Record<string, string>>;
   readonly #cookies = new Map<string, Map<string, string>>();
@@ -29,6 +29,12 @@ export class Browser {
         continue;
       }
       const [tag] = /<form[^>]*>/.exec(text) ?? [];
+      const [, link] = /<a class="button" href="([^"]+)"/.exec(text) ?? [];
+      if (tag === undefined && link !== undefined) {
+        url = new URL(link.replaceAll('&amp;', '&'), url);
+        form = undefined;
+        continue;
+      }
       if (tag === undefined) throw new Error(`${url.href} responded with ${response.status}: ${text}`);
       form = readInputs(text);
       const action = /\saction="([^"]+)"/.exec(tag)?.[1] ?? '';

@@ -151,6 +151,9 @@ t.test('requests fail while the provider does not answer', async (t) => {
     [503, { success: true }],
     [200, 'a page'],
     [404, {}],
+    [403, { success: true }],
+    [400, { success: true }],
+    [404, { success: false }],
   ] as const) {
     answer(status, reply);
     t.match(await server.call('POST', '/signup', { body }), failed, String(status));

@@ -1,3 +1,4 @@
+import type { lookup } from 'node:dns';
 import t from 'tap';
 import { classifyAddress, fetchText, postText } from '../../src/http/fetch.ts';
 import { startWebServer } from '../helpers/web-server.ts';
@@ -76,7 +77,31 @@ t.test('addresses are classified by network', (t) => {
     t.equal(classifyAddress(address), 'reserved', address);
   for (const address of ['::ffff:169.254.169.254', '64:ff9b::a00:1', '2002:a00:1::', 'fd00:ec2::254'])
     t.equal(classifyAddress(address), 'reserved', address);
+  for (const address of ['168.63.129.16', '::ffff:168.63.129.16', '::10.0.0.1', '::ffff:0:10.0.0.1'])
+    t.equal(classifyAddress(address), 'reserved', address);
+  t.equal(classifyAddress('::1'), 'private');
   t.end();
+});
+
+t.test('a name is resolved once for each connection, and none of its addresses may be private', async (t) => {
+  const { port, requests } = await startWebServer(t, (_request, response) => response.end('a text'));
+  const answers = [['127.0.0.1'], ['93.184.215.14', '169.254.169.254'], ['169.254.169.254']];
+  const lookUp = ((_name: string, _options: unknown, callback: (...answer: unknown[]) => void) => {
+    const addresses = answers.shift() ?? [];
+    callback(
+      null,
+      addresses.map((address) => ({ address, family: 4 })),
+    );
+  }) as unknown as typeof lookup; // without its overloads
+  const url = new URL(`http://rebind.example:${port}/`);
+  const rebinding = { ...options, privateHosts: ['rebind.example'], lookUp };
+  t.equal(await fetchText(url, rebinding), 'a text');
+  t.equal(answers.length, 2, 'the address that was checked is the one connected to');
+  for (const left of [1, 0]) {
+    await t.rejects(fetchText(url, rebinding), { name: 'FetchRejected', message: /169\.254\.169\.254/ });
+    t.equal(answers.length, left);
+  }
+  t.equal(requests.length, 1);
 });
 
 t.test('postText requires TLS and a public address, except for listed hosts', async (t) => {

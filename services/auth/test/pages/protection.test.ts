@@ -7,6 +7,8 @@ import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { startHookServer } from '../helpers/hook-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
+import { rawRequest } from '../helpers/raw-request.ts';
+import { startWebServer } from '../helpers/web-server.ts';
 
 const apiUrl = 'https://auth.example.com/auth/v1';
 const pagesUrl = `${apiUrl}/pages`;
@@ -53,6 +55,10 @@ t.test('every page has the headers, a language, a title and one heading', async 
       'x-content-type-options': 'nosniff',
       'x-frame-options': 'DENY',
       'referrer-policy': 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': /camera=\(\), .*usb=\(\)/,
+      'strict-transport-security': 'max-age=31536000',
     });
     t.equal(response.headers.get('access-control-allow-origin'), null);
     t.match(page, /<html lang="en">/);
@@ -60,6 +66,32 @@ t.test('every page has the headers, a language, a title and one heading', async 
     t.equal(page.match(/<h1>/g)?.length, 1);
     t.notMatch(page, /<script|<style|\sstyle=|\son\w+=/);
   }
+});
+
+t.test('errors of a navigation are a page, and those of scripts are JSON', async (t) => {
+  const hanging = await startWebServer(t, () => undefined);
+  const { url: base } = await startAuthServer(t, {
+    EXTERNAL_TWITTER_ENABLED: 'true',
+    EXTERNAL_TWITTER_CLIENT_ID: 'id',
+    EXTERNAL_TWITTER_SECRET: 'secret',
+    EXTERNAL_TWITTER_URL: `http://127.0.0.1:${hanging.port}`,
+    API_MAX_REQUEST_DURATION: '1s',
+  });
+  const accept = ['accept', 'text/html,application/xhtml+xml;q=0.9,*/*;q=0.8'];
+  for (const [path, status] of [
+    ['/nowhere', 404],
+    ['/authorize?provider=unknown', 400],
+    ['/authorize?provider=twitter', 504],
+    ['/verify?type=unknown', 400],
+  ] as const) {
+    const page = await rawRequest(base, path, { headers: [...accept, 'sec-fetch-mode', 'navigate'] });
+    t.equal(page.status, status, path);
+    t.match(page.headers['content-type'], 'text/html', path);
+    t.match(page.text, '<h1>', path);
+    const json = await rawRequest(base, path, { headers: [...accept, 'sec-fetch-mode', 'cors'] });
+    t.match(json.headers['content-type'], 'application/json', path);
+  }
+  t.equal(hanging.requests.length, 2);
 });
 
 t.test('pages are in the language of the browser, if the settings list it', async (t) => {
@@ -417,7 +449,7 @@ t.test('CAPTCHA and a code before the password change apply as in the API', asyn
 
 t.test('without the setting there are no pages', async (t) => {
   const plain = await startAuthServer(t, { API_EXTERNAL_URL: apiUrl });
-  for (const name of ['sign-in', 'sign-up', 'account', 'style.css', 'continue'])
+  for (const name of ['sign-in', 'sign-up', 'account', 'continue'])
     t.equal((await plain.call('GET', `/pages/${name}`)).status, 404, name);
   const link = `/verify?type=magiclink&token=x&redirect_to=${apiUrl}/pages/account`;
   t.match((await plain.call('GET', link)).headers.get('location'), 'https://example.com/#error=');

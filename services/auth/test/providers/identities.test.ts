@@ -47,7 +47,43 @@ t.test('client library links, lists and unlinks an identity', async (t) => {
   if (email === undefined) throw new Error('a user has an identity');
   t.match((await client.unlinkIdentity(email)).error, { code: 'single_identity_not_deletable' });
   const again = browser.visit(data.url ?? '', siteUrl);
-  await t.rejects(again, /bad_oauth_state/, 'the URL is valid once');
+  await t.rejects(again, /was started in another browser/, 'the URL is valid once');
+});
+
+t.test('browser that did not ask for a link confirms the account on a page', async (t) => {
+  const { server, browser: victim } = await start(t);
+  const attacker = await signUp(server, { email: 'eve@example.com' });
+  const path = '/user/identities/authorize?provider=github&scopes=repo&skip_http_redirect=true';
+  const { body } = await server.call('GET', path, { token: attacker.accessToken });
+  const link = String(body.url);
+
+  const opened = await victim.open(link);
+  t.equal(opened.status, 302);
+  const confirmation = opened.headers.get('location') ?? '';
+  t.match(confirmation, `${apiUrl}/pages/link?`);
+  const response = await victim.open(confirmation);
+  t.match(response.headers.get('content-security-policy'), "frame-ancestors 'none'");
+  const page = await response.text();
+  t.match(page, 'connected to the account eve@example.com.');
+  const [, button = ''] = /<a class="button" href="([^"]+)"/.exec(page) ?? [];
+  const url = button.replaceAll('&amp;', '&');
+  t.match(url, `${apiUrl}/authorize?provider=github&scopes=repo&link_ticket=`);
+  const elsewhere = await new Browser({ [apiUrl]: server.url }).open(url);
+  t.match(elsewhere.headers.get('location'), `${apiUrl}/pages/link?`, 'the button is of this browser');
+  t.ok(land(await victim.visit(url, siteUrl)).fragment.access_token, 'after consent');
+
+  const used = await victim.open(confirmation);
+  t.equal(used.status, 400);
+  t.match(await used.text(), /<html/);
+});
+
+t.test('browser that asked for a link goes to the provider', async (t) => {
+  const { server, browser } = await start(t);
+  const { accessToken } = await signUp(server, { email: 'bob@example.com' });
+  const path = `${apiUrl}/user/identities/authorize?provider=github`;
+  const asked = await browser.open(path, undefined, { authorization: `Bearer ${accessToken}` });
+  const start302 = await browser.open(asked.headers.get('location') ?? '');
+  t.match(start302.headers.get('location'), '/login/oauth/authorize?');
 });
 
 t.test('identity of another user is not linked', async (t) => {

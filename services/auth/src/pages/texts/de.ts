@@ -97,6 +97,10 @@ export const de: PageTexts = {
   phone: 'Telefon',
   disconnect: 'Trennen',
   connect: (provider) => `${provider} verbinden`,
+  linkTo: (provider, account) =>
+    `Ihr ${provider}-Konto wird mit dem Konto ${account} verbunden. Danach können Sie sich dort mit ${provider} anmelden.`,
+  linkWarning: 'Fahren Sie nur fort, wenn dies Ihr Konto ist und Sie das gerade veranlasst haben.',
+  guestAccount: 'eines Gastes',
   deleteAccount: 'Konto löschen',
   deleteText:
     'Ihr Konto und alle hier gespeicherten Daten werden endgültig gelöscht. Das kann nicht rückgängig gemacht werden.',

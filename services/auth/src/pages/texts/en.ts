@@ -95,6 +95,10 @@ export const en = {
   phone: 'Phone',
   disconnect: 'Disconnect',
   connect: (provider: string) => `Connect ${provider}`,
+  linkTo: (provider: string, account: string) =>
+    `Your ${provider} account will be connected to the account ${account}. You can then sign in to it with ${provider}.`,
+  linkWarning: 'Continue only if this is your account and you have just asked for this.',
+  guestAccount: 'of a guest',
   deleteAccount: 'Delete account',
   deleteText: 'Your account and all of its data here will be deleted for good. This cannot be undone.',
   keepAccount: 'Keep my account',

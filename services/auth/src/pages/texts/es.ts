@@ -97,6 +97,10 @@ export const es: PageTexts = {
   phone: 'Teléfono',
   disconnect: 'Desconectar',
   connect: (provider) => `Conectar ${provider}`,
+  linkTo: (provider, account) =>
+    `Tu cuenta de ${provider} se conectará a la cuenta ${account}. Después podrás iniciar sesión en ella con ${provider}.`,
+  linkWarning: 'Continúa solo si esta es tu cuenta y acabas de pedirlo.',
+  guestAccount: 'de un invitado',
   deleteAccount: 'Eliminar la cuenta',
   deleteText:
     'Tu cuenta y todos sus datos aquí se eliminarán definitivamente. Esta acción no se puede deshacer.',

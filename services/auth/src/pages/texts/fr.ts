@@ -98,6 +98,10 @@ export const fr: PageTexts = {
   phone: 'Téléphone',
   disconnect: 'Dissocier',
   connect: (provider) => `Associer ${provider}`,
+  linkTo: (provider, account) =>
+    `Votre compte ${provider} sera associé au compte ${account}. Vous pourrez ensuite vous y connecter avec ${provider}.`,
+  linkWarning: 'Ne continuez que si ce compte est le vôtre et que vous venez de le demander.',
+  guestAccount: 'd’un invité',
   deleteAccount: 'Supprimer le compte',
   deleteText:
     'Votre compte et toutes ses données ici seront définitivement supprimés. Cette action est irréversible.',

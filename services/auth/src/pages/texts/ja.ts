@@ -97,6 +97,10 @@ export const ja: PageTexts = {
   phone: '電話',
   disconnect: '連携を解除',
   connect: (provider) => `${provider} と連携`,
+  linkTo: (provider, account) =>
+    `お使いの${provider}アカウントを、アカウント「${account}」に連携します。連携後は${provider}でこのアカウントにログインできます。`,
+  linkWarning: 'ご自身のアカウントで、いまこの操作を行った場合にのみ続けてください。',
+  guestAccount: 'ゲスト',
   deleteAccount: 'アカウントを削除',
   deleteText: 'アカウントとここに保存されたすべてのデータが完全に削除されます。元に戻すことはできません。',
   keepAccount: '削除しない',

@@ -97,6 +97,10 @@ export const pt: PageTexts = {
   phone: 'Telefone',
   disconnect: 'Desconectar',
   connect: (provider) => `Conectar ${provider}`,
+  linkTo: (provider, account) =>
+    `A sua conta ${provider} será ligada à conta ${account}. Depois poderá entrar nela com ${provider}.`,
+  linkWarning: 'Continue apenas se esta for a sua conta e se acabou de o pedir.',
+  guestAccount: 'de um convidado',
   deleteAccount: 'Excluir conta',
   deleteText:
     'Sua conta e todos os seus dados aqui serão excluídos definitivamente. Não é possível desfazer.',
