@@ -124,8 +124,8 @@ const insertCodes = (set: string, hashes: `$${number}`, at: `$${number}`): strin
 
 const enrollSql = `
   with owner as (${lockOwner('$2')}), enrolled as (
-    insert into mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at)
-    select $1, id, $3, 'recovery_code', 'verified', $4, $4 from owner
+    insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, created_at, updated_at)
+    select $1, id, $3, 'recovery_code', 'verified', '', $4, $4 from owner
     where exists (select 1 from mfa_factors where user_id = $2 and status = 'verified' and factor_type <> 'recovery_code')
     on conflict do nothing
     returning id

@@ -101,7 +101,8 @@ export class FactorStore {
   /** Returns false when the user has a factor of that name or phone, also a concurrent one. */
   async enroll(factor: NewFactor, audit: AuditEntry): Promise<boolean> {
     const { id, userId, type, friendlyName, secret, phone, at } = factor;
-    const sealed = secret === undefined ? null : this.#cipher.encrypt(id, secret);
+    // GoTrue cannot read factors with null here.
+    const sealed = secret === undefined ? '' : this.#cipher.encrypt(id, secret);
     const parameters = [id, userId, type, friendlyName, sealed, at, phone ?? null, ...auditParameters(audit)];
     return (await query(this.#sql, enrollSql, parameters)).length > 0;
   }

@@ -7,7 +7,7 @@ import { CleanupStore, CleanupTimer, expiringKinds, removeBefore } from '../../s
 import { connect } from '../../src/db/connection.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
-import { testDatabase } from '../helpers/test-database.ts';
+import { allowUnreadableRows, testDatabase } from '../helpers/test-database.ts';
 
 const dayMs = 86_400_000;
 const now = Date.parse('2026-03-04T05:06:07.089Z');
@@ -26,6 +26,7 @@ const policy = {
 
 async function openDatabase(t: Test): Promise<Sql> {
   const { url } = await testDatabase(t);
+  allowUnreadableRows(url);
   const sql = connect({ databaseUrl: url, dbNamespace: 'auth', dbMaxPoolSize: 5 });
   t.teardown(() => sql.end());
   await sql`insert into users (id, created_at) values (${user}, ${at(100)})`;
@@ -170,6 +171,7 @@ t.test('locked rows are skipped without waiting', async (t) => {
 t.test('a server removes expired rows, unless SVC_DB_CLEANUP_ENABLED is false', async (t) => {
   // Makes the tables; one that cleans up would take the row away.
   const { databaseUrl } = await startAuthServer(t, { DB_CLEANUP_ENABLED: 'false' });
+  allowUnreadableRows(databaseUrl);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => sql.end());
   const rows = async () => (await sql`select 1 from flow_state`).length;
@@ -220,6 +222,7 @@ t.test('cleanup runs repeatedly and continues after a failure', async (t) => {
 
 t.test('row level security policies can read the claims of the caller', async (t) => {
   const { url } = await testDatabase(t);
+  allowUnreadableRows(url);
   const sql = postgres(url, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
   t.match(

@@ -77,9 +77,11 @@ t.test('a database of an earlier version is migrated with its data', async (t) =
   await createEarlierSchema(sql);
   const [user, proven, other] = [randomUUID(), randomUUID(), randomUUID()];
   await sql.unsafe(`
-    insert into auth.users (id, email, confirmation_token, email_change) values ('${user}', 'ada@example.com', null, null);
-    insert into auth.audit_log_entries (payload) values ('{}');
-    insert into auth.flow_state (id, user_id, provider_type, authentication_method) values ('${other}', '${user}', 'email', 'otp');
+    insert into auth.users (id, aud, role, email, confirmation_token, email_change, created_at, updated_at)
+      values ('${user}', '', 'authenticated', 'ada@example.com', null, null, now(), now());
+    insert into auth.audit_log_entries (payload, created_at) values ('{}', now());
+    insert into auth.flow_state (id, user_id, provider_type, authentication_method, created_at, updated_at)
+      values ('${other}', '${user}', 'email', 'otp', now(), now());
     insert into auth.mfa_factors (id, user_id, factor_type, status, created_at, updated_at, last_challenged_at, last_totp_period)
       select id::uuid, '${user}', 'totp', 'verified', now(), now(), '2026-01-01', period
       from (values ('${proven}', 58000000), ('${other}', null)) as f(id, period)`);
@@ -105,4 +107,8 @@ t.test('a database of an earlier version is migrated with its data', async (t) =
   ]);
   t.match(await sql`select * from auth.tollgate_totp_periods`, [{ factor_id: proven, period: 58_000_000 }]);
   t.equal((await sql`select 1 from auth.mfa_factors where last_challenged_at is not null`).length, 1);
+  t.match(await sql`select secret, friendly_name from auth.mfa_factors`, [
+    { secret: '', friendly_name: '' },
+    { secret: '', friendly_name: '' },
+  ]);
 });

@@ -6,7 +6,7 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';
-import { testDatabase } from '../helpers/test-database.ts';
+import { allowUnreadableRows, testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata } from '../helpers/test-store.ts';
 
 const at = new Date(metadata.nowMs);
@@ -88,6 +88,7 @@ t.test('a change of more than 200 users invalidates all', async (t) => {
 t.test('rollbacks and changes of other schemas are not received', async (t) => {
   const { replica, sql, databaseUrl } = await start(t);
   const { store } = replica;
+  allowUnreadableRows(databaseUrl);
   await migrate({ databaseUrl, dbNamespace: 'other' }, { logger: silent });
   const ada = await insertUser(store, { email: 'ada@example.com' });
   await t.rejects(
@@ -143,7 +144,7 @@ const silent = createLogger({ level: 'fatal', format: 'json' });
 
 /** A replica with a database of its own, and a connection to it. */
 async function start(
-  test: Pick<typeof t, 'teardown'>,
+  test: Pick<typeof t, 'name' | 'teardown'>,
 ): Promise<{ replica: Replica; sql: postgres.Sql; databaseUrl: string }> {
   const { url: databaseUrl } = await testDatabase(test);
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });

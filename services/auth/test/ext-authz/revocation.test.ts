@@ -113,7 +113,7 @@ t.test('metrics count cache hits and misses', async (t) => {
 });
 
 /** Two servers over one database. */
-async function startReplicas(test: Pick<typeof t, 'teardown'>): Promise<[AuthServer, AuthServer]> {
+async function startReplicas(test: Pick<typeof t, 'name' | 'teardown'>): Promise<[AuthServer, AuthServer]> {
   const one = await startAuthServer(test, stale);
   const other = await startAuthServer(test, { ...stale, DB_DATABASE_URL: one.databaseUrl });
   return [one, other];

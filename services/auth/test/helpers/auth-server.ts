@@ -50,7 +50,7 @@ export const jwtSecret = 'a secret for tests, long enough for HS256';
  * `SVC_`) say otherwise.
  */
 export async function startAuthServer(
-  test: Pick<typeof t, 'teardown'>,
+  test: Pick<typeof t, 'name' | 'teardown'>,
   variables: Readonly<Record<string, string>> = {},
 ): Promise<AuthServer> {
   const database = await testDatabase(test);

@@ -29,7 +29,7 @@ const none: Work = { hashes: 0, leaks: 0, statements: 0, mails: 0 };
 
 /** A context that counts operations. `variables` are names with `SVC_`. */
 export async function countingServices(
-  test: Pick<typeof t, 'teardown'>,
+  test: Pick<typeof t, 'name' | 'teardown'>,
   variables: Readonly<Record<string, string>>,
 ) {
   const { url: databaseUrl } = await testDatabase(test);

@@ -10,7 +10,7 @@ export interface MailingServer {
 
 /** `variables` are names without `SVC_`. */
 export async function startMailingServer(
-  test: Pick<typeof t, 'teardown'>,
+  test: Pick<typeof t, 'name' | 'teardown'>,
   variables: Readonly<Record<string, string>> = {},
   options: SmtpOptions = {},
 ): Promise<MailingServer> {

@@ -2,32 +2,53 @@ import { createLogger } from '@tollgate/kit/logger';
 import { startPostgres, type TestDatabase, type TestPostgres } from '@tollgate/testkit/postgres';
 import t from 'tap';
 import { migrate } from '../../src/db/migrate.ts';
+import { findUnreadableRows } from './readable-rows.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;
+/** Of all tests of the file. */
+const unreadable: string[] = [];
+/** URLs of databases. */
+const unchecked = new Set<string>();
 
 /**
  * A migrated database, which is dropped when the test ends. The server is started once per file.
  */
-export async function testDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
+export async function testDatabase(test: Pick<typeof t, 'teardown' | 'name'>): Promise<TestDatabase> {
   server ??= startServer();
   const database = await (await server).createDatabaseFrom('auth', async (databaseUrl) => {
     await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
   });
-  test.teardown(() => database.drop());
+  test.teardown(() => close(database, test));
   return database;
 }
 
 /** An empty database, which is dropped when the test ends. */
-export async function emptyDatabase(test: Pick<typeof t, 'teardown'>): Promise<TestDatabase> {
+export async function emptyDatabase(test: Pick<typeof t, 'teardown' | 'name'>): Promise<TestDatabase> {
   server ??= startServer();
   const database = await (await server).createDatabase();
-  test.teardown(() => database.drop());
+  test.teardown(() => close(database, test));
   return database;
+}
+
+/** For a test that inserts rows of its own with few columns, which GoTrue could not read. */
+export function allowUnreadableRows(databaseUrl: string): void {
+  unchecked.add(databaseUrl);
+}
+
+/** Checks the rows that a test has left, then drops its database. */
+async function close(database: TestDatabase, test: Pick<typeof t, 'name'>): Promise<void> {
+  const broken = unchecked.has(database.url) ? [] : await findUnreadableRows(database.url);
+  unreadable.push(...broken.map((name) => `${name} after "${test.name}"`));
+  await database.drop();
 }
 
 async function startServer(): Promise<TestPostgres> {
   const started = await startPostgres();
-  t.teardown(() => started.stop());
+  t.teardown(async () => {
+    await started.stop();
+    // An error in the teardown of one test would keep the server from being stopped.
+    if (unreadable.length > 0) throw new Error(`GoTrue cannot read ${unreadable.join(', ')}`);
+  });
   return started;
 }

@@ -19,7 +19,7 @@ export const metadata: RequestMetadata = {
 
 /** A store with its own database. */
 export async function testStore(
-  test: Pick<typeof t, 'teardown'>,
+  test: Pick<typeof t, 'name' | 'teardown'>,
   options: Partial<StoreOptions> = {},
 ): Promise<Store> {
   const { url: databaseUrl } = await testDatabase(test);

@@ -7,7 +7,7 @@ import { relyingParty } from '../helpers/authenticator.ts';
 const unsolved = 'captcha protection: request disallowed (no captcha_token found)';
 
 /** A server with CAPTCHA. The provider accepts the token `solved`, unless `answer` was called. */
-async function startProtected(test: Pick<typeof t, 'teardown'>, provider = 'hcaptcha') {
+async function startProtected(test: Pick<typeof t, 'name' | 'teardown'>, provider = 'hcaptcha') {
   const requests: EchoedRequest[] = [];
   let reply: { readonly status: number; readonly body: unknown } | undefined;
   const vendor = await startJsonServer((request) => {

@@ -11,7 +11,7 @@ import { Store } from '../../src/db/store.ts';
 import { ColumnCipher, reencrypt } from '../../src/keys/secrets.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
-import { testDatabase } from '../helpers/test-database.ts';
+import { allowUnreadableRows, testDatabase } from '../helpers/test-database.ts';
 
 const email = 'ada@example.com';
 const password = 'correct horse';
@@ -184,6 +184,7 @@ t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
 t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => {
   const server = await startAuthServer(t);
   const sql = database(t, server);
+  allowUnreadableRows(server.databaseUrl);
   await sql`insert into users (id, encrypted_password) select gen_random_uuid(), 'hash ' || n from generate_series(1, 1201) n`;
   const pool = connect({ databaseUrl: server.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => pool.end());

@@ -290,8 +290,8 @@ t.test('passkeys are managed by permanent and confirmed users with full assuranc
 
   const user = await newUser();
   const { passkeyId } = await register(user);
-  await sql`insert into auth.mfa_factors (id, user_id, factor_type, status, secret, created_at, updated_at)
-    values (gen_random_uuid(), ${user.userId}, 'totp', 'verified', '', now(), now())`;
+  await sql`insert into auth.mfa_factors (id, user_id, friendly_name, factor_type, status, secret, created_at, updated_at)
+    values (gen_random_uuid(), ${user.userId}, '', 'totp', 'verified', '', now(), now())`;
   const lowAssurance = { status: 403, body: { error_code: 'insufficient_aal' } };
   t.match(await options(user.accessToken), lowAssurance);
   t.match(await server.call('DELETE', `/passkeys/${passkeyId}`, { token: user.accessToken }), lowAssurance);

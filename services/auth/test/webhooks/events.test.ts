@@ -9,6 +9,7 @@ import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
 import { expectedSignature, type HookServer, hookSecret, startHookServer } from '../helpers/hook-server.ts';
+import { allowUnreadableRows } from '../helpers/test-database.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 const secret = hookSecret('e');
@@ -270,6 +271,7 @@ t.test('event of a replica that crashed is claimed again', async (t) => {
     eventWebhookUri: 'x',
   });
   t.teardown(() => sql.end());
+  allowUnreadableRows(server.databaseUrl);
   await sql`insert into users (id) values (gen_random_uuid())`;
   const events = new EventStore(sql);
   const startMs = Date.now();
