@@ -268,6 +268,11 @@ export function startingWith(text: string): string {
 /** Value of `instance_id` columns. */
 export const noInstance = `'00000000-0000-0000-0000-000000000000'::uuid`;
 
+/** A JSON column as an object; any other value, also JSON `null`, counts as an empty one. */
+export function jsonObject(column: string): string {
+  return `case jsonb_typeof(${column}) when 'object' then ${column} else '{}' end`;
+}
+
 /** Columns of a new user that are empty strings. */
 export const emptyUserColumns = [
   'confirmation_token',

@@ -3,7 +3,7 @@ import { inTime } from '@tollgate/kit/time';
 import { Batch, batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import type { JsonObject } from '../users/user.ts';
+import { type Json, type JsonObject, toObject } from '../users/user.ts';
 
 /** Ids of users (UUIDs in lower case) that may have changed, or all users. */
 export type ChangedUsers = readonly string[] | 'all';
@@ -254,7 +254,7 @@ const findStates = `
 
 interface StateRow {
   readonly role: string | null;
-  readonly raw_app_meta_data: JsonObject | null;
+  readonly raw_app_meta_data: Json;
   /** Null if there is no user: the column is not nullable. */
   readonly is_anonymous: boolean | null;
   readonly banned_until: Date | null;
@@ -284,7 +284,7 @@ function toState(row: Row): IdentityState | undefined {
   if (r.is_anonymous === null) return undefined;
   return {
     role: r.role ?? '',
-    appMetadata: r.raw_app_meta_data ?? {},
+    appMetadata: toObject(r.raw_app_meta_data),
     isAnonymous: r.is_anonymous,
     bannedUntil: r.banned_until ?? undefined,
     session:

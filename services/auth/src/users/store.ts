@@ -2,6 +2,7 @@ import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.t
 import {
   emptyUserColumns,
   isUniqueViolation,
+  jsonObject,
   noInstance,
   type Queryable,
   query,
@@ -260,7 +261,7 @@ function assign(column: string): (parameter: string) => string {
 
 function merge(column: string): (parameter: string) => string {
   return (parameter) => `${column} = coalesce((
-    select jsonb_object_agg(key, value) from jsonb_each(coalesce(${column}, '{}') || ${parameter}::jsonb)
+    select jsonb_object_agg(key, value) from jsonb_each(${jsonObject(column)} || ${parameter}::jsonb)
     where value <> 'null'), '{}')`;
 }
 
@@ -278,7 +279,7 @@ function updateSql(keys: readonly (keyof UserChanges)[]): string {
       select gen_random_uuid(), t.provider, t."providerId", t.data, u.id, $2, $2, $2
       from updated u, jsonb_to_recordset($6::jsonb) as t(provider text, "providerId" text, data jsonb)
       on conflict (provider_id, provider) do update
-        set identity_data = i.identity_data || excluded.identity_data, updated_at = excluded.updated_at
+        set identity_data = ${jsonObject('i.identity_data')} || excluded.identity_data, updated_at = excluded.updated_at
         where i.user_id = excluded.user_id
     ), audit as (${auditInsert(3, 'updated')})
     select ${userColumns} from updated u`;

@@ -180,8 +180,8 @@ export function toUser(row: Row): User {
     phoneChangeSentAt: r.phone_change_sent_at ?? undefined,
     reauthenticationSentAt: r.reauthentication_sent_at ?? undefined,
     lastSignInAt: r.last_sign_in_at ?? undefined,
-    appMetadata: r.raw_app_meta_data ?? {},
-    userMetadata: r.raw_user_meta_data ?? {},
+    appMetadata: toObject(r.raw_app_meta_data),
+    userMetadata: toObject(r.raw_user_meta_data),
     isAnonymous: r.is_anonymous,
     isSsoUser: r.is_sso_user,
     bannedUntil: r.banned_until ?? undefined,
@@ -213,8 +213,8 @@ interface UserRow {
   readonly phone_change_sent_at: Date | null;
   readonly reauthentication_sent_at: Date | null;
   readonly last_sign_in_at: Date | null;
-  readonly raw_app_meta_data: JsonObject | null;
-  readonly raw_user_meta_data: JsonObject | null;
+  readonly raw_app_meta_data: Json;
+  readonly raw_user_meta_data: Json;
   readonly is_anonymous: boolean;
   readonly is_sso_user: boolean;
   readonly banned_until: Date | null;
@@ -231,7 +231,7 @@ interface IdentityRow {
   readonly user_id: string;
   readonly provider: string;
   readonly provider_id: string;
-  readonly identity_data: JsonObject;
+  readonly identity_data: Json;
   readonly email: string | null;
   readonly last_sign_in_at: string | null;
   readonly created_at: string;
@@ -255,7 +255,7 @@ function toIdentity(row: IdentityRow): Identity {
     userId: row.user_id,
     provider: row.provider,
     providerId: row.provider_id,
-    data: row.identity_data,
+    data: toObject(row.identity_data),
     email: row.email ?? '',
     lastSignInAt: toDate(row.last_sign_in_at),
     createdAt: new Date(row.created_at),
@@ -284,6 +284,15 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 
 export interface JsonObject {
   readonly [key: string]: Json;
+}
+
+/**
+ * A JSON column as an object. GoTrue's command line and imports by SQL leave other values in some,
+ * such as JSON `null`; they count as empty. `jsonObject` is the same in SQL.
+ */
+export function toObject(value: Json): JsonObject {
+  // Parsed boundary: `Array.isArray` does not narrow readonly arrays.
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
 /** Absent values are omitted, except email and phone, which are empty. */

@@ -198,14 +198,14 @@ function readIdentity(value: unknown): NewIdentity[] {
   const identity = (typeof value === 'object' && value !== null ? value : {}) as Readonly<
     Record<string, unknown>
   >;
-  const { provider, id, provider_id: providerId = id, identity_data: data = {} } = identity;
+  const { provider, id, provider_id: providerId = id } = identity;
+  const data = identity.identity_data ?? {};
   if (typeof provider !== 'string' || provider === '' || provider.length > maxProviderChars)
     throw invalid('an identity needs a provider');
   if (provider === 'email' || provider === 'phone') return [];
   if (typeof providerId !== 'string' || providerId === '' || providerId.length > maxProviderIdChars)
     throw invalid('an identity needs provider_id, the id of the user at the provider');
-  if (typeof data !== 'object' || data === null || Array.isArray(data))
-    throw invalid('identity_data must be an object');
+  if (typeof data !== 'object' || Array.isArray(data)) throw invalid('identity_data must be an object');
   return [{ provider, providerId, data: { sub: providerId, ...(data as JsonObject) } }];
 }
 
