@@ -58,7 +58,7 @@ export const passwordSettings = {
     ...svc('SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD'),
     group,
     default: false,
-    doc: 'A password change requires the old password, unless there is none or the user signed in by a recovery link.',
+    doc: 'A password change requires the old password, unless there is none or the user signed in by a link or a code, as for a password reset.',
   }),
   uniformAnswers: bool({
     ...svc('SECURITY_UNIFORM_ANSWERS'),

@@ -48,9 +48,7 @@ export async function choosePassword(
   const nonceToken = needsNonce ? await checkNonce(context, user, nonce, metadata) : undefined;
   const { passwordHash: oldHash } = user;
   if (oldHash !== undefined) {
-    // A user who signed in with a recovery mail does not know the current password.
-    const recovers = session?.methods.some(({ method }) => method === 'recovery') ?? false;
-    if (settings.updatePasswordRequireCurrentPassword && !recovers)
+    if (settings.updatePasswordRequireCurrentPassword && !isRecovery(session))
       await checkCurrentPassword(context, { user, hash: oldHash, currentPassword }, metadata);
     if (await passwords.verify(password, oldHash, user.id)) throw errors.same_password();
   }
@@ -80,6 +78,17 @@ export async function confirmOwner(
   if (hash === undefined) return session.createdAt.getTime() + recentSignInMs > metadata.nowMs;
   await checkCurrentPassword(context, { user, hash, currentPassword }, metadata);
   return true;
+}
+
+/**
+ * Values of `amr` of sign-ins by a link or code, those of GoTrue. A recovery has `otp` in the
+ * implicit flow.
+ */
+const recoveryMethods: ReadonlySet<string> = new Set(['recovery', 'otp', 'magiclink']);
+
+/** Whether the user may not know the current password. */
+function isRecovery(session: Session | undefined): boolean {
+  return session?.methods.some(({ method }) => recoveryMethods.has(method)) ?? false;
 }
 
 function isRecent(session: Session | undefined, nowMs: number): boolean {

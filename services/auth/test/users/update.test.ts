@@ -1,12 +1,13 @@
 import postgres from 'postgres';
 import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { linkIn, startMailingServer } from '../helpers/mail-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 const hourMs = 3_600_000;
 
-function update(server: AuthServer, { accessToken: token }: SignedIn, body: unknown) {
+function update(server: AuthServer, { accessToken: token }: Pick<SignedIn, 'accessToken'>, body: unknown) {
   return server.call('PUT', '/user', { token, body });
 }
 
@@ -14,7 +15,7 @@ async function signIn(server: AuthServer, password = ada.password): Promise<Sign
   return signedIn(await server.call('POST', '/token?grant_type=password', { body: { ...ada, password } }));
 }
 
-function database(test: Pick<typeof t, 'teardown'>, server: AuthServer) {
+function database(test: Pick<typeof t, 'name' | 'teardown'>, server: AuthServer) {
   const sql = postgres(server.databaseUrl, { connection: { search_path: 'auth' } });
   test.teardown(() => sql.end());
   return sql;
@@ -138,11 +139,45 @@ t.test('current password is required if configured', async (t) => {
   t.equal((await update(server, user, { password, current_password: ada.password })).status, 200);
 
   const sql = database(t, server);
-  await sql`update mfa_amr_claims set authentication_method = 'recovery'`;
-  t.equal((await update(server, user, { password: 'best horse' })).status, 200, 'after a recovery');
   await sql`update users set encrypted_password = ''`;
-  await sql`update mfa_amr_claims set authentication_method = 'otp'`;
   t.equal((await update(server, user, { password })).status, 200, 'user without password');
+});
+
+t.test('current password is not required after a recovery, in any flow', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true' });
+  await signUp(server);
+  const recover = async () => {
+    const body = { type: 'recovery', email: ada.email };
+    const generated = await server.call('POST', '/admin/generate_link', { body, token: adminToken() });
+    return { code: generated.body.email_otp, hash: String(generated.body.hashed_token) };
+  };
+  const verify = async (body: object) => signedIn(await server.call('POST', '/verify', { body }));
+  const follow = async () => {
+    const path = `/verify?type=recovery&token=${(await recover()).hash}`;
+    const { headers } = await server.call('GET', path);
+    return (
+      new URLSearchParams(new URL(headers.get('location') ?? '').hash.slice(1)).get('access_token') ?? ''
+    );
+  };
+  const sessions: readonly [string, () => Promise<{ readonly accessToken: string }>][] = [
+    ['link', async () => ({ accessToken: await follow() })],
+    ['code', async () => verify({ type: 'recovery', email: ada.email, token: (await recover()).code })],
+    ['hash', async () => verify({ type: 'recovery', token_hash: (await recover()).hash })],
+  ];
+  for (const [name, start] of sessions) {
+    const changed = await update(server, await start(), { password: `${name} horse` });
+    t.equal(changed.status, 200, `${name}: ${changed.text}`);
+  }
+  const { accessToken } = await verify({ type: 'recovery', token_hash: (await recover()).hash });
+  const sql = database(t, server);
+  for (const [method, status] of [
+    ['recovery', 200],
+    ['magiclink', 200],
+    ['oauth', 400],
+  ] as const) {
+    await sql`update mfa_amr_claims set authentication_method = ${method}`;
+    t.equal((await update(server, { accessToken }, { password: `${method} horse` })).status, status, method);
+  }
 });
 
 t.test('nonce is required only in sessions older than a day', async (t) => {
@@ -190,8 +225,8 @@ t.test('user with a second factor changes credentials and protected metadata onl
   const server = await startAuthServer(t, { JWT_ADMIN_ROLES: 'authenticated' });
   const user = await signUp(server);
   const sql = database(t, server);
-  await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, secret)
-    values (gen_random_uuid(), ${user.userId}, 'totp', 'verified', now(), now(), 'x')`;
+  await sql`insert into mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at, secret)
+    values (gen_random_uuid(), ${user.userId}, '', 'totp', 'verified', now(), now(), 'x')`;
   for (const change of [
     { password: 'better horse' },
     { email: 'new@example.com' },
