@@ -3,8 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
+import postgres, { type Sql } from 'postgres';
 import t from 'tap';
+import { type Link, startLink } from './helpers/link.ts';
 import { type ServerCommand, startServerCommand } from './helpers/server-command.ts';
+import { testDatabase } from './helpers/test-database.ts';
 
 /** What the server has acknowledged of one user. */
 interface Known {
@@ -14,8 +17,7 @@ interface Known {
 }
 
 const workers = 6;
-/** A lost answer must not end the session while the server is away. */
-const variables = { SVC_SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10m', LOG_LEVEL: 'info' };
+const variables = { LOG_LEVEL: 'info' };
 
 async function post(url: string, body: unknown): Promise<Response> {
   return fetch(url, {
@@ -98,3 +100,67 @@ t.test('after a SIGKILL under load no committed data is lost and the server reco
   t.ok(known.length >= 24);
   t.equal(await third.stop(), 0, 'asked to, it ends in order');
 });
+
+/** Whether a statement of the server waits for a lock. */
+async function isServerWaiting(sql: Sql): Promise<boolean> {
+  const rows = await sql`select 1 from pg_stat_activity
+    where application_name = 'tollgate-auth' and wait_event_type = 'Lock' and datname = current_database()`;
+  return rows.length > 0;
+}
+
+/** Kills the server once it has committed a refresh, and before it can answer. */
+async function killBetweenCommitAndAnswer(
+  server: ServerCommand,
+  { refreshToken, sql, link }: { readonly refreshToken: string; readonly sql: Sql; readonly link: Link },
+): Promise<void> {
+  const request = post(`${server.url}/token?grant_type=refresh_token`, { refresh_token: refreshToken });
+  const lost = t.rejects(request, 'no answer');
+  await sql.begin(async (locking) => {
+    await locking`select 1 from auth.sessions for update`;
+    await awaitUntil(() => isServerWaiting(sql), { what: 'the refresh to wait for the session' });
+    link.dropAnswers();
+  });
+  const isCommitted = async () =>
+    (await sql`select 1 from auth.sessions where refreshed_at is not null`).length > 0;
+  await awaitUntil(isCommitted, { what: 'the refresh to be committed' });
+  await server.kill();
+  await lost;
+}
+
+for (const version of ['1', '2'])
+  t.test(
+    `a refresh whose answer was lost by SIGKILL can be repeated with tokens of version ${version}`,
+    async (t) => {
+      const { url } = await testDatabase(t);
+      const sql = postgres(url, { max: 2 });
+      t.teardown(() => sql.end());
+      const folder = temporaryFolder();
+      t.teardown(folder.remove);
+      const start = (databaseUrl: string) =>
+        startServerCommand(folder.path, {
+          ...variables,
+          SVC_DB_DATABASE_URL: databaseUrl,
+          SVC_SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: version,
+        });
+      const link = await startLink(t, url);
+      const first = await start(link.url);
+      const email = 'ada@example.com';
+      const user = await read(await post(`${first.url}/signup`, { email, password: 'correct horse' }), {
+        email,
+      });
+      await killBetweenCommitAndAnswer(first, { refreshToken: user.refreshToken, sql, link });
+      // Long after the reuse interval.
+      await sql`update auth.sessions set refreshed_at = refreshed_at - interval '1 day'`;
+      await sql`update auth.refresh_tokens set updated_at = updated_at - interval '1 day'`;
+
+      const second = await start(url);
+      t.teardown(second.stop);
+      const refresh = (refreshToken: string) =>
+        post(`${second.url}/token?grant_type=refresh_token`, { refresh_token: refreshToken });
+      const repeated = await refresh(user.refreshToken);
+      t.equal(repeated.status, 200);
+      const next = await read(repeated, { email });
+      t.not(next.refreshToken, user.refreshToken);
+      t.equal((await refresh(next.refreshToken)).status, 200, 'the session goes on');
+    },
+  );

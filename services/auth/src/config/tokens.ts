@@ -86,7 +86,7 @@ export const sessionSettings = {
     ...svc('SECURITY_REFRESH_TOKEN_REUSE_INTERVAL'),
     group: sessionGroup,
     default: '10s',
-    doc: 'Time in which the previous refresh token can be reused, with the same successor. 0 disables reuse.',
+    doc: 'Time in which concurrent refreshes with one token return the same successor. Later the token is accepted until its successor is used, because the response may have been lost. 0 disables both: any reuse revokes the session.',
   }),
   refreshTokenAlgorithmVersion: int({
     ...svc('SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION'),
@@ -108,7 +108,7 @@ export const sessionSettings = {
     ...svc('SECURITY_REFRESH_TOKEN_ALLOW_REUSE'),
     group: sessionGroup,
     default: false,
-    doc: 'Allow reuse of the previous refresh token at any age, with the same successor.',
+    doc: 'With a reuse interval of 0, accept a refresh token until its successor is used, as GoTrue does.',
   }),
   sessionTimeboxMs: seconds({
     ...svc('SESSIONS_TIMEBOX'),

@@ -259,15 +259,12 @@ interface RefreshToken {
 
 interface Successor {
   readonly token: string;
-  /** Whether it directly follows the presented token. */
+  /** Whether it directly follows the presented token, and was therefore never used. */
   readonly isNext: boolean;
 }
 
-/**
- * Why a token may be used again: concurrent refreshes, a lost response, a setting. Values of a
- * header.
- */
-export type ReuseCause = 'concurrent-refresh' | 'fail-to-save' | 'always-allow';
+/** Why a token may be used again: concurrent refreshes, a lost response. Values of a header. */
+export type ReuseCause = 'concurrent-refresh' | 'fail-to-save';
 
 type RefreshDecision =
   /** Revoke it and issue a successor. */
@@ -296,18 +293,19 @@ function decideRefresh(token: RefreshToken, settings: RotationSettings, nowMs: n
 }
 
 /**
- * Why a second use is legitimate. A lost response alone is no reason unless the settings allow
- * reuse.
+ * Why a second use is legitimate. A successor that was never used may have been lost with its
+ * response, however long ago: the client could not use another token since.
  */
-function reuseCauses(token: RefreshToken, settings: RotationSettings, nowMs: number): readonly ReuseCause[] {
-  const isRecent = nowMs - token.updatedAt.getTime() < settings.refreshTokenReuseIntervalMs;
-  const isNext = token.successor?.isNext === true;
-  const isAllowed = isNext && settings.refreshTokenAllowReuse;
-  if (!isRecent && !isAllowed) return [];
+function reuseCauses(
+  { updatedAt, successor }: RefreshToken,
+  { refreshTokenReuseIntervalMs: intervalMs, refreshTokenAllowReuse }: RotationSettings,
+  nowMs: number,
+): readonly ReuseCause[] {
+  const isRecent = nowMs - updatedAt.getTime() < intervalMs;
+  const mayBeLost = successor?.isNext === true && (intervalMs > 0 || refreshTokenAllowReuse);
   return [
     ...(isRecent ? (['concurrent-refresh'] as const) : []),
-    ...(isNext ? (['fail-to-save'] as const) : []),
-    ...(isAllowed ? (['always-allow'] as const) : []),
+    ...(mayBeLost ? (['fail-to-save'] as const) : []),
   ];
 }
 

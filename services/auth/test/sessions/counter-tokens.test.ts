@@ -83,32 +83,36 @@ t.test('previous tokens return the current one within the reuse interval', async
   t.match(traceOf(older), { counter: '2', reuse: 'true', 'reuse-cause': 'concurrent-refresh' });
 });
 
-t.test('previous token ends the session after the reuse interval', async (t) => {
-  const server = await startServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '10' });
-  const first = await signUp(server);
-  const second = await refreshed(server, first.refreshToken);
-  server.clock.advance(10_000);
-  t.match(await refresh(server, first.refreshToken), alreadyUsed);
-  t.match(await refresh(server, second), notFound);
-  t.equal(await isSignedIn(server, first), false, 'access tokens of the session are rejected, too');
-  t.same([...(await rowsOf(server, 'sessions'))], []);
-});
-
 t.test(
-  'with SECURITY_REFRESH_TOKEN_ALLOW_REUSE the previous token is accepted at any age, earlier ones are not',
+  'previous token is accepted at any age until its successor is used, which ends the session',
   async (t) => {
-    const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
-    const { refreshToken: first } = await signUp(server);
-    const second = await refreshed(server, first);
-    server.clock.advance(3_600_000);
-    const again = await refresh(server, first);
-    t.equal(signedIn(again).refreshToken, second);
-    t.match(traceOf(again), { 'reuse-cause': 'fail-to-save,always-allow' });
-    await refreshed(server, second);
-    server.clock.advance(3_600_000);
-    t.match(await refresh(server, first), alreadyUsed);
+    const server = await startServer(t, { JWT_EXP: '1000h' });
+    const first = await signUp(server);
+    const second = await refreshed(server, first.refreshToken);
+    server.clock.advance(29 * 86_400_000);
+    const again = await refresh(server, first.refreshToken);
+    t.equal(signedIn(again).refreshToken, second, 'the lost response is repeated');
+    t.match(traceOf(again), { 'reuse-cause': 'fail-to-save' });
+    const third = await refreshed(server, second);
+    server.clock.advance(10_000);
+    t.match(await refresh(server, first.refreshToken), alreadyUsed);
+    t.match(await refresh(server, third), notFound);
+    t.equal(await isSignedIn(server, first), false, 'access tokens of the session are rejected, too');
+    t.same([...(await rowsOf(server, 'sessions'))], []);
   },
 );
+
+t.test('with an interval of 0, any reuse ends the session, unless ALLOW_REUSE is set', async (t) => {
+  const strict = { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' };
+  const server = await startServer(t, strict);
+  const { refreshToken: first } = await signUp(server);
+  const second = await refreshed(server, first);
+  t.match(await refresh(server, first), alreadyUsed);
+  t.match(await refresh(server, second), notFound);
+  const lenient = await startServer(t, { ...strict, SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
+  const { refreshToken } = await signUp(lenient);
+  t.equal(await refreshed(lenient, refreshToken), await refreshed(lenient, refreshToken));
+});
 
 t.test('without rotation the token and the counter stay the same', async (t) => {
   const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false' });
@@ -170,7 +174,7 @@ t.test('sessions outside the upgrade percentage stay with version 1', async (t) 
 });
 
 t.test('earlier tokens do not count as the previous one after a factor was verified', async (t) => {
-  const server = await startServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
+  const server = await startServer(t);
   const { accessToken: token, refreshToken } = await signUp(server);
   const { body } = await server.call('POST', '/factors', { token, body: { factor_type: 'totp' } });
   // Parsed boundary: the form of an enrolment, as the tests of the client library prove.
