@@ -3,7 +3,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import type { Environment, Setting } from '@tollgate/kit/settings';
 import { givenValue } from '../config/builders.ts';
 import { readSettings, type Settings, settingsSpec } from '../config/settings.ts';
-import { settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
+import { incompleteSettings, settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import type { Command } from './arguments.ts';
@@ -131,7 +131,9 @@ async function check(env: Environment): Promise<CheckReport> {
   return {
     wouldStart: stops.length === 0,
     stops,
-    withoutEffect: settingWarnings(env).map(warningFinding),
+    withoutEffect: [...settingWarnings(env), ...(read.ok ? incompleteSettings(read.settings) : [])].map(
+      warningFinding,
+    ),
     differences: settingDifferences(env),
     ...(inspected.database && { database: inspected.database }),
   };

@@ -4,6 +4,7 @@ import { finished } from 'node:stream/promises';
 import { isAppError } from '@tollgate/kit/errors';
 import { type ImportCounts, importUsers } from '../admin/import/import.ts';
 import type { LineProblem } from '../admin/import/user.ts';
+import type { Context } from '../context.ts';
 import type { Command } from './arguments.ts';
 import { metadataNow, operator, withContext } from './operator.ts';
 
@@ -23,7 +24,7 @@ export const importCommand: Command = async ({ environmentFiles, args: [file = '
   }
   const isDryRun = flags['dry-run'] === true;
   const progress = new Progress(isDryRun);
-  await withContext(environmentFiles, async (context) => {
+  const work = async (context: Context) => {
     let report: ProblemReport | undefined;
     try {
       report = new ProblemReport(flags.errors);
@@ -44,7 +45,8 @@ export const importCommand: Command = async ({ environmentFiles, args: [file = '
     } finally {
       await report?.close();
     }
-  });
+  };
+  await withContext(environmentFiles, work, { migrates: !isDryRun });
 };
 
 function describe({ imported, skipped, failed }: ImportCounts, isDryRun: boolean): string {

@@ -44,6 +44,8 @@ const hashKinds: Readonly<Record<string, string>> = {
   bcrypt: 'bcrypt, replaced by argon2id at the next sign-in',
   argon2: 'argon2, kept or replaced at the next sign-in',
   fbscrypt: 'Firebase scrypt, replaced by argon2id at the next sign-in',
+  scrypt: 'scrypt, replaced by argon2id at the next sign-in',
+  pbkdf2: 'PBKDF2, replaced by argon2id at the next sign-in',
   unknown: 'of an unknown format: CANNOT BE VERIFIED, the users must reset their password',
 };
 
@@ -65,6 +67,8 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
           when encrypted_password ~ '^\\$2[aby]\\$' then 'bcrypt'
           when encrypted_password ~ '^\\$argon2(id|i)\\$' then 'argon2'
           when encrypted_password like '$fbscrypt$%' then 'fbscrypt'
+          when encrypted_password like '$scrypt$%' then 'scrypt'
+          when encrypted_password ~ '^(\\$pbkdf2[-$]|pbkdf2_)' then 'pbkdf2'
           else 'unknown' end as kind, count(*) from ${table} group by 1 order by 1`,
       describe: (kind, count) => ({ subject: 'passwords', text: `${count} ${passwordText(kind, keyIds)}` }),
     },
@@ -130,7 +134,12 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
       select: (table) => `select '' as kind, count(*) from ${table}`,
       describe: unlessZero('passkeys', (count) => `${count}, supported`),
     },
-    ...['saml_providers', 'oauth_clients', 'custom_oauth_providers'].map(
+    {
+      table: 'custom_oauth_providers',
+      select: (table) => `select '' as kind, count(*) from ${table}`,
+      describe: unlessZero('custom_oauth_providers', (count) => `${count}, supported`),
+    },
+    ...['saml_providers', 'oauth_clients'].map(
       (table): RowCount => ({
         table,
         select: (name) => `select '' as kind, count(*) from ${name}`,

@@ -44,19 +44,25 @@ export async function findUser({ store, settings }: Context, name: string, aud?:
 /** Mails of a command are sent before it ends, unless the mail server does not answer. */
 const mailTimeoutMs = 30_000;
 
+interface OperatorOptions {
+  /** Default true. A command that changes nothing does not change the schema either. */
+  readonly migrates?: boolean;
+}
+
 /**
  * Runs `work` with the services of the server and prints its result, or the error with exit code 1.
  */
 export async function withContext(
   environmentFiles: EnvironmentFiles,
   work: (context: Context) => Promise<string>,
+  options: OperatorOptions = {},
 ): Promise<void> {
   const { settings } = await loadSettings(environmentFiles, withDefaultsOfMode);
   const logger = createCommandLogger(settings);
   try {
     const database = await openDevelopmentDatabase(settings, process);
     try {
-      const result = await runWork({ ...settings, databaseUrl: database.url }, logger, work);
+      const result = await runWork({ ...settings, databaseUrl: database.url }, { logger, work, ...options });
       process.stdout.write(result === '' ? '' : `${result}\n`);
     } finally {
       await database.stop();
@@ -71,11 +77,17 @@ export async function withContext(
 
 async function runWork(
   settings: Settings,
-  logger: Context['logger'],
-  work: (context: Context) => Promise<string>,
+  {
+    logger,
+    work,
+    migrates = true,
+  }: OperatorOptions & {
+    readonly logger: Context['logger'];
+    readonly work: (context: Context) => Promise<string>;
+  },
 ): Promise<string> {
   // An operator waits, so an unavailable database is not retried.
-  await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
+  if (migrates) await migrate({ ...settings, dbStartupTimeoutMs: 0 }, { logger });
   const { keys } = await SigningKeySource.open(settings, { logger });
   const tracing = await startTracing({
     serviceName: settings.otelServiceName,

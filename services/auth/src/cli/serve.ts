@@ -6,7 +6,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Environment } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
-import { type SettingWarning, settingWarnings } from '../config/warnings.ts';
+import { incompleteSettings, type SettingWarning, settingWarnings } from '../config/warnings.ts';
 import { developmentHints, startDevelopmentDatabase, withDefaultsOfMode } from './development.ts';
 import {
   createCommandLogger,
@@ -126,9 +126,11 @@ async function startFoundation(
 const warningTexts: Readonly<Record<SettingWarning['kind'], string>> = {
   unknown: 'unknown setting',
   'no effect': 'setting has no effect',
+  incomplete: 'setting is missing',
   'provider not served': 'identity provider is not supported, sign-in with it is rejected',
 };
 
-function warnOfSettings({ env }: LoadedSettings, logger: Logger): void {
-  for (const { kind, ...fields } of settingWarnings(env)) logger.warn(fields, warningTexts[kind]);
+function warnOfSettings({ env, settings }: LoadedSettings, logger: Logger): void {
+  const warnings = [...settingWarnings(env), ...incompleteSettings(settings)];
+  for (const { kind, ...fields } of warnings) logger.warn(fields, warningTexts[kind]);
 }

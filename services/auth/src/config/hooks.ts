@@ -93,9 +93,24 @@ const uri =
 const secrets =
   (name: HookName): Check =>
   (s, context) => {
-    const isSigned = s[`hookEnabled:${name}`] && s[`hookUri:${name}`].startsWith('http');
+    // GoTrue calls endpoints without secrets, unsigned.
+    const isSigned = isHttpHook(s, name) && s[`hookSecrets:${name}`] !== '';
     return isSigned ? secretsProblem(`hookSecrets:${name}`, s, context) : undefined;
   };
+
+function isHttpHook(
+  s: Pick<Parameters<Check>[0], `hookEnabled:${HookName}` | `hookUri:${HookName}`>,
+  name: HookName,
+): boolean {
+  return s[`hookEnabled:${name}`] && s[`hookUri:${name}`].startsWith('http');
+}
+
+/** Hooks whose requests are not signed, so that an endpoint cannot tell who sends them. */
+export function unsignedHooks(settings: Parameters<Check>[0]): readonly string[] {
+  return hookNames
+    .filter((name) => isHttpHook(settings, name) && settings[`hookSecrets:${name}`] === '')
+    .map((name) => hookSettings[`hookSecrets:${name}`].env);
+}
 
 const eventUri: Check = (s, { problem, variableName }) => {
   if (s.eventWebhookUri === '') return undefined;

@@ -1,16 +1,32 @@
 import { type Environment, findMisspelled, type Setting } from '@tollgate/kit/settings';
 import { compareText } from '@tollgate/kit/text';
 import { ignoredSettings, providerSwitches, unservedDetails } from './gotrue.ts';
-import { settingsSpecFor } from './settings.ts';
+import { unsignedHooks } from './hooks.ts';
+import { type Settings, settingsSpecFor } from './settings.ts';
+import { missingRelyingParty } from './webauthn.ts';
 
 /** A variable that has no effect. Does not contain its value. */
 export interface SettingWarning {
   readonly variable: string;
-  readonly kind: 'unknown' | 'no effect' | 'provider not served';
+  readonly kind: 'unknown' | 'no effect' | 'provider not served' | 'incomplete';
   /** What applies instead. */
   readonly detail?: string;
   /** A known name that is similar. */
   readonly meant?: string;
+}
+
+/** What is missing for a feature that is enabled, and works in part without it. */
+export function incompleteSettings(settings: Settings): SettingWarning[] {
+  const kind = 'incomplete' as const;
+  const unsigned = unsignedHooks(settings).map((variable) => ({
+    variable,
+    kind,
+    detail: 'not set: requests to the hook are not signed, so that anyone who finds its URL can send some',
+  }));
+  const usesWebAuthn = settings['mfaEnabled:webauthn:enroll'] || settings['mfaEnabled:webauthn:verify'];
+  const missing = usesWebAuthn ? missingRelyingParty(settings) : [];
+  const detail = 'not set: second factors by WebAuthn are rejected';
+  return [...unsigned, ...missing.map((variable) => ({ variable, kind, detail }))];
 }
 
 const prefixes = ['SVC_', 'GOTRUE_'];

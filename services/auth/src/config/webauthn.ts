@@ -1,6 +1,7 @@
 import { bool, int, list, oneOf, type Setting, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { lifetime, svc } from './builders.ts';
 import type { mfaSettings } from './mfa.ts';
+import type { Settings } from './settings.ts';
 
 const group = 'Passkeys and WebAuthn';
 
@@ -85,9 +86,6 @@ function isLoopback(hostname: string): boolean {
 
 type Check = SettingsCheck<typeof webAuthnSettings & typeof mfaSettings>;
 
-/** Features that need a relying party. */
-const switches = ['passkeyEnabled', 'mfaEnabled:webauthn:enroll', 'mfaEnabled:webauthn:verify'] as const;
-
 /** Without these, no ceremony could succeed. */
 const relyingParty = {
   webAuthnRpId: 'the domain of the application',
@@ -100,8 +98,14 @@ export const webAuthnChecks = Object.entries(relyingParty).map(
     (s, { problem, variableName }) => {
       // The keys of a constant.
       const key = name as keyof typeof relyingParty;
-      const enabled = switches.find((name) => s[name]);
-      if (enabled === undefined || s[key].length > 0) return undefined;
-      return problem(key, `${expected}, because ${variableName(enabled)} is true`);
+      if (!s.passkeyEnabled || s[key].length > 0) return undefined;
+      return problem(key, `${expected}, because ${variableName('passkeyEnabled')} is true`);
     },
 );
+
+/** Variables of the relying party that are empty. GoTrue starts without them, if passkeys are off. */
+export function missingRelyingParty(settings: Pick<Settings, keyof typeof relyingParty>): readonly string[] {
+  return (Object.keys(relyingParty) as (keyof typeof relyingParty)[]) // of the constant above
+    .filter((key) => settings[key].length === 0)
+    .map((key) => webAuthnSettings[key].env);
+}

@@ -80,7 +80,7 @@ export function signedHeaders(
     'user-agent': 'tollgate-auth',
     'webhook-id': id,
     'webhook-timestamp': timestamp,
-    'webhook-signature': signatures.join(' '),
+    ...(signatures.length > 0 && { 'webhook-signature': signatures.join(' ') }),
   };
 }
 

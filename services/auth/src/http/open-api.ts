@@ -30,6 +30,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /settings': { summary: 'Enabled features', response: 'Settings' },
   'GET /openapi.json': { summary: 'This document' },
   'GET /.well-known/jwks.json': { summary: 'Public keys of access tokens (RFC 7517)' },
+  'GET /.well-known/openid-configuration': {
+    summary: 'Issuer of access tokens and where its keys are (OpenID Connect Discovery)',
+  },
 
   'POST /signup': {
     summary: 'Sign up by email or phone; with neither, as an anonymous user',

@@ -176,6 +176,9 @@ const exposedHeaders = [
   'X-Svc-Api-Version',
 ];
 
+/** The longest time for which Chromium caches a preflight response. */
+const preflightMaxAgeSeconds = 7_200;
+
 /** Allows all origins: callers are authenticated by tokens, not by cookies. */
 function addCors(api: Api, { corsAllowedHeaders }: Pick<Settings, 'corsAllowedHeaders'>): void {
   void api.register(cors, {
@@ -185,6 +188,7 @@ function addCors(api: Api, { corsAllowedHeaders }: Pick<Settings, 'corsAllowedHe
     exposedHeaders,
     credentials: true,
     strictPreflight: false,
+    maxAge: preflightMaxAgeSeconds,
   });
 }
 

@@ -136,6 +136,10 @@ function octetKey(jwk: Jwk, kid: string): TokenKey | SigningKey {
 }
 
 function asymmetricKey(jwk: Jwk, kid: string, alg: JwsAlgorithm): TokenKey | SigningKey {
+  if (canSign(jwk) && jwk.d === undefined)
+    throw new InvalidKey(
+      `a private key (d) in key ${kid}, because its key_ops have "sign": keys that stay in a KMS are not supported`,
+    );
   const signingKey = canSign(jwk) || jwk.d !== undefined ? parsePrivateKey(jwk, kid) : undefined;
   const verifyingKey = signingKey === undefined ? parsePublicKey(jwk, kid) : createPublicKey(signingKey);
   const exported = verifyingKey.export({ format: 'jwk' });

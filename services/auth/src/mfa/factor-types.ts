@@ -1,3 +1,4 @@
+import { missingRelyingParty } from '../config/webauthn.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -86,6 +87,9 @@ export function getFactorType(
 ): FactorType {
   const name = readFactorType(text);
   if (!settings[`mfaEnabled:${name}:${action}`]) throw notEnabled[name][action]();
+  const missing = name === 'webauthn' ? missingRelyingParty(settings) : [];
+  if (missing.length > 0)
+    throw notEnabled[name][action]({ message: `WebAuthn is not configured: set ${missing.join(', ')}` });
   return factorTypes[name];
 }
 

@@ -195,11 +195,17 @@ export async function enrollFactor(
   const factors = current.filter((factor) => !isReplaced(factor, columns));
   checkMayEnroll(context, session, { factors, friendlyName });
   const id = random.uuid();
-  const isEnrolled = await store.factors.enroll(
-    { id, userId: user.id, type, friendlyName, at: new Date(metadata.nowMs), ...columns },
-    auditEntry(user, 'factor_in_progress', { metadata, traits: { factor_id: id, factor_type: type } }),
-  );
-  if (!isEnrolled) throw friendlyName === '' ? errors.conflict() : nameConflict(friendlyName);
+  const traits = { factor_id: id, factor_type: type };
+  const audit = auditEntry(user, 'factor_in_progress', { metadata, traits });
+  await store.transaction(async (transaction) => {
+    await transaction.factors.lockOwner(user.id);
+    const result = await transaction.factors.enroll(
+      { id, userId: user.id, type, friendlyName, at: new Date(metadata.nowMs), ...columns },
+      { max: context.settings.mfaMaxEnrolledFactors, audit },
+    );
+    if (result === 'full') throw errors.too_many_enrolled_mfa_factors();
+    if (result === 'conflict') throw friendlyName === '' ? errors.conflict() : nameConflict(friendlyName);
+  });
   return { id, friendlyName, members };
 }
 

@@ -98,13 +98,29 @@ export class FactorStore {
     this.#onChange = onChange;
   }
 
-  /** Returns false when the user has a factor of that name or phone, also a concurrent one. */
-  async enroll(factor: NewFactor, audit: AuditEntry): Promise<boolean> {
+  /**
+   * Makes concurrent enrollments of a user wait until the transaction ends: a statement counts the
+   * factors that are there when it starts.
+   */
+  async lockOwner(userId: string): Promise<void> {
+    await query(this.#sql, lockOwner('$1'), [userId]);
+  }
+
+  /**
+   * `conflict` when the user has a factor of that name or phone, also a concurrent one; `full` when
+   * they have `max` factors.
+   */
+  async enroll(
+    factor: NewFactor,
+    { max, audit }: { readonly max: number; readonly audit: AuditEntry },
+  ): Promise<'enrolled' | 'conflict' | 'full'> {
     const { id, userId, type, friendlyName, secret, phone, at } = factor;
     // GoTrue cannot read factors with null here.
     const sealed = secret === undefined ? '' : this.#cipher.encrypt(id, secret);
-    const parameters = [id, userId, type, friendlyName, sealed, at, phone ?? null, ...auditParameters(audit)];
-    return (await query(this.#sql, enrollSql, parameters)).length > 0;
+    const columns = [id, userId, type, friendlyName, sealed, at, phone ?? null];
+    const [row] = await query(this.#sql, enrollSql, [...columns, ...auditParameters(audit), max]);
+    if (row?.is_full === true) return 'full';
+    return row?.is_enrolled === true ? 'enrolled' : 'conflict';
   }
 
   /** Deletes factors that were enrolled at `before` or earlier and never verified. */
@@ -209,13 +225,15 @@ export class FactorStore {
 const enrollSql = `
   with replaced as (
     delete from mfa_factors where user_id = $2 and phone = $7 and status = 'unverified' returning id
+  ), counted as (
+    select count(*) >= $11::int as is_full from mfa_factors where user_id = $2 and id not in (select id from replaced)
   ), enrolled as (
     insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, phone, created_at, updated_at)
-    select $1, $2, $4, $3::factor_type, 'unverified', $5, $7, $6, $6 from (select count(*) from replaced) as first
+    select $1, $2, $4, $3::factor_type, 'unverified', $5, $7, $6, $6 from counted where not is_full
     on conflict do nothing
     returning id
   ), audit as (${auditInsert(8, 'enrolled')})
-  select id from enrolled`;
+  select is_full, exists (select 1 from enrolled) as is_enrolled from counted`;
 
 const removeUnverifiedSql = `
   delete from mfa_factors where user_id = $1 and status = 'unverified' and created_at <= $2`;

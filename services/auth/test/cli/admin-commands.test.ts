@@ -1,11 +1,26 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import postgres from 'postgres';
 import t from 'tap';
 import { parseArguments } from '../../src/cli/arguments.ts';
 import { commands } from '../../src/cli/run-command.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { runOperatorCommand as run } from '../helpers/run-command.ts';
+import { testDatabase } from '../helpers/test-database.ts';
+
+t.test('import --dry-run does not change the schema', async (t) => {
+  const { url } = await testDatabase(t);
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql`delete from auth.tollgate_migrations where name like '0036%'`;
+  await sql`drop table auth.mfa_recovery_codes, auth.mfa_recovery_code_sets`;
+  t.match(await run(url, ['import', '-', '--dry-run'], '{"email":"a@example.com"}\n'), {
+    exitCode: 0,
+    output: 'would import 1, skipped 0, failed 0\n',
+  });
+  t.match(await sql`select to_regclass('auth.mfa_recovery_codes') as found`, [{ found: null }]);
+});
 
 t.test('import reports lines that fail, and repeats without harm', async (t) => {
   const { databaseUrl } = await startAuthServer(t);

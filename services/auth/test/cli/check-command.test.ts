@@ -78,6 +78,8 @@ t.test('check reports settings without effect, differences and database contents
   await sql`update auth.identities set provider = 'google' where email = 'dora@example.com'`;
   await sql`update auth.users set email = null where email = 'dora@example.com'`;
   await sql`update auth.mfa_factors set factor_type = 'webauthn'`;
+  await sql`update auth.users set encrypted_password = '$pbkdf2-sha256$i=1$c2FsdA$aGFzaA'
+    where email = 'emil@example.com'`;
   const before = await readCatalog(sql);
   const { code, out, errors } = await check(t, environment, ['--database-url', url]);
   t.equal(errors, '');
@@ -102,7 +104,8 @@ t.test('check reports settings without effect, differences and database contents
     'passwords: 1 bcrypt',
     'passwords: 1 of an unknown format: CANNOT BE VERIFIED',
     'passwords: 1 encrypted with key old, which the settings do not have: CANNOT BE VERIFIED',
-    'passwords: 3 users without a password',
+    'passwords: 1 PBKDF2, replaced by argon2id at the next sign-in',
+    'passwords: 2 users without a password',
     'single sign-on: 1 users, who CANNOT SIGN IN',
     'identities of google: 1',
     'users without password, email and phone: 1, who can sign in with an external provider only',
@@ -116,10 +119,16 @@ t.test('check reports settings without effect, differences and database contents
 
 t.test('check --json for a migrated database', async (t) => {
   const { url } = await testDatabase(t);
+  const sql = postgres(url, { max: 1 });
+  await sql`insert into auth.custom_oauth_providers (id, provider_type, identifier, name, client_id, client_secret,
+    authorization_url, token_url, userinfo_url)
+    values (gen_random_uuid(), 'oauth2', 'custom:x', 'X', 'x', 'x', 'https://x.test/a', 'https://x.test/t', 'https://x.test/u')`;
+  await sql.end();
   const variables = { ...environment, GOTRUE_SAML_ENABLED: 'true', GOTRUE_JWT_EXP: 'soon' };
   const { code, out } = await check(t, variables, ['--json', `--database-url=${url}`]);
   t.equal(code, 1);
   t.notMatch(out, 'tollgate_users_created', 'no index is missing');
+  t.match(out, /"custom_oauth_providers",\s*"text": "1, supported"/);
   t.match(JSON.parse(out), {
     wouldStart: false,
     stops: [

@@ -48,6 +48,22 @@ t.test('a short secret is a warning that does not reveal it', async (t) => {
   t.notMatch(log, shortSecret);
 });
 
+t.test('incomplete settings of enabled features are warnings at startup', async (t) => {
+  const log = await logOf(t, {
+    GOTRUE_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
+    GOTRUE_WEBAUTHN_RP_ID: 'example.com',
+    GOTRUE_HOOK_SEND_SMS_ENABLED: 'true',
+    GOTRUE_HOOK_SEND_SMS_URI: 'https://hooks.example.com/sms',
+  });
+  for (const [variable, detail] of [
+    ['SVC_WEBAUTHN_RP_DISPLAY_NAME', 'second factors by WebAuthn are rejected'],
+    ['SVC_WEBAUTHN_RP_ORIGINS', 'second factors by WebAuthn are rejected'],
+    ['SVC_HOOK_SEND_SMS_SECRETS', 'not signed'],
+  ] as const)
+    t.match(log, new RegExp(`"variable":"${variable}","detail":"not set: .*${detail}.*setting is missing`));
+  t.notMatch(log, '"variable":"SVC_WEBAUTHN_RP_ID"');
+});
+
 t.test('unknown settings and settings without effect are warnings at startup', async (t) => {
   const log = await logOf(t, {
     GOTRUE_OPERATOR_TOKEN: 'geheim',
@@ -110,6 +126,15 @@ t.test('a port in use is reported with its settings', async (t) => {
   const [database, port] = await Promise.all([testDatabase(t), takenPort(t)]);
   const api = await logOf(t, { SVC_DB_DATABASE_URL: database.url, PORT: port });
   t.match(api, 'cannot listen on the address set by SVC_API_HOST and PORT: listen EADDRINUSE');
+  for (const name of ['SVC_EXT_AUTHZ_HTTP_PORT', 'SVC_EXT_AUTHZ_GRPC_PORT']) {
+    const others = { SVC_EXT_AUTHZ_HTTP_PORT: '0', SVC_EXT_AUTHZ_GRPC_PORT: '0' };
+    const variables = { ...others, SVC_EXT_AUTHZ_ENABLED: 'true', SVC_DB_DATABASE_URL: database.url };
+    const log = await logOf(t, { ...variables, [name]: port });
+    t.match(
+      log,
+      new RegExp(`cannot listen on the address set by SVC_EXT_AUTHZ_HOST and ${name}: .*EADDRINUSE`),
+    );
+  }
   const metrics = await logOf(t, {
     SVC_METRICS_ENABLED: 'true',
     SVC_METRICS_EXPORTER: 'prometheus',

@@ -96,6 +96,7 @@ t.test('CORS allows all origins', async (t) => {
   t.equal(status, 204);
   t.equal(headers.get('access-control-allow-origin'), '*');
   t.match(headers.get('access-control-allow-headers'), /apikey.*x-mine/);
+  t.equal(headers.get('access-control-max-age'), '7200');
 });
 
 t.test('tokens with another key or algorithm are rejected', async (t) => {

@@ -75,6 +75,18 @@ t.test('keys are replaced while the server runs, and sessions are kept', async (
   t.match(server.logs(), /"signs":"second","verify":\["second","first"\],"@message":"replaced signing keys"/);
 });
 
+t.test('OpenID Connect metadata name the issuer and its keys', async (t) => {
+  const metadata = async (variables: Readonly<Record<string, string>>) =>
+    (await (await startAuthServer(t, variables)).call('GET', '/.well-known/openid-configuration')).body;
+  const expected = {
+    issuer: 'http://localhost:9999',
+    jwks_uri: 'http://localhost:9999/.well-known/jwks.json',
+    id_token_signing_alg_values_supported: ['HS256'],
+  };
+  t.match(await metadata({}), expected);
+  t.match(await metadata({ JWT_ISSUER: 'https://id.example.com' }), { issuer: 'https://id.example.com' });
+});
+
 t.test('invalid keys are ignored and logged', async (t) => {
   const file = await keysFile(t, [signing(makeKey('good'))]);
   const server = await startAuthServer(t, { JWT_KEYS_FILE: file.path });

@@ -85,7 +85,10 @@ t.test('invalid keys are named but not revealed', (t) => {
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'none' }]), 'an alg of HS256');
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'RS256' }]), 'kty RSA in key a');
   t.match(expectedOf([{ ...jwkOf('ES256', 'a'), alg: 'ES512' }]), 'crv P-521 in key a');
-  t.match(expectedOf([{ ...jwkOf('ES256', 'a'), d: undefined }]), 'a complete private key in key a');
+  t.match(
+    expectedOf([{ ...jwkOf('ES256', 'a'), d: undefined }]),
+    /^a private key \(d\) in key a, .* KMS are not supported$/,
+  );
   t.end();
 });
 

@@ -126,6 +126,14 @@ t.test('number of factors is limited, expired unverified ones do not count', asy
   t.equal(Array.isArray(body.factors) && body.factors.length, 1);
 });
 
+t.test('number of factors is limited for concurrent requests, too', async (t) => {
+  const server = await startAuthServer(t, { MFA_MAX_ENROLLED_FACTORS: '3' });
+  const ada = await signUp(server);
+  const answers = await Promise.all(Array.from({ length: 8 }, (_, at) => enroll(server, ada, `f${at}`)));
+  const statuses = answers.map(({ answer }) => answer.status).sort();
+  t.same(statuses, [...Array(3).fill(200), ...Array(5).fill(422)]);
+});
+
 t.test('number of verified factors is limited', async (t) => {
   const server = await startAuthServer(t, { MFA_MAX_VERIFIED_FACTORS: '1' });
   const ada = await signUp(server);

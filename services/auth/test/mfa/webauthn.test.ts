@@ -207,3 +207,20 @@ t.test('factor of another user and malformed responses are rejected', async (t) 
     body: { error_code: 'mfa_challenge_expired' },
   });
 });
+
+t.test('without a relying party the server starts, and enrollment is rejected', async (t) => {
+  const incomplete = await startAuthServer(t, {
+    WEBAUTHN_RP_ID: 'example.com',
+    MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',
+    MFA_WEB_AUTHN_VERIFY_ENABLED: 'true',
+  });
+  const { accessToken: token } = await signUp(incomplete);
+  const body = { factor_type: 'webauthn', friendly_name: 'key' };
+  t.match(await incomplete.call('POST', '/factors', { token, body }), {
+    status: 422,
+    body: {
+      error_code: 'mfa_webauthn_enroll_not_enabled',
+      msg: 'WebAuthn is not configured: set SVC_WEBAUTHN_RP_DISPLAY_NAME, SVC_WEBAUTHN_RP_ORIGINS',
+    },
+  });
+});
