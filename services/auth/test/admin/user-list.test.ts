@@ -5,7 +5,7 @@ import { connect } from '../../src/db/connection.ts';
 import { countUsers, nextPage } from '../../src/users/search.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
-import { testDatabase } from '../helpers/test-database.ts';
+import { allowUnreadableRows, testDatabase } from '../helpers/test-database.ts';
 
 const token = adminToken();
 
@@ -145,6 +145,7 @@ t.test('users are found by how email, phone or name starts', async (t) => {
 
 t.test('lists use indexes for each filter', async (t) => {
   const { url: databaseUrl } = await testDatabase(t);
+  allowUnreadableRows(databaseUrl);
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => sql.end());
   await sql`insert into users (id, instance_id, aud, email, phone, created_at, email_confirmed_at, is_anonymous,
