@@ -165,8 +165,10 @@ export interface CaseResult {
 
 /** Sends the request of a case to the rules, with counters that start at 0. */
 export async function runTestCase(rules: RuleSet, test: TestCase): Promise<CaseResult> {
-  const { domain, descriptors, hitsAddend, times, name, line } = test;
+  const { domain, hitsAddend, times, name, line } = test;
   const context = createContext(rules);
+  // With each descriptor: 0 for a request means that it is not set.
+  const descriptors = test.descriptors.map((one) => ({ ...one, hitsAddend: BigInt(hitsAddend) }));
   const request = { domain, descriptors, hitsAddend };
   let decision = await decide(context, request, { header: () => undefined });
   for (let i = 1; i < times; i += 1) decision = await decide(context, request, { header: () => undefined });

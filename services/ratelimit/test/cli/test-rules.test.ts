@@ -43,6 +43,12 @@ const passing = `cases:
     hits_addend: 4
     times: 2
     limits: [{ remaining: 1 }]
+  - name: no hits
+    domain: shop
+    descriptors: ['wide=1']
+    hits_addend: 0
+    times: 2
+    limits: [{ remaining: 9 }]
   - name: other windows
     domain: shop
     descriptors: ['period=1', 'calendar=1']
@@ -67,7 +73,7 @@ t.test('cases that pass are listed, with exit code 0', async (t) => {
     [exitCode, output, errors],
     [
       0,
-      'ok      the eleventh request of a free user is refused\nok      other results\nok      hits count\nok      other windows\n4 passed, 0 failed\n',
+      'ok      the eleventh request of a free user is refused\nok      other results\nok      hits count\nok      no hits\nok      other windows\n5 passed, 0 failed\n',
       '',
     ],
   );
@@ -106,7 +112,7 @@ t.test('with -json the results have the decision', async (t) => {
   const { folder, file } = folderWith(t, passing);
   const { output = '' } = await testRules(['-json', folder, file]);
   t.match(JSON.parse(output), {
-    passed: 4,
+    passed: 5,
     failed: 0,
     cases: [
       { file, line: 2, ok: true, code: 'OVER_LIMIT', limits: [{ rule: 'shop.plan_free.user' }] },
