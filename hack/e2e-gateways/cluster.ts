@@ -15,6 +15,8 @@ const namespace = 'envoy-gateway-system';
 export interface ClusterResult {
   /** Conditions of policies and routes that are not True. */
   readonly refused: readonly string[];
+  /** The same conditions with the policy of usage.yaml, which the gateway below cannot read. */
+  readonly refusedUsage: readonly string[];
   /** Of the rate limit Deployment. */
   readonly image: string;
   /** Variables that differ from those with which the limiter is tested. */
@@ -46,7 +48,10 @@ export async function runInCluster(folder: string): Promise<ClusterResult> {
       if (code !== 0) throw new Error('no rate limit Deployment');
     },
   });
-  const result = { refused: await refusedConditions(kube), ...(await rateLimitDeployment(kube)) };
+  const refused = await refusedConditions(kube);
+  await kube.apply(read('examples/envoy-gateway/usage.yaml'));
+  const refusedUsage = await refusedConditions(kube);
+  const result = { refused, refusedUsage, ...(await rateLimitDeployment(kube)) };
   await gateway.stop();
   await kube.stop();
   return result;
@@ -85,7 +90,14 @@ function toService({ name, namespace: of, port }: ServicePort): string {
     .join('\n---\n');
 }
 
+interface ObjectWithStatus {
+  readonly metadata: { readonly generation: number };
+  /** `ancestors` of policies, `parents` of routes. */
+  readonly status?: Readonly<Record<string, readonly { readonly conditions: readonly Condition[] }[]>>;
+}
+
 interface Condition {
+  readonly observedGeneration: number;
   readonly type: string;
   readonly status: string;
   readonly message: string;
@@ -94,14 +106,15 @@ interface Condition {
 async function refusedConditions(kube: KubeApiserver): Promise<string[]> {
   const refused: string[] = [];
   for (const kind of ['securitypolicy', 'backendtrafficpolicy', 'httproute']) {
-    const path = 'jsonpath-as-json={.status.*[*].conditions[*]}';
     let conditions: readonly Condition[] = [];
     await awaitUntil(
       async () => {
-        const { stdout } = await kube.kubectl(['get', kind, 'shop', '-n', 'shop', '-o', path]);
+        const { stdout } = await kube.kubectl(['get', kind, 'shop', '-n', 'shop', '-o', 'json']);
         // Parsed boundary: kubectl's own JSON.
-        conditions = JSON.parse(stdout) as Condition[];
-        return conditions.length > 0;
+        const { metadata, status = {} } = JSON.parse(stdout) as ObjectWithStatus;
+        conditions = Object.values(status).flatMap((parents) => parents.flatMap((one) => one.conditions));
+        const isCurrent = (one: Condition) => one.observedGeneration === metadata.generation;
+        return conditions.length > 0 && conditions.every(isCurrent);
       },
       { what: `the status of the ${kind}` },
     );

@@ -122,6 +122,7 @@ async function signUp(name: string, appMetadata: object = {}): Promise<{ id: str
 
 line('', 'check', 'expected', 'got');
 check('in a cluster: objects accepted', 'all', cluster.refused.join(', ') || 'all');
+check('in a cluster: usage.yaml accepted', 'all', cluster.refusedUsage.join(', ') || 'all');
 const { image } = clusterConfig().provider.kubernetes.rateLimitDeployment.container;
 check('in a cluster: image of the rate limit service', image, cluster.image);
 check('in a cluster: its variables', 'as tested', cluster.variables.join(', ') || 'as tested');
