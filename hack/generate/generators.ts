@@ -1,4 +1,5 @@
 import { ignoredSettings } from '../../services/auth/src/config/gotrue.ts';
+import { profileDefaults } from '../../services/auth/src/config/security-profile.ts';
 import { settingsSpec as authSettings } from '../../services/auth/src/config/settings.ts';
 import { errors as authErrors } from '../../services/auth/src/errors.ts';
 import { settingsSpec as ratelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
@@ -40,11 +41,15 @@ export const generators: readonly Generator[] = [
   ),
   markdownPage('docs/settings-xds.md', () => renderSettingsPage('the xDS server', xdsSettings)),
   markdownPage('docs/settings-auth.md', () =>
-    renderSettingsPage(
-      'the user authentication server',
-      authSettings,
-      renderIgnoredSettings(ignoredSettings),
-    ),
+    renderSettingsPage('the user authentication server', authSettings, {
+      end: renderIgnoredSettings(ignoredSettings),
+      others: {
+        title: 'With `strict`',
+        values: Object.fromEntries(
+          profileDefaults(authSettings).map(({ setting, value }) => [setting.env, value]),
+        ),
+      },
+    }),
   ),
   {
     output: 'docs/images/limit-algorithms.svg',

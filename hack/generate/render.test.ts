@@ -31,9 +31,19 @@ t.test('settings without effect come after the tables', async (t) => {
   const page = renderSettingsPage(
     'the demo',
     {},
-    renderIgnoredSettings({ LOG_SQL: 'Statements are not logged.' }),
+    { end: renderIgnoredSettings({ LOG_SQL: 'Statements are not logged.' }) },
   );
   t.match(page, /\n\| `GOTRUE_LOG_SQL` \| Statements are not logged. \|\n$/);
+});
+
+t.test('defaults of a profile have a column of their own', async (t) => {
+  const spec = defineSettings({
+    port: port({ env: 'GRPC_PORT', aliases: [], group: 'Server', default: 8081, doc: 'TCP port' }),
+  });
+  const others = { title: 'With `strict`', values: { GRPC_PORT: '1' } };
+  const page = renderSettingsPage('the demo', spec, { others });
+  t.match(page, '| Variable | Also read as | Default | With `strict` | Meaning | Form |');
+  t.match(page, '| `8081` | `1` | TCP port |');
 });
 
 t.test('the errors page has a section for each service and a row for each code', async (t) => {

@@ -83,6 +83,7 @@ export const serviceCharts: readonly ServiceChart[] = [
     },
     sometimesSecret: [],
     settingDefaults: {
+      SVC_SECURITY_PROFILE: 'strict',
       SVC_DB_DRIVER: 'postgres',
       SVC_METRICS_ENABLED: true,
       SVC_METRICS_EXPORTER: 'pull',

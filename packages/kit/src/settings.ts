@@ -242,24 +242,34 @@ export function findReplaced(spec: SettingsSpec, env: Environment): ReplacedSett
   });
 }
 
+/** A further column of defaults. Settings without an entry have the same default. */
+export interface OtherDefaults {
+  readonly title: string;
+  /** By main variable. */
+  readonly values: Readonly<Record<string, string>>;
+}
+
 /** Renders a spec as Markdown: a heading and a table per group, in the order of the spec. */
-export function renderSettingsTable(spec: SettingsSpec): string {
+export function renderSettingsTable(spec: SettingsSpec, others?: OtherDefaults): string {
   const groups = Map.groupBy(Object.values(spec), (setting) => setting.group);
-  return [...groups].map(([group, settings]) => renderGroup(group, settings)).join('\n');
+  return [...groups].map(([group, settings]) => renderGroup(group, settings, others)).join('\n');
 }
 
-function renderGroup(group: string, settings: readonly Setting<unknown>[]): string {
-  const rows = settings.map((setting) => row([...cells(setting)]));
-  const heading = row(['Variable', 'Also read as', 'Default', 'Meaning', 'Form']);
-  return [`## ${group}`, '', heading, row(['---', '---', '---', '---', '---']), ...rows, ''].join('\n');
+function renderGroup(group: string, settings: readonly Setting<unknown>[], others?: OtherDefaults): string {
+  const rows = settings.map((setting) => row([...cells(setting, others)]));
+  const title = others === undefined ? [] : [others.title];
+  const heading = ['Variable', 'Also read as', 'Default', ...title, 'Meaning', 'Form'];
+  return [`## ${group}`, '', row(heading), row(heading.map(() => '---')), ...rows, ''].join('\n');
 }
 
-function cells(setting: Setting<unknown>): readonly string[] {
+function cells(setting: Setting<unknown>, others: OtherDefaults | undefined): readonly string[] {
   const meaning = setting.secret ? `${setting.doc} Secret: never printed.` : setting.doc;
+  const other = others?.values[setting.env];
   return [
     code(setting.env),
     setting.aliases.map(code).join(', '),
     defaultCell(setting),
+    ...(others === undefined ? [] : [other === undefined ? '' : code(other)]),
     escapeCell(meaning),
     escapeCell(setting.form),
   ];

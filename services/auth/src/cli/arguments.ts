@@ -21,6 +21,7 @@ export interface CommandFlags extends FilterFlags {
   readonly 'env-file'?: string | undefined;
   readonly 'database-url'?: string | undefined;
   readonly json?: boolean | undefined;
+  readonly asvs?: boolean | undefined;
   readonly 'dry-run'?: boolean | undefined;
   readonly errors?: string | undefined;
   readonly 'resume-from'?: string | undefined;

@@ -1,12 +1,13 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { createLogger } from '@tollgate/kit/logger';
-import type { Environment, Setting } from '@tollgate/kit/settings';
+import { type Environment, formatSettingProblems, type Setting } from '@tollgate/kit/settings';
 import { givenValue } from '../config/builders.ts';
 import { readSettings, type Settings, settingsSpec } from '../config/settings.ts';
 import { incompleteSettings, settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import type { Command } from './arguments.ts';
+import { evaluateAsvs, formatAsvs } from './asvs.ts';
 import { inspectDatabase } from './inspect-database.ts';
 import { readEnvironment, readVariables } from './load-settings.ts';
 
@@ -106,10 +107,26 @@ export const checkCommand: Command = async ({ environmentFiles, flags }) => {
     process.exitCode = 1;
     return;
   }
+  if (flags.asvs === true) return printAsvs(env, flags.json === true);
   const report = await check(env);
   process.stdout.write(flags.json === true ? `${JSON.stringify(report, null, 2)}\n` : formatReport(report));
   process.exitCode = report.wouldStart ? 0 : 1;
 };
+
+/** `check --asvs`. Exits with 1 if the settings are invalid or a requirement fails. */
+function printAsvs(env: Environment, asJson: boolean): void {
+  const read = readSettings(env);
+  if (!read.ok) {
+    process.stderr.write(`${formatSettingProblems(read.problems)}\n`);
+    process.exitCode = 1;
+    return;
+  }
+  const results = evaluateAsvs(read.settings);
+  process.stdout.write(
+    asJson ? `${JSON.stringify(results, null, 2)}\n` : formatAsvs(results, read.settings.securityProfile),
+  );
+  process.exitCode = results.some(({ state }) => state === 'fails') ? 1 : 0;
+}
 
 /** Replaces the database of the environment. */
 function withDatabase(env: Environment, databaseUrl: string | undefined): Environment {

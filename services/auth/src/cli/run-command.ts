@@ -140,6 +140,7 @@ export const commands: Commands = {
       'env-file': { value: 'file', doc: 'Variables to check, instead of the environment.' },
       'database-url': { value: 'url', doc: 'Database to check, instead of that of the variables.' },
       json: { doc: 'Print the report as JSON.' },
+      asvs: { doc: 'Print which requirements of OWASP ASVS 5.0 level 2 hold, and the settings that decide.' },
     },
   },
   ...userCommands,

@@ -5,6 +5,7 @@ import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Environment } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
+import { givenValue } from '../config/builders.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { incompleteSettings, type SettingWarning, settingWarnings } from '../config/warnings.ts';
 import { developmentHints, startDevelopmentDatabase, withDefaultsOfMode } from './development.ts';
@@ -131,6 +132,12 @@ const warningTexts: Readonly<Record<SettingWarning['kind'], string>> = {
 };
 
 function warnOfSettings({ env, settings }: LoadedSettings, logger: Logger): void {
+  const { securityProfile } = settingsSpec;
+  if (!givenValue(securityProfile, env))
+    logger.info(
+      { setting: securityProfile.env, profile: settings.securityProfile },
+      'security profile not set, using the defaults of GoTrue',
+    );
   const warnings = [...settingWarnings(env), ...incompleteSettings(settings)];
   for (const { kind, ...fields } of warnings) logger.warn(fields, warningTexts[kind]);
 }

@@ -1,4 +1,4 @@
-import { signJwt } from '../keys/jwt.ts';
+import { signJwt, tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import type { Command } from './arguments.ts';
 import { withDefaultsOfMode } from './development.ts';
@@ -19,5 +19,7 @@ export const tokenCommand: Command = async ({ environmentFiles, flags }) => {
     return;
   }
   const { keys } = await SigningKeySource.open(settings, { logger: createCommandLogger(settings) });
-  process.stdout.write(`${signJwt({ role, iat: Math.floor(Date.now() / 1000) }, keys)}\n`);
+  const iss = tokenIssuer(settings);
+  const claims = { role, iat: Math.floor(Date.now() / 1000), ...(iss !== '' && { iss }) };
+  process.stdout.write(`${signJwt(claims, keys)}\n`);
 };

@@ -19,6 +19,7 @@ import { type LocalizedSettings, languageSettings, localizedSettings } from './l
 import { type MailCheck, mailChecks, mailSettings, mailTextSettings } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
 import { pageChecks, pageSettings } from './pages.ts';
+import { longSecret, securityProfileSettings, withSecurityProfile } from './security-profile.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
 import {
   customProviderSettings,
@@ -33,6 +34,7 @@ import { webAuthnChecks, webAuthnSettings } from './webauthn.ts';
 
 /** All settings, in the order of docs/settings-auth.md. */
 export const settingsSpec = defineSettings({
+  ...securityProfileSettings,
   ...coreSettings,
   ...serverSettings,
   ...databaseSettings,
@@ -173,7 +175,7 @@ function otherHooks(env: Environment): SettingProblem[] {
 
 /** Reads the settings from the environment. Returns all problems. */
 export function readSettings(env: Environment): ParsedSettings<Spec> {
-  const read = readKnownSettings(env);
+  const read = readKnownSettings(withSecurityProfile(settingsSpec, env));
   const hooks = otherHooks(env);
   return hooks.length === 0 ? read : { ok: false, problems: [...(read.ok ? [] : read.problems), ...hooks] };
 }
@@ -185,6 +187,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       siteUrl,
       apiExternalUrl,
       signingKeys,
+      longSecret,
       oneSourceOfKeys,
       senderOfMails,
       connectionParameter('sslmode', sslModes),

@@ -49,7 +49,18 @@ export const jwtSettings = {
     default: '',
     doc: 'Default audience. Users belong to the audience of their sign-up, and are not found after a change.',
   }),
-  jwtIssuer: text({ ...svc('JWT_ISSUER'), group, default: '', doc: 'Claim `iss`. Empty: no claim.' }),
+  jwtIssuer: text({
+    ...svc('JWT_ISSUER'),
+    group,
+    default: '',
+    doc: 'Claim `iss`. Empty: no claim, or API_EXTERNAL_URL with SVC_JWT_ISSUER_REQUIRED.',
+  }),
+  jwtIssuerRequired: bool({
+    ...svc('JWT_ISSUER_REQUIRED'),
+    group,
+    default: false,
+    doc: 'Reject access tokens, also of administrators, whose `iss` is not SVC_JWT_ISSUER.',
+  }),
   jwtAdminRoles: listOrDefault({
     ...svc('JWT_ADMIN_ROLES'),
     group,

@@ -110,6 +110,23 @@ export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): Veri
   return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
 }
 
+interface IssuerSettings {
+  readonly jwtIssuer: string;
+  readonly jwtIssuerRequired: boolean;
+  readonly apiExternalUrl: string;
+}
+
+/** The claim `iss` of new tokens; empty for none. */
+export function tokenIssuer({ jwtIssuer, jwtIssuerRequired, apiExternalUrl }: IssuerSettings): string {
+  // As in /.well-known/openid-configuration.
+  return jwtIssuer === '' && jwtIssuerRequired ? apiExternalUrl.replace(/\/+$/, '') : jwtIssuer;
+}
+
+/** Whether a token with a valid signature is for this server, if the settings want to know. */
+export function hasRequiredIssuer({ iss }: JwtClaims, settings: IssuerSettings): boolean {
+  return !settings.jwtIssuerRequired || iss === tokenIssuer(settings);
+}
+
 /** Checks `exp` and `nbf`. Undefined: the token is valid. */
 function checkJwtTimes({ exp, nbf }: JwtClaims, nowMs: number): VerifiedJwt | undefined {
   const nowSeconds = nowMs / 1000;

@@ -6,7 +6,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { signJwt } from '../keys/jwt.ts';
+import { signJwt, tokenIssuer } from '../keys/jwt.ts';
 import { type Randomness, randomBase32 } from '../keys/secrets.ts';
 import type { PasswordWeakness } from '../passwords/passwords.ts';
 import { type JsonObject, toUserJson, type User } from '../users/user.ts';
@@ -164,13 +164,14 @@ function accessTokenClaims(
     settings,
     nowMs,
   }: {
-    readonly settings: Pick<Settings, 'jwtExpMs' | 'jwtIssuer'>;
+    readonly settings: Pick<Settings, 'jwtExpMs' | 'jwtIssuer' | 'jwtIssuerRequired' | 'apiExternalUrl'>;
     readonly nowMs: number;
   },
 ): AccessTokenClaims {
   const issuedAt = Math.floor(nowMs / 1000);
+  const issuer = tokenIssuer(settings);
   return {
-    ...(settings.jwtIssuer !== '' && { iss: settings.jwtIssuer }),
+    ...(issuer !== '' && { iss: issuer }),
     sub: user.id,
     aud: user.aud,
     exp: issuedAt + Math.floor(settings.jwtExpMs / 1000),

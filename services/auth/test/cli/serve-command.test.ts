@@ -48,6 +48,12 @@ t.test('a short secret is a warning that does not reveal it', async (t) => {
   t.notMatch(log, shortSecret);
 });
 
+t.test('the start names the security profile unless it is set', async (t) => {
+  const line = /"setting":"SVC_SECURITY_PROFILE","profile":"standard","@message":"security profile not set/g;
+  t.equal((await logOf(t, { LOG_LEVEL: 'info' })).match(line)?.length, 1);
+  t.notMatch(await logOf(t, { LOG_LEVEL: 'info', SVC_SECURITY_PROFILE: 'standard' }), line);
+});
+
 t.test('incomplete settings of enabled features are warnings at startup', async (t) => {
   const log = await logOf(t, {
     GOTRUE_MFA_WEB_AUTHN_ENROLL_ENABLED: 'true',

@@ -91,6 +91,9 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
       jwtAdminRoles: ['service_role'],
       sessionTimeboxMs: 0,
       sessionInactivityTimeoutMs,
+      jwtIssuer: '',
+      jwtIssuerRequired: false,
+      apiExternalUrl: 'http://localhost:9999',
     },
   });
   const ask = (
