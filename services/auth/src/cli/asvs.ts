@@ -265,7 +265,7 @@ export const asvsRequirements: readonly Requirement[] = [
     '7.2.2',
     'sessions use tokens that change',
     'sessions/refresh',
-    'token reuse after the interval ends the session immediately',
+    'only the immediately previous token may be reused',
   ),
   decided(
     proven(
