@@ -253,6 +253,15 @@ export class WeakPasswordError extends AppError {
   }
 }
 
+/** `mfa_verification_failed` for a code that was right, and has been used. Pages say so. */
+export class UsedCodeError extends AppError {
+  override readonly name = 'UsedCodeError';
+
+  constructor(message: string) {
+    super('mfa_verification_failed', errors.mfa_verification_failed.definition, { message });
+  }
+}
+
 /**
  * An error in the format of OAuth 2.0, in all API versions: `{ error, error_description }`.
  *

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
@@ -48,9 +49,22 @@ const style = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem }
   article { border: 1px solid #8888; border-radius: .5rem; margin: 1rem 0; padding: 1rem }
   h2 { font-size: 1.1rem; margin: 0 } p { margin: 0; opacity: .7 }
-  iframe { border: 0; width: 100%; height: 16rem; background: #fff; margin-top: 1rem }`;
+  iframe { border: 0; width: 100%; height: 40rem; background: #fff; margin-top: 1rem }`;
 
-/** Bodies are shown in sandboxed frames, which run no scripts. */
+/** Gives each frame the height of its mail. */
+const script = `
+  for (const frame of document.querySelectorAll('iframe')) {
+    const fit = () => { frame.style.height = frame.contentDocument.documentElement.scrollHeight + 'px' };
+    frame.addEventListener('load', fit);
+    fit();
+  }
+`;
+const scriptHash = createHash('sha256').update(script).digest('base64');
+
+/**
+ * Bodies are shown in sandboxed frames, which run no scripts. Their origin is that of the page, so
+ * that the page can measure them.
+ */
 function renderPage(mails: readonly MailboxEntry[]): Html {
   return html`<!doctype html>
 <html lang="en">
@@ -61,6 +75,7 @@ function renderPage(mails: readonly MailboxEntry[]): Html {
 <h1>Mail</h1>
 ${mails.length === 0 && html`<p>No mail yet. Mails are shown here instead of being sent.</p>`}
 ${mails.map(renderMail)}
+<script>${trustedHtml(script)}</script>
 </html>
 `;
 }
@@ -70,7 +85,7 @@ function renderMail({ to, subject, at, html: body }: MailboxEntry): Html {
   return html`<article>
 <h2>${subject}</h2>
 <p>to ${to}, ${at.toISOString()}</p>
-<iframe sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="${`<base target="_blank">${body}`}"></iframe>
+<iframe sandbox="allow-same-origin allow-popups allow-popups-to-escape-sandbox" srcdoc="${`<base target="_blank">${body}`}"></iframe>
 </article>
 `;
 }
@@ -95,7 +110,7 @@ export const addMailboxRoutes: AddRoutes = (api, { mailbox }) => {
       .type('text/html; charset=utf-8')
       .header(
         'content-security-policy',
-        "default-src 'none'; style-src 'unsafe-inline'; img-src https: data:",
+        `default-src 'none'; script-src 'sha256-${scriptHash}'; style-src 'unsafe-inline'; img-src https: data:`,
       )
       .send(renderPage(select(request.query)).toString()),
   );

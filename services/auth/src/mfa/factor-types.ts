@@ -43,6 +43,9 @@ export interface FactorType {
     answer: FactorRequest & { readonly factor: Factor; readonly challenge: Challenge },
     metadata: RequestMetadata,
   ): Promise<VerificationColumns | undefined>;
+
+  /** Whether a wrong answer was right before. */
+  isUsed?(challenge: Challenge, body: FactorBody, nowMs: number): boolean;
 }
 
 /** A request of a user about a second factor. */

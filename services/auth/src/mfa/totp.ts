@@ -33,6 +33,8 @@ export const totp: FactorType = {
     const totpPeriod = findTotpPeriod(body.code ?? '', challenge.secret, nowMs);
     return totpPeriod !== undefined && totpPeriod > challenge.lastTotpPeriod ? { totpPeriod } : undefined;
   },
+
+  isUsed: (challenge, body, nowMs) => findTotpPeriod(body.code ?? '', challenge.secret, nowMs) !== undefined,
 };
 
 /** @see https://github.com/google/google-authenticator/wiki/Key-Uri-Format */

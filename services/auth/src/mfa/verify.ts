@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
-import { errors } from '../errors.ts';
+import { errors, UsedCodeError } from '../errors.ts';
 import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
@@ -35,7 +35,7 @@ export async function verifyFactor(
   const { nowMs } = metadata;
   const factor = getFactor(user, verification.factorId);
   checkMayUse(user, session, factor);
-  const { method, invalidMessage, verify } = getFactorType(context, 'verify', factor.type);
+  const { method, invalidMessage, verify, isUsed } = getFactorType(context, 'verify', factor.type);
   const key = { challengeId, factorId: factor.id, ip: metadata.clientAddress };
   const challenge = checkChallenge(await store.factors.findChallenge(key));
   if (hasExpired(challenge.createdAt, context.settings.mfaChallengeExpiryMs, nowMs)) {
@@ -48,6 +48,7 @@ export async function verifyFactor(
   if (columns === undefined) {
     const failure = { method, reason: 'wrong_code', factor_id: factor.id };
     if (factor.status === 'verified') recordFailedSignIn(context, user, failure, metadata);
+    if (isUsed?.(challenge, body, nowMs)) throw new UsedCodeError(invalidMessage);
     throw errors.mfa_verification_failed({ message: invalidMessage });
   }
   const traits = { factor_id: factor.id, challenge_id: challengeId, factor_type: factor.type };

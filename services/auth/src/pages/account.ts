@@ -131,7 +131,7 @@ ${profileSection(visit, user, problem)}
 <h2 id="password-title">${texts.password}</h2>
 <p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? texts.setPassword : texts.changePassword}</a></p>
 </section>
-${factorSection(visit, user)}
+${await factorSection(visit, user)}
 ${await sessionSection(visit, owner)}
 ${identitySection(visit, user)}
 <section aria-labelledby="delete-title">

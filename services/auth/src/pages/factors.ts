@@ -1,11 +1,12 @@
 import { html, trustedHtml } from '@tollgate/kit/html';
 import { toObject } from '../http/post-form.ts';
-import { enrollFactor, type Factor, unenrollFactor } from '../mfa/factors.ts';
+import { enrollFactor, type Factor, getFactor, unenrollFactor } from '../mfa/factors.ts';
+import { removeRecoveryCodes } from '../mfa/recovery-codes.ts';
 import { getUser } from '../users/update.ts';
 import { field, form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
-import { codeFields, sendCode, verifyCode } from './second-factor.ts';
-import type { Owner, Visit } from './visit.ts';
+import { codeFields, describeFactor, sendCode, verifyCode } from './second-factor.ts';
+import type { Visit } from './visit.ts';
 
 /** Types that can be set up without a script, with the texts of their pages. */
 export const setups = {
@@ -52,10 +53,36 @@ export const confirmFactorPage: PageDefinition = {
   },
 };
 
-export async function removeFactor(visit: Visit, owner: Owner): Promise<'factor-removed'> {
-  const { factor_id: factorId = '' } = visit.form;
-  await unenrollFactor(visit.context, { ...owner, factorId }, visit.metadata);
-  return 'factor-removed';
+/** Asks before a factor is removed. */
+export const removeFactorPage: PageDefinition = {
+  name: 'factor-remove',
+  access: 'user',
+  view: viewRemoval,
+  async submit(visit) {
+    const { context, owner, metadata, query } = visit;
+    if (owner === undefined) return visit.redirect('sign-in');
+    const factor = getFactor(owner.user, query.factor ?? '');
+    if (factor.type === 'recovery_code') await removeRecoveryCodes(context, owner, metadata);
+    else await unenrollFactor(context, { ...owner, factorId: factor.id }, metadata);
+    return visit.redirect('account', { saved: 'factor-removed' });
+  },
+};
+
+function viewRemoval(visit: Visit, { problem }: Outcome): View {
+  const { texts, owner, query } = visit;
+  const factor = owner?.user.factors.find(({ id }) => id === query.factor);
+  const content = html`<button class="danger">${texts.removeFactor}</button>`;
+  return {
+    title: texts.removeFactor,
+    content: html`${problemSummary(problem)}
+${
+  factor === undefined
+    ? html`<p>${texts.errors.mfa_factor_not_found}</p>`
+    : html`<p>${texts.removeFactorText(describeFactor(factor, texts))}</p>
+${form(visit, { action: visit.path('factor-remove', { factor: factor.id }), content })}`
+}
+<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+  };
 }
 
 function readType({ query }: Visit): SetupType {

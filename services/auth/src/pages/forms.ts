@@ -26,29 +26,31 @@ interface Field {
   /** Passwords and codes are never sent back. */
   readonly value?: string | undefined;
   readonly hint?: string | undefined;
-  readonly inputMode?: 'numeric';
+  readonly inputMode?: 'numeric' | undefined;
   readonly isOptional?: boolean;
 }
 
-/** An input with its label, hint and error. */
+const summaryId = 'problem';
+
+/** An input with its label and hint. */
 export function field(
   { name, label, type = 'text', autocomplete, value = '', hint, inputMode, isOptional = false }: Field,
   problem?: Problem,
 ): Html {
-  const error = problem?.field === name ? problem.message : undefined;
+  const isInvalid = problem?.field === name;
   const described = [
     ...(hint === undefined ? [] : [`${name}-hint`]),
-    ...(error === undefined ? [] : [`${name}-error`]),
+    // The summary has the text.
+    ...(isInvalid ? [summaryId] : []),
   ].join(' ');
   return html`<div class="field">
 <label for="${name}">${label}</label>
 ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
-${error !== undefined && html`<p class="problem" id="${name}-error">${error}</p>`}
 <input id="${name}" name="${name}" type="${type}" autocomplete="${autocomplete}" value="${value}"${
     inputMode !== undefined && html` inputmode="${inputMode}"`
   }${type === 'email' && html` autocapitalize="none" spellcheck="false"`}${!isOptional && html` required`}${
     described !== '' && html` aria-describedby="${described}"`
-  }${error !== undefined && html` aria-invalid="true"`}>
+  }${isInvalid && html` aria-invalid="true"`}>
 </div>`;
 }
 
@@ -56,7 +58,7 @@ ${error !== undefined && html`<p class="problem" id="${name}-error">${error}</p>
 export function problemSummary(problem: Problem | undefined): Html | undefined {
   if (problem === undefined) return undefined;
   const { field: name, message } = problem;
-  return html`<div class="summary" role="alert" tabindex="-1" autofocus>${
+  return html`<div class="summary" id="${summaryId}" role="alert" tabindex="-1" autofocus>${
     name === undefined ? html`<p>${message}</p>` : html`<p><a href="#${name}">${message}</a></p>`
   }</div>`;
 }

@@ -1,7 +1,8 @@
 import type { AppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
-import { WeakPasswordError } from '../errors.ts';
+import { UsedCodeError, WeakPasswordError } from '../errors.ts';
 import { passwordRule } from '../passwords/passwords.ts';
+import { en } from './texts/en.ts';
 import type { PageTexts } from './texts/texts.ts';
 
 /** What is wrong with a form. */
@@ -25,6 +26,7 @@ const fields: ReadonlyMap<string, string> = new Map([
   ['mfa_verification_failed', 'code'],
   ['mfa_challenge_expired', 'code'],
   ['mfa_verified_factor_exists', 'phone'],
+  ['email_address_invalid', 'email'],
   ['mfa_factor_name_conflict', 'friendly_name'],
 ]);
 
@@ -37,8 +39,16 @@ export function describeProblem(
   const message =
     error instanceof WeakPasswordError
       ? describeWeakness(error, { texts, settings })
-      : (findText(code, texts) ?? error.message);
+      : (findText(error instanceof UsedCodeError ? 'mfa_code_used' : code, texts) ??
+        untranslated(error, texts));
   return { code, message, field: fields.get(code) };
+}
+
+const codesOfHooks: readonly string[] = ['unknown', 'mfa_verification_rejected'];
+
+/** Messages of hooks are the operator's; others are English. */
+function untranslated({ code, message }: AppError, texts: PageTexts): string {
+  return codesOfHooks.includes(code) || texts === en ? message : texts.errors.validation_failed;
 }
 
 function describeWeakness(

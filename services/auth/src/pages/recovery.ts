@@ -4,7 +4,7 @@ import { html } from '@tollgate/kit/html';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { recover } from '../sign-in/otp.ts';
-import { exchangeCode, toChallenge } from '../sign-in/pkce.ts';
+import { exchangeCode, findCodeOwner, toChallenge } from '../sign-in/pkce.ts';
 import { sendNonce } from '../users/reauthentication.ts';
 import { updateOwnUser } from '../users/update.ts';
 import { captcha } from './captcha.ts';
@@ -118,10 +118,10 @@ export function isRecovery({ session }: Owner): boolean {
 
 const reauthenticationCodes = ['reauthentication_needed', 'reauthentication_not_valid'];
 
-function viewPassword(
+async function viewPassword(
   visit: Visit,
   { problem = describeCode(visit.query.error_code, visit.texts) }: Outcome,
-): View {
+): Promise<View> {
   const { texts } = visit;
   const { settings } = visit.context;
   const { code, verifier = '', error_code: error } = visit.query;
@@ -132,6 +132,17 @@ function viewPassword(
 <p class="after"><a href="${visit.path('recovery')}">${texts.requestLink}</a></p>`,
     };
   const redeems = code !== undefined && !visit.hasSignedIn;
+  const codeOwner = redeems
+    ? await findCodeOwner(visit.context, { authCode: code, codeVerifier: verifier })
+    : undefined;
+  // A password that is entered before the second factor would be lost.
+  if (codeOwner !== undefined && needsSecondFactor(codeOwner, undefined))
+    return {
+      title: texts.setNewPassword,
+      content: html`${problemSummary(problem)}
+<p>${texts.confirmFirst}</p>
+${form(visit, { action: visit.path('password', { code: code ?? '', verifier }), content: html`<button>${texts.next}</button>` })}`,
+    };
   const owner = redeems ? undefined : visit.owner;
   const needsCurrent =
     owner?.user.passwordHash !== undefined &&

@@ -1,10 +1,12 @@
 import type { AddRoutes } from '../http/api.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
-import { confirmFactorPage, enrollPage, removeFactor } from './factors.ts';
+import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { addLinkingRoute } from './linking.ts';
 import { addPage, type PageDefinition } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
+import { recoveryCodesPage } from './recovery-codes.ts';
+import { resendPage } from './resend.ts';
 import { secondFactorPage } from './second-factor.ts';
 import { endSession, removeIdentity } from './security.ts';
 import { signInPage } from './sign-in.ts';
@@ -24,7 +26,9 @@ const pages: readonly PageDefinition[] = [
   emailForm,
   enrollPage,
   confirmFactorPage,
-  accountForm('factor-remove', removeFactor),
+  removeFactorPage,
+  recoveryCodesPage,
+  resendPage,
   accountForm('session-end', endSession),
   accountForm('identity-remove', removeIdentity),
   deletePage,

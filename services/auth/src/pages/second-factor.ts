@@ -2,6 +2,7 @@ import { type Html, html } from '@tollgate/kit/html';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
 import { challengeFactor, type Factor, getFactor } from '../mfa/factors.ts';
+import { redeemRecoveryCode } from '../mfa/recovery-codes.ts';
 import { verifyFactor } from '../mfa/verify.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
@@ -48,9 +49,10 @@ export async function sendCode(visit: Visit, owner: Owner, factorId: string): Pr
 export async function verifyCode(visit: Visit, owner: Owner): Promise<IssuedSession> {
   const { context, metadata } = visit;
   const { factor_id: factorId = '', challenge_id: sent = '', code = '' } = visit.form;
+  const { type } = getFactor(owner.user, factorId);
+  if (type === 'recovery_code') return redeemRecoveryCode(context, owner, code, metadata);
   // Codes of apps need no challenge before.
-  const isApp = getFactor(owner.user, factorId).type === 'totp';
-  const challengeId = isApp ? await sendCode(visit, owner, factorId) : sent;
+  const challengeId = type === 'totp' ? await sendCode(visit, owner, factorId) : sent;
   if (!isUuid(challengeId)) throw errors.mfa_challenge_expired();
   const verification = { ...owner, factorId, challengeId, body: { code: code.replaceAll(/\s/g, '') } };
   return verifyFactor(context, verification, metadata);
@@ -65,24 +67,31 @@ export function codeFields(
     problem,
   }: { readonly challengeId?: string | undefined; readonly problem?: Problem | undefined },
 ): Html {
-  const isApp = factor.type === 'totp';
+  const { label, hint, inputMode } = codeField(factor.type, texts);
   return html`<input type="hidden" name="factor_id" value="${factor.id}">
 <input type="hidden" name="challenge_id" value="${challengeId}">
 ${field(
   {
     name: 'code',
-    label: isApp ? texts.appCode : texts.messageCode,
+    ...{ label, hint, inputMode },
     autocomplete: 'one-time-code',
-    inputMode: 'numeric',
-    hint: isApp ? texts.appCodeHint : undefined,
   },
   problem,
 )}
 <button>${texts.verify}</button>`;
 }
 
+function codeField(type: Factor['type'], texts: PageTexts) {
+  if (type === 'totp')
+    return { label: texts.appCode, hint: texts.appCodeHint, inputMode: 'numeric' } as const;
+  if (type === 'recovery_code') return { label: texts.recoveryCode, hint: texts.recoveryCodeHint };
+  return { label: texts.messageCode, inputMode: 'numeric' } as const;
+}
+
 /** The name of a factor for its user. */
 export function describeFactor({ type, friendlyName, phone }: Factor, texts: PageTexts): string {
+  // Their name is a constant in English.
+  if (type === 'recovery_code') return texts.recoveryCodes;
   if (friendlyName !== '') return friendlyName;
   return type === 'phone' ? texts.textMessageTo(phone.slice(-2)) : texts.authenticatorApp;
 }
@@ -110,9 +119,13 @@ ${form(visit, {
   };
 }
 
-/** Security keys need a script. */
+/** Security keys need a script. Recovery codes are for the loss of the others, and come last. */
 function listFactors({ owner }: Visit): readonly Factor[] {
-  return owner?.user.factors.filter(({ status, type }) => status === 'verified' && type !== 'webauthn') ?? [];
+  const usable = owner?.user.factors.filter(
+    ({ status, type }) => status === 'verified' && type !== 'webauthn',
+  );
+  const isCodes = ({ type }: Factor) => Number(type === 'recovery_code');
+  return usable?.toSorted((a, b) => isCodes(a) - isCodes(b)) ?? [];
 }
 
 function factorForm(
@@ -124,7 +137,8 @@ function factorForm(
   const action = visit.path('second-factor');
   const send = html`<input type="hidden" name="factor_id" value="${factor.id}">
 <input type="hidden" name="send" value="true">`;
-  if (factor.type === 'totp') return form(visit, { action, content: codeFields(visit, factor, { problem }) });
+  if (factor.type !== 'phone')
+    return form(visit, { action, content: codeFields(visit, factor, { problem }) });
   if (challengeId === '')
     return html`<p>${describeFactor(factor, texts)}</p>
 ${form(visit, { action, content: html`${send}<button>${texts.sendCode}</button>` })}`;

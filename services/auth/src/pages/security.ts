@@ -12,24 +12,30 @@ import { describeFactor } from './second-factor.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Second factors on the account page. */
-export function factorSection(visit: Visit, user: User): Html {
+export async function factorSection(visit: Visit, user: User): Promise<Html> {
   const { texts } = visit;
+  const { store, settings } = visit.context;
+  const codes = await store.recoveryCodes.find(user.id);
   const factors = user.factors.filter(({ status }) => status === 'verified');
   const items = factors.map((factor) => {
-    const { id } = factor;
     const name = describeFactor(factor, texts);
-    const content = html`<input type="hidden" name="factor_id" value="${id}">
-<button class="link" aria-label="${texts.remove}: ${name}">${texts.remove}</button>`;
-    return html`<li><span>${name}</span> ${form(visit, { action: visit.path('factor-remove'), content })}</li>`;
+    const remove = visit.path('factor-remove', { factor: factor.id });
+    return html`<li><span>${name}${factor.type === 'recovery_code' && codes && html` (${texts.recoveryCodesLeft(codes.unused.length)})`}</span>
+<a href="${remove}" aria-label="${texts.remove}: ${name}">${texts.remove}</a></li>`;
   });
   return html`<section aria-labelledby="factors-title">
 <h2 id="factors-title">${texts.twoStep}</h2>
 ${items.length === 0 ? html`<p>${texts.twoStepText}</p>` : html`<ul class="items">${items}</ul>`}
 ${(['totp', 'phone'] as const).map(
   (type) =>
-    visit.context.settings[`mfaEnabled:${type}:enroll`] &&
+    settings[`mfaEnabled:${type}:enroll`] &&
     html`<p><a class="button" href="${visit.path('factor', { type })}">${texts[setups[type].title]}</a></p>`,
 )}
+${
+  factors.length > 0 &&
+  settings['mfaEnabled:recovery_code:enroll'] &&
+  html`<p><a class="button" href="${visit.path('recovery-codes')}">${codes === undefined ? texts.createRecoveryCodes : texts.replaceRecoveryCodes}</a></p>`
+}
 </section>`;
 }
 

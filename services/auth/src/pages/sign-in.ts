@@ -47,6 +47,7 @@ function viewSignIn(
   return {
     title: texts.signIn,
     content: html`${problemSummary(problem)}
+${problem?.code === 'email_not_confirmed' && html`<p><a href="${visit.path('resend')}">${texts.sendAgain}</a></p>`}
 ${problem === undefined && notice(findNotice(visit))}
 ${visit.owner !== undefined && continueForm(visit, visit.owner.user)}
 ${providers}

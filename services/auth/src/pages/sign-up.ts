@@ -19,17 +19,13 @@ export const signUpPage: PageDefinition = {
   limiter: 'otp',
   hasCaptcha: true,
   async submit(visit) {
-    const { context, form: fields, destination, metadata } = visit;
+    const { context, form: fields, metadata } = visit;
     const { email = '', password, name = '' } = fields;
     if (email === '') throw errors.validation_failed({ message: visit.texts.enterEmail });
-    const { redirectTo } = destination;
     const input = {
       ...{ email, password },
-      // The code of a link to this server is not exchanged: the person signs in with the password.
-      challenge: redirectTo === '' ? visit.challenge('confirmation') : destination.challenge,
+      ...confirmationTarget(visit),
       data: name.trim() === '' ? {} : { full_name: name.trim() },
-      // The link in the mail leads to the app, or here to sign in.
-      redirectTo: redirectTo === '' ? visit.url('sign-in', { confirmed: 'true' }) : redirectTo,
       aud: requestedAudience(visit.request, context),
     };
     const result = await signUp(context, input, metadata);
@@ -39,6 +35,15 @@ export const signUpPage: PageDefinition = {
   },
 };
 
+/** Where the link of a confirmation leads: to the app, or here to sign in. */
+export function confirmationTarget(visit: Visit) {
+  const { redirectTo, challenge } = visit.destination;
+  // The code of a link to this server is not exchanged: the person signs in with the password.
+  return redirectTo === ''
+    ? { challenge: visit.challenge('confirmation'), redirectTo: visit.url('sign-in', { confirmed: 'true' }) }
+    : { challenge, redirectTo };
+}
+
 function viewSignUp(visit: Visit, { problem }: Outcome): View {
   const { texts } = visit;
   const { settings } = visit.context;
@@ -46,7 +51,7 @@ function viewSignUp(visit: Visit, { problem }: Outcome): View {
     return {
       title: texts.checkEmail,
       content: html`${notice(texts.signUpSent)}
-<p class="after">${texts.noEmail} <a href="${visit.path('sign-up')}">${texts.tryAgain}</a></p>
+<p class="after">${texts.noEmail} <a href="${visit.path('resend')}">${texts.sendAgain}</a></p>
 <p class="after"><a href="${visit.path('sign-in')}">${texts.backToSignIn}</a></p>`,
     };
   return {

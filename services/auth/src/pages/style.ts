@@ -115,8 +115,7 @@ button:hover, .button:hover { filter: brightness(.93) }
 .summary, .notice { margin-bottom: 1.25rem; padding: .75rem 1rem; border: 1px solid var(--line); border-left: .3rem solid var(--brand); border-radius: .5rem }
 .summary { border-color: var(--bad) }
 .summary p, .notice p { margin: 0 }
-.problem, .summary, .summary a { color: var(--bad) }
-.problem { margin: 0; font-size: .875rem; font-weight: 600 }
+.summary, .summary a { color: var(--bad) }
 .providers, .items { margin: 0 0 1rem; padding: 0; list-style: none }
 .providers li + li { margin-top: .5rem }
 .items li { display: flex; justify-content: space-between; align-items: center; gap: 1rem; padding: .625rem 0; border-bottom: 1px solid color-mix(in srgb, var(--line) 25%, transparent) }

@@ -165,6 +165,15 @@ export async function exchangeCode(
   });
 }
 
+/** The user whom a code signs in, which is not spent. Undefined for an invalid code. */
+export async function findCodeOwner(
+  { store }: Pick<Context, 'store'>,
+  { authCode, codeVerifier }: { readonly authCode: string; readonly codeVerifier: string },
+): Promise<User | undefined> {
+  const found = await store.flows.findByCode(authCode);
+  return found !== undefined && matchesChallenge(codeVerifier, found.flow) ? found.user : undefined;
+}
+
 const start = `
   insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
     created_at, updated_at, auth_code, provider_access_token, provider_refresh_token)

@@ -76,6 +76,25 @@ export const de: PageTexts = {
   enterKey: 'Oder geben Sie diesen Schlüssel ein:',
   startAgain: 'Von vorn beginnen',
 
+  recoveryCodes: 'Wiederherstellungscodes',
+  recoveryCodesLeft: (count) => `${count} übrig`,
+  recoveryCodesText:
+    'Ein Wiederherstellungscode ersetzt einmal Ihren zweiten Faktor, etwa wenn Sie Ihr Telefon verloren haben.',
+  createRecoveryCodes: 'Wiederherstellungscodes erstellen',
+  replaceRecoveryCodes: 'Wiederherstellungscodes ersetzen',
+  replaceRecoveryCodesText: 'Die bisherigen Codes gelten dann nicht mehr.',
+  keepRecoveryCodes:
+    'Bewahren Sie diese Codes sicher auf, etwa in einem Passwortmanager. Sie werden nicht noch einmal angezeigt.',
+  recoveryCode: 'Wiederherstellungscode',
+  recoveryCodeHint: 'Jeder Code gilt einmal.',
+  removeFactor: 'Zweiten Faktor entfernen',
+  removeFactorText: (name) => `${name} schützt dann Ihr Konto nicht mehr.`,
+  sendAgain: 'Bestätigung erneut senden',
+  sendAgainText:
+    'Geben Sie Ihre E-Mail-Adresse ein, und wir senden Ihnen den Link zur Bestätigung noch einmal.',
+  confirmFirst:
+    'Bitte bestätigen Sie zuerst Ihren zweiten Faktor. Danach können Sie das neue Passwort festlegen.',
+
   yourAccount: 'Ihr Konto',
   signedInAs: 'Angemeldet als',
   signOut: 'Abmelden',
@@ -153,5 +172,17 @@ export const de: PageTexts = {
     single_identity_not_deletable: 'Das ist die einzige Anmeldemöglichkeit und muss bleiben.',
     session_not_found: 'Diese Sitzung ist bereits beendet.',
     insufficient_aal: 'Bitte bestätigen Sie zuerst Ihren zweiten Faktor.',
+    mfa_code_used: 'Dieser Code wurde bereits verwendet. Bitte warten Sie auf den nächsten.',
+    mfa_recovery_codes_locked:
+      'Zu viele falsche Codes. Bitte warten Sie, oder verwenden Sie einen anderen Faktor.',
+    too_many_enrolled_mfa_factors: 'Sie haben zu viele zweite Faktoren. Bitte entfernen Sie zuerst einen.',
+    over_email_send_rate_limit:
+      'Wir haben gerade eine E-Mail gesendet. Bitte warten Sie eine Minute, bevor Sie die nächste anfordern.',
+    over_sms_send_rate_limit:
+      'Wir haben gerade eine Nachricht gesendet. Bitte warten Sie eine Minute, bevor Sie die nächste anfordern.',
+    email_address_invalid: 'Bitte geben Sie eine gültige E-Mail-Adresse ein.',
+    phone_exists: 'Zu dieser Telefonnummer gibt es bereits ein Konto.',
+    sms_send_failed: 'Die Nachricht konnte nicht gesendet werden. Bitte versuchen Sie es später noch einmal.',
+    validation_failed: 'Etwas fehlt oder ist ungültig. Bitte prüfen Sie Ihre Eingaben.',
   },
 };

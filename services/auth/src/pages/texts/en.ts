@@ -74,6 +74,23 @@ export const en = {
   enterKey: 'Or enter this key:',
   startAgain: 'Start again',
 
+  recoveryCodes: 'Recovery codes',
+  recoveryCodesLeft: (count: number) => `${count} left`,
+  recoveryCodesText:
+    'A recovery code replaces your second factor once, for example if you have lost your phone.',
+  createRecoveryCodes: 'Create recovery codes',
+  replaceRecoveryCodes: 'Replace recovery codes',
+  replaceRecoveryCodesText: 'The codes that you have now will stop working.',
+  keepRecoveryCodes:
+    'Keep these codes in a safe place, such as a password manager. They are not shown again.',
+  recoveryCode: 'Recovery code',
+  recoveryCodeHint: 'Each code works once.',
+  removeFactor: 'Remove second factor',
+  removeFactorText: (name: string) => `${name} will no longer protect your account.`,
+  sendAgain: 'Send the confirmation again',
+  sendAgainText: 'Enter your email address, and we send you the link to confirm it again.',
+  confirmFirst: 'Please confirm your second factor first. Then you can set the new password.',
+
   yourAccount: 'Your account',
   signedInAs: 'Signed in as',
   signOut: 'Sign out',
@@ -149,5 +166,16 @@ export const en = {
     single_identity_not_deletable: 'This is the only way to sign in, so it has to stay.',
     session_not_found: 'This session has already ended.',
     insufficient_aal: 'Please confirm your second factor first.',
+    mfa_code_used: 'This code was already used. Please wait for the next one.',
+    mfa_recovery_codes_locked: 'Too many wrong codes. Please wait, or use another factor.',
+    too_many_enrolled_mfa_factors: 'You have too many second factors. Please remove one first.',
+    over_email_send_rate_limit:
+      'We have just sent you an email. Please wait a minute before you request another one.',
+    over_sms_send_rate_limit:
+      'We have just sent you a message. Please wait a minute before you request another one.',
+    email_address_invalid: 'Please enter a valid email address.',
+    phone_exists: 'There is already an account with this phone number.',
+    sms_send_failed: 'The message could not be sent. Please try again later.',
+    validation_failed: 'Something is missing or not valid. Please check what you have entered.',
   },
 };

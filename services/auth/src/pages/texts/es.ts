@@ -76,6 +76,23 @@ export const es: PageTexts = {
   enterKey: 'O introduce esta clave:',
   startAgain: 'Empezar de nuevo',
 
+  recoveryCodes: 'Códigos de recuperación',
+  recoveryCodesLeft: (count) => `quedan ${count}`,
+  recoveryCodesText:
+    'Un código de recuperación sustituye una vez a tu segundo factor, por ejemplo si has perdido el teléfono.',
+  createRecoveryCodes: 'Crear códigos de recuperación',
+  replaceRecoveryCodes: 'Sustituir los códigos de recuperación',
+  replaceRecoveryCodesText: 'Los códigos que tienes ahora dejarán de funcionar.',
+  keepRecoveryCodes:
+    'Guarda estos códigos en un lugar seguro, como un gestor de contraseñas. No se volverán a mostrar.',
+  recoveryCode: 'Código de recuperación',
+  recoveryCodeHint: 'Cada código sirve una vez.',
+  removeFactor: 'Quitar el segundo factor',
+  removeFactorText: (name) => `${name} dejará de proteger tu cuenta.`,
+  sendAgain: 'Enviar de nuevo la confirmación',
+  sendAgainText: 'Escribe tu correo y te enviaremos otra vez el enlace para confirmarlo.',
+  confirmFirst: 'Confirma primero tu segundo factor. Después podrás establecer la nueva contraseña.',
+
   yourAccount: 'Tu cuenta',
   signedInAs: 'Has iniciado sesión como',
   signOut: 'Cerrar sesión',
@@ -151,5 +168,14 @@ export const es: PageTexts = {
     single_identity_not_deletable: 'Es la única forma de iniciar sesión, así que debe quedarse.',
     session_not_found: 'Esta sesión ya se ha cerrado.',
     insufficient_aal: 'Confirma primero tu segundo factor.',
+    mfa_code_used: 'Este código ya se ha utilizado. Espera al siguiente.',
+    mfa_recovery_codes_locked: 'Demasiados códigos incorrectos. Espera o usa otro factor.',
+    too_many_enrolled_mfa_factors: 'Tienes demasiados segundos factores. Quita uno primero.',
+    over_email_send_rate_limit: 'Acabamos de enviarte un correo. Espera un minuto antes de pedir otro.',
+    over_sms_send_rate_limit: 'Acabamos de enviarte un mensaje. Espera un minuto antes de pedir otro.',
+    email_address_invalid: 'Escribe una dirección de correo válida.',
+    phone_exists: 'Ya existe una cuenta con este número de teléfono.',
+    sms_send_failed: 'No se ha podido enviar el mensaje. Inténtalo más tarde.',
+    validation_failed: 'Falta algo o no es válido. Revisa lo que has escrito.',
   },
 };

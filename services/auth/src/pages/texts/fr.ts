@@ -77,6 +77,24 @@ export const fr: PageTexts = {
   enterKey: 'Ou saisissez cette clé :',
   startAgain: 'Recommencer',
 
+  recoveryCodes: 'Codes de récupération',
+  recoveryCodesLeft: (count) => `${count} restants`,
+  recoveryCodesText:
+    'Un code de récupération remplace une fois votre second facteur, par exemple si vous avez perdu votre téléphone.',
+  createRecoveryCodes: 'Créer des codes de récupération',
+  replaceRecoveryCodes: 'Remplacer les codes de récupération',
+  replaceRecoveryCodesText: 'Vos codes actuels ne fonctionneront plus.',
+  keepRecoveryCodes:
+    'Conservez ces codes en lieu sûr, par exemple dans un gestionnaire de mots de passe. Ils ne seront plus affichés.',
+  recoveryCode: 'Code de récupération',
+  recoveryCodeHint: 'Chaque code ne sert qu’une fois.',
+  removeFactor: 'Retirer le second facteur',
+  removeFactorText: (name) => `${name} ne protégera plus votre compte.`,
+  sendAgain: 'Renvoyer la confirmation',
+  sendAgainText: 'Saisissez votre adresse e-mail, et nous vous renverrons le lien de confirmation.',
+  confirmFirst:
+    'Veuillez d’abord confirmer votre second facteur. Vous pourrez ensuite définir le nouveau mot de passe.',
+
   yourAccount: 'Votre compte',
   signedInAs: 'Connecté en tant que',
   signOut: 'Se déconnecter',
@@ -154,5 +172,16 @@ export const fr: PageTexts = {
     single_identity_not_deletable: 'C’est le seul moyen de connexion : il doit rester.',
     session_not_found: 'Cette session est déjà fermée.',
     insufficient_aal: 'Veuillez d’abord confirmer votre second facteur.',
+    mfa_code_used: 'Ce code a déjà été utilisé. Veuillez attendre le suivant.',
+    mfa_recovery_codes_locked: 'Trop de codes erronés. Veuillez patienter ou utiliser un autre facteur.',
+    too_many_enrolled_mfa_factors: 'Vous avez trop de seconds facteurs. Veuillez d’abord en retirer un.',
+    over_email_send_rate_limit:
+      'Nous venons de vous envoyer un e-mail. Veuillez attendre une minute avant d’en demander un autre.',
+    over_sms_send_rate_limit:
+      'Nous venons de vous envoyer un message. Veuillez attendre une minute avant d’en demander un autre.',
+    email_address_invalid: 'Veuillez saisir une adresse e-mail valide.',
+    phone_exists: 'Un compte existe déjà avec ce numéro de téléphone.',
+    sms_send_failed: 'Le message n’a pas pu être envoyé. Veuillez réessayer plus tard.',
+    validation_failed: 'Une information manque ou n’est pas valide. Veuillez vérifier votre saisie.',
   },
 };

@@ -76,6 +76,23 @@ export const pt: PageTexts = {
   enterKey: 'Ou digite esta chave:',
   startAgain: 'Começar de novo',
 
+  recoveryCodes: 'Códigos de recuperação',
+  recoveryCodesLeft: (count) => `restam ${count}`,
+  recoveryCodesText:
+    'Um código de recuperação substitui uma vez o seu segundo fator, por exemplo se você perdeu o telefone.',
+  createRecoveryCodes: 'Criar códigos de recuperação',
+  replaceRecoveryCodes: 'Substituir os códigos de recuperação',
+  replaceRecoveryCodesText: 'Os códigos que você tem agora deixarão de funcionar.',
+  keepRecoveryCodes:
+    'Guarde estes códigos em um lugar seguro, como um gerenciador de senhas. Eles não serão mostrados de novo.',
+  recoveryCode: 'Código de recuperação',
+  recoveryCodeHint: 'Cada código funciona uma vez.',
+  removeFactor: 'Remover o segundo fator',
+  removeFactorText: (name) => `${name} não protegerá mais a sua conta.`,
+  sendAgain: 'Enviar a confirmação de novo',
+  sendAgainText: 'Digite o seu e-mail, e enviaremos de novo o link para confirmá-lo.',
+  confirmFirst: 'Confirme primeiro o seu segundo fator. Depois você pode definir a nova senha.',
+
   yourAccount: 'Sua conta',
   signedInAs: 'Conectado como',
   signOut: 'Sair',
@@ -151,5 +168,14 @@ export const pt: PageTexts = {
     single_identity_not_deletable: 'Esta é a única forma de entrar, por isso deve permanecer.',
     session_not_found: 'Esta sessão já foi encerrada.',
     insufficient_aal: 'Confirme primeiro seu segundo fator.',
+    mfa_code_used: 'Este código já foi usado. Aguarde o próximo.',
+    mfa_recovery_codes_locked: 'Muitos códigos errados. Aguarde ou use outro fator.',
+    too_many_enrolled_mfa_factors: 'Você tem segundos fatores demais. Remova um primeiro.',
+    over_email_send_rate_limit: 'Acabamos de enviar um e-mail. Aguarde um minuto antes de pedir outro.',
+    over_sms_send_rate_limit: 'Acabamos de enviar uma mensagem. Aguarde um minuto antes de pedir outra.',
+    email_address_invalid: 'Digite um endereço de e-mail válido.',
+    phone_exists: 'Já existe uma conta com este número de telefone.',
+    sms_send_failed: 'Não foi possível enviar a mensagem. Tente mais tarde.',
+    validation_failed: 'Algo está faltando ou não é válido. Verifique o que você digitou.',
   },
 };
