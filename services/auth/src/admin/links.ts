@@ -92,7 +92,11 @@ async function makeLink(
   });
   await context.store.oneTimeTokens.replace([token], audit);
   return {
-    actionLink: linkUrl(context.settings, definition, { hash: token.hash, redirectTo }),
+    actionLink: linkUrl(context.settings, definition, {
+      hash: token.hash,
+      redirectTo,
+      base: request.metadata.linkOrigin,
+    }),
     emailOtp: code,
     hashedToken: token.hash,
     verificationType,

@@ -6,7 +6,7 @@ import { notify } from '../messages/send.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
 import { changedFields } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
-import { type NewIdentity, type NewUser, newContactIdentity } from '../users/new-user.ts';
+import { type NewIdentity, type NewUser, newContactIdentity, passwordIdentity } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/update.ts';
 import type { Contact, JsonObject, User, UserChanges } from '../users/user.ts';
 import {
@@ -164,15 +164,21 @@ export async function updateUser(
   checkMetadata(input, user);
   const passwordHash = await toPasswordHash(input, passwords);
   const at = new Date(metadata.nowMs);
+  const contactIdentities = toIdentities(user, { input, contacts });
+  const isNew = !contactIdentities.some(({ provider }) => provider === 'email');
+  const added =
+    passwordHash !== undefined && isNew ? passwordIdentity(user, context.settings) : { identities: [] };
+  const metadataChanges = toMetadataChanges(user, { input, contacts });
   const changes: UserChanges = {
     ...(role !== '' && { role }),
     ...(bannedUntil !== undefined && { bannedUntil }),
     ...(passwordHash !== undefined && { passwordHash }),
     ...toContactChanges(user, contacts),
     ...toConfirmations(user, { input, contacts, at }),
-    ...toMetadataChanges(user, { input, contacts }),
+    ...metadataChanges,
+    ...(added.appMetadata && { appMetadata: { ...metadataChanges.appMetadata, ...added.appMetadata } }),
   };
-  const identities = toIdentities(user, { input, contacts });
+  const identities = [...contactIdentities, ...added.identities];
   const updatedUser = await store.transaction(async (transaction) => {
     const changed = changedFields(user, changes);
     const audit = userAuditEntry(request, 'user_modified', user, { changed });

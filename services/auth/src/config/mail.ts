@@ -40,6 +40,12 @@ export const mailSettings = {
     default: '',
     doc: 'Further headers: a JSON object of names and lists of values.',
   }),
+  mailerExternalHosts: hostList({
+    ...svc('MAILER_EXTERNAL_HOSTS'),
+    group,
+    default: [],
+    doc: 'Hosts with which links in emails may start: that of the request, by `X-Forwarded-Host` or `Host`, with https. Links of other requests start with `API_EXTERNAL_URL`.',
+  }),
   mailerTemplatePrivateHosts: hostList({
     ...svc('MAILER_TEMPLATE_PRIVATE_HOSTS'),
     group,

@@ -288,6 +288,24 @@ export const customProviderSettings = {
     min: 0,
     doc: 'Maximum number of providers that administrators can add. 0: no limit.',
   }),
+  externalIosBundleId: text({
+    ...svc('EXTERNAL_IOS_BUNDLE_ID'),
+    group: providerGroup,
+    default: '',
+    doc: 'Bundle id of an iOS app, whose ID tokens of Apple are accepted, besides those for `EXTERNAL_APPLE_CLIENT_ID`.',
+  }),
+  allowedIdTokenIssuers: list({
+    ...svc('EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS'),
+    group: providerGroup,
+    default: [],
+    doc: 'Issuers of OpenID Connect whose ID tokens are accepted at `/token` with the `issuer` and `client_id` of the request. An app of anybody can be such a client: prefer `EXTERNAL_CUSTOM_PROVIDERS`.',
+  }),
+  createEmailIdentityOnPasswordSet: bool({
+    ...svc('EXPERIMENTAL_CREATE_EMAIL_IDENTITY_ON_PASSWORD_SET_ENABLED'),
+    group: providerGroup,
+    default: false,
+    doc: 'Add the email identity when a user with a confirmed email, who signed up with a provider, gets a password.',
+  }),
   customOauthExternalUrl: textOrDefault({
     ...svc('CUSTOM_OAUTH_EXTERNAL_URL'),
     group: providerGroup,

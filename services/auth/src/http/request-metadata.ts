@@ -40,6 +40,8 @@ export interface RequestMetadata {
   /** The header `Accept-Language`. */
   readonly acceptLanguage?: string | undefined;
   readonly requestId: string;
+  /** Start of links in emails, if it is not `API_EXTERNAL_URL`. */
+  readonly linkOrigin?: string | undefined;
   /** The requested kind of session, if the settings list it. */
   readonly sessionTag?: string;
   /** Called with each audit entry of the request. */
@@ -54,6 +56,18 @@ const sessionTagHeader = 'x-svc-session-tag';
 
 const maxUserAgentChars = 512;
 
+/** Both headers are those of any client: the settings list what they may be. */
+function getLinkOrigin(
+  { headers }: FastifyRequest,
+  { mailerExternalHosts }: Pick<Settings, 'mailerExternalHosts'>,
+): string | undefined {
+  if (mailerExternalHosts.length === 0) return undefined;
+  const { 'x-forwarded-host': forwardedHost, 'x-forwarded-proto': protocol, host: ownHost = '' } = headers;
+  const host = String(forwardedHost || ownHost.replace(/:\d+$/, '')).toLowerCase();
+  if (!mailerExternalHosts.includes(host)) return undefined;
+  return host === 'localhost' && protocol !== 'https' ? 'http://localhost' : `https://${host}`;
+}
+
 export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Context): RequestMetadata {
   return {
     nowMs: nowMs(),
@@ -62,6 +76,7 @@ export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Co
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
     acceptLanguage: request.headers['accept-language'],
     requestId: request.id,
+    linkOrigin: getLinkOrigin(request, settings),
     onAudit: (entry) => {
       request.auditEntry = entry;
     },

@@ -136,13 +136,17 @@ export function newLinkToken(
  */
 const plainTarget = /^[\w:/?.~!$'()*,;@-]*$/;
 
-/** The URL of a link. The path of the setting is resolved against API_EXTERNAL_URL. */
+/** The URL of a link. The path of the setting is resolved against `base`. */
 export function linkUrl(
   settings: Settings,
   { path, type }: Pick<LinkDefinition, 'path' | 'type'>,
-  { hash, redirectTo }: { readonly hash: string; readonly redirectTo: string },
+  {
+    hash,
+    redirectTo,
+    base = settings.apiExternalUrl,
+  }: { readonly hash: string; readonly redirectTo: string; readonly base?: string | undefined },
 ): string {
-  const { origin, pathname } = new URL(settings[`mailUrlPath:${path}`], settings.apiExternalUrl);
+  const { origin, pathname } = new URL(settings[`mailUrlPath:${path}`], base);
   const target = plainTarget.test(redirectTo) ? redirectTo : encodeURIComponent(redirectTo);
   return `${origin}${pathname}?token=${hash}&type=${type}&redirect_to=${target}`;
 }
@@ -256,7 +260,11 @@ function toMail(
       RedirectTo: link.redirectTo,
       ...(link.kind !== 'reauthentication' && {
         TokenHash: token.hash,
-        ConfirmationURL: linkUrl(settings, definition, { hash: token.hash, redirectTo: link.redirectTo }),
+        ConfirmationURL: linkUrl(settings, definition, {
+          hash: token.hash,
+          redirectTo: link.redirectTo,
+          base: metadata.linkOrigin,
+        }),
       }),
     },
   };
@@ -277,6 +285,7 @@ function toHookPayload(
     readonly link: LinkRequest;
     readonly addressed: readonly [AddressedToken, ...AddressedToken[]];
   },
+  { linkOrigin }: RequestMetadata,
 ) {
   const [first, current] = addressed;
   return {
@@ -286,7 +295,7 @@ function toHookPayload(
       token_hash: first.token.hash,
       redirect_to: link.redirectTo,
       email_action_type: linkDefinitions[link.kind].type,
-      site_url: settings.apiExternalUrl,
+      site_url: linkOrigin ?? settings.apiExternalUrl,
       token_new: current === undefined ? '' : first.code,
       token_hash_new: current?.token.hash ?? '',
     },
@@ -310,7 +319,7 @@ async function sendMails(
   const { mailer, hooks, store } = context;
   try {
     if (hooks.enabled.has('SEND_EMAIL'))
-      await hooks.call('SEND_EMAIL', toHookPayload(context, mail), metadata);
+      await hooks.call('SEND_EMAIL', toHookPayload(context, mail, metadata), metadata);
     else for (const token of mail.addressed) await mailer.send(toMail(context, { ...mail, token, metadata }));
   } catch (error) {
     await store.oneTimeTokens.withdraw(tokens);

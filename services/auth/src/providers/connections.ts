@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Store } from '../db/store.ts';
 import { guardedFetch } from '../http/fetch.ts';
 import { OAuth2Connection, type ProviderConnection } from './connection.ts';
-import { connectCustom, customPrefix, discoveryFetch, fromStored } from './custom.ts';
+import { connectCustom, customPrefix, discoveryFetch, fromStored, noCustomProvider } from './custom.ts';
 import type { StoredVersion } from './custom-store.ts';
 import { OAuth1Connection } from './oauth1.ts';
 import { providerNames, providers } from './registry.ts';
@@ -30,6 +30,7 @@ export class ProviderConnections {
   readonly #nowMs: () => number;
   readonly #configured = new Map<string, ProviderConnection>();
   readonly #stored = new RecentlyUsed<StoredConnection>({ capacity: maxStored });
+  readonly #issuers = new RecentlyUsed<ProviderConnection>({ capacity: maxStored });
 
   constructor(
     settings: Settings,
@@ -64,6 +65,19 @@ export class ProviderConnections {
 
   isConfigured(name: string): boolean {
     return this.#configured.has(name);
+  }
+
+  /** Verifies ID tokens of an issuer that the settings allow, for any client. */
+  findIssuer(issuer: string, clientId: string): ProviderConnection | undefined {
+    if (!this.#settings.allowedIdTokenIssuers.includes(issuer)) return undefined;
+    const key = JSON.stringify([issuer, clientId]);
+    const known = this.#issuers.get(key);
+    if (known !== undefined) return known;
+    const custom = { ...noCustomProvider, issuer, clientIds: [clientId] };
+    const { provider, credentials } = connectCustom(custom, callbackUrl(this.#settings));
+    const connection = new OAuth2Connection(issuer, provider, { credentials, nowMs: this.#nowMs });
+    this.#issuers.set(key, connection);
+    return connection;
   }
 
   /** Undefined for a provider that is unknown or disabled. */

@@ -31,6 +31,24 @@ export interface CustomProvider {
   readonly userinfoUrl: string;
 }
 
+export const noCustomProvider: CustomProvider = {
+  name: '',
+  clientIds: [],
+  clientSecret: '',
+  scopes: [],
+  pkce: true,
+  emailOptional: false,
+  skipNonceCheck: false,
+  attributeMapping: {},
+  claimsAllowlist: [],
+  authorizationParameters: {},
+  issuer: '',
+  discoveryUrl: '',
+  authorizationUrl: '',
+  tokenUrl: '',
+  userinfoUrl: '',
+};
+
 const maxProviders = 100;
 const nameForm = /^[a-z0-9][a-z0-9-]{0,48}$/;
 const httpsForm =

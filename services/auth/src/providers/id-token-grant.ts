@@ -80,7 +80,9 @@ async function findConnection(
   const [name, knownIssuer] = [...issuers].find(
     ([known, url]) => known === provider || (provider === '' && isIssuer(issuer, known, url)),
   ) ?? [provider, issuer];
-  const connection = await providers.find(name);
+  const connection =
+    (await providers.find(name)) ??
+    (provider === '' && !issuers.has(name) ? providers.findIssuer(issuer, clientId) : undefined);
   if (connection !== undefined && hasIdTokens(connection)) return connection;
   if (!issuers.has(name))
     throw errors.validation_failed({ message: `Custom OIDC provider ${quote(provider)} not allowed` });

@@ -23,8 +23,10 @@ export function isEnabled(name: ProviderName, settings: Settings): boolean {
 }
 
 export function getCredentials(name: ProviderName, settings: Settings): ProviderCredentials {
+  const { externalIosBundleId: bundleId } = settings;
+  const appIds = name === 'apple' && bundleId !== '' ? [bundleId] : [];
   return {
-    clientIds: settings[`externalClientId:${name}`],
+    clientIds: [...settings[`externalClientId:${name}`], ...appIds],
     secret: settings[`externalSecret:${name}`],
     redirectUri: settings[`externalRedirectUri:${name}`] || callbackUrl(settings),
     url: settings[`externalUrl:${name}`],

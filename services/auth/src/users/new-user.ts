@@ -55,6 +55,26 @@ export function newContactIdentity(
   };
 }
 
+/**
+ * What the first password adds to a user who signed up with a provider, if the setting wants it: the
+ * email identity of a confirmed email.
+ */
+export function passwordIdentity(
+  user: User,
+  { createEmailIdentityOnPasswordSet: isWanted }: Pick<Settings, 'createEmailIdentityOnPasswordSet'>,
+): { readonly identities: readonly NewIdentity[]; readonly appMetadata?: JsonObject } {
+  const known = user.identities.map(({ provider }) => provider);
+  const { email, emailConfirmedAt, isAnonymous, isSsoUser } = user;
+  const canHaveOne = email !== '' && emailConfirmedAt !== undefined && !isAnonymous && !isSsoUser;
+  if (!isWanted || !canHaveOne || known.includes('email')) return { identities: [] };
+  const identity = newContactIdentity(user.id, { kind: 'email', email }, { verified: true });
+  const providers = [...new Set([...known, 'email'])];
+  return {
+    identities: [identity],
+    appMetadata: { provider: user.appMetadata.provider ?? 'email', providers },
+  };
+}
+
 /** Creates a user with a single email or phone identity. */
 export function newContactUser(options: {
   readonly id: string;

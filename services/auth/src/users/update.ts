@@ -16,7 +16,7 @@ import { type CodeChallenge, flowType, startFlow } from '../sign-in/pkce.ts';
 import type { OneTimeTokenType } from '../verification/store.ts';
 import { changedFields } from './changed-fields.ts';
 import { checkMetadata } from './metadata.ts';
-import { newContactIdentity } from './new-user.ts';
+import { newContactIdentity, passwordIdentity } from './new-user.ts';
 import { type Contact, type JsonObject, readEmail, readPhone, type User, type UserChanges } from './user.ts';
 
 /** @throws AppError `user_not_found`. */
@@ -100,7 +100,7 @@ export async function updateOwnUser(
   const { store } = context;
   const plan = await planOwnUpdate(context, owner, input, metadata);
   const keep = await sendCodes(context, owner.user, { plan, input, metadata });
-  let user = await writeUpdate(store, owner, { plan, input, keep, metadata });
+  let user = await writeUpdate(context, owner, { plan, input, keep, metadata });
   if (plan.chosen !== undefined) notify(context, { user, kind: 'PASSWORD_CHANGED_NOTIFICATION' }, metadata);
   if (plan.emailChange === 'now')
     user = await changeContact(store, user, {
@@ -163,14 +163,17 @@ async function sendCodes(
 
 /** Without a new password this is a single statement. */
 async function writeUpdate(
-  store: Store,
+  { store, settings }: Context,
   owner: Owner,
   { plan, input, keep, metadata }: PlannedUpdate & { readonly keep: readonly OneTimeTokenType[] },
 ): Promise<User> {
   const { user } = owner;
   const { chosen } = plan;
-  const changes = toUserChanges(plan, input);
+  const { identities, appMetadata: added } =
+    chosen === undefined ? { identities: [] } : passwordIdentity(user, settings);
+  const changes = toUserChanges(plan, { ...input, appMetadata: mergeDefined(input.appMetadata, added) });
   const options = {
+    identities,
     at: new Date(metadata.nowMs),
     audit: auditEntry(user, 'user_modified', { metadata, traits: { changed: changedFields(user, changes) } }),
   };
@@ -179,6 +182,10 @@ async function writeUpdate(
     await revokeOtherAccess(transaction, owner, { chosen, keep, metadata });
     return saveUser(transaction, user.id, changes, options);
   });
+}
+
+function mergeDefined(first: JsonObject | undefined, second: JsonObject | undefined): JsonObject | undefined {
+  return first === undefined && second === undefined ? undefined : { ...first, ...second };
 }
 
 function toUserChanges(plan: OwnUpdatePlan, { data, appMetadata }: OwnUpdateInput): UserChanges {

@@ -51,11 +51,7 @@ t.test('a production environment of GoTrue is valid and has no unknown settings'
   });
   t.same(
     settingWarnings(env).map(({ kind, variable }) => `${kind}: ${variable}`),
-    [
-      'no effect: GOTRUE_DB_CONN_PERCENTAGE',
-      'no effect: GOTRUE_DB_HEALTH_CHECK_PERIOD',
-      'no effect: GOTRUE_MAILER_EXTERNAL_HOSTS',
-    ],
+    ['no effect: GOTRUE_DB_CONN_PERCENTAGE', 'no effect: GOTRUE_DB_HEALTH_CHECK_PERIOD'],
   );
 });
 

@@ -30,6 +30,24 @@ t.test('mail has sender, recipient, headers, a link and a code', async (t) => {
   t.match(link.search, /^\?token=[0-9a-f]{56}&type=signup&redirect_to=https:\/\/example\.com\/welcome$/);
 });
 
+t.test('links start with the host of the request, if it is in the list', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    MAILER_EXTERNAL_HOSTS: 'auth.example.com,localhost',
+    API_EXTERNAL_URL: 'https://api.example.com',
+  });
+  for (const [host, protocol, origin] of [
+    ['auth.example.com', 'http', 'https://auth.example.com'],
+    ['localhost', 'http', 'http://localhost'],
+    ['evil.example', 'https', 'https://api.example.com'],
+    ['', '', 'https://api.example.com'],
+  ] as const) {
+    const email = `${origin.length}-${host.length}@example.com`;
+    const headers = { 'x-forwarded-host': host, 'x-forwarded-proto': protocol };
+    await server.call('POST', '/signup', { body: { ...ada, email }, headers: host === '' ? {} : headers });
+    t.equal(linkIn(await smtp.mailTo(email)).origin, origin, host);
+  }
+});
+
 t.test('links use the configured paths, also behind a prefix', async (t) => {
   const { server, smtp } = await startMailingServer(t, {
     API_EXTERNAL_URL: 'https://api.example.com/auth/v1',

@@ -109,6 +109,45 @@ t.test('keys are loaded from the URL of reloaded metadata', async (t) => {
   t.ok(vendors.requests('google').some(({ path }) => path === '/new-keys'));
 });
 
+t.test('ID tokens of Apple are accepted for the bundle id of an app', async (t) => {
+  const { vendors } = await startWithProviders(t);
+  vendors.set('apple', { keysPath: '/auth/keys' });
+  const { server } = await startWithProviders(t, {
+    EXTERNAL_APPLE_ENABLED: 'true',
+    EXTERNAL_APPLE_CLIENT_ID: 'com.example.web',
+    EXTERNAL_APPLE_SECRET: 'secret',
+    EXTERNAL_APPLE_URL: vendors.url('apple'),
+    EXTERNAL_IOS_BUNDLE_ID: 'com.example.ios',
+  });
+  const present = async (aud: string) => {
+    const claims = { sub: 'apple-1', aud, email: 'ada@example.com', email_verified: true };
+    const body = { provider: 'apple', id_token: await vendors.idToken('apple', claims) };
+    return (await server.call('POST', '/token?grant_type=id_token', { body })).status;
+  };
+  t.same([await present('com.example.ios'), await present('com.example.web')], [200, 200]);
+  t.equal(await present('com.example.other'), 400);
+});
+
+t.test('ID tokens of allowed issuers are accepted for the client of the request', async (t) => {
+  const { vendors } = await startWithProviders(t);
+  vendors.set('shop', { claims: googleClaims });
+  const issuer = vendors.url('shop');
+  const { server } = await startWithProviders(t, { EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS: issuer });
+  const present = async (body: object) => {
+    const id_token = await vendors.idToken('shop', { ...googleClaims, aud: 'app' });
+    return server.call('POST', '/token?grant_type=id_token', { body: { id_token, ...body } });
+  };
+  t.match(await present({ issuer, client_id: 'app' }), {
+    status: 200,
+    body: { user: { email: 'ada@example.com', identities: [{ provider: issuer }] } },
+  });
+  t.match(await present({ issuer, client_id: 'other' }), { status: 400 });
+  t.match(await present({ issuer: `${issuer}/x`, client_id: 'app' }), {
+    status: 400,
+    body: { error_code: 'validation_failed' },
+  });
+});
+
 t.test('SKIP_NONCE_CHECK accepts any nonce', async (t) => {
   const { present } = await start(t, { EXTERNAL_GOOGLE_SKIP_NONCE_CHECK: 'true' });
   t.equal((await present({ nonce: 'unknown' })).status, 200);

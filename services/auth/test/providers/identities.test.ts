@@ -218,6 +218,31 @@ t.test('email is cleared if no other identity has one', async (t) => {
   t.notOk('email_confirmed_at' in body);
 });
 
+t.test('first password adds the email identity, if the setting wants it', async (t) => {
+  const variables = { EXPERIMENTAL_CREATE_EMAIL_IDENTITY_ON_PASSWORD_SET_ENABLED: 'true' };
+  const { server, vendors, signIn } = await startWithProviders(t, variables);
+  const both = {
+    app_metadata: { provider: 'github', providers: ['github', 'email'] },
+    identities: [{ provider: 'github' }, { provider: 'email', identity_data: { email_verified: true } }],
+  };
+  const own = String((await signIn('github')).fragment.access_token);
+  // Identities are listed by the time of their creation.
+  server.clock.advance(1000);
+  const answer = await server.call('PUT', '/user', { token: own, body: { password: 'correct horse' } });
+  t.match(answer, { status: 200, body: both });
+  vendors.set('github', githubUser('bob@example.com', { id: 7 }));
+  const { body } = await server.call('GET', '/user', {
+    token: String((await signIn('github')).fragment.access_token),
+  });
+  server.clock.advance(1000);
+  const path = `/admin/users/${body.id}`;
+  const password = { password: 'correct horse' };
+  t.match(await server.call('PUT', path, { token: adminToken(), body: password }), {
+    status: 200,
+    body: both,
+  });
+});
+
 t.test('linking needs its setting', async (t) => {
   const { server } = await startWithProviders(t);
   const { accessToken: token } = await signUp(server);
