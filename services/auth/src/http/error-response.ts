@@ -61,7 +61,6 @@ function toAppError(thrown: unknown): AppError {
   if (!(thrown instanceof Error)) return errors.unexpected_failure({ cause: thrown });
   const { code, statusCode, validation, validationContext, message } = thrown as Partial<FastifyError> &
     Error;
-  if (code === 'FST_ERR_HANDLER_TIMEOUT') return errors.request_timeout();
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return errors.request_entity_too_large();
   if (validation !== undefined && validationContext !== 'body') return errors.validation_failed({ message });
   const isBodyError =

@@ -10,6 +10,23 @@ import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } 
 import { MemberGuard } from './unknown-members.ts';
 
 /**
+ * Answers 504 when a request takes longer, hooks included. `handlerTimeout` of Fastify 5.12 does not
+ * apply once the body of a request has been read.
+ */
+export function addDeadline(
+  api: Api,
+  { maxRequestDurationMs }: Pick<Settings, 'maxRequestDurationMs'>,
+): void {
+  api.addHook('onRequest', (_request, reply, done) => {
+    const timer = setTimeout(() => {
+      if (!reply.sent) void reply.send(errors.request_timeout());
+    }, maxRequestDurationMs);
+    reply.raw.once('close', () => clearTimeout(timer));
+    done();
+  });
+}
+
+/**
  * Rejects unknown paths, and URLs with NUL, which PostgreSQL does not support, before the body is
  * read.
  */

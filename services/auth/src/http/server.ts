@@ -41,7 +41,7 @@ import { answerClientError } from './client-error.ts';
 import { sendError } from './error-response.ts';
 import { addRequestMetrics, addTracing } from './observability.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
-import { addBodyParsers, addUrlChecks, guardRoutes } from './request-guards.ts';
+import { addBodyParsers, addDeadline, addUrlChecks, guardRoutes } from './request-guards.ts';
 import { addAccessLog, limitForwardedFor, requestIds } from './request-metadata.ts';
 import { addStatusRoutes } from './status.ts';
 
@@ -114,7 +114,6 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     bodyLimit: bodyLimits.small,
     http: { maxHeaderSize: maxHeaderBytes },
     requestTimeout: settings.maxRequestDurationMs,
-    handlerTimeout: settings.maxRequestDurationMs,
     forceCloseConnections: 'idle',
     trustProxy: settings.trustedProxies.length > 0 ? [...settings.trustedProxies] : false,
     genReqId: requestIds(settings),
@@ -130,6 +129,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
   addRequestMetrics(api, registry);
   addCors(api, settings);
   addOpenApi(api, settings);
+  addDeadline(api, settings);
   addBodyParsers(api);
   addAccessLog(api, logger);
   // After the CORS plugin has added its hooks: browsers hide a response without CORS headers.

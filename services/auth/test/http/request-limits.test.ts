@@ -24,6 +24,9 @@ t.test('requests that exceed SVC_API_MAX_REQUEST_DURATION get a 504', async (t) 
         error_id: /./,
       },
     });
+    t.match(await server.call('PUT', '/user', { token: accessToken, body: { data: { a: 1 } } }), {
+      status: 504,
+    });
   });
   await awaitUntil(async () => (await server.call('GET', '/user', { token: accessToken })).status === 200, {
     what: 'an answer in time',
