@@ -62,7 +62,7 @@ const bodies: Readonly<Record<string, (user: SignedIn) => unknown>> = {
   'PUT /user': () => ({ data: { a: 1 } }),
   'POST /factors': () => ({ factor_type: 'totp' }),
   'POST /factors/{factor_id}/verify': () => ({ challenge_id: randomUUID(), code: '123456' }),
-  'POST /factors/recovery-codes/verify': () => ({ code: 'abcde-fghij' }),
+  'POST /factors/recovery-codes/verify': () => ({ code: 'a-b' }),
   'PATCH /passkeys/{passkey_id}': () => ({ friendly_name: 'a' }),
   'POST /admin/users': () => credentials,
   'PUT /admin/users/{user_id}': () => ({ role: 'x' }),

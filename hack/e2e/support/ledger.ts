@@ -1,0 +1,128 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { Test } from 'tap';
+
+/**
+ * `unknown`: no answer, so that the write may have happened. `wrong`: an answer that no fault
+ * excuses.
+ */
+export type Outcome = 'acknowledged' | 'refused' | 'unknown' | { readonly wrong: string };
+
+/** Sends writes in turn, and keeps what was acknowledged. */
+export interface Writer {
+  /** Sends the next write. Never rejects. */
+  write(): Promise<Outcome>;
+  /** What is missing or was never written; empty if all is well. */
+  findLosses(): Promise<readonly string[]>;
+}
+
+/** Something that goes wrong for a while. */
+export interface Fault {
+  readonly name: string;
+  /**
+   * What writers see before the fault ends. `writes fail`: one of each writer. `writes go on`: some
+   * of each are acknowledged. `nothing`: answers are awaited until it has ended.
+   */
+  readonly effect: 'writes fail' | 'writes go on' | 'nothing';
+  /** Both may return a promise. */
+  begin(): unknown;
+  end(): unknown;
+  /** Why it cannot happen on this machine. */
+  readonly skip?: string | false;
+}
+
+/** Acknowledged writes of each writer before, after and, if they go on, during a fault. */
+const someWrites = 5;
+/** How long a fault lasts that writers cannot see. */
+const pauseMs = 300;
+/** Between two writes of a writer: a fault must not load the machine. */
+const betweenMs = 20;
+
+/** Writes with one writer until it is stopped. */
+class WriterLoop {
+  readonly #writer: Writer;
+  readonly #running: Promise<void>;
+  #isStopped = false;
+  acknowledged = 0;
+  failed = 0;
+  readonly wrong: string[] = [];
+
+  constructor(writer: Writer) {
+    this.#writer = writer;
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isStopped) {
+      const outcome = await this.#writer.write();
+      if (outcome === 'acknowledged') this.acknowledged += 1;
+      else this.failed += 1;
+      if (typeof outcome === 'object') this.wrong.push(outcome.wrong);
+      await delay(betweenMs);
+    }
+  }
+}
+
+/**
+ * Runs writers through a fault, each in a test of its own, and asserts that nothing acknowledged is
+ * lost.
+ */
+export async function surviveFaults(
+  t: Test,
+  writers: readonly Writer[],
+  faults: readonly Fault[],
+): Promise<void> {
+  for (const fault of faults)
+    await t.test(fault.name, { skip: fault.skip ?? false }, async (t) => {
+      const loops = writers.map((writer) => new WriterLoop(writer));
+      try {
+        await goOn(loops, 'before the fault');
+        await fault.begin();
+        await awaitEffect(loops, fault);
+        await fault.end();
+        await goOn(loops, 'after the fault');
+      } finally {
+        await Promise.all(loops.map((loop) => loop.stop()));
+      }
+      t.same(
+        loops.flatMap(({ wrong }) => wrong),
+        [],
+        'no answer that clients take for a failure of their own',
+      );
+      for (const writer of writers)
+        t.same(await writer.findLosses(), [], 'every acknowledged write is there');
+    });
+}
+
+async function awaitEffect(loops: readonly WriterLoop[], { effect }: Fault): Promise<void> {
+  if (effect === 'nothing') await delay(pauseMs);
+  else if (effect === 'writes go on') await goOn(loops, 'during the fault');
+  else {
+    const before = loops.map(({ failed }) => failed);
+    await awaitUntil(() => loops.every(({ failed }, i) => failed > (before[i] ?? 0)), {
+      what: 'failed writes during the fault',
+      timeoutMs: 60_000,
+      everyMs: 20,
+    });
+  }
+}
+
+async function goOn(loops: readonly WriterLoop[], when: string): Promise<void> {
+  const before = loops.map(({ acknowledged }) => acknowledged);
+  await awaitUntil(
+    () => loops.every(({ acknowledged }, i) => acknowledged >= (before[i] ?? 0) + someWrites),
+    {
+      what: `acknowledged writes ${when}`,
+      timeoutMs: 60_000,
+      everyMs: 20,
+    },
+  );
+}
+
+/** Longer than any service takes to say that it cannot answer. */
+export const answerTimeoutMs = 30_000;
