@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
 import { resolve } from 'node:path';
 import { findBinaries } from '@tollgate/embedded-postgres/binaries';
 import { startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
@@ -7,12 +7,14 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { ServerProcess } from '@tollgate/testkit/processes';
 import {
   type AuthServer,
+  authServerSecret,
   type ServiceSettings,
   startAuthServer,
   startHttpServer,
 } from '@tollgate/testkit/services';
 import { withFreePort } from '@tollgate/testkit/tcp';
 import autocannon from 'autocannon';
+import { benchLists } from './auth-lists.ts';
 import { readProcessUsage } from './processes.ts';
 import { type BenchOptions, formatMegabytes, type Report } from './report.ts';
 
@@ -22,7 +24,7 @@ const password = 'correct horse battery';
 export async function startAuth(
   settings: ServiceSettings,
   nodeFlags: readonly string[],
-): Promise<AuthServer & AsyncDisposable> {
+): Promise<AuthServer & AsyncDisposable & { readonly databaseUrl: string }> {
   await using cleanup = new AsyncDisposableStack();
   const folder = temporaryFolder();
   cleanup.defer(folder.remove);
@@ -35,7 +37,10 @@ export async function startAuth(
   );
   cleanup.defer(auth.stop);
   const stop = cleanup.move();
-  return Object.assign(auth, { [Symbol.asyncDispose]: () => stop.disposeAsync() });
+  return Object.assign(auth, {
+    databaseUrl: database.url('postgres'),
+    [Symbol.asyncDispose]: () => stop.disposeAsync(),
+  });
 }
 
 export async function postgresVersion(): Promise<string> {
@@ -99,6 +104,8 @@ export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): P
     // Far more than cores, fewer than the queue of password hashes takes.
     run({ ...scenarios.signIn, connections: 12 }, auth.url, seconds.measured),
   ]);
+  const token = adminToken();
+  const lists = await benchLists({ ...auth, token }, quick ? 10_000 : 1_000_000, progress);
   const head = ['request', 'requests/s', 'p50 ms', 'p99 ms'];
   return {
     page: 'benchmarks-auth.md',
@@ -122,8 +129,16 @@ export async function benchAuth({ quick, nodeFlags, progress }: BenchOptions): P
           [scenarios.signIn.name, ...formatLoad(during[1])],
         ],
       },
+      lists,
     ],
   };
+}
+
+/** A token without expiry, signed with the secret of the server. */
+function adminToken(): string {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const input = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ role: 'service_role', aud: 'authenticated' })}`;
+  return `${input}.${createHmac('sha256', authServerSecret).update(input).digest('base64url')}`;
 }
 
 async function startProvider(port: number): Promise<ServerProcess & { readonly url: string }> {
