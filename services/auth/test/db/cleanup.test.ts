@@ -118,6 +118,35 @@ t.test('active anonymous users are kept, and other users are not affected', asyn
   t.match(await sql`select id from sessions`, [{ id: uuid(3) }], 'sessions go with their user');
 });
 
+t.test('batches read the oldest rows by index, and do not lock while they read others', async (t) => {
+  const { url } = await testDatabase(t);
+  const sql = connect({ databaseUrl: url, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  // Tables of tests are small.
+  for (const method of ['seqscan', 'bitmapscan', 'sort']) await sql.unsafe(`set enable_${method} = off`);
+  await sql`set plan_cache_mode = force_generic_plan`;
+  const cleanup = new CleanupStore(sql);
+  for (const [kind, index] of [
+    ['revoked_refresh_tokens', 'tollgate_refresh_tokens_revoked'],
+    ['ended_sessions', 'sessions_not_after_idx'],
+    ['old_sessions', 'tollgate_sessions_created'],
+    ['idle_sessions', 'tollgate_sessions_created'],
+    ['one_time_tokens', 'tollgate_one_time_tokens_created'],
+    ['flow_states', 'flow_state_created_at_idx'],
+    ['mfa_challenges', 'mfa_challenge_created_at_idx'],
+    ['webauthn_challenges', 'webauthn_challenges_expires_at_idx'],
+    ['unverified_factors', 'tollgate_mfa_factors_unverified'],
+    ['anonymous_users', 'tollgate_users_anonymous'],
+    ['events', 'tollgate_events_expiry'],
+  ] as const) {
+    await cleanup.removeExpired(kind, at(1), 10);
+    const [statement] = await sql`select name from pg_prepared_statements
+      where statement like '%limit $2%' and statement not like '%pg_prepared%' order by prepare_time desc limit 1`;
+    const plan = await sql.unsafe(`explain execute "${statement?.name}"(null, null)`);
+    t.match(plan.map((line) => String(line['QUERY PLAN'])).join('\n'), new RegExp(`using ${index} `), kind);
+  }
+});
+
 t.test('sessions without a time limit never expire', (t) => {
   const endless = { ...policy, sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };
   t.equal(removeBefore('old_sessions', endless, now), undefined);
