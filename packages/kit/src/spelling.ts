@@ -1,4 +1,4 @@
-/** The known name with the fewest edits, ignoring case, or `undefined` if none is within `reach`. */
+/** The known name with the fewest edits, ignoring case; `undefined` if none is within `reach`. */
 export function closest(
   given: string,
   known: readonly string[],

@@ -1,4 +1,4 @@
-/** Filters of lists of users, by query parameter. The flags of `users list` have the same names. */
+/** Filters of lists of users, by query parameter. The flags of `users list` have their names. */
 export const userFilters = {
   filter: 'Part of email, phone or full name, case-insensitive.',
   prefix: 'How email, phone or full name starts, case-insensitive. By index.',

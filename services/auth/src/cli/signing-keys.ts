@@ -11,7 +11,7 @@ import { withDefaultsOfMode } from './development.ts';
 import { type EnvironmentFiles, loadSettings } from './load-settings.ts';
 import { CommandError } from './operator.ts';
 
-/** A key of JWT_KEYS. The times, in seconds, are private members (RFC 7517 §4) of these commands. */
+/** A key of JWT_KEYS. The times, in seconds, are members of these commands (RFC 7517 §4). */
 interface StoredKey extends JsonWebKey {
   readonly kid?: string;
   readonly key_ops?: readonly string[];

@@ -55,8 +55,8 @@ export interface AuditEntry {
 }
 
 /**
- * In which role an actor acts. `service` is a token without a session; `unauthenticated` is a request
- * that names the account of the actor, and has not proven to be of its owner.
+ * In which role an actor acts. `service` is a token without a session; `unauthenticated` is a
+ * request that names the account of the actor, and has not proven to be of its owner.
  */
 type AuditActorKind = 'user' | 'administrator' | 'service' | 'command_line' | 'unauthenticated';
 

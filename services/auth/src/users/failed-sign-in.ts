@@ -5,8 +5,8 @@ import type { User } from './user.ts';
 
 /**
  * Records a failed sign-in of a known user in the audit log. The limits of wrong guesses bound the
- * entries; names of accounts that do not exist are not limited, and are not recorded. Runs after the
- * response, whose time must not disclose that the user exists.
+ * entries; names of accounts that do not exist are not limited, and are not recorded. Runs after
+ * the response, whose time must not disclose that the user exists.
  */
 export function recordFailedSignIn(
   { store, background }: Pick<Context, 'store' | 'background'>,

@@ -13,7 +13,7 @@ t.test('names in admin requests', async (t) => {
 
   await t.test('misspelled members and parameters are rejected with the name that was meant', async (t) => {
     const misspelled = {
-      banduration: 'ban_duration',
+      banDuration: 'ban_duration',
       'Ban-Duration': 'ban_duration',
       ban_durations: 'ban_duration',
       rol: 'role',
@@ -76,6 +76,6 @@ t.test('names in admin requests', async (t) => {
   });
 
   await t.test('names are not checked before the caller is authenticated', async (t) => {
-    t.equal((await server.call('PUT', path, { body: { banduration: '24h' } })).status, 401);
+    t.equal((await server.call('PUT', path, { body: { banDuration: '24h' } })).status, 401);
   });
 });

@@ -113,7 +113,7 @@ t.test('missing and extra arguments are reported', async (t) => {
   t.equal(problem('admin', 'fire'), 'unknown command: admin fire');
   t.equal(problem('users', 'lst'), 'unknown command: users lst, did you mean users list?');
   t.equal(problem('version', '--aud', 'x'), 'version: does not accept --aud');
-  t.equal(problem('users', 'list', '--plann', 'gold'), 'unknown flag --plann, did you mean --plan?');
+  t.equal(problem('users', 'list', '--plans', 'gold'), 'unknown flag --plans, did you mean --plan?');
   t.equal(problem('-x'), 'unknown flag -x');
   t.equal(problem('users', 'list', '--plan'), '--plan requires a value: --plan <text>');
   t.equal(problem('users', 'list', '--plan', '--json'), '--plan requires a value: --plan <text>');

@@ -1,6 +1,7 @@
 import { startSmtp } from '@tollgate/testkit/smtp';
 import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
+import { de } from '../../src/pages/texts/de.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
@@ -89,7 +90,7 @@ t.test('second factor on the pages', async (t) => {
       { code: '1' },
       { target: 'second-factor', headers },
     );
-    t.match(await german.text(), 'Der Code stimmt nicht');
+    t.match(await german.text(), de.errors.mfa_verification_failed);
   });
 
   await t.test('a password reset asks for the second factor before the password', async (t) => {
