@@ -113,18 +113,20 @@ async function killBetweenCommitAndAnswer(
   server: ServerCommand,
   { refreshToken, sql, link }: { readonly refreshToken: string; readonly sql: Sql; readonly link: Link },
 ): Promise<void> {
-  const request = post(`${server.url}/token?grant_type=refresh_token`, { refresh_token: refreshToken });
-  const lost = t.rejects(request, 'no answer');
-  await sql.begin(async (locking) => {
+  const lost = await sql.begin(async (locking) => {
     await locking`select 1 from auth.sessions for update`;
+    const request = post(`${server.url}/token?grant_type=refresh_token`, { refresh_token: refreshToken });
+    const rejected = t.rejects(request, 'no answer');
     await awaitUntil(() => isServerWaiting(sql), { what: 'the refresh to wait for the session' });
     link.dropAnswers();
+    // A promise would be awaited here, with the lock.
+    return { rejected };
   });
   const isCommitted = async () =>
     (await sql`select 1 from auth.sessions where refreshed_at is not null`).length > 0;
   await awaitUntil(isCommitted, { what: 'the refresh to be committed' });
   await server.kill();
-  await lost;
+  await lost.rejected;
 }
 
 for (const version of ['1', '2'])

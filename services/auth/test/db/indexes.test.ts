@@ -8,7 +8,7 @@ import { ownIndexes } from '../../src/db/indexes.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { Store } from '../../src/db/store.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
-import { testDatabase } from '../helpers/test-database.ts';
+import { allowUnreadableRows, testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
@@ -75,6 +75,7 @@ t.test('tables with rows get indexes after the start, or by the migrate command'
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => sql.end());
   const store = new Store(sql, { cipher: unencrypted });
+  allowUnreadableRows(databaseUrl);
   await sql`insert into users (id) values (gen_random_uuid())`;
   for (const { name } of ownIndexes) await sql`drop index ${sql(name)}`;
   const options = { databaseUrl, dbNamespace: 'auth' };
