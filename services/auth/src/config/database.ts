@@ -43,7 +43,7 @@ export const databaseSettings = {
     ...svc('DB_SHARED_WITH_GOTRUE'),
     group,
     default: false,
-    doc: 'Set if GoTrue uses the same database, now or after a rollback. One-time tokens and new password hashes are stored in the format of GoTrue (SHA-224 without a secret, bcrypt).',
+    doc: 'Set if GoTrue uses the same database, now or after a rollback. One-time tokens and new password hashes are stored in the format of GoTrue (SHA-224 without a secret, bcrypt), and sign-ins at providers can start on one server and end on the other.',
   }),
   dbCleanupEnabled: bool({
     ...svc('DB_CLEANUP_ENABLED'),

@@ -14,6 +14,7 @@ export const expiringKinds = [
   'idle_sessions',
   'one_time_tokens',
   'flow_states',
+  'provider_verifiers',
   'mfa_challenges',
   'webauthn_challenges',
   'unverified_factors',
@@ -71,6 +72,7 @@ function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | unde
     case 'one_time_tokens':
       return Math.max(policy.mailerOtpExpMs, policy.smsOtpExpMs);
     case 'flow_states':
+    case 'provider_verifiers':
       return policy.mailerOtpExpMs + flowLifeMs;
     case 'rate_limits':
       return Math.max(
@@ -143,6 +145,7 @@ const deleteExpired: Readonly<Record<ExpiringKind, string>> = {
     'created_at',
   ),
   flow_states: deleteWhere('flow_state', 'created_at < $1', 'created_at'),
+  provider_verifiers: deleteWhere('oauth_client_states', 'created_at < $1', 'created_at'),
   mfa_challenges: deleteWhere('mfa_challenges', 'created_at < $1', 'created_at'),
   webauthn_challenges: deleteWhere('webauthn_challenges', 'expires_at < $1', 'expires_at'),
   unverified_factors: deleteWhere('mfa_factors', `status = 'unverified' and created_at < $1`, 'created_at'),

@@ -129,7 +129,11 @@ export const usedColumns: Columns = {
     ...['created_at', 'updated_at'],
   ],
   mfa_recovery_codes: ['id', 'mfa_recovery_code_set_id', 'code_hash', 'consumed_at', 'created_at'],
-  flow_state: [...gotrueColumns.flow_state, 'invite_token', 'referrer', 'linking_target_id'],
+  flow_state: [
+    ...gotrueColumns.flow_state,
+    ...['invite_token', 'referrer', 'linking_target_id', 'oauth_client_state_id', 'email_optional'],
+  ],
+  oauth_client_states: ['id', 'provider_type', 'code_verifier', 'created_at'],
   one_time_tokens: ['id', 'user_id', 'token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
   rate_limits: ['limiter', 'key', 'used', 'since'],
   tollgate_totp_periods: ['factor_id', 'period'],

@@ -27,8 +27,8 @@ type ProviderClient = Client<true, 'preserve'>;
 /** A sign-in on its way to the provider. */
 export interface SignInRequest {
   readonly state: string;
-  /** Of PKCE between us and the provider. */
-  readonly codeVerifier: string;
+  /** Of PKCE between us and the provider. Undefined: without PKCE. */
+  readonly codeVerifier: string | undefined;
   readonly nonce: string;
   /** In addition to those of the provider. */
   readonly scopes: readonly string[];
@@ -46,8 +46,9 @@ export interface RequestToken {
 export interface ReceivedCallback {
   readonly parameters: URLSearchParams;
   readonly state: string;
-  readonly codeVerifier: string;
-  readonly nonce: string;
+  readonly codeVerifier: string | undefined;
+  /** Undefined: the nonce of the ID token is not compared. */
+  readonly nonce: string | undefined;
   readonly requestToken: RequestToken;
 }
 
@@ -72,6 +73,7 @@ export interface ProviderConnection {
   readonly emailOptional: boolean;
   /** Whether the callback is a POST from the provider's site. */
   readonly isFormPost: boolean;
+  readonly gotrueUsesPkce: boolean;
   /** The URL to send the browser to. */
   start(request: SignInRequest): Promise<{ readonly url: string; readonly requestToken?: RequestToken }>;
   /**
@@ -99,6 +101,7 @@ export class OAuth2Connection implements ProviderConnection {
   readonly name: string;
   readonly emailOptional: boolean;
   readonly isFormPost: boolean;
+  readonly gotrueUsesPkce: boolean;
   readonly #provider: Provider;
   readonly #credentials: ProviderCredentials;
   readonly #nowSeconds: () => number;
@@ -120,6 +123,7 @@ export class OAuth2Connection implements ProviderConnection {
     this.#fetch = fetch;
     this.emailOptional = credentials.emailOptional;
     this.isFormPost = provider.authorizationParameters?.response_mode === 'form_post';
+    this.gotrueUsesPkce = provider.gotrueUsesPkce === true;
     this.#provider = provider;
     this.#credentials = credentials;
     this.#nowSeconds = () => nowMs() / 1000;
@@ -141,17 +145,19 @@ export class OAuth2Connection implements ProviderConnection {
       Object.hasOwn(parameterNames, name) ? parameterNames[name] : name,
       value,
     ]);
+    const { codeVerifier } = request;
     const parameters = {
       ...authorizationParameters,
       ...Object.fromEntries(given),
       ...(scope.length > 0 && { scope }),
       state: request.state,
       ...(this.#hasIdToken() && { nonce: request.nonce }),
-      ...(pkce && {
-        // Synchronous: WebCrypto takes several times as long for so little data.
-        code_challenge: createHash('sha256').update(request.codeVerifier).digest('base64url'),
-        code_challenge_method: 'S256',
-      }),
+      ...(pkce &&
+        codeVerifier !== undefined && {
+          // Synchronous: WebCrypto takes several times as long for so little data.
+          code_challenge: createHash('sha256').update(codeVerifier).digest('base64url'),
+          code_challenge_method: 'S256',
+        }),
     };
     if (!client.settings.requirePushedAuthorizationRequests)
       return { url: client.authCode.authorizationUrl(parameters) };
@@ -169,10 +175,13 @@ export class OAuth2Connection implements ProviderConnection {
         state,
         ...(issuer !== undefined && { issuer }),
         ...(redirectUri !== undefined && { redirectUri }),
-        ...(this.#provider.pkce && { codeVerifier }),
-        ...(this.#hasIdToken() && { nonce }),
+        ...(this.#provider.pkce && codeVerifier !== undefined && { codeVerifier }),
+        ...(this.#hasIdToken() && nonce !== undefined && { nonce }),
       },
-      idTokens && { validateIdToken: (idToken, expected) => idTokens.verify(idToken, expected) },
+      idTokens && {
+        validateIdToken: (idToken, expected) =>
+          idTokens.verify(idToken, { ...expected, nonce: nonce ?? false }),
+      },
     );
     const profile = await this.#provider.readProfile(this.#session(client, token, parameters));
     return { profile, tokens: { accessToken: token.token, refreshToken: token.refreshToken ?? '' } };

@@ -143,6 +143,7 @@ export function connectCustom(
       endpoints: getEndpoints(custom),
       scopes: custom.scopes,
       pkce: custom.pkce,
+      gotrueUsesPkce: custom.pkce,
       clientAuth: 'client_secret_post',
       authorizationParameters: custom.authorizationParameters,
       readProfile: (session) => readProfile(custom, session),

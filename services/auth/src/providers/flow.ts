@@ -1,7 +1,8 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
+import type { Randomness } from '../keys/secrets.ts';
 
 /** Time from `/authorize` to `/callback`. */
 export const signInLifeMs = 600_000;
@@ -28,6 +29,71 @@ export function deriveSecrets(state: string, browserSecret: string): SignInSecre
     codeVerifier: derive('pkce').toString('base64url'),
     nonce: derive('nonce').toString('base64url'),
   };
+}
+
+/** A sign-in that starts. */
+interface NewSignIn extends SignInSecrets {
+  readonly state: string;
+}
+
+type FlowSettings = Pick<Settings, 'dbSharedWithGotrue'>;
+
+/**
+ * GoTrue finds the flow of a callback by its state, which is the id of the row: so it is in a
+ * shared database, where half of the state authenticates the browser.
+ */
+export function newSignIn(random: Randomness, browserSecret: string, settings: FlowSettings): NewSignIn {
+  if (!settings.dbSharedWithGotrue) {
+    const state = random.uuid();
+    return { state, ...deriveSecrets(state, browserSecret) };
+  }
+  const state = bindState(random.bytes(stateBytes), browserSecret);
+  return { state, ...deriveSecrets(state, browserSecret), id: state };
+}
+
+/** What a callback needs to find and complete its sign-in. */
+export interface CallbackSecrets {
+  readonly id: string;
+  /** Undefined for a sign-in that GoTrue has started. */
+  readonly nonce: string | undefined;
+  /** Undefined if the verifier is stored, or there is none. */
+  readonly codeVerifier: string | undefined;
+}
+
+/** Undefined if another browser has started the sign-in. */
+export function openSignIn(
+  state: string,
+  browserSecret: string | undefined,
+  { dbSharedWithGotrue }: FlowSettings,
+): CallbackSecrets | undefined {
+  // GoTrue does not bind its states to a browser.
+  if (dbSharedWithGotrue && gotrueState.test(state))
+    return { id: state, nonce: undefined, codeVerifier: undefined };
+  if (browserSecret === undefined) return undefined;
+  const secrets = deriveSecrets(state, browserSecret);
+  if (!dbSharedWithGotrue) return secrets;
+  const random = Buffer.from(state.replaceAll('-', '').slice(0, stateBytes * 2), 'hex');
+  return random.length === stateBytes && isEqual(bindState(random, browserSecret), state)
+    ? { ...secrets, id: state, codeVerifier: undefined }
+    : undefined;
+}
+
+/** A UUID of version 4; those of this server have version 8. */
+const gotrueState = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+/** Half of a UUID. The other half can only be guessed online. */
+const stateBytes = 8;
+
+function bindState(random: Buffer, browserSecret: string): string {
+  const bytes = Buffer.from(random);
+  // The version is part of what is authenticated.
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x80, 6);
+  const mac = createHmac('sha256', browserSecret).update('state ').update(bytes).digest();
+  return toUuid(Buffer.concat([bytes, mac.subarray(0, 16 - stateBytes)]));
+}
+
+function isEqual(expected: string, presented: string): boolean {
+  const [a, b] = [Buffer.from(expected), Buffer.from(presented)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }
 
 /** @see RFC 9562 §5.8 https://www.rfc-editor.org/rfc/rfc9562#section-5.8 */

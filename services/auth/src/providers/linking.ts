@@ -59,6 +59,7 @@ export async function startLinking(
     inviteToken: '',
     linkingUserId,
     requestToken: { token: '', secret: '' },
+    emailOptional: false,
   };
   await store.providers.start(flow, new Date(nowMs));
   const query = new URLSearchParams({ ...parameters, provider: name });
@@ -103,7 +104,7 @@ export async function redeemTicket(
   { ticket, connection }: { readonly ticket: string; readonly connection: ProviderConnection },
   metadata: RequestMetadata,
 ): Promise<Pick<StartRequest, 'redirectTo' | 'challenge' | 'linkingUserId' | 'inviteToken'>> {
-  const flow = await takeFlow(context, { state: ticketId(ticket), browserSecret: ticketSecret }, metadata);
+  const flow = await takeFlow(context, deriveSecrets(ticketId(ticket), ticketSecret).id, metadata);
   if (flow.linkingUserId === undefined || flow.provider !== connection.name) throw errors.bad_oauth_state();
   const { redirectTo, challenge, linkingUserId } = flow;
   return { redirectTo, challenge, linkingUserId, inviteToken: '' };

@@ -38,6 +38,7 @@ export class OAuth1Connection implements ProviderConnection {
   readonly name: string;
   readonly emailOptional: boolean;
   readonly isFormPost = false;
+  readonly gotrueUsesPkce = false;
   readonly #provider: OAuth1Provider;
   readonly #credentials: ProviderCredentials;
   readonly #nowMs: () => number;

@@ -10,6 +10,8 @@ export interface Provider {
   readonly scopes: readonly string[];
   /** Whether the provider supports PKCE with S256. */
   readonly pkce?: boolean;
+  /** Whether GoTrue uses PKCE with the provider as well. Default false. */
+  readonly gotrueUsesPkce?: boolean;
   /** Default `client_secret_post`. Metadata that do not list it override it. */
   readonly clientAuth?: 'client_secret_basic' | 'client_secret_post';
   /** Further parameters of the authorization request. */

@@ -9,7 +9,7 @@ import { type RequestMetadata, requestMetadata } from '../http/request-metadata.
 import { fragmentMarker, sessionFragment } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import type { ProviderConnection } from './connection.ts';
-import { openBrowserSecret, readBrowserSecret } from './flow.ts';
+import { openBrowserSecret, openSignIn, readBrowserSecret } from './flow.ts';
 import { confirmationUrl, isBoundTo, redeemTicket, ticketParameter } from './linking.ts';
 import { providerNames } from './registry.ts';
 import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
@@ -157,12 +157,13 @@ async function findStarted(
   metadata: RequestMetadata,
 ) {
   const [state, ...otherStates] = parameters.getAll('state');
-  if (browserSecret === undefined || state === undefined || otherStates.length > 0)
-    throw errors.bad_oauth_state();
-  const flow = await takeFlow(context, { state, browserSecret }, metadata);
+  if (state === undefined || otherStates.length > 0) throw errors.bad_oauth_state();
+  const secrets = openSignIn(state, browserSecret, context.settings);
+  if (secrets === undefined) throw errors.bad_oauth_state();
+  const flow = await takeFlow(context, secrets.id, metadata);
   const connection = await context.providers.find(flow.provider);
   if (connection === undefined) throw errors.bad_oauth_state();
-  return { flow, connection, browserSecret };
+  return { flow, connection, secrets };
 }
 
 function successUrl(target: string, result: SignInResult): string {

@@ -17,7 +17,7 @@ import {
   toIdentity,
 } from './account.ts';
 import type { ProviderConnection, SignedInUser } from './connection.ts';
-import { deriveSecrets, signInLifeMs } from './flow.ts';
+import { type CallbackSecrets, newSignIn, signInLifeMs } from './flow.ts';
 import { ProviderError } from './provider.ts';
 import type { SignInFlow } from './store.ts';
 
@@ -48,8 +48,10 @@ export async function startSignIn(
   const { inviteToken, scopes, parameters, browserSecret } = request;
   if (inviteToken !== '' && (await findInvite(context, inviteToken, metadata)) === undefined)
     throw errors.user_not_found({ message: 'User identified by token not found' });
-  const state = context.random.uuid();
-  const { id, codeVerifier, nonce } = deriveSecrets(state, browserSecret);
+  const { random, settings } = context;
+  const { state, id, nonce, ...own } = newSignIn(random, browserSecret, settings);
+  const usesPkce = !settings.dbSharedWithGotrue || connection.gotrueUsesPkce;
+  const codeVerifier = usesPkce ? own.codeVerifier : undefined;
   const { url, requestToken = { token: '', secret: '' } } = await connection
     .start({ state, codeVerifier, nonce, scopes, parameters })
     .catch((cause: unknown) => {
@@ -65,6 +67,8 @@ export async function startSignIn(
     inviteToken,
     linkingUserId,
     requestToken,
+    emailOptional: connection.emailOptional,
+    ...(settings.dbSharedWithGotrue && { codeVerifier }),
   };
   await context.store.providers.start(flow, new Date(metadata.nowMs));
   return url;
@@ -78,10 +82,9 @@ export async function startSignIn(
  */
 export async function takeFlow(
   { store }: Context,
-  { state, browserSecret }: { readonly state: string; readonly browserSecret: string },
+  id: string,
   { nowMs }: RequestMetadata,
 ): Promise<SignInFlow> {
-  const { id } = deriveSecrets(state, browserSecret);
   const flow = await store.providers.take(id);
   if (flow === undefined && (await store.providers.isSpent(id))) throw errors.flow_state_already_used();
   if (flow === undefined || flow.createdAt.getTime() + signInLifeMs <= nowMs) throw errors.bad_oauth_state();
@@ -105,14 +108,14 @@ export async function finishSignIn(
   connection: ProviderConnection,
   callback: {
     readonly flow: SignInFlow;
+    readonly secrets: CallbackSecrets;
     readonly parameters: URLSearchParams;
-    readonly browserSecret: string;
   },
   metadata: RequestMetadata,
 ): Promise<SignInResult> {
-  const { flow, parameters, browserSecret } = callback;
+  const { flow, parameters, secrets } = callback;
   const state = parameters.get('state') ?? '';
-  const { codeVerifier, nonce } = deriveSecrets(state, browserSecret);
+  const { nonce, codeVerifier = flow.codeVerifier } = secrets;
   const signedIn = await connection
     .finish({ parameters, state, codeVerifier, nonce, requestToken: flow.requestToken })
     .catch((thrown: unknown) => {

@@ -19,6 +19,10 @@ export interface SignInFlow {
   readonly linkingUserId: string | undefined;
   /** Empty but for OAuth 1.0a. */
   readonly requestToken: RequestToken;
+  /** Whether GoTrue may complete the sign-in of a user without email. */
+  readonly emailOptional: boolean;
+  /** Of PKCE between us and the provider, if it is stored for GoTrue. */
+  readonly codeVerifier?: string | undefined;
 }
 
 /** A user who may own an identity. */
@@ -44,30 +48,50 @@ interface IssuedCode extends CodeChallenge {
   readonly at: Date;
 }
 
+const startInput = batchedInput(
+  ...(['id uuid', 'challenge text', 'method text', 'provider text', 'token text', 'secret text'] as const),
+  ...(['invite_token text', 'redirect_to text', 'linking_user_id uuid', 'verifier text'] as const),
+  ...(['email_optional text', 'at timestamptz'] as const),
+);
+
 // An implicit flow has an empty challenge, and its random code is never sent: both columns are
 // required in GoTrue's schemas before 2026.
 const startSql = `
+  with input as materialized (
+    select *, case when verifier <> '' then gen_random_uuid() end as verifier_id from ${startInput}
+  ), verifiers as (
+    insert into oauth_client_states (id, provider_type, code_verifier, created_at)
+    select verifier_id, provider, verifier, at from input where verifier_id is not null
+  )
   insert into flow_state (id, auth_code, code_challenge, code_challenge_method, provider_type, provider_access_token,
-    provider_refresh_token, authentication_method, invite_token, referrer, linking_target_id, created_at, updated_at)
+    provider_refresh_token, authentication_method, invite_token, referrer, linking_target_id, oauth_client_state_id,
+    email_optional, created_at, updated_at)
   select id, gen_random_uuid()::text, challenge, method::code_challenge_method, provider, token, secret, 'oauth',
-    invite_token, redirect_to, linking_user_id, at, at
-  from ${batchedInput('id uuid', 'challenge text', 'method text', 'provider text', 'token text', 'secret text', 'invite_token text', 'redirect_to text', 'linking_user_id uuid', 'at timestamptz')}`;
+    invite_token, redirect_to, linking_user_id, verifier_id, email_optional::boolean, at, at
+  from input`;
 
 // Only before its code is issued: a state is used once, and not as an id of something else.
 // A locked row is taken by another callback.
 const takeSql = `
-  delete from flow_state where id = any(array(
-    select f.id from ${batchedInput('id uuid')} cross join lateral (
-      select id from flow_state where id = i.id and authentication_method = 'oauth' and user_id is null
-      for update skip locked) f))
-  returning id, provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
-    invite_token, referrer, linking_target_id, created_at`;
+  with taken as (
+    delete from flow_state where id = any(array(
+      select f.id from ${batchedInput('id uuid')} cross join lateral (
+        select id from flow_state where id = i.id and authentication_method = 'oauth' and user_id is null
+        for update skip locked) f))
+    returning id, provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
+      invite_token, referrer, linking_target_id, oauth_client_state_id, email_optional, created_at
+  ), verifiers as (
+    delete from oauth_client_states where id = any(array(select oauth_client_state_id from taken))
+    returning id, provider_type, code_verifier
+  )
+  select t.*, v.code_verifier from taken t
+  left join verifiers v on v.id = t.oauth_client_state_id and v.provider_type = t.provider_type`;
 
 const isSpentSql = 'select 1 from flow_state where id = $1 and user_id is not null';
 
 const findSql = `
   select id, provider_type, code_challenge, code_challenge_method, provider_access_token, provider_refresh_token,
-    invite_token, referrer, linking_target_id, created_at
+    invite_token, referrer, linking_target_id, email_optional, created_at
   from flow_state where id = $1 and authentication_method = 'oauth' and user_id is null`;
 
 const issueCodeSql = `
@@ -217,6 +241,8 @@ async function runStarts(
     flows.map(({ inviteToken }) => inviteToken),
     flows.map(({ redirectTo }) => redirectTo),
     flows.map(({ linkingUserId }) => linkingUserId ?? null),
+    flows.map(({ codeVerifier }) => codeVerifier ?? ''),
+    flows.map(({ emailOptional }) => String(emailOptional)),
     flows.map(({ at }) => at.toISOString()),
   ]);
   return flows.map(() => undefined);
@@ -265,6 +291,9 @@ interface FlowRow {
   readonly invite_token: string | null;
   readonly referrer: string | null;
   readonly linking_target_id: string | null;
+  readonly email_optional: boolean;
+  /** Undefined where it is not selected. */
+  readonly code_verifier?: string | null;
   readonly created_at: Date;
 }
 
@@ -280,6 +309,8 @@ function toFlow(id: string, row: Row): SignInFlow & { readonly createdAt: Date }
     inviteToken: r.invite_token ?? '',
     linkingUserId: r.linking_target_id ?? undefined,
     requestToken: { token: r.provider_access_token ?? '', secret: r.provider_refresh_token ?? '' },
+    emailOptional: r.email_optional,
+    codeVerifier: r.code_verifier ?? undefined,
     createdAt: r.created_at,
   };
 }

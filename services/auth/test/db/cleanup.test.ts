@@ -61,6 +61,7 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
     const age = at(n === 1 ? 1.1 : 0.9);
     await sql`insert into flow_state (id, provider_type, authentication_method, created_at)
       values (${uuid(n)}, 'email', 'otp', ${at(days)})`;
+    await sql`insert into oauth_client_states (id, provider_type, created_at) values (${uuid(n)}, 'x', ${at(days)})`;
     await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, friendly_name)
       values (${uuid(n)}, ${user}, 'totp', 'unverified', ${age}, ${age}, ${String(n)})`;
     await sql`insert into mfa_factors (id, user_id, factor_type, status, created_at, updated_at, friendly_name)

@@ -9,6 +9,7 @@ export const x: Provider = {
   scopes: ['users.email', 'tweet.read', 'users.read', 'offline.access'],
   clientAuth: 'client_secret_basic',
   pkce: true,
+  gotrueUsesPkce: true,
   readProfile: async ({ get }) => {
     const fields = 'id,name,username,profile_image_url,confirmed_email';
     const response = toObject(await get(`${api}/users/me`, { query: { 'user.fields': fields } }));
