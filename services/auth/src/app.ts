@@ -35,13 +35,14 @@ import { TokenCache } from './keys/jwt.ts';
 import { SigningKeySource } from './keys/key-source.ts';
 import { ColumnCipher, systemRandomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
+import { GuessLimiter } from './limits/guess-limiter.ts';
+import { RequestLimits } from './limits/request-limits.ts';
 import { createMailer } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
 import { LeakedPasswords } from './passwords/leaked-passwords.ts';
 import { PasswordHasher } from './passwords/passwords.ts';
 import { ProviderConnections } from './providers/connections.ts';
-import { GuessLimiter } from './sign-in/guess-limiter.ts';
 import { startTelemetry, type Telemetry } from './telemetry.ts';
 import { EventDeliveries } from './webhooks/deliveries.ts';
 import { Background } from './work-queue.ts';
@@ -177,6 +178,7 @@ export function createContext(
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
     guessLimiter: new GuessLimiter({ store, settings, logger }),
+    requestLimits: new RequestLimits({ store, settings, logger, metrics, nowMs }),
     keys,
     providers: new ProviderConnections(settings, { store, nowMs }),
     tokens: new TokenCache(),

@@ -5,6 +5,8 @@ import type { HookCaller } from './hooks/caller.ts';
 import type { TokenCache } from './keys/jwt.ts';
 import type { Randomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
+import type { GuessLimiter } from './limits/guess-limiter.ts';
+import type { RequestLimits } from './limits/request-limits.ts';
 import type { Mailbox } from './messages/mailbox.ts';
 import type { Mailer } from './messages/mailer.ts';
 import type { SmsGateway } from './messages/sms.ts';
@@ -12,7 +14,6 @@ import type { Metrics } from './metrics.ts';
 import type { LeakedPasswords } from './passwords/leaked-passwords.ts';
 import type { PasswordHasher } from './passwords/passwords.ts';
 import type { ProviderConnections } from './providers/connections.ts';
-import type { GuessLimiter } from './sign-in/guess-limiter.ts';
 import type { Background } from './work-queue.ts';
 
 /** What the functions of the service share: settings, storage, adapters and the clock. */
@@ -22,6 +23,7 @@ export interface Context {
   readonly passwords: PasswordHasher;
   readonly leakedPasswords: LeakedPasswords;
   readonly guessLimiter: GuessLimiter;
+  readonly requestLimits: RequestLimits;
   readonly keys: SigningKeys;
   readonly providers: ProviderConnections;
   /** Verified access tokens. */

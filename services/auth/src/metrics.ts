@@ -22,6 +22,7 @@ export class Metrics {
   readonly eventDeliveries: Counter<'result'>;
   readonly providerSignIns: Counter<'provider' | 'result'>;
   readonly wrongGuesses: Counter<'kind'>;
+  readonly refusedRequests: Counter<'limiter' | 'key'>;
   readonly removedRows: Counter<'kind'>;
   readonly passwordHashes: WorkCounters;
   readonly passwordComparisons: WorkCounters;
@@ -91,7 +92,15 @@ export class Metrics {
       registers,
     });
     // Alerts need the series from the start.
-    for (const kind of ['password', 'code']) this.wrongGuesses.inc({ kind }, 0);
+    for (const kind of ['password', 'code', 'factor']) this.wrongGuesses.inc({ kind }, 0);
+    this.refusedRequests = new Counter({
+      name: 'auth_refused_requests_total',
+      help: 'Requests over a rate limit, by limiter and key: client, or instance where clients are unknown.',
+      labelNames: ['limiter', 'key'],
+      registers,
+    });
+    for (const limiter of ['otp', 'verify', 'token', 'web3', 'anonymous', 'passkey', 'factor'])
+      for (const key of ['client', 'instance']) this.refusedRequests.inc({ limiter, key }, 0);
     this.removedRows = new Counter({
       name: 'gotrue_cleanup_affected_rows_total',
       help: 'Expired rows removed, by kind.',

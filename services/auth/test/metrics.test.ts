@@ -19,9 +19,12 @@ t.test('a server counts responses, passwords and refused emails', async (t) => {
     OTEL_EXPORTER_PULL_PORT: '0',
     MAILER_AUTOCONFIRM: 'false',
     RATE_LIMIT_EMAIL_SENT: '0',
+    RATE_LIMIT_OTP: '1',
+    RATE_LIMIT_UNKNOWN_CLIENTS: '1',
   });
   const ada = { email: 'ada@example.com', password: 'correct horse' };
   await server.call('POST', '/signup', { body: ada });
+  await server.call('POST', '/otp', { body: ada });
   await server.call('POST', '/token?grant_type=password', { body: ada });
   const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
   const wanted = [
@@ -33,6 +36,10 @@ t.test('a server counts responses, passwords and refused emails', async (t) => {
     'gotrue_email_rate_limit_counter_total 1',
     'auth_wrong_guesses_total{kind="password"} 1',
     'auth_wrong_guesses_total{kind="code"} 0',
+    'auth_wrong_guesses_total{kind="factor"} 0',
+    'http_status_codes_total{code="429",http_route="/otp"} 1',
+    'auth_refused_requests_total{limiter="otp",key="client"} 0',
+    'auth_refused_requests_total{limiter="otp",key="instance"} 1',
     'http_status_codes_total{code="429",http_route="/signup"} 1',
     'http_status_codes_total{code="400",http_route="/token"} 1',
   ];
@@ -41,7 +48,7 @@ t.test('a server counts responses, passwords and refused emails', async (t) => {
     async () => {
       const found = samplesOf(
         await (await fetch(url)).text(),
-        /^(?:gotrue_(?!cleanup)|http_status|auth_wrong)/,
+        /^(?:gotrue_(?!cleanup)|http_status|auth_wrong|auth_refused_requests_total\{limiter="otp")/,
       );
       return found.length === wanted.length ? found : undefined;
     },

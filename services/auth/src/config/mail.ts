@@ -110,6 +110,7 @@ export const mailKinds = [
   'IDENTITY_UNLINKED_NOTIFICATION',
   'MFA_FACTOR_ENROLLED_NOTIFICATION',
   'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+  'MFA_FACTORS_LOCKED_NOTIFICATION',
 ] as const;
 
 /** Emails whose link has its own path. */
@@ -171,7 +172,8 @@ function notificationSetting(kind: NotificationKind) {
   return bool({
     ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
     group: 'Notifications',
-    default: false,
+    // Its user has to change the password.
+    default: kind === 'MFA_FACTORS_LOCKED_NOTIFICATION',
     doc: `Send the email "${en.mails[kind].subject}".`,
   });
 }

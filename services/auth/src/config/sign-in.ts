@@ -76,7 +76,7 @@ function perAddress(name: string, events: number, doc: string) {
     group: limitGroup,
     default: events,
     min: 0,
-    doc: `Requests per client address and ${doc}.`,
+    doc: `Requests per client address (IPv6: /64) and ${doc}.`,
   });
 }
 
@@ -102,6 +102,14 @@ export const limitSettings = {
     group: limitGroup,
     default: '30',
     doc: 'Text messages to all users together.',
+  }),
+  rateLimitUnknownClients: int({
+    ...svc('RATE_LIMIT_UNKNOWN_CLIENTS'),
+    group: limitGroup,
+    default: 20,
+    min: 0,
+    max: 1_000_000,
+    doc: 'Where client addresses are unknown (a proxy that no setting trusts, private addresses), all clients of an instance share the limits per client address, multiplied by this number. Of `/token` only wrong refresh tokens count, once. 0: no limit.',
   }),
   rateLimitOtp: perAddress(
     'RATE_LIMIT_OTP',
@@ -138,6 +146,16 @@ export const limitSettings = {
     'RATE_LIMIT_WRONG_CODES_PER_ACCOUNT',
     100,
     'As `RATE_LIMIT_WRONG_PASSWORDS_PER_ACCOUNT`, for codes. Links in emails are exempt.',
+  ),
+  wrongFactorsPerNetwork: wrongGuesses(
+    'RATE_LIMIT_WRONG_FACTORS',
+    10,
+    'As `RATE_LIMIT_WRONG_PASSWORDS`, for second factors of a user.',
+  ),
+  wrongFactorsPerDay: wrongGuesses(
+    'RATE_LIMIT_WRONG_FACTORS_PER_DAY',
+    50,
+    'Wrong second factors of a user in a day. The user gets an email, and can still sign in from networks in which a second factor was verified in the last 90 days.',
   ),
   wrongCodesPerMessage: wrongGuesses(
     'RATE_LIMIT_WRONG_CODES_PER_MESSAGE',

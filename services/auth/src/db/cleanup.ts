@@ -1,8 +1,8 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Millis } from '@tollgate/kit/time';
 import type { Context } from '../context.ts';
+import { knownNetworkMs, rememberMs } from '../limits/guess-limiter.ts';
 import type { Quota } from '../messages/quotas.ts';
-import { knownNetworkMs, rememberMs } from '../sign-in/guess-limiter.ts';
 import { flowLifeMs } from '../sign-in/pkce.ts';
 import { web3MessageLifeMs } from '../web3/grant.ts';
 import { type Queryable, query } from './connection.ts';

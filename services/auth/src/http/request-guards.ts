@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import { type Settings, settingsSpec } from '../config/settings.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { bucketQuota, enforceQuota, type Quota } from '../messages/quotas.ts';
+import type { Limiter } from '../limits/request-limits.ts';
 import type { Api } from './api.ts';
 import { verifyAdmin } from './authenticate.ts';
 import { verifyCaptcha } from './captcha.ts';
-import { canIdentifyClients, hasUntrustedProxy, rateLimitKey, requestMetadata } from './request-metadata.ts';
 import { MemberGuard } from './unknown-members.ts';
 
 /**
@@ -161,9 +160,6 @@ export function isStorable(value: unknown): boolean {
   return Object.entries(value).every(([key, member]) => isStorable(key) && isStorable(member));
 }
 
-/** Rate limits per client address. */
-export type Limiter = 'otp' | 'verify' | 'token' | 'web3' | 'anonymous' | 'passkey' | 'factor';
-
 declare module 'fastify' {
   // The library's way to type `config` of a route.
   interface FastifyContextConfig {
@@ -174,8 +170,6 @@ declare module 'fastify' {
   }
 }
 
-const minuteMs = 60_000;
-
 type RequestHook = (request: FastifyRequest) => Promise<void>;
 
 /**
@@ -184,9 +178,8 @@ type RequestHook = (request: FastifyRequest) => Promise<void>;
  * Other routes have no hook that they would pass.
  */
 export function guardRoutes(api: Api, context: Context): void {
-  const limit: Limit = canIdentifyClients(context.settings)
-    ? (request, limiter) => limitRequest(request, limiter, context)
-    : untrustedProxyWarning(context);
+  const limit = (request: FastifyRequest, limiter: Limiter) =>
+    context.requestLimits.enforce(request, limiter);
   const memberGuard = new MemberGuard(context.logger);
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;
@@ -213,43 +206,4 @@ export function guardRoutes(api: Api, context: Context): void {
 
 function isAdminRoute(pattern: string): boolean {
   return pattern === '/invite' || pattern.startsWith('/admin/');
-}
-
-type Limit = (request: FastifyRequest, limiter: Limiter) => Promise<void>;
-
-const quotas: Readonly<Record<Limiter, (settings: Settings) => Quota>> = {
-  otp: (settings) => bucketQuota(settings.rateLimitOtp, 5 * minuteMs),
-  verify: (settings) => bucketQuota(settings.rateLimitVerify, 5 * minuteMs),
-  token: (settings) => bucketQuota(settings.rateLimitTokenRefresh, 5 * minuteMs),
-  web3: (settings) => bucketQuota(settings.rateLimitWeb3, 5 * minuteMs),
-  anonymous: (settings) => bucketQuota(settings.rateLimitAnonymousUsers, 60 * minuteMs),
-  passkey: (settings) => bucketQuota(settings.rateLimitPasskey, 5 * minuteMs),
-  factor: (settings) => bucketQuota(settings.rateLimitFactorVerify, minuteMs),
-};
-
-/** Counts a request against a limit, if the address of its client is known. */
-export async function limitRequest(
-  request: FastifyRequest,
-  limiter: Limiter,
-  context: Context,
-): Promise<void> {
-  const { settings } = context;
-  if (!canIdentifyClients(settings)) return;
-  const { nowMs, clientAddress } = requestMetadata(request, context);
-  const key = rateLimitKey(request, settings) ?? clientAddress;
-  const error = errors.over_request_rate_limit;
-  await enforceQuota(context, { limiter, key, quota: quotas[limiter](settings), nowMs, error });
-}
-
-/** Without a trusted proxy, all clients would share the limits of the proxy's address. */
-function untrustedProxyWarning({ settings, logger }: Context): Limit {
-  let warned = false;
-  return async (request) => {
-    if (warned || !hasUntrustedProxy(request, settings)) return;
-    warned = true;
-    logger.warn(
-      { proxy: request.socket.remoteAddress, setting: settingsSpec.trustedProxies.env },
-      'untrusted proxy, rate limits by client address are disabled',
-    );
-  };
 }

@@ -108,7 +108,7 @@ function sessionTag(header: string | string[] | undefined, tags: readonly string
 const maxKeyChars = 256;
 
 /** The first item of the header that identifies clients (`RATE_LIMIT_HEADER`). */
-export function rateLimitKey(
+function rateLimitKey(
   request: FastifyRequest,
   { rateLimitHeader }: Pick<Settings, 'rateLimitHeader'>,
 ): string | undefined {
@@ -118,7 +118,7 @@ export function rateLimitKey(
 }
 
 /** Otherwise all requests may have the address of the same proxy. */
-export function canIdentifyClients({
+function canIdentifyClients({
   rateLimitHeader,
   forwardedForEnabled,
   trustedProxies,
@@ -127,7 +127,7 @@ export function canIdentifyClients({
 }
 
 /** Whether the request was forwarded by a proxy in a private network that is not trusted. */
-export function hasUntrustedProxy(
+function hasUntrustedProxy(
   request: FastifyRequest,
   { forwardedForEnabled, trustedProxies }: ClientSettings,
 ): boolean {
@@ -138,6 +138,28 @@ export function hasUntrustedProxy(
     request.headers['x-forwarded-for'] !== undefined &&
     classifyAddress(remoteAddress) === 'private'
   );
+}
+
+/**
+ * The client that limits count a request for: an IPv4 address, an IPv6 network, or the value of
+ * `RATE_LIMIT_HEADER`. Undefined if it is hidden by a proxy that the settings do not trust. A peer
+ * that forwards requests may be the proxy of all clients.
+ */
+export function limitedClient(request: FastifyRequest, settings: ClientSettings): string | undefined {
+  const key = rateLimitKey(request, settings);
+  if (key !== undefined) return isIP(key) === 0 ? key : addressKey(key);
+  if (canIdentifyClients(settings))
+    return addressKey(getClientAddress(request, settings.forwardedForEnabled));
+  const { remoteAddress = '' } = request.socket;
+  const isForwarded = request.headers['x-forwarded-for'] !== undefined;
+  const isClient = !isForwarded && isIP(remoteAddress) !== 0 && classifyAddress(remoteAddress) === 'public';
+  return isClient ? addressKey(remoteAddress) : undefined;
+}
+
+/** A subscriber has a /64 of IPv6, and can send from any address in it. */
+function addressKey(address: string): string {
+  const ipv4 = address.replace(/^::ffff:(?=\d+\.)/i, '');
+  return isIP(ipv4) === 6 ? clientNetwork(ipv4) : ipv4;
 }
 
 type ClientSettings = Pick<Settings, 'rateLimitHeader' | 'forwardedForEnabled' | 'trustedProxies'>;

@@ -42,7 +42,7 @@ function windowQuota(events: number, periodMs: Millis): Quota {
  * A bucket of `events` that refills completely within `periodMs`. Fewer than one event is one,
  * refilled more slowly.
  */
-export function bucketQuota(events: number, periodMs: Millis): Quota {
+export function bucketQuota(events: number, periodMs: Millis): Extract<Quota, { kind: 'bucket' }> {
   const size = events > 0 ? Math.max(events, 1) : 0;
   return { kind: 'bucket', size, refillEveryMs: events > 0 ? periodMs / events : periodMs };
 }

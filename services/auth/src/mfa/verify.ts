@@ -42,8 +42,10 @@ export async function verifyFactor(
     await store.factors.deleteChallenge(challengeId);
     throw errors.mfa_challenge_expired();
   }
-  await countAttempt(context, factor, nowMs);
-  const columns = await verify(context, { user, factor, challenge, body }, metadata);
+  await countAttempt(context, factor, metadata);
+  const columns = await context.guessLimiter.guess(factorGuess(context, user, metadata), metadata, () =>
+    verify(context, { user, factor, challenge, body }, metadata),
+  );
   await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
   if (columns === undefined) {
     const failure = { method, reason: 'wrong_code', factor_id: factor.id };
@@ -87,9 +89,35 @@ function checkChallenge(challenge: Challenge | undefined): Challenge {
   return challenge;
 }
 
-/** Per factor rather than per address: an attacker with the password can use many addresses. */
-async function countAttempt(context: Context, { id: key }: Factor, nowMs: number): Promise<void> {
+/** Networks do not share a budget: the attempts of an attacker must not use up those of the owner. */
+async function countAttempt(
+  context: Context,
+  { id }: Factor,
+  { nowMs, clientNetwork = '' }: RequestMetadata,
+): Promise<void> {
   const quota = bucketQuota(context.settings.rateLimitFactorVerify, minuteMs);
+  const key = `${id} ${clientNetwork}`;
   const error = errors.over_request_rate_limit;
   await enforceQuota(context, { limiter: 'factor_attempt', key, quota, nowMs, error });
+}
+
+const dayMs = 24 * 3_600_000;
+const mailQuota = bucketQuota(1, dayMs);
+
+/**
+ * A guess of any second factor of a user. Only an attacker who has the first factor can guess, so
+ * the owner gets a mail when the limit of the account is reached; one a day.
+ */
+export function factorGuess(context: Context, user: User, metadata: RequestMetadata) {
+  const mail = { limiter: 'factor_locked_mail', key: user.id, quota: mailQuota };
+  return {
+    kind: 'factor',
+    // Not that of passwords: who knows the password has a known network there.
+    contact: `factor ${user.id}`,
+    onAccountLimit: async () => {
+      context.logger.warn({ request_id: metadata.requestId, user_id: user.id }, 'second factors locked');
+      const { allowed } = await context.store.quotas.take(mail, metadata.nowMs);
+      if (allowed) notify(context, { user, kind: 'MFA_FACTORS_LOCKED_NOTIFICATION' }, metadata);
+    },
+  } as const;
 }

@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
-import type { Limiter } from '../http/request-guards.ts';
+import type { Limiter } from '../limits/request-limits.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { showError } from './error-page.ts';

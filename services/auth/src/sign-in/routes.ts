@@ -6,7 +6,7 @@ import { errors, OAuthError, RetryLaterError } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { formType, limitRequest } from '../http/request-guards.ts';
+import { formType } from '../http/request-guards.ts';
 import { type RequestMetadata, requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import { signInWithIdToken } from '../providers/id-token-grant.ts';
 import { checkMayLink } from '../providers/identities.ts';
@@ -62,9 +62,15 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
   ],
   [
     'refresh_token',
-    (context, { body: { refresh_token: refreshToken = '' }, metadata }) => {
+    async (context, { request, body: { refresh_token: refreshToken = '' }, metadata }) => {
       if (refreshToken === '') throw new OAuthError('invalid_request', 'refresh_token required');
-      return refreshSession(context, refreshToken, metadata);
+      try {
+        return await refreshSession(context, refreshToken, metadata);
+      } catch (error) {
+        if (isAppError(error) && error.code === 'refresh_token_not_found')
+          context.requestLimits.enforceFailure(request, 'token');
+        throw error;
+      }
     },
   ],
   [
@@ -130,7 +136,7 @@ async function grantIdToken(context: Context, { request, body, metadata }: Grant
 }
 
 async function grantWeb3(context: Context, { request, body, metadata }: GrantRequest) {
-  await limitRequest(request, 'web3', context);
+  await context.requestLimits.enforce(request, 'web3');
   const { chain, message, signature } = body;
   return signInWithWeb3(context, { chain, message, signature }, metadata);
 }

@@ -8,11 +8,12 @@ import { HookCaller } from '../../src/hooks/caller.ts';
 import { TokenCache } from '../../src/keys/jwt.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
+import { GuessLimiter } from '../../src/limits/guess-limiter.ts';
+import { RequestLimits } from '../../src/limits/request-limits.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { LeakedPasswords } from '../../src/passwords/leaked-passwords.ts';
 import { PasswordHasher } from '../../src/passwords/passwords.ts';
 import { ProviderConnections } from '../../src/providers/connections.ts';
-import { GuessLimiter } from '../../src/sign-in/guess-limiter.ts';
 import { testDatabase } from './test-database.ts';
 import { unencrypted } from './unencrypted.ts';
 
@@ -79,9 +80,10 @@ export async function countingServices(
   const store = new Store(counted, { cipher: unencrypted });
   const parsed = parseSigningKeys(settings);
   if (!parsed.ok) throw new Error(parsed.expected);
+  const metrics = new Metrics();
   const services: Context = {
     nowMs: Date.now,
-    metrics: new Metrics(),
+    metrics,
     logger,
     mailbox: undefined,
     settings,
@@ -93,6 +95,7 @@ export async function countingServices(
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),
     guessLimiter: new GuessLimiter({ store, settings, logger }),
+    requestLimits: new RequestLimits({ store, settings, logger, metrics, nowMs: Date.now }),
     mailer: {
       async send() {
         work.mails++;

@@ -25,6 +25,54 @@ t.test('rate limits apply per client behind a trusted proxy', async (t) => {
   t.equal((await signIn('192.0.2.1')).status, 200);
 });
 
+t.test('the networks of one subscriber share a limit: an IPv4 address, or a /64 of IPv6', async (t) => {
+  const server = await startAuthServer(t, { SECURITY_TRUSTED_PROXIES: 'loopback', RATE_LIMIT_OTP: '2' });
+  const request = async (address: string) =>
+    (
+      await server.call('POST', '/otp', {
+        body: { email: 'ada@example.com', create_user: false },
+        headers: { 'x-forwarded-for': address },
+      })
+    ).status;
+  for (const address of ['2001:db8:1:2::1', '2001:db8:1:2:3:4:5:6']) t.not(await request(address), 429);
+  t.equal(await request('2001:db8:1:2:ffff::9'), 429);
+  t.not(await request('2001:db8:1:3::1'), 429);
+  for (const address of ['192.0.2.1', '::ffff:192.0.2.1']) t.not(await request(address), 429);
+  t.equal(await request('192.0.2.1'), 429);
+  t.not(await request('192.0.2.2'), 429);
+});
+
+t.test(
+  'unknown clients share a larger limit of the instance, and refreshes count if they fail',
+  async (t) => {
+    const server = await startAuthServer(t, {
+      RATE_LIMIT_OTP: '1',
+      RATE_LIMIT_UNKNOWN_CLIENTS: '3',
+      RATE_LIMIT_TOKEN_REFRESH: '2',
+    });
+    const { refreshToken } = await signUp(server);
+    const signUps: number[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      const body = { email: `${name}@example.com`, password: 'correct horse' };
+      signUps.push((await server.call('POST', '/signup', { body })).status);
+    }
+    t.same(signUps, [200, 200, 429]);
+    const refresh = (token: string) =>
+      server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+    const guesses = [
+      await refresh('aaaaaaaaaaaa'),
+      await refresh('bbbbbbbbbbbb'),
+      await refresh('cccccccccccc'),
+    ];
+    t.same(
+      guesses.map(({ status }) => status),
+      [400, 400, 429],
+    );
+    t.equal((await refresh(refreshToken)).status, 200, 'no user is signed out');
+    t.match(server.logs(), /client addresses unknown/);
+  },
+);
+
 t.test('replicas share rate limits', async (t) => {
   const variables = { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '2' };
   const one = await startAuthServer(t, variables);

@@ -5,9 +5,11 @@ import {
   type Answer,
   type AuthServer,
   type SignedIn,
+  signedIn,
   signUp,
   startAuthServer,
 } from '../helpers/auth-server.ts';
+import { startMailingServer } from '../helpers/mail-server.ts';
 
 const minuteMs = 60_000;
 
@@ -215,7 +217,7 @@ t.test('challenge is bound to client address, expiry and factor', async (t) => {
   t.equal((await verify(server, ada, { factorId, challengeId: next, code, headers })).status, 200);
 });
 
-t.test('attempts per factor are limited across client addresses', async (t) => {
+t.test('attempts per factor are limited across the addresses of a network', async (t) => {
   const server = await startAuthServer(t, {
     MFA_RATE_LIMIT_CHALLENGE_AND_VERIFY: '3',
     SECURITY_SVC_FORWARDED_FOR_ENABLED: 'true',
@@ -277,3 +279,44 @@ t.test('anonymous users cannot enroll factors', async (t) => {
     body: { error_code: 'no_authorization', msg: 'Anonymous user not allowed to perform these actions' },
   });
 });
+
+t.test(
+  'guesses of a factor lock it for unknown networks, and the owner gets a mail and still enters',
+  async (t) => {
+    const { server, smtp } = await startMailingServer(t, {
+      MAILER_AUTOCONFIRM: 'true',
+      RATE_LIMIT_WRONG_FACTORS: '3',
+      RATE_LIMIT_WRONG_FACTORS_PER_DAY: '5',
+    });
+    const owner = await signUp(server);
+    const { id: factorId, secret } = await enroll(server, owner);
+    const answer = async (network: string, session: SignedIn, code = codeNow(server, secret)) => {
+      const headers = { 'x-forwarded-for': `${network}.7` };
+      const challengeId = await challenge(server, session, factorId, headers);
+      return verify(server, session, { factorId, challengeId, code, headers });
+    };
+    t.equal((await answer('192.0.2', owner)).status, 200);
+    server.clock.advance(minuteMs);
+
+    const signInAgain = async () =>
+      signedIn(
+        await server.call('POST', '/token?grant_type=password', {
+          body: { email: 'ada@example.com', password: 'correct horse' },
+          headers: { 'x-forwarded-for': '198.51.100.7' },
+        }),
+      );
+    const attacker = await signInAgain();
+    const statuses: number[] = [];
+    for (const network of [...Array.from({ length: 4 }, () => '198.51.100'), '203.0.113', '203.0.113'])
+      statuses.push((await answer(network, attacker, '000000')).status);
+    t.same(statuses, [422, 422, 422, 429, 422, 422]);
+    const refused = await answer('203.0.113', attacker);
+    t.match(refused, { status: 429, body: { error_code: 'over_request_rate_limit' } });
+    t.match((await smtp.mailTo('ada@example.com')).subject, /guessed wrongly too often/);
+
+    const again = await signInAgain();
+    t.equal((await answer('192.0.2', again)).status, 200, 'network of the owner');
+    server.clock.advance(24 * 60 * minuteMs);
+    t.equal((await answer('203.0.113', await signInAgain(), '000000')).status, 422);
+  },
+);

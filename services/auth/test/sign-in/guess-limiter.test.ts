@@ -173,7 +173,7 @@ t.test('clients behind an untrusted proxy are identified by X-Forwarded-For', as
   // Without a public address only the limit of the account applies.
   for (let count = 0; count < 20; count++) t.match(await via('10.1.2.3', 'wrong'), wrong);
   t.equal(
-    server.logs().split('untrusted proxy, rate limits by client address are disabled').length,
+    server.logs().split('client addresses unknown, all clients share larger rate limits').length,
     2,
     'one warning',
   );

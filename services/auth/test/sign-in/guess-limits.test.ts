@@ -1,6 +1,6 @@
 import t from 'tap';
 import { clientNetwork } from '../../src/http/request-metadata.ts';
-import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/sign-in/guess-limiter.ts';
+import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/limits/guess-limiter.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -49,8 +49,9 @@ t.test('a code is fresh until it is guessed wrongly for the first time', (t) => 
 });
 
 t.test('wrong guesses of an account drain one by one', (t) => {
-  const wait = (count: number, elapsedMs: number) => accountWaitMs({ count, lastMs: 0 }, 100, elapsedMs);
-  t.equal(accountWaitMs(undefined, 100, 0), 0);
+  const limit = { guesses: 100, periodMs: hourMs };
+  const wait = (count: number, elapsedMs: number) => accountWaitMs({ count, lastMs: 0 }, limit, elapsedMs);
+  t.equal(accountWaitMs(undefined, limit, 0), 0);
   t.equal(wait(99, 0), 0);
   t.equal(wait(100, 0), 36_000);
   t.equal(wait(100, 36_000), 0);

@@ -4,8 +4,8 @@ import { metadata, testStore } from '../helpers/test-store.ts';
 
 const start = Date.parse('2026-03-04T05:06:07.089Z');
 const hourMs = 3_600_000;
-const limits = { perNetwork: 2, perAccount: 4 };
-const keys = { account: 'account', network: 'network', knownNetwork: 'known' };
+const limits = { perNetwork: 2, perAccount: { guesses: 4, periodMs: hourMs } };
+const keys = { kind: 'password', account: 'account', network: 'network', knownNetwork: 'known' } as const;
 
 t.test('wrong guesses are counted by network and account, with different retention', async (t) => {
   const { guesses } = await testStore(t);
@@ -62,8 +62,8 @@ t.test('concurrent guesses from many networks all count for the account', async 
 
 t.test('without a network only the account is counted', async (t) => {
   const { guesses } = await testStore(t);
-  await guesses.countWrong({ account: 'account' }, limits, start);
-  await guesses.countRight({ account: 'account' }, start);
+  await guesses.countWrong({ kind: 'password', account: 'account' }, limits, start);
+  await guesses.countRight({ kind: 'password', account: 'account' }, start);
   t.match(await guesses.read(keys), { network: undefined, account: { count: 1 }, knownSinceMs: undefined });
 });
 

@@ -85,5 +85,10 @@ export const de: Texts = {
       title: 'Ein zweiter Faktor wurde entfernt',
       text: 'Vom Konto von {{ .Email }} wurde ein zweiter Faktor ({{ .FactorType }}) entfernt.',
     },
+    MFA_FACTORS_LOCKED_NOTIFICATION: {
+      subject: 'Ihr zweiter Faktor wurde zu oft falsch eingegeben',
+      title: 'Zweiter Faktor gesperrt',
+      text: 'Jemand hat sich beim Konto von {{ .Email }} mit dem Passwort angemeldet, aber zu oft einen falschen Code des zweiten Faktors eingegeben. Codes werden nun nur noch aus Netzen angenommen, in denen Sie schon einen verwendet haben. Wenn Sie das nicht waren, ändern Sie Ihr Passwort.',
+    },
   },
 };

@@ -84,5 +84,10 @@ export const en: Texts = {
       title: 'A second factor has been removed',
       text: 'A second factor ({{ .FactorType }}) was removed from the account of {{ .Email }}.',
     },
+    MFA_FACTORS_LOCKED_NOTIFICATION: {
+      subject: 'Your second factor was guessed wrongly too often',
+      title: 'Second factor locked',
+      text: 'Someone signed in to the account of {{ .Email }} with its password, but entered too many wrong codes of the second factor. Codes are now accepted only from networks in which you have used one before. If this was not you, change your password.',
+    },
   },
 };

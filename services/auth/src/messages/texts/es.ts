@@ -85,5 +85,10 @@ export const es: Texts = {
       title: 'Se ha eliminado un segundo factor',
       text: 'Se ha eliminado un segundo factor ({{ .FactorType }}) de la cuenta de {{ .Email }}.',
     },
+    MFA_FACTORS_LOCKED_NOTIFICATION: {
+      subject: 'Tu segundo factor se ha introducido mal demasiadas veces',
+      title: 'Segundo factor bloqueado',
+      text: 'Alguien inició sesión en la cuenta de {{ .Email }} con la contraseña, pero introdujo demasiados códigos erróneos del segundo factor. Ahora solo se aceptan códigos desde redes en las que ya usaste uno. Si no fuiste tú, cambia tu contraseña.',
+    },
   },
 };

@@ -85,5 +85,10 @@ export const fr: Texts = {
       title: 'Un second facteur a été supprimé',
       text: 'Un second facteur ({{ .FactorType }}) a été supprimé du compte de {{ .Email }}.',
     },
+    MFA_FACTORS_LOCKED_NOTIFICATION: {
+      subject: 'Votre second facteur a été mal saisi trop souvent',
+      title: 'Second facteur bloqué',
+      text: 'Quelqu’un s’est connecté au compte de {{ .Email }} avec le mot de passe, mais a saisi trop de codes erronés du second facteur. Les codes ne sont désormais acceptés que depuis les réseaux où vous en avez déjà utilisé un. Si ce n’était pas vous, changez votre mot de passe.',
+    },
   },
 };

@@ -84,5 +84,10 @@ export const pt: Texts = {
       title: 'Um segundo fator foi removido',
       text: 'Um segundo fator ({{ .FactorType }}) foi removido da conta de {{ .Email }}.',
     },
+    MFA_FACTORS_LOCKED_NOTIFICATION: {
+      subject: 'O seu segundo fator foi introduzido incorretamente demasiadas vezes',
+      title: 'Segundo fator bloqueado',
+      text: 'Alguém iniciou sessão na conta de {{ .Email }} com a palavra-passe, mas introduziu demasiados códigos errados do segundo fator. Agora só são aceites códigos de redes em que já usou um. Se não foi você, altere a sua palavra-passe.',
+    },
   },
 };

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/time';
+import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/connection.ts';
 import { errors, RetryLaterError } from '../errors.ts';
@@ -17,8 +18,6 @@ export const rememberMs = dayMs;
 /** Delay of the next guess at the limit. It doubles with each further wrong guess. */
 const firstDelayMs = minuteMs;
 const maxDelayMs = hourMs;
-/** Time in which a full count of an account drains. */
-const accountPeriodMs = hourMs;
 /** How long a network stays known after a sign-in from it. */
 export const knownNetworkMs = 90 * dayMs;
 
@@ -48,29 +47,56 @@ export function networkWaitMs(wrong: WrongGuesses | undefined, limit: number, no
   return Math.max(0, Math.min(maxDelayMs, firstDelayMs * 2 ** (wrong.count - limit)) - elapsedMs);
 }
 
+/** How often an account is guessed wrongly from networks that are unknown to it. */
+interface AccountLimit {
+  readonly guesses: number;
+  /** Time in which a full count drains. */
+  readonly periodMs: Millis;
+}
+
 /** Time in which the count of an account drains by one. */
-function accountLeakMs(limit: number): Millis {
-  return accountPeriodMs / limit;
+function accountLeakMs({ guesses, periodMs }: AccountLimit): Millis {
+  return periodMs / guesses;
 }
 
 /**
  * How long networks that are unknown to the account have to wait before the next guess; 0 for no
  * wait.
  */
-export function accountWaitMs(wrong: WrongGuesses | undefined, limit: number, nowMs: number): Millis {
+export function accountWaitMs(wrong: WrongGuesses | undefined, limit: AccountLimit, nowMs: number): Millis {
   if (wrong === undefined) return 0;
   const leakMs = accountLeakMs(limit);
   const left = Math.max(0, wrong.count - (nowMs - wrong.lastMs) / leakMs);
-  return left + 1 <= limit ? 0 : (left + 1 - limit) * leakMs;
+  return left + 1 <= limit.guesses ? 0 : (left + 1 - limit.guesses) * leakMs;
 }
 
+/** Limits by kind of guess. A new kind is a row, and its settings. */
+const limits = {
+  password: (settings) => ({
+    perNetwork: settings.wrongPasswordsPerNetwork,
+    perAccount: { guesses: settings.wrongPasswordsPerAccount, periodMs: hourMs },
+  }),
+  code: (settings) => ({
+    perNetwork: settings.wrongCodesPerNetwork,
+    perAccount: { guesses: settings.wrongCodesPerAccount, periodMs: hourMs },
+  }),
+  factor: (settings) => ({
+    perNetwork: settings.wrongFactorsPerNetwork,
+    perAccount: { guesses: settings.wrongFactorsPerDay, periodMs: dayMs },
+  }),
+} as const satisfies Readonly<Record<string, (settings: Settings) => GuessLimits>>;
+
+type GuessKind = keyof typeof limits;
+
 interface Guess {
-  readonly kind: 'password' | 'code';
+  readonly kind: GuessKind;
   /**
    * Normalized email or phone of the request. It need not belong to a user: limits must not enable
    * user enumeration.
    */
   readonly contact: string;
+  /** Called for the wrong guess with which the account reaches its limit. */
+  readonly onAccountLimit?: () => Promise<void>;
 }
 
 type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger'>;
@@ -114,9 +140,9 @@ export class GuessLimiter {
     const keys = toKeys(guess, metadata.clientNetwork);
     return this.#inTurn(keys.network ?? keys.account, async () => {
       const { guesses } = this.#context.store;
-      const limits = this.#limits(guess.kind);
+      const guessLimits = limits[guess.kind](this.#context.settings);
       const counts = await guesses.read(keys);
-      const waitMs = getWaitMs(counts, limits, metadata.nowMs);
+      const waitMs = getWaitMs(counts, guessLimits, metadata.nowMs);
       if (waitMs > 0) {
         const retryAfterSeconds = Math.ceil(waitMs / 1000);
         this.#context.logger.info(
@@ -129,18 +155,13 @@ export class GuessLimiter {
       // Runs for a used-up code as well: the amount of work must not disclose whether one was sent.
       const found = await attempt();
       const right = isSpent ? undefined : found;
-      if (right === undefined) await guesses.countWrong(keys, limits, metadata.nowMs);
-      else if (keys.network !== undefined && isWorthStoring(counts, metadata.nowMs))
+      if (right === undefined) {
+        const { accountCount } = await guesses.countWrong(keys, guessLimits, metadata.nowMs);
+        if (accountCount + 1 > guessLimits.perAccount.guesses) await guess.onAccountLimit?.();
+      } else if (keys.network !== undefined && isWorthStoring(counts, metadata.nowMs))
         await guesses.countRight(keys, metadata.nowMs);
       return right;
     });
-  }
-
-  #limits(kind: Guess['kind']): GuessLimits {
-    const { settings } = this.#context;
-    return kind === 'password'
-      ? { perNetwork: settings.wrongPasswordsPerNetwork, perAccount: settings.wrongPasswordsPerAccount }
-      : { perNetwork: settings.wrongCodesPerNetwork, perAccount: settings.wrongCodesPerAccount };
   }
 
   async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
@@ -165,6 +186,7 @@ export class GuessLimiter {
 
 function toKeys({ kind, contact }: Guess, network: string | undefined): GuessKeys {
   return {
+    kind,
     account: digest(kind, contact),
     ...(network !== undefined && {
       network: digest(kind, contact, network),
@@ -205,6 +227,7 @@ function isWorthStoring({ network, knownSinceMs }: GuessCounts, nowMs: number): 
  * What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored.
  */
 interface GuessKeys {
+  readonly kind: GuessKind;
   readonly account: string;
   /** Account and client network; absent if the network is unknown. */
   readonly network?: string | undefined;
@@ -233,7 +256,7 @@ interface GuessCounts {
 /** Limits of wrong guesses, which determine their retention. */
 interface GuessLimits {
   readonly perNetwork: number;
-  readonly perAccount: number;
+  readonly perAccount: AccountLimit;
 }
 
 // `rate_limits` has the spacing of codes of factors and, with uniform answers, of each contact.
@@ -260,7 +283,8 @@ const countWrong = `
     when l.limiter = 'wrong_code' then case
       when ${latestCode('$4')} between l.since + interval '1 microsecond' and excluded.since then 0 else l.used end
     when ${elapsedMs} >= case when l.used < $7::float8 then $8::float8 else $9::float8 end then 0
-    else l.used end`;
+    else l.used end
+  returning limiter, used`;
 
 const countRight = `
   with forgotten as (delete from rate_limits where limiter = 'wrong_network' and key = $1)
@@ -300,10 +324,16 @@ export class GuessStore {
     };
   }
 
-  async countWrong(keys: GuessKeys, { perNetwork, perAccount }: GuessLimits, nowMs: number): Promise<void> {
-    this.#metrics.wrongGuesses.inc({ kind: keys.code === undefined ? 'password' : 'code' });
+  /** Returns the count of the account with this guess. */
+  async countWrong(
+    keys: GuessKeys,
+    { perNetwork, perAccount }: GuessLimits,
+    nowMs: number,
+  ): Promise<{ readonly accountCount: number }> {
+    this.#metrics.wrongGuesses.inc({ kind: keys.kind });
     const times = [new Date(nowMs), accountLeakMs(perAccount), perNetwork, forgetMs, rememberMs];
-    await query(this.#sql, countWrong, [...wrongKeys(keys), ...times]);
+    const rows = await query(this.#sql, countWrong, [...wrongKeys(keys), ...times]);
+    return { accountCount: Number(rows.find(({ limiter }) => limiter === 'wrong_account')?.used) };
   }
 
   /** Resets the wrong guesses of the network, and adds it to the account's known ones. */
