@@ -316,7 +316,7 @@ export const customProviderSettings = {
     ...svc('EXTERNAL_ALLOWED_ID_TOKEN_ISSUERS'),
     group: providerGroup,
     default: [],
-    doc: 'Issuers of OpenID Connect whose ID tokens are accepted at `/token` with the `issuer` and `client_id` of the request. An app of anybody can be such a client: prefer `EXTERNAL_CUSTOM_PROVIDERS`.',
+    doc: 'Issuers of OpenID Connect whose ID tokens are accepted at `/token` with the `issuer` and `client_id` of the request. Any app of the issuer can be that client: prefer `EXTERNAL_CUSTOM_PROVIDERS`.',
   }),
   createEmailIdentityOnPasswordSet: bool({
     ...svc('EXPERIMENTAL_CREATE_EMAIL_IDENTITY_ON_PASSWORD_SET_ENABLED'),

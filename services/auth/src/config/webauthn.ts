@@ -103,7 +103,7 @@ export const webAuthnChecks = Object.entries(relyingParty).map(
     },
 );
 
-/** Variables of the relying party that are empty. GoTrue starts without them, if passkeys are off. */
+/** Empty variables of the relying party. GoTrue starts without them if passkeys are off. */
 export function missingRelyingParty(settings: Pick<Settings, keyof typeof relyingParty>): readonly string[] {
   return (Object.keys(relyingParty) as (keyof typeof relyingParty)[]) // of the constant above
     .filter((key) => settings[key].length === 0)

@@ -134,7 +134,8 @@ const loopbackRule = {
 } as const;
 
 /**
- * Native apps listen on any port of a loopback address, not of `localhost`, which others may resolve.
+ * Native apps listen on any port of a loopback address. `localhost` may be resolved to another
+ * address.
  *
  * @see RFC 8252 §7.3 https://www.rfc-editor.org/rfc/rfc8252#section-7.3
  */
@@ -259,8 +260,8 @@ function getPolicy(settings: Context['settings']): RedirectPolicy {
 type RedirectParameters = Readonly<Record<string, string>>;
 
 /**
- * Adds parameters to a target, which is not modified otherwise: its fragment, such as the route of a
- * hash router, stays before the parameters of a session. `fragment` replaces it, for errors.
+ * Adds parameters to a target, which is not modified otherwise: its fragment, such as the route of
+ * a hash router, stays before the parameters of a session. `fragment` replaces it, for errors.
  */
 export function redirectUrl(
   target: string,

@@ -56,8 +56,8 @@ export function newContactIdentity(
 }
 
 /**
- * What the first password adds to a user who signed up with a provider, if the setting wants it: the
- * email identity of a confirmed email.
+ * The first password adds the identity of a confirmed email to a user who signed up with a
+ * provider, if the setting wants it.
  */
 export function passwordIdentity(
   user: User,

@@ -267,7 +267,9 @@ export class OneTimeTokenStore {
     return (await query(this.#sql, spend, [userId, type, storedHash])).length > 0;
   }
 
-  /** Removes all tokens of a user, except some types; with `clearSentAt`, also when they were sent. */
+  /**
+   * Removes all tokens of a user, except some types. `clearSentAt` also removes when they were sent.
+   */
   async clear(
     userId: string,
     {
