@@ -1,7 +1,7 @@
+import { startFaultyPostgres } from '@tollgate/testkit/faulty-postgres';
 import { startAuthServer } from '@tollgate/testkit/services';
 import t from 'tap';
 import { AccountWriter } from './support/account-writer.ts';
-import { startFaultyPostgres } from './support/faulty-postgres.ts';
 import { surviveFaults } from './support/ledger.ts';
 
 const writers = 3;

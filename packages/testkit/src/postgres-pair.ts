@@ -8,7 +8,7 @@ import { temporaryFolder } from './folders.ts';
 import { putNewCluster, startPostgres, type TestPostgres } from './postgres.ts';
 
 /** A PostgreSQL that streams from a primary and answers reads. */
-export interface TestStandby {
+interface TestStandby {
   readonly port: number;
   /** Waits until everything that the primary has committed is here. */
   catchUp(): Promise<void>;

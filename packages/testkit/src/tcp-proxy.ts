@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
  * them open and forwards nothing, like a network that loses packets; what arrives meanwhile is
  * forwarded later.
  */
-export type ProxyMode = 'forward' | 'hold' | 'refuse';
+type ProxyMode = 'forward' | 'hold' | 'refuse';
 
 /** A proxy between a service and a server that stays healthy. */
 export interface TcpProxy {

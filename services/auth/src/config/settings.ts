@@ -111,8 +111,7 @@ const senderOfMails: Check = (s, { problem, variableName }) =>
     : undefined;
 
 /**
- * An unknown `sslmode` must not silently weaken TLS, and a server that only reads could sign no user
- * in.
+ * An unknown `sslmode` must not silently weaken TLS, and a read-only server could sign no user in.
  */
 const connectionParameter =
   (name: string, known: readonly string[]): Check =>

@@ -31,9 +31,9 @@ const ownParameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'search_pa
 const notOffered = 'The server does not support SSL connections';
 
 /**
- * Parses a connection string as libpq and pgx do, which may have several hosts. Without `sslmode` connections are encrypted if
- * the server supports it. Up to `require` the certificate is not verified, unless `sslrootcert` is
- * set.
+ * Parses a connection string as libpq and pgx do. It may have several hosts. Without `sslmode`
+ * connections are encrypted if the server supports it. Up to `require` the certificate is not
+ * verified, unless `sslrootcert` is set.
  *
  * @throws UnreadableCertificate
  * @see https://www.postgresql.org/docs/current/libpq-ssl.html
@@ -100,8 +100,8 @@ function readPem(path: string, parameter: string): string {
 export class UnreadableCertificate extends Error {}
 
 /**
- * Opens a connection, to the host that accepts writes if there are several. `prepare` is called with
- * each client before it connects; there may be two.
+ * Opens a connection, to the host that accepts writes if there are several. `prepare` is called
+ * with each client before it connects; there may be two.
  */
 export async function openClient(
   databaseUrl: string,

@@ -32,8 +32,8 @@ const chooseEveryMs = 500;
  * - The server became read-only, such as a primary that was demoted. Its connections stay open, so
  *   that every write would fail; new ones resolve the name of the host again.
  * - No statement is answered any more. TCP gives a connection to a lost host up after 15 minutes.
- * - A connection was lost. The library may keep it in a state in which it never connects again: when
- *   the connection is lost while a statement waits to be written (3.4.9).
+ * - A connection was lost. The library (3.4.9) may keep it in a state in which it never connects
+ *   again: when it is lost while a statement waits to be written.
  *
  * With several hosts, statements wait until the one that accepts writes is known.
  */

@@ -9,8 +9,8 @@ import { verifyCaptcha } from './captcha.ts';
 import { MemberGuard } from './unknown-members.ts';
 
 /**
- * Answers 504 when a request takes longer, hooks included. `handlerTimeout` of Fastify 5.12 does not
- * apply once the body of a request has been read.
+ * Answers 504 when a request takes longer, hooks included. `handlerTimeout` of Fastify 5.12 does
+ * not apply once the body of a request has been read.
  */
 export function addDeadline(
   api: Api,

@@ -2,19 +2,20 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
-import { awaitUntil } from '@tollgate/testkit/await-until';
-import { temporaryFolder } from '@tollgate/testkit/folders';
-import { startTcpProxy, type TcpProxy } from '@tollgate/testkit/tcp-proxy';
 import postgres from 'postgres';
 import type { Test } from 'tap';
+import { awaitUntil } from './await-until.ts';
+import { temporaryFolder } from './folders.ts';
+import { findBinary } from './processes.ts';
+import { startTcpProxy, type TcpProxy } from './tcp-proxy.ts';
 
-/** Room for a cluster and its log. */
+/** Enough for a cluster and its log. */
 const diskMegabytes = 256;
 const fillerBytes = 1024 * 1024;
 const role = 'tollgate';
 
 /** A durable PostgreSQL behind a proxy, with a disk of its own where the machine permits it. */
-export interface FaultyPostgres {
+interface FaultyPostgres {
   /** Of a role that is not a superuser. */
   readonly url: string;
   readonly proxy: TcpProxy;
@@ -95,10 +96,12 @@ export async function startFaultyPostgres(t: Test): Promise<FaultyPostgres> {
 /** Only root may mount, and not in every container. */
 function mountDisk(t: Test, path: string): string | false {
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m`, 'tmpfs', path], { stdio: 'pipe' });
+    execFileSync(findBinary('mount'), ['-t', 'tmpfs', '-o', `size=${diskMegabytes}m`, 'tmpfs', path], {
+      stdio: 'pipe',
+    });
   } catch {
     return 'needs the right to mount a small disk';
   }
-  t.teardown(() => execFileSync('umount', [path]));
+  t.teardown(() => execFileSync(findBinary('umount'), [path]));
   return false;
 }
