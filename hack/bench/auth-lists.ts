@@ -78,9 +78,10 @@ async function measureAt(
 
 async function timeRequest(url: string, token: string): Promise<number> {
   const startedMs = performance.now();
-  const headers = { authorization: `Bearer ${token}` };
+  const headers = { authorization: `Bearer ${token}`, 'x-jwt-aud': 'authenticated' };
   const response = await fetch(url, { headers });
   const text = await response.text();
-  if (!response.ok) throw new Error(`${url} answered ${response.status}: ${text}`);
+  // Empty lists are quick at any size.
+  if (!response.ok || !text.includes('"id"')) throw new Error(`${url} answered ${response.status}: ${text}`);
   return performance.now() - startedMs;
 }
