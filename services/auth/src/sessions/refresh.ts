@@ -104,6 +104,8 @@ async function attemptRefresh(
   const decision = decideRefresh(token, settings, metadata.nowMs);
   if (decision.action === 'refuse') throw errors.refresh_token_already_used();
   if (decision.action === 'end-session') {
+    // Answered with 504 by now: the client may have repeated it, and used newer tokens since.
+    if (context.nowMs() - metadata.nowMs >= settings.maxRequestDurationMs) throw errors.request_timeout();
     const audit = auditEntry(user, 'token_revoked', { metadata });
     await store.sessions.end('local', { userId: user.id, sessionId: session.id }, audit);
     throw errors.refresh_token_already_used();

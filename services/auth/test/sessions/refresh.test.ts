@@ -1,3 +1,5 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import postgres from 'postgres';
 import t from 'tap';
 import { signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 
@@ -42,6 +44,30 @@ t.test(
     });
   },
 );
+
+t.test('a request that took too long does not end the session', async (t) => {
+  const server = await startAuthServer(t);
+  const { refreshToken: first } = await signUp(server);
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  const second = signedIn(await refresh(first)).refreshToken;
+  const third = signedIn(await refresh(second)).refreshToken;
+
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const late = await sql.begin(async (busy) => {
+    await busy`lock table auth.refresh_tokens in access exclusive mode`;
+    // Its client has given up by then, and has used newer tokens.
+    const request = refresh(first);
+    await awaitUntil(async () => (await busy`select from pg_locks where not granted`).length > 0, {
+      what: 'the request to wait',
+    });
+    server.clock.advance(10_000);
+    return { request };
+  });
+  t.match(await late.request, { status: 504 });
+  t.match(await refresh(third), { status: 200 }, 'the session goes on');
+});
 
 t.test('with an interval of 0, any reuse ends the session', async (t) => {
   const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_REUSE_INTERVAL: '0' });
