@@ -22,7 +22,7 @@ function lists(count: number): readonly List[] {
     ...['confirmed=false', 'banned=true', 'anonymous=true', 'provider=google'].map(filter),
     ...['role=support', 'plan=gold', 'email=user1@example.com', 'phone=491500000030'].map(filter),
     { ...filter(`created_before=${ago(0.9)}`), name: 'created_before' },
-    { ...filter(`last_sign_in_from=${ago(0.001)}`), name: 'last_sign_in_from' },
+    { ...filter(`last_sign_in_from=${ago(0.02)}`), name: 'last_sign_in_from' },
     { ...filter('prefix=user123'), name: 'prefix of an email' },
     { ...filter('prefix=49150000003'), name: 'prefix of a phone' },
     { ...filter('prefix=Name77'), name: 'prefix of a name' },
