@@ -118,7 +118,15 @@ const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as co
 
 export type MailKind = (typeof mailKinds)[number];
 type LinkedKind = (typeof linkedKinds)[number];
+/** Sent by default: its user has to change the password. */
+const urgentKind: MailKind = 'MFA_FACTORS_LOCKED_NOTIFICATION';
+
 export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
+
+/** Notifications that are off by default. */
+export const optionalNotifications = mailKinds.filter(
+  (kind) => kind.endsWith('_NOTIFICATION') && kind !== urgentKind,
+);
 
 const notificationKinds = mailKinds.filter((kind) => kind.endsWith('_NOTIFICATION')) as NotificationKind[]; // as filtered
 
@@ -172,8 +180,7 @@ function notificationSetting(kind: NotificationKind) {
   return bool({
     ...svc(`MAILER_NOTIFICATIONS_${event}_ENABLED`),
     group: 'Notifications',
-    // Its user has to change the password.
-    default: kind === 'MFA_FACTORS_LOCKED_NOTIFICATION',
+    default: kind === urgentKind,
     doc: `Send the email "${en.mails[kind].subject}".`,
   });
 }

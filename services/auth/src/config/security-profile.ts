@@ -1,6 +1,6 @@
 import { type Environment, oneOf, type Setting, type SettingProblem } from '@tollgate/kit/settings';
 import { givenValue, svc } from './builders.ts';
-import { mailKinds } from './mail.ts';
+import { optionalNotifications } from './mail.ts';
 
 export const securityProfileSettings = {
   securityProfile: oneOf(['standard', 'strict'], {
@@ -12,7 +12,7 @@ export const securityProfileSettings = {
 };
 
 const notifications = Object.fromEntries(
-  mailKinds.flatMap((kind) => (kind.endsWith('_NOTIFICATION') ? [[`mailNotification:${kind}`, 'true']] : [])),
+  optionalNotifications.map((kind) => [`mailNotification:${kind}`, 'true']),
 );
 
 /** Defaults with the profile `strict`, by key, in the form of the environment. */

@@ -51,7 +51,7 @@ export class RequestLimits {
   readonly #context: LimitsContext;
   /** One for each limit. */
   readonly #shared = new Map<Limiter, Bucket>();
-  #hasWarned = false;
+  #hasWarned: boolean = false;
 
   constructor(context: LimitsContext) {
     this.#context = context;
