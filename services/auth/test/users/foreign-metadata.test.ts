@@ -55,6 +55,9 @@ t.test('metadata of a user that are no object count as empty everywhere', async 
     await spoil(stored);
     t.ok((await signIn('google')).fragment.access_token, 'finds the identity');
     await spoil(stored);
+    // Unlinking keeps the email only if another identity has it.
+    await sql`update auth.identities set identity_data = ${sql.json({ sub: userId, email: ada.email, email_verified: true })}
+      where provider = 'email'`;
     const { body } = await server.call('GET', '/user', { token: accessToken });
     const google = (body.identities as { provider: string; identity_id: string }[]).find(
       ({ provider }) => provider === 'google',
