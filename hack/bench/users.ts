@@ -14,7 +14,9 @@ const columnsOfTokens = [
 /** Not in the order of creation, as in reality. */
 const email = `'user' || reverse(n::text) || '@example.com'`;
 
-/** Users created a second apart, the newest now; `n` counts from 1, and `age` is 0 for the newest. */
+/**
+ * Users created a second apart, the newest now; `n` counts from 1, and `age` is 0 for the newest.
+ */
 const rows = `from (select n, make_interval(secs => $3 - n) as age from generate_series($1::int, $2::int) n
   where $3::int is not null) g`;
 
@@ -47,9 +49,10 @@ const fills: readonly string[] = [
 ];
 
 /**
- * Replaces the rows of a migrated database by users that have an identity, a session, an audit entry and an event
- * each. One in 3 has a phone number, in 10 and 500 an identity of google and figma, in 20 is
- * unconfirmed, in 50 anonymous, in 100 on the plan gold, in 200 banned, in 500 in the role support.
+ * Replaces the rows of a migrated database by users that have an identity, a session, an audit
+ * entry and an event each. One in 3 has a phone number, in 10 and 500 an identity of google and
+ * figma, in 20 is unconfirmed, in 50 anonymous, in 100 on the plan gold, in 200 banned, in 500 in
+ * the role support.
  */
 export async function fillUsers(sql: Sql, count: number): Promise<void> {
   await sql.unsafe('truncate auth.users, auth.audit_log_entries, auth.tollgate_events cascade');

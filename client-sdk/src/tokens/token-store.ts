@@ -85,8 +85,8 @@ export function memoryTokenStore(): TokenStore {
 }
 
 /**
- * Wraps a store so that its errors are StoreErrors. An operation that has not ended after `timeoutMs`
- * is one, too; what it writes later shows as a conflict.
+ * Wraps a store so that its errors are StoreErrors. An operation that has not ended after
+ * `timeoutMs` is one, too; what it writes later shows as a conflict.
  */
 export function guardedStore(store: TokenStore, timeoutMs: number): TokenStore {
   return {

@@ -5,7 +5,9 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:http2';
 import { promisify } from 'node:util';
 
-/** Clients whose requests never arrive completely. Each request that ends is followed by another. */
+/**
+ * Clients whose requests never arrive completely. Each request that ends is followed by another.
+ */
 export interface IncompleteRequests {
   stop(): void;
 }

@@ -17,7 +17,9 @@ interface Requirement {
   /** The settings that decide; none if it holds with any. */
   readonly decidedBy?: readonly SettingKey[];
   readonly holds?: (settings: Settings) => boolean;
-  /** Without proof: the server lacks it, the application or operator decides, or it does not apply. */
+  /**
+   * Without proof: the server lacks it, the application or operator decides, or it does not apply.
+   */
   readonly otherwise?: 'open' | 'yours' | 'not applicable';
   readonly because?: string;
 }
@@ -25,7 +27,7 @@ interface Requirement {
 const minuteMs = 60_000;
 
 /** Shown for a requirement. */
-export type AsvsState = 'holds' | 'fails' | 'open' | 'yours' | 'not applicable';
+type AsvsState = 'holds' | 'fails' | 'open' | 'yours' | 'not applicable';
 
 function proven(id: string, text: string, file: string, title: string): Requirement {
   return { id, text, proof: { file: `${file}.test.ts`, title } };
@@ -166,7 +168,7 @@ export const asvsRequirements: readonly Requirement[] = [
     'a second factor is required',
     'factors are optional for users: require aal2 in the route rules of ext_authz',
   ),
-  unproven('yours', '6.3.4', 'all ways to sign in are equally strong', 'switch off those that are not'),
+  unproven('yours', '6.3.4', 'all ways to sign in are equally strong', 'switch off the weak ones'),
   proven(
     '6.4.1',
     'links and codes of new users expire and are spent',

@@ -20,9 +20,9 @@ const connectTimeoutMs = 10_000;
 const defaultRetryMs = 60_000;
 
 /**
- * Makes the indexes that an existing database lacks, while the server works without them. One replica
- * does it, on a connection of its own; the others wait. A build that fails, for example because the
- * user is not the owner of the table, is tried again.
+ * Makes the indexes that an existing database lacks, while the server works without them. One
+ * replica does it, on a connection of its own; the others wait. A build that fails, for example
+ * because the user is not the owner of the table, is tried again.
  */
 export class IndexBuilder implements LifecycleComponent {
   readonly name = 'indexes';

@@ -29,8 +29,9 @@ export const indexedExpressions = {
 } as const;
 
 /**
- * The filters of lists can be evaluated without the row. `where deleted_at is null` would be smaller, but
- * each lookup of a user implies it: while the table is small, plans would read the whole index.
+ * The filters of lists can be evaluated without the row. `where deleted_at is null` would be
+ * smaller, but each lookup of a user implies it: while the table is small, plans would read the
+ * whole index.
  */
 const filteredColumns = 'deleted_at, confirmed_at, last_sign_in_at, banned_until, is_anonymous, role';
 
@@ -156,8 +157,8 @@ export async function buildIndexes(client: Client, options: BuildOptions): Promi
           'made an index',
         );
     }
-    // For the statistics of indexed expressions. An empty table keeps the estimates of one that was never
-    // analyzed: PostgreSQL plans sequential scans for a table that it knows to be empty.
+    // For the statistics of indexed expressions. An empty table keeps the estimates of one that was
+    // never analyzed: PostgreSQL plans sequential scans for a table that it knows to be empty.
     if (concurrently)
       for (const table of new Set(indexes.map((index) => index.table)))
         await readRows(`analyze ${qualified(table)}`);

@@ -8,7 +8,9 @@ export interface OrderedPage extends PageRequest {
 
 const reversed = { asc: 'desc', desc: 'asc' } as const satisfies Record<Order, Order>;
 
-/** The scan with the smallest offset that reads a page: in the other order for pages near the end. */
+/**
+ * The scan with the smallest offset that reads a page: in the other order for pages near the end.
+ */
 export function shortestScan(page: OrderedPage, total: number | undefined): OrderedPage {
   const { order, limit, offset } = page;
   if (total === undefined || offset <= total / 2) return page;

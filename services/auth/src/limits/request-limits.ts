@@ -12,7 +12,7 @@ interface RequestLimit {
   readonly events: (settings: Settings) => number;
   readonly periodMs: Millis;
   /**
-   * What counts where clients cannot be told apart, and share a limit for each instance. Clients
+   * What counts where clients cannot be distinguished, and share a limit for each instance. Clients
    * that are refused a refresh sign their user out: only failures count there.
    */
   readonly shared: 'requests' | 'failures';
@@ -45,7 +45,7 @@ type LimitsContext = Pick<Context, 'store' | 'settings' | 'logger' | 'metrics' |
 
 /**
  * Limits requests per client, for all replicas. Behind a proxy that the settings do not trust,
- * clients cannot be told apart: they share a larger limit in each instance.
+ * clients cannot be distinguished: they share a larger limit in each instance.
  */
 export class RequestLimits {
   readonly #context: LimitsContext;

@@ -89,7 +89,9 @@ function checkChallenge(challenge: Challenge | undefined): Challenge {
   return challenge;
 }
 
-/** Networks do not share a budget: the attempts of an attacker must not use up those of the owner. */
+/**
+ * Networks do not share a budget: the attempts of an attacker must not use up those of the owner.
+ */
 async function countAttempt(
   context: Context,
   { id }: Factor,
@@ -108,7 +110,7 @@ const mailQuota = bucketQuota(1, dayMs);
  * A guess of any second factor of a user. Only an attacker who has the first factor can guess, so
  * the owner gets a mail when the limit of the account is reached; one a day.
  */
-export function factorGuess(context: Context, user: User, metadata: RequestMetadata) {
+function factorGuess(context: Context, user: User, metadata: RequestMetadata) {
   const mail = { limiter: 'factor_locked_mail', key: user.id, quota: mailQuota };
   return {
     kind: 'factor',

@@ -165,7 +165,7 @@ export async function exchangeCode(
   });
 }
 
-/** The user whom a code signs in, which is not spent. Undefined for an invalid code. */
+/** The user of a code, which is not spent. Undefined for an invalid code. */
 export async function findCodeOwner(
   { store }: Pick<Context, 'store'>,
   { authCode, codeVerifier }: { readonly authCode: string; readonly codeVerifier: string },

@@ -268,7 +268,8 @@ export class OneTimeTokenStore {
   }
 
   /**
-   * Removes all tokens of a user, except some types. `clearSentAt` also removes when they were sent.
+   * Removes all tokens of a user, except some types. `clearSentAt` also removes when they were
+   * sent.
    */
   async clear(
     userId: string,

@@ -64,7 +64,7 @@ t.test('strict rejects a short JWT_SECRET, and an unknown profile is an error', 
     ],
   });
   t.ok(readSettings({ ...environment, SVC_JWT_SECRET: 'short' }).ok);
-  t.match(readSettings({ ...environment, SVC_SECURITY_PROFILE: 'strickt' }), {
+  t.match(readSettings({ ...environment, SVC_SECURITY_PROFILE: 'strictest' }), {
     problems: [{ variable: 'SVC_SECURITY_PROFILE', expected: 'one of standard, strict' }],
   });
   t.end();

@@ -16,8 +16,8 @@ const noNulls: readonly RowRule[] = Object.entries(neverNull.columns).flatMap(([
 const rules: readonly RowRule[] = noNulls;
 
 /**
- * Columns with a row that GoTrue cannot read, in any schema that Tollgate has migrated: GoTrue would
- * answer 500 to requests that read the row.
+ * Columns with a row that GoTrue cannot read, in any schema that Tollgate has migrated: GoTrue
+ * would answer 500 to requests that read the row.
  */
 export async function findUnreadableRows(databaseUrl: string): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
