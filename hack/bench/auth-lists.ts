@@ -33,7 +33,7 @@ function lists(count: number): readonly List[] {
 export interface ListTarget {
   readonly url: string;
   readonly databaseUrl: string;
-  /** Of an administrator. */
+  /** The access token of an administrator. */
   readonly token: string;
 }
 

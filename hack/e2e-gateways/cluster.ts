@@ -15,7 +15,7 @@ const namespace = 'envoy-gateway-system';
 export interface ClusterResult {
   /** Conditions of policies and routes that are not True. */
   readonly refused: readonly string[];
-  /** The same conditions with the policy of usage.yaml, which the gateway below cannot read. */
+  /** Conditions that are not True with usage.yaml, which the gateway below cannot read. */
   readonly refusedUsage: readonly string[];
   /** Of the rate limit Deployment. */
   readonly image: string;

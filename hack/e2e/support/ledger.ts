@@ -12,7 +12,7 @@ export type Outcome = 'acknowledged' | 'refused' | 'unknown' | { readonly wrong:
 export interface Writer {
   /** Sends the next write. Never rejects. */
   write(): Promise<Outcome>;
-  /** What is missing or was never written; empty if all is well. */
+  /** Entries that are missing or were never written; empty if all is well. */
   findLosses(): Promise<readonly string[]>;
 }
 
@@ -20,8 +20,8 @@ export interface Writer {
 export interface Fault {
   readonly name: string;
   /**
-   * What writers see before the fault ends. `writes fail`: one of each writer. `writes go on`: some
-   * of each are acknowledged. `nothing`: answers are awaited until it has ended.
+   * Outcomes that are awaited before the fault ends. `writes fail`: one of each writer. `writes go
+   * on`: some of each are acknowledged. `nothing`: answers are awaited until it has ended.
    */
   readonly effect: 'writes fail' | 'writes go on' | 'nothing';
   /** Both may return a promise. */

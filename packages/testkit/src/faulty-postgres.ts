@@ -16,7 +16,7 @@ const role = 'tollgate';
 
 /** A durable PostgreSQL behind a proxy, with a disk of its own where the machine permits it. */
 interface FaultyPostgres {
-  /** Of a role that is not a superuser. */
+  /** Its role is not a superuser. */
   readonly url: string;
   readonly proxy: TcpProxy;
   /** Why its disk cannot be filled. */

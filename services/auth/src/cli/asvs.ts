@@ -1,6 +1,6 @@
 import { type Settings, settingsSpec } from '../config/settings.ts';
 
-/** What a test of this repository proves: its file below `services/auth/test`, and its title. */
+/** A test of this repository as a proof: its file below `services/auth/test`, and its title. */
 interface Proof {
   readonly file: string;
   readonly title: string;
@@ -12,7 +12,7 @@ type SettingKey = keyof typeof settingsSpec;
 interface Requirement {
   readonly id: string;
   readonly text: string;
-  /** What the server does. Absent: `because` says why nothing can be printed as holding. */
+  /** A test of the behavior. Absent: `because` says why nothing can be printed as holding. */
   readonly proof?: Proof;
   /** The settings that decide; none if it holds with any. */
   readonly decidedBy?: readonly SettingKey[];

@@ -15,7 +15,7 @@ export interface SettingWarning {
   readonly meant?: string;
 }
 
-/** What is missing for a feature that is enabled, and works in part without it. */
+/** Settings that are missing for an enabled feature, which works in part without them. */
 export function incompleteSettings(settings: Settings): SettingWarning[] {
   const kind = 'incomplete' as const;
   const unsigned = unsignedHooks(settings).map((variable) => ({

@@ -23,7 +23,7 @@ export interface ParsedConnectionString {
 
 export const sslModes = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
-/** Of several hosts, the one that accepts writes is used with each of these. */
+/** Values of `target_session_attrs` with which the host that accepts writes is used. */
 export const sessionTargets = ['any', 'read-write', 'primary'] as const;
 
 const ownParameters = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'search_path', 'target_session_attrs'];

@@ -6,7 +6,7 @@ import type { ReadRows } from './schema.ts';
 interface OwnIndex {
   readonly name: `tollgate_${string}`;
   readonly table: string;
-  /** What follows the table in `create index`. */
+  /** The part of `create index` after the table. */
   readonly definition: string;
 }
 
@@ -16,7 +16,7 @@ interface OwnIndex {
  */
 const maxIndexedChars = 100;
 
-/** What an index has of a text in metadata. */
+/** The part of a text in metadata that an index has. */
 export function indexedText(expression: string): string {
   return `left(${expression}, ${maxIndexedChars})`;
 }

@@ -12,8 +12,8 @@ interface RequestLimit {
   readonly events: (settings: Settings) => number;
   readonly periodMs: Millis;
   /**
-   * What counts where clients cannot be distinguished, and share a limit for each instance. Clients
-   * that are refused a refresh sign their user out: only failures count there.
+   * The requests that count where clients cannot be distinguished, and share a limit for each
+   * instance. Clients that are refused a refresh sign their user out: only failures count there.
    */
   readonly shared: 'requests' | 'failures';
 }

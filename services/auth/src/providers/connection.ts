@@ -27,7 +27,7 @@ type ProviderClient = Client<true, 'preserve'>;
 /** A sign-in on its way to the provider. */
 export interface SignInRequest {
   readonly state: string;
-  /** Of PKCE between us and the provider. Undefined: without PKCE. */
+  /** For PKCE between us and the provider. Undefined: without PKCE. */
   readonly codeVerifier: string | undefined;
   readonly nonce: string;
   /** In addition to those of the provider. */

@@ -51,7 +51,7 @@ export function newSignIn(random: Randomness, browserSecret: string, settings: F
   return { state, ...deriveSecrets(state, browserSecret), id: state };
 }
 
-/** What a callback needs to find and complete its sign-in. */
+/** Data that a callback needs to find and complete its sign-in. */
 export interface CallbackSecrets {
   readonly id: string;
   /** Undefined for a sign-in that GoTrue has started. */

@@ -98,7 +98,11 @@ export async function findPendingLink(
   return { user, url: authorizeUrl(settings, new URLSearchParams(query), bindTicket(id, browserSecret)) };
 }
 
-/** What the user has asked to link. @throws AppError `bad_oauth_state` for a used ticket */
+/**
+ * Spends a ticket and returns the link that the user has requested.
+ *
+ * @throws AppError `bad_oauth_state` for a used ticket
+ */
 export async function redeemTicket(
   context: Context,
   { ticket, connection }: { readonly ticket: string; readonly connection: ProviderConnection },

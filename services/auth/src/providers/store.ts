@@ -21,7 +21,7 @@ export interface SignInFlow {
   readonly requestToken: RequestToken;
   /** Whether GoTrue may complete the sign-in of a user without email. */
   readonly emailOptional: boolean;
-  /** Of PKCE between us and the provider, if it is stored for GoTrue. */
+  /** For PKCE between us and the provider, if it is stored for GoTrue. */
   readonly codeVerifier?: string | undefined;
 }
 

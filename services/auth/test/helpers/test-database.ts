@@ -6,7 +6,7 @@ import { findUnreadableRows } from './readable-rows.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;
-/** Of all tests of the file. */
+/** Problems found after all tests of the file. */
 const unreadable: string[] = [];
 /** URLs of databases. */
 const unchecked = new Set<string>();

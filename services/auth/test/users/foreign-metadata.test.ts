@@ -18,7 +18,7 @@ t.test('metadata of a user that are no object count as empty everywhere', async 
   t.teardown(() => sql.end());
   const { userId } = await signUp(server, ada);
   const path = `/admin/users/${userId}`;
-  /** What the user has before each of the requests below. */
+  /** Sets the metadata that the user has before each of the requests below. */
   const spoil = async (stored: null | string | number[]) => {
     const value = sql`${JSON.stringify(stored)}::text::jsonb`;
     await sql`update auth.users set raw_app_meta_data = ${value}, raw_user_meta_data = ${value}`;
