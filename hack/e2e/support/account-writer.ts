@@ -1,28 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { serviceKey } from '@tollgate/testkit/service-key';
 import { authServerSecret } from '@tollgate/testkit/services';
-import { answerTimeoutMs, type Outcome, type Writer } from './ledger.ts';
-
-interface Answer {
-  readonly status: number;
-  readonly text: string;
-}
-
-async function call(
-  url: string,
-  { method, token, body }: { readonly method: string; readonly token?: string; readonly body?: unknown },
-): Promise<Answer> {
-  const response = await fetch(url, {
-    method,
-    headers: {
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-    signal: AbortSignal.timeout(answerTimeoutMs),
-  });
-  return { status: response.status, text: await response.text() };
-}
+import { type Outcome, answerTimeoutMs as timeoutMs, type Writer } from './ledger.ts';
+import { sendJson, type TextAnswer } from './requests.ts';
 
 /** Clients repeat requests with these statuses; auth-js does, and keeps the session. */
 const retryable: readonly number[] = [502, 503, 504];
@@ -43,7 +23,7 @@ export class AccountWriter implements Writer {
   /** Signs a user up. */
   static async signUp(url: string): Promise<AccountWriter> {
     const body = { email: `${randomUUID()}@example.com`, password: 'correct horse battery' };
-    const { status, text } = await call(`${url}/signup`, { method: 'POST', body });
+    const { status, text } = await sendJson(`${url}/signup`, { method: 'POST', body, timeoutMs });
     if (status !== 200) throw new Error(text);
     // Parsed boundary: a session.
     const session = JSON.parse(text) as { access_token: string; refresh_token: string; user: { id: string } };
@@ -93,10 +73,11 @@ export class AccountWriter implements Writer {
     return losses;
   }
 
-  async #changeMetadata(): Promise<Answer> {
+  async #changeMetadata(): Promise<TextAnswer> {
     this.#lastChange.sent += 1;
     const change = this.#lastChange.sent;
-    const answer = await call(`${this.#url}/user`, {
+    const answer = await sendJson(`${this.#url}/user`, {
+      timeoutMs,
       method: 'PUT',
       token: this.#accessToken,
       body: { data: { change } },
@@ -105,22 +86,26 @@ export class AccountWriter implements Writer {
     return answer;
   }
 
-  async #refresh(): Promise<Answer> {
+  async #refresh(): Promise<TextAnswer> {
     const body = { refresh_token: this.#refreshToken };
-    const answer = await call(`${this.#url}/token?grant_type=refresh_token`, { method: 'POST', body });
+    const answer = await sendJson(`${this.#url}/token?grant_type=refresh_token`, {
+      method: 'POST',
+      body,
+      timeoutMs,
+    });
     if (answer.status === 200)
       this.#refreshToken = (JSON.parse(answer.text) as { refresh_token: string }).refresh_token;
     return answer;
   }
 
-  async #createUser(): Promise<Answer> {
+  async #createUser(): Promise<TextAnswer> {
     const answer = await this.#asAdmin('POST', '', { email: `${randomUUID()}@example.com` });
     if (answer.status === 200) this.#created.push((JSON.parse(answer.text) as { id: string }).id);
     return answer;
   }
 
-  #asAdmin(method: string, path: string, body?: unknown): Promise<Answer> {
+  #asAdmin(method: string, path: string, body?: unknown): Promise<TextAnswer> {
     const token = serviceKey(authServerSecret);
-    return call(`${this.#url}/admin/users${path}`, { method, token, ...(body !== undefined && { body }) });
+    return sendJson(`${this.#url}/admin/users${path}`, { method, token, body, timeoutMs });
   }
 }

@@ -18,6 +18,7 @@ import { sendTcp } from '@tollgate/testkit/tcp';
 import type { Test } from 'tap';
 import { domain } from './envoy-config.ts';
 import { manifest } from './limits.ts';
+import { sendJson } from './requests.ts';
 
 export interface AuthProcess extends AuthServer {
   /** Creates a user who has signed in. */
@@ -31,9 +32,6 @@ interface SignedIn {
   readonly userId: string;
   readonly accessToken: string;
 }
-
-/** Migrations take a second on an idle machine. */
-const answerTimeoutMs = 20_000;
 
 /**
  * Starts a PostgreSQL with an empty database, and resolves to its URL. It is stopped when the test
@@ -63,17 +61,8 @@ export async function startAuth(
     path: string,
     { token, body }: { readonly token: string | undefined; readonly body?: unknown },
   ): Promise<unknown> {
-    const answer = await fetch(`${server.url}${path}`, {
-      method,
-      headers: {
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(answerTimeoutMs),
-    });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${text}`);
+    const { status, text } = await sendJson(`${server.url}${path}`, { method, token, body });
+    if (status >= 300) throw new Error(`${method} ${path} answered ${status}: ${text}`);
     return text === '' ? undefined : JSON.parse(text);
   }
 

@@ -135,3 +135,32 @@ export function isWelcome(port: number, client: Certificate, authority: Certific
     socket.once('close', () => settle(false));
   });
 }
+
+interface JsonRequest {
+  readonly method: string;
+  readonly token?: string | undefined;
+  readonly body?: unknown;
+  readonly timeoutMs?: number;
+}
+
+export interface TextAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Sends a body of JSON, if there is one, and reads the response as text. */
+export async function sendJson(
+  url: string,
+  { method, token, body, timeoutMs = answerTimeoutMs }: JsonRequest,
+): Promise<TextAnswer> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+  return { status: response.status, text: await response.text() };
+}

@@ -228,7 +228,7 @@ export const asvsRequirements: readonly Requirement[] = [
     '6.6.3',
     'guessing codes is limited',
     'mfa/factors',
-    'attempts per factor are limited across client addresses',
+    'attempts per factor are limited across the addresses of a network',
   ),
   proven(
     '6.8.1',

@@ -54,6 +54,15 @@ ${hint !== undefined && html`<p class="hint" id="${name}-hint">${hint}</p>`}
 </div>`;
 }
 
+/** The email address of an account that exists. */
+export function accountEmailField({ texts, form: { email } }: Visit, problem: Problem | undefined): Html {
+  const name = 'email';
+  return field(
+    { name, label: texts.emailAddress, type: 'email', autocomplete: 'username', value: email },
+    problem,
+  );
+}
+
 /** The summary of what is wrong, which gets the focus. A link leads to the field. */
 export function problemSummary(problem: Problem | undefined): Html | undefined {
   if (problem === undefined) return undefined;

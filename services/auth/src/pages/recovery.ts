@@ -9,7 +9,7 @@ import { sendNonce } from '../users/reauthentication.ts';
 import { updateOwnUser } from '../users/update.ts';
 import { captcha } from './captcha.ts';
 import { continueSession } from './completion.ts';
-import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
+import { accountEmailField, currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode } from './problems.ts';
 import { newPasswordField } from './sign-up.ts';
@@ -56,16 +56,7 @@ function viewRecovery(visit: Visit, { problem }: Outcome): View {
 <p>${texts.recoveryText}</p>
 ${form(visit, {
   action: visit.path('recovery'),
-  content: html`${field(
-    {
-      name: 'email',
-      label: texts.emailAddress,
-      type: 'email',
-      autocomplete: 'username',
-      value: visit.form.email,
-    },
-    problem,
-  )}
+  content: html`${accountEmailField(visit, problem)}
 ${captcha(visit)}
 <button>${texts.sendLink}</button>`,
 })}

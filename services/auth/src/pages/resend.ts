@@ -2,7 +2,7 @@ import { html } from '@tollgate/kit/html';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { resend } from '../sign-in/otp.ts';
 import { captcha } from './captcha.ts';
-import { field, form, problemSummary } from './forms.ts';
+import { accountEmailField, form, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { confirmationTarget } from './sign-up.ts';
 import type { Visit } from './visit.ts';
@@ -25,16 +25,7 @@ export const resendPage: PageDefinition = {
 
 function viewResend(visit: Visit, { problem }: Outcome): View {
   const { texts } = visit;
-  const content = html`${field(
-    {
-      name: 'email',
-      label: texts.emailAddress,
-      type: 'email',
-      autocomplete: 'username',
-      value: visit.form.email,
-    },
-    problem,
-  )}
+  const content = html`${accountEmailField(visit, problem)}
 ${captcha(visit)}
 <button>${texts.sendLink}</button>`;
   return {

@@ -125,7 +125,8 @@ async function callEveryRoute(server: AuthServer, user: SignedIn): Promise<reado
 
 /** Routes that use no database, or reject the request above before. */
 const withoutDatabase = [
-  ...['GET /health', 'GET /settings', 'GET /.well-known/jwks.json', 'GET /openapi.json'],
+  ...['GET /health', 'GET /settings', 'GET /.well-known/jwks.json'],
+  ...['GET /.well-known/openid-configuration', 'GET /openapi.json'],
   ...['GET /admin/redirect-check', 'GET /callback', 'POST /callback'],
 ];
 

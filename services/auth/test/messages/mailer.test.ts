@@ -91,7 +91,7 @@ t.test('subject and template are in one language', async (t) => {
   }
 });
 
-t.test('English subjects are those of GoTrue', async (t) => {
+t.test('English subjects are those of GoTrue, and of one mail that it does not have', async (t) => {
   t.same(
     mailKinds.map((kind) => settingsWith({})[`mailSubject:${kind}`]),
     [
@@ -108,6 +108,7 @@ t.test('English subjects are those of GoTrue', async (t) => {
       'An identity has been unlinked',
       'A new MFA factor has been enrolled',
       'An MFA factor has been unenrolled',
+      'Your second factor was guessed wrongly too often',
     ],
   );
 });
