@@ -232,7 +232,8 @@ t.test('soft delete leaves no personal data', async (t) => {
   t.match(await server.call('GET', `/admin/users/${userId}`, { token }), { status: 404 });
   const rows = await tableText(server, ['users', 'identities', 'sessions', 'one_time_tokens']);
   t.match(rows, userId);
-  t.notMatch(rows, /ada|lovelace/i);
+  // Shorter parts of a name appear in the random text of digests.
+  t.notMatch(rows, /ada@|lovelace/i);
   await signUp(server);
 });
 
