@@ -6,7 +6,7 @@
 
 import { type Entry, matchEntries } from '@tollgate/rules/match';
 import type { RuleNode } from '@tollgate/rules/rule-set';
-import { loadRuleFiles } from '../src/load-rule-files.ts';
+import { loadRuleFiles } from '../src/read/load-rule-files.ts';
 
 const ruleCount = Number(process.argv[2] ?? 100_000);
 const matchCount = 2_000_000;

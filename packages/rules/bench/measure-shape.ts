@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { loadRuleFiles } from '../src/load-rule-files.ts';
-import { type Entry, matchEntries } from '../src/match.ts';
-import type { RuleNode } from '../src/rule-set.ts';
+import { type Entry, matchEntries } from '../src/match/match.ts';
+import type { RuleNode } from '../src/match/rule-set.ts';
+import { loadRuleFiles } from '../src/read/load-rule-files.ts';
 import { domain, type RuleShapeName, ruleShapes } from './rule-shapes.ts';
 
 /** What a rule file of one shape and size costs. */

@@ -1,4 +1,4 @@
-import type { Entry } from '../src/match.ts';
+import type { Entry } from '../src/match/match.ts';
 
 /** A kind of rule file, of any size, and a request that it limits. */
 export interface RuleShape {

@@ -1,6 +1,6 @@
 import { formatProblem } from '@tollgate/rules/problem';
 import t from 'tap';
-import { loadRuleFiles } from '../src/load-rule-files.ts';
+import { loadRuleFiles } from '../src/read/load-rule-files.ts';
 
 function problemsOf(text: string): string[] {
   const result = loadRuleFiles([{ source: 'f', text }], { mergeDomains: false });

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { formatProblem } from '@tollgate/rules/problem';
 import t from 'tap';
-import { loadRuleFiles, loadRuleFilesInSteps, type RuleFile } from '../src/load-rule-files.ts';
-import { dumpRules } from '../src/rule-set.ts';
+import { dumpRules } from '../src/match/rule-set.ts';
+import { loadRuleFiles, loadRuleFilesInSteps, type RuleFile } from '../src/read/load-rule-files.ts';
 import { loadDomain, matchOf } from './helpers/load-rules.ts';
 
 const limit = (indent: string): string => `${indent}rate_limit: { unit: hour, requests_per_unit: 1 }\n`;

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { applyReplaces } from '../src/match.ts';
+import { applyReplaces } from '../src/match/match.ts';
 import { loadDomain, matchOf } from './helpers/load-rules.ts';
 
 const limit = 'rate_limit: { unit: minute, requests_per_unit: 1 }';

@@ -4,7 +4,7 @@ import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';
 import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import t from 'tap';
-import { dumpRules } from '../src/rule-set.ts';
+import { dumpRules } from '../src/match/rule-set.ts';
 import {
   badResources,
   conflictingResources,

@@ -7,7 +7,7 @@ import { readResource } from '@tollgate/rules/read-resource';
 import { type ResourceField, resourceFields } from '@tollgate/rules/resource-shape';
 import { decodeMessage, toMessage } from '@tollgate/rules/rule-message';
 import t from 'tap';
-import { resourceSpelling } from '../src/spelling.ts';
+import { resourceSpelling } from '../src/definition/spelling.ts';
 import { manifestOf } from './helpers/resource-cases.ts';
 
 /** Values of each field, first one without a problem. */

@@ -11,9 +11,9 @@ import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage, fromMessage, toMessage } from '@tollgate/rules/rule-message';
 import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import t from 'tap';
-import { readRuleFile } from '../src/read-rule-file.ts';
-import { dumpRules, unitSeconds } from '../src/rule-set.ts';
-import { resourceSpelling } from '../src/spelling.ts';
+import { resourceSpelling } from '../src/definition/spelling.ts';
+import { dumpRules, unitSeconds } from '../src/match/rule-set.ts';
+import { readRuleFile } from '../src/read/rule-file.ts';
 
 /** The document of a YAML text that is known to be well formed. */
 function documentOf(text: string): RuleDocument {

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { parseUnit } from '../src/check-limit.ts';
-import { unitSeconds } from '../src/rule-set.ts';
+import { parseUnit } from '../src/compile/check-limit.ts';
+import { unitSeconds } from '../src/match/rule-set.ts';
 import { loadDomain, matchOf } from './helpers/load-rules.ts';
 
 const limit = 'rate_limit: { unit: minute, requests_per_unit: 1 }';

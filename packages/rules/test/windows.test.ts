@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { calendarUnits, Windows } from '../src/windows.ts';
+import { calendarUnits, Windows } from '../src/match/windows.ts';
 
 const seconds = (instant: string): number => Date.parse(instant) / 1000;
 const instant = (unixSeconds: number): string => new Date(unixSeconds * 1000).toISOString().slice(0, 19);

@@ -1,6 +1,6 @@
 import { type Entry, type Match, matchEntries } from '@tollgate/rules/match';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import { loadRuleFiles } from '../../src/load-rule-files.ts';
+import { loadRuleFiles } from '../../src/read/load-rule-files.ts';
 
 /** Loads rules that are known to be good. */
 export function loadRules(text: string): RuleSet {

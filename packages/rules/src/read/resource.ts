@@ -1,4 +1,20 @@
-import type { Location, RuleProblem } from './problem.ts';
+import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from '../definition/document.ts';
+import type { Location, RuleProblem } from '../definition/problem.ts';
+import {
+  maxRequestsPerUnit,
+  maxResourceDepth,
+  resourceAlgorithms,
+  resourceApiVersion,
+  resourceCharges,
+  resourceFields,
+  resourceGroup,
+  resourceKind,
+  resourceLists,
+  resourceStoreFailures,
+  resourceTexts,
+  resourceUnits,
+} from '../definition/resource-shape.ts';
+import { type FieldName, resourceSpelling } from '../definition/spelling.ts';
 import {
   asMapping,
   booleanField,
@@ -25,22 +41,6 @@ import {
   type ResourceLocations,
   report,
 } from './resource-problems.ts';
-import {
-  maxRequestsPerUnit,
-  maxResourceDepth,
-  resourceAlgorithms,
-  resourceApiVersion,
-  resourceCharges,
-  resourceFields,
-  resourceGroup,
-  resourceKind,
-  resourceLists,
-  resourceStoreFailures,
-  resourceTexts,
-  resourceUnits,
-} from './resource-shape.ts';
-import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import { type FieldName, resourceSpelling } from './spelling.ts';
 
 /** The rules of a manifest, or every problem of its form. */
 export type ResourceResult =

@@ -1,9 +1,9 @@
 import type { Steps } from '@tollgate/kit/time';
-import { findLocations, type RuleProblem } from './problem.ts';
-import { descriptorsPerStep, type RuleDocument } from './rule-document.ts';
-import { isBare, type Rule, type RuleNode, type RuleSet, unitSeconds } from './rule-set.ts';
-import { fileSpelling, type Spelling } from './spelling.ts';
-import { formatPeriod } from './windows.ts';
+import { descriptorsPerStep, type RuleDocument } from '../definition/document.ts';
+import { findLocations, type RuleProblem } from '../definition/problem.ts';
+import { fileSpelling, type Spelling } from '../definition/spelling.ts';
+import { isBare, type Rule, type RuleNode, type RuleSet, unitSeconds } from '../match/rule-set.ts';
+import { formatPeriod } from '../match/windows.ts';
 
 /** Maximum number of warnings per load; a mistake in a template may repeat in every rule. */
 export const maxWarnings = 100;

@@ -1,4 +1,6 @@
-import { metadataField, rateLimitField, shareThresholdField } from './read-resource.ts';
+import type { DescriptorSpec } from '../definition/document.ts';
+import { resourceFields, resourceLists, resourceTexts } from '../definition/resource-shape.ts';
+import { metadataField, rateLimitField, shareThresholdField } from './resource.ts';
 import {
   asMapping,
   booleanField,
@@ -12,8 +14,6 @@ import {
   textField,
 } from './resource-fields.ts';
 import { type ResourceLocations, report } from './resource-problems.ts';
-import { resourceFields, resourceLists, resourceTexts } from './resource-shape.ts';
-import type { DescriptorSpec } from './rule-document.ts';
 
 /**
  * Converts the flat `limits` in the spec of an object to a tree: limits with the same first entries

@@ -1,12 +1,12 @@
 import { runSteps, type Steps } from '@tollgate/kit/time';
 import { parseFirstDocument } from '@tollgate/yaml/first-document';
 import type { YamlTree } from '@tollgate/yaml/tree';
+import { type CompileOptions, compileRules, maxProblems, type RulesResult } from '../compile/compile.ts';
+import { maxWarnings } from '../compile/warnings.ts';
+import type { RuleDocument } from '../definition/document.ts';
+import type { RuleProblem } from '../definition/problem.ts';
 import { checkRuleFile, type ReportNode } from './check-rule-file.ts';
-import { type CompileOptions, compileRules, maxProblems, type RulesResult } from './compile.ts';
-import type { RuleProblem } from './problem.ts';
-import { readRuleFile } from './read-rule-file.ts';
-import type { RuleDocument } from './rule-document.ts';
-import { maxWarnings } from './warnings.ts';
+import { readRuleFile } from './rule-file.ts';
 
 /** One rule file. */
 export interface RuleFile {

@@ -13,11 +13,11 @@ import {
   RateLimitStoreFailure,
   RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import { parseLease } from './check-limit.ts';
+import { parseLease } from '../compile/check-limit.ts';
+import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from '../definition/document.ts';
+import { resourceSpelling } from '../definition/spelling.ts';
+import type { Charge, StoreFailurePolicy, Unit } from '../match/rule-set.ts';
 import { decodeInSteps } from './decode-in-steps.ts';
-import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from './rule-document.ts';
-import type { Charge, StoreFailurePolicy, Unit } from './rule-set.ts';
-import { resourceSpelling } from './spelling.ts';
 
 /** The numbers of the units on the wire. */
 const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {

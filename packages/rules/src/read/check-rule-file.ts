@@ -2,9 +2,9 @@ import { runSteps, type Steps } from '@tollgate/kit/time';
 import { yamlKind } from '@tollgate/yaml/node-table';
 import { parseBoolean, parseInteger, type ScalarType, scalarType } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
-import { descriptorsPerStep } from './rule-document.ts';
+import { descriptorsPerStep } from '../definition/document.ts';
+import type { FieldName } from '../definition/spelling.ts';
 import { isFieldName, isMergeKey } from './rule-file-fields.ts';
-import type { FieldName } from './spelling.ts';
 
 /** Numbers that rules cannot hold, anywhere outside metadata. */
 export const refusedTypes: ReadonlySet<ScalarType> = new Set(['float', 'bigInt']);

@@ -1,6 +1,6 @@
-import type { RuleProblem } from './problem.ts';
+import type { RuleProblem } from '../definition/problem.ts';
+import type { TextBounds } from '../definition/resource-shape.ts';
 import { butFound, describeValue, hintFor, notText, report, shown } from './resource-problems.ts';
-import type { TextBounds } from './resource-shape.ts';
 
 /** State of reading one manifest. */
 export interface Reading {

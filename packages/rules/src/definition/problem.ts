@@ -1,4 +1,4 @@
-import type { DescriptorSpec, RuleDocument } from './rule-document.ts';
+import type { DescriptorSpec, RuleDocument } from './document.ts';
 import type { FieldName } from './spelling.ts';
 
 /** A problem or a warning about a rule source. */

@@ -1,6 +1,7 @@
 import { parseDuration } from '@tollgate/kit/time';
-import { resourceTexts } from './resource-shape.ts';
-import type { LimitSpec } from './rule-document.ts';
+import type { LimitSpec } from '../definition/document.ts';
+import { resourceTexts } from '../definition/resource-shape.ts';
+import type { FieldName, Spelling } from '../definition/spelling.ts';
 import {
   type AlgorithmOptions,
   type Charge,
@@ -8,9 +9,8 @@ import {
   type StoreFailurePolicy,
   type Unit,
   unitSeconds,
-} from './rule-set.ts';
-import type { FieldName, Spelling } from './spelling.ts';
-import { calendarUnits, formatPeriod, isCalendarUnit, Windows } from './windows.ts';
+} from '../match/rule-set.ts';
+import { calendarUnits, formatPeriod, isCalendarUnit, Windows } from '../match/windows.ts';
 
 /** The checked values of a limit. */
 export interface CheckedLimit {

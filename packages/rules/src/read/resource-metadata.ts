@@ -1,6 +1,6 @@
+import type { JsonObject } from '../definition/document.ts';
 import { charge, fieldPath, isMapping, type Mapping, type Reading } from './resource-fields.ts';
 import { describeValue, report } from './resource-problems.ts';
-import type { JsonObject } from './rule-document.ts';
 
 /**
  * Deepest nesting inside metadata: each level takes three of a `google.protobuf.Struct`, and

@@ -1,5 +1,4 @@
-import { beforeStar, isRuntimeLevel, staticMetricText } from './compile.ts';
-import type { Rule, RuleNode } from './rule-set.ts';
+import { beforeStar, isRuntimeLevel, type Rule, type RuleNode, staticMetricText } from './rule-set.ts';
 
 /** One key and value of a request descriptor. */
 export interface Entry {

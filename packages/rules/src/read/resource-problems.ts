@@ -1,9 +1,9 @@
-import { maxProblems } from './compile.ts';
-import { editDistance } from './near-misses.ts';
-import type { Location } from './problem.ts';
+import { maxProblems } from '../compile/compile.ts';
+import type { Location } from '../definition/problem.ts';
+import { resourceFields } from '../definition/resource-shape.ts';
+import { type FieldName, resourceNames } from '../definition/spelling.ts';
+import { editDistance } from '../match/near-misses.ts';
 import type { Reading } from './resource-fields.ts';
-import { resourceFields } from './resource-shape.ts';
-import { type FieldName, resourceNames } from './spelling.ts';
 
 /** Reports a problem of a field. */
 export function report({ source, problems }: Reading, field: string, message: string, hint?: string): void {

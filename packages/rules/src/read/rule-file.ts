@@ -3,17 +3,17 @@ import { maxDepth } from '@tollgate/yaml/first-document';
 import { yamlKind } from '@tollgate/yaml/node-table';
 import { isNullText, parseBoolean, parseInteger, scalarType } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
-import { type ReportNode, refusedTypes } from './check-rule-file.ts';
-import type { Location } from './problem.ts';
 import {
   type DescriptorSpec,
   descriptorsPerStep,
   type JsonObject,
   type LimitSpec,
   type RuleDocument,
-} from './rule-document.ts';
+} from '../definition/document.ts';
+import type { Location } from '../definition/problem.ts';
+import { type FieldName, fileSpelling } from '../definition/spelling.ts';
+import { type ReportNode, refusedTypes } from './check-rule-file.ts';
 import { type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
-import { type FieldName, fileSpelling } from './spelling.ts';
 
 /**
  * Maximum number of nodes that aliases and merges may add to those of the text: nested aliases can

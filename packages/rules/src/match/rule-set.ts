@@ -1,5 +1,5 @@
+import type { JsonObject } from '../definition/document.ts';
 import type { Match } from './match.ts';
-import type { JsonObject } from './rule-document.ts';
 import type { WildcardIndex } from './wildcard-index.ts';
 import type { Windows } from './windows.ts';
 
@@ -148,6 +148,28 @@ export function getMaxDebt({ maxDebt, burst }: Pick<Rate, 'maxDebt' | 'burst'>):
 
 /** Whether a level has a key without a value. */
 export const isBare = (node: RuleNode): boolean => node.composite.length === node.keyLength;
+
+/**
+ * Whether a level's metric text depends on the request: value_to_metric on a bare key or a
+ * wildcard, not shared.
+ */
+export function isRuntimeLevel(node: RuleNode): boolean {
+  return node.valueToMetric && !node.sharesThreshold && (isBare(node) || node.composite.includes('*'));
+}
+
+/**
+ * Metric text of a level as configured. With share_threshold and value_to_metric it ends before the
+ * `*`: the spec's reading, where the original keeps the `*` (contract sections 0 and 1.9).
+ */
+export function staticMetricText(node: RuleNode): string {
+  return node.sharesThreshold && node.valueToMetric ? beforeStar(node) : node.composite;
+}
+
+/** A `*` in the key counts only when the value has none. */
+export function beforeStar({ composite, keyLength }: RuleNode): string {
+  const inValue = composite.indexOf('*', keyLength);
+  return composite.slice(0, inValue === -1 ? composite.indexOf('*') : inValue);
+}
 
 /** Options of dumping rules. */
 export interface DumpOptions {

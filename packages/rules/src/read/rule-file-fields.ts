@@ -1,8 +1,8 @@
 import { yamlKind } from '@tollgate/yaml/node-table';
 import { parseScalar } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
-import type { JsonObject, JsonValue } from './rule-document.ts';
-import { type FieldName, resourceNames } from './spelling.ts';
+import type { JsonObject, JsonValue } from '../definition/document.ts';
+import { type FieldName, resourceNames } from '../definition/spelling.ts';
 
 /** Every key of a rule file, on any level. */
 const fieldNames = Object.keys(resourceNames);

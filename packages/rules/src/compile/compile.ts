@@ -1,18 +1,25 @@
 import type { Steps } from '@tollgate/kit/time';
-import { type CheckedLimit, checkLimit, checkStoreFailure } from './check-limit.ts';
-import type { Match } from './match.ts';
-import { findLocations, formatLocation, type RuleProblem } from './problem.ts';
 import {
   type DescriptorSpec,
   descriptorsPerStep,
   type LimitSpec,
   type RuleDocument,
-} from './rule-document.ts';
-import { isBare, type Rule, type RuleNode, type RuleSet, type StoreFailurePolicy } from './rule-set.ts';
-import { type FieldName, fileSpelling, type Spelling } from './spelling.ts';
+} from '../definition/document.ts';
+import { findLocations, formatLocation, type RuleProblem } from '../definition/problem.ts';
+import { type FieldName, fileSpelling, type Spelling } from '../definition/spelling.ts';
+import type { Match } from '../match/match.ts';
+import {
+  isRuntimeLevel,
+  type Rule,
+  type RuleNode,
+  type RuleSet,
+  type StoreFailurePolicy,
+  staticMetricText,
+} from '../match/rule-set.ts';
+import { WildcardIndex } from '../match/wildcard-index.ts';
+import type { Windows } from '../match/windows.ts';
+import { type CheckedLimit, checkLimit, checkStoreFailure } from './check-limit.ts';
 import { findWarnings } from './warnings.ts';
-import { WildcardIndex } from './wildcard-index.ts';
-import type { Windows } from './windows.ts';
 
 /** The rules, or every problem found. */
 export type RulesResult =
@@ -335,26 +342,4 @@ function withFirstLocations(
     const location = first.line === undefined ? formatLocation(first) : `:${first.line}`;
     return { ...problem, hint: `the first is at ${first.source}${location}` };
   });
-}
-
-/**
- * Whether a level's metric text depends on the request: value_to_metric on a bare key or a
- * wildcard, not shared.
- */
-export function isRuntimeLevel(node: RuleNode): boolean {
-  return node.valueToMetric && !node.sharesThreshold && (isBare(node) || node.composite.includes('*'));
-}
-
-/**
- * Metric text of a level as configured. With share_threshold and value_to_metric it ends before the
- * `*`: the spec's reading, where the original keeps the `*` (contract sections 0 and 1.9).
- */
-export function staticMetricText(node: RuleNode): string {
-  return node.sharesThreshold && node.valueToMetric ? beforeStar(node) : node.composite;
-}
-
-/** A `*` in the key counts only when the value has none. */
-export function beforeStar({ composite, keyLength }: RuleNode): string {
-  const inValue = composite.indexOf('*', keyLength);
-  return composite.slice(0, inValue === -1 ? composite.indexOf('*') : inValue);
 }
