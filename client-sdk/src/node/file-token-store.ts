@@ -1,5 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { readlinkSync } from 'node:fs';
 import { link, mkdir, open, readdir, readFile, stat, unlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { StoreError } from '../errors.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
@@ -22,25 +24,46 @@ const conflict: SetOutcome = { ok: false, reason: 'conflict' };
 /** Attempts to read while newer versions replace the listed one. */
 const maxReadAttempts = 20;
 
+/** A file is written in milliseconds. After that time the process that made it has ended. */
+const maxWriteMs = 10 * 60_000;
+
+/** Temporary files that the first use of a store looks at. */
+const maxLeftOvers = 1000;
+
 /**
  * A store in files that many processes of one machine can share, without locks: each version is a
  * file (`<hash of the key>.<version>.json`, mode 0600) that is written to a temporary name, synced,
  * and linked, which succeeds only for the first process. What a process leaves that is killed
- * meanwhile, the next write removes. The file system must support hard links.
+ * meanwhile is removed by the first use of a store, and by the next write. The file system must
+ * support hard links.
  *
- * @throws StoreError from its methods if the folder cannot be read or written, or is not private.
+ * @throws StoreError from its methods if the folder cannot be read or written, or is not private;
+ * `retryable` unless its mode, its owner or its file system has to be changed first.
  */
 export function fileTokenStore(options: FileTokenStoreOptions): TokenStore {
   assertKnownOptions('fileTokenStore', options, optionNames);
   const { folder } = options;
+  let isSwept = false;
+  async function use<T>(action: () => Promise<T>): Promise<T> {
+    try {
+      await assertPrivate(folder);
+      if (!isSwept) {
+        isSwept = true;
+        await removeLeftOvers(folder);
+      }
+      return await action();
+    } catch (cause) {
+      throw storeError(folder, cause);
+    }
+  }
   return {
     get: (key) =>
-      guard(folder, async () => {
+      use(async () => {
         const latest = await readLatest(folder, hashKey(key));
         return latest && { record: latest.record, version: String(latest.version) };
       }),
     set: (key, record, expectedVersion) =>
-      guard(folder, () => compareAndSwap(folder, hashKey(key), record, expectedVersion)),
+      use(() => compareAndSwap(folder, hashKey(key), record, expectedVersion)),
   };
 }
 
@@ -53,7 +76,6 @@ async function readLatest(
   folder: string,
   prefix: string,
 ): Promise<{ version: number; record: TokenRecord } | undefined> {
-  await assertPrivate(folder);
   for (let attempt = 0; attempt < maxReadAttempts; attempt += 1) {
     const version = (await listVersions(folder, prefix)).at(-1);
     if (version === undefined) return undefined;
@@ -94,6 +116,11 @@ async function makePrivate(folder: string): Promise<void> {
   await assertPrivate(folder);
 }
 
+/** The folder has to be changed first. */
+class NotPrivate extends Error {
+  override readonly name = 'NotPrivate';
+}
+
 /** A user who may write into the folder decides which token is used. Windows has no such modes. */
 async function assertPrivate(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
@@ -104,8 +131,10 @@ async function assertPrivate(folder: string): Promise<void> {
   if (found === undefined) return;
   const mode = found.mode & 0o777;
   if ((mode & 0o077) !== 0)
-    throw new Error(`others may access it (mode 0${mode.toString(8)}): run chmod 700, or use a subfolder`);
-  if (found.uid !== process.geteuid?.()) throw new Error(`it belongs to another user (${found.uid})`);
+    throw new NotPrivate(
+      `others may access it (mode 0${mode.toString(8)}): run chmod 700, or use a subfolder`,
+    );
+  if (found.uid !== process.geteuid?.()) throw new NotPrivate(`it belongs to another user (${found.uid})`);
 }
 
 /**
@@ -120,7 +149,7 @@ async function linkInto(
     content,
   }: { readonly prefix: string; readonly version: number; readonly content: string },
 ): Promise<boolean> {
-  const aside = join(folder, `${prefix}.${version}.${randomUUID()}.tmp`);
+  const aside = join(folder, `${prefix}.${version}.${writerName()}.${randomUUID()}.tmp`);
   const file = await open(aside, 'wx', 0o600);
   try {
     await file.writeFile(content);
@@ -136,6 +165,50 @@ async function linkInto(
     await file.close();
     await removeIfThere(aside);
   }
+}
+
+/** Names this process among those that share the folder. */
+function writerName(): string {
+  return `${process.pid}@${pidNamespace()}`;
+}
+
+/** Containers may share a folder, and have processes with the same ids. */
+function pidNamespace(): string {
+  let namespace = hostname();
+  try {
+    namespace += readlinkSync('/proc/self/ns/pid');
+  } catch {
+    // Only Linux has namespaces.
+  }
+  return createHash('sha256').update(namespace).digest('hex').slice(0, 16);
+}
+
+/** Removes what processes have left that were killed while they wrote. */
+async function removeLeftOvers(folder: string): Promise<void> {
+  const names = (await listNames(folder)).filter((name) => name.endsWith('.tmp'));
+  const namespace = pidNamespace();
+  for (const name of names.slice(0, maxLeftOvers)) {
+    const path = join(folder, name);
+    const [pid, writerNamespace] = (name.split('.')[2] ?? '').split('@');
+    const hasEnded = writerNamespace === namespace && !isRunning(Number(pid));
+    try {
+      if (hasEnded || (await isOld(path))) await removeIfThere(path);
+    } catch {
+      // A folder that is read-only for this process serves reads.
+    }
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return !hasCode(error, 'ESRCH');
+  }
+}
+
+async function isOld(path: string): Promise<boolean> {
+  return Date.now() - (await stat(path)).mtimeMs > maxWriteMs;
 }
 
 /**
@@ -161,12 +234,16 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function listVersions(folder: string, prefix: string): Promise<number[]> {
-  const names = await readdir(folder).catch((error: unknown) => {
+/** Empty for a folder that is not there yet. */
+function listNames(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return [];
     throw error;
   });
-  const versions = names.flatMap((name) => {
+}
+
+async function listVersions(folder: string, prefix: string): Promise<number[]> {
+  const versions = (await listNames(folder)).flatMap((name) => {
     const [ownPrefix, version, extension] = name.split('.');
     return ownPrefix === prefix && extension === 'json' ? [Number(version)] : [];
   });
@@ -185,15 +262,15 @@ async function removeIfThere(path: string): Promise<void> {
   }
 }
 
-async function guard<T>(folder: string, action: () => Promise<T>): Promise<T> {
-  try {
-    return await action();
-  } catch (cause) {
-    throw new StoreError(`the token store in ${folder} failed: ${errorMessage(cause)}`, {
-      cause,
-      retryable: true,
-    });
-  }
+/** Errors that last until the folder is another one. Without hard links, `link` is not permitted. */
+const permanentCodes = ['EACCES', 'ENOTDIR', 'ENOTSUP', 'EPERM', 'EROFS'];
+
+function storeError(folder: string, cause: unknown): StoreError {
+  const isPermanent = cause instanceof NotPrivate || permanentCodes.some((code) => hasCode(cause, code));
+  return new StoreError(`the token store in ${folder} failed: ${errorMessage(cause)}`, {
+    cause,
+    retryable: !isPermanent,
+  });
 }
 
 function hasCode(error: unknown, code: string): boolean {
