@@ -125,6 +125,10 @@ export type ClientOptions<Throws extends boolean = boolean, Keys extends KeyCase
   readonly throwOnError?: Throws;
   /** Default `'snake'`: `orderId` in a response becomes `order_id`, also in its type. */
   readonly keyCase?: Keys;
+  /**
+   * Makes `parsed` of the object in a response. If it fails for a token response, a TokenManager
+   * stores the tokens of the response, as with `accessTokenFactory`.
+   */
   readonly parsedFactory?: ParsedFactory;
   /** Parsers by MIME type. They take precedence over the built-in ones. */
   readonly parsers?: Parsers;

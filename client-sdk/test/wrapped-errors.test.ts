@@ -76,26 +76,37 @@ t.test('an accessTokenFactory that fails is the cause of an error with the token
   await t.rejects(client.clientCredentials.getToken(), { cause });
 });
 
-t.test('a TokenManager keeps the rotated refresh token if the accessTokenFactory fails', async (t) => {
-  const factory: { isBroken: boolean } = { isBroken: true };
-  const { server, token: issued } = await startGrant();
-  const client = new Client({
-    ...{ site: server.issuer, clientId: 'client', clientSecret: 'secret' },
-    ...{ fetch: server.fetch, now: server.now },
+const brokenFactories: Record<string, (isBroken: () => boolean) => ClientOptions<true>> = {
+  'the accessTokenFactory fails': (isBroken) => ({
     accessTokenFactory(client, { fields, options }) {
-      if (factory.isBroken) fail();
+      if (isBroken()) fail();
       return AccessToken.fromHash(client, fields, options);
     },
+  }),
+  'the parsedFactory fails': (isBroken) => ({ parsedFactory: (parsed) => (isBroken() ? fail() : parsed) }),
+  'the parsedFactory makes no token response': (isBroken) => ({
+    parsedFactory: (parsed) => (isBroken() ? new Map(Object.entries(parsed)) : parsed),
+  }),
+};
+for (const [name, makeOptions] of Object.entries(brokenFactories)) {
+  t.test(`a TokenManager keeps the rotated refresh token if ${name}`, async (t) => {
+    const factory = { isBroken: true };
+    const { server, token: issued } = await startGrant();
+    const client = new Client({
+      ...{ site: server.issuer, clientId: 'client', clientSecret: 'secret' },
+      ...{ fetch: server.fetch, now: server.now },
+      ...makeOptions(() => factory.isBroken),
+    });
+    await using manager = makeManager({ client, token: AccessToken.fromHash(client, issued.toStored()) });
+    server.advance(3601);
+    await t.rejects(manager.getToken(), { name: 'TokenResponseError', retryable: false });
+    t.ok(server.isActive((await manager.getToken()).token));
+    factory.isBroken = false;
+    server.advance(3601);
+    t.ok(server.isActive((await manager.getToken()).token), 'the grant was not revoked for reuse');
+    t.equal(server.count('token'), 3);
   });
-  await using manager = makeManager({ client, token: AccessToken.fromHash(client, issued.toStored()) });
-  server.advance(3601);
-  await t.rejects(manager.getToken(), { name: 'TokenResponseError', cause });
-  t.ok(server.isActive((await manager.getToken()).token));
-  factory.isBroken = false;
-  server.advance(3601);
-  t.ok(server.isActive((await manager.getToken()).token), 'the grant was not revoked for reuse');
-  t.equal(server.count('token'), 3);
-});
+}
 
 t.test('the functions of a grant fail in the same way', async (t) => {
   const grantClient = { tokenEndpoint: 'https://as.test/token', clientId: 'c', auth: clientSecretBasic('s') };

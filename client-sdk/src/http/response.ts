@@ -68,6 +68,14 @@ export type ReadOptions = {
 
 type Failure = { readonly error?: OAuthError };
 
+/** The values that `parsedFactory` was called with, by their response. */
+const beforeFactory = new WeakMap<object, object>();
+
+/** The object that `parsedFactory` was called with; undefined unless `parsed` has called it. */
+export function parsedBeforeFactory(response: object): object | undefined {
+  return beforeFactory.get(response);
+}
+
 /**
  * A response whose body has been read. `parsed` is computed at first use. Inspection and JSON show
  * no secrets; `body`, `headers` and `parsed` are not masked.
@@ -154,9 +162,9 @@ export class ApiResponse<T = unknown> {
     const raw = parseBody(body, { status, headers, contentType: this.contentType }, { parse, parsers });
     const converted = convertKeys(raw, keyCase);
     if (isObject(converted)) conceal?.(converted);
-    return parsedFactory !== undefined && isObject(converted)
-      ? callFactory(parsedFactory, converted)
-      : converted;
+    if (parsedFactory === undefined || !isObject(converted)) return converted;
+    beforeFactory.set(this, converted);
+    return callFactory(parsedFactory, converted);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { WarningEvent } from '../hooks.ts';
 import { convertKeys, parseBody } from '../http/body.ts';
-import type { ApiResponse } from '../http/response.ts';
+import { type ApiResponse, parsedBeforeFactory } from '../http/response.ts';
 import { snakeCase } from '../key-case.ts';
 import { isObject } from '../objects.ts';
 import { printable, quote } from '../text.ts';
@@ -58,18 +58,37 @@ function warn(
   }
 }
 
+/** Why no token can be made of a response. An empty reason means that the server sent one. */
+export type TokenProblem = { readonly reason: string; readonly cause?: unknown };
+
 /** The fields of a token response, or why it has no token. */
 export type TokenFields =
-  | { readonly ok: true; readonly fields: Readonly<Record<string, unknown>> }
-  | { readonly ok: false; readonly reason: string; readonly cause?: unknown };
+  | {
+      readonly ok: true;
+      readonly fields: Readonly<Record<string, unknown>>;
+      /** If `parsedFactory` lost the fields. */
+      readonly problem?: TokenProblem;
+    }
+  | ({ readonly ok: false } & TokenProblem);
 
 /**
  * Reads the fields of a successful token response. Deviations from the specification are tolerated
- * if their meaning is clear, and reported as warnings. An empty reason means that the server sent
- * one.
+ * if their meaning is clear, and reported as warnings.
  * @see RFC 6749 §5.1 https://www.rfc-editor.org/rfc/rfc6749#section-5.1
  */
 export function readTokenFields(
+  response: ApiResponse,
+  tokenName: string | undefined,
+  onWarning: ((event: WarningEvent) => void) | undefined,
+): TokenFields {
+  const read = readParsed(response, tokenName, onWarning);
+  if (read.ok) return read;
+  const received = parsedBeforeFactory(response);
+  const hasIssued = isObject(received) && hasToken(received, tokenName);
+  return hasIssued ? { ok: true, fields: received, problem: read } : read;
+}
+
+function readParsed(
   response: ApiResponse,
   tokenName: string | undefined,
   onWarning: ((event: WarningEvent) => void) | undefined,

@@ -25,7 +25,7 @@ import {
 import {
   chooseToken,
   readTokenFields,
-  type TokenFields,
+  type TokenProblem,
   tokenText,
   tokenTypeProblem,
 } from './read-response.ts';
@@ -91,24 +91,28 @@ async function readToken(
     readonly context: TokenRequestContext;
   },
 ): Promise<AnyAccessToken | OAuthError> {
+  const { settings } = client;
   const { options, check, context } = request;
-  const read = readTokenFields(response, options.tokenName, client.settings.onWarning);
-  if (!read.ok) return noToken(client.settings, response, read);
+  const read = readTokenFields(response, options.tokenName, settings.onWarning);
+  if (!read.ok) return noToken(settings, response, read);
   const type = read.fields.token_type ?? read.fields.tokenType;
-  const problem = tokenTypeProblem(type, options, isProven(response));
-  if (problem !== undefined) return noToken(client.settings, response, { ok: false, reason: problem });
+  const reason = tokenTypeProblem(type, options, isProven(response));
+  if (reason !== undefined) return noToken(settings, response, { reason });
   const checked: CheckedFields =
     check === undefined ? { fields: read.fields } : await check(read.fields, options.tokenName);
   const { fields, claims } = checked;
   const tokenOptions = keepRefreshToken(fields, options, context.refreshToken);
-  const token = makeToken(client, response, fields, tokenOptions);
+  const token =
+    read.problem === undefined
+      ? makeToken(client, response, fields, tokenOptions)
+      : noToken(settings, response, read.problem);
   if (token instanceof OAuthError)
     receivedTokens.set(token, fromFields(client, fields, tokenOptions, response));
   else setIdTokenClaims(token, claims ?? context.idTokenClaims);
   return token;
 }
 
-/** The tokens of responses that `accessTokenFactory` failed for, by its error. */
+/** The tokens of responses that a factory of the caller failed for, by its error. */
 const receivedTokens = new WeakMap<object, AnyAccessToken>();
 
 /** The token that the server has issued although its request failed with this error. */
@@ -129,13 +133,10 @@ function makeToken(
     // Fields of a JSON object or a form are JSON values.
     const token = accessTokenFactory(client, { fields: fields as JsonObject, options, response });
     if (isObject(token) && typeof token.token === 'string') return token;
-    return noToken(settings, response, {
-      ok: false,
-      reason: '`accessTokenFactory` must return an AccessToken',
-    });
+    return noToken(settings, response, { reason: '`accessTokenFactory` must return an AccessToken' });
   } catch (cause) {
     const reason = '`accessTokenFactory` failed; see `cause`, and `response` for the tokens';
-    return noToken(settings, response, { ok: false, reason, cause });
+    return noToken(settings, response, { reason, cause });
   }
 }
 
@@ -152,7 +153,7 @@ function keepRefreshToken(
 function noToken(
   settings: ClientSettings,
   response: ApiResponse,
-  { reason, cause }: Extract<TokenFields, { ok: false }>,
+  { reason, cause }: TokenProblem,
 ): OAuthError {
   const message = reason === '' ? undefined : { message: reason };
   return callError(response, { settings, operation: 'token', cause, ...message });
