@@ -51,6 +51,7 @@ function unproven(
 }
 
 const resets = 'user with a second factor changes credentials and protected metadata only at aal2';
+const recentSignIn = 'changes need a recent sign-in, the current password or a nonce';
 const timeouts = 'session ends by timebox and by inactivity';
 
 /** Chapters V6 (authentication), V7 (sessions) and V9 (self-contained tokens). */
@@ -328,17 +329,25 @@ export const asvsRequirements: readonly Requirement[] = [
     'sessions/sessions',
     'only administrators list and end sessions of other users',
   ),
-  unproven(
-    'open',
-    '7.5.1',
-    'changes of email, phone and factors need a recent sign-in',
-    'only changes of the password do, and those of users with a factor need aal2',
+  decided(
+    proven(
+      '7.5.1',
+      'changes of email, phone and factors need a recent sign-in',
+      'security/recent-sign-in',
+      recentSignIn,
+    ),
+    ['recentSignInMs'],
+    (s) => s.recentSignInMs > 0,
   ),
-  unproven(
-    'open',
-    '7.5.2',
-    'users can list and end sessions, after a recent sign-in',
-    'they can, without a recent sign-in',
+  decided(
+    proven(
+      '7.5.2',
+      'users can list and end sessions, after a recent sign-in',
+      'security/recent-sign-in',
+      recentSignIn,
+    ),
+    ['recentSignInMs'],
+    (s) => s.recentSignInMs > 0,
   ),
   unproven(
     'yours',

@@ -20,8 +20,7 @@ export const strictDefaults: Readonly<Record<string, string>> = {
   passwordMinLength: '12',
   passwordHibpEnabled: 'true',
   updatePasswordRequireCurrentPassword: 'true',
-  // A social user without a password sets the first one in a recent session only.
-  updatePasswordRequireReauthentication: 'true',
+  recentSignInMs: '10m',
   uniformAnswers: 'true',
   mailerOtpExpMs: '10m',
   mailerLinkPageEnabled: 'true',

@@ -3,7 +3,7 @@ import type { Millis } from '@tollgate/kit/time';
 import { type CustomProvider, parseCustomProviders } from '../providers/custom.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { type ChainName, chains } from '../web3/chain.ts';
-import { lifetime, quota, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { lifetime, quota, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Passwords';
 
@@ -59,6 +59,13 @@ export const passwordSettings = {
     group,
     default: false,
     doc: 'A password change requires the old password, unless there is none or the user signed in by a link or a code, as for a password reset.',
+  }),
+  recentSignInMs: seconds({
+    ...svc('SECURITY_RECENT_SIGN_IN'),
+    group,
+    default: '0s',
+    min: '0s',
+    doc: 'Changes of email, phone, password, factors, passkeys and identities, and ending other sessions, require a sign-in as recent as this, or the current password or a nonce of `/reauthenticate`. A password reset counts as recent for the password for a day. 0 means no requirement; otherwise this replaces the nonce of `SVC_SECURITY_UPDATE_PASSWORD_REQUIRE_REAUTHENTICATION`.',
   }),
   uniformAnswers: bool({
     ...svc('SECURITY_UNIFORM_ANSWERS'),

@@ -65,7 +65,12 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Link an identity: returns the URL to open with `skip_http_redirect=true`, or redirects to it',
   },
   'DELETE /user/identities/{identity_id}': { ...forUser, summary: 'Unlink an identity' },
-  'GET /reauthenticate': { ...forUser, summary: 'Send a nonce for a password change' },
+  'GET /reauthenticate': { ...forUser, summary: 'Send a nonce that confirms the session' },
+  'POST /reauthenticate': {
+    ...forUser,
+    summary:
+      'Confirm the session with the current password or a nonce, before a change that requires a recent sign-in',
+  },
   'POST /logout': { ...forUser, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
   'GET /user/sessions': { ...forUser, summary: 'List the sessions of the user' },
   'DELETE /user/sessions': { ...forUser, summary: 'End sessions of the user, as /logout' },

@@ -3,7 +3,7 @@ import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import { requireSecondFactor } from '../sessions/assurance.ts';
+import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { JsonObject, User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
@@ -115,6 +115,7 @@ export async function unenrollFactor(
     message: `AAL2 required to unenroll ${isVerified ? 'verified factor' : 'a factor'}`,
     httpStatus: 422,
   });
+  if (isVerified) requireRecentSignIn(context, { user, session });
   await removeFactorOfCaller(context, { user, session, factor }, metadata);
   return factor;
 }
@@ -193,7 +194,7 @@ export async function enrollFactor(
   const { columns, members } = await enroll(context, { user, body }, metadata);
   const current = await removeExpired(context, user, metadata.nowMs);
   const factors = current.filter((factor) => !isReplaced(factor, columns));
-  checkMayEnroll(context, session, { factors, friendlyName });
+  checkMayEnroll(context, { user, session }, { factors, friendlyName });
   const id = random.uuid();
   const traits = { factor_id: id, factor_type: type };
   const audit = auditEntry(user, 'factor_in_progress', { metadata, traits });
@@ -240,10 +241,11 @@ export function checkMayUse(user: User, session: Session, factor: Factor): void 
 }
 
 export function checkMayEnroll(
-  { settings }: Context,
-  session: Session,
+  context: Context,
+  { user, session }: Pick<FactorOptions, 'user' | 'session'>,
   { factors, friendlyName }: { readonly factors: readonly Factor[]; readonly friendlyName: string },
 ): void {
+  const { settings } = context;
   if (friendlyName !== '' && factors.some((factor) => factor.friendlyName === friendlyName))
     throw nameConflict(friendlyName);
   const verified = factors.filter(({ status }) => status === 'verified').length;
@@ -253,6 +255,7 @@ export function checkMayEnroll(
       message: 'Maximum number of verified factors reached, unenroll to continue',
     });
   requireSecondFactor({ factors }, session, enrollError);
+  requireRecentSignIn(context, { user, session });
 }
 
 export function nameConflict(name: string) {

@@ -5,6 +5,7 @@ import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { randomBase32 } from '../keys/secrets.ts';
 import { notify } from '../messages/send.ts';
+import { requireRecentSignIn } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
@@ -47,7 +48,7 @@ export async function generateRecoveryCodes(
   if (findCodeFactor(user) !== undefined) throw alreadyEnrolled();
   const friendlyName = checkName(name) || defaultName;
   const factors = await removeExpired(context, user, metadata.nowMs);
-  checkMayEnroll(context, session, { factors, friendlyName });
+  checkMayEnroll(context, { user, session }, { factors, friendlyName });
   if (!factors.some(({ status }) => status === 'verified')) throw errors.mfa_recovery_codes_sole_factor();
   const factorId = random.uuid();
   const { codes, hashes } = await makeCodes(context);
@@ -71,6 +72,7 @@ export async function regenerateRecoveryCodes(
 ): Promise<IssuedCodes> {
   checkEnabled(context, 'enroll');
   checkLevel(session, 'regenerate');
+  requireRecentSignIn(context, { user, session });
   const factor = getCodeFactor(user);
   const { codes, hashes } = await makeCodes(context);
   const traits = { factor_id: factor.id, count: codes.length };
@@ -138,6 +140,7 @@ export async function removeRecoveryCodes(
   metadata: RequestMetadata,
 ): Promise<Factor> {
   checkLevel(caller.session, 'delete');
+  requireRecentSignIn(context, caller);
   const factor = getCodeFactor(caller.user);
   await removeFactorOfCaller(context, { ...caller, factor }, metadata);
   return factor;

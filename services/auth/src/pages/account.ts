@@ -18,7 +18,7 @@ export const accountPage: PageDefinition = { name: 'account', access: 'user', vi
 export function accountForm(
   name: string,
   submit: (visit: Visit, owner: Owner) => Promise<keyof PageTexts['saved']>,
-  options: Pick<PageDefinition, 'limiter'> = {},
+  options: Pick<PageDefinition, 'limiter' | 'isSensitive'> = {},
 ): PageDefinition {
   return {
     ...options,
@@ -58,7 +58,7 @@ export const emailForm = accountForm(
     const { newEmail } = await updateOwnUser(visit.context, owner, update, visit.metadata);
     return newEmail === '' ? 'profile' : 'email';
   },
-  { limiter: 'otp' },
+  { limiter: 'otp', isSensitive: true },
 );
 
 export const signOutForm: PageDefinition = {

@@ -20,6 +20,7 @@ type SetupType = keyof typeof setups;
 export const enrollPage: PageDefinition = {
   name: 'factor',
   access: 'user',
+  isSensitive: true,
   view: viewEnroll,
   async submit(visit) {
     const { context, owner, metadata, form: fields } = visit;
@@ -57,6 +58,7 @@ export const confirmFactorPage: PageDefinition = {
 export const removeFactorPage: PageDefinition = {
   name: 'factor-remove',
   access: 'user',
+  isSensitive: true,
   view: viewRemoval,
   async submit(visit) {
     const { context, owner, metadata, query } = visit;

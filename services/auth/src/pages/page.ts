@@ -7,6 +7,7 @@ import { reportError } from '../http/error-response.ts';
 import type { Limiter } from '../limits/request-limits.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
+import { confirmFirst } from './confirm.ts';
 import { showError } from './error-page.ts';
 import { sendPage } from './html.ts';
 import { describeProblem, type Problem } from './problems.ts';
@@ -39,6 +40,8 @@ export interface PageDefinition {
    * Who may see it: everyone, a user who has yet to verify the second factor, or a signed-in user.
    */
   readonly access: 'everyone' | 'session' | 'user';
+  /** Whether a sign-in must be recent, if the settings require it, before the page is shown. */
+  readonly isSensitive?: boolean;
   /** A response to GET instead of the page. */
   readonly show?: (visit: Visit) => Promise<FastifyReply> | FastifyReply | undefined;
   /** The page, also with the problem of a form that was rejected. */
@@ -87,13 +90,16 @@ export function addPage(api: Api, context: Context, page: PageDefinition): void 
 }
 
 /** A redirect to the page that has to come first. */
-function admit(visit: Visit, { access }: PageDefinition): FastifyReply | undefined {
+function admit(
+  visit: Visit,
+  { access, name, isSensitive = false }: PageDefinition,
+): FastifyReply | undefined {
   const { owner } = visit;
   if (access === 'everyone') return undefined;
   if (owner === undefined) return visit.redirect('sign-in');
   if (access === 'user' && needsSecondFactor(owner.user, owner.session))
     return visit.redirect('second-factor');
-  return undefined;
+  return isSensitive ? confirmFirst(visit, name) : undefined;
 }
 
 async function render(

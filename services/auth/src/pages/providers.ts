@@ -7,6 +7,7 @@ import { findConnection } from '../providers/routes.ts';
 import { startSignIn } from '../providers/sign-in.ts';
 import { exchangeCode } from '../sign-in/pkce.ts';
 import { completeSignIn, continueSession } from './completion.ts';
+import { confirmFirst } from './confirm.ts';
 import type { PageDefinition } from './page.ts';
 import { isEqual, type Visit } from './visit.ts';
 
@@ -62,6 +63,8 @@ async function startAtProvider(visit: Visit): Promise<FastifyReply> {
   const isLinking = query.link !== undefined;
   if (isLinking) {
     if (owner === undefined) return visit.redirect('sign-in');
+    const confirmation = confirmFirst(visit, 'account');
+    if (confirmation !== undefined) return confirmation;
     checkMayLink(context, owner);
     if (!isEqual(query.link ?? '', linkToken(visit))) throw errors.form_rejected();
   }

@@ -8,6 +8,7 @@ import type { Visit } from './visit.ts';
 export const recoveryCodesPage: PageDefinition = {
   name: 'recovery-codes',
   access: 'user',
+  isSensitive: true,
   view: viewRequest,
   async submit(visit) {
     const { context, owner, metadata } = visit;

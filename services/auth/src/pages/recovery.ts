@@ -9,6 +9,7 @@ import { sendNonce } from '../users/reauthentication.ts';
 import { updateOwnUser } from '../users/update.ts';
 import { captcha } from './captcha.ts';
 import { continueSession } from './completion.ts';
+import { confirmFirst } from './confirm.ts';
 import { accountEmailField, currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode } from './problems.ts';
@@ -76,7 +77,11 @@ export const passwordPage: PageDefinition = {
     const { owner, query } = visit;
     if (query.code !== undefined || query.error_code !== undefined) return undefined;
     if (owner === undefined) return visit.redirect('sign-in');
-    return needsSecondFactor(owner.user, owner.session) ? visit.redirect('second-factor') : undefined;
+    if (needsSecondFactor(owner.user, owner.session)) return visit.redirect('second-factor');
+    // The form has the current password where it is required, which confirms the session.
+    return isRecovery(owner) || needsCurrentPassword(visit, owner)
+      ? undefined
+      : confirmFirst(visit, 'password');
   },
   limiter: 'otp',
   async submit(visit) {
@@ -107,6 +112,11 @@ export function isRecovery({ session }: Owner): boolean {
   return session.methods.some(({ method }) => method === 'recovery');
 }
 
+function needsCurrentPassword({ context: { settings } }: Visit, owner: Owner): boolean {
+  const hasPassword = owner.user.passwordHash !== undefined;
+  return hasPassword && settings.updatePasswordRequireCurrentPassword && !isRecovery(owner);
+}
+
 const reauthenticationCodes = ['reauthentication_needed', 'reauthentication_not_valid'];
 
 async function viewPassword(
@@ -114,7 +124,6 @@ async function viewPassword(
   { problem = describeCode(visit.query.error_code, visit.texts) }: Outcome,
 ): Promise<View> {
   const { texts } = visit;
-  const { settings } = visit.context;
   const { code, verifier = '', error_code: error } = visit.query;
   if (error !== undefined)
     return {
@@ -135,10 +144,7 @@ async function viewPassword(
 ${form(visit, { action: visit.path('password', { code: code ?? '', verifier }), content: html`<button>${texts.next}</button>` })}`,
     };
   const owner = redeems ? undefined : visit.owner;
-  const needsCurrent =
-    owner?.user.passwordHash !== undefined &&
-    settings.updatePasswordRequireCurrentPassword &&
-    !isRecovery(owner);
+  const needsCurrent = owner !== undefined && needsCurrentPassword(visit, owner);
   const needsNonce = problem !== undefined && reauthenticationCodes.includes(problem.code);
   const content = html`${
     owner !== undefined &&

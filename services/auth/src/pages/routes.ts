@@ -1,5 +1,6 @@
 import type { AddRoutes } from '../http/api.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
+import { confirmPage } from './confirm.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { addLinkingRoute } from './linking.ts';
 import { addPage, type PageDefinition } from './page.ts';
@@ -28,9 +29,10 @@ const pages: readonly PageDefinition[] = [
   confirmFactorPage,
   removeFactorPage,
   recoveryCodesPage,
+  confirmPage,
   resendPage,
-  accountForm('session-end', endSession),
-  accountForm('identity-remove', removeIdentity),
+  accountForm('session-end', endSession, { isSensitive: true }),
+  accountForm('identity-remove', removeIdentity, { isSensitive: true }),
   deletePage,
   signOutForm,
 ];

@@ -65,7 +65,7 @@ ${
 function findNotice({ query, texts }: Visit): string | undefined {
   if (query.confirmed !== undefined && query.code !== undefined) return texts.emailConfirmed;
   if (query.deleted !== undefined) return texts.accountDeleted;
-  if (query.again !== undefined) return texts.signInToDelete;
+  if (query.again !== undefined) return texts.signInToContinue;
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import { requireSecondFactor } from '../sessions/assurance.ts';
+import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { getAuthenticatorName } from './authenticators.ts';
@@ -31,6 +31,7 @@ export async function startRegistration(
 ): Promise<IssuedPasskeyChallenge> {
   const { store, settings } = context;
   checkMayRegister(user, session);
+  requireRecentSignIn(context, { user, session });
   const passkeys = await store.passkeys.list(user.id);
   if (passkeys.length >= settings.passkeyMaxPerUser) throw errors.too_many_passkeys();
   const { options, data } = await startCreation(context, {
@@ -123,6 +124,7 @@ export async function removeOwnPasskey(
   metadata: RequestMetadata,
 ): Promise<void> {
   checkMayManage(user, session);
+  requireRecentSignIn(context, { user, session });
   const audit = auditEntry(user, 'passkey_deleted', { metadata, traits: { passkey_id: id } });
   await removePasskey(context, { user, id, metadata }, audit);
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { hasRecentSignIn, reauthenticationNeeded } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import { checkNonce } from '../users/reauthentication.ts';
 import type { User } from '../users/user.ts';
@@ -43,7 +44,11 @@ export async function choosePassword(
   metadata: RequestMetadata,
 ): Promise<ChosenPassword> {
   const { passwords, settings } = context;
-  const needsNonce = settings.updatePasswordRequireReauthentication && !isRecent(session, metadata.nowMs);
+  // Otherwise `confirmChange` requires more.
+  const needsNonce =
+    settings.recentSignInMs === 0 &&
+    settings.updatePasswordRequireReauthentication &&
+    !isRecent(session, metadata.nowMs);
   if (needsNonce && nonce === '') throw errors.reauthentication_needed();
   const nonceToken = needsNonce ? await checkNonce(context, user, nonce, metadata) : undefined;
   const { passwordHash: oldHash } = user;
@@ -53,6 +58,53 @@ export async function choosePassword(
     if (await passwords.verify(password, oldHash, user.id)) throw errors.same_password();
   }
   return { hash: await passwords.hash(password), nonceToken };
+}
+
+interface Confirmation {
+  readonly user: User;
+  readonly session: Session | undefined;
+  readonly currentPassword?: string | undefined;
+  readonly nonce?: string | undefined;
+}
+
+/**
+ * Requires a recent sign-in for a change of credentials, or confirms the session with what the
+ * request has.
+ *
+ * @throws AppError as `confirmSession`
+ */
+export async function confirmChange(
+  context: Context,
+  { isPassword, ...owner }: Confirmation & { readonly isPassword: boolean },
+  metadata: RequestMetadata,
+): Promise<void> {
+  const { session } = owner;
+  const isReset = isPassword && isRecovery(session) && isRecent(session, metadata.nowMs);
+  if (!isReset && !hasRecentSignIn(context, owner)) await confirmSession(context, owner, metadata);
+}
+
+/**
+ * Confirms that the owner of a session is present, by the current password or a nonce, and records
+ * it as a sign-in of the session.
+ *
+ * @throws AppError `reauthentication_needed` without either, `reauthentication_not_valid`,
+ * `current_password_invalid`, `over_request_rate_limit`
+ */
+export async function confirmSession(
+  context: Context,
+  { user, session, currentPassword = '', nonce = '' }: Confirmation,
+  metadata: RequestMetadata,
+): Promise<void> {
+  const { store } = context;
+  const { passwordHash: hash } = user;
+  const byPassword = hash !== undefined && currentPassword !== '';
+  if (byPassword) await checkCurrentPassword(context, { user, hash, currentPassword }, metadata);
+  else if (nonce === '') throw reauthenticationNeeded(user);
+  else if (!(await store.oneTimeTokens.spend(await checkNonce(context, user, nonce, metadata))))
+    throw errors.reauthentication_not_valid();
+  if (session === undefined) return;
+  // A code that was sent is a sign-in by a code.
+  await store.sessions.confirm(session.id, byPassword ? 'password' : 'otp', new Date(metadata.nowMs));
 }
 
 /** Deleting an account without password requires a sign-in as recent as this. */

@@ -8,7 +8,7 @@ import { uuidParameter } from '../http/api.ts';
 import { authenticateUser } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
-import { requireSecondFactor } from '../sessions/assurance.ts';
+import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import { type Identity, toUserJson, type User, type UserChanges } from '../users/user.ts';
 import { openBrowserSecret } from './flow.ts';
@@ -54,13 +54,14 @@ interface IdentityCaller {
   readonly session: Session | undefined;
 }
 
-/** @throws AppError `manual_linking_disabled`, `insufficient_aal` */
+/** @throws AppError `manual_linking_disabled`, `insufficient_aal`, `reauthentication_needed` */
 export function checkMayLink(context: Context, { user, session }: IdentityCaller): void {
   if (!context.settings.manualLinkingEnabled) throw errors.manual_linking_disabled();
   requireSecondFactor(user, session, {
     message: 'AAL2 required to link or unlink identities',
     httpStatus: 403,
   });
+  requireRecentSignIn(context, { user, session });
 }
 
 /**

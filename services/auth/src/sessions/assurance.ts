@@ -1,5 +1,7 @@
 import type { ErrorOccurrence } from '@tollgate/kit/errors';
+import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import type { User } from '../users/user.ts';
 import { isElapsed, type Session } from './store.ts';
 
 interface FactorOwner {
@@ -39,4 +41,47 @@ export function isLowAssurance(
   { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
 ): boolean {
   return needsSecondFactor(user, session) && isElapsed(session.createdAt, limitMs, nowMs);
+}
+
+interface SessionOwner {
+  readonly user: User;
+  /** Absent for a token without a session, which is never recent. */
+  readonly session: Session | undefined;
+}
+
+/**
+ * Whether the user has signed in, verified a factor or confirmed the session as recently as the
+ * settings require. Guests have nothing that they could confirm with.
+ */
+export function hasRecentSignIn(
+  { settings, nowMs }: Pick<Context, 'settings' | 'nowMs'>,
+  { user, session }: SessionOwner,
+): boolean {
+  const { recentSignInMs } = settings;
+  if (recentSignInMs === 0 || user.isAnonymous) return true;
+  if (session === undefined) return false;
+  const proofs = [session.createdAt, ...session.methods.map(({ at }) => at)];
+  return proofs.some((at) => !isElapsed(at, recentSignInMs, nowMs()));
+}
+
+/**
+ * A thief of a session must not be able to replace the ways to sign in.
+ *
+ * @throws AppError `reauthentication_needed`
+ */
+export function requireRecentSignIn(context: Pick<Context, 'settings' | 'nowMs'>, owner: SessionOwner): void {
+  if (!hasRecentSignIn(context, owner)) throw reauthenticationNeeded(owner.user);
+}
+
+/** The error says how the user can confirm the session. */
+export function reauthenticationNeeded({ passwordHash, email, phone }: User) {
+  const proofs = [
+    ...(passwordHash === undefined ? [] : ['the current_password']),
+    ...(email === '' && phone === '' ? [] : ['a nonce of GET /reauthenticate']),
+  ];
+  const confirm =
+    proofs.length === 0 ? '' : `, or confirm it with ${proofs.join(' or ')} at POST /reauthenticate`;
+  return errors.reauthentication_needed({
+    message: `This requires a recent sign-in: sign in again${confirm}`,
+  });
 }

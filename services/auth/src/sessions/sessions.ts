@@ -3,7 +3,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject, User } from '../users/user.ts';
-import { needsSecondFactor, requireSecondFactor } from './assurance.ts';
+import { needsSecondFactor, requireRecentSignIn, requireSecondFactor } from './assurance.ts';
 import { type LogoutScope, type Session, sessionExpiry } from './store.ts';
 
 /** Active sessions of a user, newest first. */
@@ -19,15 +19,16 @@ export async function listSessions(
 /**
  * Ends a session of the caller.
  *
- * @throws AppError `session_not_found` (404) if the user has no such session; `insufficient_aal` as
- * `signOutCaller`.
+ * @throws AppError `session_not_found` (404) if the user has no such session; as `signOutCaller` for
+ * other sessions.
  */
 export async function revokeSession(
-  { store }: Context,
+  context: Context,
   { user, session, sessionId }: Caller & { readonly sessionId: string },
   metadata: RequestMetadata,
 ): Promise<void> {
-  if (sessionId !== session?.id) requireSecondFactor(user, session, otherSessionsError);
+  if (sessionId !== session?.id) checkMayEndOthers(context, { user, session });
+  const { store } = context;
   const found = await store.sessions.findWithUser(user.id, sessionId);
   if (found?.session === undefined)
     throw errors.session_not_found({ httpStatus: 404, message: 'Session not found' });
@@ -43,18 +44,24 @@ interface Caller {
 /** auth-js ignores 401, 403 and 404 of a sign-out. */
 const otherSessionsError = { message: 'AAL2 required to sign out other sessions', httpStatus: 422 };
 
+function checkMayEndOthers(context: Context, { user, session }: Caller): void {
+  requireSecondFactor(user, session, otherSessionsError);
+  requireRecentSignIn(context, { user, session });
+}
+
 /**
  * Signs the caller out. Before the second factor, `global` ends only the session of the caller,
  * because apps use it to cancel a sign-in.
  *
- * @throws AppError `insufficient_aal` for the other sessions of a user with a second factor.
+ * @throws AppError `insufficient_aal` for the other sessions of a user with a second factor;
+ * `reauthentication_needed` for other sessions.
  */
 export async function signOutCaller(
   context: Context,
   { user, session, scope }: Caller & { readonly scope: LogoutScope },
   metadata: RequestMetadata,
 ): Promise<void> {
-  if (scope === 'others') requireSecondFactor(user, session, otherSessionsError);
+  if (scope === 'others') checkMayEndOthers(context, { user, session });
   const allowed = scope === 'global' && needsSecondFactor(user, session) ? 'local' : scope;
   await signOut(context, { user, sessionId: session?.id, scope: allowed }, metadata);
 }

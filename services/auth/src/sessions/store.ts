@@ -130,6 +130,10 @@ const end: Readonly<Record<LogoutScope, string>> = {
   others: endWhere('id is distinct from $2'),
 };
 
+const confirm = `insert into mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
+  select gen_random_uuid(), id, $2, $3, $3 from sessions where id = $1
+  on conflict (session_id, authentication_method) do update set updated_at = excluded.updated_at`;
+
 /** The ids of an access token. */
 interface CallerKey {
   readonly userId: string;
@@ -200,6 +204,11 @@ export class SessionStore {
    */
   async hasNewer(sessionId: string, tags: readonly string[]): Promise<boolean> {
     return (await query(this.#sql, hasNewer, [sessionId, tags])).length > 0;
+  }
+
+  /** Records that the user has authenticated again. `method` is a value of the claim `amr`. */
+  async confirm(sessionId: string, method: string, at: Date): Promise<void> {
+    await query(this.#sql, confirm, [sessionId, method, at]);
   }
 
   async end(

@@ -5,6 +5,7 @@ import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '
 import { authenticateUser, type Caller } from '../http/authenticate.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
+import { confirmSession } from '../passwords/change.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import { sendNonce } from './reauthentication.ts';
 import { updateOwnUser } from './update.ts';
@@ -22,6 +23,8 @@ const updateBody = body({
   code_challenge: optionalText,
   code_challenge_method: optionalText,
 });
+
+const confirmationBody = body({ current_password: optionalText, nonce: optionalText });
 
 /** `/user` and `/reauthenticate` */
 export const addUserRoutes: AddRoutes = (api, context) => {
@@ -55,6 +58,18 @@ export const addUserRoutes: AddRoutes = (api, context) => {
     const { messageId } = await sendNonce(context, user, requestMetadata(request, context));
     return reply.send(messageId === undefined ? {} : { message_id: messageId });
   });
+
+  api.post(
+    '/reauthenticate',
+    { schema: { body: confirmationBody }, config: { limiter: 'otp' } },
+    async (request, reply) => {
+      const caller = await authenticateUser(request, context);
+      const { current_password: currentPassword, nonce } = request.body;
+      const metadata = requestMetadata(request, context);
+      await confirmSession(context, { ...caller, currentPassword, nonce }, metadata);
+      return reply.send({});
+    },
+  );
 };
 
 async function authenticateForAudience(request: FastifyRequest, context: Context): Promise<Caller> {

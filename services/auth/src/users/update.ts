@@ -8,7 +8,7 @@ import { sendLink } from '../messages/links.ts';
 import { readChannel, sendPhoneCode } from '../messages/phone-codes.ts';
 import { notify } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import { type ChosenPassword, choosePassword } from '../passwords/change.ts';
+import { type ChosenPassword, choosePassword, confirmChange } from '../passwords/change.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
@@ -267,6 +267,9 @@ async function planOwnUpdate(
   const channel = readChannel(phone === '' ? undefined : request.channel, context.sms);
   if (password !== undefined) await checkPassword(context, password);
   checkAllowed(update, owner, settings);
+  const changesContact = changesEmail(update, user) || changesPhone(update, user);
+  if (changesContact || password !== undefined)
+    await confirmChange(context, { ...owner, currentPassword, nonce, isPassword: !changesContact }, metadata);
   checkMetadata({ userMetadata: request.data, appMetadata: request.appMetadata }, user);
   await checkAvailable(context, update, user);
   return {

@@ -51,6 +51,8 @@ t.test('requirements fail with the settings that decide, and hold with strict', 
     '7.2.4',
     '7.3.1',
     '7.3.2',
+    '7.5.1',
+    '7.5.2',
     '7.6.2',
   ]);
   // Ends the sessions of other devices, so that a profile must not choose it.
@@ -68,6 +70,8 @@ t.test('requirements fail with the settings that decide, and hold with strict', 
     ['7.3.1', { sessionInactivityTimeoutMs: '0' }],
     ['7.3.2', { sessionTimeboxMs: '0' }],
     ['7.4.1', { statefulBearer: 'false' }],
+    ['7.5.1', { recentSignInMs: '0' }],
+    ['7.5.2', { recentSignInMs: '0' }],
     ['7.6.2', { mailerLinkPageEnabled: 'false' }],
   ] as const) {
     const variables = Object.entries(weaker).map(([key, value]) => [

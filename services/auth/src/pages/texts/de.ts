@@ -27,7 +27,7 @@ export const de: PageTexts = {
   useAnotherAccount: 'Anderes Konto verwenden',
   emailConfirmed: 'Ihre E-Mail-Adresse ist bestätigt. Sie können sich jetzt anmelden.',
   accountDeleted: 'Ihr Konto ist gelöscht.',
-  signInToDelete: 'Bitte melden Sie sich erneut an, um das Konto zu löschen.',
+  signInToContinue: 'Bitte melden Sie sich erneut an, um fortzufahren.',
 
   createAccount: 'Konto erstellen',
   enterEmail: 'Bitte geben Sie Ihre E-Mail-Adresse ein.',
@@ -94,6 +94,12 @@ export const de: PageTexts = {
     'Geben Sie Ihre E-Mail-Adresse ein, und wir senden Ihnen den Link zur Bestätigung noch einmal.',
   confirmFirst:
     'Bitte bestätigen Sie zuerst Ihren zweiten Faktor. Danach können Sie das neue Passwort festlegen.',
+
+  confirmTitle: 'Bestätigen Sie, dass Sie es sind',
+  confirmText:
+    'Für diese Änderung muss Ihre Anmeldung neu sein. Geben Sie Ihr Passwort ein oder einen Code, den wir Ihnen senden.',
+  codeSent: 'Wir haben Ihnen einen Code gesendet. Bitte geben Sie ihn ein.',
+  signInAgain: 'Erneut anmelden',
 
   yourAccount: 'Ihr Konto',
   signedInAs: 'Angemeldet als',

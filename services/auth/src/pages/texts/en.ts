@@ -26,7 +26,7 @@ export const en = {
   useAnotherAccount: 'Use another account',
   emailConfirmed: 'Your email address is confirmed. You can sign in now.',
   accountDeleted: 'Your account is deleted.',
-  signInToDelete: 'Please sign in again to delete the account.',
+  signInToContinue: 'Please sign in again to continue.',
 
   createAccount: 'Create an account',
   enterEmail: 'Please enter your email address.',
@@ -90,6 +90,11 @@ export const en = {
   sendAgain: 'Send the confirmation again',
   sendAgainText: 'Enter your email address, and we send you the link to confirm it again.',
   confirmFirst: 'Please confirm your second factor first. Then you can set the new password.',
+
+  confirmTitle: 'Confirm that it is you',
+  confirmText: 'This change needs a recent sign-in. Enter your password, or a code that we send you.',
+  codeSent: 'We have sent you a code. Please enter it.',
+  signInAgain: 'Sign in again',
 
   yourAccount: 'Your account',
   signedInAs: 'Signed in as',

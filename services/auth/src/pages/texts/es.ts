@@ -27,7 +27,7 @@ export const es: PageTexts = {
   useAnotherAccount: 'Usar otra cuenta',
   emailConfirmed: 'Tu correo está confirmado. Ya puedes iniciar sesión.',
   accountDeleted: 'Tu cuenta se ha eliminado.',
-  signInToDelete: 'Vuelve a iniciar sesión para eliminar la cuenta.',
+  signInToContinue: 'Vuelve a iniciar sesión para continuar.',
 
   createAccount: 'Crear una cuenta',
   enterEmail: 'Introduce tu correo electrónico.',
@@ -92,6 +92,12 @@ export const es: PageTexts = {
   sendAgain: 'Enviar de nuevo la confirmación',
   sendAgainText: 'Escribe tu correo y te enviaremos otra vez el enlace para confirmarlo.',
   confirmFirst: 'Confirma primero tu segundo factor. Después podrás establecer la nueva contraseña.',
+
+  confirmTitle: 'Confirma que eres tú',
+  confirmText:
+    'Este cambio requiere un inicio de sesión reciente. Introduce tu contraseña o un código que te enviamos.',
+  codeSent: 'Te hemos enviado un código. Introdúcelo.',
+  signInAgain: 'Iniciar sesión de nuevo',
 
   yourAccount: 'Tu cuenta',
   signedInAs: 'Has iniciado sesión como',

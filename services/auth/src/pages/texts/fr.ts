@@ -27,7 +27,7 @@ export const fr: PageTexts = {
   useAnotherAccount: 'Utiliser un autre compte',
   emailConfirmed: 'Votre adresse e-mail est confirmée. Vous pouvez vous connecter.',
   accountDeleted: 'Votre compte est supprimé.',
-  signInToDelete: 'Veuillez vous reconnecter pour supprimer le compte.',
+  signInToContinue: 'Veuillez vous reconnecter pour continuer.',
 
   createAccount: 'Créer un compte',
   enterEmail: 'Veuillez saisir votre adresse e-mail.',
@@ -94,6 +94,12 @@ export const fr: PageTexts = {
   sendAgainText: 'Saisissez votre adresse e-mail, et nous vous renverrons le lien de confirmation.',
   confirmFirst:
     'Veuillez d’abord confirmer votre second facteur. Vous pourrez ensuite définir le nouveau mot de passe.',
+
+  confirmTitle: 'Confirmez votre identité',
+  confirmText:
+    'Cette modification demande une connexion récente. Saisissez votre mot de passe ou un code que nous vous envoyons.',
+  codeSent: 'Nous vous avons envoyé un code. Veuillez le saisir.',
+  signInAgain: 'Se reconnecter',
 
   yourAccount: 'Votre compte',
   signedInAs: 'Connecté en tant que',

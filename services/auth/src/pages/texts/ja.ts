@@ -28,7 +28,7 @@ export const ja: PageTexts = {
   useAnotherAccount: '別のアカウントを使用',
   emailConfirmed: 'メールアドレスを確認しました。ログインできます。',
   accountDeleted: 'アカウントを削除しました。',
-  signInToDelete: 'アカウントを削除するには、もう一度ログインしてください。',
+  signInToContinue: '続けるには、もう一度サインインしてください。',
 
   createAccount: 'アカウントを作成',
   enterEmail: 'メールアドレスを入力してください。',
@@ -91,6 +91,11 @@ export const ja: PageTexts = {
   sendAgain: '確認メールを再送',
   sendAgainText: 'メールアドレスを入力してください。確認用のリンクをもう一度送信します。',
   confirmFirst: 'まず第 2 要素を確認してください。その後、新しいパスワードを設定できます。',
+
+  confirmTitle: '本人確認',
+  confirmText: 'この変更には最近のサインインが必要です。パスワード、または送信するコードを入力してください。',
+  codeSent: 'コードを送信しました。入力してください。',
+  signInAgain: 'もう一度サインインする',
 
   yourAccount: 'アカウント',
   signedInAs: 'ログイン中:',

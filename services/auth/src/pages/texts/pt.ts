@@ -27,7 +27,7 @@ export const pt: PageTexts = {
   useAnotherAccount: 'Usar outra conta',
   emailConfirmed: 'Seu e-mail está confirmado. Você já pode entrar.',
   accountDeleted: 'Sua conta foi excluída.',
-  signInToDelete: 'Entre novamente para excluir a conta.',
+  signInToContinue: 'Entre novamente para continuar.',
 
   createAccount: 'Criar uma conta',
   enterEmail: 'Informe seu e-mail.',
@@ -92,6 +92,11 @@ export const pt: PageTexts = {
   sendAgain: 'Enviar a confirmação de novo',
   sendAgainText: 'Digite o seu e-mail, e enviaremos de novo o link para confirmá-lo.',
   confirmFirst: 'Confirme primeiro o seu segundo fator. Depois você pode definir a nova senha.',
+
+  confirmTitle: 'Confirme que é você',
+  confirmText: 'Esta alteração exige um login recente. Informe sua senha ou um código que enviamos.',
+  codeSent: 'Enviamos um código. Informe-o.',
+  signInAgain: 'Entrar novamente',
 
   yourAccount: 'Sua conta',
   signedInAs: 'Conectado como',

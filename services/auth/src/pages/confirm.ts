@@ -1,0 +1,83 @@
+import { html } from '@tollgate/kit/html';
+import type { FastifyReply } from 'fastify';
+import { confirmSession } from '../passwords/change.ts';
+import { hasRecentSignIn } from '../sessions/assurance.ts';
+import { sendNonce } from '../users/reauthentication.ts';
+import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
+import type { Outcome, PageDefinition, View } from './page.ts';
+import type { Visit } from './visit.ts';
+
+/** Pages that continue after the confirmation; the forms of the account page continue there. */
+const targets: readonly string[] = ['factor', 'factor-remove', 'recovery-codes', 'password'];
+/** Parameters of these pages. */
+const parameters = ['type', 'factor'] as const;
+
+/** A redirect to the confirmation of a session that is not recent enough for a change. */
+export function confirmFirst(visit: Visit, target: string): FastifyReply | undefined {
+  const { owner } = visit;
+  if (owner === undefined || hasRecentSignIn(visit.context, owner)) return undefined;
+  return visit.redirect('confirm', { target, ...readParameters(visit) });
+}
+
+/** Confirms the session by the current password, or by a code that is sent to the user. */
+export const confirmPage: PageDefinition = {
+  name: 'confirm',
+  access: 'user',
+  view: viewConfirm,
+  limiter: 'otp',
+  async submit(visit) {
+    const { context, owner, metadata, query, form: fields } = visit;
+    if (owner === undefined) return visit.redirect('sign-in');
+    const { target = '' } = query;
+    const more = readParameters(visit);
+    if (fields.send !== undefined) {
+      await sendNonce(context, owner.user, metadata);
+      return visit.redirect('confirm', { target, ...more, sent: 'true' });
+    }
+    const { current_password: currentPassword, nonce } = fields;
+    await confirmSession(context, { ...owner, currentPassword, nonce }, metadata);
+    return targets.includes(target) ? visit.redirect(target, more) : visit.redirect('account');
+  },
+};
+
+function readParameters({ query }: Visit): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    parameters.flatMap((name) => {
+      const value = query[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+function viewConfirm(visit: Visit, { problem }: Outcome): View {
+  const { texts, owner, query, form: fields } = visit;
+  const { target = '', sent } = query;
+  const more = { target, ...readParameters(visit) };
+  const isSent = sent !== undefined || fields.nonce !== undefined;
+  const canSend = owner !== undefined && (owner.user.email !== '' || owner.user.phone !== '');
+  const byPassword = form(visit, {
+    action: visit.path('confirm', more),
+    content: html`${currentPasswordField(texts, problem)}
+<button>${texts.next}</button>`,
+  });
+  const byCode = form(visit, {
+    action: visit.path('confirm', more),
+    content: html`${field({ name: 'nonce', label: texts.code, autocomplete: 'one-time-code', inputMode: 'numeric' }, problem)}
+<button>${texts.next}</button>`,
+  });
+  const send = form(visit, {
+    action: visit.path('confirm', more),
+    content: html`<input type="hidden" name="send" value="true">
+<button class="secondary">${isSent ? texts.sendAnotherCode : texts.sendCode}</button>`,
+  });
+  return {
+    title: texts.confirmTitle,
+    content: html`${problemSummary(problem)}
+${problem === undefined && isSent && notice(texts.codeSent)}
+<p>${texts.confirmText}</p>
+${isSent ? byCode : owner?.user.passwordHash !== undefined && byPassword}
+${canSend && send}
+<p class="after"><a href="${visit.path('sign-in', { again: 'true' })}">${texts.signInAgain}</a></p>
+<p class="after"><a href="${visit.path('account')}">${texts.backToAccount}</a></p>`,
+  };
+}

@@ -1,0 +1,107 @@
+import { startSmtp } from '@tollgate/testkit/smtp';
+import t from 'tap';
+import { Browser } from '../helpers/browser.ts';
+import { codeIn, linkIn } from '../helpers/mail-server.ts';
+import { apiUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
+
+const pages = `${apiUrl}/pages`;
+const ada = { email: 'ada@pages.example', password: 'correct horse' };
+
+t.test('changes on the pages lead through a confirmation', async (t) => {
+  const smtp = await startSmtp();
+  t.teardown(() => smtp.stop());
+  const { server } = await startWithProviders(t, {
+    PAGES_ENABLED: 'true',
+    MAILER_AUTOCONFIRM: 'true',
+    SECURITY_MANUAL_LINKING_ENABLED: 'true',
+    SECURITY_UPDATE_PASSWORD_REQUIRE_CURRENT_PASSWORD: 'true',
+    SECURITY_RECENT_SIGN_IN: '10m',
+    SMTP_HOST: smtp.host,
+    SMTP_PORT: String(smtp.port),
+    RATE_LIMIT_OTP: '1000',
+  });
+  const hosts = { [apiUrl]: server.url };
+  const wait = () => server.clock.advance(10 * 60_000);
+  const location = ({ headers }: Response) => headers.get('location');
+  const browser = new Browser(hosts);
+  await browser.submit(`${pages}/sign-up`, ada);
+  const text = async (path: string) => (await browser.open(`${pages}/${path}`)).text();
+
+  await t.test('by the password, which continues where the user wanted to go', async (t) => {
+    t.match(await text('factor?type=totp'), 'name="friendly_name"', 'recent');
+    wait();
+    const confirm = '/pages/confirm?target=factor&type=totp';
+    t.equal(location(await browser.open(`${pages}/factor?type=totp`)), confirm);
+    const page = await text('confirm?target=factor&type=totp');
+    t.match(page, 'name="current_password"');
+    t.match(page, 'Confirm that it is you');
+    const wrong = await browser.submit(`${apiUrl}${confirm}`, { current_password: 'wrong' });
+    t.equal(wrong.status, 400);
+    t.match(await wrong.text(), 'This is not your current password.');
+    const right = await browser.submit(`${apiUrl}${confirm}`, { current_password: ada.password });
+    t.equal(location(right), '/pages/factor?type=totp');
+    t.match(await text('factor?type=totp'), 'name="friendly_name"');
+    const elsewhere = await browser.submit(`${pages}/confirm?target=//evil.example`, {
+      current_password: ada.password,
+    });
+    t.equal(location(elsewhere), '/pages/account');
+  });
+
+  await t.test('by a code, which is sent on request', async (t) => {
+    wait();
+    const form = await browser.submit(
+      `${pages}/account`,
+      { email: 'eva@pages.example' },
+      { target: 'email' },
+    );
+    t.equal(location(form), '/pages/confirm?target=email');
+    const sent = await browser.submit(
+      `${pages}/confirm?target=email`,
+      { send: 'true' },
+      { target: 'confirm' },
+    );
+    t.equal(location(sent), '/pages/confirm?target=email&sent=true');
+    const wrong = await browser.submit(`${apiUrl}${location(sent)}`, { nonce: '000000' });
+    t.equal(wrong.status, 422);
+    t.match(await wrong.text(), 'name="nonce"', 'the code can be entered again');
+    const nonce = codeIn(await smtp.mailTo(ada.email, 1));
+    const confirmed = await browser.submit(`${apiUrl}${location(sent)}`, { nonce });
+    t.equal(location(confirmed), '/pages/account');
+    const again = await browser.submit(
+      `${pages}/account`,
+      { email: 'eva@pages.example' },
+      { target: 'email' },
+    );
+    t.equal(location(again), '/pages/account?saved=email');
+  });
+
+  await t.test('before accounts are connected, and sessions end', async (t) => {
+    wait();
+    const connect = async () => {
+      const [, link = ''] = /href="([^"]+provider=github[^"]+)"/.exec(await text('account')) ?? [];
+      return location(await browser.open(new URL(link.replaceAll('&amp;', '&'), apiUrl).href));
+    };
+    t.equal(await connect(), '/pages/confirm?target=account');
+    const credentials = { identifier: ada.email, password: ada.password };
+    await browser.submit(`${pages}/sign-in?again=true`, credentials, { target: 'sign-in' });
+    t.match(await connect(), /^http/);
+    wait();
+    const ended = await browser.submit(`${pages}/account`, {}, { target: 'session-end' });
+    t.equal(location(ended), '/pages/confirm?target=session-end');
+  });
+
+  await t.test('not twice for the password, and not after a reset', async (t) => {
+    wait();
+    t.match(await text('password'), 'name="current_password"');
+    const password = 'battery staple';
+    const saved = await browser.submit(`${pages}/password`, { current_password: ada.password, password });
+    t.equal(location(saved), '/pages/account?saved=password');
+
+    await browser.submit(`${pages}/recovery`, { email: ada.email });
+    const reset = new Browser(hosts);
+    const link = linkIn(await smtp.mailTo(ada.email, 2));
+    const target = await reset.visit(link.href, `${pages}/password`);
+    const done = await reset.submit(target.href, { password: 'correct horse staple' });
+    t.equal(location(done), '/pages/account');
+  });
+});
