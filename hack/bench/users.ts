@@ -43,7 +43,9 @@ const fills: readonly string[] = [
     select ${noInstance}, md5(n::text), ${id(1)}, false, now() - age, now() - age, '', ${id(3)} ${rows}`,
   `insert into auth.audit_log_entries (id, instance_id, payload, created_at, ip_address)
     select ${id(4)}, ${noInstance}, json_build_object('actor_id', ${id(1)}, 'actor_username', ${email},
-      'action', 'login', 'log_type', 'account'), now() - age, '192.0.2.1' ${rows}`,
+      'actor_kind', case when n % 500 = 5 then 'administrator' else 'user' end,
+      'action', case when n % 200 = 5 then 'login_failed' else 'login' end, 'log_type', 'account'), now() - age,
+      '192.0.2.1' ${rows}`,
   `insert into auth.tollgate_events (user_id, type, data, created_at, attempts, failed_at)
     select ${id(1)}, 'user.created', '{}', now() - age, 1, now() - age ${rows}`,
 ];
@@ -52,7 +54,8 @@ const fills: readonly string[] = [
  * Replaces the rows of a migrated database by users that have an identity, a session, an audit
  * entry and an event each. One in 3 has a phone number, in 10 and 500 an identity of google and
  * figma, in 20 is unconfirmed, in 50 anonymous, in 100 on the plan gold, in 200 banned, in 500 in
- * the role support.
+ * the role support. Of the audit entries, one in 200 is a failed sign-in, and one in 500 of an
+ * administrator.
  */
 export async function fillUsers(sql: Sql, count: number): Promise<void> {
   await sql.unsafe('truncate auth.users, auth.audit_log_entries, auth.tollgate_events cascade');
