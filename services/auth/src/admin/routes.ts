@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
-import { type AuditQuery, type AuditScope, auditEntry } from '../db/audit-log.ts';
+import { auditEntry } from '../db/audit-log.ts';
 import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import {
@@ -9,9 +9,6 @@ import {
   bodyLimits,
   optionalObject,
   optionalText,
-  pageQuery,
-  parsePage,
-  setPageHeaders,
   uuidParameter,
 } from '../http/api.ts';
 import { authenticateAdmin } from '../http/authenticate.ts';
@@ -161,27 +158,6 @@ export const addAdminSessionRoutes: AddRoutes = (api, context) => {
   });
 };
 
-const auditQuery = Type.Object({ ...pageQuery, query: Type.Optional(Type.String()) });
-
-/** `/admin/audit` */
-export const addAdminAuditRoutes: AddRoutes = (api, context) => {
-  api.get('/admin/audit', { schema: { querystring: auditQuery } }, async (request, reply) => {
-    await authenticateAdmin(request, context);
-    const page = parsePage(request.query);
-    const { query = '' } = request.query;
-    const { items, total } = await context.store.audit.list({ ...page, search: readSearch(query) });
-    setPageHeaders(request, reply, { page, total });
-    return reply.send(
-      items.map(({ id, payload, at, ip }) => ({
-        id,
-        payload,
-        created_at: at.toISOString(),
-        ip_address: ip,
-      })),
-    );
-  });
-};
-
 /** @throws AppError `user_not_found`, `session_not_found` (404). */
 async function endUserSession(
   { sessions }: Store,
@@ -197,18 +173,6 @@ async function endUserSession(
 
 function logoutEntry(userId: string, { actor, metadata }: AdminRequest) {
   return auditEntry(actor, 'logout', { metadata, traits: { user_id: userId } });
-}
-
-const auditScopes: readonly AuditScope[] = ['author', 'action', 'type'];
-
-/** Reads a text to search for after `author:`, `action:` or `type:`; empty for all entries. */
-function readSearch(query: string): AuditQuery['search'] {
-  if (query === '') return undefined;
-  const colon = query.indexOf(':');
-  const scope = auditScopes.find((known) => known === query.slice(0, colon));
-  if (colon < 0 || scope === undefined)
-    throw errors.validation_failed({ message: `Invalid query scope: ${query.slice(0, 64)}` });
-  return { scope, text: query.slice(colon + 1) };
 }
 
 interface FactorKey {

@@ -20,17 +20,8 @@ import { requestedAudience } from '../http/request-metadata.ts';
 import { getUser } from '../users/update.ts';
 import { type JsonObject, toUserJson } from '../users/user.ts';
 import { type AdminUserInput, readAdminRequest } from './input.ts';
-import {
-  cursorQuery,
-  encodeCursor,
-  filterQuery,
-  parseCursor,
-  readFilter,
-  readOrder,
-  totalQuery,
-  wantsCursor,
-  wantsTotal,
-} from './user-list.ts';
+import { cursorQuery, encodeCursor, parseCursor, totalQuery, wantsCursor, wantsTotal } from './list-pages.ts';
+import { filterQuery, readFilter, readOrder } from './user-list.ts';
 import { createUser, deleteUser, updateUser } from './users.ts';
 
 const userMembers = {

@@ -1,5 +1,6 @@
 import { userAuditEntry } from '../admin/input.ts';
-import { encodeCursor, filterQuery, parseCursor, readFilter, readOrder } from '../admin/user-list.ts';
+import { encodeCursor, parseCursor } from '../admin/list-pages.ts';
+import { filterQuery, readFilter, readOrder } from '../admin/user-list.ts';
 import { updateUser } from '../admin/users.ts';
 import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';

@@ -1,8 +1,9 @@
 import type { Page, PageRequest } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { JsonObject } from '../users/user.ts';
-import { containing, noInstance, type Parameter, type Queryable, query, queryOnce } from './connection.ts';
-import { type Order, shortestScan } from './paging.ts';
+import { containing, noInstance, type Parameter, type Queryable, query, type Row } from './connection.ts';
+import { indexedExpressions, indexedText } from './indexes.ts';
+import { type Bind, type CursorPage, Lister, type Listing, type Position } from './paging.ts';
 
 /** Values of `log_type` by action. */
 const auditActions = {
@@ -107,10 +108,13 @@ export interface StoredAuditEntry extends AuditEntry {
 /** The field that a search looks at. */
 export type AuditScope = 'author' | 'action' | 'type';
 
-/** Entries are listed newest first. */
-export interface AuditQuery extends PageRequest {
-  /** Case-insensitive substring match. Undefined lists all entries. */
-  readonly search: { readonly scope: AuditScope; readonly text: string } | undefined;
+/** Which entries to list. An absent member does not restrict the list. */
+export interface AuditFilter {
+  /** Case-insensitive substring match. */
+  readonly search?: { readonly scope: AuditScope; readonly text: string };
+  readonly actorId?: string;
+  readonly action?: string;
+  readonly kind?: string;
 }
 
 /**
@@ -131,20 +135,37 @@ export function auditParameters({ payload, at, ip }: AuditEntry): Parameter[] {
 
 const insertEntry = auditInsert(1);
 
-const conditions: Readonly<Record<AuditScope | 'all', string>> = {
-  all: '$1::text is null',
-  author: `(payload ->> 'actor_username' ilike $1 or payload ->> 'actor_name' ilike $1)`,
-  action: `payload ->> 'action' ilike $1`,
-  type: `payload ->> 'log_type' ilike $1`,
+const searchConditions: Readonly<Record<AuditScope, (pattern: string) => string>> = {
+  author: (pattern) =>
+    `(payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern})`,
+  action: (pattern) => `payload ->> 'action' ilike ${pattern}`,
+  type: (pattern) => `payload ->> 'log_type' ilike ${pattern}`,
 };
 
-/** Reads whole rows only of the entries on the page. */
-function pageQuery(condition: string, order: Order): string {
-  return `select e.id, e.payload, e.created_at, e.ip_address from (
-      select id from audit_log_entries where ${condition} order by created_at ${order}, id ${order} limit $2 offset $3
-    ) p join audit_log_entries e using (id)
-    order by e.created_at desc, e.id desc`;
+/** Equality by index: only the prefix of a text is in it. */
+function equals(expression: string, value: string): string {
+  return `${expression} = ${indexedText(value)}`;
 }
+
+function matching({ search, actorId, action, kind }: AuditFilter, bind: Bind): string {
+  const parts = [
+    ...(search === undefined ? [] : [searchConditions[search.scope](bind(containing(search.text)))]),
+    ...(actorId === undefined ? [] : [equals(indexedExpressions.actorId, bind(actorId))]),
+    ...(action === undefined ? [] : [equals(indexedExpressions.action, bind(action))]),
+    ...(kind === undefined ? [] : [equals(indexedExpressions.actorKind, bind(kind))]),
+  ];
+  return parts.length === 0 ? 'true' : parts.join(' and ');
+}
+
+export const auditListing: Listing<AuditFilter> = {
+  table: 'audit_log_entries',
+  alias: 'e',
+  columns: 'e.id, e.payload, e.created_at, e.ip_address',
+  condition: matching,
+  count: (filter, bind) => `(select count(*) from audit_log_entries e where ${matching(filter, bind)})`,
+  alternative: ({ search }) =>
+    search === undefined ? undefined : 'use actor_id, action or kind instead of query',
+};
 
 interface EntryRow {
   readonly id: string;
@@ -158,9 +179,11 @@ interface EntryRow {
  */
 export class AuditLog {
   readonly #sql: Queryable;
+  readonly #lister: Lister<AuditFilter>;
 
   constructor(sql: Queryable) {
     this.#sql = sql;
+    this.#lister = new Lister(sql, auditListing);
   }
 
   /** For events that change nothing else. */
@@ -168,19 +191,33 @@ export class AuditLog {
     await query(this.#sql, insertEntry, auditParameters(entry));
   }
 
-  async list({ search, ...requested }: AuditQuery): Promise<Page<StoredAuditEntry>> {
-    const pattern = search === undefined ? null : containing(search.text);
-    const condition = conditions[search?.scope ?? 'all'];
-    const count = `select count(*)::int as total from audit_log_entries where ${condition}`;
-    const [counted] = await queryOnce(this.#sql, count, [pattern]);
-    const total = Number(counted?.total ?? 0);
-    const { order, limit, offset } = shortestScan({ ...requested, order: 'desc' }, total);
-    const rows = await queryOnce(this.#sql, pageQuery(condition, order), [pattern, limit, offset]);
-    // Parsed boundary: these are the columns selected above, with the types of the schema.
-    return { total, items: (rows as readonly unknown[] as readonly EntryRow[]).map(toEntry) };
+  /** Newest first. */
+  async list(filter: AuditFilter, page: PageRequest): Promise<Page<StoredAuditEntry>> {
+    const { total, items } = await this.#lister.list(filter, { ...page, order: 'desc' });
+    return { total, items: items.map(toEntry) };
+  }
+
+  /** As `list`, without the total: whether another page follows. */
+  async listUncounted(
+    filter: AuditFilter,
+    page: PageRequest,
+  ): Promise<{ readonly items: readonly StoredAuditEntry[]; readonly hasMore: boolean }> {
+    const { items, hasMore } = await this.#lister.listUncounted(filter, { ...page, order: 'desc' });
+    return { items: items.map(toEntry), hasMore };
+  }
+
+  /** Entries before a position, newest first. `next` is undefined for the last page. */
+  async listAfter(
+    filter: AuditFilter,
+    page: Omit<CursorPage, 'order'>,
+  ): Promise<{ readonly items: readonly StoredAuditEntry[]; readonly next: Position | undefined }> {
+    const { items, next } = await this.#lister.listAfter(filter, { ...page, order: 'desc' });
+    return { items: items.map(toEntry), next };
   }
 }
 
-function toEntry({ id, payload, created_at: at, ip_address: ip }: EntryRow): StoredAuditEntry {
+function toEntry(row: Row): StoredAuditEntry {
+  // Parsed boundary: these are the columns selected above, with the types of the schema.
+  const { id, payload, created_at: at, ip_address: ip } = row as unknown as EntryRow;
   return { id, payload: payload ?? {}, at: at ?? new Date(0), ip: ip ?? '' };
 }

@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { QueueFull } from '../work-queue.ts';
 import { type ParsedConnectionString, parseConnectionString } from './connection-string.ts';
 import { FailoverPool } from './failover-pool.ts';
-import { unavailableError } from './failures.ts';
+import { getCode, unavailableError } from './failures.ts';
 
 export interface DatabaseOptions {
   readonly databaseUrl: string;
@@ -109,6 +109,10 @@ function getBackoffSeconds(retries: number): number {
 /** A pool, or the connection of a transaction. */
 export type Queryable = Sql | TransactionSql;
 
+export function isPool(sql: Queryable): sql is Sql {
+  return 'begin' in sql;
+}
+
 /** A row, not validated. */
 export type Row = Readonly<Record<string, unknown>>;
 
@@ -139,6 +143,25 @@ export async function queryOnce(
 ): Promise<readonly Row[]> {
   // Parsed boundary: the server, not the library's type, determines the types of parameters.
   return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: false });
+}
+
+const statementTimedOut = '57014';
+
+/** As {@link queryOnce}, for a statement that may read a large table. Takes three more round trips. */
+export async function queryAtMost(
+  sql: Queryable,
+  { timeoutMs, late }: { readonly timeoutMs: number; readonly late: () => Error },
+  { text, parameters }: { readonly text: string; readonly parameters: readonly Parameter[] },
+): Promise<readonly Row[]> {
+  if (!isPool(sql)) return queryOnce(sql, text, parameters);
+  return sql.begin(async (transaction) => {
+    await query(transaction, `set local statement_timeout = ${timeoutMs}`, []);
+    try {
+      return await queryOnce(transaction, text, parameters);
+    } catch (error) {
+      throw getCode(error) === statementTimedOut ? late() : error;
+    }
+  });
 }
 
 /** Rows of a batched statement, which takes a few milliseconds for so many. */

@@ -26,6 +26,9 @@ export const indexedExpressions = {
   email: 'lower(email)',
   fullName: `lower(${indexedText("raw_user_meta_data ->> 'full_name'")})`,
   plan: indexedText("raw_app_meta_data ->> 'plan'"),
+  actorId: indexedText("payload ->> 'actor_id'"),
+  action: indexedText("payload ->> 'action'"),
+  actorKind: indexedText("payload ->> 'actor_kind'"),
 } as const;
 
 /**
@@ -35,6 +38,9 @@ export const indexedExpressions = {
  */
 const filteredColumns = 'deleted_at, confirmed_at, last_sign_in_at, banned_until, is_anonymous, role';
 
+/** For the users that do not match a common condition: lists and totals read no rows. */
+const exceptionColumns = `(created_at, id) include (aud, ${filteredColumns})`;
+
 /** Listed by what is slow without them: lists first, then cleanup. */
 export const ownIndexes: readonly OwnIndex[] = [
   {
@@ -42,8 +48,8 @@ export const ownIndexes: readonly OwnIndex[] = [
     table: 'users',
     definition: `(aud, created_at, id) include (${filteredColumns})`,
   },
-  // Smaller, for the total.
-  { name: 'tollgate_users_counted', table: 'users', definition: '(aud, deleted_at)' },
+  // Smaller, for totals.
+  { name: 'tollgate_users_role', table: 'users', definition: '(aud, deleted_at, role)' },
   {
     name: 'tollgate_users_email',
     table: 'users',
@@ -63,15 +69,18 @@ export const ownIndexes: readonly OwnIndex[] = [
   {
     name: 'tollgate_users_unconfirmed',
     table: 'users',
-    definition: '(created_at) where confirmed_at is null',
+    definition: `${exceptionColumns} where confirmed_at is null`,
   },
   {
     name: 'tollgate_users_banned',
     table: 'users',
-    definition: '(banned_until) where banned_until is not null',
+    definition: `${exceptionColumns} where banned_until is not null`,
   },
-  { name: 'tollgate_users_anonymous', table: 'users', definition: '(created_at) where is_anonymous' },
-  { name: 'tollgate_users_role', table: 'users', definition: '(role)' },
+  {
+    name: 'tollgate_users_anonymous',
+    table: 'users',
+    definition: `${exceptionColumns} where is_anonymous`,
+  },
   {
     name: 'tollgate_users_plan',
     table: 'users',
@@ -79,6 +88,22 @@ export const ownIndexes: readonly OwnIndex[] = [
   },
   { name: 'tollgate_identities_provider', table: 'identities', definition: '(provider, user_id)' },
   { name: 'tollgate_audit_created', table: 'audit_log_entries', definition: '(created_at, id)' },
+  // In the order of lists: a page of a filter reads its entries only.
+  {
+    name: 'tollgate_audit_actor',
+    table: 'audit_log_entries',
+    definition: `(${indexedExpressions.actorId}, created_at, id)`,
+  },
+  {
+    name: 'tollgate_audit_action',
+    table: 'audit_log_entries',
+    definition: `(${indexedExpressions.action}, created_at, id)`,
+  },
+  {
+    name: 'tollgate_audit_actor_kind',
+    table: 'audit_log_entries',
+    definition: `(${indexedExpressions.actorKind}, created_at, id) where ${indexedExpressions.actorKind} <> 'user'`,
+  },
   { name: 'tollgate_sessions_created', table: 'sessions', definition: '(created_at)' },
   {
     name: 'tollgate_refresh_tokens_revoked',

@@ -1,4 +1,3 @@
-import type { Sql } from 'postgres';
 import { ImportStore } from '../admin/import/store.ts';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
@@ -18,7 +17,7 @@ import { OneTimeTokenStore } from '../verification/store.ts';
 import { EventStore } from '../webhooks/store.ts';
 import { AuditLog } from './audit-log.ts';
 import { CleanupStore } from './cleanup.ts';
-import { type Queryable, query } from './connection.ts';
+import { isPool, type Queryable, query } from './connection.ts';
 import { findMissingIndexes } from './indexes.ts';
 import {
   describeProblems,
@@ -125,8 +124,4 @@ export class Store {
     const problems = describeProblems(toSchemaProblems(rows));
     if (problems !== undefined) throw new Error(`the schema ${problems}`);
   }
-}
-
-function isPool(sql: Queryable): sql is Sql {
-  return 'begin' in sql;
 }

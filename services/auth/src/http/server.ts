@@ -7,9 +7,9 @@ import type { Tracing } from '@tollgate/kit/telemetry';
 import { compareText } from '@tollgate/kit/text';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
+import { addAdminAuditRoutes } from '../admin/audit-routes.ts';
 import { addImportRoutes } from '../admin/import/routes.ts';
 import {
-  addAdminAuditRoutes,
   addAdminFactorRoutes,
   addAdminLinkRoutes,
   addAdminRedirectRoutes,

@@ -1,6 +1,6 @@
-import { containing, noInstance, type Parameter, startingWith } from '../db/connection.ts';
+import { containing, noInstance, startingWith } from '../db/connection.ts';
 import { indexedExpressions, indexedText } from '../db/indexes.ts';
-import { type Order, type OrderedPage, shortestScan } from '../db/paging.ts';
+import type { Bind, Listing } from '../db/paging.ts';
 import { userColumns } from './user.ts';
 
 /** Which users to list. An absent member does not restrict the list. */
@@ -16,6 +16,8 @@ export interface UserFilter {
   readonly phone?: string;
   /** Of one of the identities. */
   readonly provider?: string;
+  /** As `provider`, for one that few users have: see {@link isRareProviderSql}. */
+  readonly rareProvider?: string;
   readonly role?: string;
   /** `plan` of the app metadata. */
   readonly plan?: string;
@@ -27,16 +29,6 @@ export interface UserFilter {
   readonly lastSignInFrom?: Date;
   readonly lastSignInBefore?: Date;
 }
-
-/** The last user of a page. */
-export interface UserPosition {
-  /** As PostgreSQL prints it: a Date has milliseconds only. */
-  readonly createdAt: string;
-  readonly id: string;
-}
-
-/** Adds a parameter and returns its name, `$n`. */
-type Bind = (value: Parameter) => string;
 
 type FilterValues = Required<UserFilter>;
 
@@ -60,6 +52,9 @@ const conditions: {
   phone: (phone, bind) => `u.phone = ${bind(phone)}`,
   provider: (provider, bind) =>
     `exists (select from identities i where i.user_id = u.id and i.provider = ${bind(provider)})`,
+  // Reads the users of the provider, whereas the other condition looks each listed user up.
+  rareProvider: (provider, bind) =>
+    `u.id = any(array(select i.user_id from identities i where i.provider = ${bind(provider)}))`,
   role: (role, bind) => `u.role = ${bind(role)}`,
   plan: (plan, bind) => {
     const value = bind(plan);
@@ -77,11 +72,15 @@ const conditions: {
 
 const filterKeys = Object.keys(conditions) as readonly (keyof FilterValues)[]; // of the constant above
 
-/** A statement built from constants, and its parameters. */
-interface Statement {
-  readonly text: string;
-  readonly parameters: Parameter[];
-}
+/** So many users are read and sorted in about the time of a page of a provider with more. */
+const maxRareUsers = 5_000;
+
+/**
+ * Whether few users have an identity of the provider `$1`. The planner underestimates what it costs
+ * to look up, for each of the newest users, whether they are among the few.
+ */
+export const isRareProviderSql = `select count(*) <= ${maxRareUsers} as rare from (
+  select from identities where provider = $1 limit ${maxRareUsers + 1}) i`;
 
 function condition<K extends keyof FilterValues>(
   filter: Partial<FilterValues>,
@@ -92,50 +91,34 @@ function condition<K extends keyof FilterValues>(
   return value === undefined ? undefined : conditions[key](value, bind);
 }
 
-function matching(filter: UserFilter): Statement & { readonly bind: Bind } {
-  const parameters: Parameter[] = [];
-  const bind: Bind = (value) => `$${parameters.push(value)}`;
-  const parts = filterKeys.flatMap((key) => condition(filter, key, bind) ?? []);
-  return { text: `from users u where ${['u.deleted_at is null', ...parts].join(' and ')}`, parameters, bind };
+function matching(filter: UserFilter, bind: Bind): string {
+  return ['u.deleted_at is null', ...filterKeys.flatMap((key) => condition(filter, key, bind) ?? [])].join(
+    ' and ',
+  );
 }
 
-export function countUsers(filter: UserFilter): Statement {
-  const { text, parameters } = matching(filter);
-  return { text: `select count(*)::int as total ${text}`, parameters };
-}
-
-/** Reads whole rows only of the users on the page: an index has what the filters need. */
-function page(positions: string, order: Order): string {
-  return `select u.created_at::text as position, ${userColumns} from (select u.id ${positions}) p join users u using (id)
-    order by u.created_at ${order}, u.id ${order}`;
-}
-
-/** A page by number. With the total, the last pages are counted from the end. */
-export function numberedPage(filter: UserFilter, requested: OrderedPage, total?: number): Statement {
-  const { text, parameters, bind } = matching(filter);
-  const { order, limit, offset } = shortestScan(requested, total);
-  const scan = `order by u.created_at ${order}, u.id ${order} limit ${bind(limit)} offset ${bind(offset)}`;
-  return { text: page(`${text} ${scan}`, requested.order), parameters };
-}
+/** Conditions that most users match. Their opposites have indexes. */
+const commonValues = { confirmed: true, banned: false, anonymous: false } as const;
+const commonKeys = Object.keys(commonValues) as readonly (keyof typeof commonValues)[]; // of the constant above
 
 /**
- * The page after a position. Its cost does not depend on how many pages precede it. Users without a
- * creation time, which only other programs store, are omitted.
+ * Subtracts the few users that do not match a common condition, which avoids reading all rows. A
+ * search for a substring reads them anyway.
  */
-export function nextPage(
-  filter: UserFilter,
-  options: {
-    readonly order: Order;
-    readonly limit: number;
-    readonly after: UserPosition | undefined;
-  },
-): Statement {
-  const { order, limit, after } = options;
-  const { text, parameters, bind } = matching(filter);
-  const comparison = order === 'asc' ? '>' : '<';
-  const position = after
-    ? `(u.created_at, u.id) ${comparison} (${bind(after.createdAt)}::text::timestamptz, ${bind(after.id)}::uuid)`
-    : 'u.created_at is not null';
-  const ordered = `${text} and ${position} order by u.created_at ${order}, u.id ${order} limit ${bind(limit)}`;
-  return { text: page(ordered, order), parameters };
+function count(filter: UserFilter, bind: Bind): string {
+  const common = commonKeys.find((key) => filter[key] === commonValues[key]);
+  if (common === undefined || filter.part !== undefined)
+    return `(select count(*) from users u where ${matching(filter, bind)})`;
+  const { [common]: value, ...others } = filter;
+  return `(${count(others, bind)} - ${count({ ...others, [common]: value !== true }, bind)})`;
 }
+
+export const userListing: Listing<UserFilter> = {
+  table: 'users',
+  alias: 'u',
+  columns: userColumns,
+  condition: matching,
+  count,
+  alternative: ({ part }) =>
+    part === undefined ? undefined : 'use prefix, email or phone instead of filter',
+};

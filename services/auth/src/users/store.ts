@@ -6,14 +6,13 @@ import {
   noInstance,
   type Queryable,
   query,
-  queryOnce,
 } from '../db/connection.ts';
-import type { OrderedPage } from '../db/paging.ts';
+import { type CursorPage, Lister, type OrderedPage, type Position } from '../db/paging.ts';
 import type { Page } from '../http/api.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
 import type { NewIdentity, NewUser } from './new-user.ts';
-import { countUsers, nextPage, numberedPage, type UserFilter, type UserPosition } from './search.ts';
+import { isRareProviderSql, type UserFilter, userListing } from './search.ts';
 import { type Contact, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =
@@ -23,11 +22,13 @@ type UserUpdate =
 /** Users with identities and factors. Soft-deleted users are never found. */
 export class UserStore {
   readonly #sql: Queryable;
+  readonly #lister: Lister<UserFilter>;
   readonly #cipher: ColumnCipher;
   readonly #onChange: ((userId: string) => void) | undefined;
 
   constructor(sql: Queryable, cipher: ColumnCipher, onChange?: (userId: string) => void) {
     this.#sql = sql;
+    this.#lister = new Lister(sql, userListing);
     this.#cipher = cipher;
     this.#onChange = onChange;
   }
@@ -56,37 +57,33 @@ export class UserStore {
   }
 
   async list(filter: UserFilter, page: OrderedPage): Promise<Page<User>> {
-    const count = countUsers(filter);
-    const [counted] = await queryOnce(this.#sql, count.text, count.parameters);
-    const total = Number(counted?.total ?? 0);
-    if (page.offset >= total) return { total, items: [] };
-    const { text, parameters } = numberedPage(filter, page, total);
-    return { total, items: (await queryOnce(this.#sql, text, parameters)).map(toUser) };
+    const { total, items } = await this.#lister.list(await this.#withRarity(filter), page);
+    return { total, items: items.map(toUser) };
   }
 
   /** As `list`, without the total: whether another page follows. */
   async listUncounted(
     filter: UserFilter,
-    { limit, ...page }: OrderedPage,
+    page: OrderedPage,
   ): Promise<{ readonly items: readonly User[]; readonly hasMore: boolean }> {
-    const { text, parameters } = numberedPage(filter, { ...page, limit: limit + 1 });
-    const rows = await queryOnce(this.#sql, text, parameters);
-    return { items: rows.slice(0, limit).map(toUser), hasMore: rows.length > limit };
+    const { items, hasMore } = await this.#lister.listUncounted(await this.#withRarity(filter), page);
+    return { items: items.map(toUser), hasMore };
   }
 
   /** Users after a position. `next` is undefined for the last page. */
   async listAfter(
     filter: UserFilter,
-    { limit, ...page }: Parameters<typeof nextPage>[1],
-  ): Promise<{ readonly items: readonly User[]; readonly next: UserPosition | undefined }> {
-    const { text, parameters } = nextPage(filter, { ...page, limit: limit + 1 });
-    const rows = await queryOnce(this.#sql, text, parameters);
-    const items = rows.slice(0, limit);
-    const last = rows.length > limit ? items.at(-1) : undefined;
-    return {
-      items: items.map(toUser),
-      next: last && { createdAt: String(last.position), id: String(last.id) },
-    };
+    page: CursorPage,
+  ): Promise<{ readonly items: readonly User[]; readonly next: Position | undefined }> {
+    const { items, next } = await this.#lister.listAfter(await this.#withRarity(filter), page);
+    return { items: items.map(toUser), next };
+  }
+
+  async #withRarity(filter: UserFilter): Promise<UserFilter> {
+    const { provider, ...others } = filter;
+    if (provider === undefined) return filter;
+    const [row] = await query(this.#sql, isRareProviderSql, [provider]);
+    return row?.rare === true ? { ...others, rareProvider: provider } : filter;
   }
 
   /** Which value of a new user belongs to another user already, in any audience. */

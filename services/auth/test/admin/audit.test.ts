@@ -1,7 +1,11 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
+import { auditListing } from '../../src/db/audit-log.ts';
+import { connect } from '../../src/db/connection.ts';
+import { nextPage } from '../../src/db/paging.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { testDatabase } from '../helpers/test-database.ts';
 
 const token = adminToken({ email: 'root@example.com' });
 
@@ -147,4 +151,56 @@ t.test('unknown search scope is rejected', async (t) => {
       status: 400,
       body: { error_code: 'validation_failed' },
     });
+});
+
+t.test('entries are filtered by actor, action and kind, and listed by page and by cursor', async (t) => {
+  const server = await startAuthServer(t);
+  const { userId } = await signUp(server);
+  server.clock.advance(1000);
+  await server.call('PUT', `/admin/users/${userId}`, { token, body: { ban_duration: '1h' } });
+  const found = async (query: string) =>
+    new Set((await list(server, query)).map(({ payload }) => String(payload.action)));
+  const all = new Set(['login', 'user_signedup', 'user_modified']);
+  t.same(await found('actor_id=&action=&kind='), all);
+  t.same(await found(`actor_id=${userId.toUpperCase()}`), new Set(['login', 'user_signedup']));
+  t.same(await found('action=login'), new Set(['login']));
+  t.same(await found('action=log'), new Set(), 'exact');
+  t.same(await found('kind=user&query=type:account'), new Set(['login']));
+  t.same(await found('kind=service'), new Set(['user_modified']));
+  t.same(await found(`kind=service&actor_id=${userId}`), new Set());
+
+  const visited: (string | undefined)[] = [];
+  let query = 'limit=1';
+  while (query !== '' && visited.length < 4) {
+    const { headers, text } = await server.call('GET', `/admin/audit?${query}`, { token });
+    const entries = JSON.parse(text) as Entry[]; // as the route answers it
+    visited.push(...entries.map(({ id }) => id));
+    [, query = ''] = /^<\/admin\/audit\?(.*)>; rel="next"$/.exec(headers.get('link') ?? '') ?? [];
+  }
+  const ids = (await list(server)).map(({ id }) => id);
+  t.same(visited, ids, 'newest first, each once');
+
+  const uncounted = await server.call('GET', '/admin/audit?per_page=2&page=1&total=false', { token });
+  t.equal(uncounted.headers.get('x-total-count'), null);
+  t.equal(uncounted.headers.get('link'), '</admin/audit?page=2&per_page=2&total=false>; rel="next"');
+  t.match(await list(server, 'per_page=2&page=2&total=false'), [{ id: ids[2] }]);
+});
+
+t.test('filters of the audit log use indexes in the order of the list', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  for (const method of ['seqscan', 'bitmapscan', 'sort']) await sql.unsafe(`set enable_${method} = off`);
+  const after = { createdAt: '2026-01-01', id: '00000000-0000-4000-8000-000000000000' };
+  for (const [filter, index] of [
+    [{}, 'created'],
+    [{ actorId: 'x' }, 'actor'],
+    [{ action: 'login' }, 'action'],
+    [{ kind: 'administrator' }, 'actor_kind'],
+  ] as const) {
+    const { text, parameters } = nextPage(auditListing, filter, { order: 'desc', limit: 1, after });
+    const lines = await sql.unsafe(`explain ${text}`, parameters as string[], { prepare: false });
+    const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n');
+    t.match(plan, new RegExp(`Backward using tollgate_audit_${index} .*ROW\\(created_at, id\\) < ROW`, 's'));
+  }
 });

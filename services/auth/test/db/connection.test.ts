@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { Batch, connect, disconnect } from '../../src/db/connection.ts';
+import { Batch, connect, disconnect, queryAtMost } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
@@ -77,4 +77,19 @@ t.test('cost of reading identities does not depend on the number of users and se
   t.notMatch(plan, /Seq Scan/);
   t.match(plan, /sessions_pkey/);
   t.match(plan, /users_pkey/);
+});
+
+t.test('a statement that takes too long is cancelled, and its connection stays usable', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => disconnect(sql));
+  const statement = {
+    text: 'select pg_sleep($1)::text, current_setting($2) as limit',
+    parameters: [60, 'statement_timeout'],
+  };
+  const late = () => new Error('too late');
+  await t.rejects(queryAtMost(sql, { timeoutMs: 1, late }, statement), { message: 'too late' });
+  const quick = { ...statement, parameters: [0, 'statement_timeout'] };
+  t.match(await queryAtMost(sql, { timeoutMs: 20_000, late }, quick), [{ limit: '20s' }]);
+  t.match(await sql`show statement_timeout`, [{ statement_timeout: '15s' }], 'for that statement only');
 });
