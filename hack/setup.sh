@@ -116,7 +116,7 @@ apt_install() {
 # hack/test/programs.test.ts compares the lists with the code.
 server_programs='redis-server memcached openssl'
 # A person may go without.
-test_programs='bash curl git tar unshare=util-linux mount umount=mount setpriv=util-linux h2load=nghttp2-client'
+test_programs='bash curl git tar unshare=util-linux mount umount=mount setpriv=util-linux script=bsdutils h2load=nghttp2-client'
 # Installed by the functions below, in the modes test and go-tools.
 installed_programs='envoy hadolint actionlint promtool caddy nginx buildah node-22.12.0 deno bun workerd chromium-headless-shell
   etcd kube-apiserver kube-controller-manager kube-scheduler kubectl helm h2spec ghz'

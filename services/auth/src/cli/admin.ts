@@ -7,8 +7,8 @@ import { readPassword } from './password.ts';
 
 /** `admin createuser`: prints the id of the new user. */
 export const createUserCommand: Command = async ({ environmentFiles, args: [email = ''], flags }) => {
-  const password = await readPassword();
   await withContext(environmentFiles, async (context) => {
+    const password = await readPassword();
     // The admin API does not apply the policy; here an empty or short password is most likely a
     // mistake.
     await checkPassword(context, password);

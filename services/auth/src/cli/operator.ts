@@ -27,7 +27,14 @@ export function metadataNow(): RequestMetadata {
 }
 
 /** An error of the operator, printed as it is. */
-export class CommandError extends Error {}
+export class CommandError extends Error {
+  readonly exitCode: number;
+
+  constructor(message: string, { exitCode = 1 }: { readonly exitCode?: number } = {}) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
 
 /** A user by email, phone or id. @throws CommandError. */
 export async function findUser({ store, settings }: Context, name: string, aud?: string): Promise<User> {
@@ -50,7 +57,7 @@ interface OperatorOptions {
 }
 
 /**
- * Runs `work` with the services of the server and prints its result, or the error with exit code 1.
+ * Runs `work` with the services of the server and prints its result, or the error with its exit code.
  */
 export async function withContext(
   environmentFiles: EnvironmentFiles,
@@ -71,7 +78,7 @@ export async function withContext(
     const isExpected = isAppError(error) || error instanceof CommandError || error instanceof TypeError;
     if (isExpected) process.stderr.write(`${error.message}\n`);
     else logger.fatal({ err: error }, 'command failed');
-    process.exitCode = 1;
+    process.exitCode = error instanceof CommandError ? error.exitCode : 1;
   }
 }
 

@@ -102,14 +102,12 @@ export const unbanUserCommand = forUser(async (context, { id }) => {
 });
 
 /** `users set-password`: applies the password policy. */
-export const setPasswordCommand: Command = async (options) => {
+export const setPasswordCommand = forUser(async (context, { id }) => {
   const password = await readPassword();
-  await forUser(async (context, { id }) => {
-    await checkPassword(context, password);
-    await updateUser(context, id, { password }, request());
-    return `${id} has a new password, and no session`;
-  })(options);
-};
+  await checkPassword(context, password);
+  await updateUser(context, id, { password }, request());
+  return `${id} has a new password, and no session`;
+});
 
 /** `users sign-out` */
 export const signOutCommand = forUser(async ({ store }, { id }) => {

@@ -10,14 +10,9 @@ export function runCommand(args: readonly string[], options: Parameters<typeof r
   return runProgram(program, args, options);
 }
 
-/** Runs a command on a database, as operators do. */
-export function runOperatorCommand(
-  databaseUrl: string,
-  args: readonly string[],
-  input = '',
-  variables: Readonly<Record<string, string>> = {},
-) {
-  const env = {
+/** The environment of a command on a database. */
+export function operatorEnvironment(databaseUrl: string): Record<string, string> {
+  return {
     LOG_LEVEL: 'warn',
     SVC_SITE_URL: 'https://example.com',
     SVC_API_EXTERNAL_URL: 'http://localhost:9999',
@@ -27,7 +22,15 @@ export function runOperatorCommand(
     SVC_SMTP_ADMIN_EMAIL: 'auth@example.com',
     SVC_SMTP_HOST: '127.0.0.1',
     SVC_SMTP_PORT: '2525',
-    ...variables,
   };
-  return runCommand(args, { env, input });
+}
+
+/** Runs a command on a database, as operators do. */
+export function runOperatorCommand(
+  databaseUrl: string,
+  args: readonly string[],
+  input = '',
+  variables: Readonly<Record<string, string>> = {},
+) {
+  return runCommand(args, { env: { ...operatorEnvironment(databaseUrl), ...variables }, input });
 }
