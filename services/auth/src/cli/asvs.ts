@@ -274,11 +274,12 @@ export const asvsRequirements: readonly Requirement[] = [
     proven(
       '7.2.3',
       'session tokens have at least 128 bits',
-      'sessions/refresh-token',
-      'token consists of version, session, counter, signature and checksum',
+      'sessions/token-digests',
+      'refresh tokens of 160 bits are stored as digests, which are no tokens',
     ),
-    ['refreshTokenAlgorithmVersion'],
-    (s) => s.refreshTokenAlgorithmVersion === 2,
+    ['tokenDigests', 'refreshTokenAlgorithmVersion'],
+    // The MAC of a token of version 2 has 128 bits.
+    (s) => s.tokenDigests || s.refreshTokenAlgorithmVersion === 2,
   ),
   decided(
     proven(

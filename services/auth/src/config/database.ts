@@ -1,6 +1,7 @@
 import { bool, duration, int, oneOf, pairs, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { isEncryptionKey } from '../keys/secrets.ts';
 import { bare, svc, svcOrBare } from './builders.ts';
+import type { sessionSettings } from './tokens.ts';
 
 const group = 'Database';
 
@@ -88,6 +89,17 @@ export const encryptionSettings = {
 };
 
 type Check = SettingsCheck<typeof encryptionSettings>;
+
+type DigestCheck = SettingsCheck<typeof databaseSettings & typeof sessionSettings>;
+
+/** A rollback would sign out every user. */
+export const digestsUnlessShared: DigestCheck = (s, { problem, variableName }) =>
+  s.tokenDigests && s.dbSharedWithGotrue
+    ? problem(
+        'tokenDigests',
+        `false, because ${variableName('dbSharedWithGotrue')} is true and GoTrue reads tokens in the clear`,
+      )
+    : undefined;
 
 const keyId: Check = (s, { problem }) =>
   s.dbEncryptionEncrypt && s.dbEncryptionKeyId === ''

@@ -26,8 +26,7 @@ export const strictDefaults: Readonly<Record<string, string>> = {
   mailerLinkPageEnabled: 'true',
   ...notifications,
   jwtIssuerRequired: 'true',
-  // Random tokens of version 1 have 60 bits, those of version 2 a MAC of 128.
-  refreshTokenAlgorithmVersion: '2',
+  tokenDigests: 'true',
   // NIST SP 800-63B §4.1.3 has 30 days.
   sessionTimeboxMs: '720h',
   sessionInactivityTimeoutMs: '168h',

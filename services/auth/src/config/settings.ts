@@ -11,7 +11,7 @@ import { sessionTargets, sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
-import { databaseSettings, encryptionChecks, encryptionSettings } from './database.ts';
+import { databaseSettings, digestsUnlessShared, encryptionChecks, encryptionSettings } from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
 import { eventSettings, hookChecks, hookSettings } from './hooks.ts';
@@ -187,6 +187,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       apiExternalUrl,
       signingKeys,
       longSecret,
+      digestsUnlessShared,
       oneSourceOfKeys,
       senderOfMails,
       connectionParameter('sslmode', sslModes),

@@ -115,6 +115,12 @@ export const sessionSettings = {
     max: 100,
     doc: 'With version 2: percentage of version 1 sessions that are upgraded at their next refresh.',
   }),
+  tokenDigests: bool({
+    ...svc('SECURITY_TOKEN_DIGESTS'),
+    group: sessionGroup,
+    default: false,
+    doc: 'New refresh tokens of version 1 and codes of PKCE flows have 160 bits, and are stored as digests: a reader of the database cannot use them. Earlier tokens are valid until they are used. GoTrue does not accept these tokens, so not with SVC_DB_SHARED_WITH_GOTRUE.',
+  }),
   refreshTokenAllowReuse: bool({
     ...svc('SECURITY_REFRESH_TOKEN_ALLOW_REUSE'),
     group: sessionGroup,

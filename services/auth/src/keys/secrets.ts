@@ -1,4 +1,13 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes, randomInt, randomUUID } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  randomInt,
+  randomUUID,
+} from 'node:crypto';
 import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/connection.ts';
 
@@ -144,7 +153,44 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 /** Letters and digits of base32 in lower case, with 5 random bits each. */
 export function randomBase32(random: Randomness, chars: number): string {
-  return Array.from(random.bytes(chars), (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+  return toBase32(random.bytes(chars));
+}
+
+function toBase32(bytes: Buffer): string {
+  return Array.from(bytes, (byte) => alphabet.charAt(byte % alphabet.length)).join('');
+}
+
+/** 160 bits. No other refresh token or code has this form, so that the form says how it is stored. */
+const digestedChars = 32;
+const digestedForm = new RegExp(`^[${alphabet}]{${digestedChars}}$`);
+const digestPrefix = 'sha256:';
+
+/** A random token that the database has as a digest. */
+export function randomDigestedToken(random: Randomness): string {
+  return randomBase32(random, digestedChars);
+}
+
+/**
+ * The token that follows another one, which both the stored form of that and the secret determine:
+ * a response that was lost can be repeated, although the database has a digest only.
+ */
+export function deriveDigestedToken(stored: string, secret: string): string {
+  const mac = createHmac('sha256', secret).update(`successor of ${stored}`).digest();
+  return toBase32(mac.subarray(0, digestedChars));
+}
+
+/**
+ * The form in which the database has a token or code: its digest, or itself if it is a short one. A
+ * presented digest finds nothing.
+ */
+export function toStoredForm(token: string): string {
+  if (!digestedForm.test(token) && !isDigest(token)) return token;
+  return `${digestPrefix}${createHash('sha256').update(token).digest('base64url')}`;
+}
+
+/** Whether a token of the database is a digest. */
+export function isDigest(stored: string): boolean {
+  return stored.startsWith(digestPrefix);
 }
 
 const encryptedColumns = [

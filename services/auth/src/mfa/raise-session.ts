@@ -1,12 +1,7 @@
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import {
-  type IssuedSession,
-  makeCounterToken,
-  makeRefreshToken,
-  signAccessToken,
-} from '../sessions/issue.ts';
+import { type IssuedSession, makeCounterToken, makeSuccessor, signAccessToken } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import type { RaisedSession, SessionRaise } from './raise-sql.ts';
@@ -26,12 +21,13 @@ export async function raiseSession(
   write: (raised: RaisedSession) => Promise<SessionRaise | false>,
   metadata: RequestMetadata,
 ): Promise<IssuedSession | undefined> {
-  const { store, random } = context;
+  const { store, settings } = context;
   const at = new Date(metadata.nowMs);
   const methods = [{ method, at }, ...session.methods.filter((earlier) => earlier.method !== method)];
   const claimed = { id: session.id, aal: 'aal2', methods } as const;
   const token = await signAccessToken(context, { user, session: claimed, method }, metadata);
-  const storedToken = makeRefreshToken(random);
+  const current = settings.tokenDigests ? await store.refreshTokens.findCurrent(session.id) : undefined;
+  const storedToken = makeSuccessor(context, current?.storedToken ?? '');
   const keys = { factorId, userId: user.id, sessionId: session.id };
   const raise = await write({ ...keys, method, refreshToken: storedToken, at });
   if (!raise) return undefined;

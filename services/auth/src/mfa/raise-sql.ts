@@ -1,5 +1,5 @@
 import { nextRefreshTokenId, noInstance, type Parameter } from '../db/connection.ts';
-import type { ColumnCipher } from '../keys/secrets.ts';
+import { type ColumnCipher, toStoredForm } from '../keys/secrets.ts';
 import { type RefreshCounter, refreshCounterColumns, toRefreshCounter } from '../sessions/refresh-store.ts';
 
 /** A session that a second factor raises to `aal2`. */
@@ -25,7 +25,7 @@ export interface SessionRaise {
 /** The parameters of {@link raiseSql}, which are `$2` to `$7`. */
 export function raiseParameters(session: RaisedSession): Parameter[] {
   const { factorId, userId, sessionId, method, refreshToken, at } = session;
-  return [factorId, userId, sessionId, method, refreshToken, at];
+  return [factorId, userId, sessionId, method, toStoredForm(refreshToken), at];
 }
 
 /**

@@ -5,7 +5,7 @@ import { errors, OAuthError, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendLink } from '../messages/links.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import type { CodeChallenge } from '../sign-in/pkce.ts';
+import { type CodeChallenge, makeAuthCode } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import {
   acceptInvite,
@@ -190,9 +190,8 @@ async function issue(
     const session = await startSession(context, signIn, metadata);
     return { kind: 'session', session: { ...session, providerTokens: signedIn.tokens } };
   }
-  const { store, random } = context;
-  const code = random.uuid();
-  await store.providers.issueCode({
+  const code = makeAuthCode(context);
+  await context.store.providers.issueCode({
     ...challenge,
     ...{ id: flow.id, code, userId: user.id, provider, tokens: signedIn.tokens },
     at: new Date(metadata.nowMs),

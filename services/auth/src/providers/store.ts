@@ -1,4 +1,5 @@
 import { Batch, batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
+import { toStoredForm } from '../keys/secrets.ts';
 import type { ProviderTokens } from '../sessions/issue.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
@@ -190,7 +191,7 @@ export class ProviderStore {
     await query(this.#sql, issueCodeSql, [
       code.id,
       code.userId,
-      code.code,
+      toStoredForm(code.code),
       code.challenge,
       code.method,
       code.provider,

@@ -7,7 +7,14 @@ import { errors } from '../errors.ts';
 import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt, tokenIssuer } from '../keys/jwt.ts';
-import { type Randomness, randomBase32 } from '../keys/secrets.ts';
+import {
+  deriveDigestedToken,
+  isDigest,
+  type Randomness,
+  randomBase32,
+  randomDigestedToken,
+  toStoredForm,
+} from '../keys/secrets.ts';
 import type { PasswordWeakness } from '../passwords/passwords.ts';
 import { type JsonObject, toUserJson, type User } from '../users/user.ts';
 import type { ReuseCause } from './refresh.ts';
@@ -107,10 +114,11 @@ export async function storeSession(
 }
 
 function firstRefreshToken(
-  { random, settings }: Context,
+  context: Context,
   sessionId: string,
 ): { readonly refreshToken: string; readonly hmacKey?: string } {
-  if (settings.refreshTokenAlgorithmVersion < 2) return { refreshToken: makeRefreshToken(random) };
+  const { random, settings } = context;
+  if (settings.refreshTokenAlgorithmVersion < 2) return { refreshToken: makeRefreshToken(context) };
   const hmacKey = makeHmacKey(random);
   return { refreshToken: makeCounterToken({ sessionId, counter: 0 }, hmacKey), hmacKey };
 }
@@ -284,8 +292,24 @@ const refreshTokenChars = 12;
 const hmacKeyBytes = 32;
 
 /** Makes a refresh token of version 1. */
-export function makeRefreshToken(random: Randomness): string {
-  return randomBase32(random, refreshTokenChars);
+export function makeRefreshToken({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
+  return settings.tokenDigests ? randomDigestedToken(random) : randomBase32(random, refreshTokenChars);
+}
+
+/** Makes the refresh token of version 1 that replaces another one, by the stored form of that. */
+export function makeSuccessor(context: Pick<Context, 'random' | 'settings'>, stored: string): string {
+  const { tokenDigests, jwtSecret } = context.settings;
+  return tokenDigests && stored !== '' ? deriveDigestedToken(stored, jwtSecret) : makeRefreshToken(context);
+}
+
+/** The successor of a token, by the stored forms of both. Undefined after a change of the secret. */
+export function findSuccessor(
+  { settings }: Pick<Context, 'settings'>,
+  { stored, successor }: { readonly stored: string; readonly successor: string },
+): string | undefined {
+  if (!isDigest(successor)) return successor;
+  const token = deriveDigestedToken(stored, settings.jwtSecret);
+  return toStoredForm(token) === successor ? token : undefined;
 }
 
 /** Makes the key of a session with refresh tokens of version 2, in base64url. */

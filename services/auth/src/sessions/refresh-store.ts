@@ -8,7 +8,7 @@ import {
   query,
   type Row,
 } from '../db/connection.ts';
-import type { ColumnCipher } from '../keys/secrets.ts';
+import { type ColumnCipher, toStoredForm } from '../keys/secrets.ts';
 import { toUser, type User, userColumns } from '../users/user.ts';
 import { type Session, sessionColumns, toSession } from './store.ts';
 
@@ -40,7 +40,7 @@ export interface StoredRefreshToken {
   readonly revoked: boolean;
   /** When it was revoked, if it is; otherwise when it was issued. */
   readonly updatedAt: Date;
-  /** Its stored successor, unless that is revoked. */
+  /** The stored form of its successor, unless that is revoked. */
   readonly activeChild: string | undefined;
   /** Whether it has a stored successor, revoked or not. */
   readonly hasChild: boolean;
@@ -168,6 +168,7 @@ const upgrade = `
   select 1 from refreshed`;
 
 interface Rotation extends Refresh {
+  /** As it is stored. */
   readonly token: string;
   readonly successor: string;
 }
@@ -204,7 +205,7 @@ export class RefreshTokenStore {
   async findByToken(
     token: string,
   ): Promise<(RefreshableSession & { readonly token: StoredRefreshToken }) | undefined> {
-    const row = await this.#tokens.add(token);
+    const row = await this.#tokens.add(toStoredForm(token));
     // Null without a token, or if its user is deleted.
     const found = row.id === null ? undefined : toRefreshableSession(row, this.#cipher);
     return found && { ...found, token: toStoredToken(row) };
@@ -225,7 +226,8 @@ export class RefreshTokenStore {
   }
 
   /** Revokes a stored token and stores its successor. */
-  async rotate(rotation: Rotation, audit: AuditEntry): Promise<boolean> {
+  async rotate(tokens: Rotation, audit: AuditEntry): Promise<boolean> {
+    const rotation = { ...tokens, successor: toStoredForm(tokens.successor) };
     if (await this.#rotations.add({ ...rotation, audit })) return true;
     const { token, successor, sessionId, userAgent, ip, at } = rotation;
     const parameters = [token, successor, sessionId, userAgent, ip, at, ...auditParameters(audit)];
@@ -251,6 +253,7 @@ export class RefreshTokenStore {
       ip,
       at,
     }: Refresh & {
+      /** As it is stored. */
       readonly token: string;
       readonly hmacKey: string;
     },

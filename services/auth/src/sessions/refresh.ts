@@ -3,14 +3,16 @@ import type { Context } from '../context.ts';
 import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { isDigest, toStoredForm } from '../keys/secrets.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isLowAssurance } from './assurance.ts';
 import {
   type CounterToken,
+  findSuccessor,
   type IssuedSession,
   makeCounterToken,
   makeHmacKey,
-  makeRefreshToken,
+  makeSuccessor,
   parseCounterToken,
   type RefreshOutcome,
   signAccessToken,
@@ -85,6 +87,12 @@ export async function reissueSession(
   const { user, session, refreshCounter, storedToken } = found;
   await checkUsable(context, { user, session }, metadata.nowMs);
   const accessToken = await signAccessToken(context, { user, session, method: 'token_refresh' }, metadata);
+  if (refreshCounter === undefined && isDigest(storedToken)) {
+    // The token itself is unknown. Its browser gave it up.
+    const refreshToken = await rotate(context, { ...found, stored: storedToken }, metadata);
+    if (refreshToken === undefined) throw errors.conflict();
+    return { ...accessToken, refreshToken, sessionId, user };
+  }
   const refreshToken =
     refreshCounter === undefined
       ? storedToken
@@ -130,12 +138,12 @@ async function findPresentedToken(context: Context, text: string): Promise<Prese
 }
 
 async function findStoredToken(
-  { store }: Context,
+  context: Context,
   text: string,
 ): Promise<Omit<PresentedToken, 'text'> | undefined> {
   if (!isRefreshToken(text)) return undefined;
-  const found = await store.refreshTokens.findByToken(text);
-  return found && { ...found, token: { ...found.token, successor: storedSuccessor(found.token, found) } };
+  const found = await context.store.refreshTokens.findByToken(text);
+  return found && { ...found, token: { ...found.token, successor: storedSuccessor(context, text, found) } };
 }
 
 async function findCounterToken(
@@ -158,10 +166,15 @@ async function findCounterToken(
 
 /** The stored successor, or the current token of a session that was upgraded to version 2. */
 function storedSuccessor(
-  { activeChild, hasChild }: StoredRefreshToken,
-  found: RefreshableSession,
+  context: Context,
+  text: string,
+  found: RefreshableSession & { readonly token: StoredRefreshToken },
 ): Successor | undefined {
-  if (activeChild !== undefined) return { token: activeChild, isNext: true };
+  const { activeChild, hasChild } = found.token;
+  if (activeChild !== undefined) {
+    const token = findSuccessor(context, { stored: toStoredForm(text), successor: activeChild });
+    return token === undefined ? undefined : { token, isNext: true };
+  }
   return counterSuccessor(found, !hasChild && found.refreshCounter?.counter === 0);
 }
 
@@ -209,7 +222,11 @@ async function applyDecision(
 ): Promise<(RefreshOutcome & { readonly refreshToken: string }) | undefined> {
   switch (decision.action) {
     case 'rotate': {
-      const refreshToken = await rotate(context, presented, metadata);
+      const refreshToken = await rotate(
+        context,
+        { ...presented, stored: toStoredForm(presented.text) },
+        metadata,
+      );
       return refreshToken === undefined ? undefined : { refreshToken, rotated: true, causes: [] };
     }
     case 'keep':
@@ -222,10 +239,11 @@ async function applyDecision(
 
 /** Returns the successor; undefined if a concurrent request was faster. */
 async function rotate(
-  { store, random, settings }: Context,
-  { text, session, user, refreshCounter }: PresentedToken,
+  context: Context,
+  { stored, session, user, refreshCounter }: RefreshableSession & { readonly stored: string },
   metadata: RequestMetadata,
 ): Promise<string | undefined> {
+  const { store, random, settings } = context;
   const sessionId = session.id;
   const refresh = {
     sessionId,
@@ -242,11 +260,11 @@ async function rotate(
   const { refreshTokenAlgorithmVersion: version, refreshTokenUpgradePercentage: percentage } = settings;
   if (version === 2 && isSampled(sessionId, percentage)) {
     const hmacKey = makeHmacKey(random);
-    const upgraded = await store.refreshTokens.upgrade({ ...refresh, token: text, hmacKey }, audit);
+    const upgraded = await store.refreshTokens.upgrade({ ...refresh, token: stored, hmacKey }, audit);
     return upgraded ? makeCounterToken({ sessionId, counter: 0 }, hmacKey) : undefined;
   }
-  const successor = makeRefreshToken(random);
-  const rotated = await store.refreshTokens.rotate({ ...refresh, token: text, successor }, audit);
+  const successor = makeSuccessor(context, stored);
+  const rotated = await store.refreshTokens.rotate({ ...refresh, token: stored, successor }, audit);
   return rotated ? successor : undefined;
 }
 

@@ -9,7 +9,7 @@ import {
   query,
   type Row,
 } from '../db/connection.ts';
-import type { ColumnCipher } from '../keys/secrets.ts';
+import { type ColumnCipher, toStoredForm } from '../keys/secrets.ts';
 import { toUser, type User, userColumns } from '../users/user.ts';
 
 interface NewSession {
@@ -173,7 +173,7 @@ export class SessionStore {
       session.method,
       session.userAgent,
       session.ip,
-      session.refreshToken,
+      toStoredForm(session.refreshToken),
       session.at,
       session.tag,
       session.hmacKey === undefined ? null : this.#cipher.encrypt(session.id, session.hmacKey),

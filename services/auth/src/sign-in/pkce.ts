@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { randomDigestedToken, toStoredForm } from '../keys/secrets.ts';
 import { type IssuedSession, type ProviderTokens, prepareSession, storeSession } from '../sessions/issue.ts';
 import { reissueSession } from '../sessions/refresh.ts';
 import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
@@ -99,6 +100,11 @@ export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 
 /** Method of a flow whose code is for an existing session, which has the id of the flow. */
 const handover = 'session';
 
+/** Makes a code that is exchanged for a session. GoTrue's are UUIDs. */
+export function makeAuthCode({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
+  return settings.tokenDigests ? randomDigestedToken(random) : random.uuid();
+}
+
 interface FlowRequest extends CodeChallenge {
   /** Absent for an unknown contact: such a flow never gets a code. */
   readonly userId: string | undefined;
@@ -119,12 +125,12 @@ export async function startFlow(
  * exchanges it continues the session at its assurance level.
  */
 export async function handOverSession(
-  { store, random }: Context,
+  context: Context,
   { user, sessionId, ...challenge }: CodeChallenge & Pick<IssuedSession, 'user' | 'sessionId'>,
   { nowMs }: RequestMetadata,
 ): Promise<string> {
-  const code = random.uuid();
-  await store.flows.handOver({ ...challenge, sessionId, userId: user.id, code, at: new Date(nowMs) });
+  const code = makeAuthCode(context);
+  await context.store.flows.handOver({ ...challenge, sessionId, userId: user.id, code, at: new Date(nowMs) });
   return code;
 }
 
@@ -241,7 +247,7 @@ export class FlowStore {
     readonly code: string;
     readonly at: Date;
   }): Promise<void> {
-    await query(this.#sql, handOver, [sessionId, userId, challenge, method, code, at]);
+    await query(this.#sql, handOver, [sessionId, userId, challenge, method, toStoredForm(code), at]);
   }
 
   /** Sets the code of the latest flow of a user and method. Returns false if there is none. */
@@ -253,12 +259,12 @@ export class FlowStore {
     }: { readonly userId: string; readonly authenticationMethod: FlowMethod; readonly code: string },
     at: Date,
   ): Promise<boolean> {
-    const rows = await query(this.#sql, issueCode, [userId, authenticationMethod, code, at]);
+    const rows = await query(this.#sql, issueCode, [userId, authenticationMethod, toStoredForm(code), at]);
     return rows.length > 0;
   }
 
   async findByCode(code: string): Promise<{ readonly flow: Flow; readonly user: User } | undefined> {
-    const [row] = await query(this.#sql, findByCode, [code]);
+    const [row] = await query(this.#sql, findByCode, [toStoredForm(code)]);
     return row && { flow: toFlow(row), user: toUser(row) };
   }
 

@@ -5,7 +5,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { pkcePrefix } from '../sign-in/pkce.ts';
+import { makeAuthCode, pkcePrefix } from '../sign-in/pkce.ts';
 import { newContactIdentity } from '../users/new-user.ts';
 import { changeContact } from '../users/update.ts';
 import type { User, UserChanges } from '../users/user.ts';
@@ -151,14 +151,14 @@ async function confirmContact(
 }
 
 async function issueCode(
-  { store, random }: Context,
+  context: Context,
   { type, token, user }: FoundToken,
   metadata: RequestMetadata,
 ): Promise<Verified> {
-  const code = random.uuid();
+  const code = makeAuthCode(context);
   const authenticationMethod = verifications[type].flowMethod(token.type);
   const flow = { userId: user.id, authenticationMethod, code };
-  if (!(await store.flows.issueCode(flow, new Date(metadata.nowMs))))
+  if (!(await context.store.flows.issueCode(flow, new Date(metadata.nowMs))))
     throw errors.flow_state_not_found({ message: 'No valid flow state found for user.' });
   return { kind: 'code', code };
 }
