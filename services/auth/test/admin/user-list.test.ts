@@ -40,7 +40,7 @@ async function startWithUsers(t: Test, variables: Readonly<Record<string, string
   t.teardown(() => sql.end());
   await sql`update auth.users set created_at = '2026-01-01'::timestamptz
     + interval '1 day' * array_position(array['a@example.com', 'b@example.com', ''], coalesce(email, ''))`;
-  await sql`update auth.users set created_at = '2026-01-09', email = 'anonymous' where is_anonymous`;
+  await sql`update auth.users set created_at = '2026-01-09', email = 'anonymous@example.com' where is_anonymous`;
   await sql`update auth.users set last_sign_in_at = '2026-02-01' where email = 'a@example.com'`;
   await sql`insert into auth.identities (user_id, provider, provider_id, identity_data, created_at, updated_at)
     select id, 'google', '1', '{}', now(), now() from auth.users where email = 'b@example.com'`;

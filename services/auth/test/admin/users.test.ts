@@ -5,6 +5,7 @@ import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startMailingServer } from '../helpers/mail-server.ts';
+import { allowUnreadableRows } from '../helpers/test-database.ts';
 
 const token = adminToken();
 const id = '11111111-2222-4333-8444-555555555555';
@@ -310,6 +311,7 @@ t.test('user with an administrator role is an administrator until the session en
 
 t.test('infinite ban written by another tool is respected', async (t) => {
   const server = await startAuthServer(t);
+  allowUnreadableRows(server.databaseUrl);
   const { userId, accessToken, refreshToken } = await signUp(server);
   const sql = postgres(server.databaseUrl, { max: 1 });
   await sql`update auth.users set banned_until = 'infinity' where id = ${userId}`;

@@ -45,7 +45,7 @@ t.test('sign-ins, refreshes and user metadata send no notification', async (t) =
   const sessionId = await startSession(store, ada);
   await store.refreshTokens.touch(sessionId, at);
   const [{ token } = { token: '' }] = await sql<{ token: string }[]>`select token from auth.refresh_tokens`;
-  const rotation = { token, successor: 'next', sessionId, userAgent: '', ip: '', at };
+  const rotation = { token, successor: 'successor234', sessionId, userAgent: '', ip: '', at };
   t.ok(await store.refreshTokens.rotate(rotation, auditEntry(ada, 'token_refreshed', { metadata })));
   await changeUser(store, ada, { userMetadata: { name: 'Ada' }, emailConfirmedAt: at });
   await changeUser(store, ada, { role: ada.role, appMetadata: {} });

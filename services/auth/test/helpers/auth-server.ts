@@ -2,8 +2,8 @@ import { createLogger } from '@tollgate/kit/logger';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
 import { buildApp } from '../../src/app.ts';
-import { readSettings } from '../../src/config/settings.ts';
-import { testDatabase } from './test-database.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { requireGotrueHashes, testDatabase } from './test-database.ts';
 
 /** A running server with its own database. */
 export interface AuthServer {
@@ -54,6 +54,8 @@ export async function startAuthServer(
   variables: Readonly<Record<string, string>> = {},
 ): Promise<AuthServer> {
   const database = await testDatabase(test);
+  const { DB_DATABASE_URL: databaseUrl = database.url } = variables;
+  if (variables.DB_SHARED_WITH_GOTRUE === 'true') requireGotrueHashes(databaseUrl);
   const clock = fakeClock(Date.now());
   const lines: string[] = [];
   const logger = createLogger({
@@ -61,31 +63,36 @@ export async function startAuthServer(
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
   });
-  const app = await buildApp(settingsFor(database.url, variables), { logger, nowMs: clock.nowMs });
+  const app = await buildApp(readVariables(serverVariables({ ...variables, DB_DATABASE_URL: databaseUrl })), {
+    logger,
+    nowMs: clock.nowMs,
+  });
   await app.lifecycle.start();
   // Runs before the database is dropped: teardowns are last in, first out.
   test.teardown(() => app.lifecycle.stop('test is over'));
   const url = `http://127.0.0.1:${app.ports.http}`;
   return {
     url,
-    databaseUrl: database.url,
+    databaseUrl,
     extAuthz: { grpc: app.ports.extAuthzGrpc ?? 0, http: app.ports.extAuthzHttp ?? 0 },
     clock,
     logs: () => lines.join(''),
     stop: () => app.lifecycle.stop('stopped by the test'),
-    call: (method, path, options) => call(method, `${url}${path}`, options),
+    call: (...request) => callServer(url, ...request),
   };
 }
 
-function settingsFor(databaseUrl: string, variables: Readonly<Record<string, string>>) {
-  const own = {
+/** Settings of test servers by names without prefix. */
+export function serverVariables(
+  own: Readonly<Record<string, string>> & { readonly DB_DATABASE_URL: string },
+): Readonly<Record<string, string>> & { readonly DB_DATABASE_URL: string } {
+  return {
     SITE_URL: 'https://example.com',
     API_EXTERNAL_URL: 'http://localhost:9999',
     API_HOST: '127.0.0.1',
     EXT_AUTHZ_GRPC_PORT: '0',
     EXT_AUTHZ_HTTP_PORT: '0',
     DB_DRIVER: 'postgres',
-    DB_DATABASE_URL: databaseUrl,
     JWT_SECRET: jwtSecret,
     SMTP_ADMIN_EMAIL: 'auth@example.com',
     SMTP_HOST: '127.0.0.1',
@@ -93,8 +100,11 @@ function settingsFor(databaseUrl: string, variables: Readonly<Record<string, str
     MAILER_AUTOCONFIRM: 'true',
     EXTERNAL_PHONE_ENABLED: 'true',
     SMS_AUTOCONFIRM: 'true',
-    ...variables,
+    ...own,
   };
+}
+
+function readVariables(own: Readonly<Record<string, string>>): Settings {
   const variableOf = (name: string): string => (/^(?:OTEL_|LOG_|DEBUG$)/.test(name) ? name : `SVC_${name}`);
   const env = Object.fromEntries(Object.entries(own).map(([name, value]) => [variableOf(name), value]));
   const read = readSettings({ ...env, PORT: '0' });
@@ -102,12 +112,14 @@ function settingsFor(databaseUrl: string, variables: Readonly<Record<string, str
   return read.settings;
 }
 
-async function call(
+/** Sends a request to a server and reads the response. */
+export async function callServer(
+  serverUrl: string,
   method: string,
-  url: string,
+  path: string,
   { body, token, headers }: CallOptions = {},
 ): Promise<Answer> {
-  const response = await fetch(url, {
+  const response = await fetch(`${serverUrl}${path}`, {
     method,
     redirect: 'manual',
     headers: {
@@ -126,7 +138,7 @@ async function call(
 
 /** Signs up a user. Throws if the response has no session. */
 export async function signUp(
-  server: AuthServer,
+  server: Pick<AuthServer, 'call'>,
   user: Readonly<Record<string, unknown>> = {},
 ): Promise<SignedIn> {
   const answer = await server.call('POST', '/signup', {

@@ -1,47 +1,53 @@
 import type { Sql } from 'postgres';
 import postgres from 'postgres';
-import neverNull from '../gotrue-schema/never-null.json' with { type: 'json' };
-
-/** A condition that rows of a table must meet; `column` is only what a failure names. */
-interface RowRule {
-  readonly table: string;
-  readonly column: string;
-  readonly condition: string;
-}
-
-const noNulls: readonly RowRule[] = Object.entries(neverNull.columns).flatMap(([table, columns]) =>
-  columns.map((column) => ({ table, column, condition: `${column} is not null` })),
-);
-
-const rules: readonly RowRule[] = noNulls;
+import { type ColumnCondition, conditionsOf, gotrueTables, type HashStorage } from './row-rules.ts';
 
 /**
  * Columns with a row that GoTrue cannot read, in any schema that Tollgate has migrated: GoTrue
- * would answer 500 to requests that read the row.
+ * would answer 500 to requests that read the row, or not find it.
  */
-export async function findUnreadableRows(databaseUrl: string): Promise<string[]> {
+export async function findUnreadableRows(databaseUrl: string, storage: HashStorage): Promise<string[]> {
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   try {
-    return await findBrokenRules(sql);
+    return await findBrokenConditions(sql, storage);
   } finally {
     await sql.end();
   }
 }
 
-async function findBrokenRules(sql: Sql): Promise<string[]> {
+async function findBrokenConditions(sql: Sql, storage: HashStorage): Promise<string[]> {
+  const tables = Object.groupBy(await listConditions(sql, storage), ({ from }) => from);
+  const queries = Object.entries(tables).map(([from, conditions = []]) => {
+    const broken = conditions.map(
+      ({ name, condition }) => `case when bool_or(not (${condition})) then '${name}' end`,
+    );
+    return `select unnest(array[${broken.join()}]) as name from ${from}`;
+  });
+  if (queries.length === 0) return [];
+  const rows = await sql.unsafe(queries.join(' union '));
+  return rows.flatMap(({ name }) => (name === null ? [] : [String(name)])).toSorted();
+}
+
+interface TableCondition extends ColumnCondition {
+  /** The table with its schema. */
+  readonly from: string;
+  /** Table and column. */
+  readonly name: string;
+}
+
+/** The conditions of all columns that GoTrue reads. */
+export async function listConditions(sql: Sql, storage: HashStorage): Promise<readonly TableCondition[]> {
   const columns = await sql`
-    select format('%I', n.nspname) as schema, c.relname || '.' || a.attname as name
+    select format('%I.%I', n.nspname, c.relname) as from, c.relname || '.' || a.attname as name,
+      format_type(a.atttypid, a.atttypmod) as type
     from pg_class m join pg_namespace n on n.oid = m.relnamespace
       join pg_class c on c.relnamespace = n.oid and c.relkind = 'r' join pg_attribute a on a.attrelid = c.oid
-    where m.relname = 'tollgate_migrations' and a.attnum > 0 and not a.attisdropped`;
-  const queries = columns.flatMap(({ schema, name }) =>
-    rules
-      .filter(({ table, column }) => name === `${table}.${column}`)
-      .map(
-        ({ table, condition }) =>
-          `select '${name}' as name where exists (select from ${schema}.${table} where not (${condition}))`,
-      ),
+    where m.relname = 'tollgate_migrations' and c.relname = any(${gotrueTables}) and a.attnum > 0 and not a.attisdropped`;
+  return columns.flatMap(({ from, name, type }) =>
+    conditionsOf(String(name), String(type), storage).map((condition) => ({
+      ...condition,
+      from: String(from),
+      name: String(name),
+    })),
   );
-  if (queries.length === 0) return [];
-  return (await sql.unsafe(queries.join(' union all '))).map(({ name }) => String(name));
 }

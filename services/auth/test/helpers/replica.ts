@@ -9,7 +9,7 @@ import { Store } from '../../src/db/store.ts';
 import { type ChangedUsers, IdentityCache } from '../../src/ext-authz/identity-cache.ts';
 import { IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import type { User, UserChanges } from '../../src/users/user.ts';
-import { metadata } from './test-store.ts';
+import { metadata, newRefreshToken } from './test-store.ts';
 import { unencrypted } from './unencrypted.ts';
 
 /** The parts of a replica that cache users. */
@@ -68,7 +68,7 @@ export async function startSession(store: Store, user: User): Promise<string> {
       userAgent: '',
       ip: '',
       tag: '',
-      refreshToken: randomUUID(),
+      refreshToken: newRefreshToken(),
       at: new Date(metadata.nowMs),
     },
     auditEntry(user, 'login', { metadata }),

@@ -3,6 +3,7 @@ import { startPostgres, type TestDatabase, type TestPostgres } from '@tollgate/t
 import t from 'tap';
 import { migrate } from '../../src/db/migrate.ts';
 import { findUnreadableRows } from './readable-rows.ts';
+import type { HashStorage } from './row-rules.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;
@@ -10,6 +11,7 @@ let server: Promise<TestPostgres> | undefined;
 const unreadable: string[] = [];
 /** URLs of databases. */
 const unchecked = new Set<string>();
+const shared = new Set<string>();
 
 /**
  * A migrated database, which is dropped when the test ends. The server is started once per file.
@@ -19,15 +21,18 @@ export async function testDatabase(test: Pick<typeof t, 'teardown' | 'name'>): P
   const database = await (await server).createDatabaseFrom('auth', async (databaseUrl) => {
     await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
   });
-  test.teardown(() => close(database, test));
+  test.teardown(() => close(database, test, 'own'));
   return database;
 }
 
-/** An empty database, which is dropped when the test ends. */
+/**
+ * An empty database, which is dropped when the test ends. The test may write rows of GoTrue or of
+ * an earlier version into it.
+ */
 export async function emptyDatabase(test: Pick<typeof t, 'teardown' | 'name'>): Promise<TestDatabase> {
   server ??= startServer();
   const database = await (await server).createDatabase();
-  test.teardown(() => close(database, test));
+  test.teardown(() => close(database, test, 'mixed'));
   return database;
 }
 
@@ -36,9 +41,19 @@ export function allowUnreadableRows(databaseUrl: string): void {
   unchecked.add(databaseUrl);
 }
 
+/** For servers with `DB_SHARED_WITH_GOTRUE`: hashes must be those of GoTrue. */
+export function requireGotrueHashes(databaseUrl: string): void {
+  shared.add(databaseUrl);
+}
+
 /** Checks the rows that a test has left, then drops its database. */
-async function close(database: TestDatabase, test: Pick<typeof t, 'name'>): Promise<void> {
-  const broken = unchecked.has(database.url) ? [] : await findUnreadableRows(database.url);
+async function close(
+  database: TestDatabase,
+  test: Pick<typeof t, 'name'>,
+  unshared: HashStorage,
+): Promise<void> {
+  const storage = shared.has(database.url) ? 'shared' : unshared;
+  const broken = unchecked.has(database.url) ? [] : await findUnreadableRows(database.url, storage);
   unreadable.push(...broken.map((name) => `${name} after "${test.name}"`));
   await database.drop();
 }

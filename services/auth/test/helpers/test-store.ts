@@ -4,6 +4,7 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store, type StoreOptions } from '../../src/db/store.ts';
 import type { RequestMetadata } from '../../src/http/request-metadata.ts';
+import { randomBase32, systemRandomness } from '../../src/keys/secrets.ts';
 import { newContactUser } from '../../src/users/new-user.ts';
 import type { User } from '../../src/users/user.ts';
 import { testDatabase } from './test-database.ts';
@@ -44,4 +45,9 @@ export async function insertUser(store: Store, { email }: { readonly email: stri
   const inserted = await store.users.findById(user.id);
   if (inserted === undefined) throw new Error(`no user ${email}`);
   return inserted;
+}
+
+/** A refresh token of version 1. */
+export function newRefreshToken(): string {
+  return randomBase32(systemRandomness, 12);
 }

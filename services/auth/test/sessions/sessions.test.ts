@@ -143,7 +143,7 @@ t.test('session of a user with a second factor stays at aal1 for a limited time'
   const sql = postgres(server.databaseUrl, { connection: { search_path: 'auth' } });
   t.teardown(() => sql.end());
   await sql`insert into mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at, secret)
-    values (gen_random_uuid(), ${withFactor.userId}, '', 'totp', 'verified', now(), now(), 'x')`;
+    values (gen_random_uuid(), ${withFactor.userId}, '', 'totp', 'verified', now(), now(), 'JBSWY3DPEHPK3PXP')`;
 
   server.clock.advance(599_999);
   const next = signedIn(await refresh(server, withFactor));

@@ -6,7 +6,7 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { insertUser, metadata } from '../helpers/test-store.ts';
+import { insertUser, metadata, newRefreshToken } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
 const at = new Date(metadata.nowMs);
@@ -21,10 +21,10 @@ async function startSession(t: Test) {
   const store = new Store(pool, { cipher: unencrypted });
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'token_refreshed', { metadata });
-  const [id, token] = [randomUUID(), 'first-token'];
+  const [id, token] = [randomUUID(), 'firsttoken23'];
   const session = { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', at } as const;
   await store.sessions.start({ ...session, refreshToken: token }, audit);
-  const rotation = { token, successor: 'second-token', sessionId: id, userAgent, ip, at };
+  const rotation = { token, successor: 'secondtoken2', sessionId: id, userAgent, ip, at };
   return { store, observer, user, audit, id, rotation };
 }
 
@@ -67,7 +67,7 @@ t.test(
     const { store, observer, user, audit, id, rotation } = await startSession(t);
     const others = await Promise.all(
       Array.from({ length: 3 }, async () => {
-        const [other, token] = [randomUUID(), randomUUID()];
+        const [other, token] = [randomUUID(), newRefreshToken()];
         const session = {
           id: other,
           userId: user.id,
@@ -79,7 +79,14 @@ t.test(
           at,
         };
         await store.sessions.start({ ...session, aal: 'aal1', refreshToken: token }, audit);
-        return { token, successor: randomUUID(), sessionId: other, userAgent: `"it's" {\\}, null`, ip, at };
+        return {
+          token,
+          successor: newRefreshToken(),
+          sessionId: other,
+          userAgent: `"it's" {\\}, null`,
+          ip,
+          at,
+        };
       }),
     );
     const waiting: Promise<boolean>[] = [];
@@ -112,7 +119,7 @@ t.test('a rotation that fails does not affect the others of its statement', asyn
   const outcomes = await Promise.allSettled([
     store.refreshTokens.rotate({ ...rotation, sessionId: 'invalid' }, audit),
     store.refreshTokens.rotate(rotation, audit),
-    store.refreshTokens.rotate({ ...rotation, successor: 'third-token' }, audit),
+    store.refreshTokens.rotate({ ...rotation, successor: 'thirdtoken23' }, audit),
   ]);
   t.match(outcomes, [{ status: 'rejected' }, { status: 'fulfilled' }, { status: 'fulfilled' }]);
   const rotated = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value);

@@ -4,7 +4,7 @@ import { auditEntry } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
-import { insertUser, metadata } from '../helpers/test-store.ts';
+import { insertUser, metadata, newRefreshToken } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 
 /** PostgreSQL switches to a generic plan after five executions. */
@@ -40,7 +40,7 @@ async function refreshOften(store: Store): Promise<void> {
   const at = new Date(metadata.nowMs);
   const { userAgent, clientAddress: ip } = metadata;
   for (let call = 0; call < callsUntilOnePlan; call++) {
-    const [id, token] = [randomUUID(), randomUUID()];
+    const [id, token, successor] = [randomUUID(), newRefreshToken(), newRefreshToken()];
     const audit = auditEntry(user, 'login', { metadata });
     await store.sessions.start(
       { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', refreshToken: token, at },
@@ -48,7 +48,7 @@ async function refreshOften(store: Store): Promise<void> {
     );
     await store.sessions.findWithUser(user.id, id);
     await store.refreshTokens.findByToken(token);
-    const rotation = { token, successor: randomUUID(), sessionId: id, userAgent, ip, at };
+    const rotation = { token, successor, sessionId: id, userAgent, ip, at };
     t.ok(await store.refreshTokens.rotate(rotation, audit));
   }
 }

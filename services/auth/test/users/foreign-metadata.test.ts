@@ -4,6 +4,7 @@ import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, signUp } from '../helpers/auth-server.ts';
 import { startWithProviders } from '../helpers/provider-sign-in.ts';
+import { allowUnreadableRows } from '../helpers/test-database.ts';
 
 const token = adminToken();
 const ada = { email: 'ada@example.com', password: 'correct horse' };
@@ -14,6 +15,7 @@ t.test('metadata of a user that are no object count as empty everywhere', async 
     EVENT_WEBHOOK_URI: 'https://192.0.2.1/',
     EVENT_WEBHOOK_SECRETS: `v1,whsec_${btoa('s'.repeat(32))}`,
   });
+  allowUnreadableRows(server.databaseUrl);
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const { userId } = await signUp(server, ada);

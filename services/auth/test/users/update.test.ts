@@ -226,7 +226,7 @@ t.test('user with a second factor changes credentials and protected metadata onl
   const user = await signUp(server);
   const sql = database(t, server);
   await sql`insert into mfa_factors (id, user_id, friendly_name, factor_type, status, created_at, updated_at, secret)
-    values (gen_random_uuid(), ${user.userId}, '', 'totp', 'verified', now(), now(), 'x')`;
+    values (gen_random_uuid(), ${user.userId}, '', 'totp', 'verified', now(), now(), 'JBSWY3DPEHPK3PXP')`;
   for (const change of [
     { password: 'better horse' },
     { email: 'new@example.com' },
