@@ -97,8 +97,10 @@ export function isFlowExpired(
 /** Value of the claim `amr` of the session. */
 export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 'email_change';
 
-/** Method of a flow whose code is for an existing session, which has the id of the flow. */
+/** Provider of a flow whose code is for an existing session, which has the id of the flow. */
 const handover = 'session';
+/** GoTrue answers 500 to a code of a method that it does not know; to this one, with a new session. */
+const handoverMethod = 'password';
 
 /** Makes a code that is exchanged for a session. GoTrue's are UUIDs. */
 export function makeAuthCode({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
@@ -157,7 +159,7 @@ export async function exchangeCode(
   if (isFlowExpired(flow, metadata.nowMs)) throw errors.flow_state_expired();
   if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
   if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
-  if (flow.authenticationMethod === handover) {
+  if (flow.provider === handover) {
     if (!(await context.store.flows.spend(flow.id))) throw errors.flow_state_not_found();
     return reissueSession(context, flow.id, metadata);
   }
@@ -189,7 +191,7 @@ const start = `
 const handOver = `
   insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
     created_at, updated_at, auth_code, auth_code_issued_at, provider_access_token, provider_refresh_token)
-  values ($1, $2, $3, $4::code_challenge_method, 'email', '${handover}', $6, $6, $5, $6, '', '')
+  values ($1, $2, $3, $4::code_challenge_method, '${handover}', '${handoverMethod}', $6, $6, $5, $6, '', '')
   on conflict (id) do update set code_challenge = excluded.code_challenge, auth_code = excluded.auth_code,
     code_challenge_method = excluded.code_challenge_method, auth_code_issued_at = excluded.auth_code_issued_at`;
 
@@ -214,7 +216,7 @@ const spend = 'delete from flow_state where id = $1 returning 1';
 interface Flow extends CodeChallenge {
   readonly id: string;
   readonly authenticationMethod: string;
-  /** `email`, or an external provider. */
+  /** `email`, an external provider, or that of a handover. */
   readonly provider: string;
   readonly providerTokens: ProviderTokens | undefined;
   readonly createdAt: Date;

@@ -8,6 +8,7 @@ import { Browser } from '../helpers/browser.ts';
 import { startHookServer } from '../helpers/hook-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 import { rawRequest } from '../helpers/raw-request.ts';
+import { findUnreadableRows } from '../helpers/readable-rows.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 
 const apiUrl = 'https://auth.example.com/auth/v1';
@@ -214,6 +215,7 @@ t.test('an app with PKCE gets a code for the session', async (t) => {
   const response = await browser.submit(`${pagesUrl}/sign-in?${query}`, {}, { target: 'continue' });
   const target = new URL(response.headers.get('location') ?? '');
   t.equal(target.origin, 'https://example.com');
+  t.same(await findUnreadableRows(server.databaseUrl, 'own'), [], 'also a code that is not spent');
   const body = { auth_code: target.searchParams.get('code'), code_verifier: verifier };
   const exchange = () => server.call('POST', '/token?grant_type=pkce', { body });
   const session = await exchange();
