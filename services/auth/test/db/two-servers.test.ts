@@ -1,17 +1,27 @@
 // Two servers on one database, as in a canary: each step of a flow may reach either of them.
-import { Secret, TOTP } from 'otpauth';
-import type { Test } from 'tap';
+import { startSmtp } from '@tollgate/testkit/smtp';
 import t from 'tap';
+import { toChallenge } from '../../src/sign-in/pkce.ts';
 import { adminToken } from '../helpers/admin.ts';
-import { type AuthServer, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { signedIn, signUp } from '../helpers/auth-server.ts';
+import { linkIn } from '../helpers/mail-server.ts';
+import { type Flow, runInTurns, startServerPair } from '../helpers/two-servers.ts';
 
 const token = adminToken();
 const password = 'correct horse';
+const smtp = await startSmtp();
+t.teardown(() => smtp.stop());
+const verifier = 'v'.repeat(43);
+const { challenge: codeChallenge, method } = toChallenge(verifier);
+const pkce = { code_challenge: codeChallenge, code_challenge_method: method };
 
-/** The server of the next step. */
-type NextServer = () => AuthServer;
+/** Path and query of the link in the mail to an address. */
+async function mailedLink(email: string, count = 1): Promise<string> {
+  const { pathname, search } = linkIn(await smtp.mailTo(email, count));
+  return `${pathname}${search}`;
+}
 
-const flows: Readonly<Record<string, (t: Test, next: NextServer, email: string) => Promise<void>>> = {
+const flows: Readonly<Record<string, Flow>> = {
   'sign-up, password and refresh': async (t, next, email) => {
     const { refreshToken } = await signUp(next(), { email });
     const body = { refresh_token: refreshToken };
@@ -34,24 +44,44 @@ const flows: Readonly<Record<string, (t: Test, next: NextServer, email: string) 
     const link = { type: 'recovery', token_hash: (await generate()).body.hashed_token };
     signedIn(await next().call('POST', '/verify', { body: link }));
   },
-  'second factor': async (t, next, email) => {
+  'links of an administrator': async (t, next, email) => {
+    for (const type of ['invite', 'magiclink'] as const) {
+      const { body } = await next().call('POST', '/admin/generate_link', { token, body: { type, email } });
+      const path = `/verify?type=${type}&token=${body.hashed_token}`;
+      const { headers } = await next().call('GET', path);
+      const landed = new URLSearchParams(new URL(headers.get('location') ?? '').hash.slice(1));
+      const accessToken = landed.get('access_token') ?? '';
+      t.match(await next().call('GET', '/user', { token: accessToken }), { status: 200, body: { email } });
+      t.match((await next().call('GET', path)).headers.get('location'), 'otp_expired', 'once');
+    }
+  },
+  'link of a mail with PKCE': async (t, next, email) => {
+    await signUp(next(), { email });
+    for (const [path, more, mails] of [
+      ['/otp', { create_user: false }, 1],
+      ['/recover', {}, 2],
+    ] as const) {
+      t.equal((await next().call('POST', path, { body: { email, ...pkce, ...more } })).status, 200);
+      const { headers } = await next().call('GET', await mailedLink(email, mails));
+      const code = new URL(headers.get('location') ?? '').searchParams.get('code');
+      const exchange = { body: { auth_code: code, code_verifier: verifier } };
+      signedIn(await next().call('POST', '/token?grant_type=pkce', exchange));
+      t.equal((await next().call('POST', '/token?grant_type=pkce', exchange)).status, 404, 'once');
+    }
+  },
+  'change of the email address': async (t, next, email) => {
     const { accessToken } = await signUp(next(), { email });
-    const enrolled = await next().call('POST', '/factors', {
-      token: accessToken,
-      body: { factor_type: 'totp' },
-    });
-    // Parsed boundary: the form of an enrolment, as the tests of the client library prove.
-    const { id, totp } = enrolled.body as { id: string; totp: { secret: string } };
-    const challenge = await next().call('POST', `/factors/${id}/challenge`, { token: accessToken });
-    const server = next();
-    const code = TOTP.generate({ secret: Secret.fromBase32(totp.secret), timestamp: server.clock.nowMs() });
-    const body = { challenge_id: challenge.body.id, code };
-    const raised = signedIn(await server.call('POST', `/factors/${id}/verify`, { token: accessToken, body }));
-    t.match(await next().call('GET', '/user', { token: raised.accessToken }), {
-      body: { factors: [{ id, status: 'verified' }] },
-    });
-    const removed = await next().call('DELETE', `/factors/${id}`, { token: raised.accessToken });
-    t.equal(removed.status, 200);
+    const newEmail = `new-${email}`;
+    const links = [];
+    for (const type of ['email_change_current', 'email_change_new']) {
+      const body = { type, email, new_email: newEmail };
+      const { body: link } = await next().call('POST', '/admin/generate_link', { token, body });
+      links.push(`/verify?type=email_change&token=${link.hashed_token}`);
+    }
+    for (const link of links) t.equal((await next().call('GET', link)).status, 303);
+    t.match(await next().call('GET', '/user', { token: accessToken }), { body: { email: newEmail } });
+    const signIn = { body: { email: newEmail, password } };
+    signedIn(await next().call('POST', '/token?grant_type=password', signIn));
   },
   'changes by an administrator, and deletion': async (t, next, email) => {
     const { userId, accessToken } = await signUp(next(), { email });
@@ -72,19 +102,10 @@ const flows: Readonly<Record<string, (t: Test, next: NextServer, email: string) 
 };
 
 t.test('each step of a flow can reach either of two servers', async (t) => {
-  const first = await startAuthServer(t, { DB_SHARED_WITH_GOTRUE: 'true' });
-  const second = await startAuthServer(t, {
-    DB_DATABASE_URL: first.databaseUrl,
-    SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2',
+  const pair = await startServerPair(t, {
+    SMTP_HOST: smtp.host,
+    SMTP_PORT: String(smtp.port),
+    SMTP_MAX_FREQUENCY: '1ns',
   });
-  for (const [name, flow] of Object.entries(flows))
-    for (const servers of [
-      [first, second],
-      [second, first],
-    ]) {
-      let step = 0;
-      const next = () => (step++ % 2 === 0 ? servers[0] : servers[1]) ?? first;
-      const email = `${crypto.randomUUID()}@example.com`;
-      await t.test(name, async (t) => await flow(t, next, email));
-    }
+  await runInTurns(t, pair, flows);
 });
