@@ -240,7 +240,7 @@ export function shorten(text: string): string {
   return text.slice(0, 64);
 }
 
-export type WeakPasswordReason = 'length' | 'characters' | 'pwned';
+export type WeakPasswordReason = 'length' | 'characters' | 'pwned' | 'context';
 
 /** `weak_password` with its reasons, which are part of the response. */
 export class WeakPasswordError extends AppError {

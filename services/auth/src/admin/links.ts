@@ -167,7 +167,7 @@ async function prepareSignUp(context: Context, link: PreparedRequest, request: A
   if (known?.emailConfirmedAt !== undefined) throw errors.email_exists();
   if (known === undefined && password === '')
     throw errors.validation_failed({ message: 'Signup requires a valid password' });
-  if (password !== '') await checkPassword(context, password);
+  if (password !== '') await checkPassword(context, password, [link.email]);
   const passwordHash = password === '' ? undefined : await context.passwords.hash(password);
   return prepareUnconfirmed(context, { ...link, passwordHash, invited: false }, request);
 }

@@ -60,7 +60,7 @@ export async function createUser(
   const id = readId(input.id) ?? random.uuid();
   await checkAvailable(context, { id, email, phone });
   checkSecret(input);
-  checkPasswordLength(input.password ?? '');
+  checkPasswordLength(input.password ?? '', settings);
   checkMetadata(input);
   const bannedUntil = readBan(input.banDuration, request.metadata) ?? undefined;
   const user: NewUser = {
@@ -159,7 +159,8 @@ export async function updateUser(
   const contacts = { email: readOptionalEmail(input.email), phone: readOptionalPhone(input.phone) };
   const bannedUntil = readBan(input.banDuration, metadata);
   checkSecret(input);
-  if (input.password !== undefined) await checkPassword(context, input.password);
+  if (input.password !== undefined)
+    await checkPassword(context, input.password, [user.email, user.phone, contacts.email, contacts.phone]);
   const role = readName('role', input.role);
   checkMetadata(input, user);
   const passwordHash = await toPasswordHash(input, passwords);

@@ -11,7 +11,7 @@ export const createUserCommand: Command = async ({ environmentFiles, args: [emai
     const password = await readPassword();
     // The admin API does not apply the policy; here an empty or short password is most likely a
     // mistake.
-    await checkPassword(context, password);
+    await checkPassword(context, password, [email]);
     const aud = flags.aud ?? context.settings.jwtAud;
     const input = { email, password, aud, role: flags.role, emailConfirm: flags.confirm };
     return (await createUser(context, input, { actor: operator, metadata: metadataNow() })).id;

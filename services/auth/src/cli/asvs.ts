@@ -52,12 +52,18 @@ function unproven(
 
 const resets = 'user with a second factor changes credentials and protected metadata only at aal2';
 const recentSignIn = 'changes need a recent sign-in, the current password or a nonce';
+const audiences = 'with a required audience, tokens have one, and those of others are rejected';
 const timeouts = 'session ends by timebox and by inactivity';
 
 /** Chapters V6 (authentication), V7 (sessions) and V9 (self-contained tokens). */
 export const asvsRequirements: readonly Requirement[] = [
   unproven('yours', '6.1.1', 'defenses against guessing are documented', 'docs/limits.md is a start'),
-  unproven('yours', '6.1.2', 'words that passwords must not have are documented', 'see 6.2.11'),
+  unproven(
+    'yours',
+    '6.1.2',
+    'words that passwords must not have are documented',
+    'PASSWORD_REJECT_CONTEXT in docs/settings-auth.md, and yours in PASSWORD_CONTEXT_WORDS',
+  ),
   unproven(
     'yours',
     '6.1.3',
@@ -123,11 +129,15 @@ export const asvsRequirements: readonly Requirement[] = [
     'cli/asvs',
     'passwords of any characters are verified exactly, for years',
   ),
-  unproven(
-    'open',
-    '6.2.9',
-    'passwords may have 64 characters',
-    'up to 72 bytes, the limit of bcrypt: less than 64 characters of other scripts than Latin',
+  decided(
+    proven(
+      '6.2.9',
+      'passwords may have 64 characters',
+      'passwords/context-words',
+      'with strict, passwords of 64 characters of any script are verified to the last one',
+    ),
+    ['passwordMaxBytes'],
+    (s) => s.passwordMaxBytes >= 64 * 4,
   ),
   proven(
     '6.2.10',
@@ -135,11 +145,15 @@ export const asvsRequirements: readonly Requirement[] = [
     'cli/asvs',
     'passwords of any characters are verified exactly, for years',
   ),
-  unproven(
-    'open',
-    '6.2.11',
-    'words of the context are rejected in passwords',
-    'a BEFORE_USER_CREATED hook does not see passwords',
+  decided(
+    proven(
+      '6.2.11',
+      'words of the context are rejected in passwords',
+      'passwords/context-words',
+      'passwords with words of the user or the site are rejected wherever a password is set',
+    ),
+    ['passwordRejectContext'],
+    (s) => s.passwordRejectContext,
   ),
   decided(
     proven(
@@ -190,13 +204,13 @@ export const asvsRequirements: readonly Requirement[] = [
     'mfa/factors',
     'code is accepted once, also for another challenge',
   ),
-  unproven(
-    'open',
+  proven(
     '6.5.2',
     'recovery codes are stored as salted hashes',
-    'they are; not tested against the parameters of a password hash',
+    'mfa/recovery-codes',
+    'codes are stored as salted hashes of Argon2id',
   ),
-  unproven('open', '6.5.3', 'codes and seeds are random', 'they are from node:crypto; not tested'),
+  proven('6.5.3', 'codes and seeds are random', 'keys/secrets', 'secrets and codes are from node:crypto'),
   proven(
     '6.5.4',
     'codes have at least 20 bits',
@@ -245,10 +259,10 @@ export const asvsRequirements: readonly Requirement[] = [
   ),
   unproven('not applicable', '6.8.3', 'SAML assertions are accepted once', 'SAML is not supported'),
   unproven(
-    'open',
+    'not applicable',
     '6.8.4',
     'the strength of a sign-in at a provider is verified',
-    'acr, amr and auth_time of providers are not read',
+    'nothing relies on it: a sign-in at a provider is aal1, and only a factor of this server raises it',
   ),
   unproven('yours', '7.1.1', 'session lifetimes are documented', 'see 7.3.1 and 7.3.2'),
   unproven(
@@ -390,23 +404,21 @@ export const asvsRequirements: readonly Requirement[] = [
     'security/access-tokens',
     'malformed and future times are rejected',
   ),
-  unproven(
-    'open',
+  proven(
     '9.2.2',
     'only access tokens are accepted',
-    'tokens have no type; the server signs no other ones with these keys',
+    'security/access-tokens',
+    'tokens of other types are rejected',
   ),
-  unproven(
-    'open',
-    '9.2.3',
-    'the audience is verified',
-    'aud selects the users of a request; SVC_JWT_ISSUER_REQUIRED rejects tokens of other issuers',
+  decided(
+    proven('9.2.3', 'the audience is verified', 'security/access-tokens', audiences),
+    ['jwtAudienceRequired'],
+    (s) => s.jwtAudienceRequired,
   ),
-  unproven(
-    'open',
-    '9.2.4',
-    'tokens for several audiences name theirs',
-    'aud is that of the user, and may be empty',
+  decided(
+    proven('9.2.4', 'tokens for several audiences name theirs', 'security/access-tokens', audiences),
+    ['jwtAudienceRequired'],
+    (s) => s.jwtAudienceRequired,
   ),
 ];
 

@@ -1,4 +1,4 @@
-import { signJwt, tokenIssuer } from '../keys/jwt.ts';
+import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import type { Command } from './arguments.ts';
 import { withDefaultsOfMode } from './development.ts';
@@ -20,6 +20,12 @@ export const tokenCommand: Command = async ({ environmentFiles, flags }) => {
   }
   const { keys } = await SigningKeySource.open(settings, { logger: createCommandLogger(settings) });
   const iss = tokenIssuer(settings);
-  const claims = { role, iat: Math.floor(Date.now() / 1000), ...(iss !== '' && { iss }) };
+  const aud = tokenAudience('', settings);
+  const claims = {
+    role,
+    iat: Math.floor(Date.now() / 1000),
+    ...(iss !== '' && { iss }),
+    ...(aud !== '' && { aud }),
+  };
   process.stdout.write(`${signJwt(claims, keys)}\n`);
 };

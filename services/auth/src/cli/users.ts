@@ -104,7 +104,7 @@ export const unbanUserCommand = forUser(async (context, { id }) => {
 /** `users set-password`: applies the password policy. */
 export const setPasswordCommand = forUser(async (context, { id }) => {
   const password = await readPassword();
-  await checkPassword(context, password);
+  await checkPassword(context, password, []);
   await updateUser(context, id, { password }, request());
   return `${id} has a new password, and no session`;
 });

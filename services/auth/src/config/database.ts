@@ -1,6 +1,7 @@
 import { bool, duration, int, oneOf, pairs, type SettingsCheck, text } from '@tollgate/kit/settings';
 import { isEncryptionKey } from '../keys/secrets.ts';
 import { bare, svc, svcOrBare } from './builders.ts';
+import type { passwordSettings } from './sign-in.ts';
 import type { sessionSettings } from './tokens.ts';
 
 const group = 'Database';
@@ -98,6 +99,16 @@ export const digestsUnlessShared: DigestCheck = (s, { problem, variableName }) =
     ? problem(
         'tokenDigests',
         `false, because ${variableName('dbSharedWithGotrue')} is true and GoTrue reads tokens in the clear`,
+      )
+    : undefined;
+
+type PasswordCheck = SettingsCheck<typeof databaseSettings & typeof passwordSettings>;
+
+export const bytesThatBcryptReads: PasswordCheck = (s, { problem, variableName }) =>
+  s.passwordMaxBytes > 72 && s.dbSharedWithGotrue
+    ? problem(
+        'passwordMaxBytes',
+        `72, because ${variableName('dbSharedWithGotrue')} is true and bcrypt ignores further bytes`,
       )
     : undefined;
 

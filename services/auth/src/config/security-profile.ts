@@ -18,6 +18,9 @@ const notifications = Object.fromEntries(
 /** Defaults with the profile `strict`, by key, in the form of the environment. */
 export const strictDefaults: Readonly<Record<string, string>> = {
   passwordMinLength: '12',
+  // 64 characters of any script.
+  passwordMaxBytes: '1024',
+  passwordRejectContext: 'true',
   passwordHibpEnabled: 'true',
   updatePasswordRequireCurrentPassword: 'true',
   recentSignInMs: '10m',
@@ -26,6 +29,7 @@ export const strictDefaults: Readonly<Record<string, string>> = {
   mailerLinkPageEnabled: 'true',
   ...notifications,
   jwtIssuerRequired: 'true',
+  jwtAudienceRequired: 'true',
   tokenDigests: 'true',
   // NIST SP 800-63B §4.1.3 has 30 days.
   sessionTimeboxMs: '720h',

@@ -11,7 +11,13 @@ import { sessionTargets, sslModes } from '../db/connection-string.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
-import { databaseSettings, digestsUnlessShared, encryptionChecks, encryptionSettings } from './database.ts';
+import {
+  bytesThatBcryptReads,
+  databaseSettings,
+  digestsUnlessShared,
+  encryptionChecks,
+  encryptionSettings,
+} from './database.ts';
 import { extAuthzChecks, extAuthzSettings } from './ext-authz.ts';
 import { unservedSettings } from './gotrue.ts';
 import { eventSettings, hookChecks, hookSettings } from './hooks.ts';
@@ -188,6 +194,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       signingKeys,
       longSecret,
       digestsUnlessShared,
+      bytesThatBcryptReads,
       oneSourceOfKeys,
       senderOfMails,
       connectionParameter('sslmode', sslModes),

@@ -16,6 +16,26 @@ export const passwordSettings = {
     max: 72,
     doc: 'Minimum number of characters, at least 6.',
   }),
+  passwordMaxBytes: int({
+    ...svc('PASSWORD_MAX_BYTES'),
+    group,
+    default: 72,
+    min: 72,
+    max: 1024,
+    doc: 'Maximum length in bytes of UTF-8: a character has up to four. bcrypt ignores bytes after 72, and hashes passwords with SVC_DB_SHARED_WITH_GOTRUE.',
+  }),
+  passwordRejectContext: bool({
+    ...svc('PASSWORD_REJECT_CONTEXT'),
+    group,
+    default: false,
+    doc: 'Reject passwords that contain a word of the user or the site, in any case and with any punctuation: the part of the email before the @ and its words, the phone number, the longest label of the host of SVC_SITE_URL, SVC_PAGES_NAME, and SVC_PASSWORD_CONTEXT_WORDS. Words below four characters do not count.',
+  }),
+  passwordContextWords: list({
+    ...svc('PASSWORD_CONTEXT_WORDS'),
+    group,
+    default: [],
+    doc: 'With SVC_PASSWORD_REJECT_CONTEXT: more such words, of products and projects for example.',
+  }),
   passwordRequiredCharacters: text({
     ...svc('PASSWORD_REQUIRED_CHARACTERS'),
     group,

@@ -61,6 +61,18 @@ export const jwtSettings = {
     default: false,
     doc: 'Reject access tokens, also of administrators, whose `iss` is not SVC_JWT_ISSUER.',
   }),
+  jwtAudienceRequired: bool({
+    ...svc('JWT_AUDIENCE_REQUIRED'),
+    group,
+    default: false,
+    doc: 'Reject access tokens, also of administrators, whose `aud` is neither SVC_JWT_AUD (`authenticated` if that is empty) nor one of SVC_JWT_AUDIENCES. Tokens of users without an audience then have the former.',
+  }),
+  jwtAudiences: list({
+    ...svc('JWT_AUDIENCES'),
+    group,
+    default: [],
+    doc: 'Further accepted values of `aud`, for users whose sign-up sent another one (`X-JWT-AUD`).',
+  }),
   jwtAdminRoles: listOrDefault({
     ...svc('JWT_ADMIN_ROLES'),
     group,

@@ -4,7 +4,7 @@ import { inTime } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { isUuid } from '../http/api.ts';
-import { hasRequiredIssuer, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
+import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/store.ts';
 import { isBanned, type Json, type JsonObject } from '../users/user.ts';
@@ -48,6 +48,9 @@ export interface AuthzContext {
     | 'sessionInactivityTimeoutMs'
     | 'jwtIssuer'
     | 'jwtIssuerRequired'
+    | 'jwtAud'
+    | 'jwtAudienceRequired'
+    | 'jwtAudiences'
     | 'apiExternalUrl'
   >;
 }
@@ -109,7 +112,8 @@ export class CallerIdentifier {
     const verified = tokens.verify(bearer.token, keys, nowMs());
     if (!verified.ok) return badJwt(verified.reason);
     const { claims } = verified;
-    if (!hasRequiredIssuer(claims, settings)) return badJwt('iss is not the issuer of this server');
+    const foreign = findForeignClaim(claims, settings);
+    if (foreign !== undefined) return badJwt(foreign);
     // Only administrators may have tokens that do not expire.
     if (claims.exp === undefined && !settings.jwtAdminRoles.includes(claimedAttributes(claims).role))
       return badJwt('token has no exp claim');

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import type { AuditActor } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import { hasRequiredIssuer, type JwtClaims } from '../keys/jwt.ts';
+import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { type Session, sessionExpiry } from '../sessions/store.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isUuid } from './api.ts';
@@ -112,7 +112,8 @@ function verifyBearer(request: FastifyRequest, { tokens, keys, nowMs, settings }
   const verified = tokens.verify(token, keys, nowMs());
   if (!verified.ok) throw badJwt(verified.reason);
   const { claims } = verified;
-  if (!hasRequiredIssuer(claims, settings)) throw badJwt('iss is not the issuer of this server');
+  const foreign = findForeignClaim(claims, settings);
+  if (foreign !== undefined) throw badJwt(foreign);
   // Only administrators may have tokens that do not expire.
   if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
     throw badJwt('token has no exp claim');

@@ -56,6 +56,15 @@ function asymmetric(options: {
   };
 }
 
+/**
+ * Tokens for other purposes have types of their own.
+ *
+ * @see RFC 8725 §3.11 https://www.rfc-editor.org/rfc/rfc8725#section-3.11
+ */
+function isAccessTokenType(typ: unknown): boolean {
+  return typeof typ === 'string' && /^(?:application\/)?(?:at\+)?jwt$/i.test(typ);
+}
+
 /** Claims of a JWT, not validated. */
 export type JwtClaims = Readonly<Record<string, unknown>>;
 
@@ -91,6 +100,8 @@ export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): Veri
   if (parts.length !== 3) return reject('token contains an invalid number of segments');
   const header = decode(header64);
   if (header === undefined) return reject('token is malformed');
+  if (header.typ !== undefined && !isAccessTokenType(header.typ))
+    return reject('typ is not that of an access token');
   if (header.crit !== undefined) return reject('critical header parameters are not supported');
   const named = typeof header.kid === 'string' ? keys.byKid.get(header.kid) : undefined;
   const key = named ?? keys.fallback;
@@ -116,15 +127,37 @@ interface IssuerSettings {
   readonly apiExternalUrl: string;
 }
 
+interface AudienceSettings {
+  readonly jwtAud: string;
+  readonly jwtAudienceRequired: boolean;
+  readonly jwtAudiences: readonly string[];
+}
+
 /** The claim `iss` of new tokens; empty for none. */
 export function tokenIssuer({ jwtIssuer, jwtIssuerRequired, apiExternalUrl }: IssuerSettings): string {
   // As in /.well-known/openid-configuration.
   return jwtIssuer === '' && jwtIssuerRequired ? apiExternalUrl.replace(/\/+$/, '') : jwtIssuer;
 }
 
-/** Whether a token with a valid signature is for this server, if the settings want to know. */
-export function hasRequiredIssuer({ iss }: JwtClaims, settings: IssuerSettings): boolean {
-  return !settings.jwtIssuerRequired || iss === tokenIssuer(settings);
+/** The audience of tokens where users have none, that of GoTrue's clients. */
+const defaultAudience = 'authenticated';
+
+/** The claim `aud` of new tokens of a user with this audience; empty for none. */
+export function tokenAudience(aud: string, { jwtAud, jwtAudienceRequired }: AudienceSettings): string {
+  return aud === '' && jwtAudienceRequired ? jwtAud || defaultAudience : aud;
+}
+
+/** Why a token with a valid signature is not for this server, if the settings want to know. */
+export function findForeignClaim(
+  { iss, aud }: JwtClaims,
+  settings: IssuerSettings & AudienceSettings,
+): string | undefined {
+  if (settings.jwtIssuerRequired && iss !== tokenIssuer(settings))
+    return 'iss is not the issuer of this server';
+  if (!settings.jwtAudienceRequired) return undefined;
+  const accepted: readonly unknown[] = [tokenAudience('', settings), ...settings.jwtAudiences];
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  return named.some((name) => accepted.includes(name)) ? undefined : 'aud is not an audience of this server';
 }
 
 /** Checks `exp` and `nbf`. Undefined: the token is valid. */

@@ -56,9 +56,10 @@ function describeWeakness(
   { texts, settings }: { readonly texts: PageTexts; readonly settings: Settings },
 ): string {
   const { length, sets } = passwordRule(settings);
-  const breaksRule = reasons.some((reason) => reason !== 'pwned');
+  const breaksRule = reasons.some((reason) => reason === 'length' || reason === 'characters');
   return [
     ...(breaksRule ? [`${texts.password}: ${texts.passwordRule(length, sets)}`] : []),
+    ...(reasons.includes('context') ? [texts.errors.password_has_context] : []),
     ...(reasons.includes('pwned') ? [texts.errors.leaked_password] : []),
   ].join(' ');
 }

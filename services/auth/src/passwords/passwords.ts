@@ -8,6 +8,7 @@ import type { Context } from '../context.ts';
 import { errors, RetryLaterError, WeakPasswordError, type WeakPasswordReason } from '../errors.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { Metrics, type WorkCounters } from '../metrics.ts';
+import { containsContextWord } from './context-words.ts';
 import { verifyHash } from './imported-hashes.ts';
 
 /**
@@ -156,9 +157,6 @@ function isPlain(storedHash: string): boolean {
 
 /** Lower values of the setting have no effect. */
 const leastLength = 6;
-/** bcrypt ignores further bytes; imported hashes are verified with it. */
-const maxPasswordBytes = 72;
-
 /** Why the policy rejects a password. */
 export interface PasswordWeakness {
   readonly message: string;
@@ -168,23 +166,31 @@ export interface PasswordWeakness {
 type PolicyContext = Pick<Context, 'leakedPasswords' | 'settings'>;
 
 /**
- * Checks a new password against the policy and the leaked passwords.
+ * Checks a new password against the policy and the leaked passwords. `contacts` are the email and
+ * the phone of its user.
  *
  * @throws AppError `validation_failed` if it is too long; `weak_password` with reasons;
  * `unexpected_failure` if the lookup of leaked passwords fails and the settings fail closed.
  */
-export async function checkPassword(context: PolicyContext, password: string): Promise<void> {
-  checkPasswordLength(password);
+export async function checkPassword(
+  context: PolicyContext,
+  password: string,
+  contacts: readonly string[],
+): Promise<void> {
+  checkPasswordLength(password, context.settings);
   const failClosed = context.settings.passwordHibpFailClosed;
-  const weakness = await findWeakness(context, password, { failClosed });
+  const weakness = await findWeakness(context, password, { contacts, failClosed });
   if (weakness !== undefined) throw new WeakPasswordError(weakness.message, weakness.reasons);
 }
 
 /** @throws AppError `validation_failed` if the password is too long. */
-export function checkPasswordLength(password: string): void {
-  if (Buffer.byteLength(password) > maxPasswordBytes)
+export function checkPasswordLength(
+  password: string,
+  { passwordMaxBytes }: Pick<Settings, 'passwordMaxBytes'>,
+): void {
+  if (Buffer.byteLength(password) > passwordMaxBytes)
     throw errors.validation_failed({
-      message: `Password cannot be longer than ${maxPasswordBytes} characters`,
+      message: `Password cannot be longer than ${passwordMaxBytes} characters`,
     });
 }
 
@@ -192,9 +198,14 @@ export function checkPasswordLength(password: string): void {
 export async function findWeakness(
   context: PolicyContext,
   password: string,
-  { failClosed }: { readonly failClosed: boolean },
+  { contacts, failClosed }: { readonly contacts: readonly string[]; readonly failClosed: boolean },
 ): Promise<PasswordWeakness | undefined> {
   const problems = policyProblems(password, context.settings);
+  if (containsContextWord(password, contacts, context.settings))
+    problems.push({
+      reason: 'context',
+      message: 'Password should not contain your email, your phone number or the name of this site.',
+    });
   if (await isLeaked(context, password, { failClosed }))
     problems.push({ reason: 'pwned', message: 'Password is known from leaks, please choose another one.' });
   if (problems.length === 0) return undefined;

@@ -6,7 +6,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { customizeClaims } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { signJwt, tokenIssuer } from '../keys/jwt.ts';
+import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import {
   deriveDigestedToken,
   isDigest,
@@ -172,7 +172,7 @@ function accessTokenClaims(
     settings,
     nowMs,
   }: {
-    readonly settings: Pick<Settings, 'jwtExpMs' | 'jwtIssuer' | 'jwtIssuerRequired' | 'apiExternalUrl'>;
+    readonly settings: Settings;
     readonly nowMs: number;
   },
 ): AccessTokenClaims {
@@ -181,7 +181,7 @@ function accessTokenClaims(
   return {
     ...(issuer !== '' && { iss: issuer }),
     sub: user.id,
-    aud: user.aud,
+    aud: tokenAudience(user.aud, settings),
     exp: issuedAt + Math.floor(settings.jwtExpMs / 1000),
     iat: issuedAt,
     email: user.email,

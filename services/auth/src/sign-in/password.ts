@@ -44,7 +44,7 @@ export async function signInWithPassword(
   const [session, weakPassword] = await Promise.all([
     startSession(context, { user, method: 'password', traits }, metadata),
     // Fails open: an outage of the breach API must not block sign-in.
-    findWeakness(context, password, { failClosed: false }),
+    findWeakness(context, password, { contacts: [user.email, user.phone], failClosed: false }),
   ]);
   return weakPassword === undefined ? session : { ...session, weakPassword };
 }

@@ -190,7 +190,7 @@ async function readSignUp(context: Context, input: SignUpInput): Promise<ReadSig
   const { email = '', phone = '', password = '', data = {}, challenge, redirectTo, aud } = input;
   if (settings.disableSignup) throw errors.signup_disabled();
   if (password === '') throw errors.validation_failed({ message: 'Signup requires a valid password' });
-  await checkPassword(context, password);
+  await checkPassword(context, password, [email, phone]);
   if (email !== '' && phone !== '') throw errors.validation_failed({ message: oneContact });
   const channel = readChannel(phone === '' ? undefined : input.channel, context.sms);
   if (phone !== '' && challenge !== undefined)

@@ -265,7 +265,8 @@ async function planOwnUpdate(
   const { phone = '', password, currentPassword, nonce = '' } = request;
   const update = readUpdate(request);
   const channel = readChannel(phone === '' ? undefined : request.channel, context.sms);
-  if (password !== undefined) await checkPassword(context, password);
+  if (password !== undefined)
+    await checkPassword(context, password, [user.email, user.phone, update.email, update.phone]);
   checkAllowed(update, owner, settings);
   const changesContact = changesEmail(update, user) || changesPhone(update, user);
   if (changesContact || password !== undefined)

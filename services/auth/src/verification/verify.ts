@@ -68,7 +68,7 @@ async function hashFirstPassword(
 ): Promise<string | undefined> {
   const mayChoose = (type === 'signup' || type === 'invite') && user.passwordHash === undefined;
   if (password === '' || !mayChoose) return undefined;
-  await checkPassword(context, password);
+  await checkPassword(context, password, [user.email, user.phone]);
   return context.passwords.hash(password);
 }
 

@@ -93,6 +93,9 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
       sessionInactivityTimeoutMs,
       jwtIssuer: '',
       jwtIssuerRequired: false,
+      jwtAud: '',
+      jwtAudienceRequired: false,
+      jwtAudiences: [],
       apiExternalUrl: 'http://localhost:9999',
     },
   });

@@ -1,6 +1,8 @@
 import { randomBytes, webcrypto } from 'node:crypto';
+import { glob, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
-import { ColumnCipher, type EncryptionSettings } from '../../src/keys/secrets.ts';
+import { ColumnCipher, type EncryptionSettings, systemRandomness } from '../../src/keys/secrets.ts';
 
 const newKey = (): string => randomBytes(32).toString('base64url');
 const row = '11111111-1111-4111-8111-111111111111';
@@ -120,4 +122,13 @@ t.test('without encryption values are stored as they are, and old ones can be de
   ])
     t.equal(plain.decrypt(row, text), text, 'text that only resembles an encrypted value is plain');
   t.end();
+});
+
+t.test('secrets and codes are from node:crypto', async (t) => {
+  const src = join(import.meta.dirname, '../../src');
+  for await (const file of glob('**/*.ts', { cwd: src }))
+    t.notMatch(await readFile(join(src, file), 'utf8'), /Math\.random/, file);
+  t.match(systemRandomness.otp(6), /^\d{6}$/);
+  const drawn = Array.from({ length: 100 }, () => systemRandomness.otp(10));
+  t.equal(new Set(drawn).size, drawn.length);
 });

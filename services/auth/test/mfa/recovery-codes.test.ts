@@ -271,3 +271,19 @@ t.test('switches disable generation and verification', async (t) => {
     code: 'mfa_recovery_codes_verify_not_enabled',
   });
 });
+
+t.test('codes are stored as salted hashes of Argon2id', async (t) => {
+  const server = await start(t);
+  const { codes } = await withCodes(server);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const [row] =
+    await sql`select to_jsonb(array_agg(to_jsonb(c)))::text as stored from auth.mfa_recovery_codes c`;
+  const stored = String(row?.stored);
+  for (const code of codes) t.notMatch(stored, code);
+  const salts = [...stored.matchAll(/\$argon2id\$v=19\$m=\d+,t=\d+,p=\d+\$([^$]+)\$/g)].map(
+    ([, salt]) => salt,
+  );
+  t.equal(salts.length, codes.length);
+  t.equal(new Set(salts).size, codes.length);
+});

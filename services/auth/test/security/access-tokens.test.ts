@@ -167,3 +167,41 @@ t.test('non-canonical paths do not bypass the check', async (t) => {
     t.notMatch(text, /"users"/);
   }
 });
+
+t.test('tokens of other types are rejected', async (t) => {
+  const server = await startAuthServer(t);
+  const { accessToken } = await signUp(server);
+  const withType = (typ: unknown) => hs256({ alg: 'HS256', typ }, claimsOf(accessToken));
+  for (const typ of ['JWT', 'jwt', 'at+jwt', 'application/at+jwt', undefined])
+    t.match(await server.call('GET', '/user', { token: withType(typ) }), { status: 200 }, String(typ));
+  for (const typ of ['logout+jwt', 'dpop+jwt', 'JWE', '', 7, null])
+    t.match(await server.call('GET', '/user', { token: withType(typ) }), badJwt, String(typ));
+});
+
+t.test('with a required audience, tokens have one, and those of others are rejected', async (t) => {
+  const server = await startAuthServer(t, {
+    JWT_AUDIENCE_REQUIRED: 'true',
+    JWT_AUDIENCES: 'partners',
+    EXT_AUTHZ_ENABLED: 'true',
+  });
+  const { accessToken } = await signUp(server);
+  const claims = claimsOf(accessToken);
+  t.equal(claims.aud, 'authenticated');
+  const user = (aud: unknown) =>
+    server.call('GET', '/user', { token: hs256({ alg: 'HS256' }, { ...claims, aud }) });
+  for (const aud of ['authenticated', 'partners', ['other', 'partners']])
+    t.match(await user(aud), { status: 200 }, String(aud));
+  for (const aud of [undefined, '', 'other', [], ['other'], 7])
+    t.match(await user(aud), { ...badJwt, body: { msg: /aud is not an audience/ } }, String(aud));
+  t.match(await server.call('GET', '/admin/users', { token: adminToken() }), badJwt);
+  t.match(await server.call('GET', '/admin/users', { token: adminToken({ aud: 'authenticated' }) }), {
+    status: 200,
+  });
+  const partner = await server.call('POST', '/signup', {
+    body: { email: 'eva@example.com', password: 'correct horse' },
+    headers: { 'x-jwt-aud': 'partners' },
+  });
+  const token = String(partner.body.access_token);
+  t.equal(claimsOf(token).aud, 'partners');
+  t.match(await server.call('GET', '/user', { token }), { status: 200 });
+});

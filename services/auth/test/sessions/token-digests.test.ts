@@ -143,8 +143,11 @@ t.test('a database that GoTrue shares has no digests', (t) => {
         variable: 'SVC_SECURITY_TOKEN_DIGESTS',
         expected: 'false, because SVC_DB_SHARED_WITH_GOTRUE is true and GoTrue reads tokens in the clear',
       },
+      { variable: 'SVC_PASSWORD_MAX_BYTES', expected: /^72, because SVC_DB_SHARED_WITH_GOTRUE is true/ },
     ],
   });
-  t.ok(readSettings({ ...environment, SVC_SECURITY_TOKEN_DIGESTS: 'false' }).ok);
+  t.ok(
+    readSettings({ ...environment, SVC_SECURITY_TOKEN_DIGESTS: 'false', SVC_PASSWORD_MAX_BYTES: '72' }).ok,
+  );
   t.end();
 });

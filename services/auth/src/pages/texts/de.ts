@@ -151,6 +151,8 @@ export const de: PageTexts = {
     user_already_exists: taken,
     email_exists: taken,
     signup_disabled: 'Hier können keine neuen Konten erstellt werden.',
+    password_has_context:
+      'Das Passwort darf weder Ihre E-Mail-Adresse noch Ihre Telefonnummer noch den Namen dieser Website enthalten.',
     leaked_password: 'Dieses Passwort ist aus Datenlecks bekannt. Bitte wählen Sie ein anderes.',
     same_password: 'Bitte wählen Sie ein Passwort, das Sie noch nicht verwendet haben.',
     current_password_required: 'Bitte geben Sie Ihr aktuelles Passwort ein.',

@@ -145,6 +145,8 @@ export const en = {
     user_already_exists: taken,
     email_exists: taken,
     signup_disabled: 'New accounts cannot be created here.',
+    password_has_context:
+      'The password must not contain your email address, your phone number or the name of this site.',
     leaked_password: 'This password is known from leaks. Please choose another one.',
     same_password: 'Please choose a password that you have not used before.',
     current_password_required: 'Please enter your current password.',

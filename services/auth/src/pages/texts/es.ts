@@ -148,6 +148,8 @@ export const es: PageTexts = {
     user_already_exists: taken,
     email_exists: taken,
     signup_disabled: 'Aquí no se pueden crear cuentas nuevas.',
+    password_has_context:
+      'La contraseña no puede contener tu correo, tu número de teléfono ni el nombre de este sitio.',
     leaked_password: 'Esta contraseña aparece en filtraciones. Elige otra.',
     same_password: 'Elige una contraseña que no hayas usado antes.',
     current_password_required: 'Introduce tu contraseña actual.',

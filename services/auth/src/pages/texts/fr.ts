@@ -151,6 +151,8 @@ export const fr: PageTexts = {
     user_already_exists: taken,
     email_exists: taken,
     signup_disabled: 'Il n’est pas possible de créer un compte ici.',
+    password_has_context:
+      'Le mot de passe ne doit contenir ni votre adresse e-mail, ni votre numéro de téléphone, ni le nom de ce site.',
     leaked_password: 'Ce mot de passe figure dans des fuites de données. Veuillez en choisir un autre.',
     same_password: 'Veuillez choisir un mot de passe que vous n’avez pas encore utilisé.',
     current_password_required: 'Veuillez saisir votre mot de passe actuel.',

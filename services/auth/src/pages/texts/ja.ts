@@ -145,6 +145,7 @@ export const ja: PageTexts = {
     user_already_exists: taken,
     email_exists: taken,
     signup_disabled: 'ここでは新しいアカウントを作成できません。',
+    password_has_context: 'パスワードにメールアドレス、電話番号、このサイトの名前を含めることはできません。',
     leaked_password: 'このパスワードは漏えいしたことがあります。別のパスワードを選んでください。',
     same_password: 'これまで使用していないパスワードを選んでください。',
     current_password_required: '現在のパスワードを入力してください。',

@@ -147,6 +147,7 @@ export const pt: PageTexts = {
     user_already_exists: taken,
     email_exists: taken,
     signup_disabled: 'Não é possível criar contas aqui.',
+    password_has_context: 'A senha não pode conter seu e-mail, seu telefone nem o nome deste site.',
     leaked_password: 'Esta senha aparece em vazamentos. Escolha outra.',
     same_password: 'Escolha uma senha que você ainda não usou.',
     current_password_required: 'Informe sua senha atual.',
