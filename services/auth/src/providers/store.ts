@@ -3,7 +3,7 @@ import { toStoredForm } from '../keys/secrets.ts';
 import type { ProviderTokens } from '../sessions/issue.ts';
 import type { CodeChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
-import { toUser, userColumns } from '../users/user.ts';
+import { idsByEmail, toUser, userColumns } from '../users/user.ts';
 import type { RequestToken } from './connection.ts';
 
 /** A sign-in that is waiting for its callback. */
@@ -111,7 +111,8 @@ const findCandidatesSql = `
     from users u
     where u.deleted_at is null and u.id in (
       select user_id from identities where provider = i.provider and provider_id = i.provider_id
-      union select id from users where email = any(string_to_array(i.emails, ' ')) and aud = i.aud and is_sso_user = false
+      union select id from users where id = any(array(${idsByEmail("string_to_array(i.emails, ' ')")}))
+        and aud = i.aud and is_sso_user = false
       union select user_id from identities where email = any(string_to_array(i.emails, ' '))
         and identity_data ->> 'email_verified' = 'true' and provider not like 'sso:%'
     )

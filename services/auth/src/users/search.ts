@@ -1,7 +1,7 @@
-import { containing, noInstance, startingWith } from '../db/connection.ts';
+import { containing, startingWith } from '../db/connection.ts';
 import { indexedExpressions, indexedText } from '../db/indexes.ts';
 import type { Bind, Listing } from '../db/paging.ts';
-import { userColumns } from './user.ts';
+import { idsByEmail, userColumns } from './user.ts';
 
 /** Which users to list. An absent member does not restrict the list. */
 export interface UserFilter {
@@ -45,10 +45,9 @@ const conditions: {
   },
   part: (part, bind) => {
     const pattern = bind(containing(part));
-    return `(u.email like lower(${pattern}) or u.phone like ${pattern} or u.raw_user_meta_data ->> 'full_name' ilike ${pattern})`;
+    return `(${indexedExpressions.email} like lower(${pattern}) or u.phone like ${pattern} or u.raw_user_meta_data ->> 'full_name' ilike ${pattern})`;
   },
-  // The index of emails that includes single sign-on users has both columns.
-  email: (email, bind) => `u.instance_id = ${noInstance} and lower(u.email) = ${bind(email)}`,
+  email: (email, bind) => `u.id = any(array(${idsByEmail(`array[${bind(email)}::text]`)}))`,
   phone: (phone, bind) => `u.phone = ${bind(phone)}`,
   provider: (provider, bind) =>
     `exists (select from identities i where i.user_id = u.id and i.provider = ${bind(provider)})`,

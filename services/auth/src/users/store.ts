@@ -13,7 +13,7 @@ import type { ColumnCipher } from '../keys/secrets.ts';
 import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
 import type { NewIdentity, NewUser } from './new-user.ts';
 import { isRareProviderSql, type UserFilter, userListing } from './search.ts';
-import { type Contact, toUser, type User, type UserChanges, userColumns } from './user.ts';
+import { type Contact, idsByEmail, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =
   | { readonly ok: true; readonly user: User }
@@ -202,15 +202,17 @@ export class UserStore {
 
 const findByIdSql = `select ${userColumns} from users u where u.id = $1 and u.deleted_at is null`;
 const findByEmailSql = `select ${userColumns} from users u
-  where u.email = $1 and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null`;
+  where u.id = any(array(${idsByEmail('array[$1::text]')}))
+    and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null
+  order by u.email = $1 desc limit 1`;
 const findByPhoneSql = `select ${userColumns} from users u
   where u.phone = $1 and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null`;
 
 const findTakenSql = `
   select taken from (
-    select case when email = $2 and is_sso_user = false then 'email' when phone = $3 then 'phone' else 'id' end as taken
+    select case when lower(email) = $2 and is_sso_user = false then 'email' when phone = $3 then 'phone' else 'id' end as taken
     from users
-    where (email = $2 and is_sso_user = false) or phone = $3 or id = $1
+    where (id = any(array(${idsByEmail('array[$2::text]')})) and is_sso_user = false) or phone = $3 or id = $1
   ) t
   order by array_position(array['email', 'phone', 'id'], taken) limit 1`;
 

@@ -1,4 +1,4 @@
-import type { Row } from '../db/connection.ts';
+import { noInstance, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { Factor } from '../mfa/factors.ts';
 
@@ -156,6 +156,15 @@ export const userColumns = `
     select id, status, factor_type, friendly_name, phone, last_challenged_at, created_at, updated_at
     from mfa_factors where user_id = u.id) f) as factors`;
 
+/**
+ * SQL for the ids of users with one of the emails, which are in lower case. As in GoTrue, rows that
+ * an import has written may have upper case; each part has an index.
+ */
+export function idsByEmail(emails: string): string {
+  return `select id from users where email = any(${emails}) and is_sso_user = false
+    union select id from users where instance_id = ${noInstance} and lower(email) = any(${emails})`;
+}
+
 /** Converts a row of {@link userColumns}. */
 export function toUser(row: Row): User {
   // Parsed boundary: these are the columns selected above, with the types of the schema.
@@ -164,7 +173,8 @@ export function toUser(row: Row): User {
     id: r.id,
     aud: r.aud ?? '',
     role: r.role ?? '',
-    email: r.email ?? '',
+    // Imports by SQL leave upper case.
+    email: (r.email ?? '').toLowerCase(),
     phone: r.phone ?? '',
     passwordHash: r.encrypted_password || undefined,
     emailConfirmedAt: r.email_confirmed_at ?? undefined,
