@@ -99,7 +99,7 @@ export type FlowMethod = 'email/signup' | 'magiclink' | 'recovery' | 'invite' | 
 
 /** Provider of a flow whose code is for an existing session, which has the id of the flow. */
 const handover = 'session';
-/** GoTrue answers 500 to a code of a method that it does not know; to this one, with a new session. */
+/** GoTrue starts a new session for a code of this method, and answers 500 to unknown methods. */
 const handoverMethod = 'password';
 
 /** Makes a code that is exchanged for a session. GoTrue's are UUIDs. */

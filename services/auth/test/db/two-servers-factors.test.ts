@@ -1,4 +1,4 @@
-// Second factors and passkeys of which two servers on one database take turns.
+// Two servers on one database take turns: second factors and passkeys.
 import { Secret, TOTP } from 'otpauth';
 import t, { type Test } from 'tap';
 import { type SignedIn, signedIn, signUp } from '../helpers/auth-server.ts';

@@ -1,4 +1,4 @@
-// Sign-in at providers, identities and imported users of which two servers on one database take turns.
+// Two servers on one database take turns: sign-in at providers, identities and imported users.
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import t, { type Test } from 'tap';
 import { toChallenge } from '../../src/sign-in/pkce.ts';

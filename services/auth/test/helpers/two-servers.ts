@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import { type AuthServer, callServer, serverVariables, startAuthServer } from './auth-server.ts';
 
 /** A server that can take a step of a flow. */
-export type FlowServer = Pick<AuthServer, 'url' | 'call'> & {
+type FlowServer = Pick<AuthServer, 'url' | 'call'> & {
   readonly clock: Pick<AuthServer['clock'], 'nowMs'>;
 };
 
@@ -73,7 +73,7 @@ const unprefixed = ['API_EXTERNAL_URL', 'DATABASE_URL', 'DB_NAMESPACE', 'PORT'];
  * Starts the program of GoTrue on a free port of loopback, with the settings of a test server. The
  * subcommand `serve` does not migrate: the schema is that of Tollgate, which has all tables.
  */
-export async function startGotrue(
+async function startGotrue(
   t: Pick<Test, 'teardown'>,
   binary: string,
   variables: Readonly<Record<string, string>> & { readonly DB_DATABASE_URL: string },

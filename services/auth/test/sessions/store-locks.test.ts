@@ -21,10 +21,10 @@ async function startSession(t: Test) {
   const store = new Store(pool, { cipher: unencrypted });
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'token_refreshed', { metadata });
-  const [id, token] = [randomUUID(), 'firsttoken23'];
+  const [id, token] = [randomUUID(), 'first2345678'];
   const session = { id, userId: user.id, aal: 'aal1', method: 'otp', userAgent, ip, tag: '', at } as const;
   await store.sessions.start({ ...session, refreshToken: token }, audit);
-  const rotation = { token, successor: 'secondtoken2', sessionId: id, userAgent, ip, at };
+  const rotation = { token, successor: 'second234567', sessionId: id, userAgent, ip, at };
   return { store, observer, user, audit, id, rotation };
 }
 
@@ -119,7 +119,7 @@ t.test('a rotation that fails does not affect the others of its statement', asyn
   const outcomes = await Promise.allSettled([
     store.refreshTokens.rotate({ ...rotation, sessionId: 'invalid' }, audit),
     store.refreshTokens.rotate(rotation, audit),
-    store.refreshTokens.rotate({ ...rotation, successor: 'thirdtoken23' }, audit),
+    store.refreshTokens.rotate({ ...rotation, successor: 'third2345678' }, audit),
   ]);
   t.match(outcomes, [{ status: 'rejected' }, { status: 'fulfilled' }, { status: 'fulfilled' }]);
   const rotated = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value);

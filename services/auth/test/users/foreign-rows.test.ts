@@ -10,7 +10,7 @@ import { allowUnreadableRows } from '../helpers/test-database.ts';
 
 type Row = Readonly<Record<string, string | number | boolean | null>>;
 
-/** How the rows of a user differ from those that a sign-up writes. */
+/** How the rows of a user differ from the rows of a sign-up. */
 interface Shape {
   readonly user?: Row;
   /** Null for a user without identity. */
