@@ -1,4 +1,4 @@
-import type { TextBounds } from '@tollgate/rules/resource-shape';
+import type { TextBounds } from '@tollgate/rules/fields';
 
 /** The part of a structural schema of Kubernetes that the CRD uses. */
 export interface JsonSchema {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { domainOptions, rows } from '@tollgate/rules/fields';
 import { load } from 'js-yaml';
 import t from 'tap';
 import { renderCrd } from './definition.ts';
@@ -32,6 +33,24 @@ t.test('every field of spec and status has a description', async (t) => {
   t.ok(fields.length > 200, 'all levels of descriptors are walked');
   t.same(
     fields.filter(({ description = '' }) => description === '').map(({ path }) => path.join('.')),
+    [],
+  );
+});
+
+t.test('the CRD has every field of the rule language', async (t) => {
+  const present = new Set(fields.map(({ path }) => path.join('.')));
+  const expected = [
+    ...domainOptions.map(({ name }) => name),
+    ...rows.descriptor.map(({ name }) => `descriptors.${name}`),
+    ...rows.limit.map(({ name }) => `descriptors.rateLimit.${name}`),
+    ...rows.limit.filter(({ name }) => name !== 'name').map(({ name }) => `limits.rateLimit.${name}`),
+    ...rows.descriptor.flatMap(({ name, part }) => {
+      if (part === 'limit') return [`limits.${name}`];
+      return part === 'match' ? [`limits.match.${name}`] : [];
+    }),
+  ];
+  t.same(
+    expected.filter((path) => !present.has(`spec.${path}`)),
     [],
   );
 });

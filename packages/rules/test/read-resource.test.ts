@@ -79,7 +79,7 @@ t.test('rules on trial are apart from the rules in force', async (t) => {
   const withSettings = documentOf({ domain: 'shop', descriptors, trial: true, ...settings });
   t.match(withSettings, { atomic: undefined, onStoreFailure: undefined });
   t.match(getTrialDocument(withSettings), { atomic: true, onStoreFailure: 'deny' });
-  const inForce = { ...documentOf({ domain: 'shop', descriptors, ...settings }), trialDescriptors: [] };
+  const inForce = { ...documentOf({ domain: 'shop', descriptors, ...settings }), trial: { descriptors: [] } };
   t.match(getTrialDocument(inForce), { atomic: undefined, onStoreFailure: undefined });
   t.match(linesOf(manifestOf({ domain: 'shop', descriptors, trial: 'yes' })), [
     "shop/web: spec.trial: must be true or false, not the text 'yes'",

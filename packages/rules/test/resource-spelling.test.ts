@@ -4,14 +4,15 @@ import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimi
 import { compileRules } from '@tollgate/rules/compile';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { readResource } from '@tollgate/rules/read-resource';
-import { type ResourceField, resourceFields } from '@tollgate/rules/resource-shape';
+import { resourceFields } from '@tollgate/rules/resource-shape';
 import { decodeMessage, toMessage } from '@tollgate/rules/rule-message';
 import t from 'tap';
+import type { limitFields } from '../src/definition/fields.ts';
 import { resourceSpelling } from '../src/definition/spelling.ts';
 import { manifestOf } from './helpers/resource-cases.ts';
 
 /** Values of each field, first one without a problem. */
-const samples: Readonly<Record<ResourceField<'limitRateLimit'>, readonly unknown[]>> = {
+const samples: Readonly<Record<Exclude<keyof typeof limitFields, 'name'>, readonly unknown[]>> = {
   unit: ['Minute', undefined, 'Month'],
   period: [undefined, '90s', '500ms'],
   timeZone: [undefined, 'Europe/Berlin', 'Nowhere'],

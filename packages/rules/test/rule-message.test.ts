@@ -82,9 +82,7 @@ descriptors:
 
 const withTrial = (document: RuleDocument): RuleDocument => ({
   ...document,
-  trialDescriptors: document.descriptors,
-  trialOnStoreFailure: 'local',
-  trialAtomic: true,
+  trial: { descriptors: document.descriptors, onStoreFailure: 'local', atomic: true },
 });
 
 t.test('every field of a document is preserved on the wire', async (t) => {

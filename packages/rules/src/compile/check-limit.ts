@@ -1,6 +1,6 @@
 import { parseDuration } from '@tollgate/kit/time';
 import type { LimitSpec } from '../definition/document.ts';
-import { resourceTexts } from '../definition/resource-shape.ts';
+import { limitFields } from '../definition/fields.ts';
 import type { FieldName, Spelling } from '../definition/spelling.ts';
 import {
   type AlgorithmOptions,
@@ -203,7 +203,7 @@ function checkLease(limit: LimitSpec, { spelling }: LimitOptions, report: Report
   const percent = parseLease(lease);
   const hits = Math.ceil((requestsPerUnit * (percent ?? 0)) / 100);
   if (percent === undefined)
-    report('lease', `invalid lease '${lease}': expected ${resourceTexts.lease.form}`);
+    report('lease', `invalid lease '${lease}': expected ${limitFields.lease.bounds.form}`);
   else if (unlimited === true) report('lease', 'should not specify a lease when unlimited');
   else if (algorithm !== '' && algorithm.toLowerCase() !== 'fixed_window') {
     report('lease', `lease requires the algorithm ${spelling.fixed_window}`);
@@ -216,7 +216,7 @@ function checkLease(limit: LimitSpec, { spelling }: LimitOptions, report: Report
 
 /** The percentage; undefined for an invalid text. */
 export function parseLease(text: string): number | undefined {
-  return resourceTexts.lease.pattern.test(text) ? Number(text.slice(0, -1)) : undefined;
+  return limitFields.lease.bounds.pattern.test(text) ? Number(text.slice(0, -1)) : undefined;
 }
 
 /** Checks the policy of a limit or of a domain. */

@@ -1,3 +1,4 @@
+import type { descriptorFields, domainFields, limitFields, NamedField } from './fields.ts';
 import type { Location } from './problem.ts';
 import type { FieldName, Spelling } from './spelling.ts';
 
@@ -9,27 +10,53 @@ export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
+/** Values of fields by the kind of their row. */
+interface ValueByKind {
+  text: string;
+  percent: string;
+  choice: string;
+  flag: boolean;
+  count: number;
+  names: readonly string[];
+  json: JsonObject;
+  limit: LimitSpec;
+  descriptors: readonly DescriptorSpec[];
+}
+
+type Part = Readonly<Record<string, Pick<NamedField, 'kind'>>>;
+
+type Always = { readonly always: true };
+
+/** The fields of a part, named and documented as their rows. */
+type SpecOf<Fields extends Part> = {
+  readonly [Name in keyof Fields as Fields[Name] extends Always
+    ? Name
+    : never]: ValueByKind[Fields[Name]['kind']];
+} & {
+  readonly [Name in keyof Fields as Fields[Name] extends Always ? never : Name]?:
+    | ValueByKind[Fields[Name]['kind']]
+    | undefined;
+};
+
+/** Options of a whole domain. */
+export type DomainOptions = Omit<SpecOf<typeof domainFields>, 'domain' | 'descriptors'>;
+
+/** The rules of a domain, in force or on trial. */
+export interface DomainRules extends DomainOptions {
+  readonly descriptors: readonly DescriptorSpec[];
+}
+
 /**
  * One domain of rules, decoded but not validated: the common input of `compileRules` from YAML
  * files, Kubernetes resources and xDS messages.
  */
-export interface RuleDocument {
+export interface RuleDocument extends DomainRules, Pick<SpecOf<typeof domainFields>, 'domain'> {
   /** Label in messages: the file, or the name of the resource. */
   readonly source: string;
   /** How messages spell fields and values. */
   readonly spelling: Spelling;
-  /** May be empty, which compiling reports. */
-  readonly domain: string;
-  readonly descriptors: readonly DescriptorSpec[];
   /** Rules on trial, which have no effect; undefined without any. */
-  readonly trialDescriptors?: readonly DescriptorSpec[] | undefined;
-  /** `onStoreFailure` and `atomic` of the rules on trial, which have none of the others. */
-  readonly trialOnStoreFailure?: string | undefined;
-  readonly trialAtomic?: boolean | undefined;
-  /** As written, in any case: the policy of limits that have none. */
-  readonly onStoreFailure?: string | undefined;
-  /** A request is counted by all of its limits, or by none. */
-  readonly atomic?: boolean | undefined;
+  readonly trial?: DomainRules | undefined;
   /** Handle of the document for `locate`. */
   readonly at?: number;
   /**
@@ -41,61 +68,40 @@ export interface RuleDocument {
 
 /** The rules on trial as a document of their own; undefined without any. */
 export function getTrialDocument(document: RuleDocument): RuleDocument | undefined {
-  const { trialDescriptors, trialOnStoreFailure, trialAtomic, ...rest } = document;
-  return (
-    trialDescriptors && {
-      ...rest,
-      descriptors: trialDescriptors,
-      onStoreFailure: trialOnStoreFailure,
-      atomic: trialAtomic,
-    }
-  );
+  const { source, spelling, domain, trial, at, locate } = document;
+  const place = at === undefined || locate === undefined ? undefined : { at, locate };
+  return trial && { source, spelling, domain, ...place, ...trial };
 }
 
 /** One entry of a `descriptors` list. Absent, false and empty mean the same. */
-export interface DescriptorSpec {
-  readonly key: string;
-  readonly value?: string | undefined;
-  readonly rateLimit?: LimitSpec | undefined;
-  readonly descriptors?: readonly DescriptorSpec[] | undefined;
-  readonly shadowMode?: boolean | undefined;
-  readonly quotaMode?: boolean | undefined;
-  readonly detailedMetric?: boolean | undefined;
-  readonly valueToMetric?: boolean | undefined;
-  readonly shareThreshold?: boolean | undefined;
-  readonly metadata?: JsonObject | undefined;
+export interface DescriptorSpec extends SpecOf<typeof descriptorFields> {
   /** Handle for `RuleDocument.locate`. */
   readonly at?: number | undefined;
 }
 
 /** A `rate_limit` block. */
-export interface LimitSpec {
-  /** As written, in any case. */
-  readonly unit?: string | undefined;
-  /** As written, instead of `unit`: `5m`. */
-  readonly period?: string | undefined;
-  /** As written; windows start at the epoch when missing. */
-  readonly timeZone?: string | undefined;
-  /** 0 to 4294967295 (uint32); 0, also when missing, refuses every request. */
-  readonly requestsPerUnit: number;
-  readonly unlimited?: boolean | undefined;
-  /** As written, in any case; a fixed window when missing. */
-  readonly algorithm?: string | undefined;
-  /** Of a token bucket: 1 to 4294967295; `requestsPerUnit` when missing. */
-  readonly burst?: number | undefined;
-  /** As written: `5%`. */
-  readonly lease?: string | undefined;
-  /** As written, in any case; the default depends on the algorithm and the domain. */
-  readonly charge?: string | undefined;
-  /** With `charge: always`: 0 to 4294967295; `burst` when missing. */
-  readonly maxDebt?: number | undefined;
-  readonly name?: string | undefined;
-  /** As written, in any case; that of the domain when missing. */
-  readonly onStoreFailure?: string | undefined;
-  /** Names of the limits that this one replaces. */
-  readonly replaces?: readonly string[] | undefined;
+export interface LimitSpec extends SpecOf<typeof limitFields> {
   /** Handle for `RuleDocument.locate`. */
   readonly at?: number | undefined;
+}
+
+/** Sets the fields of a spec in the order of their rows. Absent fields stay so. */
+export function fillIn<Spec extends object>(
+  spec: Spec,
+  fields: readonly NamedField[],
+  read: (field: NamedField) => unknown,
+): Spec {
+  for (const field of fields) setField(spec, field, read(field));
+  return spec;
+}
+
+/** The value of a field in a spec, which has values of the kinds of its rows. */
+export const getField = (spec: object, { name }: NamedField): unknown =>
+  (spec as Record<string, unknown>)[name];
+
+/** Sets a field unless its value is undefined. */
+export function setField(spec: object, { name }: NamedField, value: unknown): void {
+  if (value !== undefined) (spec as Record<string, unknown>)[name] = value;
 }
 
 /**

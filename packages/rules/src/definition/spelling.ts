@@ -1,62 +1,31 @@
-/** Fields of rules: their keys in rule files, and their names in a RateLimitConfig. */
-export const resourceNames = {
-  domain: 'domain',
-  key: 'key',
-  value: 'value',
-  descriptors: 'descriptors',
-  rate_limit: 'rateLimit',
-  unit: 'unit',
-  period: 'period',
-  time_zone: 'timeZone',
-  requests_per_unit: 'requestsPerUnit',
-  unlimited: 'unlimited',
-  algorithm: 'algorithm',
-  burst: 'burst',
-  lease: 'lease',
-  charge: 'charge',
-  max_debt: 'maxDebt',
-  on_store_failure: 'onStoreFailure',
-  atomic: 'atomic',
-  shadow_mode: 'shadowMode',
-  quota_mode: 'quotaMode',
-  name: 'name',
-  replaces: 'replaces',
-  detailed_metric: 'detailedMetric',
-  value_to_metric: 'valueToMetric',
-  share_threshold: 'shareThreshold',
-  metadata: 'metadata',
-} as const;
+import { type descriptorFields, type domainFields, type limitFields, rows } from './fields.ts';
+import { algorithmValues, chargeValues, storeFailureValues, unitValues } from './values.ts';
+
+type FilesOf<Part extends Readonly<Record<string, { readonly file: string }>>> = Part[keyof Part]['file'];
 
 /** A key of a rule file. */
-export type FieldName = keyof typeof resourceNames;
+export type FieldName =
+  | FilesOf<typeof domainFields>
+  | FilesOf<typeof descriptorFields>
+  | FilesOf<typeof limitFields>;
 
-/** Values of fields: in rule files, and in a RateLimitConfig, as Kubernetes spells enumerations. */
-export const resourceValues = {
-  second: 'Second',
-  minute: 'Minute',
-  hour: 'Hour',
-  day: 'Day',
-  week: 'Week',
-  month: 'Month',
-  year: 'Year',
-  fixed_window: 'FixedWindow',
-  sliding_window: 'SlidingWindow',
-  token_bucket: 'TokenBucket',
-  concurrency: 'Concurrency',
-  always: 'Always',
-  allowed: 'Allowed',
-  allow: 'Allow',
-  deny: 'Deny',
-  local: 'Local',
-} as const;
+const values = { ...unitValues, ...algorithmValues, ...chargeValues, ...storeFailureValues };
 
 /** How messages spell fields and values: as the document does that they are about. */
-export type Spelling = Readonly<Record<FieldName | keyof typeof resourceValues, string>>;
+export type Spelling = Readonly<Record<FieldName | keyof typeof values, string>>;
+
+const allRows = Object.values(rows).flat();
+
+/** The keys of rule files, on any level. */
+export const fieldNames: readonly string[] = [...new Set(allRows.map(({ file }) => file))];
 
 /** The spelling of RateLimitConfig objects. */
-export const resourceSpelling: Spelling = { ...resourceNames, ...resourceValues };
+export const resourceSpelling = Object.fromEntries([
+  ...allRows.map(({ file, name }) => [file, name]),
+  ...Object.entries(values).map(([file, { resource }]) => [file, resource]),
+]) as Spelling; // the rows define the type
 
 /** The spelling of rule files. */
-export const fileSpelling: Spelling = Object.fromEntries(
+export const fileSpelling = Object.fromEntries(
   Object.keys(resourceSpelling).map((term) => [term, term]),
 ) as Spelling; // of exactly these keys

@@ -1,10 +1,11 @@
 import type { JsonObject } from '../definition/document.ts';
+import type { Algorithm, Charge, StoreFailurePolicy, Unit } from '../definition/values.ts';
+
+export type { Charge, StoreFailurePolicy, Unit };
+
 import type { Match } from './match.ts';
 import type { WildcardIndex } from './wildcard-index.ts';
 import type { Windows } from './windows.ts';
-
-/** The length of a fixed rate limit window, as rule files spell it. */
-export type Unit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year';
 
 /**
  * Length of each unit in seconds. Windows are fixed and start at the epoch, so a month is always 30
@@ -20,18 +21,9 @@ export const unitSeconds: Readonly<Record<Unit, number>> = {
   year: 31_536_000,
 };
 
-/** How requests are counted, other than in fixed windows. */
-type Algorithm = 'sliding_window' | 'token_bucket' | 'concurrency';
-
-/**
- * Which hits are counted: `always` also those of requests that are over the limit, such as usage
- * that is reported after the response; `allowed` only those of requests within it.
- */
-export type Charge = 'always' | 'allowed';
-
 /** What a rule needs besides its limit when it does not count in fixed windows. */
 export interface AlgorithmOptions {
-  readonly algorithm: Algorithm;
+  readonly algorithm: Exclude<Algorithm, 'fixed_window'>;
   /** Requests that may come at once: the size of a bucket, or the limit of the others. */
   readonly burst: number;
   /**
@@ -47,12 +39,6 @@ export interface Lease {
   /** `requestsPerUnit` of the rule. */
   readonly limit: number;
 }
-
-/**
- * How a limit is decided while the counter store fails. `local` counts in the process, with this
- * replica's share of the limit.
- */
-export type StoreFailurePolicy = 'allow' | 'deny' | 'local';
 
 /** A limit that is not counted in fixed windows. */
 export interface Rate extends AlgorithmOptions {

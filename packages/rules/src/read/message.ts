@@ -1,66 +1,26 @@
-import { create, fromBinary, type JsonObject as ProtoJsonObject } from '@bufbuild/protobuf';
+import { create, type DescMessage, fromBinary } from '@bufbuild/protobuf';
 import type { Steps } from '@tollgate/kit/time';
 import {
-  RateLimitAlgorithm,
-  RateLimitCharge,
   type RateLimitConfig,
   RateLimitConfigSchema,
   type RateLimitDescriptor,
   RateLimitDescriptorSchema,
-  type RateLimitPolicy,
   RateLimitPolicySchema,
+  type RateLimitReplace,
   RateLimitReplaceSchema,
-  RateLimitStoreFailure,
-  RateLimitUnit,
 } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { parseLease } from '../compile/check-limit.ts';
-import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from '../definition/document.ts';
+import {
+  type DescriptorSpec,
+  type DomainOptions,
+  getField,
+  type LimitSpec,
+  type RuleDocument,
+  setField,
+} from '../definition/document.ts';
+import { domainOptions, type NamedField, rows } from '../definition/fields.ts';
 import { resourceSpelling } from '../definition/spelling.ts';
-import type { Charge, StoreFailurePolicy, Unit } from '../match/rule-set.ts';
 import { decodeInSteps } from './decode-in-steps.ts';
-
-/** The numbers of the units on the wire. */
-const unitNumbers: Readonly<Record<Unit, RateLimitUnit>> = {
-  second: RateLimitUnit.SECOND,
-  minute: RateLimitUnit.MINUTE,
-  hour: RateLimitUnit.HOUR,
-  day: RateLimitUnit.DAY,
-  week: RateLimitUnit.WEEK,
-  month: RateLimitUnit.MONTH,
-  year: RateLimitUnit.YEAR,
-};
-
-const units: ReadonlyMap<string, RateLimitUnit> = new Map(Object.entries(unitNumbers));
-const unitTexts: ReadonlyMap<number, string> = new Map([...units].map(([text, number]) => [number, text]));
-
-const algorithms: ReadonlyMap<string, RateLimitAlgorithm> = new Map([
-  ['fixed_window', RateLimitAlgorithm.FIXED_WINDOW],
-  ['sliding_window', RateLimitAlgorithm.SLIDING_WINDOW],
-  ['token_bucket', RateLimitAlgorithm.TOKEN_BUCKET],
-  ['concurrency', RateLimitAlgorithm.CONCURRENCY],
-]);
-const algorithmTexts: ReadonlyMap<number, string> = new Map(
-  [...algorithms].map(([text, number]) => [number, text]),
-);
-
-const policyNumbers: Readonly<Record<StoreFailurePolicy, RateLimitStoreFailure>> = {
-  allow: RateLimitStoreFailure.ALLOW,
-  deny: RateLimitStoreFailure.DENY,
-  local: RateLimitStoreFailure.LOCAL,
-};
-const policies: ReadonlyMap<string, RateLimitStoreFailure> = new Map(Object.entries(policyNumbers));
-const policyTexts: ReadonlyMap<number, string> = new Map(
-  [...policies].map(([text, number]) => [number, text]),
-);
-
-const chargeNumbers: Readonly<Record<Charge, RateLimitCharge>> = {
-  always: RateLimitCharge.ALWAYS,
-  allowed: RateLimitCharge.ALLOWED,
-};
-const charges: ReadonlyMap<string, RateLimitCharge> = new Map(Object.entries(chargeNumbers));
-const chargeTexts: ReadonlyMap<number, string> = new Map(
-  [...charges].map(([text, number]) => [number, text]),
-);
 
 /** Label of a document whose message has neither name nor domain. */
 const unnamed = '(unnamed resource)';
@@ -70,18 +30,16 @@ const unnamed = '(unnamed resource)';
  * for documents that compile: an unknown unit becomes UNKNOWN. Locations in the source are dropped.
  */
 export function toMessage(document: Omit<RuleDocument, 'spelling'>): RateLimitConfig {
-  const { domain, descriptors, trialDescriptors = [], atomic, onStoreFailure } = document;
-  const { trialAtomic, trialOnStoreFailure } = document;
-  return create(RateLimitConfigSchema, {
+  const { domain, descriptors, trial } = document;
+  const message = create(RateLimitConfigSchema, {
     name: domain,
     domain,
     descriptors: descriptors.map(toDescriptor),
-    trialDescriptors: trialDescriptors.map(toDescriptor),
-    atomic: atomic ?? false,
-    onStoreFailure: toStoreFailure(onStoreFailure),
-    trialAtomic: trialAtomic ?? false,
-    trialOnStoreFailure: toStoreFailure(trialOnStoreFailure),
+    trialDescriptors: trial?.descriptors.map(toDescriptor) ?? [],
   });
+  encode(message, document, wireFields.domain);
+  if (trial !== undefined) encode(message, trial, wireFields.trial);
+  return message;
 }
 
 /**
@@ -89,18 +47,25 @@ export function toMessage(document: Omit<RuleDocument, 'spelling'>): RateLimitCo
  * appear in the status of a RateLimitConfig.
  */
 export function fromMessage(message: RateLimitConfig): RuleDocument {
-  const { name, domain, descriptors, trialDescriptors, atomic, onStoreFailure } = message;
-  const { trialAtomic, trialOnStoreFailure } = message;
+  const [inForce, onTrial] = [message.descriptors, message.trialDescriptors];
+  return toDocument(message, inForce.map(fromDescriptor), onTrial.map(fromDescriptor));
+}
+
+function toDocument(
+  message: RateLimitConfig,
+  descriptors: readonly DescriptorSpec[],
+  onTrial: readonly DescriptorSpec[],
+): RuleDocument {
+  const { name, domain } = message;
+  const options: DomainOptions = decode({}, message, wireFields.domain);
   return {
+    ...options,
     source: name || domain || unnamed,
     spelling: resourceSpelling,
     domain,
-    descriptors: descriptors.map(fromDescriptor),
-    trialDescriptors: unlessEmpty(trialDescriptors.map(fromDescriptor)),
-    atomic: atomic || undefined,
-    onStoreFailure: fromStoreFailure(onStoreFailure),
-    trialAtomic: trialAtomic || undefined,
-    trialOnStoreFailure: fromStoreFailure(trialOnStoreFailure),
+    descriptors,
+    trial:
+      onTrial.length === 0 ? undefined : { ...decode({}, message, wireFields.trial), descriptors: onTrial },
   };
 }
 
@@ -124,122 +89,109 @@ export function* decodeMessage(bytes: Uint8Array): Steps<RuleDocument> {
     [trialDescriptorsField.number, addTo(trialDescriptors)],
   ]);
   const message = yield* decodeInSteps(RateLimitConfigSchema, bytes, elements);
-  return { ...fromMessage(message), descriptors, trialDescriptors: unlessEmpty(trialDescriptors) };
+  return toDocument(message, descriptors, trialDescriptors);
 }
 
-const unlessEmpty = (list: DescriptorSpec[]) => (list.length === 0 ? undefined : list);
+/** A field on the wire. */
+interface WireField {
+  readonly field: NamedField;
+  /** Its name in messages of the library. */
+  readonly property: string;
+  /** Values of a choice by their numbers. */
+  readonly texts: ReadonlyMap<unknown, string>;
+}
 
-function toDescriptor(spec: DescriptorSpec): RateLimitDescriptor {
-  const message = create(RateLimitDescriptorSchema, {
-    key: spec.key,
-    value: spec.value ?? '',
-    descriptors: spec.descriptors?.map(toDescriptor) ?? [],
-    shadowMode: spec.shadowMode ?? false,
-    detailedMetric: spec.detailedMetric ?? false,
-    quotaMode: spec.quotaMode ?? false,
-    valueToMetric: spec.valueToMetric ?? false,
-    shareThreshold: spec.shareThreshold ?? false,
+/** The fields of a message that have the numbers of the rows. */
+function wireFieldsOf(schema: DescMessage, fields: readonly NamedField[]): readonly WireField[] {
+  const properties = new Map(schema.fields.map(({ number, localName }) => [number, localName]));
+  return fields.map((field) => {
+    const property = properties.get(field.wire);
+    if (property === undefined)
+      throw new Error(`${schema.typeName} has no field ${field.wire} (${field.name})`);
+    const values = field.kind === 'choice' ? Object.entries(field.values) : [];
+    return { field, property, texts: new Map(values.map(([text, { wire }]) => [wire, text])) };
   });
-  if (spec.rateLimit !== undefined) message.rateLimit = toPolicy(spec.rateLimit);
-  if (spec.metadata !== undefined) message.metadata = toStruct(spec.metadata);
+}
+
+const wireFields = {
+  domain: wireFieldsOf(RateLimitConfigSchema, domainOptions),
+  trial: wireFieldsOf(
+    RateLimitConfigSchema,
+    domainOptions.map((field) => ({ ...field, wire: field.trialWire ?? field.wire })),
+  ),
+  descriptor: wireFieldsOf(RateLimitDescriptorSchema, rows.descriptor),
+  limit: wireFieldsOf(RateLimitPolicySchema, rows.limit),
+};
+
+/** A message by the names of fields; the round trip of every field proves that it has them. */
+type Untyped = Record<string, unknown>;
+
+/** Sets the fields of a message that a spec has. */
+function encode<Message extends object>(
+  message: Message,
+  spec: object,
+  fields: readonly WireField[],
+): Message {
+  for (const { field, property } of fields) {
+    const value = getField(spec, field);
+    if (value !== undefined) (message as Untyped)[property] = toWire(field, value);
+  }
   return message;
 }
 
-function toPolicy(limit: LimitSpec): RateLimitPolicy {
-  const {
-    unit = '',
-    period,
-    timeZone,
-    requestsPerUnit,
-    unlimited,
-    algorithm = '',
-    burst,
-    lease,
-    charge = '',
-    maxDebt,
-    name,
-    replaces,
-  } = limit;
-  return create(RateLimitPolicySchema, {
-    unit: units.get(unit.toLowerCase()) ?? RateLimitUnit.UNKNOWN,
-    period: period ?? '',
-    timeZone: timeZone ?? '',
-    requestsPerUnit,
-    unlimited: unlimited ?? false,
-    algorithm: algorithms.get(algorithm.toLowerCase()) ?? RateLimitAlgorithm.FIXED_WINDOW,
-    burst: burst ?? 0,
-    lease: lease === undefined ? 0 : (parseLease(lease) ?? 0),
-    charge: charges.get(charge.toLowerCase()) ?? RateLimitCharge.DEFAULT_CHARGE,
-    ...(maxDebt !== undefined && { maxDebt }),
-    name: name ?? '',
-    onStoreFailure: toStoreFailure(limit.onStoreFailure),
-    replaces: replaces?.map((replaced) => create(RateLimitReplaceSchema, { name: replaced })) ?? [],
-  });
+/** Sets the fields of a spec that a message has. */
+function decode<Spec extends object>(spec: Spec, message: object, fields: readonly WireField[]): Spec {
+  for (const wireField of fields)
+    setField(spec, wireField.field, fromWire(wireField, (message as Untyped)[wireField.property]));
+  return spec;
 }
 
-// Same type except for `readonly` lists; the library does not modify its input.
-const toStruct = (metadata: JsonObject): ProtoJsonObject => metadata as ProtoJsonObject;
+const toDescriptor = (spec: DescriptorSpec): RateLimitDescriptor =>
+  encode(create(RateLimitDescriptorSchema), spec, wireFields.descriptor);
 
-function fromDescriptor(message: RateLimitDescriptor): DescriptorSpec {
-  const { key, value, rateLimit, descriptors, metadata } = message;
-  const { shadowMode, quotaMode, detailedMetric, valueToMetric, shareThreshold } = message;
-  return {
-    key,
-    value: value === '' ? undefined : value,
-    rateLimit: rateLimit === undefined ? undefined : fromPolicy(rateLimit),
-    descriptors: descriptors.length === 0 ? undefined : descriptors.map(fromDescriptor),
-    shadowMode,
-    quotaMode,
-    detailedMetric,
-    valueToMetric,
-    shareThreshold,
-    metadata,
-  };
+const fromDescriptor = (message: RateLimitDescriptor): DescriptorSpec =>
+  decode<DescriptorSpec>({ key: '' }, message, wireFields.descriptor);
+
+function toWire(field: NamedField, value: unknown): unknown {
+  switch (field.kind) {
+    case 'percent':
+      return parseLease(String(value)) ?? 0;
+    case 'choice':
+      return field.values[String(value).toLowerCase()]?.wire ?? 0;
+    case 'names':
+      return (value as readonly string[]).map((name) => create(RateLimitReplaceSchema, { name }));
+    case 'limit':
+      return encode(create(RateLimitPolicySchema), value as LimitSpec, wireFields.limit);
+    case 'descriptors':
+      return (value as readonly DescriptorSpec[]).map(toDescriptor);
+    default:
+      return value;
+  }
 }
 
-function fromPolicy(policy: RateLimitPolicy): LimitSpec {
-  const { unit, period, timeZone, requestsPerUnit, unlimited, algorithm, burst, lease, name, replaces } =
-    policy;
-  return {
-    unit: fromUnit(unit),
-    period: period === '' ? undefined : period,
-    timeZone: timeZone === '' ? undefined : timeZone,
-    requestsPerUnit,
-    unlimited,
-    algorithm: fromAlgorithm(algorithm),
-    burst: burst === 0 ? undefined : burst,
-    lease: lease === 0 ? undefined : `${lease}%`,
-    charge: fromCharge(policy.charge),
-    maxDebt: policy.maxDebt,
-    name: name === '' ? undefined : name,
-    onStoreFailure: fromStoreFailure(policy.onStoreFailure),
-    replaces: replaces.length === 0 ? undefined : replaces.map((replaced) => replaced.name),
-  };
-}
-
-function toStoreFailure(policy: string | undefined): RateLimitStoreFailure {
-  return policies.get(policy?.toLowerCase() ?? '') ?? RateLimitStoreFailure.FAIL_CALL;
-}
-
-/** An unknown number stays visible in the problem that compiling reports. */
-function fromStoreFailure(policy: RateLimitStoreFailure): string | undefined {
-  if (policy === RateLimitStoreFailure.FAIL_CALL) return undefined;
-  return policyTexts.get(policy) ?? String(policy);
-}
-
-/** An unknown number stays visible in the problem that compiling reports. */
-function fromCharge(charge: RateLimitCharge): string | undefined {
-  if (charge === RateLimitCharge.DEFAULT_CHARGE) return undefined;
-  return chargeTexts.get(charge) ?? String(charge);
-}
-
-/** An unknown number stays visible in the problem that compiling reports. */
-function fromAlgorithm(algorithm: RateLimitAlgorithm): string | undefined {
-  if (algorithm === RateLimitAlgorithm.FIXED_WINDOW) return undefined;
-  return algorithmTexts.get(algorithm) ?? String(algorithm);
-}
-
-/** An unknown number stays visible in the problem that compiling reports. */
-function fromUnit(unit: RateLimitUnit): string | undefined {
-  return unit === RateLimitUnit.UNKNOWN ? undefined : (unitTexts.get(unit) ?? String(unit));
+/** Undefined for what means the same as an absent field. */
+function fromWire({ field, texts }: WireField, value: unknown): unknown {
+  switch (field.kind) {
+    case 'choice':
+      // An unknown number stays visible in the problem that compiling reports.
+      return value === 0 ? undefined : (texts.get(value) ?? String(value));
+    case 'percent':
+      return value === 0 ? undefined : `${String(value)}%`;
+    case 'names': {
+      const names = value as readonly RateLimitReplace[];
+      return names.length === 0 ? undefined : names.map(({ name }) => name);
+    }
+    case 'limit':
+      return value && decode<LimitSpec>({ requestsPerUnit: 0 }, value, wireFields.limit);
+    case 'descriptors': {
+      const descriptors = value as readonly RateLimitDescriptor[];
+      return descriptors.length === 0 ? undefined : descriptors.map(fromDescriptor);
+    }
+    case 'count':
+      return value === 0 && field.optional !== true ? undefined : value;
+    case 'json':
+      return value;
+    default:
+      return value === '' || value === false ? undefined : value;
+  }
 }

@@ -1,5 +1,6 @@
+import type { TextBounds } from '../definition/fields.ts';
 import type { RuleProblem } from '../definition/problem.ts';
-import type { TextBounds } from '../definition/resource-shape.ts';
+import { resourceTexts, type Values } from '../definition/values.ts';
 import { butFound, describeValue, hintFor, notText, report, shown } from './resource-problems.ts';
 
 /** State of reading one manifest. */
@@ -97,16 +98,12 @@ export function booleanField(mapping: Mapping, name: string): boolean | undefine
 }
 
 /** The text that rule files have for one of the `values` of Kubernetes. */
-export function enumField(
-  mapping: Mapping,
-  name: string,
-  values: Readonly<Record<string, string>>,
-): string | undefined {
+export function enumField(mapping: Mapping, name: string, values: Values): string | undefined {
   const value = mapping.values[name];
   if (isAbsent(value)) return undefined;
-  const known = Object.entries(values).find(([text]) => text === value);
-  if (known !== undefined) return known[1];
-  const names = Object.keys(values).join(', ');
+  const known = Object.entries(values).find(([, { resource }]) => resource === value);
+  if (known !== undefined) return known[0];
+  const names = resourceTexts(values).join(', ');
   report(mapping.read, fieldPath(mapping, name), `must be one of ${names}, not ${describeValue(value)}`);
   return undefined;
 }

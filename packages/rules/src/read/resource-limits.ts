@@ -1,9 +1,9 @@
-import type { DescriptorSpec } from '../definition/document.ts';
-import { resourceFields, resourceLists, resourceTexts } from '../definition/resource-shape.ts';
-import { metadataField, rateLimitField, shareThresholdField } from './resource.ts';
+import { type DescriptorSpec, fillIn } from '../definition/document.ts';
+import { nameBounds } from '../definition/fields.ts';
+import { matchFields, resourceFields, resourceLists, ruleFields } from '../definition/resource-shape.ts';
+import { checkSharing, rateLimitField, readField } from './resource.ts';
 import {
   asMapping,
-  booleanField,
   charge,
   checkFields,
   fieldPath,
@@ -11,7 +11,6 @@ import {
   listField,
   type Mapping,
   requiredText,
-  textField,
 } from './resource-fields.ts';
 import { type ResourceLocations, report } from './resource-problems.ts';
 
@@ -34,7 +33,7 @@ export function readLimits(spec: Mapping, locations: ResourceLocations): readonl
 /** A descriptor under construction. */
 type Draft = { -readonly [Field in keyof DescriptorSpec]: DescriptorSpec[Field] } & {
   readonly at: number;
-  descriptors?: Draft[] | undefined;
+  descriptors: Draft[];
 };
 
 /** A draft and its limits. */
@@ -72,7 +71,7 @@ function addLimit(growth: Growth, limit: Mapping): void {
 }
 
 function nameField({ fieldByName }: Growth, limit: Mapping): string {
-  const name = requiredText(limit, 'name', resourceTexts.name) ?? '';
+  const name = requiredText(limit, 'name', nameBounds) ?? '';
   const first = fieldByName.get(name);
   if (first === undefined) fieldByName.set(name, limit.field);
   else if (name !== '')
@@ -83,13 +82,10 @@ function nameField({ fieldByName }: Growth, limit: Mapping): string {
 /** The part of a limit that goes to the descriptor of its last entry. */
 function readRule(limit: Mapping, name: string, at: number): Partial<DescriptorSpec> {
   if (isAbsent(limit.values.rateLimit)) report(limit.read, fieldPath(limit, 'rateLimit'), 'is required');
-  return {
-    rateLimit: rateLimitField(limit, { at, name }),
-    shadowMode: booleanField(limit, 'shadowMode'),
-    quotaMode: booleanField(limit, 'quotaMode'),
-    detailedMetric: booleanField(limit, 'detailedMetric'),
-    metadata: metadataField(limit),
-  };
+  const rule: Partial<DescriptorSpec> = {};
+  return fillIn(rule, ruleFields, (field) =>
+    field.kind === 'limit' ? rateLimitField(limit, { at, name }) : readField(limit, field),
+  );
 }
 
 /**
@@ -115,33 +111,32 @@ function addMatch(growth: Growth, limit: Mapping, name: string): Grown | undefin
     path += JSON.stringify([entry.key, entry.value ?? '']);
     last = growth.byPath.get(path);
     if (last === undefined) {
-      const draft = { ...entry, at: growth.locations.push({ entry: itemField, rule: itemField }) - 1 };
+      const draft: Draft = {
+        ...entry,
+        descriptors: [],
+        at: growth.locations.push({ entry: itemField, rule: itemField }) - 1,
+      };
       last = { draft, firstName: name, limitName: undefined };
       growth.byPath.set(path, last);
       siblings.push(draft);
     } else checkAlike(mapping, entry, { ...last, name });
-    last.draft.descriptors ??= [];
     siblings = last.draft.descriptors;
   }
   return last;
 }
 
-type Entry = Pick<DescriptorSpec, 'key' | 'value' | 'valueToMetric' | 'shareThreshold'>;
-
-function readEntry(mapping: Mapping): Entry {
+/** The fields of an entry of a match. */
+function readEntry(mapping: Mapping): DescriptorSpec {
   checkFields(mapping, resourceFields.match);
-  return {
-    key: requiredText(mapping, 'key', resourceTexts.key) ?? '',
-    value: textField(mapping, 'value', resourceTexts.value),
-    valueToMetric: booleanField(mapping, 'valueToMetric'),
-    shareThreshold: shareThresholdField(mapping),
-  };
+  const entry = fillIn<DescriptorSpec>({ key: '' }, matchFields, (field) => readField(mapping, field));
+  checkSharing(mapping, entry);
+  return entry;
 }
 
 /** An entry shared by two limits is one level of the tree, with one value of each flag. */
 function checkAlike(
   mapping: Mapping,
-  entry: Entry,
+  entry: DescriptorSpec,
   { draft, firstName, name }: { draft: Draft; firstName: string; name: string },
 ): void {
   for (const flag of ['valueToMetric', 'shareThreshold'] as const) {

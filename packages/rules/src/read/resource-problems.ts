@@ -1,7 +1,7 @@
 import { maxProblems } from '../compile/compile.ts';
 import type { Location } from '../definition/problem.ts';
 import { resourceFields } from '../definition/resource-shape.ts';
-import { type FieldName, resourceNames } from '../definition/spelling.ts';
+import { type FieldName, resourceSpelling } from '../definition/spelling.ts';
 import { editDistance } from '../match/near-misses.ts';
 import type { Reading } from './resource-fields.ts';
 
@@ -72,7 +72,7 @@ export type ResourceLocations = ResourceLocation[];
 /** Location in a resource of a field of the spec, a descriptor or its limit. */
 export function locateInResource({ entry, rule }: ResourceLocation, field: FieldName | undefined): Location {
   if (field === undefined) return { field: entry };
-  const name = resourceNames[field];
+  const name = resourceSpelling[field];
   const isOfLimit = resourceFields.limitRateLimit.some((known) => known === name);
   return { field: rule !== undefined && isOfLimit ? `${rule}.rateLimit.${name}` : `${entry}.${name}` };
 }

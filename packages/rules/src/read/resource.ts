@@ -1,18 +1,21 @@
-import type { DescriptorSpec, JsonObject, LimitSpec, RuleDocument } from '../definition/document.ts';
+import {
+  type DescriptorSpec,
+  type DomainOptions,
+  fillIn,
+  type JsonObject,
+  type LimitSpec,
+  type RuleDocument,
+} from '../definition/document.ts';
+import { domainFields, domainOptions, type NamedField, nameBounds, rows } from '../definition/fields.ts';
 import type { Location, RuleProblem } from '../definition/problem.ts';
 import {
-  maxRequestsPerUnit,
   maxResourceDepth,
-  resourceAlgorithms,
   resourceApiVersion,
-  resourceCharges,
   resourceFields,
   resourceGroup,
   resourceKind,
   resourceLists,
-  resourceStoreFailures,
-  resourceTexts,
-  resourceUnits,
+  unnamedLimitFields,
 } from '../definition/resource-shape.ts';
 import { type FieldName, resourceSpelling } from '../definition/spelling.ts';
 import {
@@ -97,7 +100,7 @@ function whichVersion(apiVersion: unknown): string {
 function readSpec(spec: Mapping): RuleDocument {
   const { read, values } = spec;
   checkFields(spec, resourceFields.spec);
-  const domain = requiredText(spec, 'domain', resourceTexts.domain) ?? '';
+  const domain = requiredText(spec, 'domain', domainFields.domain.bounds) ?? '';
   const hasLimits = !isAbsent(values.limits);
   if (hasLimits === !isAbsent(values.descriptors)) {
     const found = hasLimits ? 'both' : 'neither';
@@ -107,20 +110,13 @@ function readSpec(spec: Mapping): RuleDocument {
   const locations: ResourceLocations = [{ entry: spec.field, rule: undefined }];
   const descriptors = hasLimits ? readLimits(spec, locations) : readDescriptors(spec, locations);
   const isOnTrial = booleanField(spec, 'trial') ?? false;
-  const onStoreFailure = enumField(spec, 'onStoreFailure', resourceStoreFailures);
-  const atomic = booleanField(spec, 'atomic');
+  const options: DomainOptions = fillIn({}, domainOptions, (field) => readField(spec, field));
+  const rules = { ...options, descriptors };
   return {
     source: read.source,
     spelling: resourceSpelling,
     domain,
-    ...(isOnTrial
-      ? {
-          descriptors: [],
-          trialDescriptors: descriptors,
-          trialOnStoreFailure: onStoreFailure,
-          trialAtomic: atomic,
-        }
-      : { descriptors, onStoreFailure, atomic }),
+    ...(isOnTrial ? { descriptors: [], trial: rules } : rules),
     at: 0,
     locate: (at, field) => findLocation(locations, at, field),
   };
@@ -135,10 +131,34 @@ function findLocation(
   return location === undefined ? undefined : locateInResource(location, field);
 }
 
-/** The `metadata` of a rule; undefined when absent or (reported) not JSON. */
-export function metadataField(mapping: Mapping): JsonObject | undefined {
-  const metadata = mappingField(mapping, 'metadata');
-  return metadata && asMetadata(metadata);
+/** The value of a field without parts; undefined when absent or (reported) not within its bounds. */
+export function readField(mapping: Mapping, field: NamedField): unknown {
+  const { name } = field;
+  switch (field.kind) {
+    case 'flag':
+      return booleanField(mapping, name);
+    case 'count':
+      return countField(mapping, field);
+    case 'choice':
+      return enumField(mapping, name, field.values);
+    case 'names':
+      return namesField(mapping, field);
+    case 'json':
+      return jsonField(mapping, name);
+    case 'text':
+      return field.always === true
+        ? (requiredText(mapping, name, field.bounds) ?? '')
+        : textField(mapping, name, field.bounds);
+    case 'percent':
+      return textField(mapping, name, field.bounds);
+    default:
+      return undefined;
+  }
+}
+
+function jsonField(mapping: Mapping, name: string): JsonObject | undefined {
+  const values = mappingField(mapping, name);
+  return values && asMetadata(values);
 }
 
 /** Where a `rateLimit` is defined. */
@@ -154,29 +174,16 @@ export function rateLimitField(mapping: Mapping, { at, name }: RateLimitLocation
   const limit = mappingField(mapping, 'rateLimit');
   if (limit === undefined) return undefined;
   checkFields(limit, name === undefined ? resourceFields.rateLimit : resourceFields.limitRateLimit);
-  const unlimited = booleanField(limit, 'unlimited');
-  checkWhole(limit, unlimited);
-  return {
-    unit: unitField(limit),
-    period: textField(limit, 'period', resourceTexts.period),
-    timeZone: textField(limit, 'timeZone', resourceTexts.timeZone),
-    requestsPerUnit: countField(limit, 'requestsPerUnit') ?? 0,
-    unlimited,
-    algorithm: enumField(limit, 'algorithm', resourceAlgorithms),
-    burst: countField(limit, 'burst'),
-    lease: textField(limit, 'lease', resourceTexts.lease),
-    charge: enumField(limit, 'charge', resourceCharges),
-    maxDebt: countField(limit, 'maxDebt'),
-    name: name ?? textField(limit, 'name', resourceTexts.name),
-    onStoreFailure: enumField(limit, 'onStoreFailure', resourceStoreFailures),
-    replaces: replacesField(limit),
-    at,
-  };
+  checkWhole(limit);
+  const spec: LimitSpec = { requestsPerUnit: 0, at, name };
+  const fields = name === undefined ? rows.limit : unnamedLimitFields;
+  return fillIn(spec, fields, (field) => readField(limit, field));
 }
 
 /** A rateLimit is either unlimited or has a number and one of unit and period. */
-function checkWhole(limit: Mapping, unlimited: boolean | undefined): void {
+function checkWhole(limit: Mapping): void {
   const { read, values } = limit;
+  const { unlimited } = values;
   for (const name of ['unit', 'period', 'requestsPerUnit']) {
     const isThere = !isAbsent(values[name]);
     if (unlimited === true && isThere)
@@ -187,38 +194,27 @@ function checkWhole(limit: Mapping, unlimited: boolean | undefined): void {
   }
 }
 
-function unitField(limit: Mapping): string | undefined {
-  const value = limit.values.unit;
+function countField(mapping: Mapping, { name, max }: NamedField & { kind: 'count' }): number | undefined {
+  const value = mapping.values[name];
   if (isAbsent(value)) return undefined;
-  const unit = resourceUnits.find((known) => known === value);
-  if (unit === undefined)
-    report(
-      limit.read,
-      fieldPath(limit, 'unit'),
-      `must be one of ${resourceUnits.join(', ')}, not ${describeValue(value)}`,
-    );
-  return unit;
-}
-
-function countField(limit: Mapping, name: 'requestsPerUnit' | 'burst' | 'maxDebt'): number | undefined {
-  const value = limit.values[name];
-  if (isAbsent(value)) return undefined;
-  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxRequestsPerUnit)
-    return value;
-  const expected = `must be a whole number from 0 to ${maxRequestsPerUnit}`;
-  report(limit.read, fieldPath(limit, name), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max) return value;
+  const expected = `must be a whole number from 0 to ${max}`;
+  report(mapping.read, fieldPath(mapping, name), `${expected}, ${butFound(value, /^[0-9]+$/)}`);
   return undefined;
 }
 
-function replacesField(limit: Mapping): readonly string[] | undefined {
-  const list = listField(limit, 'replaces', resourceLists.replaces);
+function namesField(
+  limit: Mapping,
+  { name: field, maxItems }: NamedField & { kind: 'names' },
+): readonly string[] | undefined {
+  const list = listField(limit, field, maxItems);
   if (list === undefined) return undefined;
+  const path = fieldPath(limit, field);
   const names = new Set<string>();
   for (const [index, item] of list.entries()) {
-    const name = readReplaced(limit, `${fieldPath(limit, 'replaces')}[${index}]`, item);
+    const name = readReplaced(limit, `${path}[${index}]`, item);
     if (name === undefined) continue;
-    if (names.has(name))
-      report(limit.read, `${fieldPath(limit, 'replaces')}[${index}].name`, `'${name}' is listed twice`);
+    if (names.has(name)) report(limit.read, `${path}[${index}].name`, `'${name}' is listed twice`);
     names.add(name);
   }
   return names.size === 0 ? undefined : [...names];
@@ -228,7 +224,7 @@ function readReplaced({ read }: Mapping, field: string, item: unknown): string |
   const replaced = asMapping(read, field, item);
   if (replaced === undefined) return undefined;
   checkFields(replaced, resourceFields.replaced);
-  return requiredText(replaced, 'name', resourceTexts.name);
+  return requiredText(replaced, 'name', nameBounds);
 }
 
 /** The tree of `descriptors` in the spec of an object. */
@@ -263,28 +259,19 @@ function readDescriptor(descriptor: Mapping, locations: ResourceLocations, depth
   const { field } = descriptor;
   const at = locations.push({ entry: field, rule: field }) - 1;
   checkFields(descriptor, resourceFields.descriptor);
-  return {
-    key: requiredText(descriptor, 'key', resourceTexts.key) ?? '',
-    value: textField(descriptor, 'value', resourceTexts.value),
-    rateLimit: rateLimitField(descriptor, { at }),
-    descriptors: descriptorsField(descriptor, locations, depth + 1),
-    shadowMode: booleanField(descriptor, 'shadowMode'),
-    quotaMode: booleanField(descriptor, 'quotaMode'),
-    detailedMetric: booleanField(descriptor, 'detailedMetric'),
-    valueToMetric: booleanField(descriptor, 'valueToMetric'),
-    shareThreshold: shareThresholdField(descriptor),
-    metadata: metadataField(descriptor),
-    at,
-  };
+  const spec: DescriptorSpec = { key: '', at };
+  fillIn(spec, rows.descriptor, (field) => {
+    if (field.kind === 'limit') return rateLimitField(descriptor, { at });
+    if (field.kind === 'descriptors') return descriptorsField(descriptor, locations, depth + 1);
+    return readField(descriptor, field);
+  });
+  checkSharing(descriptor, spec);
+  return spec;
 }
 
-/**
- * The `shareThreshold` of a descriptor or of an entry of a match: it is for values with a wildcard.
- */
-export function shareThresholdField(entry: Mapping): boolean | undefined {
-  const shares = booleanField(entry, 'shareThreshold');
+/** A descriptor or an entry of a match that shares its counter has a value with a wildcard. */
+export function checkSharing(entry: Mapping, { shareThreshold }: DescriptorSpec): void {
   const { value } = entry.values;
-  if (shares === true && !(typeof value === 'string' && value.includes('*')))
+  if (shareThreshold === true && !(typeof value === 'string' && value.includes('*')))
     report(entry.read, fieldPath(entry, 'shareThreshold'), 'needs a value with a wildcard (*)');
-  return shares;
 }

@@ -2,10 +2,8 @@ import { yamlKind } from '@tollgate/yaml/node-table';
 import { parseScalar } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
 import type { JsonObject, JsonValue } from '../definition/document.ts';
-import { type FieldName, resourceNames } from '../definition/spelling.ts';
-
-/** Every key of a rule file, on any level. */
-const fieldNames = Object.keys(resourceNames);
+import type { NamedField } from '../definition/fields.ts';
+import { type FieldName, fieldNames } from '../definition/spelling.ts';
 
 const fieldIndex: ReadonlyMap<string, number> = new Map(fieldNames.map((name, index) => [name, index]));
 
@@ -19,8 +17,21 @@ export const isFieldName = (text: string): text is FieldName => fieldIndex.has(t
 export type Fields = readonly number[];
 
 /** The value node of a field, or undefined. */
-export function fieldNode(fields: Fields, name: FieldName): number | undefined {
+export function fieldNode(fields: Fields, name: string): number | undefined {
   return fields[fieldIndex.get(name) ?? -1] || undefined;
+}
+
+/** Rows and their indexes in `Fields`. */
+export type IndexedRows = readonly { readonly row: NamedField; readonly index: number }[];
+
+export const indexRows = (rows: readonly NamedField[]): IndexedRows =>
+  rows.map((row) => ({ row, index: fieldIndex.get(row.file) ?? -1 }));
+
+/** The rows of the fields that a mapping has, which are few of them. */
+export function presentRows(fields: Fields, rows: IndexedRows): readonly NamedField[] {
+  const present: NamedField[] = [];
+  for (const { row, index } of rows) if ((fields[index] ?? 0) !== 0) present.push(row);
+  return present;
 }
 
 const noFields: Fields = fieldNames.map(() => 0);

@@ -5,15 +5,33 @@ import { isNullText, parseBoolean, parseInteger, scalarType } from '@tollgate/ya
 import type { YamlTree } from '@tollgate/yaml/tree';
 import {
   type DescriptorSpec,
+  type DomainOptions,
   descriptorsPerStep,
+  fillIn,
   type JsonObject,
   type LimitSpec,
   type RuleDocument,
+  setField,
 } from '../definition/document.ts';
+import {
+  descriptorFields,
+  domainFields,
+  domainOptions,
+  type NamedField,
+  rows,
+} from '../definition/fields.ts';
 import type { Location } from '../definition/problem.ts';
-import { type FieldName, fileSpelling } from '../definition/spelling.ts';
+import { fileSpelling } from '../definition/spelling.ts';
 import { type ReportNode, refusedTypes } from './check-rule-file.ts';
-import { type Fields, fieldNode, readFields, readJsonObject } from './rule-file-fields.ts';
+import {
+  type Fields,
+  fieldNode,
+  type IndexedRows,
+  indexRows,
+  presentRows,
+  readFields,
+  readJsonObject,
+} from './rule-file-fields.ts';
 
 /**
  * Maximum number of nodes that aliases and merges may add to those of the text: nested aliases can
@@ -39,18 +57,18 @@ export function* readRuleFile(
     return { source, spelling: fileSpelling, domain: '', descriptors: [] };
   }
   const fields = tree.size > 0 && tree.kind(0) === yamlKind.mapping ? fieldsOf(read, 0, 0) : [];
-  const domain = textField(read, fields, 'domain') ?? '';
-  warnOfMisplaced(read, fields, domain, limitOnlyFields);
-  const onStoreFailure = textField(read, fields, 'on_store_failure', domain);
-  const atomic = booleanField(read, fields, 'atomic', domain);
-  const descriptors = (yield* descriptorsField(read, fields, 1, domain)) ?? [];
+  const domain = textField(read, { fields, depth: 0, path: '' }, 'domain') ?? '';
+  warnOfMisplaced(read, fields, domain, notOfDomain);
+  const place: Place = { fields, depth: 0, path: domain };
+  const present = presentRows(fields, optionRows);
+  const options: DomainOptions = fillIn({}, present, (field) => readField(read, place, field));
+  const descriptors = (yield* descriptorsField(read, place)) ?? [];
   return {
+    ...options,
     source,
     spelling: fileSpelling,
     domain,
     descriptors,
-    onStoreFailure,
-    atomic,
     at: 0,
     locate: (at, field) => locate(tree, at, field),
   };
@@ -88,116 +106,105 @@ function charge(read: Read, node: number, depth: number): boolean {
 const fieldsOf = (read: Read, mapping: number, depth: number): Fields =>
   readFields(read.tree, mapping, depth, (node, nodeDepth) => charge(read, node, nodeDepth));
 
-function* descriptorsField(
-  read: Read,
-  fields: Fields,
-  depth: number,
-  path: string,
-): Steps<readonly DescriptorSpec[] | undefined> {
+/** The fields of a mapping, its depth, and its path for messages. */
+interface Place {
+  readonly fields: Fields;
+  readonly depth: number;
+  readonly path: string;
+}
+
+function* descriptorsField(read: Read, place: Place): Steps<readonly DescriptorSpec[] | undefined> {
   const { tree } = read;
-  const list = listField(read, fields, 'descriptors', path);
+  const list = listField(read, place, 'descriptors');
   if (list === undefined) return undefined;
   const specs: DescriptorSpec[] = [];
   const end = tree.next(list);
   for (let item = list + 1; item < end; item = tree.next(item)) {
     const mapping = tree.resolve(item);
     if (tree.kind(mapping) !== yamlKind.mapping) continue;
-    if (!charge(read, mapping, depth)) return undefined;
-    specs.push(yield* readDescriptor(read, mapping, depth, path));
+    if (!charge(read, mapping, place.depth + 1)) return undefined;
+    specs.push(yield* readDescriptor(read, mapping, place));
     read.descriptors++;
     if (read.descriptors % descriptorsPerStep === 0) yield;
   }
   return specs;
 }
 
-function* readDescriptor(
-  read: Read,
-  mapping: number,
-  depth: number,
-  parentPath: string,
-): Steps<DescriptorSpec> {
+/** Those of a descriptor after its key, which is part of the path of the others. */
+const rowsAfterKey = indexRows(rows.descriptor.filter(({ name }) => name !== 'key'));
+
+function* readDescriptor(read: Read, mapping: number, parent: Place): Steps<DescriptorSpec> {
+  const depth = parent.depth + 1;
   const fields = fieldsOf(read, mapping, depth);
-  const key = textField(read, fields, 'key', parentPath) ?? '';
-  const path = `${parentPath}.${key}`;
-  warnOfMisplaced(read, fields, path, limitFields);
-  refuseAtomic(read, fields, path);
-  return {
-    key,
-    value: textField(read, fields, 'value', path),
-    rateLimit: limitField(read, fields, depth, path),
-    descriptors: yield* descriptorsField(read, fields, depth + 1, path),
-    shadowMode: booleanField(read, fields, 'shadow_mode', path),
-    quotaMode: booleanField(read, fields, 'quota_mode', path),
-    detailedMetric: booleanField(read, fields, 'detailed_metric', path),
-    valueToMetric: booleanField(read, fields, 'value_to_metric', path),
-    shareThreshold: booleanField(read, fields, 'share_threshold', path),
-    metadata: metadataField(read, fields, depth, path),
-    at: mapping,
-  };
+  const key = textField(read, { ...parent, fields }, 'key') ?? '';
+  const place: Place = { fields, depth, path: `${parent.path}.${key}` };
+  warnOfMisplaced(read, fields, place.path, notOfDescriptor);
+  refuseAtomic(read, place);
+  const spec: DescriptorSpec = { key, at: mapping };
+  for (const field of presentRows(fields, rowsAfterKey)) {
+    const isTree = field.kind === 'descriptors';
+    setField(spec, field, isTree ? yield* descriptorsField(read, place) : readField(read, place, field));
+  }
+  return spec;
 }
 
-/** Fields of a `rate_limit` only. `checkRuleFile` accepts them on any level. */
-const limitOnlyFields: readonly FieldName[] = [
-  'unit',
-  'period',
-  'time_zone',
-  'requests_per_unit',
-  'unlimited',
-  'algorithm',
-  'burst',
-  'lease',
-  'charge',
-  'max_debt',
-  'name',
-  'replaces',
-];
+const optionRows = indexRows(domainOptions);
+const limitRows = indexRows(rows.limit);
 
-/** Fields of a `rate_limit`, and not of a descriptor. */
-const limitFields: readonly FieldName[] = [...limitOnlyFields, 'on_store_failure'];
+/** Fields of a `rate_limit` that another part does not have. `checkRuleFile` accepts them on any level. */
+const limitFieldsNotIn = (part: object) => indexRows(rows.limit.filter(({ name }) => !(name in part)));
+const notOfDomain = limitFieldsNotIn(domainFields);
+const notOfDescriptor = limitFieldsNotIn(descriptorFields);
 
-function warnOfMisplaced(read: Read, fields: Fields, path: string, misplaced: readonly FieldName[]): void {
-  for (const name of misplaced) {
-    const node = fieldNode(fields, name);
-    if (node === undefined) continue;
-    read.warn(node, path, `${name} has no effect outside rate_limit: move it into one, or remove it`);
+function warnOfMisplaced(read: Read, fields: Fields, path: string, misplaced: IndexedRows): void {
+  for (const { file: name } of presentRows(fields, misplaced)) {
+    read.warn(
+      fieldNode(fields, name) ?? 0,
+      path,
+      `${name} has no effect outside rate_limit: move it into one, or remove it`,
+    );
   }
 }
 
 /** Where it has no effect, limits would be expected to hold that do not. */
-function refuseAtomic(read: Read, fields: Fields, path: string): void {
+function refuseAtomic(read: Read, { fields, path }: Place): void {
   const node = fieldNode(fields, 'atomic');
   if (node !== undefined) fail(read, node, path, 'atomic belongs beside domain: move it there');
 }
 
-function limitField(read: Read, fields: Fields, depth: number, path: string): LimitSpec | undefined {
+/** The value of a field; undefined when it is absent, null, or (reported) of another type. */
+function readField(read: Read, place: Place, field: NamedField): unknown {
+  switch (field.kind) {
+    case 'flag':
+      return booleanField(read, place, field.file);
+    case 'count':
+      return countField(read, place, field);
+    case 'names':
+      return namesField(read, place, field.file);
+    case 'json':
+      return jsonField(read, place, field.file);
+    case 'limit':
+      return limitField(read, place, field.file);
+    default:
+      return textField(read, place, field.file);
+  }
+}
+
+function limitField(read: Read, { fields, depth, path }: Place, name: string): LimitSpec | undefined {
   const { tree } = read;
-  const node = fieldNode(fields, 'rate_limit');
+  const node = fieldNode(fields, name);
   if (node === undefined || isNull(tree, node)) return undefined;
   const mapping = tree.resolve(node);
   if (tree.kind(mapping) !== yamlKind.mapping) {
-    fail(read, node, path, `rate_limit must be a mapping, not ${describeNode(tree, mapping)}`);
+    fail(read, node, path, `${name} must be a mapping, not ${describeNode(tree, mapping)}`);
     return undefined;
   }
   if (!charge(read, mapping, depth)) return undefined;
-  const limit = fieldsOf(read, mapping, depth);
-  warnOfNoCount(read, limit, path);
-  refuseAtomic(read, limit, path);
-  return {
-    unit: textField(read, limit, 'unit', path),
-    period: textField(read, limit, 'period', path),
-    timeZone: textField(read, limit, 'time_zone', path),
-    requestsPerUnit: countField(read, limit, 'requests_per_unit', path) ?? 0,
-    unlimited: booleanField(read, limit, 'unlimited', path),
-    algorithm: textField(read, limit, 'algorithm', path),
-    burst: countField(read, limit, 'burst', path),
-    lease: textField(read, limit, 'lease', path),
-    charge: textField(read, limit, 'charge', path),
-    maxDebt: countField(read, limit, 'max_debt', path),
-    name: textField(read, limit, 'name', path),
-    onStoreFailure: textField(read, limit, 'on_store_failure', path),
-    replaces: replacesField(read, limit, depth, path),
-    at: mapping,
-  };
+  const place: Place = { fields: fieldsOf(read, mapping, depth), depth, path };
+  warnOfNoCount(read, place.fields, path);
+  refuseAtomic(read, place);
+  const spec: LimitSpec = { requestsPerUnit: 0, at: mapping };
+  return fillIn(spec, presentRows(place.fields, limitRows), (field) => readField(read, place, field));
 }
 
 function warnOfNoCount({ tree, warn }: Read, limit: Fields, path: string): void {
@@ -209,38 +216,33 @@ function warnOfNoCount({ tree, warn }: Read, limit: Fields, path: string): void 
   warn(length, path, `${message}: add requests_per_unit (0 if that is meant)`);
 }
 
-function replacesField(
-  read: Read,
-  fields: Fields,
-  depth: number,
-  path: string,
-): readonly string[] | undefined {
+function namesField(read: Read, place: Place, name: string): readonly string[] | undefined {
   const { tree } = read;
-  const list = listField(read, fields, 'replaces', path);
+  const list = listField(read, place, name);
   if (list === undefined) return undefined;
   const names: string[] = [];
   const end = tree.next(list);
   for (let item = list + 1; item < end; item = tree.next(item)) {
     const mapping = tree.resolve(item);
     if (tree.kind(mapping) !== yamlKind.mapping) continue;
-    if (!charge(read, mapping, depth)) return undefined;
-    names.push(textField(read, fieldsOf(read, mapping, depth), 'name', path) ?? '');
+    if (!charge(read, mapping, place.depth)) return undefined;
+    names.push(textField(read, { ...place, fields: fieldsOf(read, mapping, place.depth) }, 'name') ?? '');
   }
   return names.length === 0 ? undefined : names;
 }
 
-function metadataField(read: Read, fields: Fields, depth: number, path: string): JsonObject | undefined {
+function jsonField(read: Read, { fields, depth, path }: Place, name: string): JsonObject | undefined {
   const { tree } = read;
-  const node = fieldNode(fields, 'metadata');
+  const node = fieldNode(fields, name);
   if (node === undefined || isNull(tree, node)) return undefined;
   const result = readJsonObject(tree, node, depth, (child, childDepth) => charge(read, child, childDepth));
   if (result.ok) return result.object;
-  if (!read.refused) read.report(result.node, `${path}.metadata`, `error parsing metadata: ${result.reason}`);
+  if (!read.refused) read.report(result.node, `${path}.${name}`, `error parsing ${name}: ${result.reason}`);
   return undefined;
 }
 
 /** The list node of a field; undefined when absent, null, or (reported) not a list. */
-function listField(read: Read, fields: Fields, name: FieldName, path: string): number | undefined {
+function listField(read: Read, { fields, path }: Place, name: string): number | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined || isNull(tree, node)) return undefined;
@@ -251,7 +253,7 @@ function listField(read: Read, fields: Fields, name: FieldName, path: string): n
 }
 
 /** A text as written in the source, without type conversion; undefined for null. */
-function textField(read: Read, fields: Fields, name: FieldName, path = ''): string | undefined {
+function textField(read: Read, { fields, path }: Place, name: string): string | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined) return undefined;
@@ -277,7 +279,7 @@ function sharedText(texts: Map<string, string>, text: string): string {
 /** A copy that does not keep the source text alive. */
 const copyText = (text: string) => [text.slice(0, 1), text.slice(1)].join('');
 
-function booleanField(read: Read, fields: Fields, name: FieldName, path: string): boolean | undefined {
+function booleanField(read: Read, { fields, path }: Place, name: string): boolean | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined || isNull(tree, node)) return undefined;
@@ -288,23 +290,20 @@ function booleanField(read: Read, fields: Fields, name: FieldName, path: string)
   return value;
 }
 
-const maxUint32 = 4_294_967_295;
-
 function countField(
   read: Read,
-  fields: Fields,
-  name: 'requests_per_unit' | 'burst' | 'max_debt',
-  path: string,
+  { fields, path }: Place,
+  { file: name, max }: NamedField & { kind: 'count' },
 ): number | undefined {
   const { tree } = read;
   const node = fieldNode(fields, name);
   if (node === undefined || isNull(tree, node)) return undefined;
   const scalar = tree.resolve(node);
   const count = tree.isPlain(scalar) ? parseInteger(tree.text(scalar)) : undefined;
-  if (count !== undefined && count >= 0 && count <= maxUint32) return count;
+  if (count !== undefined && count >= 0 && count <= max) return count;
   if (isRefusedNumber(tree, scalar)) return undefined;
   const found = describeNode(tree, scalar);
-  fail(read, node, path, `${name} must be a whole number from 0 to ${maxUint32}, not ${found}`);
+  fail(read, node, path, `${name} must be a whole number from 0 to ${max}, not ${found}`);
   return undefined;
 }
 

@@ -1,4 +1,12 @@
-import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
+import { domainOptions } from '@tollgate/rules/fields';
+import {
+  type DescriptorSpec,
+  type DomainOptions,
+  type DomainRules,
+  getField,
+  type RuleDocument,
+  setField,
+} from '@tollgate/rules/rule-document';
 import { resourceSpelling } from '@tollgate/rules/spelling';
 import type { DomainOwner } from './catalog.ts';
 import type { CatalogObject } from './validation.ts';
@@ -65,43 +73,36 @@ export function mergeDomain(
     if (!isOnTrial) rules += result.rules;
     results.set(object, result);
   }
-  const { descriptors, settings } = inForce;
-  const document: RuleDocument = {
-    source: domain,
-    spelling: resourceSpelling,
-    domain,
-    descriptors,
-    trialDescriptors: onTrial.descriptors.length === 0 ? undefined : onTrial.descriptors,
-    onStoreFailure: settings.get('onStoreFailure')?.document.onStoreFailure,
-    atomic: settings.get('atomic')?.document.atomic,
-    trialOnStoreFailure: onTrial.settings.get('onStoreFailure')?.document.onStoreFailure,
-    trialAtomic: onTrial.settings.get('atomic')?.document.atomic,
-  };
+  const trial = onTrial.descriptors.length === 0 ? undefined : toRules(onTrial);
+  const source = domain;
+  const document = { source, spelling: resourceSpelling, domain, ...toRules(inForce), trial };
   return { document, rules, results };
 }
 
-/** What one object says for the whole domain. */
-const domainSettings = ['onStoreFailure', 'atomic'] as const;
-
-type DomainSetting = (typeof domainSettings)[number];
+const toRules = ({ descriptors, settings }: Merge): DomainRules => {
+  const options: DomainOptions = {};
+  for (const field of domainOptions) setField(options, field, settings.get(field.name)?.value);
+  return { ...options, descriptors };
+};
 
 interface Merge {
   /** The object that has a top-level rule, by composite. */
   readonly taken: Map<string, CatalogObject>;
   readonly descriptors: DescriptorSpec[];
   /** The first object that has a setting of the domain. */
-  readonly settings: Map<DomainSetting, { readonly document: RuleDocument; readonly from: CatalogObject }>;
+  readonly settings: Map<string, { readonly value: unknown; readonly from: CatalogObject }>;
 }
 
 function mergeObject(merge: Merge, object: CatalogObject): MergeResult & { type: 'merged' } {
   const { taken, descriptors } = merge;
   const duplicates: DuplicateRule[] = [];
-  for (const name of domainSettings) {
-    const document = object.valid?.document;
-    if (document?.[name] === undefined) continue;
+  for (const field of domainOptions) {
+    const { name } = field;
+    const value = object.valid && getField(object.valid.document, field);
+    if (value === undefined) continue;
     const first = merge.settings.get(name);
-    if (first === undefined) merge.settings.set(name, { document, from: object });
-    else if (first.document[name] !== document[name]) {
+    if (first === undefined) merge.settings.set(name, { value, from: object });
+    else if (first.value !== value) {
       duplicates.push({ composite: name, older: first.from });
     }
   }

@@ -102,11 +102,11 @@ export class SnapshotStore {
 }
 
 /** The encoded `google.protobuf.Any` of a domain's rules: equal bytes for equal rules. */
-export function encodeRules({ descriptors, trialDescriptors, ...document }: RuleDocument): Uint8Array {
+export function encodeRules({ descriptors, trial, ...document }: RuleDocument): Uint8Array {
   const message = toMessage({
     ...document,
     descriptors: descriptors.map(canonicalize),
-    trialDescriptors: trialDescriptors?.map(canonicalize),
+    trial: trial && { ...trial, descriptors: trial.descriptors.map(canonicalize) },
   });
   const value = toBinary(RateLimitConfigSchema, message);
   return toBinary(AnySchema, create(AnySchema, { typeUrl: rateLimitConfigType, value }));

@@ -62,7 +62,7 @@ t.test('a limiter that does not know rules on trial sees the rules in force only
       spelling: resourceSpelling,
       domain: 'd',
       descriptors: [{ key }],
-      trialDescriptors,
+      trial: { descriptors: trialDescriptors },
     }),
   );
   // The definition of another limiter, without our fields.
