@@ -1,5 +1,6 @@
 import type { Rate } from '@tollgate/rules/rule-set';
-import { type State, take } from '../../services/ratelimit/src/backends/algorithms.ts';
+import type { State } from '../../services/ratelimit/src/algorithms/algorithm.ts';
+import { take } from '../../services/ratelimit/src/algorithms/registry.ts';
 
 const limit = 60;
 const periodSeconds = 60;

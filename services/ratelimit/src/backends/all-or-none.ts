@@ -1,5 +1,6 @@
 import type { Charge } from '@tollgate/rules/rule-set';
-import { type State, take, toResult } from './algorithms.ts';
+import type { State } from '../algorithms/algorithm.ts';
+import { take, toResult } from '../algorithms/registry.ts';
 import type { Hit } from './counter-backend.ts';
 
 /**

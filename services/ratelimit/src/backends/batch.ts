@@ -1,4 +1,5 @@
-import { type Taken, toResult } from './algorithms.ts';
+import type { Taken } from '../algorithms/algorithm.ts';
+import { toResult } from '../algorithms/registry.ts';
 import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
 import type { Hit, HitUnit } from './counter-backend.ts';
 

@@ -1,5 +1,5 @@
 import { KeyQueue } from '@tollgate/kit/collections';
-import type { State } from './algorithms.ts';
+import type { State } from '../algorithms/algorithm.ts';
 
 interface StoredCounter {
   /** Of a state the hits in use. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Rate } from '@tollgate/rules/rule-set';
+import { algorithms, take, toResult } from '../algorithms/registry.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { backendFailure } from '../errors.ts';
-import { getExpiryUs, take, toResult } from './algorithms.ts';
 import { type AllOrNone, type ConditionalHit, getRefusal } from './all-or-none.ts';
 import type { CounterBackend, Hit, SharedStore, Subscriber } from './counter-backend.ts';
 import { CounterStore } from './counter-store.ts';
@@ -116,7 +116,7 @@ export class MemoryBackend implements CounterBackend {
     const { state } = taken;
     const remaining = taken.taken === 0 ? 0 : taken.remaining;
     if (state !== undefined) {
-      const expiryUs = getExpiryUs(rate, state);
+      const expiryUs = algorithms[rate.algorithm].getExpiryUs(rate, state);
       if (expiryUs <= nowUs) this.#store.delete(storedKey);
       else this.#store.setState(storedKey, { state, used: rate.burst - remaining, expiryUs }, nowSeconds);
     }

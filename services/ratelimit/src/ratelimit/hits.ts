@@ -1,5 +1,5 @@
 import type { Rate } from '@tollgate/rules/rule-set';
-import { readResult } from '../backends/algorithms.ts';
+import { algorithms, readResult } from '../algorithms/registry.ts';
 import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
 import type { RuleStats } from '../stats/registry.ts';
 import type { Limit } from './limit.ts';
@@ -158,12 +158,11 @@ function toRateResult(
     return { count: capacity + addend, fromLocalCache: false, over: true, resetSeconds };
   }
   const count = capacity - remaining;
-  const refillSeconds = Math.ceil((count * rate.periodSeconds) / Math.max(1, rate.limit));
-  const resetSeconds = {
-    token_bucket: Math.min(Math.max(1, refillSeconds), maxResetSeconds),
-    sliding_window: secondsLeft,
-    concurrency: rate.periodSeconds,
-  }[rate.algorithm];
-  const tookSlots = rate.algorithm === 'concurrency' && addend > 0;
+  const algorithm = algorithms[rate.algorithm];
+  const resetSeconds = Math.min(
+    Math.max(1, algorithm.getResetSeconds({ rate, used: count, secondsLeft })),
+    maxResetSeconds,
+  );
+  const tookSlots = algorithm.holdsSlots && addend > 0;
   return { count, fromLocalCache: false, over: false, resetSeconds, ...(tookSlots && { tookSlots }) };
 }

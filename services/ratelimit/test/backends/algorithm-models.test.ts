@@ -1,6 +1,7 @@
 import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 import t from 'tap';
-import { readResult, type State, take, toResult } from '../../src/backends/algorithms.ts';
+import type { State } from '../../src/algorithms/algorithm.ts';
+import { readResult, take, toResult } from '../../src/algorithms/registry.ts';
 
 /** The meaning of an algorithm, written without regard to memory or speed. */
 interface Model {

@@ -1,7 +1,8 @@
 import type { Rate } from '@tollgate/rules/rule-set';
 import fc from 'fast-check';
 import t from 'tap';
-import { readResult, type State, take, toResult } from '../../src/backends/algorithms.ts';
+import type { State } from '../../src/algorithms/algorithm.ts';
+import { readResult, take, toResult } from '../../src/algorithms/registry.ts';
 
 const second = 1e6;
 

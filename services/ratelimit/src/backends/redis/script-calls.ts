@@ -1,5 +1,5 @@
 import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
-import type { Taken } from '../algorithms.ts';
+import type { Taken } from '../../algorithms/algorithm.ts';
 import type { AllOrNone } from '../all-or-none.ts';
 import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
 import { type Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
