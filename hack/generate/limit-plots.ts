@@ -1,6 +1,6 @@
 import type { Rate } from '@tollgate/rules/rule-set';
 import type { State } from '../../services/ratelimit/src/algorithms/algorithm.ts';
-import { take } from '../../services/ratelimit/src/algorithms/registry.ts';
+import { algorithms } from '../../services/ratelimit/src/algorithms/registry.ts';
 
 const limit = 60;
 const periodSeconds = 60;
@@ -35,7 +35,7 @@ function rated(algorithm: Rate['algorithm'], burst: number): Admits {
   let state: State;
   return (second) => {
     const rate = { algorithm, limit, periodSeconds, burst };
-    const taken = take(rate, state, { hits: 1, times: 1, nowUs: second * 1e6 });
+    const taken = algorithms[rate.algorithm].take(rate, state, { hits: 1, times: 1, nowUs: second * 1e6 });
     state = taken.state ?? state;
     return taken.taken === 1;
   };
@@ -47,7 +47,7 @@ function concurrent(slots: number, requestSeconds: number): Admits {
   let state: State;
   const ends: number[] = [];
   const send = (hits: number, second: number): boolean => {
-    const taken = take(rate, state, { hits, times: 1, nowUs: second * 1e6 });
+    const taken = algorithms[rate.algorithm].take(rate, state, { hits, times: 1, nowUs: second * 1e6 });
     state = taken.state ?? state;
     return taken.taken === 1;
   };

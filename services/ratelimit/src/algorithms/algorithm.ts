@@ -26,8 +26,19 @@ export interface Taken {
   readonly state?: State;
 }
 
+/** What hits did to a counter. */
+export interface CounterResult {
+  readonly allowed: boolean;
+  /** Hits in use with those of the request; beyond the limit when the limit refuses them. */
+  readonly used: number;
+  /** Whole hits that are left. */
+  readonly remaining: number;
+  /** Whole seconds, at least 1, until the window ends, the limit is as new, or the hits fit. */
+  readonly resetSeconds: number;
+}
+
 /** A limit that has been used, for the time until it is as new. */
-export interface UsedLimit {
+interface UsedLimit {
   readonly rate: Rate;
   /** Hits in use. */
   readonly used: number;
@@ -35,21 +46,10 @@ export interface UsedLimit {
   readonly secondsLeft: number;
 }
 
-/**
- * A way of counting, in TypeScript for counters in memory and in Lua for those in Redis; tests
- * compare both. A new algorithm is a file, a line in registry.ts and its name in the rule language.
- */
+/** A way of counting. */
 export interface Algorithm {
-  /**
-   * Takes hits from a limit, or gives them back. A refused request takes nothing, or, where the
-   * limit has a `maxDebt`, all of its hits up to that debt. The result is that of the requests one
-   * after the other, except that all refused ones have the wait of the last.
-   */
-  take(rate: Rate, state: State, request: TakeRequest): Taken;
-  /** When a state equals that of a new counter. */
-  getExpiryUs(rate: Rate, state: readonly number[]): number;
-  /** Whole seconds until the limit is as new, if no hits follow. */
-  getResetSeconds(used: UsedLimit): number;
+  /** Its name in rules. */
+  readonly name: 'fixed_window' | Rate['algorithm'];
   /**
    * The Lua function `takes.<name>(call, state)` with the steps of `take`. It returns what was
    * taken, what remains, the seconds to wait, and, when it changes the counter, the new state and
@@ -61,6 +61,23 @@ export interface Algorithm {
   readonly hasBurst: boolean;
   /** Hits are in use until a refund, or the period, releases them. */
   readonly holdsSlots: boolean;
+}
+
+/**
+ * An algorithm with a state, in TypeScript for counters in memory and in Lua for those in Redis;
+ * tests compare both. A new one is a file, a line in registry.ts and its name in the rule language.
+ */
+export interface RateAlgorithm extends Algorithm {
+  /**
+   * Takes hits from a limit, or gives them back. A refused request takes nothing, or, where the
+   * limit has a `maxDebt`, all of its hits up to that debt. The result is that of the requests one
+   * after the other, except that all refused ones have the wait of the last.
+   */
+  take(rate: Rate, state: State, request: TakeRequest): Taken;
+  /** When a state equals that of a new counter. */
+  getExpiryUs(rate: Rate, state: readonly number[]): number;
+  /** Whole seconds until the limit is as new, if no hits follow. */
+  getResetSeconds(used: UsedLimit): number;
 }
 
 // Sums of fractions are off by far less; without it the third of three refills would be missing.

@@ -1,8 +1,8 @@
 import type { Rate } from '@tollgate/rules/rule-set';
 import {
-  type Algorithm,
   countTaken,
   maxPeriodsAhead,
+  type RateAlgorithm,
   type State,
   type Taken,
   type TakeRequest,
@@ -143,7 +143,8 @@ function takes.concurrency(call, state)
   return taken, remaining, wait, pack('>I4', used) .. head .. string.sub(text, first, last) .. tail, ttl
 end`;
 
-export const concurrency: Algorithm = {
+export const concurrency: RateAlgorithm = {
+  name: 'concurrency',
   take: takeSlots,
   getExpiryUs,
   getResetSeconds: ({ rate }) => rate.periodSeconds,

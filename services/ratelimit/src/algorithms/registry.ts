@@ -1,30 +1,52 @@
 import type { Rate } from '@tollgate/rules/rule-set';
-import type { Algorithm, State, Taken, TakeRequest } from './algorithm.ts';
+import type { Algorithm, CounterResult, RateAlgorithm, Taken } from './algorithm.ts';
 import { concurrency } from './concurrency.ts';
+import { fixedWindow } from './fixed-window.ts';
 import { slidingWindow } from './sliding-window.ts';
 import { tokenBucket } from './token-bucket.ts';
 
-/** All algorithms but fixed windows, by their names in rules. */
-export const algorithms: Readonly<Record<Rate['algorithm'], Algorithm>> = {
+/** All algorithms with a state, by their names in rules. */
+export const algorithms: Readonly<Record<Rate['algorithm'], RateAlgorithm>> = {
   token_bucket: tokenBucket,
   sliding_window: slidingWindow,
   concurrency,
 };
 
-/** @see Algorithm.take */
-export function take(rate: Rate, state: State, request: TakeRequest): Taken {
-  return algorithms[rate.algorithm].take(rate, state, request);
+export function getAlgorithm(rate: Rate | undefined): Algorithm {
+  return rate === undefined ? fixedWindow : algorithms[rate.algorithm];
 }
 
-/**
- * One request's part as a number, so that it passes through batches as the count of a fixed window
- * does: what remains after it (0 or more), or `-1 - seconds` until it would be allowed.
- */
-export function toResult({ taken, remaining, waitSeconds }: Taken, hits: number, index: number): number {
-  return index < taken ? remaining + (taken - 1 - index) * hits : -1 - waitSeconds;
+/** A response has 32 bits for it. 136 years, of a bucket with a large burst and a low rate. */
+const maxResetSeconds = 0xffff_ffff;
+
+/** Hits on a counter with a state. */
+interface RateHits {
+  /** Undefined for fixed windows, which have other results. */
+  readonly rate?: Rate | undefined;
+  readonly addend: number;
+  readonly capacity: number;
+  readonly secondsLeft: number;
 }
 
-/** What a result says. */
-export function readResult(result: number): { readonly remaining: number; readonly retrySeconds: number } {
-  return result < 0 ? { remaining: 0, retrySeconds: -1 - result } : { remaining: result, retrySeconds: 0 };
+/** The result of the request at `index` of those that were taken together. */
+export function toRateResult(
+  { rate, addend, capacity, secondsLeft }: RateHits,
+  { taken, remaining: left, waitSeconds }: Taken,
+  index = 0,
+): CounterResult {
+  if (rate === undefined) throw new TypeError('a fixed window has no state');
+  if (index >= taken) {
+    // Refused hits are shown as if they came after the last one that was allowed.
+    const resetSeconds = Math.min(waitSeconds, maxResetSeconds);
+    return { allowed: false, used: capacity + addend, remaining: 0, resetSeconds };
+  }
+  const remaining = left + (taken - 1 - index) * addend;
+  const used = capacity - remaining;
+  const resetSeconds = algorithms[rate.algorithm].getResetSeconds({ rate, used, secondsLeft });
+  return {
+    allowed: true,
+    used,
+    remaining,
+    resetSeconds: Math.min(Math.max(1, resetSeconds), maxResetSeconds),
+  };
 }

@@ -1,8 +1,8 @@
 import type { Rate } from '@tollgate/rules/rule-set';
 import {
-  type Algorithm,
   countTaken,
   maxPeriodsAhead,
+  type RateAlgorithm,
   type State,
   type Taken,
   type TakeRequest,
@@ -107,7 +107,8 @@ function takes.sliding_window(call, state)
   return taken, remaining, wait, pack('>ddd', index, before, current), ttl
 end`;
 
-export const slidingWindow: Algorithm = {
+export const slidingWindow: RateAlgorithm = {
+  name: 'sliding_window',
   take: takeFromSlidingWindow,
   getExpiryUs,
   getResetSeconds: ({ secondsLeft }) => secondsLeft,

@@ -1,7 +1,7 @@
 import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 import {
-  type Algorithm,
   countTaken,
+  type RateAlgorithm,
   type State,
   type Taken,
   type TakeRequest,
@@ -9,7 +9,6 @@ import {
   toNeeded,
   toRemaining,
   toSeconds,
-  type UsedLimit,
 } from './algorithm.ts';
 
 /** State: the tokens at a time. One that is ahead by more than a full refill counts as none. */
@@ -52,7 +51,7 @@ function getExpiryUs(
   return limit === 0 ? 0 : atUs + ((burst - tokens) * periodSeconds * 1e6) / limit;
 }
 
-function getResetSeconds({ rate, used }: UsedLimit): number {
+function getResetSeconds({ rate, used }: Parameters<RateAlgorithm['getResetSeconds']>[0]): number {
   return Math.ceil((used * rate.periodSeconds) / Math.max(1, rate.limit));
 }
 
@@ -94,7 +93,8 @@ function takes.token_bucket(call, state)
   return taken, remaining, wait, pack('>ddd', tokens, at, expires), ttl
 end`;
 
-export const tokenBucket: Algorithm = {
+export const tokenBucket: RateAlgorithm = {
+  name: 'token_bucket',
   take: takeFromBucket,
   getExpiryUs,
   getResetSeconds,

@@ -1,6 +1,6 @@
-import type { Charge } from '@tollgate/rules/rule-set';
-import type { State } from '../algorithms/algorithm.ts';
-import { take, toResult } from '../algorithms/registry.ts';
+import type { CounterResult, State } from '../algorithms/algorithm.ts';
+import { fitsWindow, toUncountedResult } from '../algorithms/fixed-window.ts';
+import { algorithms, toRateResult } from '../algorithms/registry.ts';
 import type { Hit } from './counter-backend.ts';
 
 /**
@@ -36,22 +36,18 @@ export function isRefused<T>(
 
 /** A hit of a request that is counted by all of its limits, or by none. */
 export interface ConditionalHit extends Hit {
-  /** Hits that a fixed window allows. */
-  readonly capacity: number;
   readonly refuses: Refuses;
-  /** `always`: the hits are counted even if the request is refused. Absent for `allowed`. */
-  readonly charge?: Charge | undefined;
 }
 
 export interface AllOrNone {
   /** The request is refused, and nothing was counted but the hits with `charge: always`. */
   readonly refused: boolean;
   /**
-   * A request that is not refused, and hits with `charge: always`, get the counts of `add`. Other
-   * hits of a refused request get the count without them. Where they exceed the limit, it is
-   * negative: `-1 - count` for a fixed window, else `-1 - seconds` until they would be allowed.
+   * Hits that were counted have the results of `take`, except that a window without a hit left
+   * refuses a check of 0 hits whose usage is charged in any case. Other hits of a refused request
+   * have the result without them: `allowed` says whether they would fit.
    */
-  readonly counts: readonly number[];
+  readonly results: readonly CounterResult[];
 }
 
 /** Reads counters. */
@@ -60,37 +56,43 @@ interface Counters {
   state(key: string): State;
 }
 
+/** A result of `take`, as one of a request that is counted as a whole. */
+export function toCountedResult(hit: Hit, result: CounterResult): CounterResult {
+  const isFull = hit.rate === undefined && hit.addend === 0 && !fitsWindow(hit, result.used);
+  return isFull && result.allowed ? { ...result, allowed: false } : result;
+}
+
 /**
- * The counts of a request that is refused, all without its hits; undefined when it is not. Hits of
+ * The results of a request that is refused, all without its hits; undefined when it is not. Hits of
  * the request with the same key are added up. `redis/scripts.ts` has the same steps in Lua.
  */
 export function getRefusal(
   hits: readonly ConditionalHit[],
   counters: Counters,
   nowUs: number,
-): readonly number[] | undefined {
+): readonly CounterResult[] | undefined {
   const counts = new Map<string, number>();
   const states = new Map<string, State>();
-  const results = hits.map(({ key, addend, capacity, rate, charge }) => {
+  const results = hits.map((hit) => {
+    const { key, addend, rate } = hit;
     if (rate === undefined) {
       const count = Math.max(0, counters.count(key));
-      const after = Math.max(0, (counts.get(key) ?? count) + addend);
-      counts.set(key, after);
-      // Usage that is reported after the response needs a hit that is left.
-      const isReached = charge === 'always' && addend === 0 && after >= capacity;
-      return isReached || (addend >= 0 && after > capacity) ? -1 - count : count;
+      const before = counts.get(key) ?? count;
+      counts.set(key, Math.max(0, before + addend));
+      return toUncountedResult(hit, count, fitsWindow(hit, before));
     }
+    const { take } = algorithms[rate.algorithm];
     const stored = counters.state(key);
     const taken = take(rate, states.get(key) ?? stored, { hits: addend, times: 1, nowUs });
     if (taken.state !== undefined) states.set(key, taken.state);
-    return taken.taken === 0
-      ? toResult(taken, addend, 0)
-      : take(rate, stored, { hits: 0, times: 1, nowUs }).remaining;
+    if (taken.taken === 0) return toRateResult(hit, taken);
+    const { remaining } = take(rate, stored, { hits: 0, times: 1, nowUs });
+    return toRateResult(hit, { taken: 1, remaining, waitSeconds: 0 });
   });
   const refused = isRefused(
     hits,
     ({ refuses }) => refuses,
-    (_, i) => (results[i] ?? 0) < 0,
+    (_, i) => results[i]?.allowed === false,
   );
   return refused ? results : undefined;
 }

@@ -1,24 +1,29 @@
-import type { Taken } from '../algorithms/algorithm.ts';
-import { toResult } from '../algorithms/registry.ts';
+import type { CounterResult, Taken } from '../algorithms/algorithm.ts';
+import { toWindowResult } from '../algorithms/fixed-window.ts';
+import { toRateResult } from '../algorithms/registry.ts';
 import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
 import type { Hit, HitUnit } from './counter-backend.ts';
 
-export interface BatchHit extends Pick<Hit, 'key' | 'addend' | 'unit' | 'ttlSeconds' | 'rate'> {
+export interface BatchHit
+  extends Pick<Hit, 'key' | 'addend' | 'capacity' | 'unit' | 'secondsLeft' | 'ttlSeconds' | 'rate'> {
   /** Redirections that the hit followed; absent for none. */
   readonly redirections?: number;
   /** The hit follows an ASK redirection, so the node must be sent ASKING first. */
   readonly asking?: boolean;
 }
 
-/** A request that waits for its counts. */
+/** A counter that exists without an expiry. */
+export type CounterId = Pick<Hit, 'key' | 'unit' | 'ttlSeconds'>;
+
+/** A request that waits for its results. */
 interface PendingRequest {
-  readonly counts: number[];
+  readonly results: CounterResult[];
   missing: number;
-  readonly resolve: (counts: readonly number[]) => void;
+  readonly resolve: (results: readonly CounterResult[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** A request that is counted by all of its limits, or by none; it waits for its counts. */
+/** A request that is counted by all of its limits, or by none; it waits for its results. */
 export interface WholeRequest {
   readonly hits: readonly ConditionalHit[];
   readonly resolve: (result: AllOrNone) => void;
@@ -29,6 +34,7 @@ export interface WholeRequest {
 interface Share {
   readonly request: PendingRequest;
   readonly index: number;
+  readonly hit: BatchHit;
   /** What the batch adds up to and including this hit. */
   readonly upTo: number;
   next: Share | undefined;
@@ -43,6 +49,8 @@ export interface BatchCounter {
   times: number;
   /** An earlier counter of `scripts` has the same key. */
   isRepeated: boolean;
+  readonly capacity: number;
+  readonly secondsLeft: number;
   /** That of the hit with the longest TTL. */
   unit: HitUnit;
   ttlSeconds: number;
@@ -57,7 +65,7 @@ export interface BatchCounter {
 
 /**
  * Hits of many requests that are sent to the backend together. Equal counters are coalesced, and
- * each request gets the count as if it had been sent alone, in order of arrival.
+ * each request gets the result as if it had been sent alone, in order of arrival.
  */
 export class Batch {
   readonly adds = new Map<string, BatchCounter>();
@@ -83,23 +91,26 @@ export class Batch {
     return this.#keyChars;
   }
 
-  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
+  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
     return this.#join(hits, true);
   }
 
-  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#join(hits, false);
+  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#join(
+      hits.map((hit) => ({ ...hit, addend: 0 })),
+      false,
+    );
   }
 
-  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     this.#hitCount += hits.length;
     for (const { key } of hits) this.#keyChars += key.length;
     return new Promise((resolve, reject) => this.requests.push({ hits, resolve, reject }));
   }
 
   /** Adds 0 to a counter, for its expiry; no request waits for it. */
-  touch(hit: BatchHit): void {
-    getCounter(this.adds, hit);
+  touch(hit: CounterId): void {
+    getCounter(this.adds, { ...hit, addend: 0, capacity: 0, secondsLeft: hit.ttlSeconds });
   }
 
   /** All counters, those to read first. */
@@ -111,18 +122,23 @@ export class Batch {
   settle(counter: BatchCounter, count: number): void {
     const before = count - counter.addend;
     for (let share = counter.first; share !== undefined; share = share.next) {
-      resolveShare(share, before + share.upTo);
+      resolveShare(share, toWindowResult(share.hit, before + share.upTo));
     }
   }
 
   /** Resolves the requests that share a counter of `scripts`, by how many of them are allowed. */
-  settleTaken(counter: BatchCounter, taken: Taken): void {
-    const hits = counter.addend / counter.times;
+  settleTaken({ first }: BatchCounter, taken: Taken): void {
     let index = 0;
-    for (let share = counter.first; share !== undefined; share = share.next) {
-      resolveShare(share, toResult(taken, hits, index));
+    for (let share = first; share !== undefined; share = share.next) {
+      resolveShare(share, toRateResult(share.hit, taken, index));
       index += 1;
     }
+  }
+
+  /** Resolves the requests of a counter that another server has counted. */
+  settleResult(counter: BatchCounter, result: CounterResult): void {
+    if (counter.rate === undefined) this.settle(counter, result.used);
+    else if (counter.first !== undefined) resolveShare(counter.first, result);
   }
 
   /**
@@ -142,10 +158,9 @@ export class Batch {
   }
 
   #getCounter(hit: BatchHit, adding: boolean): BatchCounter {
-    if (!adding || (hit.addend >= 0 && hit.rate === undefined)) {
-      return getCounter(adding ? this.adds : this.reads, hit);
-    }
-    return this.#getScriptCounter(hit);
+    if (hit.rate !== undefined) return this.#getScriptCounter(hit);
+    if (!adding) return getCounter(this.reads, hit);
+    return hit.addend < 0 ? this.#getScriptCounter(hit) : getCounter(this.adds, hit);
   }
 
   /** Only equal hits without others between them are coalesced: the order decides who gets them. */
@@ -168,16 +183,16 @@ export class Batch {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
-    return new Promise<readonly number[]>((resolve, reject) => {
-      const counts = new Array<number>(hits.length).fill(0);
-      const request: PendingRequest = { counts, missing: hits.length, resolve, reject };
+    return new Promise<readonly CounterResult[]>((resolve, reject) => {
+      const results = new Array<CounterResult>(hits.length);
+      const request: PendingRequest = { results, missing: hits.length, resolve, reject };
       for (let index = 0; index < hits.length; index += 1) {
         const hit = hits[index];
         if (hit !== undefined) {
           this.#keyChars += hit.key.length;
           const counter = this.#getCounter(hit, adding);
-          counter.addend += adding ? hit.addend : 0;
-          append(counter, { request, index, upTo: counter.addend, next: undefined });
+          counter.addend += hit.addend;
+          append(counter, { request, index, hit, upTo: counter.addend, next: undefined });
         }
       }
       this.#hitCount += hits.length;
@@ -215,17 +230,19 @@ function isEqualRate(a: BatchHit['rate'], b: BatchHit['rate']): boolean {
   );
 }
 
-function resolveShare({ request, index }: Share, count: number): void {
-  request.counts[index] = count;
+function resolveShare({ request, index }: Share, result: CounterResult): void {
+  request.results[index] = result;
   request.missing -= 1;
-  if (request.missing === 0) request.resolve(request.counts);
+  if (request.missing === 0) request.resolve(request.results);
 }
 
 function createCounter(hit: BatchHit): BatchCounter {
-  const { key, unit, ttlSeconds, rate, redirections = 0, asking = false } = hit;
+  const { key, capacity, unit, secondsLeft, ttlSeconds, rate, redirections = 0, asking = false } = hit;
   return {
     key,
     addend: 0,
+    capacity,
+    secondsLeft,
     times: 1,
     isRepeated: false,
     unit,

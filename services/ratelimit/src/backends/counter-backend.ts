@@ -1,4 +1,5 @@
-import type { Lease, Rate, Unit } from '@tollgate/rules/rule-set';
+import type { Charge, Lease, Rate, Unit } from '@tollgate/rules/rule-set';
+import type { CounterResult } from '../algorithms/algorithm.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
@@ -22,7 +23,11 @@ export interface Hit {
   readonly secondsLeft: number;
   /** TTL in stores: the whole unit plus jitter, so at least `secondsLeft`. */
   readonly ttlSeconds: number;
-  /** Absent for fixed windows. The counter has a separate key; its count is that of `toResult`. */
+  /** Hits that the limit allows at once. */
+  readonly capacity: number;
+  /** `always`: the hits are counted even if the limit refuses them. Absent for `allowed`. */
+  readonly charge?: Charge | undefined;
+  /** Absent for fixed windows. The counter has a separate key. */
   readonly rate?: Rate | undefined;
   /** Absent where each hit is counted in the store. */
   readonly lease?: Lease | undefined;
@@ -31,26 +36,24 @@ export interface Hit {
 /**
  * A store of counters.
  *
- * `add` and `read` reject with `backend_failure` when the store does not answer in time; the hits
- * of a rejected `add` may have been counted. Every implementation passes the suite in
+ * `take` and `peek` reject with `backend_failure` when the store does not answer in time; the hits
+ * of a rejected `take` may have been counted. Every implementation passes the suite in
  * test/backends/counter-backend-contract.ts.
  */
 export interface CounterBackend {
   /**
-   * Adds the hits and resolves with the counts after adding, in order. Equal keys are added one
-   * after the other.
+   * Counts the hits and resolves with their results, in order. Equal keys are counted one after the
+   * other. Fixed windows count hits that do not fit, too; other limits take nothing then, or up to
+   * their debt.
    */
-  add(hits: readonly Hit[]): Promise<readonly number[]>;
+  take(hits: readonly Hit[]): Promise<readonly CounterResult[]>;
+  /** Resolves with the results that hits of 0 would have, and changes nothing. */
+  peek(hits: readonly Hit[]): Promise<readonly CounterResult[]>;
   /**
-   * Resolves with the counts of fixed windows and changes nothing; 0 for a counter that does not
-   * exist.
-   */
-  read(hits: readonly Hit[]): Promise<readonly number[]>;
-  /**
-   * Adds the hits of a request, or none of them when it is refused. Absent where the store cannot
+   * Counts the hits of a request, or none of them when it is refused. Absent where the store cannot
    * decide several counters together; rules that need it are refused when they are loaded then.
    */
-  addAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
+  takeAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
   /** Absent where the store cannot do it: memcached lists no keys and sends no messages. */
   readonly shared?: SharedStore | undefined;
   /** Connects; resolves once the store can be used. Rejects soon after `signal` aborts. */
@@ -66,7 +69,7 @@ export interface Subscriber {
   readonly onGap: () => void;
 }
 
-/** What the counter API needs of a store besides counters. Rejects as `add` does. */
+/** What the counter API needs of a store besides counters. Rejects as `take` does. */
 export interface SharedStore {
   /** Deletes the counters whose keys begin with a text. Resolves with their number. */
   deleteByPrefix(prefix: string): Promise<number>;
@@ -88,3 +91,10 @@ export interface SharedStore {
 
 /** Creates a backend from the settings; may read files. */
 export type CreateBackend = (settings: Settings, context: Context) => Promise<CounterBackend>;
+
+/** The next of the results that a store has for a part of the hits. */
+export function requireNext(results: Iterator<CounterResult>): CounterResult {
+  const { value, done } = results.next();
+  if (done === true) throw new TypeError('the store has no result for a hit');
+  return value;
+}

@@ -1,8 +1,10 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { Lease } from '@tollgate/rules/rule-set';
+import type { CounterResult } from '../algorithms/algorithm.ts';
+import { toWindowResult } from '../algorithms/fixed-window.ts';
 import { backendFailure } from '../errors.ts';
 import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
-import type { CounterBackend, Hit } from './counter-backend.ts';
+import { type CounterBackend, type Hit, requireNext } from './counter-backend.ts';
 
 /** Keys are chosen by clients. About 100,000 counters; at least half of it is for those in use. */
 const maxBytes = 64 * 1024 * 1024;
@@ -10,7 +12,7 @@ const maxBytes = 64 * 1024 * 1024;
 /** A counter, its slot in a Map and the header of its key. */
 const counterBytes = 400;
 
-type Store = Pick<CounterBackend, 'add' | 'read' | 'addAllOrNone'>;
+type Store = Pick<CounterBackend, 'take' | 'peek' | 'takeAllOrNone'>;
 
 /**
  * Counts the hits of rules with a lease in memory: reserves hits in the store and hands them out.
@@ -30,23 +32,23 @@ export class Leases implements Store {
     this.#shared = { store, waiting: 0 };
   }
 
-  add(hits: readonly Hit[]): Promise<readonly number[]> {
-    for (const hit of hits) if (hit.lease !== undefined) return this.#addLeased(hits);
-    return this.#shared.store.add(hits);
+  take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    for (const hit of hits) if (hit.lease !== undefined) return this.#takeLeased(hits);
+    return this.#shared.store.take(hits);
   }
 
   /** Without leases, which rules of atomic domains do not have. */
-  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     const { store } = this.#shared;
-    if (store.addAllOrNone === undefined) {
+    if (store.takeAllOrNone === undefined) {
       throw new TypeError('the store cannot decide a request together');
     }
-    return store.addAllOrNone(hits);
+    return store.takeAllOrNone(hits);
   }
 
-  read(hits: readonly Hit[]): Promise<readonly number[]> {
-    for (const hit of hits) if (hit.lease !== undefined) return this.#readLeased(hits);
-    return this.#shared.store.read(hits);
+  peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    for (const hit of hits) if (hit.lease !== undefined) return this.#peekLeased(hits);
+    return this.#shared.store.peek(hits);
   }
 
   /** Drops what is reserved of counters, after they were changed in the store. */
@@ -59,26 +61,27 @@ export class Leases implements Store {
     this.forget(this.#counters.keys().filter((key) => key.startsWith(prefix)));
   }
 
-  #addLeased(hits: readonly Hit[]): Promise<readonly number[]> {
-    const leased = hits.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).add(hit, hit.lease));
-    return leased.every((count) => typeof count === 'number')
-      ? Promise.resolve(leased)
-      : this.#addOthers(hits, leased);
+  #takeLeased(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    const counts = hits.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).add(hit, hit.lease));
+    return counts.every((count) => typeof count === 'number')
+      ? Promise.resolve(hits.map((hit, i) => toWindowResult(hit, counts[i] ?? 0)))
+      : this.#takeOthers(hits, counts);
   }
 
-  async #addOthers(
+  async #takeOthers(
     hits: readonly Hit[],
-    leased: readonly (Promise<number> | number | undefined)[],
-  ): Promise<readonly number[]> {
-    const others = hits.filter(({ lease }) => lease === undefined);
-    const stored = others.length === 0 ? [] : this.#shared.store.add(others);
-    return merge(...(await Promise.all([Promise.all(leased), stored])));
+    counts: readonly (Promise<number> | number | undefined)[],
+  ): Promise<readonly CounterResult[]> {
+    const others = hits.filter((_, i) => counts[i] === undefined);
+    const stored = others.length === 0 ? [] : this.#shared.store.take(others);
+    return merge(hits, ...(await Promise.all([Promise.all(counts), stored])));
   }
 
-  async #readLeased(hits: readonly Hit[]): Promise<readonly number[]> {
-    const known = hits.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).read(hit.addend));
-    const others = hits.filter((_, i) => known[i] === undefined);
-    return merge(known, others.length === 0 ? [] : await this.#shared.store.read(others));
+  async #peekLeased(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    const readings = hits.map((hit) => ({ ...hit, addend: 0 }));
+    const counts = readings.map((hit) => hit.lease && this.#getCounter(hit, hit.lease).read(0));
+    const others = readings.filter((_, i) => counts[i] === undefined);
+    return merge(readings, counts, others.length === 0 ? [] : await this.#shared.store.peek(others));
   }
 
   #getCounter({ key }: Hit, { limit }: Lease): LeasedCounter {
@@ -91,10 +94,17 @@ export class Leases implements Store {
   }
 }
 
-/** The defined ones of `counts`, and `others` between them. */
-function merge(counts: readonly (number | undefined)[], others: readonly number[]): readonly number[] {
-  let next = 0;
-  return counts.map((count) => count ?? others[next++] ?? 0);
+/** The results by the counts that are known, and `others` between them. */
+function merge(
+  hits: readonly Hit[],
+  counts: readonly (number | undefined)[],
+  others: readonly CounterResult[],
+): readonly CounterResult[] {
+  const rest = others.values();
+  return hits.map((hit, i) => {
+    const count = counts[i];
+    return count === undefined ? requireNext(rest) : toWindowResult(hit, count);
+  });
 }
 
 /** What the counters of a replica share. */
@@ -172,7 +182,7 @@ class LeasedCounter {
   #exceed(hit: Hit): void {
     if (this.#isOver || hit.addend === 0) return;
     this.#isOver = true;
-    this.#shared.store.add([{ ...hit, addend: 1 }]).catch(() => {
+    this.#shared.store.take([{ ...hit, addend: 1 }]).catch(() => {
       this.#isOver = false;
     });
   }
@@ -221,11 +231,17 @@ class LeasedCounter {
     const needed = Math.max(wanted - this.#unused, ahead);
     // More than the limit fills the counter; a huge sum would not be exact, or overflow.
     const addend = wanted === 0 ? 0 : Math.min(needed, this.limit + 1);
-    const [count = 0] = await this.#shared.store.add([{ ...hit, addend }]);
+    const count = await this.#countInStore({ ...hit, addend });
     const before = count - addend;
     this.#unused += Math.min(addend, Math.max(0, this.limit - before));
     this.#setStored(count, before);
     this.#answer();
+  }
+
+  /** The count of the store after the hits. */
+  async #countInStore(hit: Hit): Promise<number> {
+    const [result] = await this.#shared.store.take([hit]);
+    return result?.used ?? 0;
   }
 
   #setStored(count: number, beforeReserved: number): void {
@@ -261,7 +277,7 @@ class LeasedCounter {
       this.#refused = 0;
       return this.#count();
     }
-    const [count = 0] = await this.#shared.store.add([hit]);
+    const count = await this.#countInStore(hit);
     this.#setStored(count, count);
     // A reset takes back what is reserved as well.
     this.#unused = Math.min(this.#unused, count);

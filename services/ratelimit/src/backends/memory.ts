@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { Rate } from '@tollgate/rules/rule-set';
-import { algorithms, take, toResult } from '../algorithms/registry.ts';
+import type { CounterResult } from '../algorithms/algorithm.ts';
+import { toWindowResult } from '../algorithms/fixed-window.ts';
+import { algorithms, toRateResult } from '../algorithms/registry.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { backendFailure } from '../errors.ts';
-import { type AllOrNone, type ConditionalHit, getRefusal } from './all-or-none.ts';
+import { type AllOrNone, type ConditionalHit, getRefusal, toCountedResult } from './all-or-none.ts';
 import type { CounterBackend, Hit, SharedStore, Subscriber } from './counter-backend.ts';
 import { CounterStore } from './counter-store.ts';
 
@@ -68,12 +70,22 @@ export class MemoryBackend implements CounterBackend {
     return Promise.resolve();
   }
 
-  async read(hits: readonly Hit[]): Promise<readonly number[]> {
-    const now = Math.floor(this.#nowMs() / 1000);
-    return hits.map(({ key }) => this.#store.read(toStoredKey(key), now));
+  async take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    const nowMs = this.#nowMs();
+    return hits.map((hit) => this.#takeOne(hit, nowMs));
   }
 
-  async addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+  async peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    const nowMs = this.#nowMs();
+    const now = Math.floor(nowMs / 1000);
+    return hits.map((hit) =>
+      hit.rate === undefined
+        ? toWindowResult({ ...hit, addend: 0 }, this.#store.read(toStoredKey(hit.key), now))
+        : this.#takeRate({ ...hit, addend: 0 }, hit.rate, nowMs),
+    );
+  }
+
+  async takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     const nowMs = this.#nowMs();
     const now = Math.floor(nowMs / 1000);
     const counters = {
@@ -81,25 +93,18 @@ export class MemoryBackend implements CounterBackend {
       state: (key: string) => this.#store.readState(toStoredKey(key), now),
     };
     const refusal = getRefusal(hits, counters, nowMs * 1000);
-    if (refusal === undefined) return { refused: false, counts: this.#addAt(hits, nowMs) };
-    const counts = hits.map((hit, i) =>
-      hit.charge === 'always' ? this.#addOne(hit, nowMs) : (refusal[i] ?? 0),
+    const results = hits.map(
+      (hit, i) =>
+        (hit.charge === 'always' ? undefined : refusal?.[i]) ??
+        toCountedResult(hit, this.#takeOne(hit, nowMs)),
     );
-    return { refused: true, counts };
+    return { refused: refusal !== undefined, results };
   }
 
-  async add(hits: readonly Hit[]): Promise<readonly number[]> {
-    return this.#addAt(hits, this.#nowMs());
-  }
-
-  #addAt(hits: readonly Hit[], nowMs: number): readonly number[] {
-    return hits.map((hit) => this.#addOne(hit, nowMs));
-  }
-
-  #addOne(hit: Hit, nowMs: number): number {
+  #takeOne(hit: Hit, nowMs: number): CounterResult {
     return hit.rate === undefined
-      ? this.#addHit(hit, Math.floor(nowMs / 1000))
-      : this.#takeHit(hit, hit.rate, nowMs);
+      ? toWindowResult(hit, this.#addToWindow(hit, Math.floor(nowMs / 1000)))
+      : this.#takeRate(hit, hit.rate, nowMs);
   }
 
   /** Keys that are stored as their hash are not found. */
@@ -107,23 +112,24 @@ export class MemoryBackend implements CounterBackend {
     return this.#store.deleteByPrefix(prefix, Math.floor(this.#nowMs() / 1000));
   }
 
-  #takeHit({ key, addend }: Hit, rate: Rate, nowMs: number): number {
-    const storedKey = toStoredKey(key);
+  #takeRate(hit: Hit, rate: Rate, nowMs: number): CounterResult {
+    const storedKey = toStoredKey(hit.key);
     const nowUs = nowMs * 1000;
     const nowSeconds = Math.floor(nowMs / 1000);
     const stored = this.#store.readState(storedKey, nowSeconds);
-    const taken = take(rate, stored, { hits: addend, times: 1, nowUs });
+    const { take, getExpiryUs } = algorithms[rate.algorithm];
+    const taken = take(rate, stored, { hits: hit.addend, times: 1, nowUs });
     const { state } = taken;
     const remaining = taken.taken === 0 ? 0 : taken.remaining;
     if (state !== undefined) {
-      const expiryUs = algorithms[rate.algorithm].getExpiryUs(rate, state);
+      const expiryUs = getExpiryUs(rate, state);
       if (expiryUs <= nowUs) this.#store.delete(storedKey);
       else this.#store.setState(storedKey, { state, used: rate.burst - remaining, expiryUs }, nowSeconds);
     }
-    return toResult(taken, addend, 0);
+    return toRateResult(hit, taken);
   }
 
-  #addHit({ key, addend, secondsLeft }: Hit, now: number): number {
+  #addToWindow({ key, addend, secondsLeft }: Hit, now: number): number {
     const storedKey = toStoredKey(key);
     if (addend < 0) {
       const taken = Math.min(-addend, this.#store.read(storedKey, now));

@@ -1,6 +1,6 @@
 import type { Entry } from '@tollgate/rules/match';
 import { formatPeriod } from '@tollgate/rules/windows';
-import type { HitResult, LimitedDescriptor } from '../ratelimit/hits.ts';
+import type { LimitCheck } from '../ratelimit/check.ts';
 import type { Limit } from '../ratelimit/limit.ts';
 import { Code } from '../ratelimit/response.ts';
 
@@ -64,18 +64,11 @@ export class Activity {
   }
 
   /** Records a decided request. */
-  record(
-    domain: string,
-    descriptors: readonly LimitedDescriptor[],
-    { results, code }: { readonly results: readonly HitResult[]; readonly code: Code },
-  ): void {
+  record(domain: string, checks: readonly LimitCheck[], code: Code): void {
     this.#rotate();
-    for (let i = 0; i < descriptors.length; i += 1) {
-      const descriptor = descriptors[i];
-      if (descriptor === undefined) continue;
-      const { limit, hit } = descriptor;
+    for (const { limit, hit, result } of checks) {
       if (hit.addend > 0) this.#current.add(domain, limit.keyEntries, hit.addend);
-      if (results[i]?.over === true) this.#addRefusal(domain, limit, hit.addend, code);
+      if (result?.allowed === false) this.#addRefusal(domain, limit, hit.addend, code);
     }
   }
 

@@ -1,14 +1,14 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { CounterBackend, SharedStore } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
+import { isLimited, requireResult } from '../ratelimit/check.ts';
 import { keyPrefixes } from '../ratelimit/counter-key.ts';
-import { peekHits } from '../ratelimit/hits.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
 import type { DecisionContext } from '../ratelimit/service.ts';
 import type { Caller } from './admin-server.ts';
 import { makeChange } from './audit.ts';
 import type { CounterChanges } from './changes.ts';
-import { findRequestLimits, toTargets } from './peek.ts';
+import { peekChecks } from './peek.ts';
 import type { parsePrefix } from './requests.ts';
 
 /** What the counter API works with. */
@@ -40,18 +40,16 @@ export async function resetCounters(
   request: RateLimitRequest,
   caller: Caller,
 ): Promise<readonly ResetCounter[]> {
-  const { decisions, backend } = context;
-  const targets = toTargets(decisions, request, findRequestLimits(decisions, request));
-  if (targets.length === 0) throw errors.descriptor_not_limited();
-  const before = await peekHits(backend, targets);
-  const keys = targets.map(({ hit }) => hit.key);
+  const checks = (await peekChecks(context, request)).filter(isLimited);
+  if (checks.length === 0) throw errors.descriptor_not_limited();
+  const keys = checks.map(({ hit }) => hit.key);
   await makeChange(context, {
     caller,
     describe: () => ({ action: 'reset', domain: request.domain, keys }),
     announcement: { keys },
-    make: () => backend.add(targets.map(({ hit }) => ({ ...hit, addend: -allHits }))),
+    make: () => context.backend.take(checks.map(({ hit }) => ({ ...hit, addend: -allHits }))),
   });
-  return keys.map((key, i) => ({ key, count: before[i]?.count ?? 0 }));
+  return checks.map((check) => ({ key: check.hit.key, count: requireResult(check).used }));
 }
 
 /** The counters that were deleted. */

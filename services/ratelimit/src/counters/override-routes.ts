@@ -97,9 +97,9 @@ function parseOverride(context: OverrideRoutesContext, body: Buffer, setBy: stri
  *
  * @throws AppError with the reason.
  */
-function parseBurst(fields: Fields, { rate }: Limit, requestsPerUnit: number): number | undefined {
+function parseBurst(fields: Fields, { algorithm, rate }: Limit, requestsPerUnit: number): number | undefined {
   const isGiven = 'burst' in fields;
-  if (rate?.algorithm !== 'token_bucket') {
+  if (rate === undefined || !algorithm.hasBurst) {
     if (!isGiven) return undefined;
     throw errors.malformed_request({ message: 'burst is for token buckets, and the rule has none' });
   }

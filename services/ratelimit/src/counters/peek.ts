@@ -2,12 +2,19 @@ import type { RuleNode } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
-import type { DecisionOptions } from '../ratelimit/decision-options.ts';
-import { type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
+import {
+  createHit,
+  type DescriptorCheck,
+  isLimited,
+  type LimitCheck,
+  requireResult,
+} from '../ratelimit/check.ts';
+import { evaluate, getOverallCode } from '../ratelimit/evaluate.ts';
+import { peekHits } from '../ratelimit/hits.ts';
 import { type DescriptorLimit, findLimits, type Limit } from '../ratelimit/limit.ts';
 import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
 import { Code } from '../ratelimit/response.ts';
-import { createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
+import type { DecisionContext } from '../ratelimit/service.ts';
 import type { PublicOverride } from './overrides.ts';
 
 /** What a look at counters needs: `/explain` has it without the counter API. */
@@ -17,10 +24,8 @@ export interface PeekContext {
     'rules' | 'overrides' | 'options' | 'nowSeconds' | 'random' | 'usageChecks'
   >;
   /** The store itself, whose counts include what replicas have reserved. */
-  readonly backend: Pick<CounterBackend, 'add' | 'read'>;
+  readonly backend: Pick<CounterBackend, 'take' | 'peek'>;
 }
-
-type Target = Pick<LimitedDescriptor, 'limit' | 'hit'>;
 
 /** What a counter has, and the limit that applies to it. */
 export interface CounterState {
@@ -64,39 +69,52 @@ export async function peekCounters(
   { decisions, backend }: PeekContext,
   request: RateLimitRequest,
 ): Promise<RequestState> {
-  const limits = findRequestLimits(decisions, request);
-  const targets = toTargets(decisions, request, limits);
-  const results = await peekHits(backend, targets);
   const root = decisions.rules()?.domains.get(request.domain);
-  let next = 0;
-  const descriptors = request.descriptors.map((descriptor, i): DescriptorState => {
-    const limit = limits[i];
-    const entries = descriptor.entries.map(({ key, value }) => ({ key, value }));
-    if (limit?.kind !== 'limited') {
-      return { entries, outcome: limit === undefined ? 'none' : 'unlimited' };
-    }
+  const checks = await peekChecks({ decisions, backend }, request);
+  for (const [i, descriptor] of request.descriptors.entries()) {
+    const check = checks[i];
+    if (check?.hit === undefined) continue;
     const hits = getHitsAddend(request, descriptor);
-    const state = toState(targets[next], results[next], hits === 0 ? getCheckedHits(limit, root) : hits);
-    next += 1;
-    const override = decisions.overrides?.findPublic(request.domain, limit.keyEntries);
-    const warning = root && decisions.usageChecks?.getWarning(limit, root);
-    const counter = { ...state, ...(warning && { warning }), ...(override && { override }) };
-    return { entries, outcome: 'limited', counter };
+    const result = requireResult(check);
+    const allowed = fits(check, hits === 0 ? getCheckedHits(check.limit, root) : hits);
+    check.result = { ...result, allowed };
+  }
+  const descriptors = request.descriptors.map(({ entries }, i): DescriptorState => {
+    const check = checks[i];
+    const outcome = { entries: entries.map(({ key, value }) => ({ key, value })) };
+    if (check?.hit === undefined)
+      return { ...outcome, outcome: check?.limit === undefined ? 'none' : 'unlimited' };
+    const override = decisions.overrides?.findPublic(request.domain, check.limit.keyEntries);
+    const warning = root && decisions.usageChecks?.getWarning(check.limit, root);
+    const counter = { ...toState(check), ...(warning && { warning }), ...(override && { override }) };
+    return { ...outcome, outcome: 'limited', counter };
   });
-  return { descriptors, wouldBeRefused: isRefused(decisions.options, limits, descriptors) };
+  const code = getOverallCode(evaluate(decisions.options, checks));
+  const wouldBeRefused = !decisions.options.shadowMode && code === Code.OVER_LIMIT;
+  return { descriptors, wouldBeRefused };
 }
 
-function isRefused(
-  { shadowMode, quotaMode }: DecisionOptions,
-  limits: readonly DescriptorLimit[],
-  descriptors: readonly DescriptorState[],
-): boolean {
-  const statuses = limits.map((limit, i) => {
-    if (limit?.kind !== 'limited') return { code: Code.OK, quota: limit === undefined && quotaMode };
-    const isOver = descriptors[i]?.counter?.over === true && !limit.shadowMode;
-    return { code: isOver ? Code.OVER_LIMIT : Code.OK, quota: quotaMode || limit.quotaMode };
-  });
-  return !shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
+/** The checks of a request, whose results are those of no further hits. */
+export async function peekChecks(
+  { decisions, backend }: PeekContext,
+  request: RateLimitRequest,
+): Promise<readonly DescriptorCheck[]> {
+  const nowSeconds = decisions.nowSeconds();
+  const { domain } = request;
+  const checks = findRequestLimits(decisions, request).map(
+    (limit): DescriptorCheck =>
+      limit?.kind === 'limited'
+        ? { limit, hit: createHit(decisions, limit, { domain, addend: 0, nowSeconds }), result: undefined }
+        : { limit },
+  );
+  const limited = checks.filter(isLimited);
+  const results = await peekHits(backend, limited);
+  for (const [i, check] of limited.entries()) check.result = results[i];
+  return checks;
+}
+
+function fits(check: LimitCheck, hits: number): boolean {
+  return hits < 0 || Math.max(0, requireResult(check).used) + hits <= check.limit.capacity;
 }
 
 /** The hits that a check of 0 hits needs: one, except in windows that count as the original. */
@@ -117,41 +135,29 @@ export function findRequestLimits(
   return overrides?.apply(domain, limits) ?? limits;
 }
 
-export function toTargets(
-  context: PeekContext['decisions'],
-  { domain }: RateLimitRequest,
-  limits: readonly DescriptorLimit[],
-): readonly Target[] {
-  const now = context.nowSeconds();
-  return limits.flatMap((limit) =>
-    limit?.kind === 'limited' ? [{ limit, hit: createHit(context, domain, limit, 0, now) }] : [],
-  );
+function toState(check: LimitCheck): CounterState {
+  const { limit, hit } = check;
+  const { allowed, used, remaining, resetSeconds } = requireResult(check);
+  return { ...describeLimit(limit), key: hit.key, count: used, remaining, over: !allowed, resetSeconds };
 }
 
-function toState(target: Target | undefined, result: HitResult | undefined, hits: number): CounterState {
-  if (target === undefined || result === undefined) {
-    throw new TypeError('a limited descriptor has no result');
-  }
-  const { limit, hit } = target;
-  const { count } = result;
-  return {
-    ...describeLimit(limit),
-    key: hit.key,
-    count,
-    remaining: Math.max(0, limit.capacity - Math.max(0, count)),
-    over: hits >= 0 && Math.max(0, count) + hits > limit.capacity,
-    resetSeconds: result.resetSeconds ?? hit.secondsLeft,
-  };
-}
-
-function describeLimit({ name, rate, unit, unitSeconds, requestsPerUnit, shadowMode, metricPath }: Limit) {
+function describeLimit({
+  name,
+  algorithm,
+  rate,
+  unit,
+  unitSeconds,
+  requestsPerUnit,
+  shadowMode,
+  metricPath,
+}: Limit) {
   return {
     rule: metricPath.join('.'),
     ...(name !== '' && { name }),
-    algorithm: rate?.algorithm ?? 'fixed_window',
+    algorithm: algorithm.name,
     unit: unit ?? formatPeriod(unitSeconds),
     requestsPerUnit,
-    ...(rate?.algorithm === 'token_bucket' && { burst: rate.burst }),
+    ...(rate !== undefined && algorithm.hasBurst && { burst: rate.burst }),
     shadowMode,
   };
 }

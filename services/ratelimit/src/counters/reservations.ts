@@ -1,13 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { Hit } from '../backends/counter-backend.ts';
 import { errors } from '../errors.ts';
+import {
+  createHit,
+  type DescriptorCheck,
+  isLimited,
+  type LimitCheck,
+  toRefusedResult,
+} from '../ratelimit/check.ts';
+import { evaluate, getOverallCode } from '../ratelimit/evaluate.ts';
 import { getRetryAfter } from '../ratelimit/headers.ts';
-import { addHits, type HitResult, type LimitedDescriptor, peekHits } from '../ratelimit/hits.ts';
-import type { DescriptorLimit } from '../ratelimit/limit.ts';
+import { addHits, peekHits } from '../ratelimit/hits.ts';
 import type { RateLimitRequest } from '../ratelimit/request.ts';
-import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
-import { addRequest, createHit, getOverallCode } from '../ratelimit/service.ts';
-import { nearThreshold, recordResult } from '../ratelimit/stats.ts';
+import { Code } from '../ratelimit/response.ts';
+import { addRequest } from '../ratelimit/service.ts';
+import { type RecordedCheck, recordResult } from '../ratelimit/stats.ts';
 import type { CounterContext } from './counters.ts';
 import { findRequestLimits } from './peek.ts';
 import { decodeId, encodeId, maxIdChars, type Reservation, type TakenHits } from './reservation-id.ts';
@@ -25,8 +32,8 @@ type Reserved =
 interface Requested {
   readonly domain: string;
   /** Of all descriptors. */
-  readonly limits: readonly DescriptorLimit[];
-  readonly limited: readonly LimitedDescriptor[];
+  readonly checks: readonly DescriptorCheck<RecordedCheck>[];
+  readonly limited: readonly RecordedCheck[];
 }
 
 /**
@@ -44,11 +51,12 @@ export async function reserve(
   // An id that is not signed could name any key of the store.
   if (context.signingKey === '') throw errors.reservations_need_token();
   const now = decisions.nowSeconds();
-  const requested = toConditional(toRequested(context, request, hits));
+  const requested = toRequested(context, request, hits);
+  makeConditional(requested);
   const { limited } = requested;
   if (limited.length === 0) throw errors.descriptor_not_limited();
   requireFitting(context, requested, hits);
-  const taken = limited.map(({ limit, hit }) => toTaken(hit, limit.capacity, now));
+  const taken = limited.map(({ hit }) => toTaken(hit, now));
   const reservation: Reservation = {
     domain: request.domain,
     descriptors: request.descriptors.map(({ entries }) => entries.map(({ key, value }) => ({ key, value }))),
@@ -61,20 +69,17 @@ export async function reserve(
   if (encodeId(context.signingKey, reservation).length > maxIdChars) {
     throw errors.malformed_request({ message: 'the descriptors are too long for a reservation' });
   }
-  const results = await takeHits(context, requested, hits);
-  const statuses = toStatuses(context, requested, results);
-  if (isRefused(context, statuses)) {
-    decisions.activity?.record(request.domain, limited, { results, code: Code.OVER_LIMIT });
-    return { ok: false, retryAfterSeconds: Math.max(1, getRetryAfter(statuses)) };
+  await takeHits(context, requested, hits);
+  const isTaken = !isRefused(context, requested);
+  if (isTaken) record(context, limited);
+  decisions.activity?.record(request.domain, limited, isTaken ? Code.OK : Code.OVER_LIMIT);
+  if (!isTaken) {
+    const retryAfterSeconds = Math.max(1, getRetryAfter(evaluate(decisions.options, requested.checks)));
+    return { ok: false, retryAfterSeconds };
   }
-  record(context, limited, results);
-  decisions.activity?.record(request.domain, limited, { results, code: Code.OK });
   const until = new Date(reservation.untilSeconds * 1000).toISOString();
-  return {
-    ok: true,
-    id: encodeId(context.signingKey, { ...reservation, taken: getAdded(taken, results) }),
-    until,
-  };
+  const added = getAdded(limited).map(({ hit }) => toTaken(hit, now));
+  return { ok: true, id: encodeId(context.signingKey, { ...reservation, taken: added }), until };
 }
 
 function getOwnLimits({ descriptors }: RateLimitRequest): Pick<Reservation, 'limits'> {
@@ -89,80 +94,73 @@ function getOwnLimits({ descriptors }: RateLimitRequest): Pick<Reservation, 'lim
 /** @throws AppError `reservation_too_large` when the limits would refuse the hits at any time. */
 function requireFitting(context: ReservationContext, requested: Requested, hits: number): void {
   const { domain, limited } = requested;
-  const results = limited.map(({ limit }) => {
+  for (const check of limited) {
+    const { limit, hit } = check;
     // An override ends, so the hits may fit afterwards.
     const isOverridden = context.decisions.overrides?.find(domain, limit.keyEntries) !== undefined;
-    return { over: hits > limit.capacity && !isOverridden };
-  });
-  if (!isRefused(context, toStatuses(context, requested, results))) return;
-  const tooSmall = limited.filter(({ limit }, i) => results[i]?.over === true && !limit.shadowMode);
+    const empty = { used: 0, remaining: limit.capacity, resetSeconds: hit.secondsLeft };
+    check.result = { ...empty, allowed: hits <= limit.capacity || isOverridden };
+  }
+  if (!isRefused(context, requested)) return;
+  const tooSmall = limited.filter(({ limit, result }) => result?.allowed === false && !limit.shadowMode);
   const names = tooSmall.map(({ limit }) => `${[domain, ...limit.metricPath].join('.')}: ${limit.capacity}`);
   throw errors.reservation_too_large({
     message: `more hits than the limit ever allows at once (${names.join(', ')}): reserve fewer`,
   });
 }
 
-/** The results of the hits, of which none stay counted when they are refused. */
-async function takeHits(
-  context: ReservationContext,
-  requested: Requested,
-  hits: number,
-): Promise<readonly HitResult[]> {
+/** Fills in the results of the hits, of which none stay counted when they are refused. */
+async function takeHits(context: ReservationContext, requested: Requested, hits: number): Promise<void> {
   const { decisions, backend } = context;
-  const { limits, limited } = requested;
-  const nowSeconds = decisions.nowSeconds();
+  const { checks, limited } = requested;
   const domain = decisions.rules()?.domains.get(requested.domain);
   if (domain === undefined) throw errors.no_configuration();
   const isAtomic = domain.atomic === true;
   if (!isAtomic) {
-    const expected = await expectResults(context, limited, hits);
-    if (isRefused(context, toStatuses(context, requested, expected))) return expected;
+    await expectResults(context, limited, hits);
+    if (isRefused(context, requested)) return;
   }
   const { options } = decisions;
-  const results = await addRequest({ backend, options, stopIncrementWhenOverLimit: false }, limited, {
+  for (const check of limited) check.result = undefined;
+  await addRequest({ backend, options, stopIncrementWhenOverLimit: false }, limited, {
     domain,
-    limits,
-    nowSeconds,
+    limits: checks.map(({ limit }) => limit),
+    nowSeconds: decisions.nowSeconds(),
   });
-  if (!isAtomic && isRefused(context, toStatuses(context, requested, results))) {
-    const taken = limited.map(({ limit, hit }) => toTaken(hit, limit.capacity, nowSeconds));
-    await giveBack(context, getAdded(taken, results), hits);
-  }
-  return results;
+  if (!isAtomic && isRefused(context, requested)) await giveBackHits(context, getAdded(limited), hits);
 }
 
 /**
- * The results that the hits would have. Hits that do not fit would be in the counters for a moment,
- * and others refused because of them.
+ * Fills in the results that the hits would have. Hits that do not fit would be in the counters for a
+ * moment, and others refused because of them.
  */
 async function expectResults(
   context: ReservationContext,
-  limited: readonly LimitedDescriptor[],
+  limited: readonly LimitCheck[],
   hits: number,
-): Promise<readonly HitResult[]> {
+): Promise<void> {
   const { backend, decisions } = context;
-  const now = decisions.nowSeconds();
   const states = await peekHits(backend, limited);
-  const counts = states.map(({ count }) => Math.max(0, count) + hits);
-  const isOver = ({ limit }: LimitedDescriptor, i: number): boolean => (counts[i] ?? 0) > limit.capacity;
-  // Only hits that are refused, and so take nothing, show how long to wait for so many.
-  const refusing = limited.filter((one, i) => one.hit.rate !== undefined && isOver(one, i));
-  const waits = await addHits({ backend, stopIncrementWhenOverLimit: false }, refusing, now);
-  // They fit after all when others have given hits back meanwhile.
-  const fitted = refusing.filter((_, i) => waits[i]?.over === false);
-  if (fitted.length > 0) {
-    const taken = fitted.map(({ limit, hit }) => toTaken(hit, limit.capacity, now));
-    await giveBack(context, taken, hits);
+  for (const [i, check] of limited.entries()) {
+    const { capacity, secondsLeft } = check.hit;
+    const used = Math.max(0, states[i]?.used ?? 0) + hits;
+    const remaining = Math.max(0, capacity - used);
+    check.result =
+      used <= capacity
+        ? { allowed: true, used, remaining, resetSeconds: secondsLeft }
+        : toRefusedResult(check);
   }
-  return limited.map(
-    (one, i) =>
-      waits[refusing.indexOf(one)] ?? { count: counts[i] ?? 0, fromLocalCache: false, over: isOver(one, i) },
-  );
+  // Only hits that are refused, and so take nothing, show how long to wait for so many.
+  const refusing = limited.filter(({ hit, result }) => hit.rate !== undefined && result?.allowed === false);
+  await addHits({ backend, stopIncrementWhenOverLimit: false }, refusing, decisions.nowSeconds());
+  // They fit after all when others have given hits back meanwhile.
+  const fitted = refusing.filter(({ result }) => result?.allowed === true);
+  if (fitted.length > 0) await giveBackHits(context, fitted, hits);
 }
 
-/** A refused hit takes nothing from limits that are not counted in windows. */
-function getAdded(taken: readonly TakenHits[], results: readonly HitResult[]): readonly TakenHits[] {
-  return taken.filter(({ rate }, i) => rate === undefined || results[i]?.over !== true);
+/** The checks whose hits are counted: refused hits take nothing except from windows. */
+function getAdded(limited: readonly LimitCheck[]): readonly LimitCheck[] {
+  return limited.filter(({ hit, result }) => hit.rate === undefined || result?.allowed === true);
 }
 
 interface Committed {
@@ -190,8 +188,8 @@ export async function commit(context: ReservationContext, id: string, hits: numb
   // A counter decides which of several commits is the first, in any store.
   const key = `${decisions.options.cacheKeyPrefix}tollgate:reservation:${nonce}`;
   const lifetime = { secondsLeft: leftSeconds + 60, ttlSeconds: leftSeconds + 60 };
-  const [commits] = await backend.add([{ key, addend: 1, unit: 'period', ...lifetime }]);
-  if (commits !== 1) throw errors.reservation_committed();
+  const [committed] = await backend.take([{ key, addend: 1, capacity: 1, unit: 'period', ...lifetime }]);
+  if (committed?.allowed !== true) throw errors.reservation_committed();
   const descriptors = reservation.descriptors.map((entries, i) => ({
     entries,
     limit: reservation.limits?.[i] ?? undefined,
@@ -204,9 +202,9 @@ export async function commit(context: ReservationContext, id: string, hits: numb
     return { domain, reserved, hits, over: false };
   }
   const { limited } = toRequested(context, request, hits - reserved);
-  const results = await addHits({ backend, stopIncrementWhenOverLimit: false }, limited, now);
-  record(context, limited, results);
-  const exceeded = limited.filter((_, i) => results[i]?.over === true);
+  await addHits({ backend, stopIncrementWhenOverLimit: false }, limited, now);
+  record(context, limited);
+  const exceeded = limited.filter(({ result }) => result?.allowed === false);
   await useUp(
     context,
     exceeded.filter(({ hit }) => hit.rate !== undefined && hit.rate.maxDebt === undefined),
@@ -215,84 +213,58 @@ export async function commit(context: ReservationContext, id: string, hits: numb
 }
 
 /** Limits that are not counted in windows and charge only what is allowed took none. */
-async function useUp({ backend }: ReservationContext, exceeded: readonly LimitedDescriptor[]): Promise<void> {
+async function useUp({ backend }: ReservationContext, exceeded: readonly LimitCheck[]): Promise<void> {
   if (exceeded.length === 0) return;
   const states = await peekHits(backend, exceeded);
-  await backend.add(
-    exceeded.map(({ limit, hit }, i) => ({
-      ...hit,
-      addend: Math.max(0, limit.capacity - (states[i]?.count ?? 0)),
-    })),
-  );
+  await backend.take(exceeded.map(({ hit }, i) => ({ ...hit, addend: states[i]?.remaining ?? 0 })));
 }
 
 function toRequested({ decisions }: ReservationContext, request: RateLimitRequest, hits: number): Requested {
   const { domain } = request;
-  const now = decisions.nowSeconds();
-  const limits = findRequestLimits(decisions, request);
-  const limited = limits.flatMap((limit) => {
-    if (limit?.kind !== 'limited') return [];
-    const hit = createHit(decisions, domain, limit, hits, now);
-    return [{ limit, hit, stats: decisions.stats.getRule(domain, limit) }];
+  const nowSeconds = decisions.nowSeconds();
+  const checks = findRequestLimits(decisions, request).map((limit): DescriptorCheck<RecordedCheck> => {
+    if (limit?.kind !== 'limited') return { limit };
+    const hit = createHit(decisions, limit, { domain, addend: hits, nowSeconds });
+    return { limit, hit, stats: decisions.stats.getRule(domain, limit), result: undefined };
   });
-  return { domain, limits, limited };
+  return { domain, checks, limited: checks.filter(isLimited) };
 }
 
 /** A reservation is taken as a whole or not at all, whatever its limits charge. */
-function toConditional({ domain, limits, limited }: Requested): Requested {
-  const conditional = limited.map(({ limit, hit, stats }) => {
-    const rate = hit.rate && { ...hit.rate, maxDebt: undefined };
-    return { limit: { ...limit, rate, charge: 'allowed' as const }, hit: { ...hit, rate }, stats };
-  });
-  return { domain, limits, limited: conditional };
-}
-
-function toTaken({ key, unit, secondsLeft, rate }: Hit, capacity: number, now: number): TakenHits {
-  return { key, unit, endSeconds: now + secondsLeft, ...(rate && { rate }), capacity };
-}
-
-function record(
-  { decisions }: ReservationContext,
-  limited: readonly LimitedDescriptor[],
-  results: readonly HitResult[],
-): void {
-  for (const [i, descriptor] of limited.entries()) {
-    const result = results[i];
-    if (result === undefined) continue;
-    descriptor.stats.totalHits += descriptor.hit.addend;
-    recordResult(
-      descriptor,
-      result,
-      nearThreshold(descriptor.limit.capacity, decisions.options.nearLimitRatio),
-    );
+function makeConditional({ limited }: Requested): void {
+  for (const check of limited) {
+    const rate = check.hit.rate && { ...check.hit.rate, maxDebt: undefined };
+    check.limit = { ...check.limit, rate, charge: 'allowed' };
+    check.hit = { ...check.hit, rate, charge: 'allowed' };
   }
 }
 
-type Status = Pick<DescriptorStatus, 'code' | 'quota' | 'secondsUntilReset'>;
-
-/** The part of the statuses of a decision that says whether and how long it refuses. */
-function toStatuses(
-  { decisions: { options } }: ReservationContext,
-  { limits, limited }: Requested,
-  results: readonly Pick<HitResult, 'over' | 'resetSeconds'>[],
-): readonly Status[] {
-  let next = 0;
-  return limits.map((limit) => {
-    // With QUOTA_MODE, a descriptor without a limit is a quota that is never used up.
-    if (limit?.kind !== 'limited') return { code: Code.OK, quota: limit === undefined && options.quotaMode };
-    const result = results[next];
-    const hit = limited[next]?.hit;
-    next += 1;
-    return {
-      code: result?.over === true && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
-      quota: options.quotaMode || limit.quotaMode,
-      secondsUntilReset: result?.resetSeconds ?? hit?.secondsLeft ?? 0,
-    };
-  });
+function toTaken({ key, unit, secondsLeft, rate, capacity }: Hit, now: number): TakenHits {
+  return { key, unit, endSeconds: now + secondsLeft, ...(rate && { rate }), capacity };
 }
 
-function isRefused({ decisions }: ReservationContext, statuses: readonly Status[]): boolean {
-  return !decisions.options.shadowMode && getOverallCode(statuses) === Code.OVER_LIMIT;
+function record({ decisions }: ReservationContext, limited: readonly RecordedCheck[]): void {
+  for (const check of limited) {
+    check.stats.totalHits += check.hit.addend;
+    recordResult(check, decisions.options);
+  }
+}
+
+function isRefused({ decisions: { options } }: ReservationContext, { checks }: Requested): boolean {
+  return !options.shadowMode && getOverallCode(evaluate(options, checks)) === Code.OVER_LIMIT;
+}
+
+function giveBackHits(
+  context: ReservationContext,
+  checks: readonly LimitCheck[],
+  hits: number,
+): Promise<void> {
+  const now = context.decisions.nowSeconds();
+  return giveBack(
+    context,
+    checks.map(({ hit }) => toTaken(hit, now)),
+    hits,
+  );
 }
 
 /** Tells other replicas only of counters that they may know as over the limit. */
@@ -302,14 +274,14 @@ async function giveBack(
   hits: number,
 ): Promise<void> {
   const now = decisions.nowSeconds();
-  const counts = await backend.add(
-    taken.map(({ key, unit, endSeconds, rate }) => {
+  const results = await backend.take(
+    taken.map(({ key, unit, endSeconds, rate, capacity }) => {
       const secondsLeft = Math.max(1, endSeconds - now);
-      return { key, unit, addend: -hits, secondsLeft, ttlSeconds: secondsLeft, rate };
+      return { key, unit, addend: -hits, capacity, secondsLeft, ttlSeconds: secondsLeft, rate };
     }),
   );
   const keys = taken
-    .filter(({ rate, capacity }, i) => rate === undefined && (counts[i] ?? 0) + hits >= capacity)
+    .filter(({ rate, capacity }, i) => rate === undefined && (results[i]?.used ?? 0) + hits >= capacity)
     .map(({ key }) => key);
   if (keys.length > 0) await changes.announce({ keys });
 }

@@ -1,15 +1,8 @@
 import type { RuleNode } from '@tollgate/rules/rule-set';
-import { isRefused, type Refuses } from '../backends/all-or-none.ts';
-import {
-  type CountedDescriptor,
-  type HitResult,
-  type HitsContext,
-  isOverInCache,
-  overByLocalCache,
-  toResult,
-} from './hits.ts';
+import { isRefused, type Refuses, toCountedResult } from '../backends/all-or-none.ts';
+import type { CheckResult, LimitCheck } from './check.ts';
+import { findInCache, type HitsContext, rememberRefusal } from './hits.ts';
 import type { DescriptorLimit } from './limit.ts';
-import type { LocalCache } from './local-cache.ts';
 
 interface RefusalOptions {
   /** QUOTA_MODE: all limits are quotas, and so are descriptors without a limit. */
@@ -20,9 +13,9 @@ interface RefusalOptions {
 
 interface AtomicOptions extends RefusalOptions {
   readonly nowSeconds: number;
-  /** Results that need no counter; undefined for a limit that has one. */
-  readonly known?: readonly (HitResult | undefined)[];
 }
+
+type AtomicContext = Pick<HitsContext, 'backend' | 'localCache'>;
 
 /** Global shadow mode refuses no request. */
 export function isAtomic(domain: RuleNode, { shadowMode }: { readonly shadowMode: boolean }): boolean {
@@ -32,98 +25,78 @@ export function isAtomic(domain: RuleNode, { shadowMode }: { readonly shadowMode
 /**
  * Adds the hits of one request of a domain that is `atomic`: all of them, or those with `charge:
  * always` when the request is refused. A request that is not refused is counted as in any other
- * domain.
+ * domain. Checks that have a result need no counter.
  */
 export async function addAllOrNone(
-  { backend, localCache }: Pick<HitsContext, 'backend' | 'localCache'>,
-  descriptors: readonly CountedDescriptor[],
+  { backend, localCache }: AtomicContext,
+  checks: readonly LimitCheck[],
   options: AtomicOptions,
-): Promise<readonly HitResult[]> {
+): Promise<void> {
   const { nowSeconds } = options;
-  const known =
-    options.known ??
-    descriptors.map(({ hit }) =>
-      localCache !== undefined && hit.addend !== 0 && isOverInCache(localCache, hit, nowSeconds)
-        ? overByLocalCache
-        : undefined,
-    );
-  if (isRefusedBy(known, descriptors, options)) {
-    return await chargeRefused({ backend, localCache }, descriptors, { known, nowSeconds });
+  if (localCache !== undefined)
+    for (const check of checks)
+      if (check.hit.addend !== 0) check.result = findInCache(localCache, check, nowSeconds);
+  if (isRefusedByKnown(checks, options)) {
+    await chargeRefused({ backend, localCache }, checks, nowSeconds);
+    return;
   }
-  const kinds = getRefusals(descriptors, known, options);
-  const hits = descriptors.flatMap(({ limit: { capacity, charge }, hit }, i) =>
-    known[i] === undefined ? [{ ...hit, capacity, charge, refuses: kinds[i] ?? 'alone' }] : [],
+  const refusals = getRefusals(checks, options);
+  const open = checks.flatMap((check, i) =>
+    check.result === undefined ? [{ check, refuses: refusals[i] ?? 'alone' }] : [],
   );
-  if (hits.length === 0) return descriptors.map((_, i) => known[i] ?? withheld);
-  if (backend.addAllOrNone === undefined) throw new TypeError('the store cannot decide a request together');
+  if (open.length === 0) return;
+  if (backend.takeAllOrNone === undefined) throw new TypeError('the store cannot decide a request together');
   const forgets = localCache?.forgets;
-  const { refused, counts } = await backend.addAllOrNone(hits);
+  const hits = open.map(({ check: { hit }, refuses }) => ({ ...hit, refuses }));
+  const { refused, results } = await backend.takeAllOrNone(hits);
   const cache = localCache?.forgets === forgets ? localCache : undefined;
-  let next = 0;
-  return descriptors.map((descriptor, i) => {
-    const result = known[i];
-    if (result !== undefined) return refused ? withhold(result) : result;
-    const count = counts[next++] ?? 0;
-    return refused && descriptor.limit.charge !== 'always'
-      ? toRefusedResult(descriptor, count, cache, nowSeconds)
-      : toCountedResult(descriptor, count, cache, nowSeconds);
-  });
-}
-
-interface KnownResults extends Pick<AtomicOptions, 'nowSeconds'> {
-  readonly known: readonly (HitResult | undefined)[];
+  if (refused) withholdKnown(checks);
+  for (const [i, { check }] of open.entries()) {
+    check.result = results[i];
+    if (cache !== undefined) rememberRefusal(cache, check, nowSeconds);
+    const isCounted = !refused || check.hit.charge === 'always';
+    if (!isCounted && check.result?.allowed === true) check.result = { ...check.result, withheld: true, unrecorded: true };
+  }
 }
 
 /** Adds the hits with `charge: always` of a request that is refused without the store. */
 async function chargeRefused(
-  { backend, localCache }: Pick<HitsContext, 'backend' | 'localCache'>,
-  descriptors: readonly CountedDescriptor[],
-  { known, nowSeconds }: KnownResults,
-): Promise<readonly HitResult[]> {
-  const charged = descriptors.filter(({ limit }, i) => known[i] === undefined && limit.charge === 'always');
-  if (charged.length === 0) return known.map(withhold);
-  const forgets = localCache?.forgets;
-  const counts = await backend.add(charged.map(({ hit }) => ({ ...hit, lease: undefined })));
-  const cache = localCache?.forgets === forgets ? localCache : undefined;
-  return descriptors.map((descriptor, i) => {
-    const at = charged.indexOf(descriptor);
-    return at === -1 ? withhold(known[i]) : toCountedResult(descriptor, counts[at] ?? 0, cache, nowSeconds);
-  });
-}
-
-/** Of usage that is reported after the response, a window without a hit left admits no more. */
-function toCountedResult(
-  descriptor: CountedDescriptor,
-  count: number,
-  localCache: LocalCache | undefined,
+  { backend, localCache }: AtomicContext,
+  checks: readonly LimitCheck[],
   nowSeconds: number,
-): HitResult {
-  const { limit, hit } = descriptor;
-  const result = toResult(descriptor, count, localCache, nowSeconds);
-  const isReached = limit.rate === undefined && limit.charge === 'always' && hit.addend === 0;
-  return isReached && count >= limit.capacity ? { ...result, over: true } : result;
+): Promise<void> {
+  const charged = checks.filter(({ result, hit }) => result === undefined && hit.charge === 'always');
+  for (const check of checks) if (!charged.includes(check)) check.result = withhold(check);
+  if (charged.length === 0) return;
+  const forgets = localCache?.forgets;
+  const results = await backend.take(charged.map(({ hit }) => ({ ...hit, lease: undefined })));
+  const cache = localCache?.forgets === forgets ? localCache : undefined;
+  for (const [i, check] of charged.entries()) {
+    const result = results[i];
+    check.result = result && toCountedResult(check.hit, result);
+    if (cache !== undefined) rememberRefusal(cache, check, nowSeconds);
+  }
 }
 
-/** Another limit refuses the request, and the counter is not known. */
-const withheld: HitResult = { count: 0, fromLocalCache: false, over: false, withheld: true };
+function withholdKnown(checks: readonly LimitCheck[]): void {
+  for (const check of checks) if (check.result !== undefined) check.result = withhold(check);
+}
 
-/** A result of a request that is refused. */
-function withhold(result: HitResult | undefined): HitResult {
-  return result?.over === true ? result : withheld;
+/** The result in a request that another limit refuses, without a call of the store. */
+function withhold({ limit: { capacity }, hit, result }: LimitCheck): CheckResult {
+  if (result?.allowed === false) return result;
+  const unknown = { allowed: true, used: 0, remaining: capacity, resetSeconds: hit.secondsLeft };
+  return { ...unknown, withheld: true, unrecorded: true };
 }
 
 /** Whether a request is refused by the results that are known, whatever the others will be. */
-export function isRefusedBy(
-  known: readonly (HitResult | undefined)[],
-  descriptors: readonly CountedDescriptor[],
-  options: RefusalOptions,
-): boolean {
-  if (!known.some((result) => result?.over === true)) return false;
-  const kinds = getRefusals(descriptors, known, options);
+export function isRefusedByKnown(checks: readonly LimitCheck[], options: RefusalOptions): boolean {
+  if (!checks.some(({ result }) => result?.allowed === false)) return false;
+  const kinds = getRefusals(checks, options);
   return isRefused(
     kinds,
     (kind) => kind,
-    (_, i) => known[i]?.over === true,
+    (_, i) => checks[i]?.result?.allowed === false,
   );
 }
 
@@ -132,34 +105,16 @@ export function isRefusedBy(
  * the others refuse nothing; nor do they when one is known to be left.
  */
 function getRefusals(
-  descriptors: readonly CountedDescriptor[],
-  known: readonly (HitResult | undefined)[],
+  checks: readonly LimitCheck[],
   { quotaMode, limits }: RefusalOptions,
 ): readonly Refuses[] {
-  const isQuota = ({ limit }: CountedDescriptor): boolean => quotaMode || limit.quotaMode;
+  const isQuota = ({ limit }: LimitCheck): boolean => quotaMode || limit.quotaMode;
   const hasFreeQuota =
     (quotaMode && limits.includes(undefined)) ||
-    descriptors.some((one, i) => isQuota(one) && (one.limit.shadowMode || known[i]?.over === false));
-  return descriptors.map((descriptor) => {
-    if (descriptor.limit.shadowMode) return 'never';
-    if (!isQuota(descriptor)) return 'alone';
+    checks.some((check) => isQuota(check) && (check.limit.shadowMode || check.result?.allowed === true));
+  return checks.map((check) => {
+    if (check.limit.shadowMode) return 'never';
+    if (!isQuota(check)) return 'alone';
     return hasFreeQuota ? 'never' : 'together';
   });
-}
-
-/** A limit that is exceeded is shown as if the hits came after the last one that was allowed. */
-function toRefusedResult(
-  descriptor: CountedDescriptor,
-  count: number,
-  localCache: LocalCache | undefined,
-  nowSeconds: number,
-): HitResult {
-  const { limit, hit } = descriptor;
-  if (limit.rate !== undefined || count >= 0) {
-    const result = toResult(descriptor, count, undefined, nowSeconds);
-    return result.over ? result : { ...result, tookSlots: false, withheld: true };
-  }
-  // A smaller request may still fit, unless the limit is reached.
-  if (-1 - count >= limit.capacity) localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
-  return { count: limit.capacity + hit.addend, fromLocalCache: false, over: true };
 }

@@ -95,8 +95,8 @@ export function getRetryAfter(
 }
 
 /** The window of a quota, or its unit where there is no window. */
-function describeQuota({ rate, windows, unitSeconds }: Limit): string {
-  if (rate?.algorithm === 'concurrency') return 'qu="concurrent-requests"';
+function describeQuota({ algorithm, windows, unitSeconds }: Limit): string {
+  if (algorithm.holdsSlots) return 'qu="concurrent-requests"';
   return `w=${windows?.currentSeconds ?? unitSeconds}`;
 }
 

@@ -1,34 +1,10 @@
-import type { Rate } from '@tollgate/rules/rule-set';
-import { algorithms, readResult } from '../algorithms/registry.ts';
+import type { CounterResult } from '../algorithms/algorithm.ts';
 import type { CounterBackend, Hit } from '../backends/counter-backend.ts';
-import type { RuleStats } from '../stats/registry.ts';
-import type { Limit } from './limit.ts';
+import { type CheckResult, type LimitCheck, toRefusedResult } from './check.ts';
 import type { LocalCache } from './local-cache.ts';
 
-export interface LimitedDescriptor {
-  readonly limit: Limit;
-  readonly hit: Hit;
-  readonly stats: RuleStats;
-}
-
-export type CountedDescriptor = Pick<LimitedDescriptor, 'limit' | 'hit'>;
-
-export interface HitResult {
-  /** The counter after the hits were added; meaningless when `fromLocalCache`. */
-  readonly count: number;
-  /** The local cache has the counter as over its limit, so the backend was not called. */
-  readonly fromLocalCache: boolean;
-  readonly over: boolean;
-  /** Whole seconds, at least 1; undefined where the window says it. */
-  readonly resetSeconds?: number;
-  /** Of a concurrency limit: the hits are in use until a refund or time releases them. */
-  readonly tookSlots?: boolean;
-  /** The hits were not added, because another limit of an atomic domain refused the request. */
-  readonly withheld?: boolean;
-}
-
 export interface HitsContext {
-  readonly backend: Pick<CounterBackend, 'add' | 'read' | 'addAllOrNone'>;
+  readonly backend: Pick<CounterBackend, 'take' | 'peek' | 'takeAllOrNone'>;
   /** Absent when LOCAL_CACHE_SIZE_IN_BYTES is 0. */
   readonly localCache?: LocalCache | undefined;
   /**
@@ -37,69 +13,72 @@ export interface HitsContext {
   readonly stopIncrementWhenOverLimit: boolean;
 }
 
-export const overByLocalCache: HitResult = { count: 0, fromLocalCache: true, over: true };
-
 /**
  * Adds the hits of one request: looks up the local cache, then calls the backend for the other
  * counters.
  */
 export async function addHits(
   context: HitsContext,
-  descriptors: readonly CountedDescriptor[],
+  checks: readonly LimitCheck[],
   nowSeconds: number,
-): Promise<readonly HitResult[]> {
+): Promise<void> {
   const { backend, localCache } = context;
-  const cached = localCache && descriptors.map(({ hit }) => isOverInCache(localCache, hit, nowSeconds));
-  const uncached = cached === undefined ? descriptors : descriptors.filter((_, i) => cached[i] !== true);
-  if (uncached.length === 0) {
-    return descriptors.map(() => overByLocalCache);
-  }
+  const uncached =
+    localCache === undefined
+      ? checks
+      : checks.filter((check) => {
+          check.result = findInCache(localCache, check, nowSeconds);
+          return check.result === undefined;
+        });
+  if (uncached.length === 0) return;
   const hits = context.stopIncrementWhenOverLimit
-    ? await withholdHits(backend, uncached, uncached.length < descriptors.length)
+    ? await withholdHits(backend, uncached, uncached.length < checks.length)
     : uncached.map(({ hit }) => hit);
   const forgets = localCache?.forgets;
-  const counts = await backend.add(hits);
+  const results = await backend.take(hits);
   const cache = localCache?.forgets === forgets ? localCache : undefined;
-  let next = 0;
-  return descriptors.map((descriptor, i) => {
-    if (cached?.[i] === true) return overByLocalCache;
-    const hit = hits[next];
-    const count = counts[next++] ?? 0;
-    const isWithheld = hit !== undefined && hit !== descriptor.hit;
-    return toResult(isWithheld ? { limit: descriptor.limit, hit } : descriptor, count, cache, nowSeconds);
-  });
+  for (const [i, check] of uncached.entries()) {
+    const result = results[i];
+    check.result = result && hits[i] !== check.hit ? { ...result, withheld: true } : result;
+    if (cache !== undefined) rememberRefusal(cache, check, nowSeconds);
+  }
 }
 
-/** The results that no further hits would have; changes no counter. */
-export async function peekHits(
-  backend: HitsContext['backend'],
-  descriptors: readonly CountedDescriptor[],
-): Promise<readonly HitResult[]> {
-  const hits = descriptors.map(({ hit }) => ({ ...hit, addend: 0 }));
-  const rated = hits.filter(({ rate }) => rate !== undefined);
-  // Adding 0 would create the counter of a window; of the others, it only reads.
-  const [windows, rates] = await Promise.all([
-    backend.read(hits.filter(({ rate }) => rate === undefined)),
-    rated.length === 0 ? [] : backend.add(rated),
-  ]);
-  const next = { window: 0, rate: 0 };
-  return descriptors.map(({ limit, hit }) =>
-    hit.rate === undefined
-      ? toResult({ limit, hit }, windows[next.window++] ?? 0, undefined, 0)
-      : toResult({ limit, hit: { ...hit, addend: 0 } }, rates[next.rate++] ?? 0, undefined, 0),
-  );
+/** The results that no further hits would have, in the order of the checks; changes no counter. */
+export function peekHits(
+  backend: Pick<CounterBackend, 'peek'>,
+  checks: readonly Pick<LimitCheck, 'hit'>[],
+): Promise<readonly CounterResult[]> {
+  return backend.peek(checks.map(({ hit }) => hit));
 }
 
-/** A refund may bring the counter below its limit, so the cache forgets it. */
-export function isOverInCache(
+/**
+ * The result of hits on a counter that the cache has as over its limit. A refund may bring the
+ * counter below its limit, so the cache forgets it.
+ */
+export function findInCache(
   localCache: LocalCache,
-  { key, addend, rate }: Hit,
+  check: LimitCheck,
   nowSeconds: number,
-): boolean {
-  if (rate !== undefined) return false;
-  if (addend >= 0) return localCache.has(key, nowSeconds);
-  localCache.delete(key);
-  return false;
+): CheckResult | undefined {
+  const { key, addend, rate } = check.hit;
+  if (rate !== undefined) return undefined;
+  if (addend < 0) {
+    localCache.delete(key);
+    return undefined;
+  }
+  return localCache.has(key, nowSeconds) ? { ...toRefusedResult(check), fromLocalCache: true } : undefined;
+}
+
+/** Remembers a window that is over its limit, unless fewer hits may still fit. */
+export function rememberRefusal(
+  localCache: LocalCache,
+  { limit, hit, result }: LimitCheck,
+  nowSeconds: number,
+): void {
+  if (result === undefined || result.allowed || hit.rate !== undefined) return;
+  if (result.remaining === 0 && result.used > limit.capacity)
+    localCache.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
 }
 
 /**
@@ -108,61 +87,18 @@ export function isOverInCache(
  */
 async function withholdHits(
   backend: HitsContext['backend'],
-  descriptors: readonly CountedDescriptor[],
+  checks: readonly LimitCheck[],
   anyOver: boolean,
 ): Promise<readonly Hit[]> {
-  const hits = descriptors.map(({ hit }) => hit);
-  if (anyOver) {
-    return descriptors.map(withoutHits);
-  }
-  const states = await peekHits(backend, descriptors);
-  const exceeds = descriptors.map(
-    ({ limit, hit }, i) => hit.addend >= 0 && (states[i]?.count ?? 0) + hit.addend > limit.capacity,
+  if (anyOver) return checks.map(({ hit }) => withoutHits(hit));
+  const states = await peekHits(backend, checks);
+  const exceeds = checks.map(
+    ({ hit }, i) => hit.addend >= 0 && (states[i]?.used ?? 0) + hit.addend > hit.capacity,
   );
-  return exceeds.includes(true)
-    ? descriptors.map((one, i) => (exceeds[i] === true ? one.hit : withoutHits(one)))
-    : hits;
+  const anyExceeds = exceeds.includes(true);
+  return checks.map(({ hit }, i) => (anyExceeds && exceeds[i] !== true ? withoutHits(hit) : hit));
 }
 
-export function withoutHits({ limit, hit }: CountedDescriptor): Hit {
-  return hit.addend < 0 || limit.charge === 'always' ? hit : { ...hit, addend: 0 };
-}
-
-export function toResult(
-  { limit, hit }: CountedDescriptor,
-  count: number,
-  localCache: LocalCache | undefined,
-  nowSeconds: number,
-): HitResult {
-  if (limit.rate !== undefined) return toRateResult(limit, limit.rate, hit, count);
-  const over = hit.addend >= 0 && count > limit.capacity;
-  if (over) {
-    localCache?.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
-  }
-  return { count, fromLocalCache: false, over };
-}
-
-/** A response has 32 bits for it. 136 years, of a bucket with a large burst and a low rate. */
-const maxResetSeconds = 0xffff_ffff;
-
-/** A refused hit counts as if it came after the last one that was allowed. */
-function toRateResult(
-  { capacity }: Limit,
-  rate: Rate,
-  { addend, secondsLeft }: Hit,
-  taken: number,
-): HitResult {
-  const { remaining, retrySeconds } = readResult(taken);
-  if (retrySeconds > 0) {
-    const resetSeconds = Math.min(retrySeconds, maxResetSeconds);
-    return { count: capacity + addend, fromLocalCache: false, over: true, resetSeconds };
-  }
-  const count = capacity - remaining;
-  const algorithm = algorithms[rate.algorithm];
-  const resetSeconds = Math.min(
-    Math.max(1, algorithm.getResetSeconds({ rate, used: count, secondsLeft })),
-    maxResetSeconds,
-  );
-  const tookSlots = algorithm.holdsSlots && addend > 0;
-  return { count, fromLocalCache: false, over: false, resetSeconds, ...(tookSlots && { tookSlots }) };
+export function withoutHits(hit: Hit): Hit {
+  return hit.addend < 0 || hit.charge === 'always' ? hit : { ...hit, addend: 0 };
 }

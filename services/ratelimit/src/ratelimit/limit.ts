@@ -4,6 +4,8 @@ import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Charge, Lease, Rate, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Windows } from '@tollgate/rules/windows';
+import type { Algorithm } from '../algorithms/algorithm.ts';
+import { getAlgorithm } from '../algorithms/registry.ts';
 import { type Descriptor, type LimitOverride, unitFromWire } from './request.ts';
 
 export interface Limit {
@@ -16,6 +18,7 @@ export interface Limit {
   readonly requestsPerUnit: number;
   /** Requests that may come at once; `requestsPerUnit` of fixed windows. */
   readonly capacity: number;
+  readonly algorithm: Algorithm;
   /** Undefined for fixed windows. */
   readonly rate?: Rate | undefined;
   readonly lease?: Lease | undefined;
@@ -93,6 +96,7 @@ export function fromMatch(
     windows: rule.windows ?? (calendarMonths && monthWindows(rule, calendarMonths)),
     requestsPerUnit: rule.requestsPerUnit,
     capacity: rule.rate?.burst ?? rule.requestsPerUnit,
+    algorithm: getAlgorithm(rule.rate),
     rate: rule.rate,
     lease: rule.lease,
     charge: rule.charge,
@@ -132,15 +136,17 @@ function fromOverride(
   if (unit === undefined) return undefined;
   const rule = match?.rule;
   const rate = rule?.rate && toOwnRate(rule.rate, requestsPerUnit, unit);
+  const algorithm = getAlgorithm(rate);
   const calendar = rule?.windows?.ofUnit(unit);
   return {
     kind: 'limited',
-    ...(rate?.algorithm === 'concurrency'
+    ...(rate !== undefined && algorithm.holdsSlots
       ? { unit: rule?.unit, unitSeconds: rate.periodSeconds }
       : { unit, unitSeconds: unitSeconds[unit] }),
     windows: calendar ?? (calendarMonths && monthWindows({ unit, rate }, calendarMonths)),
     requestsPerUnit,
     capacity: rate?.burst ?? requestsPerUnit,
+    algorithm,
     rate,
     lease: rule?.lease && toOwnLease(rule.lease, requestsPerUnit),
     charge: rule?.charge,
@@ -159,7 +165,7 @@ function fromOverride(
 /** The period of a concurrency limit is the life of a slot, and not a part of the limit. */
 function toOwnRate(rate: Rate, requests: number, unit: Unit): Rate {
   const own = withRequests(rate, requests);
-  return rate.algorithm === 'concurrency' ? own : { ...own, periodSeconds: unitSeconds[unit] };
+  return getAlgorithm(rate).holdsSlots ? own : { ...own, periodSeconds: unitSeconds[unit] };
 }
 
 /** Undefined where it would have no effect. */
@@ -176,8 +182,8 @@ const maxBurst = 2 ** 32 - 1;
  * which part of the limit may come at once.
  */
 export function withRequests(rate: Rate, requests: number): Rate {
-  const { algorithm, limit, burst } = rate;
-  const isPart = algorithm === 'token_bucket' && limit > 0;
+  const { limit, burst } = rate;
+  const isPart = getAlgorithm(rate).hasBurst && limit > 0;
   return {
     ...rate,
     limit: requests,

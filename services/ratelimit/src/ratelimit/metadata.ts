@@ -42,7 +42,7 @@ export function getDynamicMetadata(
  * took a slot: another limit, or shadow mode, may have left the request without one.
  */
 function isGranted(limit: NonNullable<DescriptorLimit>, status: DescriptorStatus | undefined): boolean {
-  const takesSlots = limit.kind === 'limited' && limit.rate?.algorithm === 'concurrency';
+  const takesSlots = limit.kind === 'limited' && limit.algorithm.holdsSlots;
   return takesSlots ? status?.tookSlots === true : status?.code !== Code.OVER_LIMIT;
 }
 

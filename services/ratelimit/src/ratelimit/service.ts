@@ -1,28 +1,21 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import { isRefused, type Refuses } from '../backends/all-or-none.ts';
-import type { Hit } from '../backends/counter-backend.ts';
 import type { Activity } from '../counters/activity.ts';
 import type { Overrides } from '../counters/overrides.ts';
 import { errors, invalidRequest } from '../errors.ts';
 import type { Trial } from '../trial/trial.ts';
 import { addAllOrNone, isAtomic } from './atomic.ts';
+import { createHit, type DescriptorCheck, isLimited, type LimitCheck } from './check.ts';
 import { decodeRequest, encodeDecision } from './codec.ts';
-import { limitKey, secondsUntilReset } from './counter-key.ts';
 import type { DecisionOptions } from './decision-options.ts';
+import { evaluate, getOverallCode, getUnmatchedStatus } from './evaluate.ts';
 import { getResponseHeaders, getStandardHeaders } from './headers.ts';
-import {
-  addHits,
-  type CountedDescriptor,
-  type HitResult,
-  type HitsContext,
-  type LimitedDescriptor,
-} from './hits.ts';
+import { addHits, type HitsContext } from './hits.ts';
 import { type DescriptorLimit, findLimits, type Limit } from './limit.ts';
 import { getDynamicMetadata } from './metadata.ts';
 import { getHitsAddend, type RateLimitRequest, validateRequest } from './request.ts';
 import { Code, type Decision, type DescriptorStatus } from './response.ts';
-import { type DecisionStats, nearThreshold, recordDecision, recordResult } from './stats.ts';
+import { type DecisionStats, type RecordedCheck, recordDecision, recordResult } from './stats.ts';
 import { decideByPolicy, type StoreFailures } from './store-failure.ts';
 import type { UsageChecks } from './usage-checks.ts';
 
@@ -40,7 +33,7 @@ interface DecisionTrace {
   /** Runs the exchange with the counter backend in a span. */
   inBackendSpan<T>(descriptors: number, run: () => Promise<T>): Promise<T>;
   /** Called once the hits were added. */
-  onResults(descriptors: readonly LimitedDescriptor[], results: readonly HitResult[]): void;
+  onResults(checks: readonly LimitCheck[]): void;
 }
 
 /**
@@ -74,10 +67,6 @@ export function shouldRateLimit(decide: Decide): UnaryHandler {
   return async (bytes, call) => encodeDecision(await decide(decodeRequest(bytes), call));
 }
 
-const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0, quota: false };
-const okQuota: DescriptorStatus = { ...ok, quota: true };
-/** It is no quota: it would allow the request when all quotas are used up. */
-const unlimited: DescriptorStatus = { code: Code.OK, limitRemaining: 0xffff_ffff, quota: false };
 const noHeaders: Decision['responseHeaders'] = [];
 
 /**
@@ -90,11 +79,11 @@ export async function decide(
   { trace }: Call,
 ): Promise<Decision> {
   const { options, stats } = context;
-  const unmatched = options.quotaMode ? okQuota : ok;
   const domain = requireRules(context, request).domains.get(request.domain);
   if (domain === undefined) {
     stats.domainNotFound(request.domain, request.descriptors.length);
     stats.decisions.ok.value += 1;
+    const unmatched = getUnmatchedStatus(options);
     return toDecision(
       context,
       request,
@@ -106,38 +95,23 @@ export async function decide(
   const found = findLimits(domain, request.descriptors, options.calendarMonths);
   const limits =
     context.overrides?.isActive === true ? context.overrides.apply(request.domain, found) : found;
-  let limited: readonly LimitedDescriptor[] = toLimitedDescriptors(context, request, limits, nowSeconds);
-  let results: readonly HitResult[] = [];
+  const checks = createChecks(context, request, { limits, nowSeconds });
+  const limited = checks.filter(isLimited);
+  const count = (): Promise<void> => addRequest(context, limited, { domain, limits, nowSeconds });
   let storeFailure: string | undefined;
   if (limited.length > 0) {
     try {
-      results = await (trace === undefined
-        ? addRequest(context, limited, { domain, limits, nowSeconds })
-        : trace.inBackendSpan(limited.length, () =>
-            addRequest(context, limited, { domain, limits, nowSeconds }),
-          ));
+      await (trace === undefined ? count() : trace.inBackendSpan(limited.length, count));
     } catch (error) {
-      ({ limited, results, storeFailure } = await decideByPolicy(context, limited, {
-        error,
-        domain,
-        limits,
-        nowSeconds,
-      }));
+      storeFailure = await decideByPolicy(context, limited, { error, domain, limits, nowSeconds });
     }
-    trace?.onResults(limited, results);
+    trace?.onResults(limited);
   }
-  let next = 0;
-  const statuses = limits.map((limit) => {
-    if (limit?.kind !== 'limited') {
-      return limit === undefined ? unmatched : unlimited;
-    }
-    const status = evaluate(options, limited[next], results[next]);
-    next += 1;
-    return status;
-  });
+  const statuses = evaluate(options, checks);
+  for (const check of limited) recordResult(check, options);
   const decision = toDecision(context, request, limits, statuses);
-  recordDecision(context, decision.overallCode, limited, results);
-  context.activity?.record(request.domain, limited, { results, code: decision.overallCode });
+  recordDecision(context, decision.overallCode, limited);
+  context.activity?.record(request.domain, limited, decision.overallCode);
   return storeFailure === undefined ? decision : withStoreFailure(decision, storeFailure);
 }
 
@@ -151,13 +125,13 @@ interface RequestOptions {
 /** Adds the hits of one request, all or none where its domain says so. */
 export function addRequest(
   context: HitsContext & Pick<DecisionContext, 'options'>,
-  descriptors: readonly CountedDescriptor[],
+  checks: readonly LimitCheck[],
   { domain, limits, nowSeconds }: RequestOptions,
-): Promise<readonly HitResult[]> {
+): Promise<void> {
   const { quotaMode } = context.options;
   return isAtomic(domain, context.options)
-    ? addAllOrNone(context, descriptors, { quotaMode, limits, nowSeconds })
-    : addHits(context, descriptors, nowSeconds);
+    ? addAllOrNone(context, checks, { quotaMode, limits, nowSeconds })
+    : addHits(context, checks, nowSeconds);
 }
 
 /** The metadata are the only part of the response in which Envoy and its access log can see it. */
@@ -176,31 +150,24 @@ function requireRules({ rules, stats }: DecisionContext, request: RateLimitReque
   throw problem === undefined ? errors.no_configuration() : invalidRequest(problem);
 }
 
-function toLimitedDescriptors(
+/** Their hits are counted in the statistics of the rules already. */
+function createChecks(
   context: DecisionContext,
   request: RateLimitRequest,
-  limits: readonly DescriptorLimit[],
-  nowSeconds: number,
-): LimitedDescriptor[] {
-  const limited: LimitedDescriptor[] = [];
-  for (let i = 0; i < limits.length; i += 1) {
+  { limits, nowSeconds }: Omit<RequestOptions, 'domain'>,
+): readonly DescriptorCheck<RecordedCheck>[] {
+  const { domain } = request;
+  return request.descriptors.map((descriptor, i) => {
     const limit = limits[i];
-    const descriptor = request.descriptors[i];
-    if (limit?.kind !== 'limited' || descriptor === undefined) {
-      continue;
-    }
+    if (limit?.kind !== 'limited') return { limit };
     const addend = getHitsAddend(request, descriptor);
-    const ruleStats = context.stats.getRule(request.domain, limit);
-    if (addend < 0) ruleStats.totalNegativeHits -= addend;
-    else if (addend > 0) ruleStats.totalHits += addend;
-    else observeCheck(context, request.domain, limit);
-    limited.push({
-      limit,
-      hit: createHit(context, request.domain, limit, addend, nowSeconds),
-      stats: ruleStats,
-    });
-  }
-  return limited;
+    const stats = context.stats.getRule(domain, limit);
+    if (addend < 0) stats.totalNegativeHits -= addend;
+    else if (addend > 0) stats.totalHits += addend;
+    else observeCheck(context, domain, limit);
+    const hit = createHit(context, limit, { domain, addend, nowSeconds });
+    return { limit, hit, stats, result: undefined };
+  });
 }
 
 function observeCheck(
@@ -210,51 +177,6 @@ function observeCheck(
 ): void {
   const root = usageChecks && rules()?.domains.get(domain);
   if (root !== undefined) usageChecks?.observe(limit, root);
-}
-
-/** Hits on the counter of a limit. */
-export function createHit(
-  { random, options }: Pick<DecisionContext, 'random' | 'options'>,
-  domain: string,
-  limit: Limit,
-  addend: number,
-  nowSeconds: number,
-): Hit {
-  const { unitSeconds, windows } = limit;
-  const window = windows?.at(nowSeconds);
-  const windowSeconds = window === undefined ? unitSeconds : window.end - window.start;
-  return {
-    key: limitKey(options, domain, limit, nowSeconds),
-    addend,
-    unit: limit.unit ?? (unitSeconds === 1 ? 'second' : 'period'),
-    secondsLeft: window === undefined ? secondsUntilReset(nowSeconds, unitSeconds) : window.end - nowSeconds,
-    ttlSeconds: windowSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
-    rate: limit.rate,
-    lease: limit.lease,
-  };
-}
-
-/** The status of a descriptor by the result of its hits, which is recorded. */
-function evaluate(
-  { nearLimitRatio, quotaMode }: DecisionOptions,
-  descriptor: LimitedDescriptor | undefined,
-  result: HitResult | undefined,
-): DescriptorStatus {
-  if (descriptor === undefined || result === undefined) {
-    throw new TypeError('a limited descriptor has no result');
-  }
-  const { limit, hit } = descriptor;
-  recordResult(descriptor, result, nearThreshold(limit.capacity, nearLimitRatio));
-  return {
-    code: result.over && !limit.shadowMode ? Code.OVER_LIMIT : Code.OK,
-    currentLimit: limit,
-    // Other clients of the store may bring a counter below zero; the wire holds no more than the
-    // limit. After a refund a counter may still be above its limit.
-    limitRemaining: result.over ? 0 : Math.max(0, limit.capacity - Math.max(0, result.count)),
-    quota: quotaMode || limit.quotaMode,
-    secondsUntilReset: result.resetSeconds ?? hit.secondsLeft,
-    tookSlots: result.tookSlots,
-  };
 }
 
 function toDecision(
@@ -274,22 +196,6 @@ function toDecision(
   return options.responseDynamicMetadata
     ? { ...decision, dynamicMetadata: getDynamicMetadata(request, limits, statuses) }
     : decision;
-}
-
-/**
- * OVER_LIMIT when a descriptor outside quota mode is over its limit, or when all descriptors in
- * quota mode are: a request may draw on any quota that is left.
- */
-export function getOverallCode(statuses: readonly Pick<DescriptorStatus, 'code' | 'quota'>[]): Code {
-  return isRefused(statuses, refusesByStatus, isOverLimit) ? Code.OVER_LIMIT : Code.OK;
-}
-
-function refusesByStatus({ quota }: Pick<DescriptorStatus, 'quota'>): Refuses {
-  return quota ? 'together' : 'alone';
-}
-
-function isOverLimit({ code }: Pick<DescriptorStatus, 'code'>): boolean {
-  return code === Code.OVER_LIMIT;
 }
 
 function applyShadowMode({ options, stats }: DecisionContext, code: Code): Code {

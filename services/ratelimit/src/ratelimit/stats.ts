@@ -1,8 +1,8 @@
 import type { Rule, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { statsNames } from '../stats/names.ts';
 import type { Counter, RuleStats, StatsRegistry } from '../stats/registry.ts';
+import { type LimitCheck, requireResult } from './check.ts';
 import type { DecisionOptions } from './decision-options.ts';
-import type { HitResult, LimitedDescriptor } from './hits.ts';
 import type { Limit } from './limit.ts';
 import { Code } from './response.ts';
 
@@ -79,18 +79,21 @@ interface DecisionStatsContext {
 export function recordDecision(
   { stats, options: { nearLimitRatio } }: DecisionStatsContext,
   overallCode: Code,
-  limited: readonly LimitedDescriptor[],
-  results: readonly HitResult[],
+  limited: readonly LimitCheck[],
 ): void {
   const { ok, nearLimit, overLimit } = stats.decisions;
   if (overallCode === Code.OVER_LIMIT) overLimit.value += 1;
-  else if (limited.some(({ limit }, i) => isNear(limit.capacity, results[i], nearLimitRatio)))
-    nearLimit.value += 1;
+  else if (limited.some((check) => isNear(check, nearLimitRatio))) nearLimit.value += 1;
   else ok.value += 1;
 }
 
-function isNear(limit: number, result: HitResult | undefined, ratio: number): boolean {
-  return result !== undefined && !result.over && result.count > nearThreshold(limit, ratio);
+function isNear({ limit, result }: LimitCheck, ratio: number): boolean {
+  return result?.allowed === true && result.used > nearThreshold(limit.capacity, ratio);
+}
+
+/** A check whose result belongs to the statistics of its rule. */
+export interface RecordedCheck extends LimitCheck {
+  readonly stats: RuleStats;
 }
 
 /**
@@ -99,10 +102,16 @@ function isNear(limit: number, result: HitResult | undefined, ratio: number): bo
  * its side. `nearLimit` counts hits above the near threshold, including the one that reaches the
  * limit.
  */
-export function recordResult(descriptor: LimitedDescriptor, result: HitResult, near: number): void {
-  if (descriptor.hit.addend < 0 || result.withheld === true) return;
-  if (result.over) recordOver(descriptor, result, near);
-  else recordWithin(descriptor.stats, descriptor.hit.addend, result.count, near);
+export function recordResult(
+  check: RecordedCheck,
+  { nearLimitRatio }: DecisionStatsContext['options'],
+): void {
+  const { limit, hit, stats } = check;
+  const { allowed, used, unrecorded } = requireResult(check);
+  if (hit.addend < 0 || unrecorded === true) return;
+  const near = nearThreshold(limit.capacity, nearLimitRatio);
+  if (allowed) recordWithin(stats, hit.addend, used, near);
+  else recordOver(check, near);
 }
 
 function recordWithin(stats: RuleStats, addend: number, count: number, near: number): void {
@@ -111,11 +120,10 @@ function recordWithin(stats: RuleStats, addend: number, count: number, near: num
   stats.nearLimit += countBefore(count, addend) >= near ? addend : count - near;
 }
 
-function recordOver(
-  { limit, hit: { addend }, stats }: LimitedDescriptor,
-  { count, fromLocalCache }: HitResult,
-  near: number,
-): void {
+function recordOver(check: RecordedCheck, near: number): void {
+  const { limit, stats } = check;
+  const { addend } = check.hit;
+  const { used: count, fromLocalCache = false } = requireResult(check);
   if (fromLocalCache) stats.overLimitWithLocalCache += addend;
   const before = countBefore(count, addend);
   const allOver = fromLocalCache || before >= limit.capacity;

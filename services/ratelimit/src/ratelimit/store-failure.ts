@@ -4,16 +4,9 @@ import type { Rate, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-se
 import { MemoryBackend } from '../backends/memory.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { addAllOrNone, isAtomic, isRefusedBy } from './atomic.ts';
-import {
-  addHits,
-  type CountedDescriptor,
-  type HitResult,
-  type HitsContext,
-  isOverInCache,
-  overByLocalCache,
-  withoutHits,
-} from './hits.ts';
+import { addAllOrNone, isAtomic, isRefusedByKnown } from './atomic.ts';
+import { type CheckResult, type LimitCheck, toRefusedResult } from './check.ts';
+import { addHits, findInCache, withoutHits } from './hits.ts';
 import type { DescriptorLimit } from './limit.ts';
 import type { DecisionContext } from './service.ts';
 
@@ -58,23 +51,16 @@ type PolicyContext = Pick<
   'localCache' | 'storeFailures' | 'stats' | 'options' | 'stopIncrementWhenOverLimit'
 >;
 
-interface PolicyResults<T> {
-  /** With the capacity by which they were decided. */
-  readonly limited: readonly T[];
-  readonly results: readonly HitResult[];
-  /** The policies in use, such as `allow` or `deny,local`; undefined for none. */
-  readonly storeFailure: string | undefined;
-}
-
 /**
  * Decides by failure policies what the store could not count. Counters that the local cache has as
- * over their limit need no policy.
+ * over their limit need no policy. Returns the policies in use, such as `allow` or `deny,local`;
+ * undefined for none.
  *
  * @throws the error of the store when a descriptor that needs it has no policy.
  */
-export async function decideByPolicy<T extends CountedDescriptor>(
+export async function decideByPolicy(
   context: PolicyContext,
-  limited: readonly T[],
+  checks: readonly LimitCheck[],
   failed: {
     readonly error: unknown;
     readonly domain: RuleNode;
@@ -82,69 +68,53 @@ export async function decideByPolicy<T extends CountedDescriptor>(
     readonly limits: readonly DescriptorLimit[];
     readonly nowSeconds: number;
   },
-): Promise<PolicyResults<T>> {
-  const { localCache, storeFailures, stats } = context;
+): Promise<string | undefined> {
+  const { localCache, storeFailures, stats, options } = context;
   const { error, domain, limits, nowSeconds } = failed;
-  const policies = limited.map(({ limit, hit }) =>
-    localCache !== undefined && isOverInCache(localCache, hit, nowSeconds)
-      ? 'cached'
-      : (limit.onStoreFailure ?? domain.onStoreFailure ?? storeFailures?.fallback),
+  for (const check of checks) check.result = localCache && findInCache(localCache, check, nowSeconds);
+  const undecided = checks.filter(({ result }) => result === undefined);
+  const policies = undecided.map(
+    ({ limit }) => limit.onStoreFailure ?? domain.onStoreFailure ?? storeFailures?.fallback,
   );
   const isStoreFailure = isAppError(error) && error.code === 'backend_failure';
   if (storeFailures === undefined || policies.includes(undefined) || !isStoreFailure) {
     stats.backendError.value += 1;
     throw error;
   }
-  const known = limited.map((descriptor, i) => decideByOnePolicy(policies[i], descriptor));
-  const refusal = { quotaMode: context.options.quotaMode, limits };
-  const { stopIncrementWhenOverLimit: stops, options } = context;
-  const withholds = stops && !options.shadowMode && isRefusedBy(known, limited, refusal);
-  const descriptors = limited.map((descriptor, i) =>
-    known[i] === undefined ? toShare(descriptor, { shares: storeFailures.shares, withholds }) : descriptor,
-  );
+  for (const [i, check] of undecided.entries()) check.result = decideByOnePolicy(policies[i], check);
+  const refusal = { quotaMode: options.quotaMode, limits };
+  const { stopIncrementWhenOverLimit: stops } = context;
+  const withholds = stops && !options.shadowMode && isRefusedByKnown(checks, refusal);
+  for (const check of undecided)
+    if (check.result === undefined) takeShare(check, { shares: storeFailures.shares, withholds });
   const store = { backend: storeFailures.counters, stopIncrementWhenOverLimit: stops };
-  const results = isAtomic(domain, options)
-    ? await addAllOrNone(store, descriptors, { ...refusal, nowSeconds, known })
-    : await addUnknown(store, descriptors, { nowSeconds, known });
-  for (const policy of policies) {
-    if (policy !== undefined && policy !== 'cached') stats.storeFailure[policy].value += 1;
-  }
+  if (isAtomic(domain, options)) await addAllOrNone(store, checks, { ...refusal, nowSeconds });
+  else
+    await addHits(
+      store,
+      undecided.filter(({ result }) => result === undefined),
+      nowSeconds,
+    );
+  for (const policy of policies) if (policy !== undefined) stats.storeFailure[policy].value += 1;
   const inUse = (['allow', 'deny', 'local'] as const).filter((policy) => policies.includes(policy));
   // Meanwhile other requests may have found all counters over their limit.
-  if (inUse.length === 0) return { limited: descriptors, results, storeFailure: undefined };
+  if (inUse.length === 0) return undefined;
   const storeFailure = inUse.join(',');
   storeFailures.log.log(error, { policy: storeFailure, domain: domain.composite });
-  return { limited: descriptors, results, storeFailure };
+  return storeFailure;
 }
 
-/** Adds the hits of limits whose result is not known. */
-async function addUnknown(
-  store: HitsContext,
-  descriptors: readonly CountedDescriptor[],
-  { known, nowSeconds }: { readonly known: readonly (HitResult | undefined)[]; readonly nowSeconds: number },
-): Promise<readonly HitResult[]> {
-  const added = await addHits(
-    store,
-    descriptors.filter((_, i) => known[i] === undefined),
-    nowSeconds,
-  );
-  let next = 0;
-  return known.map((result) => result ?? added[next++] ?? allowed);
-}
-
-/** The descriptor with the part of its limit that one process may allow; the key is the same. */
-function toShare<T extends CountedDescriptor>(
-  descriptor: T,
+/** Replaces the limit by the part of it that one process may allow; the key is the same. */
+function takeShare(
+  check: LimitCheck,
   { shares, withholds }: { readonly shares: number; readonly withholds: boolean },
-): T {
-  const { limit, hit } = descriptor;
+): void {
+  const { limit, hit } = check;
   const share = (count: number): number => Math.ceil(count / shares);
   const rate = hit.rate && toRateShare(hit.rate, share);
-  return {
-    ...descriptor,
-    limit: { ...limit, capacity: share(limit.capacity), rate },
-    hit: { ...(withholds ? withoutHits({ limit, hit }) : hit), rate },
-  };
+  const capacity = share(limit.capacity);
+  check.limit = { ...limit, capacity, rate };
+  check.hit = { ...(withholds ? withoutHits(hit) : hit), capacity, rate };
 }
 
 function toRateShare(rate: Rate, share: (count: number) => number): Rate {
@@ -157,21 +127,15 @@ function toRateShare(rate: Rate, share: (count: number) => number): Rate {
   };
 }
 
-const allowed: HitResult = { count: 0, fromLocalCache: false, over: false };
-
 /** Undefined where counters of the process decide. */
 function decideByOnePolicy(
-  policy: StoreFailurePolicy | 'cached' | undefined,
-  { limit, hit }: CountedDescriptor,
-): HitResult | undefined {
+  policy: StoreFailurePolicy | undefined,
+  check: LimitCheck,
+): CheckResult | undefined {
+  const { limit, hit } = check;
   if (policy === 'local') return undefined;
-  if (policy === 'cached') return overByLocalCache;
   // A refund is never over its limit.
-  if (policy === 'allow' || hit.addend < 0) return allowed;
-  return {
-    count: limit.capacity + hit.addend,
-    fromLocalCache: false,
-    over: true,
-    resetSeconds: Math.min(hit.secondsLeft, maxRetrySeconds),
-  };
+  if (policy === 'allow' || hit.addend < 0)
+    return { allowed: true, used: 0, remaining: limit.capacity, resetSeconds: hit.secondsLeft };
+  return { ...toRefusedResult(check), resetSeconds: Math.min(hit.secondsLeft, maxRetrySeconds) };
 }

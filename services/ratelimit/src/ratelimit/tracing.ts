@@ -1,7 +1,7 @@
 import { toPublicError } from '@tollgate/kit/errors';
 import { type SpanOptions, type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
 import type { Settings } from '../config/settings.ts';
-import type { HitResult, LimitedDescriptor } from './hits.ts';
+import type { LimitCheck } from './check.ts';
 import type { Descriptor } from './request.ts';
 import { Code, type Decision } from './response.ts';
 import type { Decide } from './service.ts';
@@ -70,7 +70,7 @@ export function traceDecisions(
                     const attributes = { ...backendSpan.attributes, 'db.operation.batch.size': descriptors };
                     return tracing.inSpan(name, { kind, parent, attributes }, run);
                   },
-                  onResults: (limited, results) => span.setAttributes(resultAttributes(limited, results)),
+                  onResults: (limited) => span.setAttributes(resultAttributes(limited)),
                 },
               });
               span.setAttributes(decisionAttributes(decision));
@@ -85,7 +85,7 @@ export function traceDecisions(
 }
 
 /** Lists have an element for each descriptor with a limit. */
-function resultAttributes(limited: readonly LimitedDescriptor[], results: readonly HitResult[]): Attributes {
+function resultAttributes(limited: readonly LimitCheck[]): Attributes {
   return {
     'tollgate.ratelimit.rules': limited.map(({ limit }) =>
       limit.metricPath.join('.').slice(0, maxRuleLength),
@@ -93,7 +93,7 @@ function resultAttributes(limited: readonly LimitedDescriptor[], results: readon
     'tollgate.ratelimit.limits': limited.map(
       ({ limit }) => `${limit.requestsPerUnit}/${limit.unit ?? `${limit.unitSeconds}s`}`,
     ),
-    'tollgate.ratelimit.cache_hits': results.map(({ fromLocalCache }) => fromLocalCache),
+    'tollgate.ratelimit.cache_hits': limited.map(({ result }) => result?.fromLocalCache === true),
   };
 }
 

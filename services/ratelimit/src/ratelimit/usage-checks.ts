@@ -44,5 +44,5 @@ export class UsageChecks {
 
 /** The slots of requests in progress are not usage. */
 function losesUsage(limit: Limit, domain: Pick<RuleNode, 'atomic'>): boolean {
-  return limit.rate?.algorithm !== 'concurrency' && getCharge(limit, domain) === 'allowed';
+  return !limit.algorithm.holdsSlots && getCharge(limit, domain) === 'allowed';
 }

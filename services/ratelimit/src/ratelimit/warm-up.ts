@@ -92,8 +92,8 @@ function createServer(settings: Settings, context: Context, backend: CounterBack
   const decisionContext: DecisionContext = {
     rules: () => rules,
     backend: {
-      add: (hits) => backend.add(hits.map(withShortTtl)),
-      read: (hits) => backend.read(hits),
+      take: (hits) => backend.take(hits.map(withShortTtl)),
+      peek: (hits) => backend.peek(hits),
     },
     localCache: localCacheSizeBytes === 0 ? undefined : new LocalCache(localCacheSizeBytes),
     stopIncrementWhenOverLimit: false,

@@ -1,12 +1,14 @@
 import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
+import { getAlgorithm } from '../algorithms/registry.ts';
 import type { CounterBackend } from '../backends/counter-backend.ts';
 import type { Overrides } from '../counters/overrides.ts';
-import type { CountedDescriptor, HitResult } from '../ratelimit/hits.ts';
-import { type DescriptorLimit, findMatches, fromMatch } from '../ratelimit/limit.ts';
+import { createHit, type DescriptorCheck, isLimited } from '../ratelimit/check.ts';
+import { evaluate, getOverallCode } from '../ratelimit/evaluate.ts';
+import { findMatches, fromMatch } from '../ratelimit/limit.ts';
 import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
 import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
-import { addRequest, createHit, type DecisionContext, getOverallCode } from '../ratelimit/service.ts';
+import { addRequest, type DecisionContext } from '../ratelimit/service.ts';
 import { DecisionStats } from '../ratelimit/stats.ts';
 import { decideByPolicy, type StoreFailures } from '../ratelimit/store-failure.ts';
 import { statsNames } from '../stats/names.ts';
@@ -20,7 +22,7 @@ export interface LoadedTrial {
 }
 
 interface TrialOptions {
-  readonly backend: Pick<CounterBackend, 'add' | 'read'>;
+  readonly backend: Pick<CounterBackend, 'take' | 'peek'>;
   /** The rules on trial see the same requests, so they count them in the same way. */
   readonly stopIncrementWhenOverLimit: boolean;
   readonly options: DecisionContext['options'];
@@ -107,91 +109,86 @@ export class Trial {
     this.#waiting -= 1;
   }
 
-  /** The outcome of each descriptor; overrides of requests are no limits of rules. */
+  /** The outcome of each descriptor without a limit of its own, which no rule on trial changes. */
   async #decide({ domain, request }: Observation): Promise<readonly Outcome[]> {
-    const { backend, stopIncrementWhenOverLimit, options, nowSeconds } = this.#options;
+    const { options, nowSeconds } = this.#options;
     const now = nowSeconds();
-    const outcomes = findOutcomes(domain, request, this.#options);
-    const limited = outcomes.flatMap((outcome) =>
-      outcome.limit?.kind === 'limited'
-        ? [
-            {
-              outcome,
-              limit: outcome.limit,
-              hit: createHit(this.#options, request.domain, outcome.limit, outcome.addend, now),
-            },
-          ]
-        : [],
-    );
+    const compared = findCompared(domain, request, { ...this.#options, nowSeconds: now });
+    const limited = compared.map(({ check }) => check).filter(isLimited);
     if (limited.length > 0) {
-      const limits = outcomes.map(({ limit }) => limit);
-      const context = { backend, stopIncrementWhenOverLimit, options };
-      const results = await addRequest(context, limited, { domain, limits, nowSeconds: now }).catch(
-        (error: unknown) => this.#decideByPolicy(limited, { error, domain, limits, nowSeconds: now }),
-      );
-      for (const [i, { outcome, limit }] of limited.entries()) {
-        if (results[i]?.over === true && !limit.shadowMode) outcome.code = Code.OVER_LIMIT;
+      const limits = compared.map(({ check }) => check.limit);
+      try {
+        await addRequest(this.#options, limited, { domain, limits, nowSeconds: now });
+      } catch (error) {
+        // While the store fails, the policies of the rules on trial decide, if they have any.
+        const context = { ...this.#options, stats: this.#discardedStats };
+        await decideByPolicy(context, limited, { error, domain, limits, nowSeconds: now });
       }
     }
-    return outcomes;
-  }
-
-  /** While the store fails, the policies of the rules on trial decide, if they have any. */
-  async #decideByPolicy(
-    limited: readonly CountedDescriptor[],
-    failed: Parameters<typeof decideByPolicy>[2],
-  ): Promise<readonly HitResult[]> {
-    const { results } = await decideByPolicy(
-      { ...this.#options, stats: this.#discardedStats },
-      limited,
-      failed,
+    const statuses = evaluate(
+      options,
+      compared.map(({ check }) => check),
     );
-    return results;
+    return compared.flatMap((one, i) => {
+      const status = statuses[i];
+      return status === undefined ? [] : [{ ...one, status }];
+    });
   }
 }
 
-interface Outcome {
+interface Compared {
   /** Position of the descriptor in the request. */
   readonly index: number;
   readonly addend: number;
   /** Undefined where no rule on trial applies. */
   readonly rule: Rule | undefined;
-  readonly limit: DescriptorLimit;
-  readonly quota: boolean;
-  code: Code;
+  readonly check: DescriptorCheck;
 }
 
-function findOutcomes(
+interface Outcome extends Compared {
+  readonly status: DescriptorStatus;
+}
+
+function findCompared(
   domain: RuleNode,
   request: RateLimitRequest,
-  { options: { quotaMode, calendarMonths }, overrides }: Pick<TrialOptions, 'options' | 'overrides'>,
-): Outcome[] {
+  {
+    options,
+    overrides,
+    random,
+    nowSeconds,
+  }: Omit<TrialOptions, 'nowSeconds'> & { readonly nowSeconds: number },
+): readonly Compared[] {
   const matches = findMatches(domain, request.descriptors);
   return request.descriptors.flatMap((descriptor, index) => {
     if (descriptor.limit !== undefined) return [];
     const match = matches[index];
-    const found = match && fromMatch(match, descriptor.entries, calendarMonths);
+    const found = match && fromMatch(match, descriptor.entries, options.calendarMonths);
     const limit = overrides?.isActive === true ? overrides.applyTo(request.domain, found) : found;
-    const quota = limit?.kind === 'unlimited' ? false : quotaMode || (limit?.quotaMode ?? false);
     const addend = getHitsAddend(request, descriptor);
-    return [{ index, addend, rule: match?.rule, limit, quota, code: Code.OK }];
+    const hits = { domain: request.domain, addend, nowSeconds };
+    const check: DescriptorCheck =
+      limit?.kind === 'limited'
+        ? { limit, hit: createHit({ options, random }, limit, hits), result: undefined }
+        : { limit };
+    return [{ index, addend, rule: match?.rule, check }];
   });
 }
 
 /** Refunds are never refused, so they are no requests. */
 function countDifference({ trial, request, statuses }: Observation, outcomes: readonly Outcome[]): void {
   const { counts } = trial;
-  for (const { index, addend, rule, code } of outcomes) {
+  for (const { index, addend, rule, status } of outcomes) {
     if (rule === undefined || addend < 0) continue;
     count(counts.rule(rule.domain, rule.path, describeLimit(rule)), {
-      wouldRefuse: code === Code.OVER_LIMIT,
+      wouldRefuse: status.code === Code.OVER_LIMIT,
       refused: statuses[index]?.code === Code.OVER_LIMIT,
     });
   }
   if (!outcomes.some(({ addend }) => addend >= 0)) return;
   const today = outcomes.flatMap(({ index }) => statuses[index] ?? []);
   count(counts.domain(request.domain), {
-    wouldRefuse: getOverallCode(outcomes) === Code.OVER_LIMIT,
+    wouldRefuse: getOverallCode(outcomes.map(({ status }) => status)) === Code.OVER_LIMIT,
     refused: getOverallCode(today) === Code.OVER_LIMIT,
   });
 }
@@ -210,7 +207,7 @@ function count(
 function describeLimit({ unlimited, requestsPerUnit, unit, unitSeconds, windows, rate }: Rule): string {
   if (unlimited) return 'unlimited';
   const algorithm = rate === undefined ? '' : `, ${rate.algorithm}`;
-  const burst = rate?.algorithm === 'token_bucket' ? `, burst ${rate.burst}` : '';
+  const burst = rate !== undefined && getAlgorithm(rate).hasBurst ? `, burst ${rate.burst}` : '';
   const zone = windows?.timeZone === undefined ? '' : ` of ${windows.timeZone}`;
   return `${requestsPerUnit} per ${unit ?? formatPeriod(unitSeconds)}${zone}${algorithm}${burst}`;
 }

@@ -1,7 +1,7 @@
 import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 import t from 'tap';
-import type { State } from '../../src/algorithms/algorithm.ts';
-import { readResult, take, toResult } from '../../src/algorithms/registry.ts';
+import type { CounterResult, State } from '../../src/algorithms/algorithm.ts';
+import { algorithms, toRateResult } from '../../src/algorithms/registry.ts';
 
 /** The meaning of an algorithm, written without regard to memory or speed. */
 interface Model {
@@ -89,14 +89,13 @@ const edgeUs = 10;
 function findMistake(
   { rate, model }: { readonly rate: Rate; readonly model: Model },
   request: { readonly hits: number; readonly nowUs: number; readonly isLast: boolean },
-  result: number,
+  { allowed, remaining, resetSeconds: retrySeconds }: CounterResult,
 ): string | undefined {
   const { hits, nowUs, isLast } = request;
   // A check of 0 hits is for one that follows.
   const needed = hits === 0 ? 1 : hits;
-  const { remaining, retrySeconds } = readResult(result);
   const free = model.free(nowUs);
-  if (retrySeconds === 0) {
+  if (allowed) {
     if (hits >= 0 && free < needed - edge) return `allowed, and ${free} are free`;
     if (hits !== 0) model.add(hits, nowUs);
     const left = Math.max(0, model.free(nowUs));
@@ -148,12 +147,12 @@ t.test('the algorithms decide as their models in a million random sequences', as
       else if (random() < 0.1) nowUs -= Math.floor(random() ** 3 * rate.periodSeconds * 3e6);
       const hits = random() < 0.6 ? 1 : pick(8) - 3;
       const times = hits > 0 ? 1 + pick(3) : 1;
-      const taken = take(rate, state, { hits, times, nowUs });
+      const taken = algorithms[algorithm].take(rate, state, { hits, times, nowUs });
       state = taken.state ?? state;
       const current = model.isFarAhead(nowUs) ? models[algorithm](rate) : model;
       if (taken.state !== undefined) model = current;
       for (let index = 0; index < times; index += 1) {
-        const result = toResult(taken, hits, index);
+        const result = toRateResult({ rate, addend: hits, capacity: burst, secondsLeft: 1 }, taken, index);
         const mistake = findMistake(
           { rate, model: current },
           { hits, nowUs, isLast: index === times - 1 },

@@ -1,10 +1,14 @@
 import type { Rate } from '@tollgate/rules/rule-set';
 import fc from 'fast-check';
 import t from 'tap';
-import type { State } from '../../src/algorithms/algorithm.ts';
-import { readResult, take, toResult } from '../../src/algorithms/registry.ts';
+import type { State, Taken, TakeRequest } from '../../src/algorithms/algorithm.ts';
+import { algorithms } from '../../src/algorithms/registry.ts';
 
 const second = 1e6;
+
+function take(rate: Rate, state: State, request: TakeRequest): Taken {
+  return algorithms[rate.algorithm].take(rate, state, request);
+}
 
 /** Sends hits at times in seconds to a new counter; a refusal is the negative wait. */
 function send(rate: Rate, ...hits: readonly (readonly [atSeconds: number, hits: number])[]): number[] {
@@ -12,8 +16,7 @@ function send(rate: Rate, ...hits: readonly (readonly [atSeconds: number, hits: 
   return hits.map(([at, count]) => {
     const taken = take(rate, state, { hits: count, times: 1, nowUs: at * second });
     state = taken.state ?? state;
-    const { remaining, retrySeconds } = readResult(toResult(taken, count, 0));
-    return retrySeconds > 0 ? -retrySeconds : remaining;
+    return taken.taken === 0 ? -taken.waitSeconds : taken.remaining;
   });
 }
 

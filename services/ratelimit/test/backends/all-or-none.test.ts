@@ -3,14 +3,18 @@ import { startRedis } from '@tollgate/testkit/redis';
 import fc from 'fast-check';
 import t from 'tap';
 import type { State } from '../../src/algorithms/algorithm.ts';
-import { take, toResult } from '../../src/algorithms/registry.ts';
-import type { AllOrNone, ConditionalHit } from '../../src/backends/all-or-none.ts';
+import { algorithms } from '../../src/algorithms/registry.ts';
+import type { ConditionalHit } from '../../src/backends/all-or-none.ts';
 import { Batch } from '../../src/backends/batch.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { RedisConnection } from '../../src/backends/redis/connection.ts';
 import { Pipeline } from '../../src/backends/redis/resp.ts';
 import { groupCalls, readRequestReplies, writeCall } from '../../src/backends/redis/script-calls.ts';
+import { toCounts } from '../support/counts.ts';
 import { makeHit } from './counter-backend-contract.ts';
+
+/** A request that was decided, with the counts of {@link toCounts}. */
+type Decided = ReturnType<typeof toCounts>;
 
 interface Counters {
   readonly counts: Map<string, number>;
@@ -29,16 +33,21 @@ function addByModel(
     const least = addend === 0 && charge === 'always' ? count + 1 : count;
     return { value: count, over: addend >= 0 && least > capacity };
   }
-  const taken = take(rate, counters.states.get(key), { hits: addend, times: 1, nowUs });
+  const taken = algorithms[rate.algorithm].take(rate, counters.states.get(key), {
+    hits: addend,
+    times: 1,
+    nowUs,
+  });
   if (taken.state !== undefined) counters.states.set(key, taken.state);
-  return { value: toResult(taken, addend, 0), over: taken.taken === 0 };
+  const over = taken.taken === 0;
+  return { value: over ? -1 - taken.waitSeconds : taken.remaining, over };
 }
 
 /**
  * The reference: counts limit by limit, and takes everything back when the request is refused, then
  * counts what is charged always.
  */
-function decideByModel(counters: Counters, hits: readonly ConditionalHit[], nowUs: number): AllOrNone {
+function decideByModel(counters: Counters, hits: readonly ConditionalHit[], nowUs: number): Decided {
   const before = { counts: new Map(counters.counts), states: new Map(counters.states) };
   const outcomes = hits.map((hit) => addByModel(counters, hit, nowUs));
   const isOver = (kind: ConditionalHit['refuses']) =>
@@ -53,14 +62,16 @@ function decideByModel(counters: Counters, hits: readonly ConditionalHit[], nowU
   }
   const charged = { counts: new Map(before.counts), states: new Map(before.states) };
   const counts = hits.map((hit, i) => {
-    const { key, rate, charge } = hit;
+    const { key, rate, charge, capacity } = hit;
     const { value, over } = outcomes[i] ?? { value: 0, over: false };
     if (charge === 'always') return addByModel(charged, hit, nowUs).value;
     if (rate === undefined) {
       const count = counters.counts.get(key) ?? 0;
-      return over ? -1 - count : count;
+      return over ? -1 - Math.min(count, capacity) : count;
     }
-    return over ? value : take(rate, counters.states.get(key), { hits: 0, times: 1, nowUs }).remaining;
+    if (over) return value;
+    const check = { hits: 0, times: 1, nowUs };
+    return algorithms[rate.algorithm].take(rate, counters.states.get(key), check).remaining;
   });
   for (const [key, count] of charged.counts) counters.counts.set(key, count);
   for (const [key, state] of charged.states) counters.states.set(key, state);
@@ -117,7 +128,7 @@ async function agrees(
         return {
           ...makeHit(key, addend),
           secondsLeft: 1e6,
-          capacity: 8,
+          capacity: rates[index]?.burst ?? 8,
           rate: rates[index],
           refuses,
           charge,
@@ -138,7 +149,7 @@ t.test('memory decides requests as the model does', async (t) => {
     const backend = new MemoryBackend({ nowMs: () => clock.nowMs, maxCounters: 100 });
     return agrees(sequence, 'key', (batch, nowMs) => {
       clock.nowMs = nowMs;
-      return Promise.all(batch.map((hits) => backend.addAllOrNone(hits)));
+      return Promise.all(batch.map(async (hits) => toCounts(hits, await backend.takeAllOrNone(hits))));
     });
   });
   await fc.assert(property, { numRuns: 10_000 });
@@ -159,13 +170,14 @@ t.test('Redis decides requests as the model does', async (t) => {
     runs += 1;
     return agrees(sequence, `run ${runs}`, async (requests, nowMs) => {
       const batch = new Batch();
-      for (const hits of requests) void batch.addAllOrNone(hits);
+      for (const hits of requests) void batch.takeAllOrNone(hits);
       const pipeline = new Pipeline();
       const [call] = groupCalls(batch, 64);
       if (call === undefined) return undefined;
       writeCall(pipeline, call, { knownScripts: connection.knownScripts, nowUs: nowMs * 1000 });
       const [reply = null] = await connection.send(pipeline);
-      return readRequestReplies(call, reply);
+      const results = readRequestReplies(call, reply);
+      return results?.map((result, i) => result && toCounts(requests[i] ?? [], result));
     });
   });
   await fc.assert(property, { numRuns: 400 });

@@ -4,6 +4,7 @@ import { fakeClock } from '@tollgate/testkit/fake-clock';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
 import { CircuitBreaker } from '../../src/backends/circuit-breaker.ts';
+import { peek, take } from '../support/counts.ts';
 import { redisFromSettings } from '../support/redis-from-settings.ts';
 import { makeHit } from './counter-backend-contract.ts';
 
@@ -100,33 +101,33 @@ t.test('a hanging Redis fails requests at once, until a probe succeeds and count
   const { backend, stats } = patient;
   const open = stats.gauge('ratelimit.redis_pool.breaker_open');
   const rejected = stats.counter('ratelimit.redis_pool.breaker_rejected');
-  await awaitUntil(() => backend.add([makeHit('k')]), { what: 'a count' });
+  await awaitUntil(() => take(backend, [makeHit('k')]), { what: 'a count' });
   process.kill(redis.pid, 'SIGSTOP');
   t.teardown(() => process.kill(redis.pid, 'SIGCONT'));
   const failed = await Promise.allSettled(
-    Array.from({ length: 20 }, (_, i) => backend.add([makeHit(`one batch ${i}`)])),
+    Array.from({ length: 20 }, (_, i) => take(backend, [makeHit(`one batch ${i}`)])),
   );
   t.equal(failed.filter(({ status }) => status === 'rejected').length, 20);
   t.same([open.value, rejected.value], [0, 0], 'one batch is one failure');
-  for (const key of ['second', 'third']) await t.rejects(backend.add([makeHit(key)]), key);
+  for (const key of ['second', 'third']) await t.rejects(take(backend, [makeHit(key)]), key);
   t.equal(open.value, 1);
   // A busy machine may take until the repair of the first batch, which is an exchange, too.
   const before = rejected.value;
-  await t.rejects(backend.add([makeHit('open')]), { message: /^the circuit breaker is open: / });
-  await t.rejects(backend.read([makeHit('open')]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('open')]), { message: /^the circuit breaker is open: / });
+  await t.rejects(peek(backend, [makeHit('open')]), { code: 'backend_failure' });
   const addWhole = async () =>
-    void (await backend.addAllOrNone?.([{ ...makeHit('open'), capacity: 1, refuses: 'alone' }]));
+    void (await backend.takeAllOrNone?.([{ ...makeHit('open'), capacity: 1, refuses: 'alone' }]));
   await t.rejects(addWhole, { message: /circuit breaker is open/ });
-  t.same(await backend.add([]), [], 'without hits there is nothing to reject');
+  t.same(await take(backend, []), [], 'without hits there is nothing to reject');
   t.equal(rejected.value - before, 3);
 
   const eagerOpen = eager.stats.gauge('ratelimit.redis_pool.breaker_open');
-  const opens = () => eager.backend.add([makeHit('eager')]).then(undefined, () => eagerOpen.value === 1);
+  const opens = () => take(eager.backend, [makeHit('eager')]).then(undefined, () => eagerOpen.value === 1);
   await awaitUntil(opens, { what: 'an open circuit' });
   process.kill(redis.pid, 'SIGCONT');
-  await awaitUntil(() => eager.backend.add([makeHit('eager')]), { what: 'a probe that succeeds' });
+  await awaitUntil(() => take(eager.backend, [makeHit('eager')]), { what: 'a probe that succeeds' });
   t.equal(eagerOpen.value, 0);
-  const [count] = await awaitUntil(() => eager.backend.add([makeHit('k')]), { what: 'a count' });
+  const [count] = await awaitUntil(() => take(eager.backend, [makeHit('k')]), { what: 'a count' });
   t.equal(await redisCommand(redis, 'GET', 'k'), String(count));
   t.equal(await redisCommand(redis, 'GET', 'open'), null, 'not sent while it was open');
   const changes = eager.logLines
@@ -154,15 +155,15 @@ t.test('errors of one key or command do not open the circuit, errors of the serv
   await redisCommand(redis, 'LPUSH', 'list', 'a');
   await redisCommand(redis, 'SET', 'text', 'a');
   for (let i = 0; i < 3; i += 1) {
-    await t.rejects(backend.add([{ ...makeHit('bucket'), rate }]), { message: /NOPERM/ });
-    await t.rejects(backend.add([makeHit('list')]), { message: /WRONGTYPE/ });
-    await t.rejects(backend.read([makeHit('text')]), { message: /not a number/ });
+    await t.rejects(take(backend, [{ ...makeHit('bucket'), rate }]), { message: /NOPERM/ });
+    await t.rejects(take(backend, [makeHit('list')]), { message: /WRONGTYPE/ });
+    await t.rejects(peek(backend, [makeHit('text')]), { message: /not a number/ });
   }
-  t.same(await backend.add([makeHit('good')]), [1]);
+  t.same(await take(backend, [makeHit('good')]), [1]);
   t.equal(open.value, 0);
   await redisCommand(redis, 'ACL', 'SETUSER', 'default', '+eval', '+evalsha');
   await redisCommand(redis, 'CONFIG', 'SET', 'maxmemory', '1');
-  await t.rejects(backend.add([{ ...makeHit('bucket'), rate }]), { message: /^OOM/ });
-  await t.rejects(backend.add([makeHit('good')]), { message: /^OOM/ });
+  await t.rejects(take(backend, [{ ...makeHit('bucket'), rate }]), { message: /^OOM/ });
+  await t.rejects(take(backend, [makeHit('good')]), { message: /^OOM/ });
   t.equal(open.value, 1);
 });

@@ -9,12 +9,13 @@ import type { CounterBackend, Hit } from '../../src/backends/counter-backend.ts'
 import { Leases } from '../../src/backends/leases.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
 import { descriptors } from '../support/counter-api.ts';
+import { peek, take } from '../support/counts.ts';
 import { redisFromSettings } from '../support/redis-from-settings.ts';
 import { startApp } from '../support/start-app.ts';
 import { makeHit } from './counter-backend-contract.ts';
 
 function leasedHit(addend: number, { limit = 100, hits = 10, key = 'hot' } = {}): Hit {
-  return { ...makeHit(key, addend), lease: { hits, limit } };
+  return { ...makeHit(key, addend), capacity: limit, lease: { hits, limit } };
 }
 
 const memory = () => new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 10_000 });
@@ -22,15 +23,15 @@ const memory = () => new MemoryBackend({ nowMs: () => 1_000_000, maxCounters: 10
 /** Records the addends that reach the store. */
 function recorded(store: CounterBackend) {
   const added: number[] = [];
-  const add = (hits: readonly Hit[]) => {
+  const countHits = (hits: readonly Hit[]) => {
     added.push(...hits.map(({ addend }) => addend));
-    return store.add(hits);
+    return store.take(hits);
   };
-  return { added, store: { add, read: (hits: readonly Hit[]) => store.read(hits) } };
+  return { added, store: { take: countHits, peek: (hits: readonly Hit[]) => store.peek(hits) } };
 }
 
 async function addTo(leases: Leases, ...args: Parameters<typeof leasedHit>): Promise<number> {
-  const [count = Number.NaN] = await leases.add([leasedHit(...args)]);
+  const [count = Number.NaN] = await take(leases, [leasedHit(...args)]);
   return count;
 }
 
@@ -48,7 +49,10 @@ t.test('a single replica counts as without a lease, request by request', async (
       const plain = memory();
       for (const burst of all) {
         const counts = await Promise.all(burst.map((addend) => addTo(leases, addend, options)));
-        const expected = await plain.add(burst.map((addend) => makeHit('hot', addend)));
+        const expected = await take(
+          plain,
+          burst.map((addend) => makeHit('hot', addend)),
+        );
         if (JSON.stringify(counts) !== JSON.stringify(expected)) return false;
         requests += burst.length;
       }
@@ -99,9 +103,9 @@ t.test('four replicas on one key allow exactly the limit', async (t) => {
       let allowedAtFirstRefusal: number | undefined;
       const send = async (replica: number) => {
         inFlight += 1;
-        const count = await replicas[replica]?.add([leasedHit(1, { limit, hits, key })]);
+        const [result] = (await replicas[replica]?.take([leasedHit(1, { limit, hits, key })])) ?? [];
         inFlight -= 1;
-        if ((count?.[0] ?? Number.NaN) <= limit) allowed += 1;
+        if (result?.allowed === true) allowed += 1;
         // Requests in flight may have been allowed before.
         else allowedAtFirstRefusal ??= allowed + inFlight;
       };
@@ -134,20 +138,20 @@ t.test(
       fc.asyncProperty(bursts, failures, fc.scheduler(), async (all, failing, scheduler) => {
         const store = memory();
         let calls = 0;
-        const add = scheduler.scheduleFunction(async (hits: readonly Hit[]) => {
-          const counts = await store.add(hits);
+        const countHits = scheduler.scheduleFunction(async (hits: readonly Hit[]) => {
+          const counts = await store.take(hits);
           calls += 1;
           if (failing.includes(calls)) throw new Error('no reply in time');
           return counts;
         });
-        const leases = () => new Leases({ add, read: (hits) => store.read(hits) });
+        const leases = () => new Leases({ take: countHits, peek: (hits) => store.peek(hits) });
         const replicas = [leases(), leases(), leases()];
         let allowed = 0;
         const send = async (replica: Leases | undefined, addend: number) => {
-          const counts = await replica?.add([leasedHit(addend, { limit })]).catch(() => undefined);
-          const [count] = counts ?? [];
-          if (count === undefined) seen.failed += 1;
-          else if (addend > 0 && count > limit) seen.refused += 1;
+          const results = await replica?.take([leasedHit(addend, { limit })]).catch(() => undefined);
+          const [result] = results ?? [];
+          if (result === undefined) seen.failed += 1;
+          else if (!result.allowed) seen.refused += 1;
           else if (addend > 0) allowed += addend;
         };
         for (const burst of all) {
@@ -229,14 +233,14 @@ t.test('the store is called for one lease at a time', async (t) => {
   let pending = 0;
   const seen: number[] = [];
   const leases = new Leases({
-    async add(hits) {
+    async take(hits) {
       pending += 1;
       seen.push(pending);
-      const counts = await store.add(hits);
+      const results = await store.take(hits);
       pending -= 1;
-      return counts;
+      return results;
     },
-    read: (hits) => store.read(hits),
+    peek: (hits) => store.peek(hits),
   });
   const sendTwenty = async () => {
     for (let i = 0; i < 20; i += 1) await addTo(leases, 3);
@@ -247,27 +251,27 @@ t.test('the store is called for one lease at a time', async (t) => {
 
 t.test('hits without a lease are sent beside those with one, and counts keep their order', async (t) => {
   const leases = new Leases(memory());
-  const both = () => leases.add([makeHit('a', 3), leasedHit(2), makeHit('b'), leasedHit(1)]);
+  const both = () => take(leases, [makeHit('a', 3), leasedHit(2), makeHit('b'), leasedHit(1)]);
   t.same(await both(), [3, 2, 1, 3]);
   t.same(await both(), [6, 5, 2, 6]);
-  t.same(await leases.read([makeHit('a'), leasedHit(1), makeHit('b')]), [6, 6, 2]);
+  t.same(await peek(leases, [makeHit('a'), leasedHit(1), makeHit('b')]), [6, 6, 2]);
 });
 
 t.test('a failure of the store fails the requests that wait, and what is reserved remains', async (t) => {
   const memoryStore = memory();
-  const store = { add: memoryStore.add.bind(memoryStore), read: memoryStore.read.bind(memoryStore) };
+  const store = { take: memoryStore.take.bind(memoryStore), peek: memoryStore.peek.bind(memoryStore) };
   const leases = new Leases(store);
   await addTo(leases, 6);
   await addTo(leases, 1);
-  const { add } = store;
-  store.add = () => Promise.reject(new Error('down'));
+  const { take: takeHits } = store;
+  store.take = () => Promise.reject(new Error('down'));
   for (let i = 0; i < 5; i += 1) t.equal(await addTo(leases, 1), 8 + i);
   const results = await Promise.allSettled([addTo(leases, 1), addTo(leases, 2), addTo(leases, 0)]);
   t.same(
     results.map(({ status }) => status),
     ['rejected', 'rejected', 'rejected'],
   );
-  store.add = add;
+  store.take = takeHits;
   t.equal(await addTo(leases, 1), 13);
 });
 
@@ -275,11 +279,14 @@ t.test('at most 100,000 requests wait, the others fail at once', async (t) => {
   const store = memory();
   const unblocked = Promise.withResolvers<void>();
   const leases = new Leases({
-    add: (hits) => unblocked.promise.then(() => store.add(hits)),
-    read: (hits) => store.read(hits),
+    take: (hits) => unblocked.promise.then(() => store.take(hits)),
+    peek: (hits) => store.peek(hits),
   });
   const waiting = [0, 1].map((key) =>
-    leases.add(Array.from({ length: 50_000 }, () => leasedHit(1, { key: `${key}` }))),
+    take(
+      leases,
+      Array.from({ length: 50_000 }, () => leasedHit(1, { key: `${key}` })),
+    ),
   );
   await t.rejects(addTo(leases, 1), { code: 'backend_failure', message: /too many requests are waiting/ });
   unblocked.resolve();

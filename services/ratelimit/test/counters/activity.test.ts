@@ -3,20 +3,15 @@ import t from 'tap';
 import { runCounters } from '../../src/cli/counters.ts';
 import { Activity, mergeActivity } from '../../src/counters/activity.ts';
 import { Code } from '../../src/ratelimit/response.ts';
-import { StatsRegistry } from '../../src/stats/registry.ts';
 import { adminToken, nowMs, startCounterApi } from '../support/counter-api.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
-
-const stats = new StatsRegistry().rule('d', ['k']);
 
 /** Hits on the counter of one value, and whether they were refused. */
 function record(activity: Activity, value: string, addend = 1, over = false): void {
   const limit = { ...limitOfAMinute(5), keyEntries: [{ key: 'k', value }], metricPath: ['k'] };
-  const hit = { key: value, addend, unit: 'minute' as const, secondsLeft: 20, ttlSeconds: 60 };
-  activity.record('d', [{ limit, hit, stats }], {
-    results: [{ count: 1, fromLocalCache: false, over }],
-    code: over ? Code.OVER_LIMIT : Code.OK,
-  });
+  const hit = { key: value, addend, capacity: 5, unit: 'minute' as const, secondsLeft: 20, ttlSeconds: 60 };
+  const result = { allowed: !over, used: 1, remaining: 0, resetSeconds: 20 };
+  activity.record('d', [{ limit, hit, result }], over ? Code.OVER_LIMIT : Code.OK);
 }
 
 const firstValue = ({ entries }: { readonly entries: readonly { readonly value: string }[] }) =>

@@ -1,20 +1,19 @@
 import t from 'tap';
 import type { Hit } from '../../src/backends/counter-backend.ts';
 import { MemoryBackend } from '../../src/backends/memory.ts';
-import { addHits, type HitsContext, type LimitedDescriptor } from '../../src/ratelimit/hits.ts';
+import { type LimitCheck, requireResult } from '../../src/ratelimit/check.ts';
+import { addHits, type HitsContext } from '../../src/ratelimit/hits.ts';
 import { LocalCache } from '../../src/ratelimit/local-cache.ts';
-import { StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
 
 const now = 1_000_000;
-const stats = new StatsRegistry().rule('d', ['k']);
 
 /** A descriptor with a limit per minute. */
-function limited(key: string, requestsPerUnit: number, addend = 1): LimitedDescriptor {
+function limited(key: string, requestsPerUnit: number, addend = 1): LimitCheck {
   return {
     limit: limitOfAMinute(requestsPerUnit),
-    hit: { key, addend, unit: 'minute', secondsLeft: 20, ttlSeconds: 60 },
-    stats,
+    hit: { key, addend, capacity: requestsPerUnit, unit: 'minute', secondsLeft: 20, ttlSeconds: 60 },
+    result: undefined,
   };
 }
 
@@ -25,17 +24,24 @@ function makeAddHits(options: Partial<HitsContext> = {}) {
   const note = (what: string, hits: readonly Hit[]) =>
     calls.push(`${what} ${hits.map(({ key, addend }) => `${key}+${addend}`).join(' ')}`);
   const backend: HitsContext['backend'] = {
-    add(hits) {
-      note('add', hits);
-      return memory.add(hits);
+    take(hits) {
+      note('take', hits);
+      return memory.take(hits);
     },
-    read(hits) {
-      note('read', hits);
-      return memory.read(hits);
+    peek(hits) {
+      note('peek', hits);
+      return memory.peek(hits);
     },
   };
   const context = { backend, stopIncrementWhenOverLimit: false, ...options };
-  return { calls, add: (...all: readonly LimitedDescriptor[]) => addHits(context, all, now) };
+  const add = async (...checks: readonly LimitCheck[]) => {
+    await addHits(context, checks, now);
+    return checks.map((check) => {
+      const { allowed, used: count, fromLocalCache = false } = requireResult(check);
+      return { count, over: !allowed, fromLocalCache };
+    });
+  };
+  return { calls, add };
 }
 
 t.test('reaching the limit is OK, exceeding it is over', async (t) => {
@@ -54,7 +60,7 @@ t.test('counters in the local cache are not sent, and the others keep their posi
     { over: true, fromLocalCache: true },
     { count: 3, over: false, fromLocalCache: false },
   ]);
-  t.same(calls, ['add over+1', 'add a+2 b+3']);
+  t.same(calls, ['take over+1', 'take a+2 b+3']);
 });
 
 t.test('with all counters in the local cache the backend is not called, even to read', async (t) => {
@@ -86,7 +92,7 @@ t.test('a result that is older than a reset is not added to the local cache', as
 t.test('STOP_…: when no limit would be exceeded, all counters are read and then added to', async (t) => {
   const { add, calls } = makeAddHits({ stopIncrementWhenOverLimit: true });
   t.match(await add(limited('a', 2), limited('b', 1)), [{ count: 1 }, { count: 1 }]);
-  t.same(calls, ['read a+0 b+0', 'add a+1 b+1'], 'a hit that reaches the limit does not exceed it');
+  t.same(calls, ['peek a+1 b+1', 'take a+1 b+1'], 'a hit that reaches the limit does not exceed it');
 });
 
 t.test('STOP_…: when limits would be exceeded, only their counters are added to', async (t) => {
@@ -96,7 +102,7 @@ t.test('STOP_…: when limits would be exceeded, only their counters are added t
     { count: 2, over: true },
     { count: 0, over: false },
   ]);
-  t.same(calls[1], 'add a+0 b+2 c+0');
+  t.same(calls[1], 'take a+0 b+2 c+0');
 });
 
 t.test('STOP_…: with a counter in the local cache, nothing is read and nothing added', async (t) => {
@@ -106,7 +112,7 @@ t.test('STOP_…: with a counter in the local cache, nothing is read and nothing
   });
   await add(limited('over', 0));
   t.match(await add(limited('a', 9, 3), limited('over', 0)), [{ count: 0 }, { fromLocalCache: true }]);
-  t.same(calls.slice(2), ['add a+0']);
+  t.same(calls.slice(2), ['take a+0']);
 });
 
 t.test('a refund is sent even if the counter is in the local cache, which forgets it', async (t) => {
@@ -115,8 +121,8 @@ t.test('a refund is sent even if the counter is in the local cache, which forget
   t.match(await add(limited('a', 1, -3)), [{ count: 0, over: false, fromLocalCache: false }]);
   t.match(await add(limited('a', 1, 1)), [{ count: 1, over: false, fromLocalCache: false }]);
   t.strictSame(
-    calls.filter((call) => call.startsWith('add')),
-    ['add a+3', 'add a+-3', 'add a+1'],
+    calls.filter((call) => call.startsWith('take')),
+    ['take a+3', 'take a+-3', 'take a+1'],
   );
 });
 
@@ -124,5 +130,5 @@ t.test('a refund beside a limit that is exceeded is applied', async (t) => {
   const { add, calls } = makeAddHits({ stopIncrementWhenOverLimit: true });
   await add(limited('a', 5, 5), limited('b', 5, 5));
   await add(limited('a', 5, -2), limited('b', 5, 1));
-  t.strictSame(calls.at(-1), 'add a+-2 b+1');
+  t.strictSame(calls.at(-1), 'take a+-2 b+1');
 });

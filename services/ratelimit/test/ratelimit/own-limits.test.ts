@@ -163,7 +163,7 @@ t.test('only where the rule counts as the original does, share_threshold has no 
 
 t.test('while the store fails, the policy of the rule decides', async (t) => {
   const fail = () => Promise.reject(backendFailure('the store is down'));
-  const { ask } = makeDecider({ yaml, store: { add: fail, read: fail } });
+  const { ask } = makeDecider({ yaml, store: { take: fail, peek: fail } });
   const limit = { requestsPerUnit: 9, unit: hour };
   t.match(await ask([descriptor({ denied: 'x' }, { limit })]), { overallCode: Code.OVER_LIMIT });
   await t.rejects(ask([descriptor({ plain: 'x' }, { limit })]), { message: /the store is down/ });

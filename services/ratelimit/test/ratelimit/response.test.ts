@@ -1,6 +1,6 @@
 import t from 'tap';
+import { getOverallCode } from '../../src/ratelimit/evaluate.ts';
 import { Code, type DescriptorStatus } from '../../src/ratelimit/response.ts';
-import { getOverallCode } from '../../src/ratelimit/service.ts';
 
 const ok: DescriptorStatus = { code: Code.OK, limitRemaining: 0, quota: false };
 const over: DescriptorStatus = { code: Code.OVER_LIMIT, limitRemaining: 0, quota: false };

@@ -2,8 +2,10 @@ import { fromBinary } from '@bufbuild/protobuf';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { Windows } from '@tollgate/rules/windows';
 import t from 'tap';
+import { toWindowResult } from '../../src/algorithms/fixed-window.ts';
 import { encodeDecision } from '../../src/ratelimit/codec.ts';
 import { Code } from '../../src/ratelimit/response.ts';
+import { take } from '../support/counts.ts';
 import { descriptor, makeDecider } from '../support/make-decider.ts';
 
 const { OK, OVER_LIMIT } = Code;
@@ -321,7 +323,7 @@ t.test('a huge number of hits is always over the limit, and never a failure', as
 
 t.test('a counter below zero leaves the full limit', async (t) => {
   const { ask, backend } = makeDecider({ yaml });
-  backend.add = async (hits) => hits.map(() => -4);
+  backend.take = async (hits) => hits.map((hit) => toWindowResult(hit, -4));
   t.match(await ask([descriptor({ hour: 'x' })]), { statuses: [{ code: OK, limitRemaining: 10 }] });
 });
 
@@ -417,8 +419,15 @@ t.test('invalid requests are rejected with the messages of envoyproxy/ratelimit 
 
 t.test('a failing backend fails the request and is counted, after total hits', async (t) => {
   const { ask, stats, rule, backend } = makeDecider({ yaml });
-  await backend.add([
-    { key: 'd_hour_x_997200', addend: 2 ** 63 - 1024, unit: 'hour', secondsLeft: 800, ttlSeconds: 3600 },
+  await take(backend, [
+    {
+      key: 'd_hour_x_997200',
+      addend: 2 ** 63 - 1024,
+      capacity: 10,
+      unit: 'hour',
+      secondsLeft: 800,
+      ttlSeconds: 3600,
+    },
   ]);
   await t.rejects(ask([descriptor({ minute: 'x' }), descriptor({ hour: 'x' }, { hitsAddend: 2n ** 32n })]), {
     code: 'backend_failure',

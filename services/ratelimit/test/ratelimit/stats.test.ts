@@ -37,7 +37,7 @@ function countOnce({
   shadow = false,
   over = count > limit,
   fromLocalCache = false,
-  near = nearThreshold(limit, 0.8),
+  ratio = 0.8,
 }: {
   limit: number;
   addend: number;
@@ -45,12 +45,20 @@ function countOnce({
   shadow?: boolean;
   over?: boolean;
   fromLocalCache?: boolean;
-  near?: number;
+  ratio?: number;
 }) {
   const stats = new StatsRegistry().rule('domain', ['key']);
-  const hit = { key: 'key', addend, unit: 'minute', secondsLeft: 60, ttlSeconds: 60 } as const;
-  const descriptor = { limit: { ...limitOfAMinute(limit), shadowMode: shadow }, hit, stats };
-  recordResult(descriptor, { count, over, fromLocalCache }, near);
+  const hit = {
+    key: 'key',
+    addend,
+    capacity: limit,
+    unit: 'minute',
+    secondsLeft: 60,
+    ttlSeconds: 60,
+  } as const;
+  const result = { used: count, allowed: !over, remaining: 0, resetSeconds: 60, fromLocalCache };
+  const check = { limit: { ...limitOfAMinute(limit), shadowMode: shadow }, hit, stats, result };
+  recordResult(check, { nearLimitRatio: ratio });
   const { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode } = stats;
   return { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode };
 }
@@ -131,7 +139,7 @@ t.test('0 hits count nothing', async (t) => {
 });
 
 t.test('a near threshold that is rounded above the limit counts no hits as near', async (t) => {
-  const rounded = { limit: 4_294_967_295, near: nearThreshold(4_294_967_295, 1) };
+  const rounded = { limit: 4_294_967_295, ratio: 1 };
   t.strictSame(countOnce({ ...rounded, addend: 2, after: 4_294_967_296 }), { ...noStats, overLimit: 1 });
 });
 

@@ -223,10 +223,10 @@ function makeReplicas(
   const store: { isDown: boolean } = { isDown: false };
   const fail = () => Promise.reject(backendFailure('down'));
   const backend = {
-    add: (hits: Parameters<MemoryBackend['add']>[0]) => (store.isDown ? fail() : memory.add(hits)),
-    read: (hits: Parameters<MemoryBackend['read']>[0]) => (store.isDown ? fail() : memory.read(hits)),
-    addAllOrNone: (hits: Parameters<MemoryBackend['addAllOrNone']>[0]) =>
-      store.isDown ? fail() : memory.addAllOrNone(hits),
+    take: (hits: Parameters<MemoryBackend['take']>[0]) => (store.isDown ? fail() : memory.take(hits)),
+    peek: (hits: Parameters<MemoryBackend['peek']>[0]) => (store.isDown ? fail() : memory.peek(hits)),
+    takeAllOrNone: (hits: Parameters<MemoryBackend['takeAllOrNone']>[0]) =>
+      store.isDown ? fail() : memory.takeAllOrNone(hits),
   };
   const deciders = Array.from({ length: replicas }, () =>
     makeDecider({
@@ -339,10 +339,10 @@ t.test('a counter that another request found over its limit meanwhile needs no p
     clock,
     localCache: true,
     store: {
-      read: (hits) => memory.read(hits),
-      async add(hits) {
+      peek: (hits) => memory.peek(hits),
+      async take(hits) {
         calls += 1;
-        if (calls > 1) return memory.add(hits);
+        if (calls > 1) return memory.take(hits);
         await decider.ask([descriptor({ window: 'x' })], { hitsAddend: 11 });
         throw backendFailure('down');
       },
@@ -359,7 +359,7 @@ t.test('the limit is divided by replicas and workers, and local counters are bou
     { logger: createLogger({ level: 'fatal', format: 'json' }), nowMs: () => 0 },
   );
   t.equal(shares, 12);
-  await counters.add(Array.from({ length: 100_100 }, (_, i) => makeHit(`client ${i}`)));
+  await counters.take(Array.from({ length: 100_100 }, (_, i) => makeHit(`client ${i}`)));
   t.equal(counters.size, 100_000);
 });
 

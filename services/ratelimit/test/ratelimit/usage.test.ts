@@ -123,9 +123,9 @@ async function overRedis(t: Test): Promise<DecisionContext['backend']> {
 }
 
 const failing: DecisionContext['backend'] = {
-  add: () => Promise.reject(backendFailure('down')),
-  read: () => Promise.reject(backendFailure('down')),
-  addAllOrNone: () => Promise.reject(backendFailure('down')),
+  take: () => Promise.reject(backendFailure('down')),
+  peek: () => Promise.reject(backendFailure('down')),
+  takeAllOrNone: () => Promise.reject(backendFailure('down')),
 };
 
 const stores: Readonly<

@@ -7,6 +7,7 @@ import { formatFamily, serviceMetrics } from '../../src/stats/prometheus-format.
 import type { StatsRegistry } from '../../src/stats/registry.ts';
 import { makeHit } from '../backends/counter-backend-contract.ts';
 import { backendFromSettings } from '../support/backend-from-settings.ts';
+import { peek, take } from '../support/counts.ts';
 import { redisFromSettings } from '../support/redis-from-settings.ts';
 
 function errorsOf(stats: StatsRegistry, store: string) {
@@ -45,24 +46,24 @@ t.test('exchanges with Redis have a time, and errors a reason', async (t) => {
   }
 
   await backend.start();
-  await Promise.all([backend.add([makeHit('a')]), backend.add([makeHit('b')])]);
+  await Promise.all([take(backend, [makeHit('a')]), take(backend, [makeHit('b')])]);
   t.equal(histogram.count, 1, 'one for a batch');
   t.strictSame(errorsOf(stats, 'redis'), none);
 
   await redisCommand(server, 'CONFIG', 'SET', 'maxmemory', '1');
-  await t.rejects(backend.add([makeHit('new')]), /OOM/);
+  await t.rejects(take(backend, [makeHit('new')]), /OOM/);
   t.strictSame(errorsOf(stats, 'redis'), { ...none, refused: 1 });
   await redisCommand(server, 'CONFIG', 'SET', 'maxmemory', '0');
 
   await redisCommand(server, 'CLIENT', 'PAUSE', '60000', 'WRITE');
-  await t.rejects(backend.add([makeHit('a')]), /did not answer within/);
+  await t.rejects(take(backend, [makeHit('a')]), /did not answer within/);
   t.strictSame(errorsOf(stats, 'redis'), { ...none, refused: 1, timeout: 1 });
   await redisCommand(server, 'CLIENT', 'UNPAUSE');
-  await awaitUntil(() => backend.read([makeHit('a')]), { what: 'a new connection' });
+  await awaitUntil(() => peek(backend, [makeHit('a')]), { what: 'a new connection' });
 
   const count = histogram.count;
   await redisCommand(server, 'CLIENT', 'PAUSE', '60000', 'WRITE');
-  const pending = t.rejects(backend.add([makeHit('a')]));
+  const pending = t.rejects(take(backend, [makeHit('a')]));
   await awaitUntil(
     async () => String(await redisCommand(server, 'INFO', 'clients')).includes('blocked_clients:1'),
     {
@@ -77,7 +78,7 @@ t.test('exchanges with Redis have a time, and errors a reason', async (t) => {
   t.equal(histogram.count, count + 1, 'failed exchanges have a time');
   await awaitUntil(
     async () => {
-      await t.rejects(backend.add([makeHit('a')]));
+      await t.rejects(take(backend, [makeHit('a')]));
       return errorsOf(stats, 'redis').unavailable > unavailable;
     },
     { what: 'an exchange without a connection' },
@@ -94,14 +95,14 @@ t.test('exchanges with memcached have a time, and errors a reason', async (t) =>
   });
   t.strictSame(errorsOf(stats, 'memcache'), none);
   await backend.start();
-  await backend.add([makeHit('a')]);
+  await take(backend, [makeHit('a')]);
   const { histogram } = stats.timer('ratelimit.store.memcache.exchange_time');
   await awaitUntil(() => histogram.count === 1, { what: 'the time of the exchange' });
   t.strictSame(errorsOf(stats, 'memcache'), none);
   await server.kill();
   await awaitUntil(
     async () => {
-      await backend.add([makeHit('a')]);
+      await take(backend, [makeHit('a')]);
       return errorsOf(stats, 'memcache').unavailable > 0;
     },
     { what: 'an exchange without a connection' },

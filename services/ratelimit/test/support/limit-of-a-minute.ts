@@ -1,3 +1,4 @@
+import { fixedWindow } from '../../src/algorithms/fixed-window.ts';
 import type { Limit } from '../../src/ratelimit/limit.ts';
 
 /** A limit of so many requests a minute, and nothing else to it. */
@@ -8,6 +9,7 @@ export function limitOfAMinute(requestsPerUnit: number): Limit {
     unitSeconds: 60,
     requestsPerUnit,
     capacity: requestsPerUnit,
+    algorithm: fixedWindow,
     name: '',
     shadowMode: false,
     quotaMode: false,

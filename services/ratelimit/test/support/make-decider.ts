@@ -46,7 +46,7 @@ export interface TestDecider {
   ): Promise<Decision>;
   readonly clock: { nowSeconds: number };
   readonly stats: StatsRegistry;
-  /** Every call of the backend's `add`. */
+  /** Every call of the backend's `take`. */
   readonly added: (readonly Hit[])[];
   readonly backend: DecisionContext['backend'];
   /** Statistics of a rule, by its key without the domain. */
@@ -61,14 +61,14 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
   const nowMs = (): number => clock.nowSeconds * 1000;
   const store = options.store ?? new MemoryBackend({ nowMs, maxCounters: 10_000 });
   const backend: DecisionContext['backend'] = {
-    add(hits) {
+    take(hits) {
       added.push(hits);
-      return store.add(hits);
+      return store.take(hits);
     },
-    read: (hits) => store.read(hits),
-    async addAllOrNone(hits) {
+    peek: (hits) => store.peek(hits),
+    async takeAllOrNone(hits) {
       added.push(hits);
-      return (await store.addAllOrNone?.(hits)) ?? { refused: true, counts: [] };
+      return (await store.takeAllOrNone?.(hits)) ?? { refused: true, results: [] };
     },
   };
   const rules = options.yaml === null ? undefined : rulesOf(options.yaml ?? 'domain: d\ndescriptors: []\n');

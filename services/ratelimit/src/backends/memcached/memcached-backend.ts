@@ -3,6 +3,7 @@ import { Resolver } from 'node:dns/promises';
 import { crc32 } from 'node:zlib';
 import { backoffDelays } from '@tollgate/kit/backoff';
 import { FailureLog } from '@tollgate/kit/logger';
+import type { CounterResult } from '../../algorithms/algorithm.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
@@ -112,7 +113,7 @@ const maxHitsInFlight = 20_000;
  * are batched, and equal counters coalesced.
  *
  * Fails open: a counter that is unavailable counts as new, because memcached may evict counters at
- * any time and is not for limits that must hold. `add` and `read` never reject.
+ * any time and is not for limits that must hold. `take` and `peek` never reject.
  */
 class MemcachedBackend implements CounterBackend {
   readonly #options: MemcachedBackendOptions;
@@ -124,12 +125,12 @@ class MemcachedBackend implements CounterBackend {
     this.#options = options;
   }
 
-  add(hits: readonly Hit[]): Promise<readonly number[]> {
-    return this.#collect(hits, 'add');
+  take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    return this.#collect(hits, 'take');
   }
 
-  read(hits: readonly Hit[]): Promise<readonly number[]> {
-    return this.#collect(hits, 'read');
+  peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    return this.#collect(hits, 'peek');
   }
 
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
@@ -153,25 +154,25 @@ class MemcachedBackend implements CounterBackend {
     await this.#options.servers.close();
   }
 
-  async #collect(hits: readonly Hit[], method: 'add' | 'read'): Promise<readonly number[]> {
+  async #collect(hits: readonly Hit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
     if (this.#hitsInFlight + hits.length > maxHitsInFlight) {
       this.#options.onFailure(backendFailure('too many requests are waiting for memcached'));
       return this.#failOpen(hits, method);
     }
     this.#schedule();
     this.#hitsInFlight += hits.length;
-    const counts = await this.#collecting[method](hits);
+    const results = await this.#collecting[method](hits);
     this.#hitsInFlight -= hits.length;
-    return counts;
+    return results;
   }
 
-  #failOpen(hits: readonly Hit[], method: 'add' | 'read'): Promise<readonly number[]> {
+  #failOpen(hits: readonly Hit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
     const batch = new Batch();
-    const counts = batch[method](hits);
+    const results = batch[method](hits);
     for (const counter of batch.counters()) {
       this.#settleAsNew(batch, counter);
     }
-    return counts;
+    return results;
   }
 
   #schedule(): void {

@@ -1,4 +1,5 @@
 import { AppError, getErrorMessage } from '@tollgate/kit/errors';
+import type { CounterResult } from '../../algorithms/algorithm.ts';
 import { backendFailure } from '../../errors.ts';
 import { type Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
 import type { RedisConnection } from './connection.ts';
@@ -8,9 +9,13 @@ import { groupCalls, readCallReply, readRequestReplies, type ScriptCall, writeCa
 
 /**
  * Sends a hit to another server after this one refused it, or could not be reached (the refusal is
- * a backend failure then). Resolves with the count there; undefined when the refusal is final.
+ * a backend failure then). Resolves with the result there; undefined when the refusal is final.
  */
-export type Redirect = (refusal: Error, method: 'add' | 'read', hit: BatchHit) => Promise<number> | undefined;
+export type Redirect = (
+  refusal: Error,
+  method: 'take' | 'peek',
+  hit: BatchHit,
+) => Promise<CounterResult> | undefined;
 
 /** A batch that was sent, with the replies. */
 export interface Exchange {
@@ -87,7 +92,7 @@ export async function settleBatch(
     const reply = nextReply(counter);
     if (reply instanceof RedisReplyError) {
       refused.push(
-        settleRefused(batch, counter, { refusal: reply, redirected: redirect(reply, 'read', counter) }),
+        settleRefused(batch, counter, { refusal: reply, redirected: redirect(reply, 'peek', counter) }),
       );
     } else {
       settle(batch, counter, parseGetReply(reply));
@@ -98,12 +103,12 @@ export async function settleBatch(
     const expireReply = counter.setsExpiry ? nextReply(counter) : undefined;
     const count = typeof reply === 'number' ? reply : Number.NaN;
     if (reply instanceof RedisReplyError) {
-      const redirected = redirect(reply, 'add', counter);
+      const redirected = redirect(reply, 'take', counter);
       refused.push(settleRefused(batch, counter, { refusal: reply, redirected, expiries }));
     } else if (expireReply instanceof RedisReplyError) {
       // The slot moved between the two commands: the hits are counted, only the expiry has to be
       // set on the other node.
-      const redirected = redirect(expireReply, 'add', { ...counter, addend: 0 });
+      const redirected = redirect(expireReply, 'take', { ...counter, addend: 0 });
       refused.push(settleRefused(batch, counter, { refusal: expireReply, redirected, count, expiries }));
     } else {
       expiries.onReplies(counter, count, expireReply);
@@ -116,7 +121,7 @@ export async function settleBatch(
       settleRequests(call, reply);
     } else if (reply instanceof RedisReplyError) {
       for (const counter of call.counters.flatMap(splitRequests)) {
-        const redirected = redirect(reply, 'add', counter);
+        const redirected = redirect(reply, 'take', counter);
         refused.push(settleRefused(batch, counter, { refusal: reply, redirected }));
       }
     } else {
@@ -165,8 +170,8 @@ function settleRequests(call: ScriptCall, reply: RedisReply): void {
 
 interface Refusal {
   readonly refusal: Error;
-  /** The count at the other server; undefined when the refusal is final. */
-  readonly redirected: Promise<number> | undefined;
+  /** The result at the other server; undefined when the refusal is final. */
+  readonly redirected: Promise<CounterResult> | undefined;
   /** The count, when only the expiry was refused. */
   readonly count?: number;
   readonly expiries?: Expiries;
@@ -177,8 +182,9 @@ export async function settleRefused(batch: Batch, counter: BatchCounter, refused
   const { refusal, redirected, count, expiries } = refused;
   try {
     if (redirected === undefined) throw refusal;
-    const redirectedCount = await redirected;
-    settle(batch, counter, count ?? redirectedCount);
+    const result = await redirected;
+    if (count === undefined) batch.settleResult(counter, result);
+    else settle(batch, counter, count);
     return true;
   } catch (error) {
     const isTouch = counter.first === undefined;

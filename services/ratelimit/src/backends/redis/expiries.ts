@@ -1,4 +1,4 @@
-import type { Batch, BatchCounter, BatchHit } from '../batch.ts';
+import type { Batch, BatchCounter, CounterId } from '../batch.ts';
 import type { HitUnit } from '../counter-backend.ts';
 
 /** Counters of one generation. There are two, of about 100 bytes a counter. */
@@ -26,9 +26,9 @@ export class Expiries {
   /** By key; the unit because counters with different ones may have the same key. */
   #recent = new Map<string, HitUnit>();
   #older = new Map<string, HitUnit>();
-  readonly #missing: Map<string, BatchHit>;
+  readonly #missing: Map<string, CounterId>;
 
-  constructor(missing: Map<string, BatchHit> = new Map()) {
+  constructor(missing: Map<string, CounterId> = new Map()) {
     this.#missing = missing;
   }
 
@@ -63,7 +63,7 @@ export class Expiries {
     this.#recent.delete(key);
     this.#older.delete(key);
     if (this.#missing.size < maxMissing && key.length <= maxKeyLength) {
-      this.#missing.set(key, { key, addend: 0, unit, ttlSeconds });
+      this.#missing.set(key, { key, unit, ttlSeconds });
     }
   }
 

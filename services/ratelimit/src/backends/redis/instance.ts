@@ -1,4 +1,5 @@
 import { startDeadline } from '@tollgate/kit/time';
+import type { CounterResult } from '../../algorithms/algorithm.ts';
 import { backendFailure } from '../../errors.ts';
 import type { StoreStats } from '../../stats/store-stats.ts';
 import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
@@ -22,12 +23,12 @@ import type { PoolMetrics } from './telemetry.ts';
 
 /** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
 export interface RedisInstance {
-  /** @see CounterBackend.add */
-  add(hits: readonly Hit[]): Promise<readonly number[]>;
-  /** @see CounterBackend.addAllOrNone */
-  addAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
-  /** @see CounterBackend.read */
-  read(hits: readonly Hit[]): Promise<readonly number[]>;
+  /** @see CounterBackend.take */
+  take(hits: readonly Hit[]): Promise<readonly CounterResult[]>;
+  /** @see CounterBackend.takeAllOrNone */
+  takeAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
+  /** @see CounterBackend.peek */
+  peek(hits: readonly Hit[]): Promise<readonly CounterResult[]>;
   /**
    * Connections, not open yet, to all primaries; the first leads to the one that has this key.
    *
@@ -89,16 +90,16 @@ export class PooledInstance implements RedisInstance {
     });
   }
 
-  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#batcher.add(hits);
+  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#batcher.take(hits);
   }
 
-  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    return this.#batcher.addAllOrNone(hits);
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    return this.#batcher.takeAllOrNone(hits);
   }
 
-  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#batcher.read(hits);
+  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#batcher.peek(hits);
   }
 
   dial(): readonly RedisConnection[] {
@@ -200,16 +201,16 @@ export class Batcher {
     this.#stats = stats;
   }
 
-  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#collect(hits, 'add');
+  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#collect(hits, 'take');
   }
 
-  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#collect(hits, 'read');
+  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#collect(hits, 'peek');
   }
 
-  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    return this.#reserve() ?? this.#collecting.addAllOrNone(hits);
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    return this.#reserve() ?? this.#collecting.takeAllOrNone(hits);
   }
 
   /** Sends EXPIRE again with the next hit of each counter. */
@@ -229,7 +230,7 @@ export class Batcher {
     void this.#settleUnsent(batch, toBackendFailure(reason));
   }
 
-  #collect(hits: readonly BatchHit[], method: 'add' | 'read'): Promise<readonly number[]> {
+  #collect(hits: readonly BatchHit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
     if (hits.length === 0) {
       return Promise.resolve([]);
     }
@@ -336,15 +337,15 @@ export class Batcher {
   /** Settles a batch that could not be sent: counters that are not redirected fail. */
   async #settleUnsent(batch: Batch, failure: Error): Promise<void> {
     for (const { reject } of batch.requests) reject(failure);
-    const settleOne = (counter: BatchCounter, method: 'add' | 'read'): Promise<boolean> =>
+    const settleOne = (counter: BatchCounter, method: 'take' | 'peek'): Promise<boolean> =>
       settleRefused(batch, counter, {
         refusal: failure,
         redirected: this.#redirect(failure, method, counter),
       });
     await Promise.all([
-      ...[...batch.reads.values()].map((counter) => settleOne(counter, 'read')),
+      ...[...batch.reads.values()].map((counter) => settleOne(counter, 'peek')),
       ...[...batch.adds.values(), ...batch.scripts.flatMap(splitRequests)].map((counter) =>
-        settleOne(counter, 'add'),
+        settleOne(counter, 'take'),
       ),
     ]);
     this.#repair(repairDelayMs);

@@ -1,6 +1,7 @@
 import { backoffDelays } from '@tollgate/kit/backoff';
 import { FailureLog } from '@tollgate/kit/logger';
 import type { Setting } from '@tollgate/kit/settings';
+import type { CounterResult } from '../../algorithms/algorithm.ts';
 import type { Settings } from '../../config/settings.ts';
 import { redisSettings } from '../../config/stores.ts';
 import type { Context } from '../../context.ts';
@@ -9,7 +10,7 @@ import type { poolPrefixes } from '../../stats/names.ts';
 import { createTlsStats } from '../../stats/server-stats.ts';
 import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { CircuitBreakerOptions } from '../circuit-breaker.ts';
-import type { CounterBackend, Hit, SharedStore } from '../counter-backend.ts';
+import { type CounterBackend, type Hit, requireNext, type SharedStore } from '../counter-backend.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { ClusterInstance } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
@@ -291,21 +292,21 @@ export class RedisBackend implements CounterBackend {
     this.#instances = perSecond === undefined ? [main] : [main, perSecond];
   }
 
-  add(hits: readonly Hit[]): Promise<readonly number[]> {
-    return this.#send('add', hits);
+  take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    return this.#send('take', hits);
   }
 
-  read(hits: readonly Hit[]): Promise<readonly number[]> {
-    return this.#send('read', hits);
+  peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
+    return this.#send('peek', hits);
   }
 
   /** @throws Error on a cluster or two instances, where rules that need it are not loaded. */
-  addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     const { main, perSecond } = this.#options;
-    if (perSecond !== undefined || main.addAllOrNone === undefined) {
+    if (perSecond !== undefined || main.takeAllOrNone === undefined) {
       throw new TypeError('several Redis cannot decide a request together');
     }
-    return main.addAllOrNone(hits);
+    return main.takeAllOrNone(hits);
   }
 
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
@@ -329,7 +330,7 @@ export class RedisBackend implements CounterBackend {
     return Promise.resolve();
   }
 
-  #send(method: 'add' | 'read', hits: readonly Hit[]): Promise<readonly number[]> {
+  #send(method: 'take' | 'peek', hits: readonly Hit[]): Promise<readonly CounterResult[]> {
     const { main, perSecond } = this.#options;
     return perSecond === undefined ? main[method](hits) : sendToBoth(main, perSecond, method, hits);
   }
@@ -357,16 +358,14 @@ export class RedisBackend implements CounterBackend {
 async function sendToBoth(
   main: RedisInstance,
   perSecond: RedisInstance,
-  method: 'add' | 'read',
+  method: 'take' | 'peek',
   hits: readonly Hit[],
-): Promise<readonly number[]> {
-  const isPerSecond = hits.map(({ unit }) => unit === 'second');
-  const [mainCounts, perSecondCounts] = await Promise.all([
-    main[method](hits.filter((_, i) => isPerSecond[i] !== true)),
-    perSecond[method](hits.filter((_, i) => isPerSecond[i] === true)),
+): Promise<readonly CounterResult[]> {
+  const isPerSecond = ({ unit }: Hit): boolean => unit === 'second';
+  const [mainResults, perSecondResults] = await Promise.all([
+    main[method](hits.filter((hit) => !isPerSecond(hit))),
+    perSecond[method](hits.filter(isPerSecond)),
   ]);
-  const next = { main: 0, perSecond: 0 };
-  return isPerSecond.map((seconds) =>
-    seconds ? (perSecondCounts[next.perSecond++] ?? 0) : (mainCounts[next.main++] ?? 0),
-  );
+  const rest = { main: mainResults.values(), perSecond: perSecondResults.values() };
+  return hits.map((hit) => requireNext(isPerSecond(hit) ? rest.perSecond : rest.main));
 }

@@ -1,6 +1,8 @@
 import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
-import type { Taken } from '../../algorithms/algorithm.ts';
-import type { AllOrNone } from '../all-or-none.ts';
+import type { CounterResult, Taken } from '../../algorithms/algorithm.ts';
+import { fixedWindow, toUncountedResult, toWindowResult } from '../../algorithms/fixed-window.ts';
+import { toRateResult } from '../../algorithms/registry.ts';
+import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { Batch, BatchCounter, WholeRequest } from '../batch.ts';
 import { type Pipeline, type RedisReply, RedisReplyError } from './resp.ts';
 import { refund, type Script, takeAll, takeEach } from './scripts.ts';
@@ -92,7 +94,9 @@ export function writeCall(
       const { rate, addend, capacity, ttlSeconds, refuses } = hit;
       const debt = hit.charge === 'always' ? '0' : '-';
       pipeline.word(
-        rate === undefined ? `fixed_window ${capacity} 0 0 ${debt} ${addend} 1` : callText(rate, addend, 1),
+        rate === undefined
+          ? `${fixedWindow.name} ${capacity} 0 0 ${debt} ${addend} 1`
+          : callText(rate, addend, 1),
       );
       pipeline.word(refuses);
       pipeline.integer(ttlSeconds);
@@ -131,8 +135,8 @@ export function readCallReply(
 }
 
 /**
- * What the reply to a call says of its requests, undefined for those with a key that has no
- * counter; undefined when it is of another form.
+ * The results of the requests of a call, undefined for those with a key that has no counter;
+ * undefined when the reply is of another form.
  */
 export function readRequestReplies(
   { requests }: ScriptCall,
@@ -142,9 +146,24 @@ export function readRequestReplies(
   const numbers: number[] = reply.filter((value) => typeof value === 'number');
   let at = 0;
   const results = requests.map(({ hits }) => {
-    const [status, ...counts] = numbers.slice(at, at + 1 + hits.length);
-    at += 1 + hits.length;
-    return status === 2 ? undefined : { refused: status === 1, counts };
+    const [status] = numbers.slice(at);
+    const rows = hits.map((_, i) => numbers.slice(at + 1 + i * 3, at + 4 + i * 3));
+    at += 1 + hits.length * 3;
+    if (status === 2) return undefined;
+    const refused = status === 1;
+    return { refused, results: hits.map((hit, i) => readHitReply(hit, refused, rows[i] ?? [])) };
   });
   return at === reply.length && at === numbers.length ? results : undefined;
+}
+
+/** The count of a window is that without its hits where they were not counted. */
+function readHitReply(
+  hit: ConditionalHit,
+  refused: boolean,
+  [taken = 0, left = 0, waitSeconds = 0]: readonly number[],
+): CounterResult {
+  if (hit.rate !== undefined) return toRateResult(hit, { taken, remaining: left, waitSeconds });
+  return refused && hit.charge !== 'always'
+    ? toUncountedResult(hit, left, taken > 0)
+    : { ...toWindowResult(hit, left), allowed: taken > 0 };
 }

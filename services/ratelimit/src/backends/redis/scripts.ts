@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { luaHelpers } from '../../algorithms/algorithm.ts';
+import { fixedWindow } from '../../algorithms/fixed-window.ts';
 import { algorithms } from '../../algorithms/registry.ts';
 
 /** A Lua script. */
@@ -65,15 +66,7 @@ const takes = [luaHelpers, ...Object.values(algorithms).map(({ lua }) => lua)];
 
 export const takeEach = script([...takes, calls, each].join('\n'));
 
-/** Returns the count before the hits instead of a wait, and has its own way of writing. */
-const fixedWindow = `
-function takes.fixed_window(call, state)
-  local count = max(0, tonumber(state or '0'))
-  local after = max(0, count + call.hits)
-  local needed = call.debt and call.needed or call.hits
-  local taken = call.hits >= 0 and count + needed > call.limit and 0 or 1
-  return taken, after, count, string.format('%.0f', after)
-end
+const addToWindow = `
 -- False for a key that cannot be added to: its request fails alone. Other errors are those of the
 -- server, and the second call raises them.
 local function add(key, hits, count, ttl)
@@ -96,7 +89,7 @@ end`;
  * For each request the number of its keys, then three arguments for each key: those of `each`,
  * what exceeding the limit does to the request, and the TTL of a window. A debt, also of a window,
  * says that the hits are counted even if the request is refused. Replies 0, 1 when the request is
- * refused, or 2 when a key has no counter, then the counts.
+ * refused, or 2 when a key has no counter, then three numbers for each key.
  *
  * @see getRefusal in ../all-or-none.ts
  */
@@ -126,15 +119,18 @@ local function commit(part)
   return true
 end
 
-local function to_count(part)
-  return part.taken == 0 and not part.is_window and -1 - part.wait or part.remaining
+-- What was taken, what remains, or the count of a window, and the wait.
+local function reply_part(part, left)
+  reply(part.taken)
+  reply(left)
+  reply(part.is_window and 0 or part.wait)
 end
 
 local function commit_all(parts)
   local is_written = true
   for _, part in ipairs(parts) do is_written = commit(part) and is_written end
   reply(is_written and 0 or 2)
-  for _, part in ipairs(parts) do reply(to_count(part)) end
+  for _, part in ipairs(parts) do reply_part(part, part.remaining) end
 end
 
 -- Hits that are charged in any case: without those of the other limits, which may have the same key.
@@ -153,19 +149,16 @@ end
 local function refuse(parts)
   reply(charge(parts) and 1 or 2)
   for _, part in ipairs(parts) do
-    if part.call.debt then
-      reply(to_count(part))
+    if part.call.debt or (part.taken == 0 and not part.is_window) then
+      reply_part(part, part.remaining)
     elseif part.is_window then
-      local count = max(0, tonumber(part.stored or '0'))
-      reply(part.taken == 0 and -1 - count or count)
-    elseif part.taken == 0 then
-      reply(-1 - part.wait)
+      reply_part(part, max(0, tonumber(part.stored or '0')))
     else
       local call = part.call
       call.reading = call.reading
         or { limit = call.limit, period = call.period, burst = call.burst, hits = 0, needed = 1, times = 1 }
       local _, remaining = call.take(call.reading, part.stored)
-      reply(remaining)
+      reply_part(part, remaining)
     end
   end
 end
@@ -189,7 +182,7 @@ while at <= #ARGV do
   local _, alone_over = count_over(parts, 'alone')
   local together, together_over = count_over(parts, 'together')
   if not is_valid then
-    for i = 0, count do reply(i == 0 and 2 or 0) end
+    for i = 0, count * 3 do reply(i == 0 and 2 or 0) end
   elseif alone_over > 0 or (together > 0 and together == together_over) then
     refuse(parts)
   else
@@ -199,4 +192,4 @@ while at <= #ARGV do
 end
 return replies`;
 
-export const takeAll = script([...takes, fixedWindow, calls, all].join('\n'));
+export const takeAll = script([...takes, fixedWindow.lua, addToWindow, calls, all].join('\n'));

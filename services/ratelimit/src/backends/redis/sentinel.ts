@@ -1,4 +1,5 @@
 import { inTime } from '@tollgate/kit/time';
+import type { CounterResult } from '../../algorithms/algorithm.ts';
 import { backendFailure } from '../../errors.ts';
 import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { Hit } from '../counter-backend.ts';
@@ -81,19 +82,19 @@ export class SentinelInstance implements RedisInstance {
     );
   }
 
-  async add(hits: readonly Hit[]): Promise<readonly number[]> {
+  async take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
     this.#requirePrimary();
-    return await this.#instance.add(hits);
+    return await this.#instance.take(hits);
   }
 
-  async addAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+  async takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     this.#requirePrimary();
-    return await this.#instance.addAllOrNone(hits);
+    return await this.#instance.takeAllOrNone(hits);
   }
 
-  async read(hits: readonly Hit[]): Promise<readonly number[]> {
+  async peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
     this.#requirePrimary();
-    return await this.#instance.read(hits);
+    return await this.#instance.peek(hits);
   }
 
   /** The old primary stays writable for about ten seconds. */

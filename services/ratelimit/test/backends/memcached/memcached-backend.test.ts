@@ -5,6 +5,7 @@ import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
 import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import type { StatsRegistry } from '../../../src/stats/registry.ts';
+import { peek, take } from '../../support/counts.ts';
 import { standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { memcachedFromSettings } from '../../support/memcached-from-settings.ts';
 import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
@@ -57,7 +58,10 @@ t.test(
   async (t) => {
     const backends = await Promise.all(Array.from({ length: 4 }, () => backendOf(t, [first.address])));
     const counts = await Promise.all(
-      backends.flatMap((backend) => [backend.add([makeHit('shared')]), backend.add([makeHit('shared', 2)])]),
+      backends.flatMap((backend) => [
+        take(backend, [makeHit('shared')]),
+        take(backend, [makeHit('shared', 2)]),
+      ]),
     );
     t.equal(Math.max(...counts.flat()), 12);
     t.equal(new Set(counts.flat()).size, 8, 'each has a position of its own');
@@ -67,7 +71,7 @@ t.test(
 
 t.test('a counter is plain text under its key, with a TTL', async (t) => {
   const { backend } = await started(t, [first.address]);
-  await backend.add([{ ...makeHit('domain_key_value_1200', 3), ttlSeconds: 75 }]);
+  await take(backend, [{ ...makeHit('domain_key_value_1200', 3), ttlSeconds: 75 }]);
   t.equal(await value(first, 'domain_key_value_1200'), '3');
   t.match(await tell(first, 'mg domain_key_value_1200 t'), /^HD t(6\d|7[0-5])$/);
 });
@@ -75,8 +79,8 @@ t.test('a counter is plain text under its key, with a TTL', async (t) => {
 t.test('a TTL of more than 30 days is not a date in the past', async (t) => {
   const { backend } = await started(t, [first.address]);
   const year = 365 * 24 * 3600;
-  await backend.add([{ ...makeHit('year', 3), unit: 'year', ttlSeconds: year }]);
-  t.same(await backend.read([makeHit('year')]), [3]);
+  await take(backend, [{ ...makeHit('year', 3), unit: 'year', ttlSeconds: year }]);
+  t.same(await peek(backend, [makeHit('year')]), [3]);
   const [, seconds] = /^HD t(\d+)$/.exec(await tell(first, 'mg year t')) ?? [];
   t.ok(Math.abs(Number(seconds) - year) < 120, `lives for ${seconds} s`);
 });
@@ -84,31 +88,37 @@ t.test('a TTL of more than 30 days is not a date in the past', async (t) => {
 t.test('keys that memcached cannot hold are counted under a hash', async (t) => {
   const { backend } = await started(t, [first.address]);
   const keys = ['k'.repeat(250), 'k'.repeat(251), 'a b', 'a\tb', 'a\u007fb', 'ä'.repeat(126)];
-  await backend.add(keys.map((key) => makeHit(key)));
+  await take(
+    backend,
+    keys.map((key) => makeHit(key)),
+  );
   t.equal(await value(first, 'k'.repeat(250)), '1', 'the longest key is held as it is');
   // What sha256sum says of "a b".
   const hash = 'c8687a08aa5d6ed2044328fa6a697ab8e96dc34291e8c2034ae8c38e6fcc6d65';
   t.equal(await value(first, `tollgate_sha256_${hash}`), '1');
   t.same(
-    await backend.add(keys.map((key) => makeHit(key))),
+    await take(
+      backend,
+      keys.map((key) => makeHit(key)),
+    ),
     keys.map(() => 2),
   );
 });
 
 t.test('concurrent hits are one command for each counter', async (t) => {
   const { backend } = await started(t, [first.address]);
-  await backend.add([makeHit('hot')]);
+  await take(backend, [makeHit('hot')]);
   await tell(first, 'stats reset');
-  await Promise.all(Array.from({ length: 50 }, () => backend.add([makeHit('hot')])));
+  await Promise.all(Array.from({ length: 50 }, () => take(backend, [makeHit('hot')])));
   t.match(await tell(first, 'stats'), /STAT incr_hits 1\r\n/);
   t.equal(await value(first, 'hot'), '51');
 });
 
 t.test('results of memcached are counted', async (t) => {
   const { backend, stats } = await started(t, [first.address]);
-  await backend.add([makeHit('a'), makeHit('b')]);
-  await backend.add([makeHit('a')]);
-  await backend.read([makeHit('a'), makeHit('missing')]);
+  await take(backend, [makeHit('a'), makeHit('b')]);
+  await take(backend, [makeHit('a')]);
+  await peek(backend, [makeHit('a'), makeHit('missing')]);
   const counted = Array.from(stats.counters(), ({ name, tags, value }) => [name, tags?.code, value])
     .filter(([name]) => String(name).startsWith('ratelimit.memcache.'))
     .map(
@@ -146,7 +156,10 @@ const places: readonly (readonly [key: string, place: 0 | 1 | 2])[] = [
 
 t.test('with several servers the CRC-32 of the key selects one', async (t) => {
   const { backend } = await started(t, addresses);
-  await backend.add(places.map(([key]) => makeHit(key)));
+  await take(
+    backend,
+    places.map(([key]) => makeHit(key)),
+  );
   for (const [key, place] of places) {
     for (const [i, server] of servers.entries()) {
       t.equal(await value(server, key), i === place ? '1' : undefined, `${key} in server ${i}`);
@@ -162,24 +175,24 @@ t.test('an unreachable server fails open, is logged once, and counts again once 
   t.teardown(own.stop);
   const { backend, logLines, uncounted, stats } = await started(t, [own.address, first.address]);
   // By their CRC-32, key-0 lives in the first server and key-4 in the second.
-  t.same(await backend.add([makeHit('key-0'), makeHit('key-4')]), [1, 1]);
+  t.same(await take(backend, [makeHit('key-0'), makeHit('key-4')]), [1, 1]);
   const logged = (msg: string) =>
     logLines.filter((line) => line['@message'] === msg && line.memcached === own.address);
   const lost = () => logged('memcached unreachable, failing open');
   await own.kill();
-  t.same(await backend.add([makeHit('key-0', 5), makeHit('key-4'), makeHit('key-0')]), [5, 2, 6]);
+  t.same(await take(backend, [makeHit('key-0', 5), makeHit('key-4'), makeHit('key-0')]), [5, 2, 6]);
   t.equal(uncounted(), 6);
   await awaitUntil(() => lost().length > 0 && gaugeOf(stats, 'unreachable_servers') === 1, {
     what: 'the loss to be noticed',
   });
   t.equal(gaugeOf(stats, 'servers'), 2);
-  t.same(await backend.read([makeHit('key-0'), makeHit('key-4')]), [0, 2]);
+  t.same(await peek(backend, [makeHit('key-0'), makeHit('key-4')]), [0, 2]);
 
   const again = await startMemcached({ port: own.port });
   t.teardown(again.stop);
   await awaitUntil(
     async () => {
-      await backend.add([makeHit('key-0')]);
+      await take(backend, [makeHit('key-0')]);
       return (await value(again, 'key-0')) !== undefined;
     },
     { what: 'counting again', timeoutMs: 20_000 },
@@ -197,13 +210,13 @@ t.test('a start without a server fails open until the server is reachable', asyn
   const gone = await startMemcached();
   await gone.stop();
   const { backend, uncounted } = await started(t, [gone.address]);
-  t.same(await backend.add([makeHit('a', 3), makeHit('a')]), [3, 4]);
+  t.same(await take(backend, [makeHit('a', 3), makeHit('a')]), [3, 4]);
   t.equal(uncounted(), 4);
   const server = await startMemcached({ port: gone.port });
   t.teardown(server.stop);
   await awaitUntil(
     async () => {
-      await backend.add([makeHit('a')]);
+      await take(backend, [makeHit('a')]);
       return (await value(server, 'a')) !== undefined;
     },
     { what: 'counting', timeoutMs: 20_000 },
@@ -216,8 +229,8 @@ t.test('a server that exceeds the timeout fails open and is reconnected', async 
     MCACHE_TIMEOUT: '50ms',
     MCACHE_MAX_IDLE_CONNS: '1',
   });
-  t.same(await backend.add([makeHit('a')]), [1]);
-  t.same(await backend.read([makeHit('a')]), [0]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
+  t.same(await peek(backend, [makeHit('a')]), [0]);
   t.equal(uncounted(), 1);
   await awaitUntil(() => silent.accepted() > 1, { what: 'a new connection' });
   await awaitUntil(
@@ -238,7 +251,7 @@ t.test('a received reply counts, even when the process was paused past the timeo
     }),
   );
   const { backend } = await started(t, [server.address], { MCACHE_TIMEOUT: '100ms' });
-  await awaitUntil(async () => (await backend.add([makeHit('a')]))[0] === 7, { what: 'the count' });
+  await awaitUntil(async () => (await take(backend, [makeHit('a')]))[0] === 7, { what: 'the count' });
 });
 
 t.test('invalid replies fail open', async (t) => {
@@ -249,7 +262,7 @@ t.test('invalid replies fail open', async (t) => {
   ]) {
     const odd = await startInvalidServer(t, (socket) => answerWith(socket, () => answer));
     const { backend, uncounted } = await started(t, [odd.address]);
-    t.same(await backend.add([makeHit('a', 2)]), [2], answer);
+    t.same(await take(backend, [makeHit('a', 2)]), [2], answer);
     t.equal(uncounted(), 2);
   }
 });
@@ -257,7 +270,7 @@ t.test('invalid replies fail open', async (t) => {
 t.test('a server at its connection limit is unreachable, with its error', async (t) => {
   const full = await startInvalidServer(t, (socket) => socket.end('ERROR Too many open connections\r\n'));
   const { backend, uncounted, logLines } = await started(t, [full.address]);
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   t.equal(uncounted(), 1);
   t.match(
     logLines.filter((line) => line['@message'] === 'memcached unreachable, failing open'),
@@ -270,7 +283,7 @@ t.test('a server other than a memcached is unreachable', async (t) => {
     socket.on('data', () => socket.write('HTTP/1.1 400 Bad\r\n')),
   );
   const { backend, uncounted, logLines } = await started(t, [web.address]);
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   t.equal(uncounted(), 1);
   t.match(JSON.stringify(logLines), /the server is not a memcached/);
 });
@@ -278,29 +291,32 @@ t.test('a server other than a memcached is unreachable', async (t) => {
 t.test('an invalid counter value fails open, and other counters of the request count', async (t) => {
   const { backend, uncounted } = await started(t, [first.address]);
   await tell(first, 'set bad 0 0 4\r\ntext');
-  t.same(await backend.add([makeHit('bad', 2), makeHit('good')]), [2, 1]);
-  t.same(await backend.read([makeHit('bad'), makeHit('good')]), [0, 1]);
-  t.same(await backend.add([makeHit('bad', 2), makeHit('good')]), [2, 2]);
+  t.same(await take(backend, [makeHit('bad', 2), makeHit('good')]), [2, 1]);
+  t.same(await peek(backend, [makeHit('bad'), makeHit('good')]), [0, 1]);
+  t.same(await take(backend, [makeHit('bad', 2), makeHit('good')]), [2, 2]);
   t.equal(uncounted(), 4);
 });
 
 t.test('hits above the maximum in flight fail open at once', async (t) => {
   const silent = await startInvalidServer(t, (socket) => answerWith(socket, () => ''));
   const { backend, uncounted } = await started(t, [silent.address], { MCACHE_TIMEOUT: '200ms' });
-  const many = backend.add(Array.from({ length: 20_000 }, () => makeHit('many')));
-  t.same(await backend.add([makeHit('x', 2), makeHit('x')]), [2, 3]);
+  const many = take(
+    backend,
+    Array.from({ length: 20_000 }, () => makeHit('many')),
+  );
+  t.same(await take(backend, [makeHit('x', 2), makeHit('x')]), [2, 3]);
   t.equal(uncounted(), 3, 'the others are still waiting');
   t.equal((await many).at(-1), 20_000);
 });
 
 t.test('closing waits for exchanges in flight, then hits fail open', async (t) => {
   const { backend, uncounted } = await started(t, [first.address]);
-  const last = backend.add([makeHit('last', 2)]);
+  const last = take(backend, [makeHit('last', 2)]);
   await backend.close();
   t.same(await last, [2]);
   t.equal(await value(first, 'last'), '2');
   t.equal(uncounted(), 0);
-  t.same(await backend.add([makeHit('last', 2)]), [2]);
+  t.same(await take(backend, [makeHit('last', 2)]), [2]);
   t.equal(uncounted(), 2);
 });
 

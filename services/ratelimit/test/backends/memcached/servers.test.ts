@@ -4,6 +4,7 @@ import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
 import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
 import { resolveServers } from '../../../src/backends/memcached/addresses.ts';
+import { take } from '../../support/counts.ts';
 import { type DnsServer, startDnsServer } from '../../support/dns-server.ts';
 import { connect } from '../../support/grpc-client.ts';
 import { memcachedFromSettings } from '../../support/memcached-from-settings.ts';
@@ -65,21 +66,21 @@ t.test('servers follow the SRV record; when resolving fails they are kept', asyn
   const { backend, logLines, uncounted } = await fromSrv(t, dns, { MCACHE_SRV_REFRESH: '20ms' });
   await backend.start();
   // By their CRC-32, key-0 lives in the first server and key-4 in the second.
-  await backend.add([makeHit('key-0'), makeHit('key-4')]);
+  await take(backend, [makeHit('key-0'), makeHit('key-4')]);
   t.same([await holds(first, 'key-0'), await holds(second, 'key-4')], [true, true]);
 
   dns.answer = [targetOf(second)];
   await awaitUntil(() => says(logLines, /^memcached servers changed$/), {
     what: 'the change to be noticed',
   });
-  await backend.add([makeHit('key-0')]);
+  await take(backend, [makeHit('key-0')]);
   t.equal(await holds(second, 'key-0'), true);
 
   dns.answer = undefined;
   await awaitUntil(() => says(logLines, /could not resolve the memcached servers again/), {
     what: 'a log entry for the failure',
   });
-  t.same(await backend.add([makeHit('key-0')]), [2]);
+  t.same(await take(backend, [makeHit('key-0')]), [2]);
   t.equal(uncounted(), 0);
 });
 
@@ -87,7 +88,7 @@ t.test('without MCACHE_SRV_REFRESH the record is resolved once', async (t) => {
   const dns = await startDnsServer(t, [targetOf(first)]);
   const { backend } = await fromSrv(t, dns);
   await backend.start();
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   t.equal(dns.requests(), 1);
 });
 
@@ -106,7 +107,7 @@ t.test('TLS: chain and host name are verified, and the client certificate is sen
   async function counts(server: Memcached, env: Readonly<Record<string, string>>): Promise<boolean> {
     const made = await memcachedFromSettings(t, { MCACHE_HOST_PORT: `localhost:${server.port}`, ...env });
     await made.backend.start();
-    await made.backend.add([makeHit('a')]);
+    await take(made.backend, [makeHit('a')]);
     return made.uncounted() === 0;
   }
   t.equal(await counts(named, trusting), true);

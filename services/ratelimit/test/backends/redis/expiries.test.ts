@@ -3,6 +3,7 @@ import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
 import { Expiries } from '../../../src/backends/redis/expiries.ts';
+import { take } from '../../support/counts.ts';
 import { answerCommands, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { makeHit } from '../counter-backend-contract.ts';
@@ -27,7 +28,7 @@ async function expires(key: string): Promise<boolean> {
 t.test('EXPIRE is sent once for each counter', async (t) => {
   const backend = await started(t);
   await command('CONFIG', 'RESETSTAT');
-  for (let i = 0; i < 5; i += 1) await backend.add([makeHit('once a'), makeHit('once b')]);
+  for (let i = 0; i < 5; i += 1) await take(backend, [makeHit('once a'), makeHit('once b')]);
   const stats = String(await command('INFO', 'commandstats'));
   t.match(stats, /cmdstat_incrby:calls=10,/);
   t.match(stats, /cmdstat_expire:calls=2,/);
@@ -35,9 +36,9 @@ t.test('EXPIRE is sent once for each counter', async (t) => {
 
 t.test('a counter of 0 always gets its expiry', async (t) => {
   const backend = await started(t);
-  await backend.add([makeHit('looked at')]);
+  await take(backend, [makeHit('looked at')]);
   await command('DEL', 'looked at');
-  t.same(await backend.add([makeHit('looked at', 0)]), [0]);
+  t.same(await take(backend, [makeHit('looked at', 0)]), [0]);
   t.ok(await expires('looked at'));
 });
 
@@ -57,10 +58,10 @@ t.test('a counter that vanished expires after the next hit', async (t) => {
     ],
   ];
   for (const [name, lose] of losses) {
-    await backend.add([makeHit('vanishing')]);
-    await backend.add([makeHit('vanishing')]);
+    await take(backend, [makeHit('vanishing')]);
+    await take(backend, [makeHit('vanishing')]);
     await lose();
-    t.same(await backend.add([makeHit('vanishing', 3)]), [3], name);
+    t.same(await take(backend, [makeHit('vanishing', 3)]), [3], name);
     await awaitUntil(() => expires('vanishing'), { what: 'the expiry' });
     t.equal(await command('GET', 'vanishing'), '3', 'nothing is added');
   }
@@ -68,11 +69,11 @@ t.test('a counter that vanished expires after the next hit', async (t) => {
 
 t.test('after a connection was lost every counter gets its expiry again', async (t) => {
   const backend = await started(t);
-  await backend.add([makeHit('failed over')]);
+  await take(backend, [makeHit('failed over')]);
   // As on a replica that received INCRBY, but not EXPIRE, before it became the primary.
   await command('PERSIST', 'failed over');
   await command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-  await awaitUntil(() => backend.add([makeHit('failed over')]), { what: 'a hit' });
+  await awaitUntil(() => take(backend, [makeHit('failed over')]), { what: 'a hit' });
   t.ok(await expires('failed over'));
 });
 
@@ -82,7 +83,7 @@ t.test('no counter without expiry is left by losses under load', async (t) => {
   const load: { running: boolean; count: number } = { running: true, count: 0 };
   const workers = keys.map(async (key) => {
     while (load.running) {
-      await backend.add([makeHit(key)]).catch(() => undefined);
+      await take(backend, [makeHit(key)]).catch(() => undefined);
       load.count += 1;
       await new Promise(setImmediate);
     }
@@ -130,10 +131,10 @@ async function startFailingServer(t: Test) {
 t.test('a hit without a reply is followed by its expiry on the next connection', async (t) => {
   const { address, received, state } = await startFailingServer(t);
   const backend = await started(t, address);
-  await backend.add([makeHit('a')]);
+  await take(backend, [makeHit('a')]);
   received.length = 0;
   state.breakAt = 'incrby a 2';
-  await t.rejects(backend.add([makeHit('a', 2)]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('a', 2)]), { code: 'backend_failure' });
   await awaitUntil(() => received.length >= 3, { what: 'the expiry' });
   t.same(received, ['incrby a 2', 'incrby a 0', 'expire a 60']);
 });
@@ -141,11 +142,11 @@ t.test('a hit without a reply is followed by its expiry on the next connection',
 t.test('the expiry of a counter is repeated until Redis confirms it', async (t) => {
   const { address, received, state } = await startFailingServer(t);
   const backend = await started(t, address);
-  await backend.add([makeHit('a')]);
+  await take(backend, [makeHit('a')]);
   received.length = 0;
   state.count = 1;
   state.breakAt = 'expire a 60';
-  t.same(await backend.add([makeHit('a')]), [1], 'the request does not wait for it');
+  t.same(await take(backend, [makeHit('a')]), [1], 'the request does not wait for it');
   await awaitUntil(() => received.length >= 5, { what: 'the second attempt' });
   t.same(received, ['incrby a 1', 'incrby a 0', 'expire a 60', 'incrby a 0', 'expire a 60']);
 });
@@ -153,19 +154,19 @@ t.test('the expiry of a counter is repeated until Redis confirms it', async (t) 
 t.test('a refused expiry is repeated', async (t) => {
   const { address, received, state } = await startFailingServer(t);
   const backend = await started(t, address);
-  await backend.add([makeHit('a')]);
+  await take(backend, [makeHit('a')]);
   received.length = 0;
   state.count = 1;
   state.refuseAt = 'incrby a 0';
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   await awaitUntil(() => received.length >= 5, { what: 'the second attempt' });
   t.same(received, ['incrby a 1', 'incrby a 0', 'expire a 60', 'incrby a 0', 'expire a 60']);
 });
 
 t.test('a counter with another unit gets the expiry of that unit', async (t) => {
   const backend = await started(t);
-  await backend.add([makeHit('shared')]);
-  await backend.add([{ ...makeHit('shared'), unit: 'hour', ttlSeconds: 3600 }]);
+  await take(backend, [makeHit('shared')]);
+  await take(backend, [{ ...makeHit('shared'), unit: 'hour', ttlSeconds: 3600 }]);
   t.ok(Number(await command('TTL', 'shared')) > 3000);
 });
 

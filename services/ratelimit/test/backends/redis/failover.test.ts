@@ -2,6 +2,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type SentinelServer, startRedisSentinels } from '@tollgate/testkit/redis-sentinel';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../src/backends/counter-backend.ts';
+import { take } from '../../support/counts.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { makeHit } from '../counter-backend-contract.ts';
 
@@ -31,7 +32,7 @@ function startLoad(t: Test, backend: CounterBackend, name: string): Load {
     while (state.running) {
       try {
         sent += 1;
-        const [own = 0] = await backend.add([makeHit(`${name} ${worker}`), makeHit('shared')]);
+        const [own = 0] = await take(backend, [makeHit(`${name} ${worker}`), makeHit('shared')]);
         jumps += own === last + 1 ? 0 : 1;
         twice += own > sent ? 1 : 0;
         last = own;

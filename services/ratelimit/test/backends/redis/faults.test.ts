@@ -4,6 +4,7 @@ import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import type { CounterBackend, Hit } from '../../../src/backends/counter-backend.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
+import { peek, take } from '../../support/counts.ts';
 import { answerCommands, standStill, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { makeHit } from '../counter-backend-contract.ts';
@@ -16,7 +17,7 @@ async function ownRedis(t: Test, options: Parameters<typeof startRedis>[0] = {})
 }
 
 function counts(backend: CounterBackend, key: string): Promise<boolean> {
-  return backend.add([makeHit(key)]).then(
+  return take(backend, [makeHit(key)]).then(
     () => true,
     () => false,
   );
@@ -32,7 +33,7 @@ async function countsAgain(backend: CounterBackend, key = 'again'): Promise<void
  */
 async function firstCount(backend: CounterBackend): Promise<number | undefined> {
   let attempts = 0;
-  const add = () => backend.add([makeHit(`first of attempt ${++attempts}`)]);
+  const add = () => take(backend, [makeHit(`first of attempt ${++attempts}`)]);
   return (await awaitUntil(add, { what: 'a count' }))[0];
 }
 
@@ -51,7 +52,7 @@ t.test('a Redis restarted under load: requests fail and recover, and no count is
     let last = 0;
     while (load.running) {
       try {
-        const [own = 0] = await backend.add([makeHit(key), makeHit('shared')]);
+        const [own = 0] = await take(backend, [makeHit(key), makeHit('shared')]);
         // Once hits have failed they may have been counted or not, and the new Redis starts at
         // nothing.
         wrong += failed > 0 || own === last + 1 ? 0 : 1;
@@ -131,7 +132,7 @@ t.test('a server that stops responding is reconnected', async (t) => {
   await backend.start();
   t.equal(await firstCount(backend), 1);
   state.silent = true;
-  await t.rejects(backend.add([makeHit('a')]), { message: /within 50ms/ });
+  await t.rejects(take(backend, [makeHit('a')]), { message: /within 50ms/ });
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
   state.silent = false;
   await countsAgain(backend);
@@ -159,22 +160,22 @@ const bucket: Rate = { algorithm: 'token_bucket', limit: 100, burst: 100, period
 
 /** A call for each command and script that writes counters. */
 const writes: Readonly<Record<string, (backend: CounterBackend) => Promise<unknown>>> = {
-  counter: (backend) => backend.add([makeHit('counter')]),
-  refund: (backend) => backend.add([makeHit('refunded', -1)]),
-  algorithm: (backend) => backend.add([{ ...makeHit('bucket'), rate: bucket }]),
+  counter: (backend) => take(backend, [makeHit('counter')]),
+  refund: (backend) => take(backend, [makeHit('refunded', -1)]),
+  algorithm: (backend) => take(backend, [{ ...makeHit('bucket'), rate: bucket }]),
   'atomic windows': (backend) => addWhole(backend, makeHit('window')),
   'atomic algorithms': (backend) => addWhole(backend, { ...makeHit('whole bucket'), rate: bucket }),
 };
 
 async function addWhole(backend: CounterBackend, hit: Hit): Promise<unknown> {
-  return await backend.addAllOrNone?.([{ ...hit, capacity: 100, refuses: 'alone' }]);
+  return await backend.takeAllOrNone?.([{ ...hit, capacity: 100, refuses: 'alone' }]);
 }
 
 t.test('OOM and NOPERM: requests fail with the error of Redis and keep the connection', async (t) => {
   const { server, admin } = await ownRedis(t, { args: ['--maxmemory-policy', 'noeviction'] });
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await backend.add([makeHit('refunded', 9)]);
+  await take(backend, [makeHit('refunded', 9)]);
   await admin('CONFIG', 'SET', 'maxmemory', '1');
   for (const [name, write] of Object.entries(writes)) {
     await t.rejects(write(backend), { code: 'backend_failure', message: /^OOM/ }, name);
@@ -219,7 +220,7 @@ t.test('READONLY: Redis 6 has it inside the error of a script', async (t) => {
   );
   const { backend, stats } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await t.rejects(backend.add([{ ...makeHit('READONLY'), rate: bucket }]), { message: /READONLY/ });
+  await t.rejects(take(backend, [{ ...makeHit('READONLY'), rate: bucket }]), { message: /READONLY/ });
   const opened = stats.counter('ratelimit.redis_pool.cx_total');
   await awaitUntil(() => opened.value >= 2, { what: 'a new connection' });
 });
@@ -234,7 +235,7 @@ t.test('READONLY: one error replaces all connections', async (t) => {
   await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
   const paused: Promise<unknown>[] = [];
   for (const waiting of [1, 2, 3]) {
-    paused.push(backend.add([makeHit('a')]));
+    paused.push(take(backend, [makeHit('a')]));
     await awaitUntil(
       async () => String(await admin('INFO', 'clients')).includes(`blocked_clients:${waiting}\r`),
       {
@@ -246,7 +247,7 @@ t.test('READONLY: one error replaces all connections', async (t) => {
   await admin('CLIENT', 'UNPAUSE');
   await Promise.all(paused);
   await admin('REPLICAOF', '127.0.0.1', '1');
-  await t.rejects(backend.add([makeHit('a')]), { message: /READONLY/ });
+  await t.rejects(take(backend, [makeHit('a')]), { message: /READONLY/ });
   t.ok(stats.counter('ratelimit.redis_pool.cx_local_close').value >= 3);
 });
 
@@ -289,7 +290,7 @@ t.test('invalid replies fail requests and close the connection', async (t) => {
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
   garbage = true;
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' });
   garbage = false;
   await countsAgain(backend);
 });
@@ -307,10 +308,10 @@ t.test('a connection that closes in the middle of replies fails the request', as
   );
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
-  await backend.add([makeHit('a')]);
+  await take(backend, [makeHit('a')]);
   closing = true;
-  await t.rejects(backend.add([makeHit('a'), makeHit('b')]), { code: 'backend_failure' });
-  t.same(await backend.add([makeHit('a')]), [1], 'the next request finds a new connection');
+  await t.rejects(take(backend, [makeHit('a'), makeHit('b')]), { code: 'backend_failure' });
+  t.same(await take(backend, [makeHit('a')]), [1], 'the next request finds a new connection');
 });
 
 t.test('replies of the wrong type are failures, not counts', async (t) => {
@@ -321,7 +322,7 @@ t.test('replies of the wrong type are failures, not counts', async (t) => {
   const { backend } = await redisFromSettings(t, { KVSTORE_URL: server.address });
   await backend.start();
   for (reply of ['+OK\r\n', '$-1\r\n', '*0\r\n', '$0\r\n\r\n']) {
-    await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' }, JSON.stringify(reply));
+    await t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' }, JSON.stringify(reply));
   }
 });
 
@@ -375,8 +376,8 @@ t.test('PING, INCRBY, EXPIRE and GET are the only commands', async (t) => {
     KVSTORE_URL: server.address,
   });
   await backend.start();
-  t.same(await backend.add([makeHit('a')]), [1]);
-  t.same(await backend.read([makeHit('a')]), [0]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
+  t.same(await peek(backend, [makeHit('a')]), [0]);
 });
 
 t.test('with the per-second instance down, only requests that need it fail', async (t) => {
@@ -391,10 +392,10 @@ t.test('with the per-second instance down, only requests that need it fail', asy
   });
   await backend.start();
   await seconds.stop();
-  await t.rejects(backend.add([makeHit('a'), { ...makeHit('b'), unit: 'second' }]), {
+  await t.rejects(take(backend, [makeHit('a'), { ...makeHit('b'), unit: 'second' }]), {
     code: 'backend_failure',
   });
-  t.same(await backend.add([makeHit('c')]), [1]);
+  t.same(await take(backend, [makeHit('c')]), [1]);
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health' });
   t.equal(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value, 0);
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 1);
@@ -410,13 +411,13 @@ t.test('a connection closed while idle is replaced without failing requests', as
   const changes: boolean[] = [];
   health.onChange((healthy) => changes.push(healthy));
   await backend.start();
-  await backend.add([makeHit('a')]);
+  await take(backend, [makeHit('a')]);
   const before = logLines.length;
   await admin('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   const clients = async () =>
     Number(/connected_clients:(\d+)/.exec(String(await admin('INFO', 'clients')))?.[1]);
   await awaitUntil(async () => (await clients()) >= 2, { what: 'a new connection' });
-  t.same(await backend.add([makeHit('a')]), [2]);
+  t.same(await take(backend, [makeHit('a')]), [2]);
   t.same(changes, [], 'health did not flap');
   t.equal(logLines.length, before, 'nor was anything logged');
 });
@@ -436,7 +437,7 @@ t.test('connections above the limit of Redis are not retried in a loop', async (
   const done = Promise.all(
     Array.from({ length: 20 }, async (_, i) => {
       while (load.running) {
-        await backend.add([makeHit(`key ${i}`)]);
+        await take(backend, [makeHit(`key ${i}`)]);
         await new Promise(setImmediate);
       }
     }),

@@ -2,6 +2,7 @@ import type { Rate } from '@tollgate/rules/rule-set';
 import { type RedisReply, redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
 import type { CounterBackend, Hit } from '../../../src/backends/counter-backend.ts';
+import { take } from '../../support/counts.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { makeHit } from '../counter-backend-contract.ts';
 
@@ -37,8 +38,8 @@ for (const algorithm of algorithms) {
       const backend = await startBackend(t);
       await command(...create);
       const before = await command(...read);
-      const added = backend.add([hitOf(algorithm, 'queue')]);
-      const others = backend.add([hitOf(algorithm, 'other')]);
+      const added = take(backend, [hitOf(algorithm, 'queue')]);
+      const others = take(backend, [hitOf(algorithm, 'other')]);
       await t.rejects(added, { code: 'backend_failure', message: /^WRONGTYPE .*: queue$/ });
       t.equal((await others).length, 1, 'counters of the same batch are counted');
       t.same(await command(...read), before);
@@ -49,7 +50,7 @@ for (const algorithm of algorithms) {
       await command(...create);
       const before = await command(...read);
       const decide = async (...keys: readonly string[]) =>
-        await backend.addAllOrNone?.(
+        await backend.takeAllOrNone?.(
           keys.map((key) => ({ ...hitOf(algorithm, key), capacity: 10, refuses: 'alone' })),
         );
       const added = decide('other', 'queue');
@@ -65,7 +66,7 @@ for (const algorithm of algorithms) {
 t.test('a refund to a list is an error, and the list stays', async (t) => {
   const backend = await startBackend(t);
   await command(...values.list.create);
-  await t.rejects(backend.add([makeHit('queue', -1)]), {
+  await t.rejects(take(backend, [makeHit('queue', -1)]), {
     code: 'backend_failure',
     message: /^WRONGTYPE .*: queue$/,
   });

@@ -2,6 +2,7 @@ import t from 'tap';
 import type { ConnectionPool } from '../../../src/backends/redis/connection-pool.ts';
 import { Batcher } from '../../../src/backends/redis/instance.ts';
 import { backendFailure } from '../../../src/errors.ts';
+import { peek, take } from '../../support/counts.ts';
 import { makeHit } from '../counter-backend-contract.ts';
 
 /** A pool whose connections are busy until `giveUp`. */
@@ -30,20 +31,22 @@ t.test('while no connection is free, hits gather in one batch, up to 100,000', a
   const { pool, acquired, giveUp } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   const hits = Array.from({ length: 1_000 }, (_, i) => makeHit(`key ${i}`));
-  const whole = batcher.addAllOrNone([{ ...makeHit('whole'), capacity: 1, refuses: 'alone' }]);
+  const whole = batcher.takeAllOrNone([{ ...makeHit('whole'), capacity: 1, refuses: 'alone' }]);
   const waiting: Promise<unknown>[] = [whole];
   for (let i = 0; i < 100; i += 1) {
-    waiting.push(batcher.add(hits));
+    waiting.push(take(batcher, hits));
     if (i % 10 === 0) {
       await nextTick();
     }
   }
   t.equal(acquired(), 1, 'one connection was requested over many ticks');
-  await t.rejects(batcher.add([makeHit('one more')]), { message: 'too many requests are waiting for Redis' });
-  await t.rejects(batcher.read([makeHit('one more')]), {
+  await t.rejects(take(batcher, [makeHit('one more')]), {
     message: 'too many requests are waiting for Redis',
   });
-  await t.rejects(batcher.addAllOrNone([{ ...makeHit('one more'), capacity: 1, refuses: 'alone' }]), {
+  await t.rejects(peek(batcher, [makeHit('one more')]), {
+    message: 'too many requests are waiting for Redis',
+  });
+  await t.rejects(batcher.takeAllOrNone([{ ...makeHit('one more'), capacity: 1, refuses: 'alone' }]), {
     message: 'too many requests are waiting for Redis',
   });
   giveUp();
@@ -55,8 +58,10 @@ t.test('while no connection is free, at most 64 MiB of keys gather', async (t) =
   const { pool, giveUp } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
   const long = 'k'.repeat(1024 * 1024);
-  const waiting = Array.from({ length: 64 }, (_, i) => batcher.add([makeHit(`${long}${i}`)]));
-  await t.rejects(batcher.add([makeHit('one more')]), { message: 'too many requests are waiting for Redis' });
+  const waiting = Array.from({ length: 64 }, (_, i) => take(batcher, [makeHit(`${long}${i}`)]));
+  await t.rejects(take(batcher, [makeHit('one more')]), {
+    message: 'too many requests are waiting for Redis',
+  });
   await nextTick();
   giveUp();
   const results = await Promise.allSettled(waiting);
@@ -66,8 +71,8 @@ t.test('while no connection is free, at most 64 MiB of keys gather', async (t) =
 t.test('without hits no connection is acquired', async (t) => {
   const { pool, acquired } = busyPool();
   const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
-  t.same(await batcher.add([]), []);
-  t.same(await batcher.read([]), []);
+  t.same(await take(batcher, []), []);
+  t.same(await peek(batcher, []), []);
   await nextTick();
   t.equal(acquired(), 0);
 });

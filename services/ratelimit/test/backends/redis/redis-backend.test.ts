@@ -11,6 +11,7 @@ import { RedisBackend } from '../../../src/backends/redis/redis-backend.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
 import { PoolMetrics } from '../../../src/backends/redis/telemetry.ts';
 import { StatsRegistry } from '../../../src/stats/registry.ts';
+import { take, toCounts } from '../../support/counts.ts';
 import { startInvalidServer } from '../../support/invalid-server.ts';
 import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
 
@@ -65,7 +66,7 @@ counterBackendContract(
 
 t.test('Redis holds the counter as a number that expires', async (t) => {
   const backend = await started(t, instance(server.address));
-  await backend.add([{ ...makeHit('domain_key_value_1200', 3), ttlSeconds: 75 }]);
+  await take(backend, [{ ...makeHit('domain_key_value_1200', 3), ttlSeconds: 75 }]);
   t.equal(await admin('GET', 'domain_key_value_1200'), '3');
   const ttl = Number(await admin('TTL', 'domain_key_value_1200'));
   t.ok(ttl > 70 && ttl <= 75, `expires in ${ttl} s`);
@@ -73,8 +74,8 @@ t.test('Redis holds the counter as a number that expires', async (t) => {
 
 t.test('a refund keeps the expiry of a counter, and creates none', async (t) => {
   const backend = await started(t, instance(server.address));
-  await backend.add([{ ...makeHit('refunded', 3), ttlSeconds: 75 }]);
-  await backend.add([{ ...makeHit('refunded', -9), ttlSeconds: 3000 }, makeHit('never hit', -1)]);
+  await take(backend, [{ ...makeHit('refunded', 3), ttlSeconds: 75 }]);
+  await take(backend, [{ ...makeHit('refunded', -9), ttlSeconds: 3000 }, makeHit('never hit', -1)]);
   t.equal(await admin('GET', 'refunded'), '0');
   const ttl = Number(await admin('TTL', 'refunded'));
   t.ok(ttl > 60 && ttl <= 75, `expires in ${ttl} s`);
@@ -84,7 +85,7 @@ t.test('a refund keeps the expiry of a counter, and creates none', async (t) => 
 t.test('concurrent hits are one INCRBY and one EXPIRE for each key', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin('CONFIG', 'RESETSTAT');
-  await Promise.all(Array.from({ length: 50 }, () => backend.add([makeHit('hot')])));
+  await Promise.all(Array.from({ length: 50 }, () => take(backend, [makeHit('hot')])));
   const stats = String(await admin('INFO', 'commandstats'));
   t.match(stats, /cmdstat_incrby:calls=1,/);
   t.match(stats, /cmdstat_expire:calls=1,/);
@@ -97,7 +98,7 @@ t.test('equal hits that arrive together are one script call, and each gets its o
   await admin('CONFIG', 'RESETSTAT');
   const results = await Promise.all(
     Array.from({ length: 40 }, () =>
-      backend.add([
+      take(backend, [
         { ...makeHit('hot'), rate },
         { ...makeHit('cold', 2), rate },
       ]),
@@ -121,23 +122,23 @@ t.test('after SCRIPT FLUSH the scripts are sent again, and no request fails', as
   const rate = { algorithm: 'sliding_window', limit: 10, burst: 10, periodSeconds: 31_536_000 } as const;
   const request = [makeHit('window', 4), makeHit('window', -1), { ...makeHit('sliding'), rate }];
   const whole = [{ ...makeHit('whole'), capacity: 5, refuses: 'alone' as const }];
-  t.same(await backend.add(request), [4, 3, 9]);
-  t.same(await backend.addAllOrNone(whole), { refused: false, counts: [1] });
+  t.same(await take(backend, request), [4, 3, 9]);
+  t.same(toCounts(whole, await backend.takeAllOrNone(whole)), { refused: false, counts: [1] });
   const ttl = Number(await admin('TTL', 'whole'));
   t.ok(ttl > 0 && ttl <= 60, `expires after ${ttl} s`);
   await admin('SCRIPT', 'FLUSH');
-  t.same(await backend.addAllOrNone(whole), { refused: false, counts: [2] });
+  t.same(toCounts(whole, await backend.takeAllOrNone(whole)), { refused: false, counts: [2] });
   await admin('SCRIPT', 'FLUSH');
-  t.same(await Promise.all([backend.add(request), backend.add([makeHit('other')])]), [[7, 6, 8], [1]]);
+  t.same(await Promise.all([take(backend, request), take(backend, [makeHit('other')])]), [[7, 6, 8], [1]]);
   await admin('CONFIG', 'RESETSTAT');
-  t.same(await backend.add(request), [10, 9, 7]);
+  t.same(await take(backend, request), [10, 9, 7]);
   t.notMatch(String(await admin('INFO', 'commandstats')), /cmdstat_eval:/);
 });
 
 t.test('with a second instance, only counters of seconds are in it', async (t) => {
   const backend = await started(t, instance(server.address), instance(`redis://${server.address}?db=1`));
   const perSecond = { ...makeHit('second', 2), unit: 'second' } as const;
-  t.same(await backend.add([perSecond, makeHit('minute', 3), perSecond]), [2, 3, 4]);
+  t.same(await take(backend, [perSecond, makeHit('minute', 3), perSecond]), [2, 3, 4]);
   t.same(await admin('KEYS', '*'), ['minute']);
   const other = new RedisConnection({
     address: { kind: 'tcp', host: server.host, port: server.port, db: 1 },
@@ -150,13 +151,13 @@ t.test('with a second instance, only counters of seconds are in it', async (t) =
 t.test('a request fails when one of its counters is not a number', async (t) => {
   const backend = await started(t, instance(server.address));
   await admin('SET', 'bad', 'text');
-  await t.rejects(backend.add([makeHit('good'), makeHit('bad')]), {
+  await t.rejects(take(backend, [makeHit('good'), makeHit('bad')]), {
     code: 'backend_failure',
     message: /not an integer/,
   });
   const hits = ['good', 'bad'].map((key) => ({ ...makeHit(key), capacity: 9, refuses: 'alone' as const }));
-  await t.rejects(backend.addAllOrNone(hits), { code: 'backend_failure', message: /not an integer/ });
-  t.same(await backend.add([makeHit('good')]), [2], 'others are not held up');
+  await t.rejects(backend.takeAllOrNone(hits), { code: 'backend_failure', message: /not an integer/ });
+  t.same(await take(backend, [makeHit('good')]), [2], 'others are not held up');
 });
 
 t.test(
@@ -164,28 +165,28 @@ t.test(
   async (t) => {
     const backend = await started(t, instance(server.address, { timeoutMs: 150 }));
     await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
-    await t.rejects(backend.add([makeHit('a')]), {
+    await t.rejects(take(backend, [makeHit('a')]), {
       code: 'backend_failure',
       message: /did not answer within 150ms/,
     });
     await admin('CLIENT', 'UNPAUSE');
-    await eventually(t, () => backend.add([makeHit('b')]));
+    await eventually(t, () => take(backend, [makeHit('b')]));
   },
 );
 
 t.test('a lost server fails requests at once, until it is reachable again', async (t) => {
   const own = await startRedis();
   const backend = await started(t, instance(own.address));
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   await own.stop();
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
-  await t.rejects(backend.add([makeHit('a')]), {
+  await t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('a')]), {
     code: 'backend_failure',
     message: /no connection to Redis/,
   });
   const again = await startRedis({ port: own.port });
   t.teardown(again.stop);
-  await eventually(t, () => backend.add([makeHit('a')]));
+  await eventually(t, () => take(backend, [makeHit('a')]));
 });
 
 t.test('with all connections busy, `error` fails after its wait', async (t) => {
@@ -194,9 +195,9 @@ t.test('with all connections busy, `error` fails after its wait', async (t) => {
     instance(server.address, { size: 1, onEmpty: 'error', onEmptyWaitMs: 20 }),
   );
   await admin('CLIENT', 'PAUSE', '60000', 'WRITE');
-  const first = backend.add([makeHit('a')]);
+  const first = take(backend, [makeHit('a')]);
   await nextTick();
-  await t.rejects(backend.add([makeHit('b')]), { message: 'all 1 connections to Redis are busy' });
+  await t.rejects(take(backend, [makeHit('b')]), { message: 'all 1 connections to Redis are busy' });
   await admin('CLIENT', 'UNPAUSE');
   t.same(await first, [1]);
 });
@@ -206,9 +207,9 @@ t.test('with all connections busy, `wait` waits and `create` opens one more', as
     await admin('FLUSHALL');
     const backend = await started(t, instance(server.address, { size: 1, onEmpty, onEmptyWaitMs: 5 }));
     await admin('CLIENT', 'PAUSE', '100', 'WRITE');
-    const first = backend.add([makeHit('a')]);
+    const first = take(backend, [makeHit('a')]);
     await nextTick();
-    t.same(await Promise.all([first, backend.add([makeHit('a')])]), [[1], [2]], onEmpty);
+    t.same(await Promise.all([first, take(backend, [makeHit('a')])]), [[1], [2]], onEmpty);
   }
 });
 

@@ -3,12 +3,13 @@ import { startRedis } from '@tollgate/testkit/redis';
 import fc from 'fast-check';
 import t from 'tap';
 import type { State } from '../../../src/algorithms/algorithm.ts';
-import { take, toResult } from '../../../src/algorithms/registry.ts';
+import { algorithms } from '../../../src/algorithms/registry.ts';
 import { Batch } from '../../../src/backends/batch.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from '../../../src/backends/redis/resp.ts';
 import { groupCalls, readCallReply, writeCall } from '../../../src/backends/redis/script-calls.ts';
 import { parseRedisAddress } from '../../../src/backends/redis/target.ts';
+import { take } from '../../support/counts.ts';
 import { makeHit } from '../counter-backend-contract.ts';
 
 const server = await startRedis({});
@@ -36,7 +37,7 @@ interface SentHit {
 /** Sends hits as one batch and resolves with the result of each hit. */
 async function sendHits(hits: readonly SentHit[], nowUs: number): Promise<number[]> {
   const batch = new Batch();
-  const results = hits.map(({ key, addend, rate }) => batch.add([{ ...makeHit(key, addend), rate }]));
+  const results = hits.map(({ key, addend, rate }) => take(batch, [{ ...makeHit(key, addend), rate }]));
   const pipeline = new Pipeline();
   const calls = groupCalls(batch, 64);
   for (const call of calls) writeCall(pipeline, call, { knownScripts: new Set(), nowUs });
@@ -80,9 +81,13 @@ t.test('the scripts of Redis decide batches as the other stores decide hit by hi
           return { rate, addend, key: `sequence ${sequences} ${index}` };
         });
         const expected = hits.map(({ key, rate, addend }) => {
-          const taken = take(rate, states.get(key), { hits: addend, times: 1, nowUs });
+          const taken = algorithms[rate.algorithm].take(rate, states.get(key), {
+            hits: addend,
+            times: 1,
+            nowUs,
+          });
           if (taken.state !== undefined) states.set(key, taken.state);
-          return toResult(taken, addend, 0);
+          return taken.taken === 0 ? -1 - taken.waitSeconds : taken.remaining;
         });
         const results = await sendHits(hits, nowUs);
         // Refused hits of one call that are charged have the wait of the last of them.
@@ -106,10 +111,10 @@ t.test('equal hits of a batch are one call, whose script has many keys', async (
   const keys = Array.from({ length: 70 }, (_, i) => `user ${i}`);
   for (let round = 0; round < 3; round += 1) {
     // An override of the counter API makes a new limit for each request.
-    for (const key of keys) void batch.add([{ ...makeHit(key), rate: { ...rate } }]);
+    for (const key of keys) void take(batch, [{ ...makeHit(key), rate: { ...rate } }]);
   }
-  void batch.add([{ ...makeHit('user 68'), rate: { ...rate, limit: 61 } }]);
-  void batch.add([{ ...makeHit('user 69', 2), rate }]);
+  void take(batch, [{ ...makeHit('user 68'), rate: { ...rate, limit: 61 } }]);
+  void take(batch, [{ ...makeHit('user 69', 2), rate }]);
   const calls = groupCalls(batch, 64);
   t.same(
     calls.map(({ counters }) => counters.length),

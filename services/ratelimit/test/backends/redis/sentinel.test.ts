@@ -9,6 +9,7 @@ import { SentinelInstance } from '../../../src/backends/redis/sentinel.ts';
 import { parseRedisAddress, type TcpRedisAddress } from '../../../src/backends/redis/target.ts';
 import { PoolMetrics } from '../../../src/backends/redis/telemetry.ts';
 import { StatsRegistry } from '../../../src/stats/registry.ts';
+import { peek, take } from '../../support/counts.ts';
 import { answerCommands, type InvalidServer, startInvalidServer } from '../../support/invalid-server.ts';
 import { redisFromSettings } from '../../support/redis-from-settings.ts';
 import { counterBackendContract, makeHit } from '../counter-backend-contract.ts';
@@ -62,7 +63,7 @@ counterBackendContract(t, 'redis behind sentinels', async (t) => (await started(
 
 t.test('counters are on the primary that the sentinels name', async (t) => {
   const { backend, health, stats, logLines } = await started(t);
-  t.same(await backend.add([makeHit('a', 3)]), [3]);
+  t.same(await take(backend, [makeHit('a', 3)]), [3]);
   t.equal(await primary.command('GET', 'a'), '3');
   t.ok(health.isHealthy());
   t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 1);
@@ -91,7 +92,7 @@ t.test('an unknown master is an error with all queried sentinels', async (t) => 
 
 t.test('unreachable sentinels are skipped', async (t) => {
   const { backend } = await started(t, { KVSTORE_URL: deployment.address.replace(',', ',127.0.0.1:1,') });
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
 });
 
 t.test('a start without sentinels times out and names them', async (t) => {
@@ -126,7 +127,7 @@ t.test('counters of seconds may be on Sentinel beside a single server', async (t
     KVSTORE_PERSECOND_AUTH: logins.KVSTORE_AUTH,
     KVSTORE_PERSECOND_SENTINEL_AUTH: logins.KVSTORE_SENTINEL_AUTH,
   });
-  t.same(await backend.add([{ ...makeHit('second', 2), unit: 'second' }, makeHit('minute')]), [2, 1]);
+  t.same(await take(backend, [{ ...makeHit('second', 2), unit: 'second' }, makeHit('minute')]), [2, 1]);
   t.same(await primary.command('KEYS', '*'), ['second']);
 });
 
@@ -147,7 +148,7 @@ t.test('TLS applies to the sentinels and to the primary', async (t) => {
   };
   const pair = { KVSTORE_TLS_CLIENT_CERT: client.certFile, KVSTORE_TLS_CLIENT_KEY: client.keyFile };
   const { backend } = await started(t, { ...env, ...pair });
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   await failedStart(t, env, /no sentinel names the primary/);
   await failedStart(t, { ...env, ...pair, KVSTORE_TLS: 'false' }, /no sentinel names the primary/);
 });
@@ -244,7 +245,7 @@ const patience = { timeoutMs: 20_000 };
 
 /** Waits until counting succeeds. */
 async function countsAgain(instance: RedisInstance): Promise<void> {
-  const counts = () => instance.add([makeHit('again')]).then(Boolean, () => false);
+  const counts = () => take(instance, [makeHit('again')]).then(Boolean, () => false);
   await awaitUntil(counts, { what: 'counting again', ...patience });
 }
 
@@ -252,16 +253,16 @@ t.test('after a failover hits go to the new primary, and those in flight end at 
   const sentinel = await startStubSentinel(t, naming(first));
   const { instance, events } = makeInstance(t, [sentinel]);
   await instance.start();
-  t.same(await instance.add([makeHit('a')]), [1]);
+  t.same(await take(instance, [makeHit('a')]), [1]);
   await at(first, 'CLIENT', 'PAUSE', '60000', 'WRITE');
-  const working = instance.add([makeHit('a')]);
+  const working = take(instance, [makeHit('a')]);
   await awaitUntil(async () => /blocked_clients:1/.test(String(await at(first, 'INFO', 'clients'))), {
     what: 'the request at the old primary',
     ...patience,
   });
   sentinel.reply = naming(second);
   await awaitUntil(() => events.includes(`primary ${second.address}`), { what: 'the news', ...patience });
-  t.same(await instance.add([makeHit('a')]), [1], 'the new one starts with what it has');
+  t.same(await take(instance, [makeHit('a')]), [1], 'the new one starts with what it has');
   await at(first, 'CLIENT', 'UNPAUSE');
   t.same(await working, [2]);
   await awaitUntil(async () => /connected_clients:1\r/.test(String(await at(first, 'INFO', 'clients'))), {
@@ -278,10 +279,10 @@ t.test('a primary that stopped responding is left once another one is named', as
   const sentinel = await startStubSentinel(t, naming(silent));
   const { instance, events } = makeInstance(t, [sentinel], { timeoutMs: 600_000 });
   await instance.start();
-  const lost = t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure' });
+  const lost = t.rejects(take(instance, [makeHit('a')]), { code: 'backend_failure' });
   sentinel.reply = naming(second);
   await awaitUntil(() => events.includes(`primary ${second.address}`), { what: 'the news', ...patience });
-  t.same(await instance.add([makeHit('a')]), [1]);
+  t.same(await take(instance, [makeHit('a')]), [1]);
   instance.close();
   await lost;
 });
@@ -295,10 +296,10 @@ t.test(
     const breaker = { failures: 1, delayMs: () => 600_000 };
     const { instance } = makeInstance(t, [sentinel], { breaker });
     await instance.start();
-    await instance.add([makeHit('a')]);
+    await take(instance, [makeHit('a')]);
     await at(first, 'REPLICAOF', '127.0.0.1', '1');
-    await t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure', message: /^READONLY/ });
-    await t.rejects(instance.add([makeHit('a')]), { message: /^the circuit breaker is open: READONLY/ });
+    await t.rejects(take(instance, [makeHit('a')]), { code: 'backend_failure', message: /^READONLY/ });
+    await t.rejects(take(instance, [makeHit('a')]), { message: /^the circuit breaker is open: READONLY/ });
     sentinel.reply = naming(second);
     await countsAgain(instance);
     t.match(await at(second, 'GET', 'again'), /\d/);
@@ -310,7 +311,7 @@ t.test('when the primary is unreachable, another sentinel is queried', async (t)
   const right = await startStubSentinel(t, naming(second));
   const { instance } = makeInstance(t, [stale, right]);
   await instance.start();
-  t.same(await instance.add([makeHit('a')]), [1]);
+  t.same(await take(instance, [makeHit('a')]), [1]);
   t.match(instance.lastError(), { message: /127\.0\.0\.1:1/ });
 });
 
@@ -336,7 +337,7 @@ t.test('while no sentinel answers, the last primary is used, which is logged onc
   other.reply = 'hang up';
   const attempts = one.accepted() + 10;
   await awaitUntil(() => one.accepted() > attempts, { what: 'further attempts', ...patience });
-  t.same(await instance.add([makeHit('a')]), [1]);
+  t.same(await take(instance, [makeHit('a')]), [1]);
   t.match(events.at(-1), `no sentinel names the primary of mymaster (`);
   t.equal(events.length, 2);
   other.reply = naming(second);
@@ -349,8 +350,8 @@ t.test('without a primary requests fail, and closing ends a waiting start', asyn
   const { instance, events } = makeInstance(t, [sentinel]);
   const started = instance.start();
   await awaitUntil(() => events.length > 1, { what: 'attempts', ...patience });
-  await t.rejects(instance.add([makeHit('a')]), { code: 'backend_failure', message: /named the primary/ });
-  await t.rejects(instance.read([makeHit('a')]), { code: 'backend_failure', message: /named the primary/ });
+  await t.rejects(take(instance, [makeHit('a')]), { code: 'backend_failure', message: /named the primary/ });
+  await t.rejects(peek(instance, [makeHit('a')]), { code: 'backend_failure', message: /named the primary/ });
   t.match(instance.lastError(), { message: /it knows no master of that name/ });
   instance.close(new Error('stopped'));
   await t.rejects(started, { message: 'stopped' });

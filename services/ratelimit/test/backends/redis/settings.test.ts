@@ -13,6 +13,7 @@ import { counterBackends } from '../../../src/backends/counter-backends.ts';
 import { RedisConnection } from '../../../src/backends/redis/connection.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { StatsRegistry } from '../../../src/stats/registry.ts';
+import { take } from '../../support/counts.ts';
 import { makeHit } from '../counter-backend-contract.ts';
 
 const certificates = makeCertificates();
@@ -51,7 +52,7 @@ async function createBackend(
 async function count(t: Test, env: Readonly<Record<string, string>>): Promise<number | undefined> {
   const backend = await createBackend(t, env);
   await backend.start();
-  const [counted] = await backend.add([makeHit('key', 1)]);
+  const [counted] = await take(backend, [makeHit('key', 1)]);
   return counted;
 }
 
@@ -188,7 +189,7 @@ t.test('mutual TLS: the client certificate is sent to both instances', async (t)
   };
   const backend = await createBackend(t, { ...env, ...pair, ...perSecond });
   await backend.start();
-  t.strictSame(await backend.add([{ ...makeHit('key', 1), unit: 'second' }, makeHit('key', 1)]), [1, 2]);
+  t.strictSame(await take(backend, [{ ...makeHit('key', 1), unit: 'second' }, makeHit('key', 1)]), [1, 2]);
 });
 
 t.test('changed certificates are used for new connections', async (t) => {
@@ -215,13 +216,13 @@ t.test('changed certificates are used for new connections', async (t) => {
   };
   const backend = await createBackend(t, env, log);
   await backend.start();
-  t.strictSame(await backend.add([makeHit('key', 1)]), [1]);
+  t.strictSame(await take(backend, [makeHit('key', 1)]), [1]);
 
   await redis.stop();
   const next = await startRedis({ port: redis.port, tls: getTlsFiles(after) });
   t.teardown(next.stop);
   write(after);
-  await awaitUntil(() => backend.add([makeHit('another key', 1)]), { what: 'Redis', timeoutMs: 60_000 });
+  await awaitUntil(() => take(backend, [makeHit('another key', 1)]), { what: 'Redis', timeoutMs: 60_000 });
   t.match(log.join(''), 'TLS files reloaded');
 });
 

@@ -1,6 +1,8 @@
 import { isAppError } from '@tollgate/kit/errors';
+import type { CounterResult } from '../../../algorithms/algorithm.ts';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
+import { requireNext } from '../../counter-backend.ts';
 import type { RedisConnection } from '../connection.ts';
 import type { Redirect } from '../exchange.ts';
 import {
@@ -13,7 +15,7 @@ import type { ClusterLog } from '../telemetry.ts';
 import { getSlot, type NodeAddress, parseRedirection } from './slots.ts';
 import { querySlots, Topology, type TopologyHooks } from './topology.ts';
 
-type Method = 'add' | 'read';
+type Method = 'take' | 'peek';
 
 export interface ClusterHooks
   extends Pick<ClusterNodesHooks, 'open' | 'metrics' | 'reconnectDelayMs' | 'onLogin'>,
@@ -95,12 +97,12 @@ export class ClusterInstance implements RedisInstance {
     });
   }
 
-  add(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#send('add', hits);
+  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#send('take', hits);
   }
 
-  read(hits: readonly BatchHit[]): Promise<readonly number[]> {
-    return this.#send('read', hits);
+  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#send('peek', hits);
   }
 
   reauthenticate(): void {
@@ -139,21 +141,19 @@ export class ClusterInstance implements RedisInstance {
     }
   }
 
-  async #send(method: Method, hits: readonly BatchHit[]): Promise<readonly number[]> {
+  async #send(method: Method, hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
     const parts = groupByNode(hits, (key) => this.#requireNode(key));
     if (parts.length === 1 && parts[0] !== undefined) {
       return this.#sendToNode(parts[0].node, method, hits);
     }
-    const counts = new Array<number>(hits.length).fill(0);
+    const results = new Array<CounterResult>(hits.length);
     await Promise.all(
       parts.map(async (part) => {
-        const partCounts = await this.#sendToNode(part.node, method, part.hits);
-        part.positions.forEach((position, i) => {
-          counts[position] = partCounts[i] ?? 0;
-        });
+        const rest = (await this.#sendToNode(part.node, method, part.hits)).values();
+        for (const position of part.positions) results[position] = requireNext(rest);
       }),
     );
-    return counts;
+    return results;
   }
 
   #requireNode(key: string): NodeAddress {
@@ -176,7 +176,7 @@ export class ClusterInstance implements RedisInstance {
     node: NodeAddress,
     method: Method,
     hits: readonly BatchHit[],
-  ): Promise<readonly number[]> {
+  ): Promise<readonly CounterResult[]> {
     const instance = this.#nodes.get(node);
     try {
       return await instance[method](hits);
@@ -189,7 +189,12 @@ export class ClusterInstance implements RedisInstance {
     }
   }
 
-  #redirect(node: NodeAddress, refusal: Error, method: Method, hit: BatchHit): Promise<number> | undefined {
+  #redirect(
+    node: NodeAddress,
+    refusal: Error,
+    method: Method,
+    hit: BatchHit,
+  ): Promise<CounterResult> | undefined {
     const { message } = refusal;
     if (isAppError(refusal)) {
       // It was never sent, so the node that has the slot by now may be tried.
@@ -218,13 +223,14 @@ export class ClusterInstance implements RedisInstance {
     method: Method,
     { redirections = 0, ...hit }: BatchHit,
     refusal: string,
-  ): Promise<number> {
+  ): Promise<CounterResult> {
     if (redirections >= maxRedirections) {
       throw backendFailure(`the nodes of the Redis Cluster disagree: ${refusal}`);
     }
     const redirected = { ...hit, redirections: redirections + 1 };
-    const [count = Number.NaN] = await this.#sendToNode(node, method, [redirected]);
-    return count;
+    const [result] = await this.#sendToNode(node, method, [redirected]);
+    if (result === undefined) throw backendFailure(`${node.name} has no result for a hit`);
+    return result;
   }
 }
 

@@ -3,6 +3,7 @@ import { startRedis } from '@tollgate/testkit/redis';
 import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
 import t, { type Test } from 'tap';
 import { getSlot } from '../../../../src/backends/redis/cluster/slots.ts';
+import { peek, take } from '../../../support/counts.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
 import { counterBackendContract, makeHit } from '../../counter-backend-contract.ts';
 
@@ -63,11 +64,17 @@ t.test('counters are distributed over all nodes, also those of one request', asy
   const { backend } = await started(t);
   const keys = Array.from({ length: 60 }, (_, i) => `key ${i}`);
   t.same(
-    await backend.add(keys.map((key, i) => makeHit(key, i + 1))),
+    await take(
+      backend,
+      keys.map((key, i) => makeHit(key, i + 1)),
+    ),
     keys.map((_, i) => i + 1),
   );
   t.same(
-    await backend.read(keys.map((key) => makeHit(key))),
+    await peek(
+      backend,
+      keys.map((key) => makeHit(key)),
+    ),
     keys.map((_, i) => i + 1),
   );
   const sizes = (await onAllNodes('DBSIZE')).map(Number);
@@ -81,7 +88,7 @@ t.test('a counter expires; hits on it that arrive together are one INCRBY', asyn
   const { backend } = await started(t);
   const key = findKey(1, 'hot');
   await onNode(1, 'CONFIG', 'RESETSTAT');
-  const counts = await Promise.all(Array.from({ length: 50 }, () => backend.add([makeHit(key)])));
+  const counts = await Promise.all(Array.from({ length: 50 }, () => take(backend, [makeHit(key)])));
   t.same(
     counts.flat(),
     Array.from({ length: 50 }, (_, i) => i + 1),
@@ -94,13 +101,13 @@ t.test('a counter expires; hits on it that arrive together are one INCRBY', asyn
 t.test('a counter that vanished expires after the next hit, also when its slot moved', async (t) => {
   const { backend } = await started(t);
   const key = findKey(1, 'vanishing');
-  await backend.add([makeHit(key)]);
+  await take(backend, [makeHit(key)]);
   await onNode(1, 'FLUSHALL');
-  t.same(await backend.add([makeHit(key)]), [1]);
+  t.same(await take(backend, [makeHit(key)]), [1]);
   await awaitUntil(async () => Number(await onNode(1, 'TTL', key)) > 0, { what: 'the expiry' });
   await cluster.moveSlot(getSlot(key), 1, 2);
   await onNode(2, 'DEL', key);
-  t.same(await backend.add([makeHit(key)]), [1]);
+  t.same(await take(backend, [makeHit(key)]), [1]);
   await awaitUntil(async () => Number(await onNode(2, 'TTL', key)) > 0, { what: 'the expiry' });
   await cluster.moveSlot(getSlot(key), 2, 1);
 });
@@ -108,7 +115,13 @@ t.test('a counter that vanished expires after the next hit, also when its slot m
 t.test('a hash tag in a value selects the slot of its counter', async (t) => {
   const { backend } = await started(t);
   const keys = ['api_user_{42}_1', 'api_path_/files/{42}_1', 'api_{42}{43}_1'];
-  t.same(await backend.add(keys.map((key) => makeHit(key))), [1, 1, 1]);
+  t.same(
+    await take(
+      backend,
+      keys.map((key) => makeHit(key)),
+    ),
+    [1, 1, 1],
+  );
   const master = cluster.masterOf(getSlot('42'));
   for (const key of keys) {
     t.equal(await onNode(master, 'GET', key), '1', key);
@@ -118,13 +131,13 @@ t.test('a hash tag in a value selects the slot of its counter', async (t) => {
 t.test('after a slot moved, its counters continue on the new node (MOVED)', async (t) => {
   const { backend, logLines } = await started(t);
   const [key, other] = [findKey(0, 'moved'), findKey(2, 'stays')];
-  t.same(await backend.add([makeHit(key, 5), makeHit(other)]), [5, 1]);
+  t.same(await take(backend, [makeHit(key, 5), makeHit(other)]), [5, 1]);
   await cluster.moveSlot(getSlot(key), 0, 1);
-  t.same(await backend.add([makeHit(key), makeHit(other)]), [6, 2]);
-  t.same(await backend.read([makeHit(key)]), [6]);
+  t.same(await take(backend, [makeHit(key), makeHit(other)]), [6, 2]);
+  t.same(await peek(backend, [makeHit(key)]), [6]);
   t.equal(await onNode(1, 'GET', key), '6');
   await cluster.moveSlot(getSlot(key), 1, 0);
-  t.same(await backend.read([makeHit(key), makeHit(other)]), [6, 2], 'and back');
+  t.same(await peek(backend, [makeHit(key), makeHit(other)]), [6, 2], 'and back');
   t.notMatch(JSON.stringify(logLines), /failed/);
 });
 
@@ -133,7 +146,7 @@ t.test('hits of a token bucket that were coalesced follow their slot one by one'
   const rate = { algorithm: 'token_bucket', limit: 5, burst: 5, periodSeconds: 31_536_000 } as const;
   const key = findKey(0, 'bucket');
   const addAll = async (times: number): Promise<number[]> => {
-    const add = () => backend.add([{ ...makeHit(key), rate }, makeHit(`${key} fixed`)]);
+    const add = () => take(backend, [{ ...makeHit(key), rate }, makeHit(`${key} fixed`)]);
     const results = await Promise.all(Array.from({ length: times }, add));
     return results.map(([result = -1]) => Math.max(-1, result)).sort((a, b) => b - a);
   };
@@ -148,15 +161,15 @@ t.test('while a slot moves, each counter is found where it is (ASK)', async (t) 
   const tag = findKey(1, 'moving');
   const [old, looked, fresh] = [`{${tag}}old`, `{${tag}}looked`, `{${tag}}fresh`].map((key) => makeHit(key));
   if (old === undefined || looked === undefined || fresh === undefined) throw new TypeError('three keys');
-  await backend.add([old, looked]);
+  await take(backend, [old, looked]);
   const move = await cluster.startMove(getSlot(tag), 1, 2);
-  t.same(await backend.add([old, fresh]), [2, 1], 'an old one where it was, a new one where it will be');
+  t.same(await take(backend, [old, fresh]), [2, 1], 'an old one where it was, a new one where it will be');
   await move.migrateKeys();
-  t.same(await backend.add([old, fresh, { ...old, addend: 10 }]), [3, 2, 13]);
-  t.same(await backend.read([looked, fresh]), [1, 2]);
+  t.same(await take(backend, [old, fresh, { ...old, addend: 10 }]), [3, 2, 13]);
+  t.same(await peek(backend, [looked, fresh]), [1, 2]);
   await move.finish();
   t.ok(Number(await onNode(2, 'TTL', fresh.key)) > 0, 'what was made there expires');
-  t.same(await backend.add([old, looked, fresh]), [14, 2, 3]);
+  t.same(await take(backend, [old, looked, fresh]), [14, 2, 3]);
   await cluster.moveSlot(getSlot(tag), 2, 1);
 });
 
@@ -167,7 +180,7 @@ t.test('slots that move under load fail no request and lose no hit', async (t) =
   const seen: number[] = [];
   const workers = Array.from({ length: 10 }, async () => {
     while (load.running) {
-      const [count = 0] = await backend.add([makeHit(moving), makeHit(staying)]);
+      const [count = 0] = await take(backend, [makeHit(moving), makeHit(staying)]);
       seen.push(count);
       await new Promise(setImmediate);
     }
@@ -183,7 +196,7 @@ t.test('slots that move under load fail no request and lose no hit', async (t) =
     seen.sort((a, b) => a - b),
     Array.from({ length: seen.length }, (_, i) => i + 1),
   );
-  t.same(await backend.read([makeHit(moving), makeHit(staying)]), [seen.length, seen.length]);
+  t.same(await peek(backend, [makeHit(moving), makeHit(staying)]), [seen.length, seen.length]);
   t.ok(Number(await onNode(0, 'TTL', moving)) > 0, 'and it expires');
 });
 
@@ -191,12 +204,12 @@ t.test('CLUSTERDOWN fails only requests of its slot', async (t) => {
   const { backend } = await started(t);
   const [orphan, other] = [findKey(0, 'orphan'), findKey(1, 'other')];
   await onNode(0, 'CLUSTER', 'DELSLOTS', String(getSlot(orphan)));
-  await t.rejects(backend.add([makeHit(orphan), makeHit(other)]), {
+  await t.rejects(take(backend, [makeHit(orphan), makeHit(other)]), {
     code: 'backend_failure',
     message:
       /^(the Redis Cluster is down, .* says: CLUSTERDOWN|no node of the Redis Cluster serves slot \d+)/,
   });
-  t.same(await backend.add([makeHit(findKey(1, 'next'))]), [1]);
+  t.same(await take(backend, [makeHit(findKey(1, 'next'))]), [1]);
   await onNode(0, 'CLUSTER', 'ADDSLOTS', String(getSlot(orphan)));
 });
 
@@ -204,7 +217,13 @@ t.test('one node is enough to discover the others, and unreachable ones are skip
   const { backend, stats } = await started(t, {
     KVSTORE_URL: `127.0.0.1:1,${cluster.masters[2]?.address}`,
   });
-  t.same(await backend.add([0, 1, 2].map((master) => makeHit(findKey(master)))), [1, 1, 1]);
+  t.same(
+    await take(
+      backend,
+      [0, 1, 2].map((master) => makeHit(findKey(master))),
+    ),
+    [1, 1, 1],
+  );
   t.ok(stats.gauge('ratelimit.redis_pool.cx_active').value >= 3, 'connections to all of them are counted');
 });
 
@@ -218,8 +237,8 @@ t.test('counters of seconds may be on a single Redis beside a cluster', async (t
     KVSTORE_PERSECOND_TIMEOUT: '20s',
   });
   const key = findKey(1);
-  t.same(await backend.add([{ ...makeHit(key), unit: 'second' }, makeHit(key, 5)]), [1, 5]);
-  t.same(await backend.read([{ ...makeHit(key), unit: 'second' }, makeHit(key)]), [1, 5]);
+  t.same(await take(backend, [{ ...makeHit(key), unit: 'second' }, makeHit(key, 5)]), [1, 5]);
+  t.same(await peek(backend, [{ ...makeHit(key), unit: 'second' }, makeHit(key)]), [1, 5]);
   t.equal(await onNode(1, 'GET', key), '5');
   t.ok(stats.gauge('ratelimit.redis_per_second_pool.cx_active').value >= 1);
 });

@@ -4,6 +4,7 @@ import { startRedisCluster } from '@tollgate/testkit/redis-cluster';
 import t, { type Test } from 'tap';
 import type { CounterBackend } from '../../../../src/backends/counter-backend.ts';
 import { getSlot } from '../../../../src/backends/redis/cluster/slots.ts';
+import { peek, take } from '../../../support/counts.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
 import { makeHit } from '../../counter-backend-contract.ts';
 
@@ -58,7 +59,10 @@ function findKey(master: number, prefix = 'key'): string {
 }
 
 function counts(backend: CounterBackend, ...keys: string[]): Promise<boolean> {
-  return backend.add(keys.map((key) => makeHit(key))).then(
+  return take(
+    backend,
+    keys.map((key) => makeHit(key)),
+  ).then(
     () => true,
     () => false,
   );
@@ -83,7 +87,7 @@ function startLoad(backend: CounterBackend, ...keys: string[]) {
   const workers = Array.from({ length: 10 }, async () => {
     while (load.running) {
       try {
-        const [count = 0] = await backend.add(hits);
+        const [count = 0] = await take(backend, hits);
         load.counts.push(count);
         load.countsBeforeFailures += load.failures.length === 0 ? 1 : 0;
       } catch (error) {
@@ -119,10 +123,26 @@ t.test('password and TLS apply to every node', async (t) => {
   };
   const keys = Array.from({ length: 20 }, (_, i) => `key ${i}`);
   const { backend } = await started(t, { ...env, ...files, KVSTORE_AUTH: 'default:p@ss:word' });
-  t.same(new Set(await backend.add(keys.map((key) => makeHit(key)))), new Set([1]));
+  t.same(
+    new Set(
+      await take(
+        backend,
+        keys.map((key) => makeHit(key)),
+      ),
+    ),
+    new Set([1]),
+  );
   const first = guarded.masters[0]?.address;
   const byUrl = await started(t, { ...files, KVSTORE_URL: `rediss://:p%40ss%3Aword@${first}` });
-  t.same(new Set(await byUrl.backend.add(keys.map((key) => makeHit(key)))), new Set([2]));
+  t.same(
+    new Set(
+      await take(
+        byUrl.backend,
+        keys.map((key) => makeHit(key)),
+      ),
+    ),
+    new Set([2]),
+  );
 
   const rights = '+ping +incrby +expire +get +cluster|slots +asking ~*'.split(' ');
   for (const { command } of guarded.masters) {
@@ -131,8 +151,8 @@ t.test('password and TLS apply to every node', async (t) => {
   const limited = await started(t, { ...env, ...files, KVSTORE_AUTH: 'limiter:secret' });
   const slot = getSlot('asked for');
   const move = await guarded.startMove(slot, guarded.masterOf(slot), 1 - guarded.masterOf(slot));
-  t.same(await limited.backend.add([makeHit('asked for')]), [1], 'a user needs no more rights than these');
-  t.same(await limited.backend.read([makeHit('asked for')]), [1]);
+  t.same(await take(limited.backend, [makeHit('asked for')]), [1], 'a user needs no more rights than these');
+  t.same(await peek(limited.backend, [makeHit('asked for')]), [1]);
   await move.finish();
 
   const refused: readonly (readonly [Record<string, string>, RegExp])[] = [
@@ -167,17 +187,17 @@ t.test('a node that stops responding fails only its counters, within the timeout
   });
   const open = stats.gauge('ratelimit.redis_pool.breaker_open');
   const [silent, other] = [findKey(1), findKey(0)];
-  await backend.add([makeHit(silent), makeHit(other)]);
+  await take(backend, [makeHit(silent), makeHit(other)]);
   cluster.pauseNode(1);
   t.teardown(() => cluster.resumeNode(1));
-  const failed = t.rejects(backend.add([makeHit(silent)]), {
+  const failed = t.rejects(take(backend, [makeHit(silent)]), {
     message: `Redis at ${cluster.masters[1]?.address} did not answer within 3000ms`,
   });
   await countsAgain(backend, other);
   await failed;
   t.equal(open.value, 1, 'the circuit breaker of that node');
-  await t.rejects(backend.add([makeHit(silent)]), { message: /^the circuit breaker is open/ });
-  await t.resolves(backend.add([makeHit(other)]));
+  await t.rejects(take(backend, [makeHit(silent)]), { message: /^the circuit breaker is open/ });
+  await t.resolves(take(backend, [makeHit(other)]));
   cluster.resumeNode(1);
   await countsAgain(backend, silent);
   t.equal(open.value, 0);
@@ -207,12 +227,12 @@ t.test('a planned failover fails no request and loses no hit', async (t) => {
 t.test('hits that time out while a planned failover pauses writes are not counted', async (t) => {
   const { backend } = await started(t, { KVSTORE_TIMEOUT: '300ms' });
   const key = findKey(1, 'paused');
-  await awaitUntil(() => backend.add([makeHit(key, 0)]), { what: 'a count' });
+  await awaitUntil(() => take(backend, [makeHit(key, 0)]), { what: 'a count' });
   // What a failover does until the replica is in sync.
   await cluster.masters[1]?.command('CLIENT', 'PAUSE', '60000', 'WRITE');
-  await t.rejects(backend.add([makeHit(key)]), { code: 'backend_failure', message: /within 300ms/ });
+  await t.rejects(take(backend, [makeHit(key)]), { code: 'backend_failure', message: /within 300ms/ });
   await cluster.masters[1]?.command('CLIENT', 'UNPAUSE');
-  const count = await awaitUntil(() => backend.add([makeHit(key)]), { what: 'a count' });
+  const count = await awaitUntil(() => take(backend, [makeHit(key)]), { what: 'a count' });
   t.same(count, [1]);
 });
 
@@ -249,15 +269,16 @@ t.test('a master killed under load: requests fail until its replica is promoted'
 t.test('a master killed without a replica: only its counters fail', async (t) => {
   const { backend, health } = await started(t);
   const [lost, other] = [findKey(1, 'lost'), findKey(0, 'kept')];
-  await backend.add([makeHit(lost), makeHit(other)]);
+  await take(backend, [makeHit(lost), makeHit(other)]);
   await cluster.replicas[1]?.kill();
   await cluster.stopNode(1);
   const reason = `no connection to Redis at ${cluster.masters[1]?.address}: `;
   await awaitUntil(
-    async () => String(await backend.add([makeHit(lost)]).catch((error: unknown) => error)).includes(reason),
+    async () =>
+      String(await take(backend, [makeHit(lost)]).catch((error: unknown) => error)).includes(reason),
     { what: 'a failure that names the node', timeoutMs: 20_000 },
   );
-  await t.rejects(backend.add([makeHit(other), makeHit(lost)]), { code: 'backend_failure' }, 'as a whole');
+  await t.rejects(take(backend, [makeHit(other), makeHit(lost)]), { code: 'backend_failure' }, 'as a whole');
   t.ok(await counts(backend, other, findKey(2, 'kept')));
   t.ok(health.isHealthy());
 
@@ -272,5 +293,5 @@ t.test('with all nodes lost the service is unhealthy', async (t) => {
   await Promise.all([...cluster.masters, ...cluster.replicas].map((node) => node.kill()));
   await awaitUntil(() => !health.isHealthy(), { what: 'bad health', timeoutMs: 20_000 });
   t.equal(stats.gauge('ratelimit.redis_pool.cx_active').value, 0);
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' });
 });

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
+import { peek, take } from '../../../support/counts.ts';
 import { answerCommands, startInvalidServer } from '../../../support/invalid-server.ts';
 import { redisFromSettings } from '../../../support/redis-from-settings.ts';
 import { makeHit } from '../../counter-backend-contract.ts';
@@ -72,7 +73,7 @@ t.test('a redirected hit whose connection breaks is not resent', async (t) => {
   });
   const node = await startFakeNode(t, () => `-MOVED 1 ${target.address}\r\n`);
   const { backend } = await started(t, node);
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' });
   t.same(node.received, ['incrby a 1', 'expire a 60']);
   t.same(
     target.received.filter((words) => words.startsWith('incrby')),
@@ -86,7 +87,7 @@ t.test('a counter whose slot moves before EXPIRE gets its expiry on the new node
     name === 'incrby' ? ':5\r\n' : `-MOVED 1 ${target.address}\r\n`,
   );
   const { backend } = await started(t, node);
-  t.same(await backend.add([makeHit('a', 2)]), [5]);
+  t.same(await take(backend, [makeHit('a', 2)]), [5]);
   t.same(target.received, ['incrby a 0', 'expire a 60'], 'without adding again');
 });
 
@@ -94,12 +95,12 @@ t.test('ASK is followed once, with ASKING', async (t) => {
   const target = await startFakeNode(t, ([name]) => (name === 'asking' ? '+OK\r\n' : ':7\r\n'));
   const node = await startFakeNode(t, () => `-ASK 1 ${target.address}\r\n`);
   const { backend } = await started(t, node);
-  t.same(await backend.add([makeHit('a')]), [7]);
+  t.same(await take(backend, [makeHit('a')]), [7]);
   t.same(target.received, ['asking', 'incrby a 1', 'asking', 'expire a 60']);
   target.received.length = 0;
   node.received.length = 0;
   target.reply = ([name]) => (name === 'asking' ? '+OK\r\n' : '$1\r\n8\r\n');
-  t.same(await backend.read([makeHit('a')]), [8]);
+  t.same(await peek(backend, [makeHit('a')]), [8]);
   t.same([node.received, target.received], [['get a'], ['asking', 'get a']]);
 });
 
@@ -108,7 +109,7 @@ t.test('redirection loops between nodes end after a few redirections', async (t)
   one.reply = () => `-MOVED 1 ${two.address}\r\n`;
   two.reply = () => `-MOVED 1 ${one.address}\r\n`;
   const { backend } = await started(t, one);
-  await t.rejects(backend.add([makeHit('a')]), {
+  await t.rejects(take(backend, [makeHit('a')]), {
     code: 'backend_failure',
     message: /^the nodes of the Redis Cluster disagree: MOVED/,
   });
@@ -122,7 +123,7 @@ t.test('hits redirected to a node that does not respond fail within the timeout'
   const target = await startFakeNode(t, () => '');
   const node = await startFakeNode(t, () => `-MOVED 1 ${target.address}\r\n`);
   const { backend } = await started(t, node, '300ms');
-  await t.rejects(backend.add([makeHit('a')]), { message: /did not answer within 300ms/ });
+  await t.rejects(take(backend, [makeHit('a')]), { message: /did not answer within 300ms/ });
 });
 
 t.test('when all addresses of a cluster change, the configured ones are queried again', async (t) => {
@@ -130,12 +131,12 @@ t.test('when all addresses of a cluster change, the configured ones are queried 
   const seed = await startFakeNode(t);
   seed.owner = first.address;
   const { backend, logLines } = await started(t, seed);
-  t.same(await backend.add([makeHit('a')]), [1]);
+  t.same(await take(backend, [makeHit('a')]), [1]);
   seed.owner = later.address;
   first.gone = true;
   await awaitUntil(
     async () => {
-      const [count] = await backend.add([makeHit('a')]);
+      const [count] = await take(backend, [makeHit('a')]);
       return count === 2;
     },
     { what: 'the new node', timeoutMs: 20_000 },
@@ -157,11 +158,11 @@ t.test('hits that wait for a replaced node are sent to its replacement', async (
     KVSTORE_POOL_ON_EMPTY_BEHAVIOR: 'WAIT',
   });
   await backend.start();
-  const sent = t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  const sent = t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' });
   await awaitUntil(() => first.received.length > 0, { what: 'the first hit on its way' });
-  const waiting = Promise.all([backend.add([makeHit('a'), makeHit('b')]), backend.read([makeHit('a')])]);
+  const waiting = Promise.all([take(backend, [makeHit('a'), makeHit('b')]), peek(backend, [makeHit('a')])]);
   // The empty key has the first slot: that it moved has the map read again, by its new owner.
-  t.same(await backend.read([makeHit('')]), [8]);
+  t.same(await peek(backend, [makeHit('')]), [8]);
   t.same(await waiting, [[9, 9], [8]]);
   t.same(first.received, ['incrby a 1', 'expire a 60'], 'only what had been sent stays with it');
   await backend.close();
@@ -181,8 +182,8 @@ t.test('a node that was never reachable has the backoff of reconnects', async (t
     KVSTORE_STARTUP_MAX_INTERVAL: '1h',
   });
   await backend.start();
-  await t.rejects(backend.add([makeHit('a')]), { code: 'backend_failure' });
+  await t.rejects(take(backend, [makeHit('a')]), { code: 'backend_failure' });
   t.match(JSON.stringify(logLines), 'Redis connection failed');
   lost.gone = false;
-  t.same(await awaitUntil(() => backend.add([makeHit('a')]), { what: 'the node' }), [5]);
+  t.same(await awaitUntil(() => take(backend, [makeHit('a')]), { what: 'the node' }), [5]);
 });
