@@ -167,7 +167,7 @@ async function linkInto(
   }
 }
 
-/** Names this process among those that share the folder. */
+/** Names this process among the ones that share the folder. */
 function writerName(): string {
   return `${process.pid}@${pidNamespace()}`;
 }
@@ -262,7 +262,9 @@ async function removeIfThere(path: string): Promise<void> {
   }
 }
 
-/** Errors that last until the folder is another one. Without hard links, `link` is not permitted. */
+/**
+ * Errors that last until the folder is another one. Without hard links, `link` is not permitted.
+ */
 const permanentCodes = ['EACCES', 'ENOTDIR', 'ENOTSUP', 'EPERM', 'EROFS'];
 
 function storeError(folder: string, cause: unknown): StoreError {

@@ -79,7 +79,7 @@ interface NestedRow extends Row {
 }
 
 /** A row of the table. */
-export type Field = TextRow | PercentRow | ChoiceRow | FlagRow | CountRow | NamesRow | NestedRow;
+type Field = TextRow | PercentRow | ChoiceRow | FlagRow | CountRow | NamesRow | NestedRow;
 
 /** A row with its key in the table. */
 export type NamedField = Field & { readonly name: string };
@@ -357,7 +357,7 @@ export const limitFields = {
 } as const satisfies Fields;
 
 /** The rows of a part of the language, in order. */
-export const listFields = (part: Fields): readonly NamedField[] =>
+const listFields = (part: Fields): readonly NamedField[] =>
   Object.entries(part).map(([name, field]) => ({ name, ...field }));
 
 /** The rows of each part. */

@@ -1,5 +1,5 @@
 /** A value of a field with a fixed set of values. */
-export interface Value {
+interface Value {
   /** Spelling in a RateLimitConfig, as Kubernetes spells enumerations. */
   readonly resource: string;
   /** Number on the wire; 0 is also an absent field. */

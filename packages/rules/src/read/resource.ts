@@ -131,7 +131,9 @@ function findLocation(
   return location === undefined ? undefined : locateInResource(location, field);
 }
 
-/** The value of a field without parts; undefined when absent or (reported) not within its bounds. */
+/**
+ * The value of a field without parts; undefined when absent or (reported) not within its bounds.
+ */
 export function readField(mapping: Mapping, field: NamedField): unknown {
   const { name } = field;
   switch (field.kind) {

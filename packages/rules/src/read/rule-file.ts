@@ -151,7 +151,10 @@ function* readDescriptor(read: Read, mapping: number, parent: Place): Steps<Desc
 const optionRows = indexRows(domainOptions);
 const limitRows = indexRows(rows.limit);
 
-/** Fields of a `rate_limit` that another part does not have. `checkRuleFile` accepts them on any level. */
+/**
+ * Fields of a `rate_limit` that another part does not have. `checkRuleFile` accepts them on any
+ * level.
+ */
 const limitFieldsNotIn = (part: object) => indexRows(rows.limit.filter(({ name }) => !(name in part)));
 const notOfDomain = limitFieldsNotIn(domainFields);
 const notOfDescriptor = limitFieldsNotIn(descriptorFields);

@@ -57,7 +57,8 @@ interface OperatorOptions {
 }
 
 /**
- * Runs `work` with the services of the server and prints its result, or the error with its exit code.
+ * Runs `work` with the services of the server and prints its result, or the error with its exit
+ * code.
  */
 export async function withContext(
   environmentFiles: EnvironmentFiles,

@@ -147,7 +147,9 @@ export async function queryOnce(
 
 const statementTimedOut = '57014';
 
-/** As {@link queryOnce}, for a statement that may read a large table. Takes three more round trips. */
+/**
+ * As {@link queryOnce}, for a statement that may read a large table. Takes three more round trips.
+ */
 export async function queryAtMost(
   sql: Queryable,
   { timeoutMs, late }: { readonly timeoutMs: number; readonly late: () => Error },

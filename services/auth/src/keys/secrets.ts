@@ -160,7 +160,9 @@ function toBase32(bytes: Buffer): string {
   return Array.from(bytes, (byte) => alphabet.charAt(byte % alphabet.length)).join('');
 }
 
-/** 160 bits. No other refresh token or code has this form, so that the form says how it is stored. */
+/**
+ * 160 bits. No other refresh token or code has this form, so that the form says how it is stored.
+ */
 const digestedChars = 32;
 const digestedForm = new RegExp(`^[${alphabet}]{${digestedChars}}$`);
 const digestPrefix = 'sha256:';

@@ -292,7 +292,7 @@ const refreshTokenChars = 12;
 const hmacKeyBytes = 32;
 
 /** Makes a refresh token of version 1. */
-export function makeRefreshToken({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
+function makeRefreshToken({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
   return settings.tokenDigests ? randomDigestedToken(random) : randomBase32(random, refreshTokenChars);
 }
 
@@ -302,7 +302,9 @@ export function makeSuccessor(context: Pick<Context, 'random' | 'settings'>, sto
   return tokenDigests && stored !== '' ? deriveDigestedToken(stored, jwtSecret) : makeRefreshToken(context);
 }
 
-/** The successor of a token, by the stored forms of both. Undefined after a change of the secret. */
+/**
+ * The successor of a token, by the stored forms of both. Undefined after a change of the secret.
+ */
 export function findSuccessor(
   { settings }: Pick<Context, 'settings'>,
   { stored, successor }: { readonly stored: string; readonly successor: string },

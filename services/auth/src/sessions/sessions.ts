@@ -19,8 +19,8 @@ export async function listSessions(
 /**
  * Ends a session of the caller.
  *
- * @throws AppError `session_not_found` (404) if the user has no such session; as `signOutCaller` for
- * other sessions.
+ * @throws AppError `session_not_found` (404) if the user has no such session; as `signOutCaller`
+ * for other sessions.
  */
 export async function revokeSession(
   context: Context,

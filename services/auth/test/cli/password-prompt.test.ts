@@ -11,7 +11,9 @@ const backspace = '\x7f';
 const controlC = '\x03';
 const controlD = '\x04';
 
-/** Runs a command in a pseudo-terminal, which echoes what is typed unless the command prevents it. */
+/**
+ * Runs a command in a pseudo-terminal, which echoes what is typed unless the command prevents it.
+ */
 function runInTerminal(t: Test, databaseUrl: string, args: readonly string[]) {
   const command = `trap : INT; stty -g; ${process.execPath} ${program} ${args.join(' ')}; echo "exit $?"; stty -g`;
   const child = spawn(findBinary('script'), ['-q', '-f', '-c', command, '/dev/null'], {
@@ -44,7 +46,7 @@ function runInTerminal(t: Test, databaseUrl: string, args: readonly string[]) {
   };
 }
 
-t.test('passwords are asked in the terminal', { skip: process.platform !== 'linux' }, async (t) => {
+t.test('a terminal prompts for passwords', { skip: process.platform !== 'linux' }, async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
   const setPassword = (t: Test) =>
@@ -52,13 +54,13 @@ t.test('passwords are asked in the terminal', { skip: process.platform !== 'linu
   const signIn = async (password: string, email = 'ada@example.com') =>
     (await server.call('POST', '/token?grant_type=password', { body: { email, password } })).status;
 
-  await t.test('a password is not shown, and asked for again if it was repeated wrongly', async (t) => {
+  await t.test('a password is not shown, and entered again if it was repeated wrongly', async (t) => {
     const terminal = setPassword(t);
     await terminal.answer('Password: ', `first attempt${enter}`);
     await terminal.answer('Repeat the password: ', `another one${enter}`);
     await terminal.answer(
       'The passwords are different.\r\nPassword: ',
-      `batterx${backspace}y staple${enter}`,
+      `battery staple_${backspace}${enter}`,
     );
     await terminal.answer('Repeat the password: ', `battery staple${enter}`);
     const { exitCode, shown, isRestored } = await terminal.end();

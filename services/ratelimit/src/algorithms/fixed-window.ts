@@ -44,7 +44,8 @@ export function toUncountedResult(hits: WindowHits, count: number, allowed: bool
 
 /**
  * The state is the count as text, which INCRBY changes; the function decides requests that are
- * counted by all of their limits or by none. It returns the count before the hits instead of a wait.
+ * counted by all of their limits or by none. It returns the count before the hits instead of a
+ * wait.
  */
 const lua = `
 function takes.fixed_window(call, state)

@@ -28,7 +28,7 @@ interface RateHits {
   readonly secondsLeft: number;
 }
 
-/** The result of the request at `index` of those that were taken together. */
+/** The result of the request at `index` of several that were taken together. */
 export function toRateResult(
   { rate, addend, capacity, secondsLeft }: RateHits,
   { taken, remaining: left, waitSeconds }: Taken,

@@ -131,8 +131,8 @@ async function takeHits(context: ReservationContext, requested: Requested, hits:
 }
 
 /**
- * Fills in the results that the hits would have. Hits that do not fit would be in the counters for a
- * moment, and others refused because of them.
+ * Fills in the results that the hits would have. Hits that do not fit would be in the counters for
+ * a moment, and others refused because of them.
  */
 async function expectResults(
   context: ReservationContext,

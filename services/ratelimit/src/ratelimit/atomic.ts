@@ -55,7 +55,8 @@ export async function addAllOrNone(
     check.result = results[i];
     if (cache !== undefined) rememberRefusal(cache, check, nowSeconds);
     const isCounted = !refused || check.hit.charge === 'always';
-    if (!isCounted && check.result?.allowed === true) check.result = { ...check.result, withheld: true, unrecorded: true };
+    if (!isCounted && check.result?.allowed === true)
+      check.result = { ...check.result, withheld: true, unrecorded: true };
   }
 }
 

@@ -10,7 +10,9 @@ const okQuota: DescriptorStatus = { ...ok, quota: true };
 /** It is no quota: it would allow the request when all quotas are used up. */
 const unlimited: DescriptorStatus = { code: Code.OK, limitRemaining: 0xffff_ffff, quota: false };
 
-/** The status of a descriptor without a limit. With QUOTA_MODE, it is a quota that is never used up. */
+/**
+ * The status of a descriptor without a limit. With QUOTA_MODE, it is a quota that is never used up.
+ */
 export function getUnmatchedStatus({ quotaMode }: EvaluateOptions): DescriptorStatus {
   return quotaMode ? okQuota : ok;
 }

@@ -3,15 +3,14 @@ import type { AllOrNone, ConditionalHit } from '../../src/backends/all-or-none.t
 import type { Hit } from '../../src/backends/counter-backend.ts';
 
 /** A result in short: the count of a window, else what remains, or `-1 - seconds` when refused. */
-export function toCount(
-  { rate }: Pick<Hit, 'rate'>,
-  { allowed, used, remaining, resetSeconds }: CounterResult,
-) {
+function toCount({ rate }: Pick<Hit, 'rate'>, { allowed, used, remaining, resetSeconds }: CounterResult) {
   if (rate === undefined) return used;
   return allowed ? remaining : -1 - resetSeconds;
 }
 
-/** The same for a whole request; `-1 - count` for windows whose hits do not fit and are not counted. */
+/**
+ * The same for a whole request; `-1 - count` for windows whose hits do not fit and are not counted.
+ */
 export function toCounts(hits: readonly ConditionalHit[], { refused, results }: AllOrNone) {
   const counts = results.map((result, i) => {
     const hit = hits[i];
