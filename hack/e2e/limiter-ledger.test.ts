@@ -3,17 +3,17 @@ import { createConnection, type Socket } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder, temporaryFolder } from '@tollgate/testkit/folders';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
-import { startXdsServer } from '@tollgate/testkit/services';
+import { startXdsServer, type XdsServer } from '@tollgate/testkit/services';
 import { startTcpProxy, type TcpProxy } from '@tollgate/testkit/tcp-proxy';
 import t, { type Test } from 'tap';
 import { domain } from './support/envoy-config.ts';
-import { type Fault, surviveFaults } from './support/ledger.ts';
+import { checkMatrix } from './support/fault-matrix.ts';
+import { type Fault, holdBack, networkFaults, surviveFaults } from './support/ledger.ts';
 import { manifest } from './support/limits.ts';
 import { type LimiterProcess, startRedisLimiter } from './support/processes.ts';
 import { TenantWriter } from './support/tenant-writer.ts';
 
 const writers = 3;
-const slowMs = 25;
 const maxClients = 20;
 
 /** A Redis that has written each hit to its file before it answers. */
@@ -44,22 +44,32 @@ type DurableRedis = Awaited<ReturnType<typeof startDurableRedis>>;
 function redisFaults({ proxy, run, kill, restart, signal, target }: DurableRedis): readonly Fault[] {
   const idle: Socket[] = [];
   return [
-    { name: 'Redis is killed', effect: 'writes fail', begin: kill, end: restart },
+    {
+      name: 'Redis is killed',
+      cell: ['Redis', 'kill -9'],
+      effect: 'writes fail',
+      begin: kill,
+      end: restart,
+    },
     {
       name: 'Redis is stopped by SIGSTOP',
+      cell: ['Redis', 'SIGSTOP'],
       effect: 'writes fail',
       begin: () => signal('SIGSTOP'),
       end: () => signal('SIGCONT'),
     },
-    ...networkFaults('Redis', proxy, 'writes fail'),
+    holdBack(proxy, { name: 'Redis', effect: 'writes fail' }),
+    ...networkFaults('Redis', proxy, { effect: 'writes fail' }),
     {
       name: 'the memory of Redis is full',
+      cell: ['Redis', 'storage full'],
       effect: 'writes fail',
       begin: () => run('CONFIG', 'SET', 'maxmemory', '1'),
       end: () => run('CONFIG', 'SET', 'maxmemory', '0'),
     },
     {
       name: 'Redis is read-only',
+      cell: ['Redis', 'read-only'],
       effect: 'writes fail',
       // A replica of a primary that is not there.
       begin: () => run('REPLICAOF', '127.0.0.1', '1'),
@@ -67,6 +77,7 @@ function redisFaults({ proxy, run, kill, restart, signal, target }: DurableRedis
     },
     {
       name: 'Redis has no free connection',
+      cell: ['Redis', 'connections exhausted'],
       effect: 'writes fail',
       async begin() {
         await run('CONFIG', 'SET', 'maxclients', String(maxClients));
@@ -86,38 +97,48 @@ function redisFaults({ proxy, run, kill, restart, signal, target }: DurableRedis
   ];
 }
 
-function networkFaults(name: string, proxy: TcpProxy, effect: Fault['effect']): readonly Fault[] {
-  return [
-    {
-      name: `the network to ${name} loses everything`,
-      effect,
-      begin: () => proxy.set('hold'),
-      end: () => proxy.set('forward'),
-    },
-    {
-      name: `the network to ${name} resets connections`,
-      effect,
-      begin: () => proxy.set('refuse'),
-      end: () => proxy.set('forward'),
-    },
-    {
-      name: `the network to ${name} is slow`,
-      effect: 'writes go on',
-      begin: () => proxy.slowDown(slowMs),
-      end: () => proxy.slowDown(0),
-    },
-  ];
-}
-
 function limiterFaults(limiter: LimiterProcess): readonly Fault[] {
   return [
-    { name: 'the limiter is killed', effect: 'writes fail', begin: limiter.kill, end: limiter.restart },
+    {
+      name: 'the limiter is killed',
+      cell: ['limiter', 'kill -9'],
+      effect: 'writes fail',
+      begin: limiter.kill,
+      end: limiter.restart,
+    },
     {
       name: 'the limiter is stopped by SIGSTOP',
+      cell: ['limiter', 'SIGSTOP'],
       effect: 'nothing',
       begin: () => void process.kill(limiter.pid, 'SIGSTOP'),
       end: () => void process.kill(limiter.pid, 'SIGCONT'),
     },
+  ];
+}
+
+function xdsFaults(xds: XdsServer, proxy: TcpProxy): readonly Fault[] {
+  const effect = 'writes go on';
+  return [
+    {
+      name: 'the xDS server is killed',
+      cell: ['xds', 'kill -9'],
+      effect,
+      begin: xds.kill,
+      end: xds.restart,
+    },
+    {
+      name: 'the xDS server is stopped by SIGSTOP',
+      cell: ['xds', 'SIGSTOP'],
+      effect,
+      begin: () => void process.kill(xds.pid, 'SIGSTOP'),
+      end: () => void process.kill(xds.pid, 'SIGCONT'),
+    },
+    // A connection that is lost for ever is found by pings: after six minutes, because gRPC servers
+    // permit a ping in five.
+    { ...holdBack(proxy, { name: 'the xDS server', effect }), cell: ['xds', 'blackhole'] },
+    ...networkFaults('xds', proxy, { name: 'the xDS server', effect }).filter(
+      ({ cell }) => cell?.[1] !== 'blackhole',
+    ),
   ];
 }
 
@@ -152,42 +173,31 @@ t.test('no acknowledged hit or rule is lost when Redis, the limiter or the xDS s
     });
 
   /** Hits go on with the rules that the limiter has, and edits arrive after the fault. */
-  function ofXds(fault: Pick<Fault, 'name' | 'begin' | 'end'>): Fault {
-    return {
-      name: fault.name,
-      effect: 'writes go on',
-      async begin() {
-        await isEnforced();
-        await fault.begin();
-        await isEnforced();
-        limit += 1;
-        writeLimit();
-      },
-      async end() {
-        await fault.end();
-        await isEnforced();
-      },
-    };
-  }
+  const whileEditing = (fault: Fault): Fault => ({
+    ...fault,
+    async begin() {
+      await isEnforced();
+      await fault.begin();
+      await isEnforced();
+      limit += 1;
+      writeLimit();
+    },
+    async end() {
+      await fault.end();
+      await isEnforced();
+    },
+  });
 
-  const hits = Array.from({ length: writers }, () => new TenantWriter(limiter.httpUrl, redis.target));
-  await surviveFaults(t, hits, [
+  const clientProxy = await startTcpProxy(Number(new URL(limiter.httpUrl).port));
+  t.teardown(clientProxy.stop);
+  const url = `http://127.0.0.1:${clientProxy.port}`;
+  const hits = Array.from({ length: writers }, () => new TenantWriter(url, redis.target));
+  const faults = [
     ...redisFaults(redis),
     ...limiterFaults(limiter),
-    ...[
-      {
-        name: 'the xDS server is killed',
-        effect: 'writes go on' as const,
-        begin: xds.kill,
-        end: xds.restart,
-      },
-      {
-        name: 'the xDS server is stopped by SIGSTOP',
-        effect: 'writes go on' as const,
-        begin: () => void process.kill(xds.pid, 'SIGSTOP'),
-        end: () => void process.kill(xds.pid, 'SIGCONT'),
-      },
-      ...networkFaults('the xDS server', xdsProxy, 'writes go on'),
-    ].map(ofXds),
-  ]);
+    ...networkFaults('limiter', clientProxy, { name: 'the limiter', effect: 'writes fail' }),
+    ...xdsFaults(xds, xdsProxy).map(whileEditing),
+  ];
+  checkMatrix(t, ['Redis', 'limiter', 'xds'], faults);
+  await surviveFaults(t, hits, faults);
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { serviceKey } from '@tollgate/testkit/service-key';
 import { authServerSecret } from '@tollgate/testkit/services';
-import { type Outcome, answerTimeoutMs as timeoutMs, type Writer } from './ledger.ts';
+import { answerTimeoutMs, lostAfterMs, type Outcome, type Writer } from './ledger.ts';
 import { sendJson, type TextAnswer } from './requests.ts';
 
 /** Clients repeat requests with these statuses; auth-js does, and keeps the session. */
@@ -23,7 +23,9 @@ export class AccountWriter implements Writer {
   /** Signs a user up. */
   static async signUp(url: string): Promise<AccountWriter> {
     const body = { email: `${randomUUID()}@example.com`, password: 'correct horse battery' };
-    const { status, text } = await sendJson(`${url}/signup`, { method: 'POST', body, timeoutMs });
+    const { status, text } = await sendJson(`${url}/signup`, {
+      ...{ method: 'POST', body, timeoutMs: answerTimeoutMs },
+    });
     if (status !== 200) throw new Error(text);
     // Parsed boundary: a session.
     const session = JSON.parse(text) as { access_token: string; refresh_token: string; user: { id: string } };
@@ -68,7 +70,7 @@ export class AccountWriter implements Writer {
     const { acknowledged, sent } = this.#lastChange;
     if (status !== 200 || change < acknowledged || change > sent)
       losses.push(`the change ${acknowledged} (of ${sent}): ${text}`);
-    const refreshed = await this.#refresh();
+    const refreshed = await this.#refresh(answerTimeoutMs);
     if (refreshed.status !== 200) losses.push(`the session: ${refreshed.text}`);
     return losses;
   }
@@ -77,7 +79,7 @@ export class AccountWriter implements Writer {
     this.#lastChange.sent += 1;
     const change = this.#lastChange.sent;
     const answer = await sendJson(`${this.#url}/user`, {
-      timeoutMs,
+      timeoutMs: lostAfterMs,
       method: 'PUT',
       token: this.#accessToken,
       body: { data: { change } },
@@ -86,7 +88,7 @@ export class AccountWriter implements Writer {
     return answer;
   }
 
-  async #refresh(): Promise<TextAnswer> {
+  async #refresh(timeoutMs = lostAfterMs): Promise<TextAnswer> {
     const body = { refresh_token: this.#refreshToken };
     const answer = await sendJson(`${this.#url}/token?grant_type=refresh_token`, {
       method: 'POST',
@@ -99,12 +101,17 @@ export class AccountWriter implements Writer {
   }
 
   async #createUser(): Promise<TextAnswer> {
-    const answer = await this.#asAdmin('POST', '', { email: `${randomUUID()}@example.com` });
+    const body = { email: `${randomUUID()}@example.com` };
+    const answer = await this.#asAdmin('POST', '', { body, timeoutMs: lostAfterMs });
     if (answer.status === 200) this.#created.push((JSON.parse(answer.text) as { id: string }).id);
     return answer;
   }
 
-  #asAdmin(method: string, path: string, body?: unknown): Promise<TextAnswer> {
+  #asAdmin(
+    method: string,
+    path: string,
+    { body, timeoutMs = answerTimeoutMs }: { readonly body?: unknown; readonly timeoutMs?: number } = {},
+  ): Promise<TextAnswer> {
     const token = serviceKey(authServerSecret);
     return sendJson(`${this.#url}/admin/users${path}`, { method, token, body, timeoutMs });
   }

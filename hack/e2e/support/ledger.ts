@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { TcpProxy } from '@tollgate/testkit/tcp-proxy';
 import type { Test } from 'tap';
+import type { Cell } from './fault-matrix.ts';
 
 /**
  * `unknown`: no answer, so that the write may have happened. `wrong`: an answer that no fault
@@ -19,6 +21,8 @@ export interface Writer {
 /** Something that goes wrong for a while. */
 export interface Fault {
   readonly name: string;
+  /** Its cell in the matrix. */
+  readonly cell?: Cell;
   /**
    * Outcomes that are awaited before the fault ends. `writes fail`: one of each writer. `writes go
    * on`: some of each are acknowledged. `nothing`: answers are awaited until it has ended.
@@ -124,5 +128,56 @@ async function goOn(loops: readonly WriterLoop[], when: string): Promise<void> {
   );
 }
 
+/** For slow networks: the delay of each chunk, in both directions. */
+const slowMs = 25;
+
+interface NetworkFault {
+  /** How sentences name the part. */
+  readonly name?: string;
+  readonly effect: Fault['effect'];
+}
+
+/** Faults of the network to a part, which the proxy stands for. */
+export function networkFaults(
+  part: Cell[0],
+  proxy: TcpProxy,
+  { name = part, effect }: NetworkFault,
+): readonly Fault[] {
+  const end = () => proxy.set('forward');
+  return [
+    {
+      name: `the network to ${name} loses everything, and open connections for ever`,
+      cell: [part, 'blackhole'],
+      effect,
+      begin: () => proxy.set('lose'),
+      end,
+    },
+    { name: `the network to ${name} resets connections`, effect, begin: () => proxy.set('refuse'), end },
+    {
+      name: `the network to ${name} is slow`,
+      cell: [part, 'slow'],
+      effect: 'writes go on',
+      begin: () => proxy.slowDown(slowMs),
+      end: () => proxy.slowDown(0),
+    },
+  ];
+}
+
+/**
+ * Bytes that are held back arrive late, also after their sender has given up. Writers would then
+ * find late writes of their own, so that it is a fault between servers only.
+ */
+export function holdBack(proxy: TcpProxy, { name, effect }: Required<NetworkFault>): Fault {
+  return {
+    name: `the network to ${name} delivers everything late`,
+    effect,
+    begin: () => proxy.set('hold'),
+    end: () => proxy.set('forward'),
+  };
+}
+
 /** Longer than any service takes to say that it cannot answer. */
 export const answerTimeoutMs = 30_000;
+
+/** After that time the writers of a lost connection send the next write on a new one. */
+export const lostAfterMs = 5_000;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Redis, redisCommand } from '@tollgate/testkit/redis';
 import { domain } from './envoy-config.ts';
-import { answerTimeoutMs, type Outcome, type Writer } from './ledger.ts';
+import { lostAfterMs, type Outcome, type Writer } from './ledger.ts';
 
 const sum = `local n = 0 for _, key in ipairs(redis.call('keys', ARGV[1])) do n = n + redis.call('get', key) end return n`;
 
@@ -28,7 +28,7 @@ export class TenantWriter implements Writer {
           domain,
           descriptors: [{ entries: [{ key: 'tenant', value: this.#tenant }] }],
         }),
-        signal: AbortSignal.timeout(answerTimeoutMs),
+        signal: AbortSignal.timeout(lostAfterMs),
       });
       await response.text();
       // `/json` answers 400 when Redis fails, as envoyproxy/ratelimit does.

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '@tollgate/embedded-postgres/embedded-postgres';
 import postgres from 'postgres';
 import type { Test } from 'tap';
@@ -15,7 +16,7 @@ const fillerBytes = 1024 * 1024;
 const role = 'tollgate';
 
 /** A durable PostgreSQL behind a proxy, with a disk of its own where the machine permits it. */
-interface FaultyPostgres {
+export interface FaultyPostgres {
   /** Its role is not a superuser. */
   readonly url: string;
   readonly proxy: TcpProxy;
@@ -28,7 +29,10 @@ interface FaultyPostgres {
   /** To every process of the server. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   fillDisk(): void;
-  emptyDisk(): void;
+  /** Writes the log of the server to its end. It panics where the disk is full. */
+  switchLog(): Promise<void>;
+  /** Starts the server again if it has panicked and ended. */
+  emptyDisk(): Promise<void>;
 }
 
 export async function startFaultyPostgres(t: Test): Promise<FaultyPostgres> {
@@ -56,6 +60,20 @@ export async function startFaultyPostgres(t: Test): Promise<FaultyPostgres> {
     for (const one of [pid, ...children.map(Number)]) process.kill(one, signal);
   }
 
+  async function restart(): Promise<void> {
+    // Its other processes end when they notice, and hold its shared memory until then.
+    server = await awaitUntil(start, { what: 'PostgreSQL to start again', timeoutMs: 60_000 });
+    proxy.redirect(server.port);
+  }
+
+  /** After a panic the server recovers, or ends where it cannot even write that. */
+  async function recover(): Promise<true> {
+    const isRunning = await Promise.race([server.ended.then(() => false), delay(0, true)]);
+    if (!isRunning) await restart();
+    await run('select 1');
+    return true;
+  }
+
   async function run(text: string): Promise<void> {
     const admin = postgres(server.url('postgres'), { max: 1, onnotice: () => undefined });
     try {
@@ -76,11 +94,7 @@ export async function startFaultyPostgres(t: Test): Promise<FaultyPostgres> {
       process.kill(postmaster(), 'SIGKILL');
       await server.ended;
     },
-    async restart() {
-      // Its other processes end when they notice, and hold its shared memory until then.
-      server = await awaitUntil(start, { what: 'PostgreSQL to start again', timeoutMs: 60_000 });
-      proxy.redirect(server.port);
-    },
+    restart,
     signal: signalAll,
     fillDisk() {
       try {
@@ -89,7 +103,12 @@ export async function startFaultyPostgres(t: Test): Promise<FaultyPostgres> {
         if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
       }
     },
-    emptyDisk: () => rmSync(filler),
+    // Its connection is lost with the server.
+    switchLog: () => run('select pg_switch_wal()').catch(() => undefined),
+    async emptyDisk() {
+      rmSync(filler);
+      await awaitUntil(recover, { what: 'PostgreSQL to recover', timeoutMs: 60_000, everyMs: 100 });
+    },
   };
 }
 

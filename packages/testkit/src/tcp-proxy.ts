@@ -6,9 +6,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 /**
  * How a proxy treats its connections. `refuse`: closes them all, and every new one. `hold`: keeps
  * them open and forwards nothing, like a network that loses packets; what arrives meanwhile is
- * forwarded later.
+ * forwarded later. `lose`: like a firewall that has forgotten its connections: nothing arrives, those
+ * that are open or opened meanwhile stay dead for ever, and no client or server learns of it.
  */
-type ProxyMode = 'forward' | 'hold' | 'refuse';
+type ProxyMode = 'forward' | 'hold' | 'lose' | 'refuse';
 
 /** A proxy between a service and a server that stays healthy. */
 export interface TcpProxy {
@@ -32,6 +33,14 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   let forwarding = Promise.withResolvers<void>();
   forwarding.resolve();
   const sockets = new Set<Socket>();
+  const lost = new WeakSet<Socket>();
+
+  function lose(socket: Socket): void {
+    lost.add(socket);
+    socket.unpipe();
+    socket.on('error', () => undefined);
+    socket.resume();
+  }
 
   function track(socket: Socket): Socket {
     sockets.add(socket);
@@ -51,14 +60,16 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
 
   const server = createServer((socket) => {
     if (mode === 'refuse') return void socket.resetAndDestroy();
+    if (mode === 'lose') return lose(track(socket));
     const upstream = createConnection({ port: target, host });
     for (const [from, to] of [
       [track(socket), track(upstream)],
       [upstream, socket],
     ] as const) {
-      from.on('error', () => to.destroy());
+      const end = () => void (lost.has(from) || to.destroy());
+      from.on('error', end);
       // An end is a packet, too.
-      from.once('close', () => void forwarding.promise.then(() => to.destroy()));
+      from.once('close', () => void forwarding.promise.then(end));
       from.pipe(gate()).pipe(to);
     }
   });
@@ -73,6 +84,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       if (next === 'hold') forwarding = Promise.withResolvers();
       else forwarding.resolve();
       if (next === 'refuse') for (const socket of sockets) socket.resetAndDestroy();
+      if (next === 'lose') for (const socket of sockets) lose(socket);
     },
     slowDown(ms) {
       delayMs = ms;
