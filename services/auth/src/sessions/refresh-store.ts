@@ -76,6 +76,7 @@ export function toRefreshCounter(
 
 const findByToken = `select ${userColumns}, ${sessionColumns}, ${refreshCounterColumns},
     t.revoked as token_revoked, t.updated_at as token_updated_at,
+    t.revoked and t.session_id is null as token_reused,
     case when t.revoked then (
       select (array_agg(c.token order by c.id desc))[1] from refresh_tokens c where c.parent = t.token and c.revoked is not true
     ) end as token_active_child,
@@ -201,11 +202,12 @@ export class RefreshTokenStore {
     });
   }
 
-  /** The session of a stored token. */
+  /** The session of a stored token; `reused` if the session was ended because of reuse. */
   async findByToken(
     token: string,
-  ): Promise<(RefreshableSession & { readonly token: StoredRefreshToken }) | undefined> {
+  ): Promise<(RefreshableSession & { readonly token: StoredRefreshToken }) | 'reused' | undefined> {
     const row = await this.#tokens.add(toStoredForm(token));
+    if (row.token_reused === true) return 'reused';
     // Null without a token, or if its user is deleted.
     const found = row.id === null ? undefined : toRefreshableSession(row, this.#cipher);
     return found && { ...found, token: toStoredToken(row) };

@@ -124,10 +124,21 @@ function endWhere(condition: string): string {
     ) ${auditInsert(3)}`;
 }
 
-const end: Readonly<Record<LogoutScope, string>> = {
+// The tokens stay, without the session, until the cleanup: a later use of any of them is reuse, too.
+// Locks the session before its tokens, as refreshes do.
+const endReused = `with owner as (${lockOwner('$1')}), reused as materialized (
+    select id from sessions where id = $2 and user_id = (select id from owner) for update
+  ), kept as (
+    update refresh_tokens set revoked = true, session_id = null where session_id = (select id from reused)
+  ), ended as (
+    delete from sessions where id = (select id from reused)
+  ) ${auditInsert(3, 'reused')}`;
+
+const end: Readonly<Record<LogoutScope | 'reused', string>> = {
   global: endWhere('$2::uuid is null or true'),
   local: endWhere('id = $2'),
   others: endWhere('id is distinct from $2'),
+  reused: endReused,
 };
 
 const confirm = `insert into mfa_amr_claims (id, session_id, authentication_method, created_at, updated_at)
@@ -211,8 +222,9 @@ export class SessionStore {
     await query(this.#sql, confirm, [sessionId, method, at]);
   }
 
+  /** `reused`: one session, whose refresh tokens have been used twice. */
   async end(
-    scope: LogoutScope,
+    scope: LogoutScope | 'reused',
     { userId, sessionId }: { readonly userId: string; readonly sessionId: string | undefined },
     audit: AuditEntry,
   ): Promise<void> {

@@ -34,10 +34,11 @@ t.test(
       status: 400,
       body: { error_code: 'refresh_token_already_used', msg: 'Invalid Refresh Token: Already Used' },
     });
-    t.match(await refresh(third), {
-      status: 400,
-      body: { error_code: 'refresh_token_not_found' },
-    });
+    for (const revoked of [third, second, refreshToken])
+      t.match(await refresh(revoked), {
+        status: 400,
+        body: { error_code: 'refresh_token_already_used' },
+      });
     t.match(await server.call('GET', '/user', { token }), {
       status: 403,
       body: { error_code: 'session_not_found' },
