@@ -3,7 +3,7 @@ import type { Millis } from '@tollgate/kit/time';
 import { type CustomProvider, parseCustomProviders } from '../providers/custom.ts';
 import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { type ChainName, chains } from '../web3/chain.ts';
-import { lifetime, quota, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
+import { hostList, lifetime, quota, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Passwords';
 
@@ -357,7 +357,7 @@ export const customProviderSettings = {
     default: '',
     doc: 'Public URL of this server for the callbacks of these providers. Empty: API_EXTERNAL_URL.',
   }),
-  customOauthPrivateHosts: list({
+  customOauthPrivateHosts: hostList({
     ...svc('CUSTOM_OAUTH_PRIVATE_HOSTS'),
     group: providerGroup,
     default: [],

@@ -260,8 +260,11 @@ t.test('names with a private address are rejected, unless they are configured', 
     [{ token_url: 'http://localhost/token' }, /^token_url cannot be used: it is not an https URL/],
   ] as const)
     t.match(await create(server, { ...oauth2, ...change }), { status: 400, body: { msg } }, String(msg));
-  const configured = await start(t);
+  const configured = await start(t, { CUSTOM_OAUTH_PRIVATE_HOSTS: 'LocalHost' });
   t.match(await create(configured, { ...oauth2, token_url: 'https://localhost/token' }), { status: 201 });
+  const plain = { ...oauth2, identifier: 'custom:plain', token_url: 'http://localhost/token' };
+  const msg = /it is not an https URL/;
+  t.match(await create(configured, plain), { status: 400, body: { msg } }, 'GoTrue rejects the row');
 });
 
 t.test('disabled feature: no provider can be added, and none is used', async (t) => {
