@@ -8,6 +8,7 @@ import { notify } from '../messages/send.ts';
 import { requireRecentSignIn } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import { checkMayEnroll, checkName, type Factor, removeExpired, removeFactorOfCaller } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
@@ -119,7 +120,11 @@ export async function redeemRecoveryCode(
         ),
       metadata,
     ));
-  if (issued === undefined) throw await countWrongCode(context, user, metadata.nowMs);
+  if (issued === undefined) {
+    const failure = { method: 'mfa/recovery_code', reason: 'wrong_code', factor_id: factor.id };
+    recordFailedSignIn(context, user, failure, metadata);
+    throw await countWrongCode(context, user, metadata.nowMs);
+  }
   return { ...issued, remaining };
 }
 

@@ -1,13 +1,16 @@
+import type { AppError } from '@tollgate/kit/errors';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import {
   type Assertion,
   namesUser,
   readCredentialId,
   startAssertion,
+  type Verified,
   verifyAssertion,
 } from './ceremonies.ts';
 import {
@@ -37,44 +40,71 @@ export async function finishSignIn(
 ): Promise<IssuedSession> {
   const key = { id: challengeId, type: 'authentication', userId: undefined } as const;
   const challenge = await spendChallenge(context, key, metadata);
-  const { user, passkey, assertion } = await verify(context, { response, challenge });
-  checkMaySignIn(user, metadata);
+  const owned = await findPasskey(context, response);
+  const { user, passkey } = owned;
+  const verified = await verify(context, { response, challenge, ...owned });
+  if (!verified.ok) throw rejected(context, { ...owned, reason: verified.reason }, metadata);
+  checkMaySignIn(context, user, metadata);
   const traits = { passkey_id: passkey.id };
-  const prepared = await prepareSession(context, { user, method: 'passkey', traits }, metadata);
+  const prepared = await prepareSession(context, { user, method, traits }, metadata);
   return context.store.transaction(async (store) => {
-    const isUsed = await store.passkeys.use(passkey.id, assertion, new Date(metadata.nowMs));
-    if (!isUsed) throw rejected(context, passkey, 'used or removed concurrently');
+    const isUsed = await store.passkeys.use(passkey.id, verified.value, new Date(metadata.nowMs));
+    if (!isUsed) throw rejected(context, { ...owned, reason: 'used or removed concurrently' }, metadata);
     return storeSession({ ...context, store }, prepared, metadata);
   });
 }
 
-/** All failures have the same response: it does not disclose which credentials exist. */
-async function verify(
-  context: Context,
-  { response, challenge }: { readonly response: unknown; readonly challenge: string },
-): Promise<{ readonly user: User; readonly passkey: Passkey; readonly assertion: Assertion }> {
-  const { store, settings } = context;
-  const credentialId = readCredentialId(response);
-  const found = credentialId && (await store.passkeys.findByCredential(credentialId));
-  if (found === undefined) throw rejected(context, undefined, 'unknown credential');
-  const { user, passkey } = found;
-  if (!namesUser(response, user.id)) throw rejected(context, passkey, 'userHandle is not that of the owner');
-  const { passkeyUserVerification: userVerification } = settings;
-  const { credential } = passkey;
-  const verified = await verifyAssertion(context, { response, challenge, userVerification, credential });
-  if (!verified.ok) throw rejected(context, passkey, verified.reason);
-  return { user, passkey, assertion: verified.value };
+/** Value of the claim `amr`. */
+const method = 'passkey';
+
+interface OwnedPasskey {
+  readonly user: User;
+  readonly passkey: Passkey;
 }
 
-function rejected({ logger }: Context, passkey: Passkey | undefined, reason: string) {
-  logger.info({ ...(passkey && { passkeyId: passkey.id }), reason }, 'rejected sign-in with passkey');
-  return errors.webauthn_verification_failed();
+/** All failures have the same response: it does not disclose which credentials exist. */
+async function findPasskey({ store, logger }: Context, response: unknown): Promise<OwnedPasskey> {
+  const credentialId = readCredentialId(response);
+  const found = credentialId && (await store.passkeys.findByCredential(credentialId));
+  if (found !== undefined) return found;
+  logger.info({ reason: 'unknown credential' }, rejection);
+  throw errors.webauthn_verification_failed();
+}
+
+async function verify(
+  context: Context,
+  {
+    response,
+    challenge,
+    user,
+    passkey,
+  }: OwnedPasskey & { readonly response: unknown; readonly challenge: string },
+): Promise<Verified<Assertion>> {
+  if (!namesUser(response, user.id)) return { ok: false, reason: 'userHandle is not that of the owner' };
+  const { passkeyUserVerification: userVerification } = context.settings;
+  const { credential } = passkey;
+  return verifyAssertion(context, { response, challenge, userVerification, credential });
+}
+
+const rejection = 'rejected sign-in with passkey';
+
+function rejected(
+  context: Context,
+  { user, passkey, reason }: OwnedPasskey & { readonly reason: string },
+  metadata: RequestMetadata,
+) {
+  const error = errors.webauthn_verification_failed();
+  context.logger.info({ passkeyId: passkey.id, reason }, rejection);
+  recordFailedSignIn(context, user, { method, reason: error.code }, metadata);
+  return error;
 }
 
 /** Runs after the verification so that account state is not disclosed to others. */
-function checkMaySignIn(user: User, { nowMs }: RequestMetadata): void {
-  if (isBanned(user, nowMs)) throw errors.user_banned();
-  checkConfirmed(user);
+function checkMaySignIn(context: Context, user: User, metadata: RequestMetadata): void {
+  const problem = isBanned(user, metadata.nowMs) ? errors.user_banned() : findUnconfirmed(user);
+  if (problem === undefined) return;
+  recordFailedSignIn(context, user, { method, reason: problem.code }, metadata);
+  throw problem;
 }
 
 /**
@@ -82,8 +112,14 @@ function checkMaySignIn(user: User, { nowMs }: RequestMetadata): void {
  * be valid when that person confirms the address.
  */
 export function checkConfirmed(user: User): void {
+  const problem = findUnconfirmed(user);
+  if (problem !== undefined) throw problem;
+}
+
+function findUnconfirmed(user: User): AppError | undefined {
   if (user.email !== '' && user.emailConfirmedAt === undefined)
-    throw errors.email_not_confirmed({ httpStatus: 403 });
+    return errors.email_not_confirmed({ httpStatus: 403 });
   if (user.phone !== '' && user.phoneConfirmedAt === undefined)
-    throw errors.phone_not_confirmed({ httpStatus: 403 });
+    return errors.phone_not_confirmed({ httpStatus: 403 });
+  return undefined;
 }

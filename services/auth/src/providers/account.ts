@@ -6,6 +6,7 @@ import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { signOut } from '../sessions/sessions.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import type { NewIdentity, NewUser } from '../users/new-user.ts';
 import { isBanned, type JsonObject, normalizeEmail, type User, type UserChanges } from '../users/user.ts';
@@ -85,10 +86,22 @@ async function findOrCreate(
   const candidates = await store.providers.findCandidates({ ...identity, aud: settings.jwtAud });
   const [found, ...others] = candidates;
   if (found === undefined) return createUser(context, identity, options, metadata);
-  if (isBanned(found.user, metadata.nowMs)) throw errors.user_banned();
+  if (isBanned(found.user, metadata.nowMs)) throw refuseBanned(context, found.user, identity, metadata);
   if (found.hasIdentity) return recordSignIn(context, found.user, identity, metadata);
   if (others.length > 0) refuseAmbiguous();
   return linkByEmail(context, found.user, identity, metadata);
+}
+
+/** Records the failed sign-in, and returns the error. */
+function refuseBanned(
+  context: Context,
+  user: User,
+  { provider }: ProviderIdentity,
+  metadata: RequestMetadata,
+) {
+  const error = errors.user_banned();
+  recordFailedSignIn(context, user, { method: 'oauth', reason: error.code, provider }, metadata);
+  return error;
 }
 
 function refuseAmbiguous(): never {
@@ -260,7 +273,7 @@ export async function acceptInvite(
   const { user, token } = found;
   if (!identity.verifiedEmails.includes(user.email))
     throw errors.validation_failed({ message: 'Invited email does not match emails from external provider' });
-  if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
+  if (isBanned(user, metadata.nowMs)) throw refuseBanned(context, user, identity, metadata);
   return context.store.transaction(async (store) => {
     const within = { ...context, store };
     if (!(await store.oneTimeTokens.spend(token))) throw errors.invite_not_found();

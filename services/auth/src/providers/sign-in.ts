@@ -6,6 +6,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendLink } from '../messages/links.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { type CodeChallenge, makeAuthCode } from '../sign-in/pkce.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import {
   acceptInvite,
@@ -210,6 +211,8 @@ export async function refuseUnconfirmed(
   metadata: RequestMetadata,
 ): Promise<never> {
   const { provider, redirectTo } = flow;
+  const failure = { method: 'oauth', reason: 'provider_email_needs_verification', provider };
+  recordFailedSignIn(context, user, failure, metadata);
   if (user.email === '')
     throw errors.provider_email_needs_verification({
       message: `Unverified email with ${provider}. Verify the email with ${provider} in order to sign in`,

@@ -4,6 +4,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isDigest, toStoredForm } from '../keys/secrets.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isLowAssurance } from './assurance.ts';
 import {
@@ -110,23 +111,44 @@ async function attemptRefresh(
   const presented = await findPresentedToken(context, text);
   const { token, session, user } = presented;
   const decision = decideRefresh(token, settings, metadata.nowMs);
-  if (decision.action === 'refuse') throw errors.refresh_token_already_used();
+  const used = { method: 'token_refresh', reason: 'refresh_token_already_used' };
+  if (decision.action === 'refuse') {
+    recordFailedSignIn(context, user, used, metadata);
+    throw errors.refresh_token_already_used();
+  }
   if (decision.action === 'end-session') {
     // Answered with 504 by now: the client may have repeated it, and used newer tokens since.
     if (context.nowMs() - metadata.nowMs >= settings.maxRequestDurationMs) throw errors.request_timeout();
-    const audit = auditEntry(user, 'token_revoked', { metadata });
-    await store.sessions.end('local', { userId: user.id, sessionId: session.id }, audit);
+    const audit = auditEntry(user, 'token_revoked', { metadata, traits: { reason: 'reuse' } });
+    await store.sessions.end('reused', { userId: user.id, sessionId: session.id }, audit);
+    recordFailedSignIn(context, user, used, metadata);
     throw errors.refresh_token_already_used();
   }
+  if (isBanned(user, metadata.nowMs))
+    recordFailedSignIn(context, user, { method: 'token_refresh', reason: 'user_banned' }, metadata);
   await checkUsable(context, presented, metadata.nowMs);
   const accessToken = await signAccessToken(context, { user, session, method: 'token_refresh' }, metadata);
   const applied = await applyDecision(context, { decision, presented }, metadata);
   if (applied === undefined) return undefined;
   const { refreshToken, ...refresh } = applied;
+  // Concurrent requests are no event, and are many.
+  if (refresh.causes.length > 0 && !refresh.causes.includes('concurrent-refresh'))
+    recordRepeatedRefresh(context, user, refresh.causes, metadata);
   return { ...accessToken, refreshToken, sessionId: session.id, user, refresh };
 }
 
-/** @throws AppError `refresh_token_not_found` */
+/** Records the second use of a token whose first response was lost, or whose copy was stolen. */
+function recordRepeatedRefresh(
+  { store, background }: Context,
+  user: User,
+  causes: readonly ReuseCause[],
+  metadata: RequestMetadata,
+): void {
+  const audit = auditEntry(user, 'token_refreshed', { metadata, traits: { reuse: causes.join() } });
+  background.run('audit entry of a repeated refresh', () => store.audit.append(audit));
+}
+
+/** @throws AppError `refresh_token_not_found`, `refresh_token_already_used` */
 async function findPresentedToken(context: Context, text: string): Promise<PresentedToken> {
   const counterToken = parseCounterToken(text);
   const found =
@@ -143,6 +165,7 @@ async function findStoredToken(
 ): Promise<Omit<PresentedToken, 'text'> | undefined> {
   if (!isRefreshToken(text)) return undefined;
   const found = await context.store.refreshTokens.findByToken(text);
+  if (found === 'reused') throw errors.refresh_token_already_used();
   return found && { ...found, token: { ...found.token, successor: storedSuccessor(context, text, found) } };
 }
 

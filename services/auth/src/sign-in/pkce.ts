@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { AppError } from '@tollgate/kit/errors';
 import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
@@ -6,6 +7,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { randomDigestedToken, toStoredForm } from '../keys/secrets.ts';
 import { type IssuedSession, type ProviderTokens, prepareSession, storeSession } from '../sessions/issue.ts';
 import { reissueSession } from '../sessions/refresh.ts';
+import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
 
 /** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
@@ -156,9 +158,11 @@ export async function exchangeCode(
   const found = await context.store.flows.findByCode(authCode);
   if (found === undefined) throw errors.flow_state_not_found();
   const { flow, user } = found;
-  if (isFlowExpired(flow, metadata.nowMs)) throw errors.flow_state_expired();
-  if (!matchesChallenge(codeVerifier, flow)) throw errors.bad_code_verifier();
-  if (isBanned(user, metadata.nowMs)) throw errors.user_banned();
+  const unusable = findUnusable(found, { codeVerifier, nowMs: metadata.nowMs });
+  if (unusable !== undefined) {
+    recordFailedSignIn(context, user, { method: 'pkce', reason: unusable.code }, metadata);
+    throw unusable;
+  }
   if (flow.provider === handover) {
     if (!(await context.store.flows.spend(flow.id))) throw errors.flow_state_not_found();
     return reissueSession(context, flow.id, metadata);
@@ -171,6 +175,15 @@ export async function exchangeCode(
     const session = await storeSession({ ...context, store }, prepared, metadata);
     return { ...session, ...(flow.providerTokens && { providerTokens: flow.providerTokens }) };
   });
+}
+
+function findUnusable(
+  { flow, user }: { readonly flow: Flow; readonly user: User },
+  { codeVerifier, nowMs }: { readonly codeVerifier: string; readonly nowMs: number },
+): AppError | undefined {
+  if (isFlowExpired(flow, nowMs)) return errors.flow_state_expired();
+  if (!matchesChallenge(codeVerifier, flow)) return errors.bad_code_verifier();
+  return isBanned(user, nowMs) ? errors.user_banned() : undefined;
 }
 
 /** The user of a code, which is not spent. Undefined for an invalid code. */

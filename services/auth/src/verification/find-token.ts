@@ -7,6 +7,7 @@ import type { RequestMetadata } from '../http/request-metadata.ts';
 import { checkGatewayCode, isGatewayCode } from '../messages/phone-codes.ts';
 import { bucketQuota } from '../messages/quotas.ts';
 import { type FlowMethod, pkcePrefix } from '../sign-in/pkce.ts';
+import { recordFailedSignIn, recordFailedSignInOf } from '../users/failed-sign-in.ts';
 import { type Contact, getAddress, isBanned, readEmail, readPhone, type User } from '../users/user.ts';
 import type { FoundOneTimeToken, OneTimeTokenType } from './store.ts';
 
@@ -76,13 +77,33 @@ export async function findToken(
   const found =
     read.kind === 'link'
       ? await findLinkToken(context, read, metadata)
-      : await context.guessLimiter.guess({ kind: 'code', contact: getAddress(read.contact) }, metadata, () =>
-          findCodeToken(context, read, metadata.nowMs),
-        );
+      : await guessCode(context, read, metadata);
   if (found === undefined)
     throw errors.otp_expired(read.kind === 'link' ? { message: 'Email link is invalid or has expired' } : {});
-  if (isBanned(found.user, metadata.nowMs)) throw errors.user_banned();
+  if (isBanned(found.user, metadata.nowMs)) {
+    recordFailedSignIn(context, found.user, { method, reason: 'user_banned' }, metadata);
+    throw errors.user_banned();
+  }
   return { type: read.type, ...found };
+}
+
+/** Value of the claim `amr` of a sign-in with a code or link. */
+const method = 'otp';
+
+async function guessCode(
+  context: Context,
+  presented: PresentedCode,
+  metadata: RequestMetadata,
+): Promise<TokenAndUser | undefined> {
+  const { contact } = presented;
+  const guess = { kind: 'code', contact: getAddress(contact) } as const;
+  const found = await context.guessLimiter.guess(guess, metadata, () =>
+    findCodeToken(context, presented, metadata.nowMs),
+  );
+  const findUser = () => context.store.users.findByContact(contact, context.settings.jwtAud);
+  if (found === undefined)
+    recordFailedSignInOf(context, findUser, { method, reason: 'wrong_code' }, metadata);
+  return found;
 }
 
 interface PresentedLink {
@@ -139,6 +160,8 @@ async function findLinkToken(
   const found = await context.store.oneTimeTokens.find([tokenHash], verifications[type].tokens);
   const valid = found && isValid(found, context.settings.mailerOtpExpMs, metadata.nowMs) ? found : undefined;
   await limitGuessableLinks(context, valid?.token, metadata);
+  if (found !== undefined && valid === undefined)
+    recordFailedSignIn(context, found.user, { method, reason: 'otp_expired' }, metadata);
   return valid;
 }
 

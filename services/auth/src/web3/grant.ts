@@ -7,6 +7,8 @@ import { toIdentity } from '../providers/account.ts';
 import { toText } from '../providers/provider.ts';
 import { findOwner } from '../providers/sign-in.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
+import { recordFailedSignInOf } from '../users/failed-sign-in.ts';
+import type { User } from '../users/user.ts';
 import { type Chain, type ChainName, chainNames, chains } from './chain.ts';
 import { parseMessage, type SignInMessage } from './message.ts';
 
@@ -34,9 +36,16 @@ export async function signInWithWeb3(
   const name = findChain(context, chainName);
   const message = readMessage(chains[name], { text, signature });
   const maxValidityMs = context.settings[`web3MaxValidityMs:${name}`];
-  checkOrigin(context, message);
-  checkTimes(message, maxValidityMs, metadata);
-  await spend(context, { text, maxValidityMs }, metadata);
+  try {
+    checkOrigin(context, message);
+    checkTimes(message, maxValidityMs, metadata);
+    await spend(context, { text, maxValidityMs }, metadata);
+  } catch (error) {
+    const failure = { method: provider, reason: 'message_rejected' };
+    if (error instanceof OAuthError)
+      recordFailedSignInOf(context, () => findSigner(context, name, message), failure, metadata);
+    throw error;
+  }
   const identity = await readIdentity(context, name, message);
   const accepted = { identity, linkingUserId: undefined };
   const { user } = await findOwner(context, { emailOptional: true }, accepted, metadata);
@@ -126,6 +135,18 @@ async function spend(
   const quota = { kind: 'bucket', size: 1, refillEveryMs: web3MessageLifeMs(maxValidityMs) } as const;
   const { allowed } = await store.quotas.take({ limiter: 'web3_message', key, quota }, nowMs);
   if (!allowed) throw rejected('The message was already used');
+}
+
+/** The user whose wallet has signed the message. */
+async function findSigner(
+  context: Context,
+  name: ChainName,
+  message: SignInMessage,
+): Promise<User | undefined> {
+  const identity = await readIdentity(context, name, message);
+  const { jwtAud: aud } = context.settings;
+  const [owner] = await context.store.providers.findCandidates({ ...identity, aud });
+  return owner?.user;
 }
 
 async function readIdentity({ store }: Context, name: ChainName, message: SignInMessage) {

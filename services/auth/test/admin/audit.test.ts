@@ -1,11 +1,15 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
 import { auditListing } from '../../src/db/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { nextPage } from '../../src/db/paging.ts';
 import { adminToken } from '../helpers/admin.ts';
-import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
+import { googleClaims, startWithProviders } from '../helpers/provider-sign-in.ts';
 import { testDatabase } from '../helpers/test-database.ts';
+import { ethereumAccount, signInMessage } from '../helpers/wallets.ts';
 
 const token = adminToken({ email: 'root@example.com' });
 
@@ -128,6 +132,143 @@ t.test('entries have who did what: kind of actor, changed fields, failed sign-in
   t.equal((await signIn('battery staple')).status, 400);
   await server.stop();
   t.match(server.logs(), /login_failed/);
+});
+
+t.test('failed sign-ins of every kind are recorded for the account, without other responses', async (t) => {
+  const { server, vendors, signIn } = await startWithProviders(t, {
+    ...relyingParty,
+    EXTERNAL_WEB3_ETHEREUM_ENABLED: 'true',
+    MFA_RECOVERY_CODES_ENROLL_ENABLED: 'true',
+    MFA_RECOVERY_CODES_VERIFY_ENABLED: 'true',
+  });
+  const post = (path: string, body: object, { accessToken = '' }: Partial<SignedIn> = {}) =>
+    server.call('POST', path, { body, ...(accessToken !== '' && { token: accessToken }) });
+  const newUser = (name: string) => signUp(server, { email: `${name}@example.com` });
+  const ban = ({ userId }: SignedIn) =>
+    server.call('PUT', `/admin/users/${userId}`, { token, body: { ban_duration: '1h' } });
+  const allTraits = async (action: string, { userId }: SignedIn) =>
+    (await list(server, `query=action:${action}&per_page=1000`))
+      .filter(({ payload }) => payload.actor_id === userId)
+      .map(({ payload }) => payload.traits);
+  const recorded = async (user: SignedIn, traits: object, action = 'login_failed') => {
+    const found = () => allTraits(action, user).then((all) => (all.length > 0 ? all : undefined));
+    const what = `the entry ${JSON.stringify(traits)}`;
+    t.match(await awaitUntil(found, { what }), [traits]);
+  };
+  const challengeOf = async (path: string, user?: SignedIn) =>
+    // Parsed boundary: the tests of passkeys prove the form.
+    (await post(path, {}, user)).body as { challenge_id: string; options: { challenge: string } };
+
+  await t.test('code', async (t) => {
+    const user = await newUser('code');
+    const verify = (email: string) => post('/verify', { type: 'email', email, token: '000000' });
+    const [known, unknown] = [await verify('code@example.com'), await verify('eve@example.com')];
+    t.same([known.status, known.text], [unknown.status, unknown.text]);
+    await recorded(user, { method: 'otp', reason: 'wrong_code' });
+  });
+
+  await t.test('link', async (t) => {
+    const user = await newUser('link');
+    const body = { type: 'magiclink', email: 'link@example.com' };
+    const generated = await server.call('POST', '/admin/generate_link', { token, body });
+    await ban(user);
+    const link = { type: 'magiclink', token_hash: generated.body.hashed_token };
+    t.match(await post('/verify', link), { status: 403, body: { error_code: 'user_banned' } });
+    await recorded(user, { method: 'otp', reason: 'user_banned' });
+  });
+
+  await t.test('second factor and recovery code', async (t) => {
+    const user = await newUser('factor');
+    const { body } = await post('/factors', { factor_type: 'totp' }, user);
+    const { secret = '' } = body.totp as { secret?: string }; // as the client library reads it
+    const path = `/factors/${String(body.id)}`;
+    const code = TOTP.generate({ secret: Secret.fromBase32(secret), timestamp: server.clock.nowMs() });
+    const verify = async (code: string) => {
+      const challenge_id = (await post(`${path}/challenge`, {}, user)).body.id;
+      return post(`${path}/verify`, { challenge_id, code }, user);
+    };
+    const raised = signedIn(await verify(code));
+    t.equal((await post('/factors/recovery-codes', {}, raised)).status, 200);
+    t.equal((await verify('000000')).status, 422);
+    await recorded(user, { method: 'totp', reason: 'wrong_code', factor_id: body.id });
+    server.clock.advance(1000);
+    t.equal((await post('/factors/recovery-codes/verify', { code: 'wrong' }, user)).status, 422);
+    const both = async () => {
+      const all = await allTraits('login_failed', user);
+      return all.length === 2 ? all[0] : undefined;
+    };
+    t.match(await awaitUntil(both, { what: 'the entry of the recovery code' }), {
+      method: 'mfa/recovery_code',
+    });
+  });
+
+  await t.test('passkey', async () => {
+    const user = await newUser('passkey');
+    const authenticator = new Authenticator();
+    const registration = await challengeOf('/passkeys/registration/options', user);
+    const { challenge_id } = registration;
+    const credential = authenticator.create(registration.options);
+    t.equal((await post('/passkeys/registration/verify', { challenge_id, credential }, user)).status, 200);
+    const challenge = await challengeOf('/passkeys/authentication/options');
+    const forged = authenticator.get(challenge.options, { origin: 'https://evil.example' });
+    const answer = await post('/passkeys/authentication/verify', {
+      challenge_id: challenge.challenge_id,
+      credential: forged,
+    });
+    t.equal(answer.status, 400);
+    await recorded(user, { method: 'passkey', reason: 'webauthn_verification_failed' });
+  });
+
+  await t.test('wallet', async () => {
+    const { address, sign } = ethereumAccount();
+    const message = signInMessage('Ethereum', address);
+    const grant = () =>
+      post('/token?grant_type=web3', { chain: 'ethereum', message, signature: sign(message) });
+    const user = signedIn(await grant());
+    t.equal((await grant()).status, 400, 'a replayed message');
+    await recorded(user, { method: 'web3', reason: 'message_rejected' });
+  });
+
+  await t.test('provider, its ID token and PKCE', async (t) => {
+    const idToken = async (claims: object) => {
+      const id_token = await vendors.idToken('google', { ...googleClaims, ...claims, aud: 'GOOGLE-client' });
+      return post('/token?grant_type=id_token', { provider: 'google', id_token });
+    };
+    const grace = { sub: '1', email: 'grace@example.com' };
+    const byToken = signedIn(await idToken(grace));
+    await ban(byToken);
+    t.match(await idToken(grace), { status: 403, body: { error_code: 'user_banned' } });
+    await recorded(byToken, { method: 'oauth', reason: 'user_banned', provider: 'google' });
+
+    const user = signedIn(await idToken({}));
+    const challenge = { code_challenge: 'a'.repeat(43), code_challenge_method: 'plain' };
+    const { query } = await signIn('google', challenge);
+    const exchange = { auth_code: query.code, code_verifier: 'b'.repeat(43) };
+    t.match(await post('/token?grant_type=pkce', exchange), { body: { error_code: 'bad_code_verifier' } });
+    await recorded(user, { method: 'pkce', reason: 'bad_code_verifier' });
+    await ban(user);
+    t.match((await signIn('google')).query, { error_code: 'user_banned' });
+    t.match((await allTraits('login_failed', user)).length, 2);
+  });
+
+  await t.test('refresh token', async (t) => {
+    const user = await newUser('refresh');
+    const refresh = (refresh_token: string) => post('/token?grant_type=refresh_token', { refresh_token });
+    const second = signedIn(await refresh(user.refreshToken));
+    server.clock.advance(60_000);
+    t.equal((await refresh(user.refreshToken)).status, 200, 'the response was lost');
+    const repeated = async () => {
+      const all = await allTraits('token_refreshed', user);
+      return all.find((traits) => traits !== undefined);
+    };
+    t.match(await awaitUntil(repeated, { what: 'the entry of the repetition' }), { reuse: 'fail-to-save' });
+    await refresh(second.refreshToken);
+    t.equal((await refresh(user.refreshToken)).status, 400);
+    await recorded(user, { method: 'token_refresh', reason: 'refresh_token_already_used' });
+    await recorded(user, { reason: 'reuse' }, 'token_revoked');
+  });
+
+  t.equal((await list(server, 'query=author:eve')).length, 0, 'accounts that do not exist are not recorded');
 });
 
 t.test('audit log is paginated', async (t) => {
