@@ -35,8 +35,7 @@ import { TokenCache } from './keys/jwt.ts';
 import { SigningKeySource } from './keys/key-source.ts';
 import { ColumnCipher, systemRandomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
-import { GuessLimiter } from './limits/guess-limiter.ts';
-import { RequestLimits } from './limits/request-limits.ts';
+import { Limiter } from './limits/limiter.ts';
 import { createMailer } from './messages/mailer.ts';
 import { createSmsGateway } from './messages/sms.ts';
 import { Metrics } from './metrics.ts';
@@ -177,8 +176,7 @@ export function createContext(
     store,
     passwords: new PasswordHasher({ ...settings, cipher, metrics }),
     leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
-    guessLimiter: new GuessLimiter({ store, settings, logger }),
-    requestLimits: new RequestLimits({ store, settings, logger, metrics, nowMs }),
+    limiter: new Limiter({ store, settings, logger, metrics, nowMs }),
     keys,
     providers: new ProviderConnections(settings, { store, nowMs }),
     tokens: new TokenCache(),

@@ -5,8 +5,7 @@ import type { HookCaller } from './hooks/caller.ts';
 import type { TokenCache } from './keys/jwt.ts';
 import type { Randomness } from './keys/secrets.ts';
 import type { SigningKeys } from './keys/signing-keys.ts';
-import type { GuessLimiter } from './limits/guess-limiter.ts';
-import type { RequestLimits } from './limits/request-limits.ts';
+import type { Limiter } from './limits/limiter.ts';
 import type { Mailbox } from './messages/mailbox.ts';
 import type { Mailer } from './messages/mailer.ts';
 import type { SmsGateway } from './messages/sms.ts';
@@ -22,8 +21,7 @@ export interface Context {
   readonly store: Store;
   readonly passwords: PasswordHasher;
   readonly leakedPasswords: LeakedPasswords;
-  readonly guessLimiter: GuessLimiter;
-  readonly requestLimits: RequestLimits;
+  readonly limiter: Limiter;
   readonly keys: SigningKeys;
   readonly providers: ProviderConnections;
   /** Verified access tokens. */

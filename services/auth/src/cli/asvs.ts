@@ -168,7 +168,7 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '6.3.1',
     'guessing passwords is limited',
-    'sign-in/guess-limiter',
+    'limits/guess-limiter',
     'ten of 120 concurrent wrong passwords are verified, for known and unknown accounts',
   ),
   proven(

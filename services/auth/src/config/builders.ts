@@ -10,7 +10,7 @@ import {
 } from '@tollgate/kit/settings';
 import { type Millis, parseInstant } from '@tollgate/kit/time';
 import { parseGlob } from '../http/glob.ts';
-import { parseQuota, type Quota } from '../messages/quotas.ts';
+import { parseQuota, type Quota } from './quotas.ts';
 
 /** Text. An empty value is the default, as in GoTrue: compose files often set empty variables. */
 export function textOrDefault(

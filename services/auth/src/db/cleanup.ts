@@ -1,8 +1,8 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Millis } from '@tollgate/kit/time';
+import type { Quota } from '../config/quotas.ts';
 import type { Context } from '../context.ts';
-import { knownNetworkMs, rememberMs } from '../limits/guess-limiter.ts';
-import type { Quota } from '../messages/quotas.ts';
+import { knownNetworkMs } from '../limits/guesses.ts';
 import { flowLifeMs } from '../sign-in/pkce.ts';
 import { web3MessageLifeMs } from '../web3/grant.ts';
 import { type Queryable, query } from './connection.ts';
@@ -78,7 +78,7 @@ function getLifetime(kind: ExpiringKind, policy: RetentionPolicy): Millis | unde
       return Math.max(
         ...[getPeriod(policy.rateLimitEmailSent), getPeriod(policy.rateLimitSmsSent)],
         // A code without remaining attempts stays refused until it expires.
-        ...[policy.mailerOtpExpMs, policy.smsOtpExpMs, rememberMs],
+        ...[policy.mailerOtpExpMs, policy.smsOtpExpMs, dayMs],
         // A signed message stays refused until it expires.
         web3MessageLifeMs(policy['web3MaxValidityMs:ethereum']),
         web3MessageLifeMs(policy['web3MaxValidityMs:solana']),

@@ -1,8 +1,7 @@
 import { ImportStore } from '../admin/import/store.ts';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import { type ColumnCipher, EncryptedColumnStore } from '../keys/secrets.ts';
-import { GuessStore } from '../limits/guess-limiter.ts';
-import { QuotaStore } from '../messages/quotas.ts';
+import { LimitStore } from '../limits/store.ts';
 import { Metrics } from '../metrics.ts';
 import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
@@ -60,8 +59,7 @@ export class Store {
   readonly flows: FlowStore;
   readonly providers: ProviderStore;
   readonly customProviders: CustomProviderStore;
-  readonly quotas: QuotaStore;
-  readonly guesses: GuessStore;
+  readonly limits: LimitStore;
   readonly cleanup: CleanupStore;
   readonly encryptedColumns: EncryptedColumnStore;
   readonly identityStates: IdentityStateStore;
@@ -86,8 +84,7 @@ export class Store {
     this.flows = new FlowStore(sql);
     this.providers = new ProviderStore(sql);
     this.customProviders = new CustomProviderStore(sql, cipher);
-    this.quotas = new QuotaStore(sql, metrics);
-    this.guesses = new GuessStore(sql, metrics);
+    this.limits = new LimitStore(sql, metrics);
     this.cleanup = new CleanupStore(sql);
     this.encryptedColumns = new EncryptedColumnStore(sql, cipher);
     this.identityStates = new IdentityStateStore(sql);

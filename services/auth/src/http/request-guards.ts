@@ -2,10 +2,11 @@ import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import type { Limiter } from '../limits/request-limits.ts';
+import type { ClientLimit } from '../limits/table.ts';
 import type { Api } from './api.ts';
 import { verifyAdmin } from './authenticate.ts';
 import { verifyCaptcha } from './captcha.ts';
+import { limitedClient } from './request-metadata.ts';
 import { MemberGuard } from './unknown-members.ts';
 
 /**
@@ -164,7 +165,7 @@ declare module 'fastify' {
   // The library's way to type `config` of a route.
   interface FastifyContextConfig {
     /** The limit of the route, or a function that selects one per request. */
-    limiter?: Limiter | ((request: FastifyRequest) => Limiter);
+    limiter?: ClientLimit | ((request: FastifyRequest) => ClientLimit);
     /** Whether requests need a CAPTCHA token, if CAPTCHA is enabled. */
     captcha?: (request: FastifyRequest) => boolean;
   }
@@ -178,8 +179,8 @@ type RequestHook = (request: FastifyRequest) => Promise<void>;
  * Other routes have no hook that they would pass.
  */
 export function guardRoutes(api: Api, context: Context): void {
-  const limit = (request: FastifyRequest, limiter: Limiter) =>
-    context.requestLimits.enforce(request, limiter);
+  const limit = (request: FastifyRequest, limiter: ClientLimit) =>
+    context.limiter.enforceRequest(limiter, limitedClient(request, context.settings));
   const memberGuard = new MemberGuard(context.logger);
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;

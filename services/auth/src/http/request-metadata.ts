@@ -7,6 +7,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { AuditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import type { LimitedClient } from '../limits/limiter.ts';
 import type { Api } from './api.ts';
 import { classifyAddress } from './fetch.ts';
 
@@ -141,11 +142,14 @@ function hasUntrustedProxy(
 }
 
 /**
- * The client that limits count a request for: an IPv4 address, an IPv6 network, or the value of
- * `RATE_LIMIT_HEADER`. Undefined if it is hidden by a proxy that the settings do not trust. A peer
- * that forwards requests may be the proxy of all clients.
+ * The client that limits count a request for. A peer that forwards requests may be the proxy of all
+ * clients.
  */
-export function limitedClient(request: FastifyRequest, settings: ClientSettings): string | undefined {
+export function limitedClient(request: FastifyRequest, settings: ClientSettings): LimitedClient {
+  return { key: clientKey(request, settings), peer: request.socket.remoteAddress };
+}
+
+function clientKey(request: FastifyRequest, settings: ClientSettings): string | undefined {
   const key = rateLimitKey(request, settings);
   if (key !== undefined) return isIP(key) === 0 ? key : addressKey(key);
   if (canIdentifyClients(settings))

@@ -66,7 +66,7 @@ class ReadinessCheck {
     const ageMs = atMs - this.#lastWrite.atMs;
     if (ageMs >= 0 && ageMs < writeEveryMs) return this.#lastWrite.isAccepted;
     this.#lastWrite = { atMs, isAccepted: false };
-    await store.quotas.probeWrite(atMs);
+    await store.limits.probeWrite(atMs);
     this.#lastWrite = { atMs, isAccepted: true };
     return true;
   }

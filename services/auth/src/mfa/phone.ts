@@ -11,7 +11,6 @@ import {
   sendCode,
   toSendError,
 } from '../messages/phone-codes.ts';
-
 import { enforceSmsQuota, secondsUntilNext, tooSoon } from '../messages/quotas.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { readPhone, type User } from '../users/user.ts';
@@ -41,8 +40,7 @@ export const phone: FactorType = {
 
   async verify(context, { user, factor, challenge, body }, metadata) {
     const code = body.code ?? '';
-    const { guessLimiter } = context;
-    return guessLimiter.guess({ kind: 'code', contact: codeKey(user, factor) }, metadata, async () =>
+    return context.limiter.guess({ kind: 'code', contact: codeKey(user, factor) }, metadata, async () =>
       (await isValid(context, { phone: factor.phone, code, otpCode: challenge.otpCode }, metadata.nowMs))
         ? {}
         : undefined,
@@ -61,13 +59,12 @@ async function send(
   { user, factor, channel }: { readonly user: User; readonly factor: Factor; readonly channel: SmsChannel },
   metadata: RequestMetadata,
 ): Promise<string> {
-  const { store, random, settings } = context;
+  const { limiter, random, settings } = context;
   const { nowMs } = metadata;
-  const refillEveryMs = Math.max(1, settings.mfaPhoneMaxFrequencyMs);
-  const quota = { kind: 'bucket', size: 1, refillEveryMs } as const;
-  const spacing = { limiter: 'factor_code', key: codeKey(user, factor), quota };
-  if (!(await store.quotas.take(spacing, nowMs)).allowed)
-    throw tooSoon('phone', secondsUntilNext(factor.lastChallengedAt, refillEveryMs, nowMs) || 1);
+  const key = codeKey(user, factor);
+  const spacingMs = Math.max(1, settings.mfaPhoneMaxFrequencyMs);
+  if (!(await limiter.takeSpaced('factor_code', { key, spacingMs }, nowMs)).allowed)
+    throw tooSoon('phone', secondsUntilNext(factor.lastChallengedAt, spacingMs, nowMs) || 1);
   const testCode = getTestCode(factor.phone, settings, nowMs);
   const code = testCode ?? random.otp(otpDigits(settings.mfaPhoneOtpLength));
   if (testCode === undefined) {
@@ -77,7 +74,7 @@ async function send(
       await enforceSmsQuota(context, nowMs);
       await sendCode(context, { user, message, type: 'mfa' }, metadata);
     } catch (error) {
-      await store.quotas.giveBack(spacing);
+      await limiter.giveBack('factor_code', key);
       throw toSendError(context, error);
     }
   }

@@ -3,14 +3,13 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors, UsedCodeError } from '../errors.ts';
 import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { notify } from '../messages/send.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import { checkMayUse, type Factor, getFactor, hasExpired } from './factors.ts';
+import { checkMayUse, getFactor, hasExpired } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { Challenge } from './store.ts';
 
@@ -21,8 +20,6 @@ interface FactorVerification {
   readonly challengeId: string;
   readonly body: FactorBody;
 }
-
-const minuteMs = 60_000;
 
 /** Verifies the answer to a challenge, raises the session to `aal2`, and issues its tokens. */
 export async function verifyFactor(
@@ -42,8 +39,9 @@ export async function verifyFactor(
     await store.factors.deleteChallenge(challengeId);
     throw errors.mfa_challenge_expired();
   }
-  await countAttempt(context, factor, metadata);
-  const columns = await context.guessLimiter.guess(factorGuess(context, user, metadata), metadata, () =>
+  const attempt = `${factor.id} ${metadata.clientNetwork ?? ''}`;
+  await context.limiter.enforce('factor_attempt', { key: attempt, nowMs });
+  const columns = await context.limiter.guess(factorGuess(context, user, metadata), metadata, () =>
     verify(context, { user, factor, challenge, body }, metadata),
   );
   await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
@@ -90,35 +88,17 @@ function checkChallenge(challenge: Challenge | undefined): Challenge {
 }
 
 /**
- * Networks do not share a budget: the attempts of an attacker must not use up those of the owner.
- */
-async function countAttempt(
-  context: Context,
-  { id }: Factor,
-  { nowMs, clientNetwork = '' }: RequestMetadata,
-): Promise<void> {
-  const quota = bucketQuota(context.settings.rateLimitFactorVerify, minuteMs);
-  const key = `${id} ${clientNetwork}`;
-  const error = errors.over_request_rate_limit;
-  await enforceQuota(context, { limiter: 'factor_attempt', key, quota, nowMs, error });
-}
-
-const dayMs = 24 * 3_600_000;
-const mailQuota = bucketQuota(1, dayMs);
-
-/**
  * A guess of any second factor of a user. Only an attacker who has the first factor can guess, so
  * the owner gets a mail when the limit of the account is reached; one a day.
  */
 function factorGuess(context: Context, user: User, metadata: RequestMetadata) {
-  const mail = { limiter: 'factor_locked_mail', key: user.id, quota: mailQuota };
   return {
     kind: 'factor',
     // Not that of passwords: who knows the password has a known network there.
     contact: `factor ${user.id}`,
     onAccountLimit: async () => {
       context.logger.warn({ request_id: metadata.requestId, user_id: user.id }, 'second factors locked');
-      const { allowed } = await context.store.quotas.take(mail, metadata.nowMs);
+      const { allowed } = await context.limiter.take('factor_locked_mail', user.id, metadata.nowMs);
       if (allowed) notify(context, { user, kind: 'MFA_FACTORS_LOCKED_NOTIFICATION' }, metadata);
     },
   } as const;

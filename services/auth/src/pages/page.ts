@@ -4,7 +4,7 @@ import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
-import type { Limiter } from '../limits/request-limits.ts';
+import type { ClientLimit } from '../limits/table.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { confirmFirst } from './confirm.ts';
@@ -49,7 +49,7 @@ export interface PageDefinition {
   /** Handles the form. Throws AppError to show the page again. */
   readonly submit?: (visit: Visit) => Promise<FastifyReply>;
   /** Of the form. */
-  readonly limiter?: Limiter;
+  readonly limiter?: ClientLimit;
   /** Whether the form needs a solved CAPTCHA, if the settings enable it. */
   readonly hasCaptcha?: boolean;
   /** Default true. False for the target of forms on another page. */

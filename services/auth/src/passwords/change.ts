@@ -148,7 +148,7 @@ function isRecent(session: Session | undefined, nowMs: number): boolean {
 }
 
 async function checkCurrentPassword(
-  { passwords, guessLimiter }: Context,
+  { passwords, limiter }: Context,
   {
     user: { id, email, phone },
     hash,
@@ -158,7 +158,7 @@ async function checkCurrentPassword(
 ): Promise<void> {
   if (currentPassword === '') throw errors.current_password_required();
   const guess = { kind: 'password', contact: email || phone || id } as const;
-  const matches = await guessLimiter.guess(guess, metadata, async () =>
+  const matches = await limiter.guess(guess, metadata, async () =>
     (await passwords.verify(currentPassword, hash, id)) ? { matches: true } : undefined,
   );
   if (matches === undefined) throw errors.current_password_invalid();

@@ -32,7 +32,7 @@ export async function signInWithPassword(
   checkLoginEnabled(contact.kind, context.settings);
   const guess = { kind: 'password', contact: getAddress(contact) } as const;
   let rejection: unknown;
-  const user = await context.guessLimiter.guess(guess, metadata, async () => {
+  const user = await context.limiter.guess(guess, metadata, async () => {
     const attempt = await verifyPassword(context, { contact, password, aud }, metadata);
     if (attempt.ok) return attempt.user;
     rejection = attempt.rejection;

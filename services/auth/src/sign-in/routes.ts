@@ -7,7 +7,12 @@ import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optiona
 import { authenticateUser } from '../http/authenticate.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { formType } from '../http/request-guards.ts';
-import { type RequestMetadata, requestedAudience, requestMetadata } from '../http/request-metadata.ts';
+import {
+  limitedClient,
+  type RequestMetadata,
+  requestedAudience,
+  requestMetadata,
+} from '../http/request-metadata.ts';
 import { signInWithIdToken } from '../providers/id-token-grant.ts';
 import { checkMayLink } from '../providers/identities.ts';
 import { type IssuedSession, sendSession } from '../sessions/issue.ts';
@@ -68,7 +73,7 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
         return await refreshSession(context, refreshToken, metadata);
       } catch (error) {
         if (isAppError(error) && error.code === 'refresh_token_not_found')
-          context.requestLimits.enforceFailure(request, 'token');
+          context.limiter.enforceFailure('token', limitedClient(request, context.settings));
         throw error;
       }
     },
@@ -136,7 +141,7 @@ async function grantIdToken(context: Context, { request, body, metadata }: Grant
 }
 
 async function grantWeb3(context: Context, { request, body, metadata }: GrantRequest) {
-  await context.requestLimits.enforce(request, 'web3');
+  await context.limiter.enforceRequest('web3', limitedClient(request, context.settings));
   const { chain, message, signature } = body;
   return signInWithWeb3(context, { chain, message, signature }, metadata);
 }

@@ -3,7 +3,7 @@ import type { Type } from 'typebox';
 import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
-import type { Limiter } from '../limits/request-limits.ts';
+import type { ClientLimit } from '../limits/table.ts';
 import { sendSession } from '../sessions/issue.ts';
 import { parseCodeChallenge } from '../sign-in/pkce.ts';
 import { type JsonObject, toUserJson } from '../users/user.ts';
@@ -51,6 +51,6 @@ function isAnonymous({ email = '', phone = '' }: { email?: string; phone?: strin
 }
 
 /** Runs after the schema validation. */
-function chooseLimiter({ body }: FastifyRequest): Limiter {
+function chooseLimiter({ body }: FastifyRequest): ClientLimit {
   return isAnonymous(body as Type.Static<typeof signUpBody>) ? 'anonymous' : 'otp';
 }

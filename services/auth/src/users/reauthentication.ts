@@ -3,16 +3,9 @@ import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendLink } from '../messages/links.ts';
 import { sendPhoneCode } from '../messages/phone-codes.ts';
-import { bucketQuota, enforceQuota } from '../messages/quotas.ts';
 import { findPhoneToken, oneTimeTokenHashes } from '../verification/find-token.ts';
 import type { FoundOneTimeToken } from '../verification/store.ts';
 import type { User } from './user.ts';
-
-/**
- * A nonce has six digits and lasts up to a day in a mail, which is too short to be guessed at this
- * rate.
- */
-const attemptQuota = bucketQuota(10, 10 * 60_000);
 
 /**
  * Verifies the nonce that the user was sent. The caller spends the returned token with the change.
@@ -25,10 +18,8 @@ export async function checkNonce(
   nonce: string,
   { nowMs }: RequestMetadata,
 ): Promise<FoundOneTimeToken> {
-  const { settings } = context;
-  const error = errors.over_request_rate_limit;
-  const attempt = { limiter: 'reauthentication_attempt', key: user.id, quota: attemptQuota };
-  await enforceQuota(context, { ...attempt, nowMs, error });
+  const { settings, limiter } = context;
+  await limiter.enforce('reauthentication_attempt', { key: user.id, nowMs });
   const lifeMs = user.email === '' ? settings.smsOtpExpMs : settings.mailerOtpExpMs;
   const found = await findNonce(context, user, nonce, nowMs);
   const isValid = found?.user.id === user.id && found.token.at.getTime() + lifeMs > nowMs;

@@ -5,7 +5,6 @@ import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { checkGatewayCode, isGatewayCode } from '../messages/phone-codes.ts';
-import { bucketQuota } from '../messages/quotas.ts';
 import { type FlowMethod, pkcePrefix } from '../sign-in/pkce.ts';
 import { recordFailedSignIn, recordFailedSignInOf } from '../users/failed-sign-in.ts';
 import { type Contact, getAddress, isBanned, readEmail, readPhone, type User } from '../users/user.ts';
@@ -97,7 +96,7 @@ async function guessCode(
 ): Promise<TokenAndUser | undefined> {
   const { contact } = presented;
   const guess = { kind: 'code', contact: getAddress(contact) } as const;
-  const found = await context.guessLimiter.guess(guess, metadata, () =>
+  const found = await context.limiter.guess(guess, metadata, () =>
     findCodeToken(context, presented, metadata.nowMs),
   );
   const findUser = () => context.store.users.findByContact(contact, context.settings.jwtAud);
@@ -228,11 +227,6 @@ const currentContacts: Readonly<Record<OneTimeTokenType, (user: User) => readonl
 };
 
 /**
- * More than the users of a network need; it allows 0.01 % of all six-digit codes in ten minutes.
- */
-const guessableLinkQuota = bucketQuota(100, 10 * 60_000);
-
-/**
  * Counts invalid links and those in the form of GoTrue by the network of the client, and refuses
  * the latter beyond a limit: without a secret in the hash, an attacker can compute the links of all
  * codes of a known contact. Links of Tollgate cannot be guessed and are never refused.
@@ -240,14 +234,13 @@ const guessableLinkQuota = bucketQuota(100, 10 * 60_000);
  * @throws AppError `over_request_rate_limit`
  */
 async function limitGuessableLinks(
-  { store }: Context,
+  { limiter }: Context,
   token: FoundOneTimeToken | undefined,
   { clientNetwork = '', nowMs }: RequestMetadata,
 ): Promise<void> {
   if (token !== undefined && !token.isGuessable) return;
   const key = createHash('sha256').update(clientNetwork).digest('base64url');
-  const event = { limiter: 'guessable_link', key, quota: guessableLinkQuota };
-  const result = await store.quotas.take(event, nowMs);
+  const result = await limiter.take('guessable_link', key, nowMs);
   if (token !== undefined && !result.allowed)
     throw new RetryLaterError(errors.over_request_rate_limit(), Math.ceil(result.retryAfterMs / 1000));
 }

@@ -127,13 +127,13 @@ export function web3MessageLifeMs(maxValidityMs: number): number {
 
 /** By its text: a signature may have several encodings. */
 async function spend(
-  { store }: Context,
+  { limiter }: Context,
   { text, maxValidityMs }: { readonly text: string; readonly maxValidityMs: number },
   { nowMs }: RequestMetadata,
 ): Promise<void> {
   const key = createHash('sha256').update(text).digest('base64url');
-  const quota = { kind: 'bucket', size: 1, refillEveryMs: web3MessageLifeMs(maxValidityMs) } as const;
-  const { allowed } = await store.quotas.take({ limiter: 'web3_message', key, quota }, nowMs);
+  const spacingMs = web3MessageLifeMs(maxValidityMs);
+  const { allowed } = await limiter.takeSpaced('web3_message', { key, spacingMs }, nowMs);
   if (!allowed) throw rejected('The message was already used');
 }
 

@@ -8,8 +8,7 @@ import { HookCaller } from '../../src/hooks/caller.ts';
 import { TokenCache } from '../../src/keys/jwt.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { parseSigningKeys } from '../../src/keys/signing-keys.ts';
-import { GuessLimiter } from '../../src/limits/guess-limiter.ts';
-import { RequestLimits } from '../../src/limits/request-limits.ts';
+import { Limiter } from '../../src/limits/limiter.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { LeakedPasswords } from '../../src/passwords/leaked-passwords.ts';
 import { PasswordHasher } from '../../src/passwords/passwords.ts';
@@ -94,8 +93,7 @@ export async function countingServices(
     random: systemRandomness,
     passwords: new CountedHasher({ concurrency: 1 }),
     leakedPasswords: new CountedLookups(settings, { logger, nowMs: Date.now }),
-    guessLimiter: new GuessLimiter({ store, settings, logger }),
-    requestLimits: new RequestLimits({ store, settings, logger, metrics, nowMs: Date.now }),
+    limiter: new Limiter({ store, settings, logger, metrics, nowMs: Date.now }),
     mailer: {
       async send() {
         work.mails++;

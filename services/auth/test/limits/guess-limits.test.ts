@@ -1,6 +1,6 @@
 import t from 'tap';
 import { clientNetwork } from '../../src/http/request-metadata.ts';
-import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/limits/guess-limiter.ts';
+import { accountWaitMs, isFreshCode, networkWaitMs } from '../../src/limits/guesses.ts';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -24,8 +24,15 @@ t.test('network of an address is its /24 or /64, in any notation', (t) => {
 });
 
 t.test('the delay of a network doubles from a minute up to an hour, and ends after a day', (t) => {
-  const wait = (count: number, elapsedMs: number) => networkWaitMs({ count, lastMs: 0 }, 10, elapsedMs);
-  t.equal(networkWaitMs(undefined, 10, 0), 0);
+  const limit = {
+    guesses: 10,
+    forgetMs: 10 * minuteMs,
+    rememberMs: 24 * hourMs,
+    firstDelayMs: minuteMs,
+    maxDelayMs: hourMs,
+  };
+  const wait = (count: number, elapsedMs: number) => networkWaitMs({ count, lastMs: 0 }, limit, elapsedMs);
+  t.equal(networkWaitMs(undefined, limit, 0), 0);
   t.equal(wait(9, 0), 0);
   t.same(
     [10, 11, 12, 15, 16, 17, 5000].map((count) => wait(count, 0) / minuteMs),

@@ -1,12 +1,13 @@
 import t from 'tap';
-import { bucketQuota, parseQuota, type Quota } from '../../src/messages/quotas.ts';
+import { parseQuota, type Quota } from '../../src/config/quotas.ts';
+import { bucketQuota } from '../../src/limits/table.ts';
 import { testStore } from '../helpers/test-store.ts';
 
 const hourMs = 3_600_000;
 const start = 1_000 * hourMs;
 
 t.test('window limits the events per hour, also concurrent ones', async (t) => {
-  const { quotas } = await testStore(t);
+  const { limits: quotas } = await testStore(t);
   const quota = parseQuota('3') as Quota; // valid
   const take = (nowMs: number) => quotas.take({ limiter: 'mail', key: '', quota }, nowMs);
 
@@ -17,7 +18,7 @@ t.test('window limits the events per hour, also concurrent ones', async (t) => {
 });
 
 t.test('bucket refills one event at a time', async (t) => {
-  const { quotas } = await testStore(t);
+  const { limits: quotas } = await testStore(t);
   const quota = bucketQuota(2, 10_000);
   const take = (nowMs: number) => quotas.take({ limiter: 'otp', key: '192.0.2.1', quota }, nowMs);
 
@@ -28,7 +29,7 @@ t.test('bucket refills one event at a time', async (t) => {
 });
 
 t.test('quota of 0 rejects all events, and keys are independent', async (t) => {
-  const { quotas } = await testStore(t);
+  const { limits: quotas } = await testStore(t);
   const nowMs = start + 1;
   t.match(await quotas.take({ limiter: 'a', key: '', quota: bucketQuota(0, 1000) }, nowMs), {
     allowed: false,
