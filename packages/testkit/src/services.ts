@@ -169,6 +169,10 @@ export function startAuthServer(
         SVC_EXT_AUTHZ_GRPC_PORT: String(extAuthzPort),
         // Envoy calls it over gRPC.
         SVC_EXT_AUTHZ_HTTP_PORT: '0',
+        // All load comes from this machine, and may refresh few sessions.
+        SVC_RATE_LIMIT_UNKNOWN_CLIENTS: '0',
+        SVC_RATE_LIMIT_UNKNOWN_SIGN_UPS: '0',
+        SVC_RATE_LIMIT_REFRESHES_PER_SESSION: '1000000',
         LOG_LEVEL: 'warn',
         ...settings,
       },

@@ -37,6 +37,7 @@ t.test('a server counts responses, passwords and refused emails', async (t) => {
     'auth_wrong_guesses_total{kind="password"} 1',
     'auth_wrong_guesses_total{kind="code"} 0',
     'auth_wrong_guesses_total{kind="factor"} 0',
+    'auth_wrong_guesses_total{kind="recovery_code"} 0',
     'http_status_codes_total{code="429",http_route="/otp"} 1',
     'auth_refused_requests_total{limiter="otp",key="client"} 0',
     'auth_refused_requests_total{limiter="otp",key="instance"} 1',

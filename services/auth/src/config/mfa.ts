@@ -76,7 +76,7 @@ export const mfaSettings = {
     default: 5,
     min: 3,
     max: 15,
-    doc: 'Wrong recovery codes of a user after which recovery codes are locked.',
+    doc: 'Wrong recovery codes of a user from one network (/24 or /64) after which recovery codes are locked for this network.',
   }),
   mfaRecoveryCodesLockoutMs: seconds({
     ...svc('MFA_RECOVERY_CODES_LOCKOUT_DURATION'),

@@ -34,8 +34,10 @@ export interface RequestMetadata {
   readonly nowMs: number;
   /** IP address of the client, behind trusted proxies. */
   readonly clientAddress: string;
-  /** For rate limits. Undefined if it is hidden by a proxy. */
+  /** For limits of guesses. Undefined if it is hidden by a proxy. */
   readonly clientNetwork?: string | undefined;
+  /** For limits of requests. */
+  readonly client?: LimitedClient;
   /** Empty if the header is missing. */
   readonly userAgent: string;
   /** The header `Accept-Language`. */
@@ -74,6 +76,7 @@ export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Co
     nowMs: nowMs(),
     clientAddress: getClientAddress(request, settings.forwardedForEnabled),
     clientNetwork: getClientNetwork(request, settings),
+    client: limitedClient(request, settings),
     userAgent: (request.headers['user-agent'] ?? '').slice(0, maxUserAgentChars),
     acceptLanguage: request.headers['accept-language'],
     requestId: request.id,

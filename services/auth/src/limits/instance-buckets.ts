@@ -18,4 +18,10 @@ export class InstanceBuckets<Name extends string> {
     this.#levels.set(name, { used: count, sinceMs: nowMs });
     return 0;
   }
+
+  /** Takes back an event that did not happen after all. */
+  giveBack(name: Name): void {
+    const level = this.#levels.get(name);
+    if (level !== undefined) this.#levels.set(name, { ...level, used: Math.max(0, level.used - 1) });
+  }
 }

@@ -38,6 +38,7 @@ interface Guesser {
 type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger' | 'metrics' | 'nowMs'>;
 
 const tooManyRetrySeconds = 2;
+const unknownSignUp = 'unknown_sign_up';
 
 /**
  * Limits requests, messages and wrong guesses as the table of limits says, for all replicas.
@@ -47,7 +48,7 @@ const tooManyRetrySeconds = 2;
  */
 export class Limiter {
   readonly #context: LimiterContext;
-  readonly #shared = new InstanceBuckets<ClientLimit>();
+  readonly #shared = new InstanceBuckets<ClientLimit | typeof unknownSignUp>();
   /** Concurrent guesses of an account from one network must not exceed the limit. */
   readonly #turns = new Turns();
   #hasWarned: boolean = false;
@@ -73,6 +74,23 @@ export class Limiter {
   /** Counts a failure of a request whose client is unknown; other requests were counted before. */
   enforceFailure(limiter: ClientLimit, { key }: LimitedClient): void {
     if (key === undefined) this.#enforceShared(limiter, 1);
+  }
+
+  /**
+   * Counts a new account, or a request for one, of an unknown client; `undefined` is no client.
+   * Returns the error of a full bucket.
+   */
+  takeSignUp(client: LimitedClient | undefined): RetryLaterError | undefined {
+    const { settings, nowMs } = this.#context;
+    if (!isUnknown(client) || settings.rateLimitUnknownSignUps === 0) return undefined;
+    this.#warn(client);
+    const waitMs = this.#shared.take(unknownSignUp, limits[unknownSignUp].quota(settings), nowMs());
+    return waitMs > 0 ? this.#refuse(unknownSignUp, 'instance', waitMs) : undefined;
+  }
+
+  /** Takes back the last sign-up, which created no account. */
+  giveBackSignUp(client: LimitedClient | undefined): void {
+    if (isUnknown(client)) this.#shared.giveBack(unknownSignUp);
   }
 
   /**
@@ -133,6 +151,11 @@ export class Limiter {
     return this.#turns.run(key, () => this.#guess(guess, metadata, attempt));
   }
 
+  /** Resets the wrong guesses from the network of a request that needed no guess. */
+  async recordOwner({ kind, contact }: Guess, { nowMs, clientNetwork }: Guesser): Promise<void> {
+    await this.#context.store.limits.countRight(guessKeys(kind, contact, clientNetwork), nowMs);
+  }
+
   async #guess<T extends object>(
     { kind, contact, onAccountLimit }: Guess,
     { nowMs, clientNetwork, requestId }: Guesser,
@@ -169,7 +192,7 @@ export class Limiter {
     if (waitMs > 0) throw this.#refuse(limiter, 'instance', waitMs);
   }
 
-  #refuse(limiter: ClientLimit | EventLimit, by: string, waitMs: Millis): RetryLaterError {
+  #refuse(limiter: keyof typeof limits, by: string, waitMs: Millis): RetryLaterError {
     this.#context.metrics.refusedRequests.inc({ limiter, key: by });
     return new RetryLaterError(errors.over_request_rate_limit(), toSeconds(waitMs));
   }
@@ -182,6 +205,10 @@ export class Limiter {
       'client addresses unknown, all clients share larger rate limits',
     );
   }
+}
+
+function isUnknown(client: LimitedClient | undefined): client is LimitedClient {
+  return client !== undefined && client.key === undefined;
 }
 
 function toSeconds(ms: Millis): number {

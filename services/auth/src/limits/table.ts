@@ -121,6 +121,16 @@ export const limits = {
   passkey: { ...byClient, quota: per(5 * minuteMs, 'rateLimitPasskey') },
   factor: { ...byClient, quota: per(minuteMs, 'rateLimitFactorVerify') },
 
+  // Where clients are unknown, sign-ups have an own limit: a sign-up costs an attacker nothing.
+  unknown_sign_up: {
+    by: 'instance',
+    counts: 'requests',
+    quota: per(5 * minuteMs, 'rateLimitUnknownSignUps'),
+  },
+  // By email or phone, whether or not there is a user.
+  sign_up: { by: 'account', counts: 'requests', quota: per(hourMs, 'rateLimitSignUpsPerContact') },
+  // By session.
+  refresh: { by: 'account', counts: 'requests', quota: per(5 * minuteMs, 'rateLimitRefreshesPerSession') },
   // By factor and network: the attempts of an attacker must not use up those of the owner.
   factor_attempt: { by: 'account', counts: 'requests', quota: per(minuteMs, 'rateLimitFactorVerify') },
   // A nonce has six digits and lasts up to a day, which is too short to be guessed at this rate.
@@ -141,6 +151,19 @@ export const limits = {
   wrong_factor: {
     ...guesses,
     network: delayed('wrongFactorsPerNetwork'),
+    account: perAccount(dayMs, 'wrongFactorsPerDay'),
+  },
+  wrong_recovery_code: {
+    ...guesses,
+    error: errors.mfa_recovery_codes_locked,
+    // A lockout of GoTrue: after it, the count starts again.
+    network: ({ mfaRecoveryCodesMaxVerifyAttempts, mfaRecoveryCodesLockoutMs }) => ({
+      guesses: mfaRecoveryCodesMaxVerifyAttempts,
+      forgetMs: mfaRecoveryCodesLockoutMs,
+      rememberMs: mfaRecoveryCodesLockoutMs,
+      firstDelayMs: mfaRecoveryCodesLockoutMs,
+      maxDelayMs: mfaRecoveryCodesLockoutMs,
+    }),
     account: perAccount(dayMs, 'wrongFactorsPerDay'),
   },
 
@@ -173,7 +196,7 @@ type Named<Row> = {
 /** Limits of requests that a route names. */
 export type ClientLimit = Named<{ readonly by: 'client' }>;
 /** Limits by a key that the caller names. */
-export type EventLimit = Exclude<Named<QuotaLimit>, ClientLimit>;
+export type EventLimit = Exclude<Named<QuotaLimit>, ClientLimit | 'unknown_sign_up'>;
 export type SpacedEvent = Named<SpacingLimit>;
 export type GuessKind = Named<GuessLimit> extends `wrong_${infer Kind}` ? Kind : never;
 

@@ -9,7 +9,7 @@ export interface RecoveryCodeSet {
   readonly factorId: string;
   readonly total: number;
   readonly unused: readonly { readonly id: string; readonly hash: string }[];
-  /** After too many wrong codes. */
+  /** Set by GoTrue and older versions after too many wrong codes. */
   readonly lockedUntil: Date | undefined;
 }
 
@@ -17,12 +17,6 @@ interface NewCodes {
   readonly userId: string;
   readonly hashes: readonly string[];
   readonly at: Date;
-}
-
-interface LockoutPolicy {
-  /** Wrong codes after which the set is locked. */
-  readonly maxAttempts: number;
-  readonly lockoutMs: number;
 }
 
 /** Recovery codes, in the tables of GoTrue. Only their hashes are stored. */
@@ -83,8 +77,8 @@ export class RecoveryCodeStore {
   }
 
   /**
-   * Spends a code, raises the session to `aal2` as a verified challenge does, and resets the count
-   * of wrong codes. Returns false when the code has been spent concurrently, codes are locked, or
+   * Spends a code, raises the session to `aal2` as a verified challenge does, and ends a lockout of
+   * GoTrue. Returns false when the code has been spent concurrently, codes are locked, or
    * the session has ended.
    */
   async redeem(
@@ -95,12 +89,6 @@ export class RecoveryCodeStore {
     const [row] = await query(this.#sql, redeemSql, parameters);
     this.#onChange?.(session.userId);
     return row !== undefined && toRaise(row, session.sessionId, this.#cipher);
-  }
-
-  /** Counts a wrong code. Returns false when codes are locked: it does not count then. */
-  async countWrong(userId: string, { maxAttempts, lockoutMs }: LockoutPolicy, at: Date): Promise<boolean> {
-    const lockedUntil = new Date(at.getTime() + lockoutMs);
-    return (await query(this.#sql, countWrongSql, [userId, at, maxAttempts, lockedUntil])).length > 0;
   }
 }
 
@@ -162,17 +150,3 @@ const redeemSql = `
     where id = (select id from spent)
   ), ${raiseSql('spent')}, audit as (${auditInsert(8, 'raised')})
   select * from raised`;
-
-// The count starts again after a lockout.
-const countWrongSql = `
-  update mfa_recovery_code_sets as s
-  set failed_verification_count = wrong.count, updated_at = $2,
-    verification_locked_until = case when wrong.count >= $3 then $4::timestamptz end
-  from (
-    select id, case when verification_locked_until is null then failed_verification_count else 0 end + 1 as count
-    from mfa_recovery_code_sets
-    where user_id = $1 and (verification_locked_until is null or verification_locked_until <= $2)
-    for update
-  ) as wrong
-  where s.id = wrong.id
-  returning s.id`;

@@ -10,6 +10,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
+import { factorGuess } from './factor-guess.ts';
 import { checkMayEnroll, checkName, type Factor, removeExpired, removeFactorOfCaller } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { RecoveryCodeSet } from './recovery-code-store.ts';
@@ -65,7 +66,7 @@ export async function generateRecoveryCodes(
   return { factorId, friendlyName, codes };
 }
 
-/** Replaces all codes of the caller, and ends a lockout. */
+/** Replaces all codes of the caller, and ends a lockout of their network. */
 export async function regenerateRecoveryCodes(
   context: Context,
   { user, session }: Caller,
@@ -82,6 +83,10 @@ export async function regenerateRecoveryCodes(
     auditEntry(user, 'recovery_codes_regenerated', { metadata, traits }),
   );
   if (!isReplaced) throw errors.conflict();
+  await context.limiter.recordOwner(
+    factorGuess(context, { kind: 'recovery_code', user }, metadata),
+    metadata,
+  );
   return { factorId: factor.id, friendlyName: factor.friendlyName, codes };
 }
 
@@ -92,7 +97,7 @@ export async function redeemRecoveryCode(
   input: string,
   metadata: RequestMetadata,
 ): Promise<IssuedSession & { readonly remaining: number }> {
-  const { store, passwords } = context;
+  const { store, limiter, passwords } = context;
   checkEnabled(context, 'verify');
   const code = normalizeCode(input);
   if (code === '') throw errors.validation_failed({ message: 'Code needs to be non-empty' });
@@ -100,11 +105,12 @@ export async function redeemRecoveryCode(
   const set = factor && (await store.recoveryCodes.find(user.id));
   if (factor === undefined || set === undefined) throw invalidCode();
   checkLockout(set.lockedUntil, metadata.nowMs);
-  const index = await passwords.findRandomCode(
-    code,
-    set.unused.map(({ hash }) => hash),
+  const hashes = set.unused.map(({ hash }) => hash);
+  const match = await limiter.guess(
+    factorGuess(context, { kind: 'recovery_code', user }, metadata),
+    metadata,
+    async () => set.unused[await passwords.findRandomCode(code, hashes)],
   );
-  const match = set.unused[index];
   await checkFactorAttempt(context, { user, factor, valid: match !== undefined }, metadata);
   const remaining = set.unused.length - 1;
   const traits = { factor_id: factor.id, remaining };
@@ -120,22 +126,13 @@ export async function redeemRecoveryCode(
         ),
       metadata,
     ));
+  // A wrong code, or one that was spent concurrently.
   if (issued === undefined) {
     const failure = { method: 'mfa/recovery_code', reason: 'wrong_code', factor_id: factor.id };
     recordFailedSignIn(context, user, failure, metadata);
-    throw await countWrongCode(context, user, metadata.nowMs);
+    throw invalidCode();
   }
   return { ...issued, remaining };
-}
-
-/** Also for a code that was spent concurrently. Returns the error. */
-async function countWrongCode({ store, settings }: Context, user: User, nowMs: number): Promise<Error> {
-  const policy = {
-    maxAttempts: settings.mfaRecoveryCodesMaxVerifyAttempts,
-    lockoutMs: settings.mfaRecoveryCodesLockoutMs,
-  };
-  const isCounted = await store.recoveryCodes.countWrong(user.id, policy, new Date(nowMs));
-  return isCounted ? invalidCode() : locked(policy.lockoutMs);
 }
 
 /** Removes the codes of the caller. Returns their factor. */
@@ -169,11 +166,7 @@ function checkLevel(session: Session, action: string): void {
 
 function checkLockout(lockedUntil: Date | undefined, nowMs: number): void {
   const waitMs = (lockedUntil?.getTime() ?? nowMs) - nowMs;
-  if (waitMs > 0) throw locked(waitMs);
-}
-
-function locked(waitMs: number) {
-  return new RetryLaterError(errors.mfa_recovery_codes_locked(), Math.ceil(waitMs / 1000));
+  if (waitMs > 0) throw new RetryLaterError(errors.mfa_recovery_codes_locked(), Math.ceil(waitMs / 1000));
 }
 
 function findCodeFactor(user: User): Factor | undefined {

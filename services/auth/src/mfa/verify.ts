@@ -8,6 +8,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
+import { factorGuess } from './factor-guess.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
 import { checkMayUse, getFactor, hasExpired } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
@@ -41,8 +42,10 @@ export async function verifyFactor(
   }
   const attempt = `${factor.id} ${metadata.clientNetwork ?? ''}`;
   await context.limiter.enforce('factor_attempt', { key: attempt, nowMs });
-  const columns = await context.limiter.guess(factorGuess(context, user, metadata), metadata, () =>
-    verify(context, { user, factor, challenge, body }, metadata),
+  const columns = await context.limiter.guess(
+    factorGuess(context, { kind: 'factor', user }, metadata),
+    metadata,
+    () => verify(context, { user, factor, challenge, body }, metadata),
   );
   await checkFactorAttempt(context, { user, factor, valid: columns !== undefined }, metadata);
   if (columns === undefined) {
@@ -85,21 +88,4 @@ function checkChallenge(challenge: Challenge | undefined): Challenge {
     });
   if (challenge.isSpent || !challenge.isSameAddress) throw errors.mfa_ip_address_mismatch();
   return challenge;
-}
-
-/**
- * A guess of any second factor of a user. Only an attacker who has the first factor can guess, so
- * the owner gets a mail when the limit of the account is reached; one a day.
- */
-function factorGuess(context: Context, user: User, metadata: RequestMetadata) {
-  return {
-    kind: 'factor',
-    // Not that of passwords: who knows the password has a known network there.
-    contact: `factor ${user.id}`,
-    onAccountLimit: async () => {
-      context.logger.warn({ request_id: metadata.requestId, user_id: user.id }, 'second factors locked');
-      const { allowed } = await context.limiter.take('factor_locked_mail', user.id, metadata.nowMs);
-      if (allowed) notify(context, { user, kind: 'MFA_FACTORS_LOCKED_NOTIFICATION' }, metadata);
-    },
-  } as const;
 }

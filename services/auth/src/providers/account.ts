@@ -121,7 +121,7 @@ async function createUser(
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
 ): Promise<User | undefined> {
-  const { store, random, settings } = context;
+  const { store, limiter, random, settings } = context;
   if (identity.email === '' && !emailOptional)
     throw errors.unexpected_failure({ message: 'Error getting user email from external provider' });
   if (settings.disableSignup) throw errors.signup_disabled();
@@ -145,6 +145,8 @@ async function createUser(
   };
   const action = isConfirmed || emailOptional ? 'user_signedup' : 'user_confirmation_requested';
   const audit = auditEntry(newUser, action, { metadata, traits: { provider } });
+  const refusal = limiter.takeSignUp(metadata.client);
+  if (refusal !== undefined) throw refusal;
   await checkNewUser(context, newUser, metadata);
   // Undefined if the email is taken.
   if (!(await store.users.insert(newUser, audit))) return undefined;

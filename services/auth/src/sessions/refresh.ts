@@ -4,6 +4,7 @@ import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isDigest, toStoredForm } from '../keys/secrets.ts';
+import { limits } from '../limits/table.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { isLowAssurance } from './assurance.ts';
@@ -127,6 +128,7 @@ async function attemptRefresh(
   if (isBanned(user, metadata.nowMs))
     recordFailedSignIn(context, user, { method: 'token_refresh', reason: 'user_banned' }, metadata);
   await checkUsable(context, presented, metadata.nowMs);
+  await limitRefreshes(context, { session, repeats: decision.action === 'answer' }, metadata);
   const accessToken = await signAccessToken(context, { user, session, method: 'token_refresh' }, metadata);
   const applied = await applyDecision(context, { decision, presented }, metadata);
   if (applied === undefined) return undefined;
@@ -146,6 +148,22 @@ function recordRepeatedRefresh(
 ): void {
   const audit = auditEntry(user, 'token_refreshed', { metadata, traits: { reuse: causes.join() } });
   background.run('audit entry of a repeated refresh', () => store.audit.append(audit));
+}
+
+/**
+ * Counts a refresh by its session. Refreshes that are further apart than the limit allows on average
+ * need no statement. A client that is refused has an access token that is still valid.
+ *
+ * @throws AppError `over_request_rate_limit`
+ */
+async function limitRefreshes(
+  { limiter, settings }: Context,
+  { session, repeats }: { readonly session: Session; readonly repeats: boolean },
+  { nowMs }: RequestMetadata,
+): Promise<void> {
+  const { refillEveryMs } = limits.refresh.quota(settings);
+  const lastMs = (session.refreshedAt ?? session.createdAt).getTime();
+  if (repeats || nowMs - lastMs < refillEveryMs) await limiter.enforce('refresh', { key: session.id, nowMs });
 }
 
 /** @throws AppError `refresh_token_not_found`, `refresh_token_already_used` */

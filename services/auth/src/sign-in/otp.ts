@@ -105,14 +105,27 @@ function readOtp(input: OtpInput, { settings, sms }: Context): ReadOtp {
   return { contact, channel: readChannel(channel, sms), createUser, data, challenge, redirectTo, aud };
 }
 
-async function findUser(
+/** Beyond the limit of new accounts, known users still sign in. */
+async function findUser(context: Context, read: ReadOtp, metadata: RequestMetadata): Promise<FoundOrCreated> {
+  const { store, limiter, settings } = context;
+  const mayCreate = read.createUser && !settings.disableSignup;
+  const refusal = mayCreate ? limiter.takeSignUp(metadata.client) : undefined;
+  if (!mayCreate || refusal !== undefined) {
+    const user = await store.users.findByContact(read.contact, read.aud);
+    if (user === undefined && refusal !== undefined && !settings.uniformAnswers) throw refusal;
+    return { user, created: false };
+  }
+  const found = await findOrCreate(context, read, metadata);
+  if (!found.created) limiter.giveBackSignUp(metadata.client);
+  return found;
+}
+
+async function findOrCreate(
   context: Context,
-  { contact, aud, data, createUser }: ReadOtp,
+  { contact, aud, data }: ReadOtp,
   metadata: RequestMetadata,
 ): Promise<FoundOrCreated> {
   const { store, random, settings } = context;
-  if (!createUser || settings.disableSignup)
-    return { user: await store.users.findByContact(contact, aud), created: false };
   const newUser = newContactUser({
     id: random.uuid(),
     aud,

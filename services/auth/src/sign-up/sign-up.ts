@@ -4,6 +4,7 @@ import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { digest } from '../limits/guesses.ts';
 import { readChannel } from '../messages/phone-codes.ts';
 import { sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
@@ -18,7 +19,14 @@ import {
   newContactUser,
 } from '../users/new-user.ts';
 import { getUser } from '../users/update.ts';
-import { type Contact, hasConfirmed, type JsonObject, readContact, type User } from '../users/user.ts';
+import {
+  type Contact,
+  getAddress,
+  hasConfirmed,
+  type JsonObject,
+  readContact,
+  type User,
+} from '../users/user.ts';
 import { toDecoyUser, toPendingUser } from './response-user.ts';
 
 /** A session, or a user who has to confirm the contact first. */
@@ -37,14 +45,20 @@ interface SignUp extends ReadSignUp {
  * Signs a user up by email or phone, and password. Where contacts are confirmed, an existing user
  * gets the same response as a new one, after the same work.
  *
- * @throws AppError as `readSignUp`; `user_already_exists`; errors of sending
+ * @throws AppError as `readSignUp`; `over_request_rate_limit`; `user_already_exists`; errors of
+ * sending
  */
 export async function signUp(
   context: Context,
   input: SignUpInput,
   metadata: RequestMetadata,
 ): Promise<SignedUp> {
+  const { limiter } = context;
   const checked = await readSignUp(context, input);
+  const refusal = limiter.takeSignUp(metadata.client);
+  if (refusal !== undefined) throw refusal;
+  const key = digest('sign_up', getAddress(checked.contact));
+  await limiter.enforce('sign_up', { key, nowMs: metadata.nowMs });
   const read = { ...checked, data: withLocale(checked.data, context.settings, metadata) };
   const { contact } = read;
   const isAutomatic = confirmsAutomatically(contact, context.settings);
@@ -127,10 +141,12 @@ export async function signUpAnonymously(
   { data = {}, aud }: { readonly data?: JsonObject | undefined; readonly aud: string },
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
-  const { store, random, settings } = context;
+  const { store, limiter, random, settings } = context;
   if (!settings.externalAnonymousUsersEnabled) throw errors.anonymous_provider_disabled();
   if (settings.disableSignup) throw errors.signup_disabled();
   checkMetadata({ userMetadata: data });
+  const refusal = limiter.takeSignUp(metadata.client);
+  if (refusal !== undefined) throw refusal;
   const newUser: NewUser = {
     id: random.uuid(),
     aud,

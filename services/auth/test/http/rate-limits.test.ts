@@ -1,5 +1,6 @@
 import t from 'tap';
-import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { startMailingServer } from '../helpers/mail-server.ts';
 
 t.test('rate limits apply per client behind a trusted proxy', async (t) => {
   const server = await startAuthServer(t, {
@@ -72,6 +73,70 @@ t.test(
     t.match(server.logs(), /client addresses unknown/);
   },
 );
+
+t.test('unknown clients create few accounts, and known users still sign in', async (t) => {
+  const { server } = await startMailingServer(t, {
+    MAILER_AUTOCONFIRM: 'true',
+    EXTERNAL_ANONYMOUS_USERS_ENABLED: 'true',
+  });
+  const post = (path: string, body: object) => server.call('POST', path, { body });
+  const { refreshToken } = await signUp(server);
+  // Without passwords, which are slow to hash.
+  const signUps = await Promise.all(Array.from({ length: 120 }, () => post('/signup', {})));
+  t.equal(signUps.filter(({ status }) => status === 200).length, 49);
+  t.equal(signUps.filter(({ status }) => status === 429).length, 71);
+  const password = 'correct horse';
+  for (const email of ['ada@example.com', 'new@example.com'])
+    t.equal((await post('/signup', { email, password })).status, 429, email);
+  t.equal((await post('/otp', { email: 'new@example.com' })).status, 429);
+  t.equal((await post('/otp', { email: 'ada@example.com' })).status, 200);
+  t.equal((await post('/token?grant_type=password', { email: 'ada@example.com', password })).status, 200);
+  t.equal((await post('/token?grant_type=refresh_token', { refresh_token: refreshToken })).status, 200);
+  server.clock.advance(6_000);
+  t.equal((await post('/otp', { email: 'new@example.com' })).status, 200, 'one drains in six seconds');
+});
+
+t.test('sign-ups with a contact are limited from all clients, known or unknown', async (t) => {
+  const server = await startAuthServer(t, {
+    RATE_LIMIT_HEADER: 'x-client',
+    RATE_LIMIT_SIGN_UPS_PER_CONTACT: '2',
+  });
+  let clients = 0;
+  const request = async (email: string) => {
+    const headers = { 'x-client': `client ${clients++}` };
+    return server.call('POST', '/signup', { body: { email, password: 'correct horse' }, headers });
+  };
+  await signUp(server);
+  t.equal((await request('ADA@example.com')).status, 400);
+  t.match(await request('ada@example.com'), { status: 429, body: { error_code: 'over_request_rate_limit' } });
+  t.equal((await request('bob@example.com')).status, 200);
+  t.equal((await request('bob@example.com')).status, 400);
+  const refused = await request('bob@example.com');
+  t.equal(refused.status, 429);
+  t.equal(refused.headers.get('retry-after'), '1800');
+  server.clock.advance(1_800_000);
+  t.equal((await request('bob@example.com')).status, 400);
+});
+
+t.test('refreshes of a session are limited, and those of other sessions are not', async (t) => {
+  const server = await startAuthServer(t, { RATE_LIMIT_REFRESHES_PER_SESSION: '3' });
+  const refresh = (token: string) =>
+    server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+  let { refreshToken } = await signUp(server);
+  const other = await signUp(server, { email: 'bob@example.com' });
+  for (let count = 0; count < 3; count++) ({ refreshToken } = signedIn(await refresh(refreshToken)));
+  const refused = await refresh(refreshToken);
+  t.match(refused, { status: 429, body: { error_code: 'over_request_rate_limit' } });
+  t.equal(refused.headers.get('retry-after'), '100');
+  t.equal((await refresh(other.refreshToken)).status, 200);
+  server.clock.advance(100_000);
+  ({ refreshToken } = signedIn(await refresh(refreshToken)));
+  // Refreshes at the average rate are not counted.
+  for (let count = 0; count < 4; count++) {
+    server.clock.advance(100_000);
+    ({ refreshToken } = signedIn(await refresh(refreshToken)));
+  }
+});
 
 t.test('replicas share rate limits', async (t) => {
   const variables = { RATE_LIMIT_HEADER: 'x-client', RATE_LIMIT_VERIFY: '2' };

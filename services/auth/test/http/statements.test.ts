@@ -17,6 +17,8 @@ t.test('requests use the minimum number of statements', async (t) => {
     SVC_API_HOST: '127.0.0.1',
     PORT: '0',
     SVC_MAILER_AUTOCONFIRM: 'true',
+    // Only refreshes that follow each other within a few milliseconds are counted then.
+    SVC_RATE_LIMIT_REFRESHES_PER_SESSION: '100000',
   });
   const tracing = await startTracing({
     serviceName: 'auth',
@@ -63,7 +65,8 @@ t.test('requests use the minimum number of statements', async (t) => {
     [3, 'a sign-in', () => call('POST', '/token?grant_type=password', { body: ada })],
     [2, 'a refresh', () => call('POST', '/token?grant_type=refresh_token', { body: { refresh_token } })],
     [2, 'a change of metadata', () => call('PUT', '/user', { token, body: { data: { a: 1 } } })],
-    [3, 'a sign-up', () => call('POST', '/signup', { body: { ...ada, email: 'bob@example.com' } })],
+    // One is for the limit of the contact.
+    [4, 'a sign-up', () => call('POST', '/signup', { body: { ...ada, email: 'bob@example.com' } })],
     [1, 'the start of a sign-in at a provider', () => follow(authorize)],
     [5, 'the first sign-in at a provider', () => follow(newUser)],
     [4, 'a sign-in at a provider', () => follow(knownUser)],

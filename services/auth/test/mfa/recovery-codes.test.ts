@@ -6,6 +6,7 @@ import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 import { startHookServer } from '../helpers/hook-server.ts';
+import { startMailingServer } from '../helpers/mail-server.ts';
 
 const ada = { email: 'ada@example.com', password: 'correct horse' };
 const minuteMs = 60_000;
@@ -175,6 +176,34 @@ t.test('too many wrong codes lock the codes for a while, and the right one reset
   t.match(await guess(third), { status: 429 });
   t.equal((await client.mfa.recoveryCodes.regenerate()).error, null);
   t.match(await guess(third), { status: 422 }, 'regeneration ends the lockout, and the old codes');
+});
+
+t.test('wrong codes of an attacker do not lock the owner out, who gets a mail', async (t) => {
+  const { server, smtp } = await startMailingServer(t, {
+    ...enabled,
+    MAILER_AUTOCONFIRM: 'true',
+    MFA_RECOVERY_CODES_MAX_VERIFY_ATTEMPTS: '3',
+    RATE_LIMIT_WRONG_FACTORS_PER_DAY: '5',
+  });
+  const { first, second } = await withCodes(server);
+  const token = await accessToken(await signIn(server));
+  const guess = (network: string, code: string) =>
+    server.call('POST', '/factors/recovery-codes/verify', {
+      token,
+      body: { code },
+      headers: { 'x-forwarded-for': `${network}.7` },
+    });
+  const statuses: number[] = [];
+  for (let count = 0; count < 4; count++) statuses.push((await guess('198.51.100', 'a'.repeat(16))).status);
+  t.same(statuses, [422, 422, 422, 429]);
+  t.equal((await guess('192.0.2', first)).status, 200, 'owner in another network');
+  for (let count = 0; count < 2; count++) await guess('203.0.113', 'a'.repeat(16));
+  t.match(await guess('203.0.113', second), {
+    status: 429,
+    body: { error_code: 'mfa_recovery_codes_locked' },
+  });
+  t.match((await smtp.mailTo(ada.email)).subject, /guessed wrongly too often/);
+  t.equal((await guess('192.0.2', second)).status, 200, 'known network');
 });
 
 t.test('regeneration replaces all codes, also concurrently', async (t) => {
