@@ -12,8 +12,8 @@ import { Turns } from './turns.ts';
 /** The client of a request. */
 export interface LimitedClient {
   /**
-   * An IPv4 address, an IPv6 network, or the value of `RATE_LIMIT_HEADER`. Undefined if it is hidden
-   * by a proxy that the settings do not trust.
+   * An IPv4 address, an IPv6 network, or the value of `RATE_LIMIT_HEADER`. Undefined if it is
+   * hidden by a proxy that the settings do not trust.
    */
   readonly key: string | undefined;
   /** Address of the connection. */

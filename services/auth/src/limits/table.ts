@@ -13,7 +13,7 @@ export const dayMs = 24 * hourMs;
  * `RATE_LIMIT_HEADER`), its network (/24, /64), an account (a user, contact, session or factor), or
  * nothing: all requests to an instance, or all events of the installation.
  */
-export type LimitedBy = 'client' | 'network' | 'account' | 'instance' | 'installation';
+type LimitedBy = 'client' | 'network' | 'account' | 'instance' | 'installation';
 
 /** A limit of events. */
 interface QuotaLimit {

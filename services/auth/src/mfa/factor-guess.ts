@@ -5,8 +5,8 @@ import type { User } from '../users/user.ts';
 
 /**
  * A guess of a second factor or a recovery code. Each kind has its own counts; a network in which
- * either was verified is known for both. Only an attacker who has the first factor can guess, so the
- * owner gets a mail when the limit of the account is reached; one a day.
+ * either was verified is known for both. Only an attacker who has the first factor can guess, so
+ * the owner gets a mail when the limit of the account is reached; one a day.
  */
 export function factorGuess(
   context: Context,

@@ -151,8 +151,8 @@ function recordRepeatedRefresh(
 }
 
 /**
- * Counts a refresh by its session. Refreshes that are further apart than the limit allows on average
- * need no statement. A client that is refused has an access token that is still valid.
+ * Counts a refresh by its session. Refreshes that are further apart than the limit allows on
+ * average need no statement. A client that is refused has an access token that is still valid.
  *
  * @throws AppError `over_request_rate_limit`
  */
