@@ -133,7 +133,7 @@ function xdsFaults(xds: XdsServer, proxy: TcpProxy): readonly Fault[] {
       begin: () => void process.kill(xds.pid, 'SIGSTOP'),
       end: () => void process.kill(xds.pid, 'SIGCONT'),
     },
-    // A connection that is lost for ever is found by pings: after six minutes, because gRPC servers
+    // A connection that never recovers is found by pings: after six minutes, because gRPC servers
     // permit a ping in five.
     { ...holdBack(proxy, { name: 'the xDS server', effect }), cell: ['xds', 'blackhole'] },
     ...networkFaults('xds', proxy, { name: 'the xDS server', effect }).filter(

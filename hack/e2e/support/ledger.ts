@@ -146,7 +146,7 @@ export function networkFaults(
   const end = () => proxy.set('forward');
   return [
     {
-      name: `the network to ${name} loses everything, and open connections for ever`,
+      name: `the network to ${name} loses everything, and open connections never recover`,
       cell: [part, 'blackhole'],
       effect,
       begin: () => proxy.set('lose'),

@@ -6,8 +6,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 /**
  * How a proxy treats its connections. `refuse`: closes them all, and every new one. `hold`: keeps
  * them open and forwards nothing, like a network that loses packets; what arrives meanwhile is
- * forwarded later. `lose`: like a firewall that has forgotten its connections: nothing arrives, those
- * that are open or opened meanwhile stay dead for ever, and no client or server learns of it.
+ * forwarded later. `lose`: like a firewall that has forgotten its connections: nothing arrives,
+ * connections that are open or opened meanwhile never recover, and neither side learns of it.
  */
 type ProxyMode = 'forward' | 'hold' | 'lose' | 'refuse';
 

@@ -55,7 +55,7 @@ export interface AccountLimit {
 }
 
 /** Limits of wrong guesses, by account and network, and by account for unknown networks. */
-export interface GuessLimit {
+interface GuessLimit {
   readonly by: 'account';
   readonly counts: 'guesses';
   readonly quota?: undefined;

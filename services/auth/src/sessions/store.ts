@@ -124,7 +124,7 @@ function endWhere(condition: string): string {
     ) ${auditInsert(3)}`;
 }
 
-// The tokens stay, without the session, until the cleanup: a later use of any of them is reuse, too.
+// Tokens stay until the cleanup, without the session: a later use of any of them is reuse, too.
 // Locks the session before its tokens, as refreshes do.
 const endReused = `with owner as (${lockOwner('$1')}), reused as materialized (
     select id from sessions where id = $2 and user_id = (select id from owner) for update
