@@ -146,12 +146,12 @@ t.test('failed sign-ins of every kind are recorded for the account, without othe
   const newUser = (name: string) => signUp(server, { email: `${name}@example.com` });
   const ban = ({ userId }: SignedIn) =>
     server.call('PUT', `/admin/users/${userId}`, { token, body: { ban_duration: '1h' } });
-  const findTraits = async (action: string, { userId }: SignedIn) =>
+  const traitsIn = async (action: string, { userId }: SignedIn) =>
     (await list(server, `query=action:${action}&per_page=1000`))
       .filter(({ payload }) => payload.actor_id === userId)
       .map(({ payload }) => payload.traits);
   const recorded = async (user: SignedIn, traits: object, action = 'login_failed') => {
-    const found = () => findTraits(action, user).then((all) => (all.length > 0 ? all : undefined));
+    const found = () => traitsIn(action, user).then((all) => (all.length > 0 ? all : undefined));
     const what = `the entry ${JSON.stringify(traits)}`;
     t.match(await awaitUntil(found, { what }), [traits]);
   };
@@ -194,7 +194,7 @@ t.test('failed sign-ins of every kind are recorded for the account, without othe
     server.clock.advance(1000);
     t.equal((await post('/factors/recovery-codes/verify', { code: 'wrong' }, user)).status, 422);
     const both = async () => {
-      const all = await findTraits('login_failed', user);
+      const all = await traitsIn('login_failed', user);
       return all.length === 2 ? all[0] : undefined;
     };
     t.match(await awaitUntil(both, { what: 'the entry of the recovery code' }), {
@@ -248,7 +248,7 @@ t.test('failed sign-ins of every kind are recorded for the account, without othe
     await recorded(user, { method: 'pkce', reason: 'bad_code_verifier' });
     await ban(user);
     t.match((await signIn('google')).query, { error_code: 'user_banned' });
-    t.match((await findTraits('login_failed', user)).length, 2);
+    t.match((await traitsIn('login_failed', user)).length, 2);
   });
 
   await t.test('refresh token', async (t) => {
@@ -258,7 +258,7 @@ t.test('failed sign-ins of every kind are recorded for the account, without othe
     server.clock.advance(60_000);
     t.equal((await refresh(user.refreshToken)).status, 200, 'the response was lost');
     const repeated = async () => {
-      const all = await findTraits('token_refreshed', user);
+      const all = await traitsIn('token_refreshed', user);
       return all.find((traits) => traits !== undefined);
     };
     t.match(await awaitUntil(repeated, { what: 'the entry of the repetition' }), { reuse: 'fail-to-save' });
