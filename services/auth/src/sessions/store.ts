@@ -40,7 +40,7 @@ const maxListedSessions = 100;
 /** Columns of a session, for `… sessions s`; {@link toSession} reads them. */
 export const sessionColumns = `
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
-  s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
+  coalesce(s.created_at, 'epoch') as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
     from mfa_amr_claims a where a.session_id = s.id) as session_methods`;
