@@ -13,6 +13,7 @@ import {
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { decodeInSteps } from '@tollgate/rules/decode-in-steps';
+import { defaultSilenceTimes, type SilenceTimes, watchSilence } from './silence.ts';
 
 export interface AdsStreamOptions {
   /** `host:port`, or any target of gRPC. */
@@ -21,6 +22,8 @@ export interface AdsStreamOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Largest accepted response, in bytes. */
   readonly maxMessageBytes: number;
+  /** Default one minute, and ten seconds for an answer. */
+  readonly silence?: SilenceTimes;
 }
 
 /**
@@ -30,8 +33,8 @@ export interface AdsStreamOptions {
 const connectTimeoutMs = 5_000;
 
 /**
- * Detects dead servers. By default, gRPC servers close connections with more than one ping in five
- * minutes, so this is above that.
+ * Detects dead servers that send no pings. By default, gRPC servers close connections with more
+ * than one ping in five minutes, so this is above that.
  */
 const keepaliveTimeMs = 330_000;
 const keepaliveTimeoutMs = 20_000;
@@ -46,10 +49,16 @@ class AdsStream {
   readonly #client: Client;
   readonly #call: ClientDuplexStream<Uint8Array, Uint8Array>;
   readonly #connectTimer: NodeJS.Timeout;
+  readonly #unwatch: () => void;
   #connected: boolean = false;
-  #timedOut: boolean = false;
+  /** The reason why we have ended the call. */
+  #failure: string | undefined;
 
-  constructor({ serverUrl, headers, maxMessageBytes }: AdsStreamOptions, credentials: ChannelCredentials) {
+  constructor(options: AdsStreamOptions, credentials: ChannelCredentials) {
+    const { serverUrl, headers, maxMessageBytes, silence = defaultSilenceTimes } = options;
+    this.#unwatch = watchSilence(streamAggregatedResourcesPath, silence, () =>
+      this.#fail('connection lost, the server does not answer a ping'),
+    );
     this.#client = new Client(serverUrl, credentials, {
       'grpc.max_receive_message_length': maxMessageBytes,
       'grpc.keepalive_time_ms': keepaliveTimeMs,
@@ -67,10 +76,10 @@ class AdsStream {
     );
     // The reader gets the error; without a reader, it must not end the process.
     this.#call.on('error', () => undefined);
-    this.#connectTimer = setTimeout(() => {
-      this.#timedOut = true;
-      this.#call.cancel();
-    }, connectTimeoutMs);
+    this.#connectTimer = setTimeout(
+      () => this.#fail(`not connected within ${connectTimeoutMs} ms`),
+      connectTimeoutMs,
+    );
     // Without a deadline, whose timer would outlive the client.
     this.#client.waitForReady(Infinity, (error) => {
       this.#connected = error === undefined;
@@ -90,9 +99,7 @@ class AdsStream {
     try {
       yield* this.#call;
     } catch (error) {
-      throw this.#timedOut
-        ? new Error(`not connected within ${connectTimeoutMs} ms`, { cause: error })
-        : error;
+      throw this.#failure === undefined ? error : new Error(this.#failure, { cause: error });
     }
   }
 
@@ -104,8 +111,14 @@ class AdsStream {
   /** Cancels the call and closes the connection; idempotent. */
   close(): void {
     clearTimeout(this.#connectTimer);
+    this.#unwatch();
     this.#call.cancel();
     this.#client.close();
+  }
+
+  #fail(reason: string): void {
+    this.#failure = reason;
+    this.#call.cancel();
   }
 }
 
