@@ -188,7 +188,7 @@ export const asvsRequirements: readonly Requirement[] = [
     '6.4.1',
     'links and codes of new users expire and are spent',
     'verification/verify',
-    'code and link expire after MAILER_OTP_EXP',
+    'codes and links expire after MAILER_OTP_EXP and SMS_OTP_EXP',
   ),
   unproven('not applicable', '6.4.2', 'no password hints and secret questions', 'there are none'),
   proven('6.4.3', 'a password reset does not bypass the second factor', 'users/update', resets),
@@ -214,15 +214,15 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '6.5.4',
     'codes have at least 20 bits',
-    'messages/sending-mail',
-    'mail has sender, recipient, headers, a link and a code',
+    'keys/secrets',
+    'every digit of a code is drawn from all ten digits',
   ),
   decided(
     proven(
       '6.5.5',
       'codes and links sent expire within 10 minutes',
       'verification/verify',
-      'code and link expire after MAILER_OTP_EXP',
+      'codes and links expire after MAILER_OTP_EXP and SMS_OTP_EXP',
     ),
     ['mailerOtpExpMs', 'smsOtpExpMs'],
     (s) => Math.max(s.mailerOtpExpMs, s.smsOtpExpMs) <= 10 * minuteMs,
@@ -255,7 +255,7 @@ export const asvsRequirements: readonly Requirement[] = [
     '6.8.2',
     'signatures of ID tokens are verified',
     'providers/id-token',
-    'ID tokens of other clients, issuers and sessions are rejected',
+    'ID tokens that are not signed with a key of the provider are rejected',
   ),
   unproven('not applicable', '6.8.3', 'SAML assertions are accepted once', 'SAML is not supported'),
   unproven(
@@ -328,8 +328,8 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '7.4.2',
     'sessions of deleted users end',
-    'security/races',
-    'parallel deletions and refreshes leave no session',
+    'admin/users',
+    'sessions of a deleted user end, also of one whose row is kept',
   ),
   proven(
     '7.4.3',

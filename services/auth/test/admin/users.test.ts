@@ -224,6 +224,22 @@ t.test('deleted user is gone and the email is available again', async (t) => {
   await signUp(server);
 });
 
+t.test('sessions of a deleted user end, also of one whose row is kept', async (t) => {
+  const server = await startAuthServer(t);
+  for (const should_soft_delete of [false, true]) {
+    const { userId, accessToken, refreshToken } = await signUp(server);
+    const body = { should_soft_delete };
+    t.equal((await server.call('DELETE', `/admin/users/${userId}`, { token, body })).status, 200);
+    t.match(await server.call('GET', '/user', { token: accessToken }), { status: 403 });
+    const refresh = { body: { refresh_token: refreshToken } };
+    t.match(await server.call('POST', '/token?grant_type=refresh_token', refresh), {
+      status: 400,
+      body: { error_code: 'refresh_token_not_found' },
+    });
+    t.notMatch(await tableText(server, ['sessions', 'refresh_tokens']), userId);
+  }
+});
+
 t.test('soft delete leaves no personal data', async (t) => {
   const server = await startAuthServer(t);
   const { userId, accessToken } = await signUp(server, { data: { full_name: 'Ada Lovelace' } });

@@ -99,6 +99,24 @@ t.test('ID tokens of other clients, issuers and sessions are rejected', async (t
   t.notMatch(server.logs(), googleClaims.picture);
 });
 
+t.test('ID tokens that are not signed with a key of the provider are rejected', async (t) => {
+  const { present, vendors } = await start(t);
+  const signed = await vendors.idToken('google', { ...googleClaims, aud: 'web' });
+  const [header = '', payload = '', signature = ''] = signed.split('.');
+  // Parsed boundary: the test has made the token.
+  const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as object;
+  const forged = Buffer.from(JSON.stringify({ ...claims, sub: 'victim' })).toString('base64url');
+  const none = Buffer.from('{"alg":"none"}').toString('base64url');
+  for (const id_token of [
+    `${header}.${forged}.${signature}`,
+    `${header}.${payload}.${signature.slice(4)}AAAA`,
+    `${header}.${payload}.`,
+    `${none}.${payload}.`,
+  ])
+    t.match(await present({}, { id_token }), { status: 400, body: { error_description: 'Bad ID token' } });
+  t.equal((await present({}, { id_token: signed })).status, 200);
+});
+
 t.test('keys are loaded from the URL of reloaded metadata', async (t) => {
   const { server, vendors, present } = await start(t);
   const exp = Math.floor(server.clock.nowMs() / 1000) + 7200;

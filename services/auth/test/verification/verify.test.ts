@@ -3,6 +3,7 @@ import t from 'tap';
 import type { AuthServer } from '../helpers/auth-server.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
+import { textMessages } from '../helpers/text-messages.ts';
 
 const email = 'ada@example.com';
 const ada = { email, password: 'correct horse' };
@@ -61,8 +62,21 @@ t.test('response has the verified type', async (t) => {
   t.equal(answer.headers.get('cache-control'), 'no-store');
 });
 
-t.test('code and link expire after MAILER_OTP_EXP', async (t) => {
-  const { server, smtp } = await startMailingServer(t, { MAILER_OTP_EXP: '3600' });
+t.test('codes and links expire after MAILER_OTP_EXP and SMS_OTP_EXP', async (t) => {
+  const texts = await textMessages(t);
+  const { server, smtp } = await startMailingServer(t, {
+    ...texts.variables,
+    EXTERNAL_PHONE_ENABLED: 'true',
+    MAILER_OTP_EXP: '3600',
+    SMS_OTP_EXP: '60',
+  });
+  const phone = '15005550001';
+  t.equal((await post(server, '/otp', { phone })).status, 200);
+  server.clock.advance(60_000);
+  t.match(await post(server, '/verify', { type: 'sms', phone, token: texts.lastCode() }), {
+    status: 403,
+    body: { error_code: 'otp_expired' },
+  });
   await post(server, '/signup', ada);
   const mail = await smtp.mailTo(email);
   server.clock.advance(hourMs);
