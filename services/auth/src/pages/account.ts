@@ -9,6 +9,7 @@ import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode, type Problem } from './problems.ts';
 import { factorSection, identitySection, sessionSection } from './security.ts';
 import type { PageTexts } from './texts/texts.ts';
+import { takeTyped } from './typed.ts';
 import type { Owner, Visit } from './visit.ts';
 
 /** Profile, password, second factors, sessions and identities of the user. */
@@ -168,7 +169,7 @@ function profileSection(visit: Visit, user: User, problem: Problem | undefined):
       label: texts.emailAddress,
       type: 'email',
       autocomplete: 'email',
-      value: visit.form.email ?? user.email,
+      value: visit.form.email ?? takeTyped(visit).email ?? user.email,
       hint: user.newEmail === '' ? undefined : texts.waitingFor(user.newEmail),
     },
     problem,

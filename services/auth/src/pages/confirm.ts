@@ -5,6 +5,7 @@ import { hasRecentSignIn } from '../sessions/assurance.ts';
 import { sendNonce } from '../users/reauthentication.ts';
 import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
+import { keepTyped } from './typed.ts';
 import type { Visit } from './visit.ts';
 
 /** Pages that continue after the confirmation; the forms of the account page continue there. */
@@ -16,6 +17,7 @@ const parameters = ['type', 'factor'] as const;
 export function confirmFirst(visit: Visit, target: string): FastifyReply | undefined {
   const { owner } = visit;
   if (owner === undefined || hasRecentSignIn(visit.context, owner)) return undefined;
+  keepTyped(visit);
   return visit.redirect('confirm', { target, ...readParameters(visit) });
 }
 

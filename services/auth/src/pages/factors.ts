@@ -6,6 +6,7 @@ import { getUser } from '../users/update.ts';
 import { field, form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
 import { codeFields, describeFactor, sendCode, verifyCode } from './second-factor.ts';
+import { takeTyped } from './typed.ts';
 import type { Visit } from './visit.ts';
 
 /** Types that can be set up without a script, with the texts of their pages. */
@@ -95,7 +96,7 @@ function viewEnroll(visit: Visit, { problem }: Outcome): View {
   const { texts } = visit;
   const type = readType(visit);
   const { title, text } = setups[type];
-  const { friendly_name: friendlyName, phone } = visit.form;
+  const { friendly_name: friendlyName, phone } = { ...takeTyped(visit), ...visit.form };
   const input =
     type === 'phone'
       ? field({ name: 'phone', label: texts.phoneNumber, autocomplete: 'tel', value: phone }, problem)

@@ -67,12 +67,56 @@ t.test('changes on the pages lead through a confirmation', async (t) => {
     const nonce = codeIn(await smtp.mailTo(ada.email, 1));
     const confirmed = await browser.submit(`${apiUrl}${location(sent)}`, { nonce });
     t.equal(location(confirmed), '/pages/account');
+    t.match(await text('account'), 'value="eva@pages.example"', 'what was typed');
+    t.match(await text('account'), `value="${ada.email}"`, 'once');
     const again = await browser.submit(
       `${pages}/account`,
       { email: 'eva@pages.example' },
       { target: 'email' },
     );
     t.equal(location(again), '/pages/account?saved=email');
+  });
+
+  await t.test('which keeps what was typed, escaped, for its user only', async (t) => {
+    const typed = { email: '"><b>@pages.example', password: 'not kept' };
+    const change = async () => {
+      wait();
+      return browser.submit(`${pages}/account`, typed, { target: 'email' });
+    };
+    const cookie = (await change()).headers.getSetCookie().find((text) => text.includes('-typed=')) ?? '';
+    t.match(cookie, /; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax/);
+    const [, payload = ''] = /=([\w-]+)\./.exec(cookie) ?? [];
+    t.same(JSON.parse(Buffer.from(payload, 'base64url').toString()), { email: typed.email });
+    t.match(await text('account'), 'value="&quot;&gt;&lt;b&gt;@pages.example"');
+
+    await browser.submit(`${pages}/confirm`, { current_password: ada.password });
+    const factor = `${pages}/factor?type=totp`;
+    const opened = await text('factor?type=totp');
+    t.notMatch(opened, '&quot;&gt;', 'once');
+    const token = /form_token" value="([^"]+)"/.exec(opened)?.[1] ?? '';
+    wait();
+    const late = new URLSearchParams({ form_token: token, friendly_name: 'My phone' });
+    t.equal(location(await browser.open(factor, late)), '/pages/confirm?target=factor&type=totp');
+    await browser.submit(`${pages}/confirm`, { current_password: ada.password });
+    t.match(await text('factor?type=totp'), 'value="My phone"');
+
+    await change();
+    const kept = browser.cookies(apiUrl).get('tollgate-typed') ?? '';
+    t.not(kept, '');
+    const open = (value: string) => {
+      const session = [...browser.cookies(apiUrl)].filter(([name]) => name !== 'tollgate-typed');
+      const cookies = [...session, ['tollgate-typed', value]].map((pair) => pair.join('=')).join('; ');
+      return browser.open(`${pages}/account`, undefined, { cookie: cookies });
+    };
+    t.match(await (await open(`${kept.slice(0, -1)}_`)).text(), `value="${ada.email}"`, 'signed');
+    t.match(await (await open(kept)).text(), 'value="&quot;&gt;');
+    await change();
+    const other = { email: 'zoe@pages.example', password: ada.password };
+    const another = new Browser(hosts);
+    await another.submit(`${pages}/sign-up`, other);
+    const cookies = [...another.cookies(apiUrl), ['tollgate-typed', kept]].map((pair) => pair.join('='));
+    const page = await another.open(`${pages}/account`, undefined, { cookie: cookies.join('; ') });
+    t.match(await page.text(), `value="${other.email}"`);
   });
 
   await t.test('before accounts are connected, and sessions end', async (t) => {
