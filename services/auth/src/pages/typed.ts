@@ -14,8 +14,8 @@ const typedCookie = { name: 'typed', form: /^[\w-]+\.[\w-]{43}$/ } as const;
 
 /**
  * Keeps what the user typed while another page comes first, in a cookie rather than the URL: it is
- * in no log, and a link of another site cannot fill in a form. The signature binds it to the browser
- * and the user.
+ * in no log, and a link of another site cannot fill in a form. The signature binds it to the
+ * browser and the user.
  */
 export function keepTyped(visit: Visit): void {
   const { settings } = visit.context;
