@@ -18,6 +18,7 @@ import {
   renderProtoCode,
   renderSettingsPage,
 } from './render.ts';
+import { renderRuleFields } from './rule-fields.ts';
 
 /** Something in the repository that is made from something else, by code. */
 export interface Generator {
@@ -36,6 +37,7 @@ export const generators: readonly Generator[] = [
   { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
   crd('crds/ratelimitconfigs.yaml'),
   formatted('crds/README.md', () => renderCrdReadme('crds/README.md')),
+  markdownPage('docs/rule-fields.md', renderRuleFields),
   markdownPage('docs/settings-ratelimit.md', () =>
     renderSettingsPage('the rate limit service', ratelimitSettings),
   ),

@@ -1,4 +1,5 @@
 import { type NamedField, nameBounds } from '@tollgate/rules/fields';
+import { resourceSpelling } from '@tollgate/rules/spelling';
 import { resourceTexts } from '@tollgate/rules/values';
 import { flagSchema, type JsonSchema, mapList, textSchema } from './json-schema.ts';
 
@@ -12,7 +13,7 @@ export const schemasOf = (fields: readonly NamedField[]): Readonly<Record<string
   );
 
 function schemaOf(field: NamedField): JsonSchema | undefined {
-  const { description } = field;
+  const description = describe(field);
   switch (field.kind) {
     case 'text':
     case 'percent':
@@ -30,6 +31,12 @@ function schemaOf(field: NamedField): JsonSchema | undefined {
     default:
       return undefined;
   }
+}
+
+/** The description, with the algorithms that have the field. */
+function describe({ description, algorithms }: NamedField): string {
+  if (algorithms === undefined) return description;
+  return `${description} For ${algorithms.map((name) => resourceSpelling[name]).join(' and ')} only.`;
 }
 
 const replaced: JsonSchema = {

@@ -31,6 +31,8 @@ interface Row {
   readonly link?: string;
   /** Algorithms that have the field; all of them when absent. */
   readonly algorithms?: readonly Algorithm[];
+  /** A limit with `unlimited` may have the field. */
+  readonly withUnlimited?: true;
   /** Every spec has the field: empty or 0 when it is absent. */
   readonly always?: true;
   /** Part of the flat `limits` of a RateLimitConfig that has the field of a descriptor. */
@@ -231,6 +233,7 @@ export const limitFields = {
     wire: 1,
     kind: 'choice',
     values: unitValues,
+    withUnlimited: true,
     description:
       'Length of the window. Windows are fixed and start at the Unix epoch: a Month is 30 days, a Year 365.',
   },
@@ -256,7 +259,7 @@ export const limitFields = {
     algorithms: ['fixed_window'],
     link: 'limits.md#windows',
     description:
-      'IANA name, such as Europe/Berlin. Windows of a Day, Week (from Monday), Month or Year follow the calendar there. For FixedWindow only.',
+      'IANA name, such as Europe/Berlin. Windows of a Day, Week (from Monday), Month or Year follow the calendar there.',
   },
   /** 0, also when missing, refuses every request. */
   requestsPerUnit: {
@@ -266,12 +269,14 @@ export const limitFields = {
     min: 0,
     max: maxUint32,
     always: true,
+    withUnlimited: true,
     description: 'Requests allowed in each window; 0 denies all.',
   },
   unlimited: {
     file: 'unlimited',
     wire: 3,
     kind: 'flag',
+    withUnlimited: true,
     description: 'Allows all requests, instead of a limit. Use it to exempt a client from a broader rule.',
   },
   /** As written, in any case; a fixed window when missing. */
@@ -303,7 +308,7 @@ export const limitFields = {
     algorithms: ['fixed_window'],
     link: 'limits.md#hot-keys',
     description:
-      'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store. Up to that part is refused too early for each other replica. For FixedWindow only.',
+      'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store. Up to that part is refused too early for each other replica.',
   },
   /** As written, in any case; the default depends on the algorithm and the domain. */
   charge: {
@@ -343,6 +348,7 @@ export const limitFields = {
     wire: 5,
     kind: 'names',
     maxItems: 16,
+    withUnlimited: true,
     description:
       'Limits that do not apply to requests that match this one, such as the general limit of a customer with a specific one.',
   },
@@ -351,14 +357,18 @@ export const limitFields = {
     wire: 4,
     kind: 'text',
     bounds: nameBounds,
+    withUnlimited: true,
     description:
       'Name by which other limits may replace this one. Envoy returns it in the x-ratelimit-limit header.',
   },
 } as const satisfies Fields;
 
+/** A row of a part, whose keys in rule files are known. */
+type FieldOf<Part extends Fields> = NamedField & { readonly file: Part[keyof Part]['file'] };
+
 /** The rows of a part of the language, in order. */
-const listFields = (part: Fields): readonly NamedField[] =>
-  Object.entries(part).map(([name, field]) => ({ name, ...field }));
+const listFields = <Part extends Fields>(part: Part): readonly FieldOf<Part>[] =>
+  Object.entries(part).map(([name, field]) => ({ name, ...field })) as FieldOf<Part>[]; // rows of the part
 
 /** The rows of each part. */
 export const rows = {
