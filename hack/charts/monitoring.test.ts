@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { load } from 'js-yaml';
 import t from 'tap';
-import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/stats/names.ts';
+import { memcachedStatNames, statsNames } from '../../services/ratelimit/src/metrics/names.ts';
 import { filesBelow } from '../generate/render.ts';
 import { readAlerts } from './support/alert-rules.ts';
 import { helmIsMissing, parseManifests, renderChart } from './support/helm.ts';

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { generators } from '../generate/generators.ts';
 import { findStaleFiles, readAll, repositoryFiles } from './files.ts';
+import { findMutualImports } from './floors.ts';
 import { findForbiddenTexts } from './forbidden-texts.ts';
 import { findDeadLinks } from './links.ts';
 import { findUnverifiedPackages } from './lock-file.ts';
@@ -18,6 +19,7 @@ export const checks: readonly Check[] = [
   { name: 'forbidden texts', run: checkTexts },
   { name: 'spelling (cspell)', run: checkSpelling },
   { name: 'numbers of decisions', run: async () => toFinding(findNumberGaps(await repositoryFiles())) },
+  { name: 'folders that import each other', run: checkFloors },
   { name: 'sizes', run: checkSizes },
 ];
 
@@ -55,6 +57,11 @@ async function checkTexts(): Promise<Finding> {
 async function checkSpelling(): Promise<Finding> {
   const files = (await repositoryFiles()).join('\n');
   return runTool('cspell', ['lint', '--no-progress', '--no-summary', '--file-list', 'stdin'], files);
+}
+
+async function checkFloors(): Promise<Finding> {
+  const paths = (await repositoryFiles()).filter((path) => /\/src\/.+\.ts$/.test(path));
+  return toFinding(findMutualImports(await readAll(paths)));
 }
 
 /** Warns only: a table or a state machine may be long. */

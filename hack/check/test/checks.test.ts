@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { findStaleFiles } from '../files.ts';
+import { findMutualImports } from '../floors.ts';
 import { findForbiddenTexts } from '../forbidden-texts.ts';
 import { findUnverifiedPackages } from '../lock-file.ts';
 import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
@@ -112,4 +113,18 @@ t.test('banned words, names and long comments are reported in code and prose', a
   t.match(findForbiddenTexts('a.ts', long), [/more than 100 columns/]);
   t.same(findForbiddenTexts('a.ts', `// https://example.org/${'x'.repeat(100)}`), []);
   t.same(findForbiddenTexts('a.ts', `const a = '${'x'.repeat(100)}';`), []);
+});
+
+t.test('folders of a service that import each other are reported once, with a file of each', async (t) => {
+  const sources = new Map([
+    ['services/a/src/app.ts', "import { b } from './users/store.ts';"],
+    ['services/a/src/users/store.ts', "import type { Mail } from '../mail/send.ts';"],
+    ['services/a/src/mail/send.ts', "const { find } = await import('../users/find.ts');"],
+    ['services/a/src/mail/queue.ts', "import { send } from './send.ts';"],
+  ]);
+  t.same(findMutualImports(sources), [
+    'services/a/src: mail and users import each other: services/a/src/mail/send.ts, services/a/src/users/store.ts',
+  ]);
+  sources.delete('services/a/src/mail/send.ts');
+  t.same(findMutualImports(sources), []);
 });

@@ -4,21 +4,23 @@ import { createTermination, Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { startTracing, type Tracing } from '@tollgate/kit/telemetry';
 import { maxTimerMs } from '@tollgate/kit/time';
-import type { CounterBackend } from './backends/counter-backend.ts';
-import { counterBackends } from './backends/counter-backends.ts';
-import { Leases } from './backends/leases.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
-import type { CounterApi } from './counters/counter-api.ts';
+import { type Decide, type DecisionContext, decide, shouldRateLimitPath } from './decision/decide.ts';
+import { LocalCache } from './decision/local-cache.ts';
+import { getDecisionOptions } from './decision/options.ts';
+import { DecisionStats } from './decision/stats.ts';
+import { createStoreFailures } from './decision/store-failure.ts';
+import { traceDecisions } from './decision/tracing.ts';
+import { UsageChecks } from './decision/usage-checks.ts';
+import { warmUp } from './decision/warm-up.ts';
 import { createDebugServer } from './http/debug-server.ts';
-import { getDecisionOptions } from './ratelimit/decision-options.ts';
-import { LocalCache } from './ratelimit/local-cache.ts';
-import { type Decide, type DecisionContext, decide, shouldRateLimitPath } from './ratelimit/service.ts';
-import { DecisionStats } from './ratelimit/stats.ts';
-import { createStoreFailures } from './ratelimit/store-failure.ts';
-import { traceDecisions } from './ratelimit/tracing.ts';
-import { UsageChecks } from './ratelimit/usage-checks.ts';
-import { warmUp } from './ratelimit/warm-up.ts';
+import { countReservedTags } from './metrics/names.ts';
+import { StatsRegistry } from './metrics/registry.ts';
+import { createMeasuredBuffers } from './metrics/server-stats.ts';
+import { createSink, StatsFlusher } from './metrics/sinks.ts';
+import { formatStats } from './metrics/text.ts';
+import type { CounterApi } from './operator-api/counter-api.ts';
 import { addRuleSources, createRuleStore, createTrial } from './rule-sources.ts';
 import type { RuleStore } from './rules/rule-store.ts';
 import {
@@ -29,11 +31,9 @@ import {
   connectToSupervisor,
   type Ports,
 } from './servers.ts';
-import { countReservedTags } from './stats/names.ts';
-import { StatsRegistry } from './stats/registry.ts';
-import { createMeasuredBuffers } from './stats/server-stats.ts';
-import { createSink, StatsFlusher } from './stats/sinks.ts';
-import { formatStats } from './stats/text.ts';
+import type { CounterStore } from './stores/counter-store.ts';
+import { Leases } from './stores/leases.ts';
+import { counterStores } from './stores/registry.ts';
 import { createTrialReport } from './trial/report.ts';
 import type { Trial } from './trial/trial.ts';
 import type { SupervisorLink } from './workers/supervisor-link.ts';
@@ -70,12 +70,12 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   });
   const ports: Ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
   const rules = createRuleStore(settings, context);
-  const createBackend = await counterBackends[settings.backendType]();
-  const backend = await createBackend(settings, context);
-  const counterApi = await createCounterApi(settings, context, backend);
-  const trial = createTrial(settings, context, { inForce: backend, overrides: counterApi?.overrides });
-  const leases = new Leases(backend);
-  const decisions = createDecisionContext(settings, context, { rules, backend: leases, trial, counterApi });
+  const createStore = await counterStores[settings.backendType]();
+  const store = await createStore(settings, context);
+  const counterApi = await createCounterApi(settings, context, store);
+  const trial = createTrial(settings, context, { inForce: store, overrides: counterApi?.overrides });
+  const leases = new Leases(store);
+  const decisions = createDecisionContext(settings, context, { rules, store: leases, trial, counterApi });
 
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   await addStatistics(lifecycle, settings, options, stats);
@@ -85,7 +85,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   const debug = createDebugServer(
     {
       decisions,
-      backend,
+      store,
       formatStats: () => supervisor?.getPage('/stats') ?? formatStats(stats),
       getTrialReport: () => supervisor?.getPage('/trial') ?? createTrialReport(stats),
       buffers,
@@ -103,8 +103,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     });
   lifecycle.add({
     name: 'counter backend',
-    start: (startOptions) => backend.start(startOptions),
-    stop: () => backend.close(),
+    start: (startOptions) => store.start(startOptions),
+    stop: () => store.close(),
   });
   await addRuleSources(lifecycle, settings, context, { rules, trial });
   const adminRoutes = counterApi?.connect(lifecycle, {
@@ -115,7 +115,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
-      start: ({ signal }) => warmUp(settings, { createBackend, context, signal }),
+      start: ({ signal }) => warmUp(settings, { createStore, context, signal }),
     });
   }
   // Rule files and modules leave tens of megabytes of garbage; V8 would keep them while it is idle.
@@ -137,7 +137,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     name: 'announcement',
     async start() {
       const rulesLoaded = rules.current()?.ruleCount ?? 0;
-      logger.info({ ...ports, backend: settings.backendType, rules: rulesLoaded }, 'listening');
+      logger.info({ ...ports, store: settings.backendType, rules: rulesLoaded }, 'listening');
       await supervisor?.announceListening();
     },
   });
@@ -148,11 +148,11 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
 async function createCounterApi(
   settings: Settings,
   context: Context,
-  backend: CounterBackend,
+  store: CounterStore,
 ): Promise<CounterApi | undefined> {
   if (settings.adminPort === 0) return undefined;
-  const { CounterApi } = await import('./counters/counter-api.ts');
-  return new CounterApi(settings, context, backend);
+  const { CounterApi } = await import('./operator-api/counter-api.ts');
+  return new CounterApi(settings, context, store);
 }
 
 /** In a worker, the supervisor has the sinks; this enforces the bounds of the registry only. */
@@ -207,12 +207,12 @@ function createDecisionContext(
   context: Context,
   {
     rules,
-    backend,
+    store,
     trial,
     counterApi,
   }: {
     readonly rules: RuleStore;
-    readonly backend: Leases;
+    readonly store: Leases;
     readonly trial: Trial | undefined;
     readonly counterApi: CounterApi | undefined;
   },
@@ -223,7 +223,7 @@ function createDecisionContext(
   localCache?.registerGauges(stats);
   return {
     rules: () => rules.current(),
-    backend,
+    store,
     localCache,
     stopIncrementWhenOverLimit,
     stats: new DecisionStats(stats),

@@ -1,6 +1,6 @@
 import type { Health } from '@tollgate/kit/health';
 import type { Logger } from '@tollgate/kit/logger';
-import type { StatsRegistry } from './stats/registry.ts';
+import type { StatsRegistry } from './metrics/registry.ts';
 
 export interface Context {
   readonly logger: Logger;

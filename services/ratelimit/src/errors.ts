@@ -1,5 +1,5 @@
 import { type AppError, defineErrors, grpcStatus } from '@tollgate/kit/errors';
-import type { RequestProblem } from './ratelimit/request.ts';
+import type { RequestProblem } from './decision/wire/request.ts';
 
 /**
  * All public errors, by their stable code.
@@ -137,7 +137,7 @@ export function invalidRequest(problem: RequestProblem): AppError {
 }
 
 /**
- * The error for a counter backend that did not answer; `message` is the driver's and holds no
+ * The error for a counter store that did not answer; `message` is the driver's and holds no
  * secrets.
  */
 export function backendFailure(message: string, cause?: unknown): AppError {

@@ -1,12 +1,12 @@
 import type { Lifecycle } from '@tollgate/kit/lifecycle';
-import type { CounterBackend } from './backends/counter-backend.ts';
-import { MemoryBackend } from './backends/memory.ts';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
-import type { Overrides } from './counters/overrides.ts';
-import { getDecisionOptions } from './ratelimit/decision-options.ts';
-import { createStoreFailures } from './ratelimit/store-failure.ts';
+import { getDecisionOptions } from './decision/options.ts';
+import type { Overrides } from './decision/overrides.ts';
+import { createStoreFailures } from './decision/store-failure.ts';
 import { type RuleLoad, RuleStore, ruleSources } from './rules/rule-store.ts';
+import type { CounterStore } from './stores/counter-store.ts';
+import { MemoryStore } from './stores/memory/memory-store.ts';
 import { Candidates } from './trial/candidates.ts';
 import { Trial } from './trial/trial.ts';
 
@@ -24,17 +24,17 @@ export function createRuleStore(settings: Settings, { health, logger, stats }: C
 export function createTrial(
   settings: Settings,
   { logger, nowMs, nowSeconds, random, stats }: Context,
-  { inForce, overrides }: { readonly inForce: CounterBackend; readonly overrides: Overrides | undefined },
+  { inForce, overrides }: { readonly inForce: CounterStore; readonly overrides: Overrides | undefined },
 ): Trial | undefined {
   if (settings.candidateRuntimeSubdirectory === '' && settings.configType === 'FILE') return undefined;
   const { backendType, memoryMaxCounters: maxCounters, stopIncrementWhenOverLimit } = settings;
   const options = getDecisionOptions(settings);
   // In one bounded store they would evict counters in force.
-  const backend = backendType === 'memory' ? new MemoryBackend({ nowMs, maxCounters }) : inForce;
+  const store = backendType === 'memory' ? new MemoryStore({ nowMs, maxCounters }) : inForce;
   // The rules in force log the failure.
   const silent = logger.child({}, { level: 'silent' });
   const storeFailures = createStoreFailures(settings, { logger: silent, nowMs });
-  const counting = { backend, stopIncrementWhenOverLimit, storeFailures };
+  const counting = { store, stopIncrementWhenOverLimit, storeFailures };
   return new Trial({ ...counting, options, overrides, stats, nowSeconds, random });
 }
 

@@ -8,13 +8,13 @@ import { hostAndPort } from '@tollgate/kit/text';
 import { type TlsValidity, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
-import type { Activity } from './counters/activity.ts';
-import type { AdminRoute } from './counters/admin-server.ts';
+import type { Activity } from './decision/activity.ts';
+import { type Decide, shouldRateLimit, shouldRateLimitPath } from './decision/decide.ts';
 import { createApiServer } from './http/api-server.ts';
-import { type Decide, shouldRateLimit, shouldRateLimitPath } from './ratelimit/service.ts';
-import type { ProcessMetrics } from './stats/prometheus.ts';
-import type { StatsRegistry } from './stats/registry.ts';
-import { createCallTimer, createLoadCounter, createTlsStats } from './stats/server-stats.ts';
+import type { ProcessMetrics } from './metrics/prometheus.ts';
+import type { StatsRegistry } from './metrics/registry.ts';
+import { createCallTimer, createLoadCounter, createTlsStats } from './metrics/server-stats.ts';
+import type { AdminRoute } from './operator-api/server.ts';
 import type { SupervisorLink } from './workers/supervisor-link.ts';
 
 /** Ports in use once started; the system chooses those set to 0. */
@@ -74,7 +74,7 @@ export async function connectToSupervisor(
 }
 
 async function startProcessMetrics(): Promise<ProcessMetrics> {
-  const { ProcessMetrics } = await import('./stats/prometheus.ts');
+  const { ProcessMetrics } = await import('./metrics/prometheus.ts');
   const metrics = new ProcessMetrics();
   metrics.start();
   return metrics;
@@ -190,7 +190,7 @@ export async function addAdminServer(
     reusePort,
   }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
 ): Promise<void> {
-  const { createAdminServer } = await import('./counters/admin-server.ts');
+  const { createAdminServer } = await import('./operator-api/server.ts');
   const { adminHost: host, adminPort: port, adminTlsCert, adminTlsKey, adminTlsClientCacert } = settings;
   const tlsStats = createTlsStats(stats);
   const files = { certFile: adminTlsCert, keyFile: adminTlsKey, caFile: adminTlsClientCacert };

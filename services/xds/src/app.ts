@@ -19,8 +19,8 @@ import { buildAdminServer } from './admin/server.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
-import { Pipeline } from './catalog/pipeline.ts';
 import { SnapshotStore } from './catalog/snapshot.ts';
+import type { ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import {
   getGrpcHost,
@@ -37,9 +37,9 @@ import { ApiClient } from './kube/client.ts';
 import { currentNamespace, loadKubeConfig } from './kube/config.ts';
 import { LeaseElector, replicaIdentity } from './kube/lease.ts';
 import { countReloads, registerMetrics, registerRejectingLimiters } from './metrics.ts';
+import { Pipeline } from './pipeline.ts';
 import { FolderSource } from './sources/folder.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
-import type { ResourceSource } from './sources/source.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { summarizeLimiters } from './status/limiter-report.ts';
 import { ReplicaReports } from './status/replica-reports.ts';

@@ -15,7 +15,7 @@ import {
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import type { Entry } from '@tollgate/rules/match';
-import { shouldRateLimitPath } from '../ratelimit/service.ts';
+import { shouldRateLimitPath } from '../decision/decide.ts';
 import { type ClientOptions, type ClientTlsFiles, clientHelp, parseClientOptions } from './client-options.ts';
 
 /**

@@ -3,7 +3,7 @@ import { describeFlags, type FlagValues, type Outcome, parseFlags, wrongUsage } 
 import { getErrorMessage } from '@tollgate/kit/errors';
 import { parseDuration } from '@tollgate/kit/time';
 import type { Entry } from '@tollgate/rules/match';
-import { entryListForm, isEntryList, parseDescriptor, parseEntryList } from '../ratelimit/request.ts';
+import { entryListForm, isEntryList, parseDescriptor, parseEntryList } from '../decision/wire/request.ts';
 import { type CounterCall, callCounterApi, getOwnAddress, type Json } from './counter-client.ts';
 import { formatOverrides, formatPeek, formatRefusals, formatReset, formatTop } from './counter-tables.ts';
 

@@ -12,12 +12,12 @@ import {
   readUint32,
   readWord,
 } from '@tollgate/yaml/fields';
-import { MemoryBackend } from '../backends/memory.ts';
-import { type Descriptor, parseDescriptor } from '../ratelimit/request.ts';
-import { Code, type Decision } from '../ratelimit/response.ts';
-import { type DecisionContext, decide } from '../ratelimit/service.ts';
-import { DecisionStats } from '../ratelimit/stats.ts';
-import { StatsRegistry } from '../stats/registry.ts';
+import { type DecisionContext, decide } from '../decision/decide.ts';
+import { DecisionStats } from '../decision/stats.ts';
+import { type Descriptor, parseDescriptor } from '../decision/wire/request.ts';
+import { Code, type Decision } from '../decision/wire/response.ts';
+import { StatsRegistry } from '../metrics/registry.ts';
+import { MemoryStore } from '../stores/memory/memory-store.ts';
 
 const codes = ['OK', 'OVER_LIMIT'] as const;
 type CodeName = (typeof codes)[number];
@@ -188,7 +188,7 @@ const nowSeconds = 1_767_225_600;
 function createContext(rules: RuleSet): DecisionContext {
   return {
     rules: () => rules,
-    backend: new MemoryBackend({ nowMs: () => nowSeconds * 1000, maxCounters: 100_000 }),
+    store: new MemoryStore({ nowMs: () => nowSeconds * 1000, maxCounters: 100_000 }),
     stopIncrementWhenOverLimit: false,
     stats: new DecisionStats(new StatsRegistry()),
     nowSeconds: () => nowSeconds,

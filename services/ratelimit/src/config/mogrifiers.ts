@@ -8,11 +8,20 @@ import {
   text,
 } from '@tollgate/kit/settings';
 import { RE2JS } from 're2js';
-import type { Mogrifier } from '../stats/tag-statsd.ts';
 import { statsSettings } from './stats.ts';
 
 const group = 'Statistics';
 const { useTagStatsd, tagStatsdMogrifiers } = statsSettings;
+
+/** Rewrites the names that a pattern matches: TAGSTATSD_MOGRIFIER_<NAME>_*. */
+export interface Mogrifier {
+  /** May match anywhere in the name. */
+  readonly pattern: RE2JS;
+  /** The new name, with captures such as `$1`. */
+  readonly name: string;
+  /** Further tags, with captures in their values. */
+  readonly tags: Readonly<Record<string, string>>;
+}
 
 type Read =
   | { readonly ok: true; readonly mogrifiers: readonly Mogrifier[] }

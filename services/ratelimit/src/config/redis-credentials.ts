@@ -1,7 +1,6 @@
 import type { SettingProblem, SettingsCheck } from '@tollgate/kit/settings';
-import { parseProgram } from '../backends/redis/credentials/program.ts';
-import { hasCredentials, parseRedisTarget } from '../backends/redis/target.ts';
 import type { counterSettings } from './ratelimit.ts';
+import { hasCredentials, parseRedisTarget } from './redis-target.ts';
 import type { redisSettings } from './stores.ts';
 
 type Check = SettingsCheck<typeof counterSettings & typeof redisSettings>;
@@ -62,3 +61,27 @@ export const redisCredentialChecks: readonly Check[] = instanceChecks.flatMap((c
   (s, context) =>
     s.backendType === 'redis' && s.redisPerSecond ? check('redisPerSecond', s, context) : undefined,
 ]);
+
+export interface Program {
+  readonly file: string;
+  readonly args: readonly string[];
+}
+
+/**
+ * Parses KVSTORE_AUTH_COMMAND: words separated by blanks, or a list of texts in JSON for words with
+ * blanks. There is no shell: quotes, variables and pipes have no meaning. Undefined when invalid.
+ */
+export function parseProgram(text: string): Program | undefined {
+  const words = text.trimStart().startsWith('[') ? parseWords(text) : text.split(/\s+/).filter(Boolean);
+  const [file, ...args] = words ?? [];
+  return file === undefined || file === '' ? undefined : { file, args };
+}
+
+function parseWords(text: string): readonly string[] | undefined {
+  try {
+    const words: unknown = JSON.parse(text);
+    return Array.isArray(words) && words.every((word) => typeof word === 'string') ? words : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -6,12 +6,11 @@ import {
   type SettingsCheck,
   type SettingValues,
 } from '@tollgate/kit/settings';
-import { parseRedisTarget } from '../backends/redis/target.ts';
-import type { Mogrifier } from '../stats/tag-statsd.ts';
 import { adminChecks, adminSettings } from './admin.ts';
-import { readMogrifiers } from './mogrifiers.ts';
+import { type Mogrifier, readMogrifiers } from './mogrifiers.ts';
 import { counterSettings, decisionSettings } from './ratelimit.ts';
 import { redisCredentialChecks } from './redis-credentials.ts';
+import { parseRedisTarget } from './redis-target.ts';
 import { ruleChecks, ruleSettings, xdsSettings } from './rules.ts';
 import { serverSettings, serverTlsSettings } from './server.ts';
 import { chooseSink, statsSettings, tracingSettings } from './stats.ts';

@@ -1,5 +1,4 @@
 import { bool, duration, float, list, longestTimer, oneOf, pairs, port, text } from '@tollgate/kit/settings';
-import type { StatsSinkKind } from '../stats/sinks.ts';
 
 const group = 'Statistics';
 
@@ -144,6 +143,8 @@ interface SinkSettings {
 }
 
 type SinkSwitch = Exclude<keyof SinkSettings, 'disableStats'>;
+
+export type StatsSinkKind = (typeof sinkKinds)[keyof typeof sinkKinds] | 'log';
 
 /** The chosen sink, undefined for none; or the setting to turn off, and the reason. */
 type SinkChoice =

@@ -8,7 +8,7 @@ import {
   type SettingsCheck,
   text,
 } from '@tollgate/kit/settings';
-import { isSrvName, parseServerAddress } from '../backends/memcached/addresses.ts';
+import { isSrvName, parseServerAddress } from './memcached-addresses.ts';
 import type { counterSettings } from './ratelimit.ts';
 import type { Settings } from './settings.ts';
 

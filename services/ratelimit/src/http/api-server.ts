@@ -5,9 +5,9 @@ import type { HttpServerLimits } from '@tollgate/kit/http-connections';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { RateLimitResponseSchema } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import { parseJsonRequest } from '../ratelimit/request.ts';
-import { Code, toMessage } from '../ratelimit/response.ts';
-import type { Decide } from '../ratelimit/service.ts';
+import type { Decide } from '../decision/decide.ts';
+import { parseJsonRequest } from '../decision/wire/request.ts';
+import { Code, toMessage } from '../decision/wire/response.ts';
 import { type HttpReply, type HttpRequest, HttpRouter, textReply } from './router.ts';
 
 interface ApiServerContext {

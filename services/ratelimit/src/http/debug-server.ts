@@ -3,7 +3,7 @@ import { toPublicError } from '@tollgate/kit/errors';
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
-import type { PeekContext } from '../counters/peek.ts';
+import type { PeekContext } from '../decision/peek.ts';
 import { formatTrialReport, type TrialReport } from '../trial/report.ts';
 import { explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';

@@ -7,15 +7,15 @@ import {
 } from '@tollgate/rules/explain';
 import { type Entry, matchEntries } from '@tollgate/rules/match';
 import type { RuleSet } from '@tollgate/rules/rule-set';
-import { type CounterState, type PeekContext, peekCounters } from '../counters/peek.ts';
-import { errors, invalidRequest } from '../errors.ts';
+import { type CounterState, type PeekContext, peekCounters } from '../decision/peek.ts';
 import {
   type LimitOverride,
   parseJsonRequest,
   type RateLimitRequest,
   unitFromWire,
   validateRequest,
-} from '../ratelimit/request.ts';
+} from '../decision/wire/request.ts';
+import { errors, invalidRequest } from '../errors.ts';
 import { getExampleQuery, parseExplainQuery } from './explain-query.ts';
 import {
   type DebugPage,

@@ -4,8 +4,8 @@ import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { statsNames } from '../stats/names.ts';
-import type { Counter, Gauge, StatsRegistry } from '../stats/registry.ts';
+import { statsNames } from '../metrics/names.ts';
+import type { Counter, Gauge, StatsRegistry } from '../metrics/registry.ts';
 
 export type RuleLoad =
   | { readonly ok: true; readonly rules: RuleSet; readonly warnings: readonly RuleProblem[] }

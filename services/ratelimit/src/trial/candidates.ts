@@ -5,8 +5,8 @@ import { runInSlices, type Steps } from '@tollgate/kit/time';
 import { formatProblem } from '@tollgate/rules/problem';
 import { descriptorsPerStep } from '@tollgate/rules/rule-document';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
+import type { StatsRegistry } from '../metrics/registry.ts';
 import { maxLoggedProblems, type RuleLoad } from '../rules/rule-store.ts';
-import type { StatsRegistry } from '../stats/registry.ts';
 import type { Trial } from './trial.ts';
 
 interface CandidatesOptions {

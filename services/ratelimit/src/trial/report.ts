@@ -1,7 +1,7 @@
 import { compareText } from '@tollgate/kit/text';
-import { statsNames } from '../stats/names.ts';
-import type { StatsRegistry } from '../stats/registry.ts';
-import type { TrialCounts, TrialSeries } from '../stats/trial-series.ts';
+import { statsNames } from '../metrics/names.ts';
+import type { StatsRegistry } from '../metrics/registry.ts';
+import type { TrialCounts, TrialSeries } from '../metrics/trial-series.ts';
 
 /** The difference that rules on trial would make. Plain data, ready for JSON. */
 export interface TrialReport {

@@ -1,19 +1,19 @@
 import type { Rule, RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
 import { getAlgorithm } from '../algorithms/registry.ts';
-import type { CounterBackend } from '../backends/counter-backend.ts';
-import type { Overrides } from '../counters/overrides.ts';
-import { createHit, type DescriptorCheck, isLimited } from '../ratelimit/check.ts';
-import { evaluate, getOverallCode } from '../ratelimit/evaluate.ts';
-import { findMatches, fromMatch } from '../ratelimit/limit.ts';
-import { getHitsAddend, type RateLimitRequest } from '../ratelimit/request.ts';
-import { Code, type DescriptorStatus } from '../ratelimit/response.ts';
-import { addRequest, type DecisionContext } from '../ratelimit/service.ts';
-import { DecisionStats } from '../ratelimit/stats.ts';
-import { decideByPolicy, type StoreFailures } from '../ratelimit/store-failure.ts';
-import { statsNames } from '../stats/names.ts';
-import { type Counter, StatsRegistry } from '../stats/registry.ts';
-import type { TrialCounts, TrialTable } from '../stats/trial-series.ts';
+import { createHit, type DescriptorCheck, isLimited } from '../decision/check.ts';
+import { addRequest, type DecisionContext } from '../decision/decide.ts';
+import { evaluate, getOverallCode } from '../decision/evaluate.ts';
+import { findMatches, fromMatch } from '../decision/find-limit.ts';
+import type { Overrides } from '../decision/overrides.ts';
+import { DecisionStats } from '../decision/stats.ts';
+import { decideByPolicy, type StoreFailures } from '../decision/store-failure.ts';
+import { getHitsAddend, type RateLimitRequest } from '../decision/wire/request.ts';
+import { Code, type DescriptorStatus } from '../decision/wire/response.ts';
+import { statsNames } from '../metrics/names.ts';
+import { type Counter, StatsRegistry } from '../metrics/registry.ts';
+import type { TrialCounts, TrialTable } from '../metrics/trial-series.ts';
+import type { CounterStore } from '../stores/counter-store.ts';
 
 /** Rules on trial, and their counts. */
 export interface LoadedTrial {
@@ -22,7 +22,7 @@ export interface LoadedTrial {
 }
 
 interface TrialOptions {
-  readonly backend: Pick<CounterBackend, 'take' | 'peek'>;
+  readonly store: Pick<CounterStore, 'take' | 'peek'>;
   /** The rules on trial see the same requests, so they count them in the same way. */
   readonly stopIncrementWhenOverLimit: boolean;
   readonly options: DecisionContext['options'];

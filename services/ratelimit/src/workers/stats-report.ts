@@ -1,9 +1,9 @@
-import type { ActivityReport } from '../counters/activity.ts';
-import { type HistogramChanges, TimingHistogram } from '../stats/histogram.ts';
-import { combinedGauges, ruleStats, trialStats } from '../stats/names.ts';
-import type { ProcessMetricValues } from '../stats/prometheus.ts';
-import type { GaugeSample, RuleStats, StatsRegistry, StatTags, TimerSample } from '../stats/registry.ts';
-import type { TrialSeries, TrialSet } from '../stats/trial-series.ts';
+import type { ActivityReport } from '../decision/activity.ts';
+import { type HistogramChanges, TimingHistogram } from '../metrics/histogram.ts';
+import { combinedGauges, ruleStats, trialStats } from '../metrics/names.ts';
+import type { ProcessMetricValues } from '../metrics/prometheus.ts';
+import type { GaugeSample, RuleStats, StatsRegistry, StatTags, TimerSample } from '../metrics/registry.ts';
+import type { TrialSeries, TrialSet } from '../metrics/trial-series.ts';
 import type { TrialReport } from '../trial/report.ts';
 
 interface CounterChange {
@@ -240,7 +240,7 @@ export type WorkerRequest =
 
 /** A message from a worker to the supervisor. */
 export type WorkerMessage =
-  /** Rules and counter backend are there: the ports can be opened. */
+  /** Rules and counter store are there: the ports can be opened. */
   | { readonly kind: 'ready' }
   | { readonly kind: 'listening' }
   /** Without `id`, the last one before the worker ends. */

@@ -6,8 +6,8 @@ import { Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { maxTimerMs } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
-import { StatsRegistry } from '../stats/registry.ts';
-import { createSink, StatsFlusher } from '../stats/sinks.ts';
+import { StatsRegistry } from '../metrics/registry.ts';
+import { createSink, StatsFlusher } from '../metrics/sinks.ts';
 import { Supervisor } from './supervisor.ts';
 
 /** Workers end at their own drain deadline, or a little later; then they are killed. */

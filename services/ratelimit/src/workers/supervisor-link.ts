@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
-import type { ActivityReport } from '../counters/activity.ts';
-import type { ProcessMetricValues } from '../stats/prometheus.ts';
-import type { StatsRegistry } from '../stats/registry.ts';
+import type { ActivityReport } from '../decision/activity.ts';
+import type { ProcessMetricValues } from '../metrics/prometheus.ts';
+import type { StatsRegistry } from '../metrics/registry.ts';
 import type { SummedPages, WorkerMessage, WorkerRequest } from './stats-report.ts';
 import { StatsReporter } from './stats-report.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '@tollgate/testkit/incomplete-requests';
 import { fetchText, startRateLimitService } from '@tollgate/testkit/services';
 import t, { type Test } from 'tap';
-import { shouldRateLimitPath } from '../../src/ratelimit/service.ts';
+import { shouldRateLimitPath } from '../../src/decision/decide.ts';
 import { connect, descriptorsOf } from '../support/grpc-client.ts';
 
 const mebibyte = 1024 * 1024;

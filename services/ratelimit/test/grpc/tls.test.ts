@@ -5,8 +5,8 @@ import { HealthCheckResponse_ServingStatus as Serving } from '@tollgate/proto/gr
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import t, { type Test } from 'tap';
-import { formatFamily, serviceMetrics } from '../../src/stats/prometheus-format.ts';
-import type { StatsRegistry } from '../../src/stats/registry.ts';
+import { formatFamily, serviceMetrics } from '../../src/metrics/prometheus-format.ts';
+import type { StatsRegistry } from '../../src/metrics/registry.ts';
 import { connect } from '../support/grpc-client.ts';
 import { startApp } from '../support/start-app.ts';
 

@@ -4,9 +4,9 @@ import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import type { Test } from 'tap';
 import t from 'tap';
+import type { RateLimitRequest } from '../../src/decision/wire/request.ts';
 import { backendFailure } from '../../src/errors.ts';
 import { createApiServer } from '../../src/http/api-server.ts';
-import type { RateLimitRequest } from '../../src/ratelimit/request.ts';
 import { startApp } from '../support/start-app.ts';
 
 const rules = {

@@ -4,7 +4,7 @@ import { status } from '@grpc/grpc-js';
 import { RateLimitResponse_Code as Code } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import { statsNames } from '../../src/stats/names.ts';
+import { statsNames } from '../../src/metrics/names.ts';
 import { connect, descriptorsOf, type GrpcTestClient } from '../support/grpc-client.ts';
 import { rulesText } from '../support/rule-folder.ts';
 import { startApp } from '../support/start-app.ts';

@@ -2,9 +2,9 @@ import { Health } from '@tollgate/kit/health';
 import { createLogger } from '@tollgate/kit/logger';
 import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import t from 'tap';
+import { statsNames } from '../../src/metrics/names.ts';
+import { StatsRegistry } from '../../src/metrics/registry.ts';
 import { RuleStore } from '../../src/rules/rule-store.ts';
-import { statsNames } from '../../src/stats/names.ts';
-import { StatsRegistry } from '../../src/stats/registry.ts';
 import { rulesText } from '../support/rule-folder.ts';
 
 const load = (text: string) => loadRuleFiles([{ source: 'a.yaml', text }], { mergeDomains: false });

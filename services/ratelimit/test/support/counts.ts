@@ -1,6 +1,6 @@
 import type { CounterResult } from '../../src/algorithms/algorithm.ts';
-import type { AllOrNone, ConditionalHit } from '../../src/backends/all-or-none.ts';
-import type { Hit } from '../../src/backends/counter-backend.ts';
+import type { AllOrNone, ConditionalHit } from '../../src/stores/all-or-none.ts';
+import type { Hit } from '../../src/stores/counter-store.ts';
 
 /** A result in short: the count of a window, else what remains, or `-1 - seconds` when refused. */
 function toCount({ rate }: Pick<Hit, 'rate'>, { allowed, used, remaining, resetSeconds }: CounterResult) {

@@ -1,5 +1,5 @@
 import { fixedWindow } from '../../src/algorithms/fixed-window.ts';
-import type { Limit } from '../../src/ratelimit/limit.ts';
+import type { Limit } from '../../src/decision/find-limit.ts';
 
 /** A limit of so many requests a minute, and nothing else to it. */
 export function limitOfAMinute(requestsPerUnit: number): Limit {

@@ -2,17 +2,17 @@ import { createLogger } from '@tollgate/kit/logger';
 import { loadRuleFiles } from '@tollgate/rules/load-rule-files';
 import { formatProblem } from '@tollgate/rules/problem';
 import type { RuleSet } from '@tollgate/rules/rule-set';
-import type { Hit } from '../../src/backends/counter-backend.ts';
-import { Leases } from '../../src/backends/leases.ts';
-import { MemoryBackend } from '../../src/backends/memory.ts';
-import type { DecisionOptions } from '../../src/ratelimit/decision-options.ts';
-import { LocalCache } from '../../src/ratelimit/local-cache.ts';
-import type { Descriptor } from '../../src/ratelimit/request.ts';
-import type { Decision } from '../../src/ratelimit/response.ts';
-import { type DecisionContext, decide } from '../../src/ratelimit/service.ts';
-import { DecisionStats } from '../../src/ratelimit/stats.ts';
-import { createStoreFailures } from '../../src/ratelimit/store-failure.ts';
-import { StatsRegistry } from '../../src/stats/registry.ts';
+import { type DecisionContext, decide } from '../../src/decision/decide.ts';
+import { LocalCache } from '../../src/decision/local-cache.ts';
+import type { DecisionOptions } from '../../src/decision/options.ts';
+import { DecisionStats } from '../../src/decision/stats.ts';
+import { createStoreFailures } from '../../src/decision/store-failure.ts';
+import type { Descriptor } from '../../src/decision/wire/request.ts';
+import type { Decision } from '../../src/decision/wire/response.ts';
+import { StatsRegistry } from '../../src/metrics/registry.ts';
+import type { Hit } from '../../src/stores/counter-store.ts';
+import { Leases } from '../../src/stores/leases.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 
 /** A descriptor written as `key=value` pairs, with what else it may carry. */
 export function descriptor(
@@ -33,11 +33,11 @@ export interface MakeDeciderOptions extends Partial<DecisionOptions> {
   /** Shared with other deciders, like `store`. */
   readonly clock?: { nowSeconds: number };
   /** Instead of a store in memory. */
-  readonly store?: DecisionContext['backend'];
+  readonly store?: DecisionContext['store'];
   readonly onStoreFailureReplicas?: number;
 }
 
-/** A decider on the memory backend, with its clock, statistics and the hits it sent. */
+/** A decider on the memory store, with its clock, statistics and the hits it sent. */
 export interface TestDecider {
   /** Decides for `domain` "d" unless another is given. */
   ask(
@@ -46,9 +46,9 @@ export interface TestDecider {
   ): Promise<Decision>;
   readonly clock: { nowSeconds: number };
   readonly stats: StatsRegistry;
-  /** Every call of the backend's `take`. */
+  /** Every call of the store's `take`. */
   readonly added: (readonly Hit[])[];
-  readonly backend: DecisionContext['backend'];
+  readonly store: DecisionContext['store'];
   /** Statistics of a rule, by its key without the domain. */
   rule(key: string): Record<string, number>;
 }
@@ -59,22 +59,22 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
   const stats = new StatsRegistry();
   const added: (readonly Hit[])[] = [];
   const nowMs = (): number => clock.nowSeconds * 1000;
-  const store = options.store ?? new MemoryBackend({ nowMs, maxCounters: 10_000 });
-  const backend: DecisionContext['backend'] = {
+  const inner = options.store ?? new MemoryStore({ nowMs, maxCounters: 10_000 });
+  const store: DecisionContext['store'] = {
     take(hits) {
       added.push(hits);
-      return store.take(hits);
+      return inner.take(hits);
     },
-    peek: (hits) => store.peek(hits),
+    peek: (hits) => inner.peek(hits),
     async takeAllOrNone(hits) {
       added.push(hits);
-      return (await store.takeAllOrNone?.(hits)) ?? { refused: true, results: [] };
+      return (await inner.takeAllOrNone?.(hits)) ?? { refused: true, results: [] };
     },
   };
   const rules = options.yaml === null ? undefined : rulesOf(options.yaml ?? 'domain: d\ndescriptors: []\n');
   const context: DecisionContext = {
     rules: () => rules,
-    backend: new Leases(backend),
+    store: new Leases(store),
     localCache: options.localCache === true ? new LocalCache(0) : undefined,
     stopIncrementWhenOverLimit: options.stopIncrementWhenOverLimit ?? false,
     stats: new DecisionStats(stats),
@@ -100,7 +100,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
     clock,
     stats,
     added,
-    backend,
+    store,
     ask: (descriptors, { domain = 'd', hitsAddend = 0 } = {}) =>
       decide(context, { domain, descriptors, hitsAddend }, { header: () => undefined }),
     rule(key) {

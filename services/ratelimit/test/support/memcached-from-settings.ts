@@ -1,10 +1,10 @@
 import type { Test } from 'tap';
-import type { ResolveSrv } from '../../src/backends/memcached/addresses.ts';
-import { createMemcachedBackend } from '../../src/backends/memcached/memcached-backend.ts';
-import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
+import type { ResolveSrv } from '../../src/stores/memcached/addresses.ts';
+import { createMemcachedStore } from '../../src/stores/memcached/memcached-store.ts';
+import { type StoreFromSettings, storeFromSettings } from './store-from-settings.ts';
 
-/** The memcached backend as the service makes it, with what it reports. */
-export interface MemcachedFromSettings extends BackendFromSettings {
+/** The memcached store as the service makes it, with what it reports. */
+export interface MemcachedFromSettings extends StoreFromSettings {
   /** Hits let through so far because they could not be counted. */
   readonly uncounted: () => number;
 }
@@ -18,9 +18,9 @@ export async function memcachedFromSettings(
   env: Readonly<Record<string, string>>,
   resolveSrv: ResolveSrv = () => Promise.reject(new Error('no DNS in this test')),
 ): Promise<MemcachedFromSettings> {
-  const made = await backendFromSettings(
+  const made = await storeFromSettings(
     t,
-    (settings, context) => createMemcachedBackend(settings, context, resolveSrv),
+    (settings, context) => createMemcachedStore(settings, context, resolveSrv),
     {
       BACKEND_TYPE: 'memcache',
       MCACHE_TIMEOUT: '20s',

@@ -1,16 +1,16 @@
 import type { Test } from 'tap';
-import { createRedisBackend } from '../../src/backends/redis/redis-backend.ts';
-import { type BackendFromSettings, backendFromSettings } from './backend-from-settings.ts';
+import { createRedisStore } from '../../src/stores/redis/redis-store.ts';
+import { type StoreFromSettings, storeFromSettings } from './store-from-settings.ts';
 
 /**
- * Makes the Redis backend from settings, with short pauses unless said otherwise; it is closed when
+ * Makes the Redis store from settings, with short pauses unless said otherwise; it is closed when
  * the test ends.
  */
 export function redisFromSettings(
   t: Test,
   env: Readonly<Record<string, string>>,
-): Promise<BackendFromSettings> {
-  return backendFromSettings(t, createRedisBackend, {
+): Promise<StoreFromSettings> {
+  return storeFromSettings(t, createRedisStore, {
     KVSTORE_TIMEOUT: '5s',
     KVSTORE_STARTUP_INITIAL_INTERVAL: '10ms',
     KVSTORE_STARTUP_MAX_INTERVAL: '20ms',

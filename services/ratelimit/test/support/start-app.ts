@@ -7,7 +7,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import type { Test } from 'tap';
 import { type App, buildApp } from '../../src/app.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import type { StatsRegistry } from '../../src/stats/registry.ts';
+import type { StatsRegistry } from '../../src/metrics/registry.ts';
 
 export interface StartAppOptions {
   /** Rule files by name, all in the one folder that the service reads. */

@@ -1,9 +1,9 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
+import { StatsRegistry } from '../../src/metrics/registry.ts';
 import type { RuleLoad } from '../../src/rules/rule-store.ts';
 import { XdsSource, type XdsSourceContext, type XdsSourceOptions } from '../../src/rules/xds/xds-source.ts';
-import { StatsRegistry } from '../../src/stats/registry.ts';
 import { limitOf } from './rule-folder.ts';
 
 /** A source of one test. */

@@ -4,14 +4,14 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t, { type Test } from 'tap';
-import { MemoryBackend } from '../../src/backends/memory.ts';
 import { handleArguments } from '../../src/cli/arguments.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { getDecisionOptions } from '../../src/ratelimit/decision-options.ts';
-import { createStoreFailures } from '../../src/ratelimit/store-failure.ts';
-import { formatFamily, trialMetrics } from '../../src/stats/prometheus-format.ts';
-import { StatsRegistry } from '../../src/stats/registry.ts';
-import { formatStats } from '../../src/stats/text.ts';
+import { getDecisionOptions } from '../../src/decision/options.ts';
+import { createStoreFailures } from '../../src/decision/store-failure.ts';
+import { formatFamily, trialMetrics } from '../../src/metrics/prometheus-format.ts';
+import { StatsRegistry } from '../../src/metrics/registry.ts';
+import { formatStats } from '../../src/metrics/text.ts';
+import { MemoryStore } from '../../src/stores/memory/memory-store.ts';
 import { createTrialReport, type TrialReport } from '../../src/trial/report.ts';
 import { Trial } from '../../src/trial/trial.ts';
 import { descriptors, startCounterApi } from '../support/counter-api.ts';
@@ -276,9 +276,9 @@ t.test('requests that wait and rules with counts are bounded', async (t) => {
   if (!read.ok) throw new Error('invalid settings');
   const stats = new StatsRegistry();
   const nowSeconds = (): number => nowMs / 1000;
-  const backend = new MemoryBackend({ nowMs: () => nowMs, maxCounters: 10 });
+  const store = new MemoryStore({ nowMs: () => nowMs, maxCounters: 10 });
   const trial = new Trial({
-    backend,
+    store,
     stopIncrementWhenOverLimit: false,
     options: getDecisionOptions(read.settings),
     stats,

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { StatsRegistry } from '../../src/stats/registry.ts';
-import { formatStats } from '../../src/stats/text.ts';
+import { StatsRegistry } from '../../src/metrics/registry.ts';
+import { formatStats } from '../../src/metrics/text.ts';
 import { StatsReporter, StatsSums } from '../../src/workers/stats-report.ts';
 
 function createPair() {

@@ -2,12 +2,11 @@ import type { Health } from '@tollgate/kit/health';
 import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { Registry } from 'prom-client';
 import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
-import type { Pipeline, PipelineState } from '../catalog/pipeline.ts';
 import type { Snapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
-import type { ValidationResult } from '../catalog/validation.ts';
+import { formatOutages } from '../catalog/source.ts';
+import type { Condition, ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
-import { formatOutages } from '../sources/source.ts';
-import type { Condition } from '../status/conditions.ts';
+import type { Pipeline, PipelineState } from '../pipeline.ts';
 import { type Page, pageStyle, paginate } from './html.ts';
 
 /** What the pages show. */

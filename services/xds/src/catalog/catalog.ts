@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
-import type { ConfigObject, SourceEvent } from '../sources/source.ts';
 import { mergeDomain } from './merge.ts';
 import { type Snapshot, SnapshotBuilder } from './snapshot.ts';
+import type { ConfigObject, SourceEvent } from './source.ts';
 import {
   type CatalogObject,
   compareAge,

@@ -5,9 +5,8 @@ import { compileRules } from '@tollgate/rules/compile';
 import type { RuleProblem } from '@tollgate/rules/problem';
 import { type ResourceResult, readResource } from '@tollgate/rules/read-resource';
 import { type DescriptorSpec, getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
-import type { ConfigObject } from '../sources/source.ts';
-import type { Condition } from '../status/conditions.ts';
 import type { DuplicateRule, MergeResult } from './merge.ts';
+import type { ConfigObject } from './source.ts';
 
 /** An object in the catalog: the manifest is replaced by its last valid version. */
 export interface CatalogObject extends Omit<ConfigObject, 'manifest'> {
@@ -152,6 +151,14 @@ const truncate = (line: string): string =>
 export const acceptedReasons = ['Accepted', 'OnTrial', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
 
 type AcceptedReason = (typeof acceptedReasons)[number];
+
+/** A metav1.Condition without its times, which the writer adds. */
+export interface Condition {
+  readonly status: 'True' | 'False' | 'Unknown';
+  /** CamelCase, from a fixed set. */
+  readonly reason: string;
+  readonly message: string;
+}
 
 /** The result of validating an object, on its own and against the other objects of its domain. */
 export interface ValidationResult {

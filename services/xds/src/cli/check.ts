@@ -7,9 +7,9 @@ import { runInSlices } from '@tollgate/kit/time';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import { Catalog } from '../catalog/catalog.ts';
+import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
 import { findObjectProblems, type ValidationResult } from '../catalog/validation.ts';
 import { FolderContents, manifestFiles } from '../sources/folder.ts';
-import type { ConfigObject, SourceProblem } from '../sources/source.ts';
 
 const command = 'tollgate-xds-check';
 const failedExitCode = 1;

@@ -1,8 +1,8 @@
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
+import type { ConfigObject, SourceOutage } from '../catalog/source.ts';
 import type { XdsMetrics } from '../metrics.ts';
-import type { ConfigObject, SourceOutage } from '../sources/source.ts';
 import { type ApiClient, apiBackoff, collectionPath, requireRecord } from './client.ts';
 import { ApiError, describeApiError, hasStatus, toApiError } from './errors.ts';
 import { listObjects, requireVersion } from './list.ts';

@@ -3,9 +3,9 @@ import { type FileWatch, watchFiles } from '@tollgate/kit/file-watch';
 import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
+import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from '../catalog/source.ts';
 import type { Context } from '../context.ts';
 import { type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
-import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from './source.ts';
 
 /** Other files, such as a README or a backup, may be in the same folder. */
 export const manifestFiles = { ignoreDotFiles: true, extensions: ['.yaml', '.yml', '.json'] };

@@ -1,6 +1,6 @@
+import type { ResourceSource, SourceEvent, SourceOutage } from '../catalog/source.ts';
 import { type KubeObject, Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
-import type { ResourceSource, SourceEvent, SourceOutage } from './source.ts';
 
 export interface KubernetesSourceOptions
   extends Omit<ReflectorOptions, 'resource' | 'namespace' | 'objects'> {

@@ -5,7 +5,7 @@ import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument, type YamlPart } from '@tollgate/yaml/documents';
 import { parseScalar } from '@tollgate/yaml/scalars';
 import type { Position } from '@tollgate/yaml/tree';
-import type { ConfigObject, SourceProblem } from './source.ts';
+import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
 
 /** A manifest and its location. */
 export interface Manifest {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { SnapshotResource } from '../catalog/snapshot.ts';
-import type { ValidationResult } from '../catalog/validation.ts';
+import type { Condition, ValidationResult } from '../catalog/validation.ts';
 
 /** The status of one RateLimitConfig. @see crds/ratelimitconfigs.yaml */
 export interface ObjectStatus {
@@ -20,14 +20,6 @@ export interface ObjectStatus {
   readonly domainOwner?: string | undefined;
   readonly accepted: Condition;
   readonly programmed: Condition;
-}
-
-/** A metav1.Condition without its times, which the writer adds. */
-export interface Condition {
-  readonly status: 'True' | 'False' | 'Unknown';
-  /** CamelCase, from a fixed set. */
-  readonly reason: string;
-  readonly message: string;
 }
 
 /** The status of an object, from its validation result and the status of its domain. */

@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import { monotonicNow, sleepFor } from '@tollgate/kit/time';
+import type { ConfigObject } from '../catalog/source.ts';
 import type { Context } from '../context.ts';
 import { type ApiClient, apiBackoff, objectPath, requireRecord, TokenBucket } from '../kube/client.ts';
 import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
-import type { ConfigObject } from '../sources/source.ts';
 import { hasStatusManifest, type ObjectStatus, type StatusManifest, toStatusManifest } from './conditions.ts';
 import type { StatusWriter } from './reporter.ts';
 

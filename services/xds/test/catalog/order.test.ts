@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { ConfigObject, SourceEvent } from '../../src/sources/source.ts';
+import type { ConfigObject, SourceEvent } from '../../src/catalog/source.ts';
 import { changed, deleted, getLimits, makeCatalog, replaced } from '../support/catalogs.ts';
 import { badSpec, makeObject, type TestRule } from '../support/manifests.ts';
 import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';

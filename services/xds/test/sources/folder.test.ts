@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeTextFolder, type TextFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
+import type { SourceEvent } from '../../src/catalog/source.ts';
 import { FolderSource } from '../../src/sources/folder.ts';
-import type { SourceEvent } from '../../src/sources/source.ts';
 import { recordingContext } from '../support/recording-logger.ts';
 import { documents, manifestText } from '../support/yaml-manifests.ts';
 

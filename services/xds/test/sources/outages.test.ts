@@ -1,6 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test, test } from 'tap';
-import { formatOutages } from '../../src/sources/source.ts';
+import { formatOutages } from '../../src/catalog/source.ts';
 import { type Answer, page, refusal, startScriptedServer, watch } from '../support/kube-server.ts';
 import { startSource } from '../support/source-under-test.ts';
 

@@ -1,9 +1,8 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
 import type { Limiter } from '../../src/ads/limiters.ts';
-import type { ValidationResult } from '../../src/catalog/validation.ts';
+import type { Condition, ValidationResult } from '../../src/catalog/validation.ts';
 import {
-  type Condition,
   groupLimiters,
   indexSubscribers,
   type ObjectStatus,

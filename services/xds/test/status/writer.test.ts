@@ -1,10 +1,10 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
+import type { ConfigObject } from '../../src/catalog/source.ts';
 import type { Context } from '../../src/context.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
 import type { Leadership } from '../../src/kube/lease.ts';
-import type { ConfigObject } from '../../src/sources/source.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
 import type { StatusWriter } from '../../src/status/reporter.ts';
 import { KubernetesStatusWriter, type KubernetesStatusWriterOptions } from '../../src/status/writer.ts';

@@ -7,7 +7,7 @@ import { fromMessage } from '@tollgate/rules/rule-message';
 import { dumpRules } from '@tollgate/rules/rule-set';
 import { Catalog, type CatalogChange } from '../../src/catalog/catalog.ts';
 import type { Snapshot } from '../../src/catalog/snapshot.ts';
-import type { ConfigObject, SourceEvent } from '../../src/sources/source.ts';
+import type { ConfigObject, SourceEvent } from '../../src/catalog/source.ts';
 
 /** A catalog that runs synchronously. */
 export interface TestCatalog extends Pick<Catalog, 'results' | 'rules' | 'nextExpiryMs'> {

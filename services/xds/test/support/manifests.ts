@@ -1,4 +1,4 @@
-import type { ConfigObject } from '../../src/sources/source.ts';
+import type { ConfigObject } from '../../src/catalog/source.ts';
 
 /** One top-level rule: a key with a value, and what a minute allows. */
 export interface TestRule {

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import type { ConfigObject } from '../../src/catalog/source.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { KubernetesSource, type KubernetesSourceOptions } from '../../src/sources/kubernetes.ts';
-import type { ConfigObject } from '../../src/sources/source.ts';
 import { recordingContext } from './recording-logger.ts';
 
 /** A started source, and the objects according to its events. */

@@ -2,9 +2,9 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Registry } from 'prom-client';
 import type { Test } from 'tap';
 import { LimiterRegistry } from '../../src/ads/limiters.ts';
-import { Pipeline, type PipelineOptions } from '../../src/catalog/pipeline.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
-import type { SourceEvent, SourceOutage } from '../../src/sources/source.ts';
+import type { SourceEvent, SourceOutage } from '../../src/catalog/source.ts';
+import { Pipeline, type PipelineOptions } from '../../src/pipeline.ts';
 import type { ObjectStatus } from '../../src/status/conditions.ts';
 import {
   type LimiterReport,

@@ -8,8 +8,8 @@ import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-docume
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
 import { maxWarnings } from '@tollgate/rules/warnings';
-import { statsNames } from '../../stats/names.ts';
-import type { Counter, Gauge, StatsRegistry } from '../../stats/registry.ts';
+import { statsNames } from '../../metrics/names.ts';
+import type { Counter, Gauge, StatsRegistry } from '../../metrics/registry.ts';
 import type { RuleLoad } from '../rule-store.ts';
 import { type DiscoveredSet, decodeResponse, encodeAck, encodeNack } from './ads-stream.ts';
 

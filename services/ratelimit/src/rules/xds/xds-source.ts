@@ -7,9 +7,9 @@ import { defaultMaxMessageBytes } from '../../config/rules.ts';
 import type { Settings } from '../../config/settings.ts';
 import { describeNotAtomic } from '../../config/stores.ts';
 import type { Context } from '../../context.ts';
-import { statsNames } from '../../stats/names.ts';
-import type { Gauge } from '../../stats/registry.ts';
-import { createTlsStats } from '../../stats/server-stats.ts';
+import { statsNames } from '../../metrics/names.ts';
+import type { Gauge } from '../../metrics/registry.ts';
+import { createTlsStats } from '../../metrics/server-stats.ts';
 import type { RuleLoad, RuleSource, RuleSourceStart } from '../rule-store.ts';
 import type { DiscoveryNode } from './ads-stream.ts';
 import {

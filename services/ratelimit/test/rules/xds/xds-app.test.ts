@@ -1,6 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import { statsNames } from '../../../src/stats/names.ts';
+import { statsNames } from '../../../src/metrics/names.ts';
 import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
 import { connect, descriptorsOf, type GrpcTestClient } from '../../support/grpc-client.ts';
 import { startApp } from '../../support/start-app.ts';

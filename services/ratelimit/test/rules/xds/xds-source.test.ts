@@ -8,8 +8,8 @@ import {
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { freePort } from '@tollgate/testkit/tcp';
 import t from 'tap';
+import { statsNames } from '../../../src/metrics/names.ts';
 import { ReconnectBackoff } from '../../../src/rules/xds/xds-source.ts';
-import { statsNames } from '../../../src/stats/names.ts';
 import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
 import { followServer } from '../../support/xds-source.ts';
 

@@ -1,0 +1,120 @@
+import type { ActivityReport } from '../decision/activity.ts';
+import type { Overrides } from '../decision/overrides.ts';
+import { peekCounters } from '../decision/peek.ts';
+import { errors } from '../errors.ts';
+import { jsonReply } from '../http/router.ts';
+import { resetByPrefix, resetCounters } from './counters.ts';
+import { overrideRoutes } from './override-routes.ts';
+import {
+  parseListQuery,
+  parseObject,
+  parsePrefix,
+  parseRequest,
+  readNumber,
+  readText,
+  splitBody,
+} from './requests.ts';
+import { maxIdChars } from './reservation-id.ts';
+import { commit, type ReservationContext, reserve } from './reservations.ts';
+import type { AdminRoute } from './server.ts';
+
+/** As of a decision: more could overflow a counter. */
+const maxHits = 2 ** 32;
+
+/** Nothing that takes longer needs a reservation. */
+const maxTtlSeconds = 24 * 60 * 60;
+
+export interface CounterRoutesContext extends ReservationContext {
+  readonly overrides: Overrides;
+  readonly nowMs: () => number;
+  /** What all processes saw that share the port. */
+  readonly getActivity: () => Promise<ActivityReport>;
+}
+
+/** The counter API. @see docs/counter-api.md */
+export function counterRoutes(context: CounterRoutesContext): readonly AdminRoute[] {
+  const { getActivity } = context;
+  return [
+    ...overrideRoutes(context),
+    {
+      method: 'POST',
+      path: '/v1/counters/peek',
+      async run({ body }) {
+        const request = parseRequest(body);
+        return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/counters/reset',
+      async run({ body }, caller) {
+        const fields = parseObject(body);
+        if ('prefix' in fields) {
+          const prefix = parsePrefix(fields);
+          const reset = await resetByPrefix(context, prefix, caller);
+          return jsonReply({ domain: prefix.domain, ...reset });
+        }
+        const request = parseRequest(body);
+        const counters = await resetCounters(context, request, caller);
+        return jsonReply({ domain: request.domain, counters });
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/reservations',
+      async run({ body }) {
+        const { rest, fields } = splitBody(body, ['hits', 'ttlSeconds']);
+        const request = parseRequest(rest);
+        const reserved = await reserve(context, request, {
+          hits: readNumber(fields, 'hits', { min: 1, max: maxHits }),
+          ttlSeconds: readNumber(fields, 'ttlSeconds', { min: 1, max: maxTtlSeconds, byDefault: 60 }),
+        });
+        if (reserved.ok) return jsonReply({ domain: request.domain, id: reserved.id, until: reserved.until });
+        const { code, message } = errors.over_limit();
+        const { retryAfterSeconds } = reserved;
+        const reply = jsonReply({ code, message, retryAfterSeconds }, 429);
+        return { ...reply, headers: { ...reply.headers, 'retry-after': String(retryAfterSeconds) } };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/reservations/commit',
+      async run({ body }) {
+        const fields = parseObject(body);
+        const hits = readNumber(fields, 'hits', { max: maxHits });
+        return jsonReply(await commit(context, readText(fields, 'id', maxIdChars), hits));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/top',
+      async run({ url }) {
+        const { domain, limit } = parseListQuery(url, { byDefault: 20, max: 1_000 });
+        const { keys, seconds, maxMissedHits } = await getActivity();
+        return jsonReply({ seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) });
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/refusals',
+      async run({ url }) {
+        const { domain, limit } = parseListQuery(url, { byDefault: 100, max: 1_000 });
+        const { refusals } = await getActivity();
+        const listed = selectDomain(refusals, domain).slice(0, limit);
+        return jsonReply({
+          refusals: listed.map(({ atMs, ...refusal }) => ({
+            time: new Date(atMs).toISOString(),
+            ...refusal,
+          })),
+        });
+      },
+    },
+  ];
+}
+
+function selectDomain<T extends { readonly domain: string }>(
+  items: readonly T[],
+  domain: string | undefined,
+): readonly T[] {
+  return domain === undefined ? items : items.filter((item) => item.domain === domain);
+}

@@ -1,0 +1,364 @@
+import { startDeadline } from '@tollgate/kit/time';
+import type { CounterResult } from '../../algorithms/algorithm.ts';
+import { backendFailure } from '../../errors.ts';
+import type { StoreStats } from '../../metrics/store-stats.ts';
+import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
+import { Batch, type BatchCounter, type BatchHit, splitRequests } from '../batch.ts';
+import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.ts';
+import type { Hit } from '../counter-store.ts';
+import type { RedisConnection } from './connection.ts';
+import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
+import {
+  type Exchange,
+  exchangeBatch,
+  findServerError,
+  isReadOnly,
+  type Redirect,
+  settleBatch,
+  settleRefused,
+  toBackendFailure,
+} from './exchange.ts';
+import { Expiries } from './expiries.ts';
+import type { PoolMetrics } from './telemetry.ts';
+
+/** A deployment of Redis: a single server, one behind sentinels, or a cluster. */
+export interface RedisInstance {
+  /** @see CounterStore.take */
+  take(hits: readonly Hit[]): Promise<readonly CounterResult[]>;
+  /** @see CounterStore.takeAllOrNone */
+  takeAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
+  /** @see CounterStore.peek */
+  peek(hits: readonly Hit[]): Promise<readonly CounterResult[]>;
+  /**
+   * Connections, not open yet, to all primaries; the first leads to the one that has this key.
+   *
+   * @throws AppError `backend_failure` while no primary is known.
+   */
+  dial(key: string): readonly RedisConnection[];
+  /** Logs in again on open connections, because the credentials have changed. */
+  reauthenticate(): void;
+  /** Aborts when another server has taken over; absent where connections are closed then. */
+  readonly moved?: AbortSignal;
+  /** Resolves once counters can be added; rejects when closed before. */
+  start(): Promise<void>;
+  /** Closes all connections; a pending `start` rejects with `reason`. Idempotent. */
+  close(reason?: Error): void;
+  /** The error of the last failed attempt to connect. */
+  lastError(): Error | undefined;
+}
+
+export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {
+  /** Absent when KVSTORE_BREAKER_FAILURES is 0. */
+  readonly breaker?: CircuitBreakerOptions | undefined;
+}
+
+export interface PooledInstanceHooks extends ConnectionPoolHooks {
+  readonly metrics: PoolMetrics;
+  readonly onBreakerOpen?: ((error: Error, retryMs: number) => void) | undefined;
+  readonly onBreakerClose?: (() => void) | undefined;
+}
+
+/** A single server: all connections of the pool lead to it. */
+export class PooledInstance implements RedisInstance {
+  readonly #open: () => RedisConnection;
+  readonly #pool: ConnectionPool;
+  readonly #batcher: Batcher;
+  readonly #breaker: CircuitBreaker | undefined;
+
+  constructor(hooks: PooledInstanceHooks, options: PooledInstanceOptions, redirect?: Redirect) {
+    this.#open = hooks.open;
+    const onLost = (): void => this.#batcher.forgetExpiries();
+    this.#pool = new ConnectionPool({ ...hooks, onLost }, options);
+    const { metrics } = hooks;
+    this.#breaker =
+      options.breaker &&
+      new CircuitBreaker(options.breaker, {
+        onOpen(error, retryMs) {
+          metrics.breakerOpened();
+          hooks.onBreakerOpen?.(error, retryMs);
+        },
+        onClose() {
+          metrics.breakerClosed();
+          hooks.onBreakerClose?.();
+        },
+        onReject: () => metrics.breakerRejected(),
+      });
+    this.#batcher = new Batcher(this.#pool, options, {
+      redirect,
+      breaker: this.#breaker,
+      stats: metrics.exchanges,
+    });
+  }
+
+  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#batcher.take(hits);
+  }
+
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    return this.#batcher.takeAllOrNone(hits);
+  }
+
+  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#batcher.peek(hits);
+  }
+
+  dial(): readonly RedisConnection[] {
+    return [this.#open()];
+  }
+
+  start(): Promise<void> {
+    return this.#pool.start();
+  }
+
+  reauthenticate(): void {
+    this.#pool.reauthenticate();
+  }
+
+  /** Switches to another server. */
+  renew(): void {
+    this.#pool.renew();
+    this.#breaker?.reset();
+  }
+
+  /** Closes gracefully: batches in flight end, later ones fail with `reason`. */
+  drain(reason: Error): void {
+    this.#pool.drain(reason);
+    this.#batcher.close(reason);
+    this.#breaker?.retire();
+  }
+
+  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
+    this.#pool.close(reason);
+    this.#batcher.close(reason);
+    this.#breaker?.retire();
+  }
+
+  lastError(): Error | undefined {
+    return this.#pool.lastError();
+  }
+}
+
+export interface BatcherOptions {
+  /** How long hits are collected, milliseconds; 0 sends them at the end of the event loop tick. */
+  readonly windowMs: number;
+  /** Limit of one exchange with Redis, milliseconds. */
+  readonly timeoutMs: number;
+  readonly server?: string;
+  /** 1 where keys of one script may belong to different servers. */
+  readonly keysPerScript?: number;
+}
+
+/**
+ * Keys of one script. More would hardly cost less each, and other clients of Redis wait until it
+ * ends: a quarter of a millisecond.
+ */
+const defaultKeysPerScript = 64;
+
+/**
+ * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s
+ * with two descriptors. By then Envoy's timeout has long passed.
+ */
+const maxWaitingHits = 100_000;
+
+/** The same for the length of their keys: clients choose the values in keys. */
+const maxWaitingKeyChars = 64 * 1024 * 1024;
+
+/** Time after a failed batch until counters without an expiry are touched, milliseconds. */
+const repairDelayMs = 1_000;
+
+interface BatcherHooks {
+  /** Absent where every refusal is final. */
+  readonly redirect?: Redirect | undefined;
+  readonly breaker?: CircuitBreaker | undefined;
+  readonly stats?: StoreStats | undefined;
+}
+
+type BatcherPool = Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
+
+/**
+ * Collects the hits of all requests within a tick (or window) and sends them as one pipeline. While
+ * no connection is free the batch grows, so a slow Redis gets fewer and larger batches.
+ */
+export class Batcher {
+  readonly #pool: BatcherPool;
+  readonly #options: BatcherOptions;
+  readonly #server: string;
+  readonly #redirect: Redirect;
+  readonly #breaker: CircuitBreaker | undefined;
+  readonly #stats: StoreStats | undefined;
+  #expiries = new Expiries();
+  #collecting = new Batch();
+  #scheduled: boolean = false;
+  #repairTimer: NodeJS.Timeout | undefined;
+  #closed: boolean = false;
+
+  constructor(pool: BatcherPool, options: BatcherOptions, { redirect, breaker, stats }: BatcherHooks = {}) {
+    this.#pool = pool;
+    this.#options = options;
+    this.#server = options.server ?? 'Redis';
+    this.#redirect = redirect ?? (() => undefined);
+    this.#breaker = breaker;
+    this.#stats = stats;
+  }
+
+  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#collect(hits, 'take');
+  }
+
+  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return this.#collect(hits, 'peek');
+  }
+
+  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
+    return this.#reserve() ?? this.#collecting.takeAllOrNone(hits);
+  }
+
+  /** Sends EXPIRE again with the next hit of each counter. */
+  forgetExpiries(): void {
+    this.#expiries = this.#expiries.forget();
+  }
+
+  /**
+   * Ends repairs, except on another server that has the counters by now. Batches in flight end by
+   * themselves.
+   */
+  close(reason: Error): void {
+    this.#closed = true;
+    clearTimeout(this.#repairTimer);
+    const batch = new Batch();
+    this.#expiries.moveMissing(batch);
+    void this.#settleUnsent(batch, toBackendFailure(reason));
+  }
+
+  #collect(hits: readonly BatchHit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
+    if (hits.length === 0) {
+      return Promise.resolve([]);
+    }
+    return this.#reserve() ?? this.#collecting[method](hits);
+  }
+
+  /** Has the batch sent; a rejected promise when it is full, or the circuit breaker is open. */
+  #reserve(): Promise<never> | undefined {
+    const rejection = this.#breaker?.reject();
+    if (rejection !== undefined) return Promise.reject(rejection);
+    const { hitCount, keyChars } = this.#collecting;
+    if (hitCount >= maxWaitingHits || keyChars >= maxWaitingKeyChars) {
+      return Promise.reject(backendFailure(`too many requests are waiting for ${this.#server}`));
+    }
+    this.#schedule();
+    return undefined;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) {
+      return;
+    }
+    this.#scheduled = true;
+    if (this.#options.windowMs > 0) {
+      setTimeout(() => this.#flush(), this.#options.windowMs);
+    } else {
+      setImmediate(() => this.#flush());
+    }
+  }
+
+  async #flush(): Promise<void> {
+    let connection: RedisConnection;
+    try {
+      connection = await this.#pool.acquire();
+    } catch (error) {
+      const failure = toBackendFailure(error);
+      this.#breaker?.end(this.#breaker.begin(), failure);
+      this.#stats?.fail('unavailable');
+      await this.#settleUnsent(this.#takeBatch(), failure);
+      return;
+    }
+    const batch = this.#takeBatch();
+    if (this.#repairTimer === undefined) this.#expiries.moveMissing(batch);
+    const isSettled = await this.#send(connection, batch);
+    this.#repair(isSettled ? 0 : repairDelayMs);
+  }
+
+  /** Has the counters without an expiry touched, if any: by the next batch, or after a pause. */
+  #repair(delayMs: number): void {
+    if (!this.#expiries.hasMissing || this.#closed || this.#repairTimer !== undefined) return;
+    if (delayMs === 0) this.#schedule();
+    else this.#repairTimer = setTimeout(() => this.#onRepairTimer(), delayMs).unref();
+  }
+
+  #onRepairTimer(): void {
+    this.#repairTimer = undefined;
+    this.#schedule();
+  }
+
+  #takeBatch(): Batch {
+    const batch = this.#collecting;
+    this.#collecting = new Batch();
+    this.#scheduled = false;
+    return batch;
+  }
+
+  /** Resolves with false when Redis did not answer, or refused hits. */
+  async #send(connection: RedisConnection, batch: Batch): Promise<boolean> {
+    let isBusy = true;
+    const begun = this.#breaker?.begin();
+    const begunMs = this.#stats?.begin() ?? 0;
+    const expiries = this.#expiries;
+    const giveUp = (error: Error, reason: 'timeout' | 'lost'): void => {
+      batch.failAll(error);
+      if (isBusy) {
+        isBusy = false;
+        this.#breaker?.end(begun, error);
+        this.#stats?.end(begunMs, reason);
+        for (const counter of batch.adds.values()) expiries.onUncertain(counter);
+        this.#pool.discard(connection, error);
+      }
+    };
+    const { timeoutMs } = this.#options;
+    const clearDeadline = startDeadline(timeoutMs, () =>
+      giveUp(backendFailure(`${this.#server} did not answer within ${timeoutMs}ms`), 'timeout'),
+    );
+    try {
+      const keysPerScript = this.#options.keysPerScript ?? defaultKeysPerScript;
+      const exchange = await exchangeBatch(connection, batch, { expiries, keysPerScript });
+      isBusy = false;
+      const refusal = findServerError(exchange);
+      this.#breaker?.end(begun, refusal);
+      this.#stats?.end(begunMs, refusal && 'refused');
+      this.#release(connection, exchange);
+      return await settleBatch(batch, exchange, { expiries, redirect: this.#redirect });
+    } catch (error) {
+      giveUp(toBackendFailure(error), 'lost');
+      return false;
+    } finally {
+      clearDeadline();
+    }
+  }
+
+  /** Settles a batch that could not be sent: counters that are not redirected fail. */
+  async #settleUnsent(batch: Batch, failure: Error): Promise<void> {
+    for (const { reject } of batch.requests) reject(failure);
+    const settleOne = (counter: BatchCounter, method: 'take' | 'peek'): Promise<boolean> =>
+      settleRefused(batch, counter, {
+        refusal: failure,
+        redirected: this.#redirect(failure, method, counter),
+      });
+    await Promise.all([
+      ...[...batch.reads.values()].map((counter) => settleOne(counter, 'peek')),
+      ...[...batch.adds.values(), ...batch.scripts.flatMap(splitRequests)].map((counter) =>
+        settleOne(counter, 'take'),
+      ),
+    ]);
+    this.#repair(repairDelayMs);
+  }
+
+  #release(connection: RedisConnection, { replies, callReplies }: Exchange): void {
+    const readOnly = replies.find(isReadOnly) ?? callReplies.find(isReadOnly);
+    if (readOnly === undefined) {
+      this.#pool.release(connection);
+      return;
+    }
+    this.#pool.discard(connection, readOnly);
+    // The others lead to the same server, and each would fail one request.
+    this.#pool.retireAll();
+  }
+}

@@ -1,0 +1,149 @@
+import { fakeClock } from '@tollgate/testkit/fake-clock';
+import t from 'tap';
+import { runCounters } from '../../src/cli/counters.ts';
+import { Activity, mergeActivity } from '../../src/decision/activity.ts';
+import { Code } from '../../src/decision/wire/response.ts';
+import { adminToken, nowMs, startCounterApi } from '../support/counter-api.ts';
+import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
+
+/** Hits on the counter of one value, and whether they were refused. */
+function record(activity: Activity, value: string, addend = 1, over = false): void {
+  const limit = { ...limitOfAMinute(5), keyEntries: [{ key: 'k', value }], metricPath: ['k'] };
+  const hit = { key: value, addend, capacity: 5, unit: 'minute' as const, secondsLeft: 20, ttlSeconds: 60 };
+  const result = { allowed: !over, used: 1, remaining: 0, resetSeconds: 20 };
+  activity.record('d', [{ limit, hit, result }], over ? Code.OVER_LIMIT : Code.OK);
+}
+
+const firstValue = ({ entries }: { readonly entries: readonly { readonly value: string }[] }) =>
+  entries[0]?.value;
+
+t.test('heavy keys stay among any number of light ones, with a known error', async (t) => {
+  const activity = new Activity(() => 0);
+  const light = 50_000;
+  for (let i = 0; i < light; i += 1) {
+    record(activity, `light ${i}`);
+    if (i % 100 === 0) record(activity, 'heavy', 3);
+    if (i % 50 === 0) record(activity, 'second');
+  }
+  record(activity, 'refund', -1000);
+  const { keys, maxMissedHits } = activity.report();
+  t.strictSame(keys.slice(0, 2).map(firstValue), ['heavy', 'second']);
+  const total = light + 1500 + 1000;
+  t.ok(maxMissedHits > 0 && maxMissedHits <= (2 * total) / 2048, `${maxMissedHits} of ${total} missed`);
+  const [heavy] = keys;
+  t.ok(heavy && heavy.hits <= 1500 && heavy.hits + maxMissedHits >= 1500);
+  t.ok(keys.length <= 2048);
+});
+
+t.test('top keys are those of the last two minutes at most', async (t) => {
+  let nowMs = 0;
+  const activity = new Activity(() => nowMs);
+  record(activity, 'a', 2);
+  nowMs = 61_000;
+  record(activity, 'a', 3);
+  record(activity, 'b', 4);
+  t.match(activity.report(), { seconds: 61, maxMissedHits: 0, keys: [{ hits: 5 }, { hits: 4 }] });
+  nowMs = 122_000;
+  t.match(activity.report(), { seconds: 61, keys: [{ hits: 4 }, { hits: 3 }] });
+  nowMs = 1_000_000;
+  t.strictSame(activity.report().keys, []);
+});
+
+t.test('the last thousand refusals are kept, and long texts are cut', async (t) => {
+  const clock = fakeClock();
+  const activity = new Activity(clock.now);
+  record(activity, 'allowed');
+  for (let i = 0; i < 1_002; i += 1) record(activity, i === 1_001 ? 'x'.repeat(1_000_000) : `${i}`, 1, true);
+  const { refusals } = activity.report();
+  t.equal(refusals.length, 1_000);
+  t.match(refusals[0], {
+    domain: 'd',
+    entries: [{ key: 'k', value: `${'x'.repeat(100)}…` }],
+    rule: 'k',
+    requestsPerUnit: 5,
+    unit: 'minute',
+    hits: 1,
+    code: 'OVER_LIMIT',
+  });
+  t.strictSame(
+    [refusals[1], refusals.at(-1)].map((refusal) => refusal && firstValue(refusal)),
+    ['1000', '2'],
+  );
+});
+
+t.test('reports of processes are added up', async (t) => {
+  let nowMs = 0;
+  const [one, other] = [new Activity(() => nowMs), new Activity(() => nowMs)];
+  record(one, 'a', 2);
+  record(other, 'b', 4, true);
+  nowMs = 5_000;
+  record(one, 'c', 1, true);
+  record(other, 'a', 3);
+  const merged = mergeActivity([one.report(), other.report()]);
+  t.strictSame(
+    merged.keys.map((key) => [firstValue(key), key.hits]),
+    [
+      ['a', 5],
+      ['b', 4],
+      ['c', 1],
+    ],
+  );
+  t.strictSame(merged.refusals.map(firstValue), ['c', 'b']);
+  t.equal(merged.seconds, 5);
+});
+
+t.test('the counter API and the command list top keys and refusals', async (t) => {
+  const limits = (domain: string) => `
+domain: ${domain}
+descriptors:
+  - key: user
+    rate_limit: { unit: hour, requests_per_unit: 1 }
+  - key: shadow
+    shadow_mode: true
+    rate_limit: { unit: hour, requests_per_unit: 0 }
+`;
+  const { base, call, decide } = await startCounterApi(t, {
+    rules: { 'shop.yaml': limits('shop'), 'bank.yaml': limits('bank'), 'evil.yaml': limits('evil') },
+  });
+  for (const user of ['ann', 'bob', 'ann', 'ann']) await decide('shop', `user=${user}`);
+  await decide('shop', 'shadow=1');
+  await decide('bank', 'user=eve');
+  t.match(await call('/v1/top?domain=shop&limit=2'), {
+    status: 200,
+    json: {
+      maxMissedHits: 0,
+      keys: [
+        { domain: 'shop', entries: [{ key: 'user', value: 'ann' }], hits: 3 },
+        { domain: 'shop', hits: 1 },
+      ],
+    },
+  });
+  const { json } = await call('/v1/refusals');
+  const refusals = json.refusals as { time: string; code: string }[];
+  t.strictSame(
+    refusals.map(({ code }) => code),
+    ['OK', 'OVER_LIMIT', 'OVER_LIMIT'],
+  );
+  t.ok(Math.abs(Date.parse(refusals[0]?.time ?? '') - nowMs()) < 60_000);
+  for (const query of ['limit=0', 'limit=1001', 'limit=x', 'user=a']) {
+    t.match(await call(`/v1/top?${query}`), { status: 400, json: { code: 'malformed_request' } });
+  }
+  const run = async (...args: string[]) => {
+    const env = { ADMIN_TOKEN: adminToken };
+    return (await runCounters([...args, '-address', base], env)).output;
+  };
+  t.match(
+    await run('top', '-domain', 'shop', '-limit', '1'),
+    /^HITS +DOMAIN +DESCRIPTOR\n3 +shop +user=ann\nin the last \d+ s\n$/,
+  );
+  t.match(
+    await run('refusals', '-limit', '2'),
+    /^TIME .*CODE\n\S+ +shop +shadow=1 +shadow +0 per hour +1 +OK\n\S+ +shop +user=ann +user +1 per hour +1 +OVER_LIMIT\n$/,
+  );
+  await decide('evil', 'user=\u001b[2J\u009b\u202e\nx');
+  t.match(
+    await run('top', '-domain', 'evil'),
+    /\n1 +evil +user=\\u\{1b\}\[2J\\u\{9b\}\\u\{202e\}\\u\{a\}x\n/,
+    'control characters are escaped',
+  );
+});

@@ -1,0 +1,356 @@
+import type { Logger } from '@tollgate/kit/logger';
+import { maxTimerMs, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
+import type { LimiterRegistry } from './ads/limiters.ts';
+import { Catalog, type CatalogChange } from './catalog/catalog.ts';
+import type { Snapshot, SnapshotStore } from './catalog/snapshot.ts';
+import {
+  formatOutages,
+  type ResourceSource,
+  type SourceEvent,
+  type SourceOutage,
+  type SourceProblem,
+} from './catalog/source.ts';
+import { acceptedReasons, type ValidationResult } from './catalog/validation.ts';
+import type { Context } from './context.ts';
+import type { ObjectStatus } from './status/conditions.ts';
+import type { ReplicaReports } from './status/replica-reports.ts';
+import { StatusReporter, type StatusWriter } from './status/reporter.ts';
+
+export interface PipelineOptions {
+  readonly source: ResourceSource;
+  readonly snapshots: SnapshotStore;
+  readonly limiters: LimiterRegistry;
+  /** Empty when objects have no status. The caller starts and closes them. */
+  readonly writers?: readonly StatusWriter[];
+  /** Undefined when there is only one replica. The caller starts and closes it. */
+  readonly reports?: Pick<ReplicaReports, 'changed' | 'others' | 'onChange'> | undefined;
+  /** Changes are collected for this time before they are applied together. */
+  readonly debounceMs: number;
+  /** Whether an empty set is served. Otherwise limiters keep the last one. */
+  readonly allowEmpty: boolean;
+  /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
+  readonly domainGraceMs?: number;
+  /** How long a lower number of limiters must last. Default 15000 with writers, 0 without. */
+  readonly settleMs?: number;
+  /** Longest time without yielding to streams and health checks. Default 5. */
+  readonly sliceMs?: number;
+  readonly schedule?: Schedule;
+}
+
+/** What the debug page shows. */
+export interface PipelineState {
+  /** Whether the source has delivered all its objects. */
+  readonly synced: boolean;
+  /** Whether there is no rule left and limiters keep the last ones. */
+  readonly emptyHeldBack: boolean;
+  /** Unix time; undefined before the first event. */
+  readonly lastEventMs: number | undefined;
+  readonly outages: readonly SourceOutage[];
+  readonly problems: readonly SourceProblem[];
+  /** By id. */
+  readonly results: ReadonlyMap<string, ValidationResult>;
+  /** By id; updated a moment after the results. */
+  readonly statuses: ReadonlyMap<string, ObjectStatus>;
+  /** Limits that are served. */
+  readonly rules: number;
+  /** Limiters connected to other replicas. */
+  readonly limitersElsewhere: number;
+}
+
+/** A batch that failed may fail again. */
+const retryMs = 5_000;
+
+const defaultSliceMs = 5;
+
+/**
+ * A limiter that loses its connection reconnects within five seconds, or after a second attempt,
+ * and its replica reports it within a second. A change of the number of limiters writes the status
+ * of every object.
+ */
+const defaultSettleMs = 15_000;
+
+/** From the events of a source to the snapshot that is served and the statuses of the objects. */
+export class Pipeline {
+  readonly #context: Context;
+  readonly #options: PipelineOptions;
+  readonly #schedule: Schedule;
+  readonly #sliceMs: number;
+  readonly #catalog: Catalog;
+  readonly #pending = new PendingEvents();
+  readonly #log: PipelineLog;
+  readonly #reporter: StatusReporter;
+  #problems: readonly SourceProblem[] = [];
+  #synced: boolean = false;
+  #emptyHeldBack: boolean = false;
+  #servedRules = 0;
+  #lastEventMs: number | undefined;
+  #cancelBatch: (() => void) | undefined;
+  #cancelExpiry: (() => void) | undefined;
+  /** The batch being applied. */
+  #batch: Promise<void> | undefined;
+  #closed: boolean = false;
+
+  constructor(context: Context, options: PipelineOptions) {
+    const { snapshots, limiters, reports, writers = [], domainGraceMs = 0 } = options;
+    const { schedule = scheduleByTimer, sliceMs = defaultSliceMs } = options;
+    const { settleMs = writers.length === 0 ? 0 : defaultSettleMs } = options;
+    this.#context = context;
+    this.#options = options;
+    this.#schedule = schedule;
+    this.#sliceMs = sliceMs;
+    this.#catalog = new Catalog({ graceMs: domainGraceMs });
+    this.#log = new PipelineLog(context.logger);
+    const { results } = this.#catalog;
+    this.#reporter = new StatusReporter(context, {
+      results,
+      snapshots,
+      limiters,
+      reports,
+      writers,
+      schedule,
+      settleMs,
+      sliceMs,
+    });
+  }
+
+  /** Rejects when the source cannot exist. */
+  start(): Promise<void> {
+    return this.#options.source.start((event) => this.#receive(event));
+  }
+
+  /** Also closes the source. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelBatch?.();
+    this.#cancelExpiry?.();
+    await this.#reporter.close();
+    await this.#options.source.close();
+    await this.#batch;
+  }
+
+  /** Why nothing is served yet; undefined once something is. */
+  notReadyReason(): string | undefined {
+    if (this.#options.snapshots.current() !== undefined) return undefined;
+    if (this.#emptyHeldBack)
+      return 'there are no limits, and XDS_ALLOW_EMPTY=false prevents serving an empty set';
+    const reasons = formatOutages(this.#outages());
+    return `the source has not synced yet${reasons === '' ? '' : `: ${reasons}`}`;
+  }
+
+  state(): PipelineState {
+    return {
+      synced: this.#synced,
+      emptyHeldBack: this.#emptyHeldBack,
+      lastEventMs: this.#lastEventMs,
+      outages: this.#outages(),
+      problems: this.#problems,
+      results: this.#catalog.results,
+      statuses: this.#reporter.statuses,
+      rules: this.#servedRules,
+      limitersElsewhere: this.#reporter.countElsewhere(),
+    };
+  }
+
+  #outages(): readonly SourceOutage[] {
+    return this.#options.source.outages?.() ?? [];
+  }
+
+  #receive(event: SourceEvent): void {
+    if (this.#closed) return;
+    const { nowMs, metrics } = this.#context;
+    this.#lastEventMs = nowMs();
+    metrics.lastEventTimestampSeconds.set(this.#lastEventMs / 1000);
+    metrics.sourceEvents.inc({ type: event.type });
+    this.#pending.add(event);
+    this.#scheduleBatch(this.#options.debounceMs);
+  }
+
+  /** The delay starts with the first event; further events do not extend it. */
+  #scheduleBatch(delayMs: number): void {
+    if (this.#closed || this.#batch !== undefined || this.#pending.isEmpty) return;
+    this.#cancelBatch ??= this.#schedule(delayMs, () => {
+      this.#cancelBatch = undefined;
+      this.#batch = this.#applyBatch();
+    });
+  }
+
+  async #applyBatch(): Promise<void> {
+    const { trace, logger } = this.#context;
+    const events = this.#pending.take();
+    let nextMs = this.#options.debounceMs;
+    try {
+      const apply = () => this.#apply(events);
+      await (trace === undefined ? apply() : trace.reconcile(events.length, apply));
+    } catch (error) {
+      // A bug, or out of memory: the current snapshot stays, and no event is lost.
+      logger.error({ err: error, events: events.length, retryMs }, 'failed to apply changes, retrying');
+      this.#pending.putBack(events);
+      nextMs = retryMs;
+    }
+    this.#batch = undefined;
+    this.#scheduleExpiry();
+    this.#scheduleBatch(nextMs);
+  }
+
+  /** The end of a reservation changes domains without an event. */
+  #scheduleExpiry(): void {
+    this.#cancelExpiry?.();
+    const expiryMs = this.#catalog.nextExpiryMs();
+    if (this.#closed || expiryMs === undefined) return;
+    const delayMs = Math.max(0, expiryMs - this.#context.nowMs());
+    this.#cancelExpiry = this.#schedule(Math.min(delayMs, maxTimerMs), () => {
+      this.#cancelExpiry = undefined;
+      // A batch in progress schedules it again.
+      if (!this.#closed && this.#batch === undefined) this.#batch = this.#applyBatch();
+    });
+  }
+
+  async #apply(events: readonly SourceEvent[]): Promise<void> {
+    const { trace, nowMs } = this.#context;
+    const validate = (): Promise<CatalogChange> =>
+      runInSlices(this.#catalog.apply(events, nowMs()), { sliceMs: this.#sliceMs });
+    const change = await (trace === undefined ? validate() : trace.validate(validate));
+    if (!this.#closed) this.#publish(events, change);
+  }
+
+  #publish(events: readonly SourceEvent[], { snapshot, results, deleted }: CatalogChange): void {
+    const { metrics } = this.#context;
+    for (const event of events) {
+      if (event.type !== 'replaced') continue;
+      this.#problems = event.problems ?? [];
+      this.#log.problems(this.#problems);
+      this.#synced = true;
+      metrics.synced.set(1);
+    }
+    this.#log.results(results);
+    this.#log.deleted(deleted);
+    if (this.#synced) this.#serve(snapshot);
+    this.#countObjects();
+    this.#reporter.changed();
+  }
+
+  #countObjects(): void {
+    const counts = new Map<string, number>();
+    for (const { accepted } of this.#catalog.results.values())
+      counts.set(accepted.reason, (counts.get(accepted.reason) ?? 0) + 1);
+    for (const reason of acceptedReasons)
+      this.#context.metrics.objects.set({ reason }, counts.get(reason) ?? 0);
+  }
+
+  #serve(snapshot: Snapshot): void {
+    const { metrics, trace } = this.#context;
+    const { snapshots, allowEmpty } = this.#options;
+    const domains = snapshot.resources.size;
+    const before = snapshots.current();
+    const wasHeldBack = this.#emptyHeldBack;
+    this.#emptyHeldBack = domains === 0 && !allowEmpty;
+    metrics.emptyHeldBack.set(this.#emptyHeldBack ? 1 : 0);
+    if (this.#emptyHeldBack) {
+      if (!wasHeldBack) this.#log.emptyHeldBack(before);
+      return;
+    }
+    if (before?.version === snapshot.version) return;
+    const { rules } = this.#catalog;
+    this.#servedRules = rules;
+    metrics.rules.set(rules);
+    if (trace === undefined) snapshots.set(snapshot);
+    else trace.snapshot(snapshot, { 'tollgate.xds.rules': rules }, () => snapshots.set(snapshot));
+    metrics.domains.set(domains);
+    this.#log.served(snapshot, before, rules);
+  }
+}
+
+/** Events to be applied. Keeps only the last one per object. */
+export class PendingEvents {
+  #list: SourceEvent | undefined;
+  /** Events after the list, by id. */
+  #byId = new Map<string, SourceEvent>();
+
+  get isEmpty(): boolean {
+    return this.#list === undefined && this.#byId.size === 0;
+  }
+
+  add(event: SourceEvent): void {
+    if (event.type === 'replaced') {
+      this.#list = event;
+      this.#byId = new Map();
+    } else this.#byId.set(event.type === 'changed' ? event.object.id : event.id, event);
+  }
+
+  take(): SourceEvent[] {
+    const events = [...(this.#list === undefined ? [] : [this.#list]), ...this.#byId.values()];
+    this.#list = undefined;
+    this.#byId = new Map();
+    return events;
+  }
+
+  /** Puts events back that are older than those added since. */
+  putBack(events: readonly SourceEvent[]): void {
+    const newer = this.take();
+    for (const event of [...events, ...newer]) this.add(event);
+  }
+}
+
+/** Lines per turn: a broken template causes one per object, and the debug page shows all. */
+const maxLines = 100;
+
+/** Logs each result and problem once, until it changes. */
+export class PipelineLog {
+  readonly #logger: Logger;
+  /** Messages of objects that are not accepted, by id. */
+  readonly #notAccepted = new Map<string, string>();
+  #problems = new Set<string>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  results(results: readonly ValidationResult[]): void {
+    const changed = results.filter((result) => this.#hasChanged(result));
+    for (const result of changed.slice(0, maxLines)) this.#logResult(result);
+    const left = changed.length - maxLines;
+    if (left > 0) this.#logger.warn({ objects: left }, 'more objects changed, see the debug page');
+  }
+
+  deleted(ids: readonly string[]): void {
+    for (const id of ids) this.#notAccepted.delete(id);
+  }
+
+  problems(problems: readonly SourceProblem[]): void {
+    const lines = problems.map(({ source, message }) => `${source}: ${message}`);
+    const added = lines.filter((line) => !this.#problems.has(line));
+    this.#problems = new Set(lines);
+    for (const problem of added.slice(0, maxLines)) this.#logger.warn({ problem }, 'invalid source content');
+  }
+
+  served(snapshot: Snapshot, before: Snapshot | undefined, rules: number): void {
+    const fields = { domains: snapshot.resources.size, rules, version: snapshot.version };
+    const isLifted = snapshot.resources.size === 0 && (before?.resources.size ?? 0) > 0;
+    if (isLifted) this.#logger.warn(fields, 'no rules left, limiters lift all limits');
+    else this.#logger.info(fields, 'rules served');
+  }
+
+  emptyHeldBack(served: Snapshot | undefined): void {
+    this.#logger.warn(
+      { domains: served?.resources.size ?? 0 },
+      'no rules left, limiters keep their limits because of XDS_ALLOW_EMPTY=false',
+    );
+  }
+
+  #hasChanged({ id, accepted }: ValidationResult): boolean {
+    if (accepted.status === 'True') return this.#notAccepted.delete(id);
+    if (this.#notAccepted.get(id) === accepted.message) return false;
+    this.#notAccepted.set(id, accepted.message);
+    return true;
+  }
+
+  #logResult({ id, label, generation, accepted }: ValidationResult): void {
+    const fields = { object: id, ...(label === id ? undefined : { file: label }), generation };
+    if (accepted.status === 'True') this.#logger.info(fields, 'object accepted again');
+    else
+      this.#logger.warn(
+        { ...fields, reason: accepted.reason, problem: accepted.message },
+        'object not accepted',
+      );
+  }
+}

@@ -1,0 +1,448 @@
+import { compareText } from '@tollgate/kit/text';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import type { SnapshotStore } from '../src/catalog/snapshot.ts';
+import { changed, deleted, getLimits, replaced } from './support/catalogs.ts';
+import { makeLimiter, makeRejection, versions } from './support/limiters.ts';
+import { badSpec, makeObject } from './support/manifests.ts';
+import { startPipeline } from './support/start-pipeline.ts';
+
+/** Versions of all resources. */
+const getAccepted = (store: SnapshotStore): ReadonlyMap<string, string> =>
+  new Map([...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]));
+
+t.test('nothing is served before the source has synced', async (t) => {
+  const { tell, settle, store, pipeline } = await startPipeline(t);
+  t.match(pipeline.notReadyReason(), /the source has not synced/);
+  tell(changed(makeObject('ns/a')));
+  await settle();
+  t.equal(store.current(), undefined);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['shop']);
+  t.equal(pipeline.notReadyReason(), undefined);
+  t.match(pipeline.state(), { synced: true, lastEventMs: 5_000, rules: 1 });
+});
+
+t.test('burst of changes becomes one snapshot with the last state', async (t) => {
+  const { tell, settle, served, store } = await startPipeline(t);
+  tell(replaced());
+  await settle();
+  for (let i = 1; i <= 1_000; i += 1)
+    tell(
+      changed(
+        makeObject(`ns/${i % 50}`, {
+          domain: `d${i % 50}`,
+          generation: i,
+          rules: [{ key: 'k', requestsPerUnit: i }],
+        }),
+      ),
+    );
+  await settle();
+  t.equal(served.length, 2, 'the empty one and that of the burst');
+  const snapshot = store.current();
+  t.strictSame(
+    snapshot && getLimits(snapshot),
+    Array.from({ length: 50 }, (_, i) => `d${i}.k ${950 + (i === 0 ? 50 : i)}`).sort(compareText),
+  );
+});
+
+t.test('change without effect makes no snapshot', async (t) => {
+  const { tell, settle, served } = await startPipeline(t);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  tell(changed(makeObject('ns/b', { spec: badSpec })), changed(makeObject('ns/c')), deleted('ns/c'));
+  await settle();
+  t.equal(served.length, 1);
+});
+
+t.test('status is written only when it changes', async (t) => {
+  const { tell, settle, written, limiters, forgotten, store } = await startPipeline(t);
+  tell(replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  t.strictSame(
+    written.splice(0).map(({ id, accepted, programmed }) => `${id} ${accepted.reason} ${programmed.reason}`),
+    ['ns/b Invalid NotAccepted', 'ns/a Accepted NoClients'],
+  );
+  const snapshot = store.current();
+  const accepted = new Map(
+    [...(snapshot?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
+  );
+  limiters.put(makeLimiter('1', { accepted }));
+  await settle();
+  t.match(written.splice(0), [
+    { id: 'ns/b', limiters: { connected: 1, acknowledged: 0 } },
+    { id: 'ns/a', limiters: { connected: 1, acknowledged: 1 }, programmed: { reason: 'Acknowledged' } },
+  ]);
+  limiters.put(makeLimiter('1', { accepted, connectedMs: 7 }));
+  await settle();
+  t.strictSame(written, [], 'nothing of a limiter that says nothing new');
+  tell(deleted('ns/b'));
+  await settle();
+  t.strictSame(forgotten, ['ns/b']);
+  t.strictSame(written, []);
+});
+
+t.test('limiter that reconnects causes no status write', async (t) => {
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  const resources = [...(store.current()?.resources.values() ?? [])];
+  const accepted = new Map(resources.map(({ name, version }) => [name, version]));
+  limiters.put(makeLimiter('1', { nodeId: 'one', accepted }));
+  time.advance(100);
+  written.splice(0);
+  limiters.remove('1');
+  time.advance(100);
+  time.advance(5_000);
+  limiters.put(makeLimiter('2', { nodeId: 'one' }));
+  limiters.put(makeLimiter('2', { nodeId: 'one', accepted }));
+  time.advance(100);
+  t.strictSame(written, []);
+  limiters.remove('2');
+  time.advance(100);
+  time.advance(14_900);
+  t.strictSame(written, []);
+  time.advance(100);
+  time.advance(100);
+  t.match(written, [{ limiters: { connected: 0 }, programmed: { reason: 'NoClients' } }]);
+});
+
+t.test('rejection is in the status of the object whose domain it names', async (t) => {
+  const { tell, settle, limiters, store, pipeline } = await startPipeline(t);
+  tell(replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b' })));
+  await settle();
+  const refused = new Map(
+    [...(store.current()?.resources.values() ?? [])].map(({ name, version }) => [name, version]),
+  );
+  limiters.put(makeLimiter('1', { rejection: makeRejection(refused, 'b: no') }));
+  await settle();
+  const { statuses } = pipeline.state();
+  t.match(statuses.get('ns/b')?.programmed, {
+    reason: 'Nacked',
+    message: 'refused by 1 of 1 limiter; limiter-1 says: b: no',
+  });
+  t.match(statuses.get('ns/a')?.programmed.reason, 'Pending');
+});
+
+t.test('simultaneous acknowledgements cause one report', async (t) => {
+  const { tell, settle, limiters, time } = await startPipeline(t);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  for (let i = 0; i < 500; i += 1) limiters.put(makeLimiter(`${i}`, { accepted: versions({ shop: '1' }) }));
+  t.equal(time.waiting, 1);
+});
+
+t.test('empty set is served with a warning when allowed', async (t) => {
+  const { tell, settle, store, lines } = await startPipeline(t);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  tell(deleted('ns/a'));
+  await settle();
+  t.equal(store.current()?.resources.size, 0);
+  t.match(lines.at(-1), {
+    level: 'warning',
+    '@message': 'no rules left, limiters lift all limits',
+  });
+});
+
+t.test('with allowEmpty false limiters keep their last set until there is a rule again', async (t) => {
+  const { tell, settle, store, lines, pipeline, registry } = await startPipeline(t, { allowEmpty: false });
+  tell(replaced());
+  await settle();
+  t.equal(store.current(), undefined, 'limiters of an earlier process receive nothing, either');
+  t.match(pipeline.notReadyReason(), /XDS_ALLOW_EMPTY=false/);
+  tell(changed(makeObject('ns/a')));
+  await settle();
+  t.equal(pipeline.notReadyReason(), undefined);
+  const before = store.current();
+  tell(deleted('ns/a'));
+  await settle();
+  t.equal(store.current(), before);
+  t.ok(pipeline.state().emptyHeldBack);
+  t.match(lines.at(-1), { level: 'warning', '@message': /limiters keep their limits/ });
+  t.match(await registry.metrics(), /tollgate_xds_empty_set_held_back 1/);
+  t.match(await registry.metrics(), /tollgate_xds_rules 1\n/, 'limiters have it still');
+  t.equal(pipeline.state().rules, 1);
+  tell(changed(makeObject('ns/b', { domain: 'b' })));
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['b']);
+  t.notOk(pipeline.state().emptyHeldBack);
+});
+
+t.test('failed batch is retried with the changes since', async (t) => {
+  const { tell, settle, time, store, lines } = await startPipeline(t);
+  const objects = [makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b' })];
+  let failures = 1;
+  tell({
+    type: 'replaced',
+    get objects() {
+      if (failures-- > 0) throw new Error('no memory left');
+      return objects;
+    },
+    problems: [],
+  });
+  time.advance(5);
+  await awaitUntil(() => time.waiting > 0, { what: 'another attempt to be planned', everyMs: 1 });
+  t.match(lines.at(-1), { level: 'error', '@message': 'failed to apply changes, retrying', events: 1 });
+  t.equal(store.current(), undefined);
+  tell(deleted('ns/b'));
+  time.advance(4_995);
+  await settle();
+  t.strictSame([...(store.current()?.resources.keys() ?? [])], ['a']);
+});
+
+t.test('metrics count objects by reason, domains, rules and events', async (t) => {
+  const { tell, settle, registry } = await startPipeline(t);
+  tell(
+    replaced(
+      makeObject('a/1', { createdMs: 1 }),
+      makeObject('a/2', { createdMs: 2 }),
+      makeObject('b/1', { createdMs: 3 }),
+      makeObject('c/1', { spec: badSpec }),
+    ),
+  );
+  await settle();
+  const metrics = await registry.metrics();
+  for (const line of [
+    'tollgate_xds_objects{reason="Accepted"} 1',
+    'tollgate_xds_objects{reason="DuplicateKey"} 1',
+    'tollgate_xds_objects{reason="DomainConflict"} 1',
+    'tollgate_xds_objects{reason="Invalid"} 1',
+    'tollgate_xds_domains 1',
+    'tollgate_xds_rules 1',
+    'tollgate_xds_source_synced 1',
+    'tollgate_xds_source_last_event_timestamp_seconds 5',
+    'tollgate_xds_source_events_total{type="replaced"} 1',
+  ])
+    t.ok(metrics.split('\n').includes(line), line);
+});
+
+t.test('object that is not accepted is logged once with its file until it changes', async (t) => {
+  const { tell, settle, lines } = await startPipeline(t);
+  const bad = makeObject('ns/a', { spec: badSpec, label: 'config/api.yaml#2' });
+  tell(replaced(bad));
+  await settle();
+  tell(replaced(bad));
+  await settle();
+  const logged = lines.filter((line) => line['@message'] === 'object not accepted');
+  t.match(logged, [
+    {
+      level: 'warning',
+      object: 'ns/a',
+      file: 'config/api.yaml#2',
+      reason: 'Invalid',
+      problem: /spec\.descriptors\[0\]/,
+    },
+  ]);
+  t.equal(logged.length, 1);
+  tell(changed(makeObject('ns/a', { generation: 2 })));
+  await settle();
+  t.match(
+    lines.find((line) => line['@message'] === 'object accepted again'),
+    { object: 'ns/a', generation: 2 },
+  );
+});
+
+t.test('source problem is logged once and shown while it lasts', async (t) => {
+  const { tell, settle, lines, pipeline } = await startPipeline(t);
+  const problems = [{ source: 'a.yaml:3:1', message: 'no YAML' }];
+  for (let i = 0; i < 2; i += 1) {
+    tell({ type: 'replaced', objects: [], problems });
+    await settle();
+  }
+  t.strictSame(pipeline.state().problems, problems);
+  t.equal(lines.filter(({ problem }) => problem === 'a.yaml:3:1: no YAML').length, 1);
+  tell(replaced());
+  await settle();
+  t.strictSame(pipeline.state().problems, []);
+});
+
+t.test('closed pipeline ignores events', async (t) => {
+  const { tell, pipeline, limiters, time, store } = await startPipeline(t);
+  tell(replaced(makeObject('ns/a')));
+  await pipeline.close();
+  limiters.put(makeLimiter('1', { accepted: versions({ shop: '1' }) }));
+  tell(changed(makeObject('ns/b')));
+  t.equal(time.waiting, 0);
+  t.equal(store.current(), undefined);
+});
+
+t.test('lower number of limiters is reported at once without a settle time', async (t) => {
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(makeObject('ns/a'), makeObject('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  t.strictSame(written, [], 'a process that has just started has seen no limiter');
+  const accepted = getAccepted(store);
+  for (const id of ['1', '2', '3']) limiters.put(makeLimiter(id, { accepted }));
+  time.advance(100);
+  t.match(written.splice(0), [{ limiters: { connected: 3 } }, { programmed: { reason: 'Acknowledged' } }]);
+  limiters.remove('1');
+  time.advance(100);
+  time.advance(10_000);
+  limiters.remove('2');
+  time.advance(100);
+  t.strictSame(written, []);
+  time.advance(4_900);
+  time.advance(100);
+  t.strictSame(written, [], 'there were two a moment ago');
+  limiters.put(makeLimiter('4', { accepted }));
+  time.advance(100);
+  t.match(written.splice(0), [
+    { id: 'ns/b', limiters: { connected: 2 } },
+    { id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } },
+  ]);
+  limiters.remove('3');
+  limiters.put(makeLimiter('4', { rejection: makeRejection(accepted, 'no') }));
+  time.advance(100);
+  t.match(
+    written.splice(0),
+    [{ id: 'ns/a', programmed: { reason: 'Nacked' } }],
+    'a rejection is reported at once',
+  );
+});
+
+t.test('edit is reported at once while limiters are away', async (t) => {
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(makeObject('ns/a', { domain: 'a' }), makeObject('ns/b', { domain: 'b' })));
+  await settle();
+  for (const id of ['1', '2', '3']) limiters.put(makeLimiter(id, { accepted: getAccepted(store) }));
+  time.advance(100);
+  written.splice(0);
+  limiters.remove('3');
+  time.advance(100);
+  tell(
+    changed(makeObject('ns/a', { domain: 'a', generation: 2, rules: [{ key: 'k', requestsPerUnit: 9 }] })),
+  );
+  await settle();
+  t.match(written.splice(0), [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 0 } }]);
+  for (const id of ['1', '2']) limiters.put(makeLimiter(id, { accepted: getAccepted(store) }));
+  time.advance(100);
+  t.match(written, [{ id: 'ns/a', limiters: { connected: 2, acknowledged: 2 } }]);
+});
+
+t.test('absence of limiters is reported after a while', async (t) => {
+  const { tell, settle, written, time } = await startPipeline(t, { settleMs: 15_000 });
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  time.advance(15_000);
+  time.advance(100);
+  t.match(written, [{ programmed: { reason: 'NoClients' } }]);
+});
+
+t.test('limiters of other replicas count like own ones', async (t) => {
+  const { tell, settle, written, limiters, store, setOthers, time, published, pipeline } =
+    await startPipeline(t, {
+      settleMs: 15_000,
+      hasReplicas: true,
+    });
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  const version = store.current()?.version ?? '';
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store), acceptedVersion: version }));
+  time.advance(100);
+  t.match(published(), { snapshot: version, groups: [{ count: 1, accepted: version }] });
+  t.strictSame(written, [], 'the first number is that of all replicas');
+  const other = { identity: 'replica-2_x', replica: 'replica-2' };
+  setOthers([{ ...other, report: { snapshot: version, groups: [{ count: 2, accepted: version }] } }]);
+  time.advance(100);
+  t.match(written.splice(0), [{ limiters: { connected: 3, acknowledged: 3 } }]);
+  t.equal(pipeline.state().limitersElsewhere, 2);
+
+  const rejection = { node: 'limiter-9', message: 'no', snapshot: version };
+  setOthers([{ ...other, report: { snapshot: version, groups: [{ count: 2, rejection }] } }]);
+  time.advance(100);
+  t.match(written, [
+    { programmed: { message: 'refused by 2 of 3 limiters; limiter-9 at replica-2 says: no' } },
+  ]);
+});
+
+t.test('changes are reported at once only while there are other replicas', async (t) => {
+  const { tell, settle, limiters, store, setOthers, time, published } = await startPipeline(t, {
+    hasReplicas: true,
+  });
+  setOthers([]);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store) }));
+  time.advance(100);
+  t.equal(published(), undefined);
+  const snapshot = store.current()?.version ?? '';
+  const report = { snapshot, groups: [{ count: 1, accepted: snapshot }] };
+  setOthers([{ identity: 'replica-2_x', replica: 'replica-2', report }]);
+  time.advance(100);
+  t.match(published(), { snapshot, groups: [{ count: 1 }] });
+});
+
+t.test('limiter that moves between replicas causes no status write', async (t) => {
+  const { tell, settle, written, limiters, store, setOthers, time } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(makeObject('ns/a'), makeObject('ns/b', { domain: 'b', spec: badSpec })));
+  await settle();
+  const version = store.current()?.version ?? '';
+  const elsewhere = (count: number): void =>
+    setOthers([
+      {
+        identity: 'replica-2_x',
+        replica: 'replica-2',
+        report: { snapshot: version, groups: [{ count, accepted: version }] },
+      },
+    ]);
+  for (const id of ['1', '2']) limiters.put(makeLimiter(id, { accepted: getAccepted(store) }));
+  elsewhere(1);
+  time.advance(100);
+  t.equal(written.splice(0).length, 2);
+  limiters.remove('1');
+  time.advance(100);
+  time.advance(3_000);
+  elsewhere(2);
+  time.advance(100);
+  time.advance(20_000);
+  setOthers([]);
+  time.advance(100);
+  time.advance(10_000);
+  elsewhere(2);
+  time.advance(100);
+  time.advance(20_000);
+  time.advance(100);
+  t.strictSame(written, []);
+});
+
+t.test('without reports of other replicas own limiters are reported after a delay', async (t) => {
+  const { tell, settle, written, limiters, store, time } = await startPipeline(t, {
+    settleMs: 15_000,
+    hasReplicas: true,
+  });
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store) }));
+  time.advance(14_900);
+  t.strictSame(written, []);
+  time.advance(100);
+  time.advance(100);
+  t.match(written, [{ limiters: { connected: 1, acknowledged: 1 } }]);
+});
+
+t.test('domain whose reservation ends is served without another event', async (t) => {
+  let now = 0;
+  const graceMs = 600_000;
+  const { tell, settle, store, time, written } = await startPipeline(t, {
+    domainGraceMs: graceMs,
+    nowMs: () => now,
+  });
+  tell(replaced(makeObject('a/x', { createdMs: 1 }), makeObject('b/x', { createdMs: 2 })));
+  await settle();
+  now = 60_000;
+  tell(deleted('a/x'));
+  await settle();
+  t.equal(store.current()?.resources.size, 0);
+  t.match(written.at(-1), { id: 'b/x', domainOwner: 'a', accepted: { reason: 'DomainConflict' } });
+  now += graceMs;
+  time.advance(graceMs);
+  await awaitUntil(() => store.current()?.resources.size === 1, { what: 'the domain to be served' });
+  await settle();
+  t.match(written.at(-1), { id: 'b/x', accepted: { status: 'True' } });
+  t.equal(written.at(-1)?.domainOwner, undefined);
+});
