@@ -1,8 +1,8 @@
 import t from 'tap';
 import { Stopwatch } from '../src/clock.ts';
 import { createMetadataSource } from '../src/discovery.ts';
+import { RotatingKeySource } from '../src/id-token/remote-keys.ts';
 import { Client } from '../src/index.ts';
-import { RotatingKeySource } from '../src/jwt/remote-keys.ts';
 import { createRetryPolicy } from '../src/retry.ts';
 import { createAuthorizationServer } from '../src/testing.ts';
 import { monotonicClock } from './monotonic-clock.ts';

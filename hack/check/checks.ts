@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { generators } from '../generate/generators.ts';
 import { findStaleFiles, readAll, repositoryFiles } from './files.ts';
-import { findMutualImports } from './floors.ts';
+import { findCycles } from './floors.ts';
 import { findForbiddenTexts } from './forbidden-texts.ts';
 import { findDeadLinks } from './links.ts';
 import { findUnverifiedPackages } from './lock-file.ts';
@@ -19,7 +19,7 @@ export const checks: readonly Check[] = [
   { name: 'forbidden texts', run: checkTexts },
   { name: 'spelling (cspell)', run: checkSpelling },
   { name: 'numbers of decisions', run: async () => toFinding(findNumberGaps(await repositoryFiles())) },
-  { name: 'folders that import each other', run: checkFloors },
+  { name: 'floors of folders', run: checkFloors },
   { name: 'sizes', run: checkSizes },
 ];
 
@@ -61,7 +61,7 @@ async function checkSpelling(): Promise<Finding> {
 
 async function checkFloors(): Promise<Finding> {
   const paths = (await repositoryFiles()).filter((path) => /\/src\/.+\.ts$/.test(path));
-  return toFinding(findMutualImports(await readAll(paths)));
+  return toFinding(findCycles(await readAll(paths)));
 }
 
 /** Warns only: a table or a state machine may be long. */

@@ -1,45 +1,53 @@
 import { dirname, join } from 'node:path';
 
-/** Pairs that are left; each is removed with the work on one of its folders. */
-const known: Readonly<Record<string, readonly string[]>> = {};
-
 /**
- * Folders of a service or package that import each other, directly below its `src`, types included.
+ * Folders of a service or package that depend on each other, directly or through others, types
+ * included: folders directly below `src` are floors.
  *
  * @param sources text of TypeScript files by path from the root of the repository
  */
-export function findMutualImports(sources: ReadonlyMap<string, string>): string[] {
-  const imports = new Map<string, string>();
+export function findCycles(sources: ReadonlyMap<string, string>): string[] {
+  const graphs = new Map<string, Graph>();
   for (const [path, text] of sources) {
     const from = toFolder(path);
     if (from === undefined) continue;
     for (const [, relative = ''] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)) {
       const to = toFolder(join(dirname(path), relative));
       if (to === undefined || to.root !== from.root || to.name === from.name) continue;
-      imports.set(`${from.root}: ${from.name} ${to.name}`, path);
+      const graph = graphs.get(from.root) ?? new Map<string, Map<string, string>>();
+      graphs.set(from.root, graph);
+      graph.set(from.name, (graph.get(from.name) ?? new Map<string, string>()).set(to.name, path));
     }
   }
-  const found = [...imports].flatMap(([edge, path]) => {
-    const [, root = '', from = '', to = ''] = /^(.+): (\S+) (\S+)$/.exec(edge) ?? [];
-    const back = imports.get(`${root}: ${to} ${from}`);
-    return back === undefined || from > to ? [] : [{ root, pair: `${from} ${to}`, files: [path, back] }];
+  return [...graphs].flatMap(([root, graph]) => {
+    const cycle = findCycle(graph);
+    if (cycle === undefined) return [];
+    const files = cycle.slice(1).map((to, i) => graph.get(cycle[i] ?? '')?.get(to));
+    return [`${root}: ${cycle.join(' imports ')}: ${files.join(', ')}`];
   });
-  const isKnown = ({ root, pair }: { readonly root: string; readonly pair: string }) =>
-    known[root]?.includes(pair) === true;
-  const gone = Object.entries(known).flatMap(([root, pairs]) =>
-    pairs
-      .filter((pair) => !found.some((each) => each.root === root && each.pair === pair))
-      .map((pair) => `${root}: ${pair} no longer import each other: remove them from hack/check/floors.ts`),
-  );
-  return [
-    ...found
-      .filter((each) => !isKnown(each))
-      .map(
-        ({ root, pair, files }) =>
-          `${root}: ${pair.replace(' ', ' and ')} import each other: ${files.join(', ')}`,
-      ),
-    ...gone,
-  ];
+}
+
+/** A file with an import, by the folders that have it and that it is of. */
+type Graph = Map<string, Map<string, string>>;
+
+/** The folders of one cycle, the first of them again at the end. */
+function findCycle(graph: Graph): readonly string[] | undefined {
+  const done = new Set<string>();
+  const visit = (folder: string, path: readonly string[]): readonly string[] | undefined => {
+    if (path.includes(folder)) return [...path.slice(path.indexOf(folder)), folder];
+    if (done.has(folder)) return undefined;
+    for (const next of graph.get(folder)?.keys() ?? []) {
+      const cycle = visit(next, [...path, folder]);
+      if (cycle !== undefined) return cycle;
+    }
+    done.add(folder);
+    return undefined;
+  };
+  for (const folder of graph.keys()) {
+    const cycle = visit(folder, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
 }
 
 /** The folder below `src` that has a file; undefined for files of no folder. */

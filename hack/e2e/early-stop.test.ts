@@ -31,7 +31,7 @@ const services: Readonly<Record<string, (folder: string) => Readonly<Record<stri
 };
 
 /** Modules whose load begins a phase of the start. */
-const moments = ['/src/cli/serve.ts', '/src/config/settings.ts', '/src/app.ts'];
+const moments = ['/src/cli/serve.ts', '/src/config/settings.ts', '/app.ts'];
 
 /** A module that sends SIGTERM to its own process when a file is about to be loaded. */
 function signalAtLoad(file: string): string {

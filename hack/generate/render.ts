@@ -5,7 +5,7 @@ import type { ErrorDefinition } from '@tollgate/kit/errors';
 import { createLogger } from '@tollgate/kit/logger';
 import { type OtherDefaults, renderSettingsTable, type SettingsSpec } from '@tollgate/kit/settings';
 import { renderApiDocs } from '../../client-sdk/scripts/render-api-docs.ts';
-import { buildApp } from '../../services/auth/src/app.ts';
+import { buildApp } from '../../services/auth/src/app/app.ts';
 import { readSettings } from '../../services/auth/src/config/settings.ts';
 import { headingAnchors } from '../check/links.ts';
 import { runTool } from '../check/run-checks.ts';

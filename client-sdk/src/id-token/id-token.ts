@@ -8,18 +8,18 @@ import type { AnyClient } from '../client.ts';
 import { ConfigurationError, IdTokenError, JwtError } from '../errors.ts';
 import type { JwsAlgorithm } from '../jwt/algorithms.ts';
 import type { Jwks } from '../jwt/key-sources.ts';
-import type { RemoteKeySourceOptions } from '../jwt/remote-keys.ts';
 import { verifyJwt } from '../jwt/verify.ts';
 import { assertKnownOptions, type OptionNames } from '../option-names.ts';
 import { quote } from '../text.ts';
 import { checkIdTokenClaims, type IdTokenClaims, tokenHash } from './claims.ts';
 import { acceptedAlgorithms, keySource } from './keys.ts';
+import type { RemoteKeySourceOptions } from './remote-keys.ts';
 
 export type { JwsAlgorithm } from '../jwt/algorithms.ts';
 export type { Jwk } from '../jwt/import-key.ts';
 export type { Jwks } from '../jwt/key-sources.ts';
-export type { RemoteKeySourceOptions } from '../jwt/remote-keys.ts';
 export type { IdTokenClaims } from './claims.ts';
+export type { RemoteKeySourceOptions } from './remote-keys.ts';
 
 /** Default tolerance between the clocks of server and client. */
 const DEFAULT_TOLERANCE_SECONDS = 30;

@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../errors.ts';
 import { isJwsAlgorithm, isSymmetric, type JwsAlgorithm, jwsAlgorithms } from '../jwt/algorithms.ts';
 import { type KeySource, LocalKeySource, SecretKeySource } from '../jwt/key-sources.ts';
-import { remoteKeySource } from '../jwt/remote-keys.ts';
 import type { ClientSettings } from '../settings.ts';
 import { quote } from '../text.ts';
 import type { IdTokenValidatorOptions } from './id-token.ts';
+import { remoteKeySource } from './remote-keys.ts';
 
 /**
  * @see OpenID Connect Core §3.1.3.7 (7)

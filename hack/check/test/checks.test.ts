@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { findStaleFiles } from '../files.ts';
-import { findMutualImports } from '../floors.ts';
+import { findCycles } from '../floors.ts';
 import { findForbiddenTexts } from '../forbidden-texts.ts';
 import { findUnverifiedPackages } from '../lock-file.ts';
 import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
@@ -115,16 +115,18 @@ t.test('banned words, names and long comments are reported in code and prose', a
   t.same(findForbiddenTexts('a.ts', `const a = '${'x'.repeat(100)}';`), []);
 });
 
-t.test('folders of a service that import each other are reported once, with a file of each', async (t) => {
+t.test('folders of a service that depend on each other are reported with the imports', async (t) => {
   const sources = new Map([
     ['services/a/src/app.ts', "import { b } from './users/store.ts';"],
     ['services/a/src/users/store.ts', "import type { Mail } from '../mail/send.ts';"],
-    ['services/a/src/mail/send.ts', "const { find } = await import('../users/find.ts');"],
+    ['services/a/src/mail/send.ts', "const { keys } = await import('../keys/keys.ts');"],
     ['services/a/src/mail/queue.ts', "import { send } from './send.ts';"],
+    ['services/a/src/keys/keys.ts', "import { find } from '../users/find.ts';"],
+    ['services/b/src/keys/keys.ts', "import { find } from '../users/find.ts';"],
   ]);
-  t.same(findMutualImports(sources), [
-    'services/a/src: mail and users import each other: services/a/src/mail/send.ts, services/a/src/users/store.ts',
+  t.same(findCycles(sources), [
+    'services/a/src: users imports mail imports keys imports users: services/a/src/users/store.ts, services/a/src/mail/send.ts, services/a/src/keys/keys.ts',
   ]);
   sources.delete('services/a/src/mail/send.ts');
-  t.same(findMutualImports(sources), []);
+  t.same(findCycles(sources), []);
 });

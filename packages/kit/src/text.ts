@@ -36,3 +36,10 @@ function isBareCredentials(text: string): boolean {
 export function hostAndPort(host: string, port: number): string {
   return `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`;
 }
+
+const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** @see RFC 9562 §4 https://www.rfc-editor.org/rfc/rfc9562#section-4 */
+export function isUuid(text: string): boolean {
+  return uuidForm.test(text);
+}

@@ -1,6 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { Store } from './app/store.ts';
 import type { Settings } from './config/settings.ts';
-import type { Store } from './db/store.ts';
 import type { HookCaller } from './hooks/caller.ts';
 import type { TokenCache } from './keys/jwt.ts';
 import type { Randomness } from './keys/secrets.ts';

@@ -1,14 +1,7 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { descriptorFields, domainFields, limitFields, NamedField } from './fields.ts';
 import type { Location } from './problem.ts';
 import type { FieldName, Spelling } from './spelling.ts';
-
-/** A JSON value. */
-export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject;
-
-/** A JSON object; `__proto__` and `constructor` are own, ordinary keys of it. */
-export interface JsonObject {
-  readonly [key: string]: JsonValue;
-}
 
 /** Values of fields by the kind of their row. */
 interface ValueByKind {

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../definition/document.ts';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Algorithm, Charge, StoreFailurePolicy, Unit } from '../definition/values.ts';
 
 export type { Charge, StoreFailurePolicy, Unit };

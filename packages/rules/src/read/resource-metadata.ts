@@ -1,4 +1,4 @@
-import type { JsonObject } from '../definition/document.ts';
+import type { JsonObject } from '@tollgate/kit/json';
 import { charge, fieldPath, isMapping, type Mapping, type Reading } from './resource-fields.ts';
 import { describeValue, report } from './resource-problems.ts';
 

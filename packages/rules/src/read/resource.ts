@@ -1,8 +1,8 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import {
   type DescriptorSpec,
   type DomainOptions,
   fillIn,
-  type JsonObject,
   type LimitSpec,
   type RuleDocument,
 } from '../definition/document.ts';

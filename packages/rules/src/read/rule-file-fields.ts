@@ -1,7 +1,7 @@
+import type { Json, JsonObject } from '@tollgate/kit/json';
 import { yamlKind } from '@tollgate/yaml/node-table';
 import { parseScalar } from '@tollgate/yaml/scalars';
 import type { YamlTree } from '@tollgate/yaml/tree';
-import type { JsonObject, JsonValue } from '../definition/document.ts';
 import type { NamedField } from '../definition/fields.ts';
 import { type FieldName, fieldNames } from '../definition/spelling.ts';
 
@@ -110,7 +110,7 @@ interface Read {
   readonly problems: JsonProblem[];
 }
 
-function readValue(read: Read, aliasOrNode: number, depth: number): JsonValue {
+function readValue(read: Read, aliasOrNode: number, depth: number): Json {
   const { tree, charge, problems } = read;
   const node = tree.resolve(aliasOrNode);
   if (!charge(node, depth)) {
@@ -125,9 +125,9 @@ function readValue(read: Read, aliasOrNode: number, depth: number): JsonValue {
   return value;
 }
 
-function readArray(read: Read, sequence: number, depth: number): JsonValue[] {
+function readArray(read: Read, sequence: number, depth: number): Json[] {
   const { tree, problems } = read;
-  const values: JsonValue[] = [];
+  const values: Json[] = [];
   const end = tree.next(sequence);
   for (let item = sequence + 1; item < end && problems.length === 0; item = tree.next(item))
     values.push(readValue(read, item, depth + 1));
@@ -136,7 +136,7 @@ function readArray(read: Read, sequence: number, depth: number): JsonValue[] {
 
 function readObject(read: Read, mapping: number, depth: number): JsonObject {
   const { tree, problems } = read;
-  const object: Record<string, JsonValue> = {};
+  const object: Record<string, Json> = {};
   const merges: number[] = [];
   const end = tree.next(mapping);
   for (let key = mapping + 1; key < end && problems.length === 0; ) {
@@ -153,9 +153,9 @@ function readObject(read: Read, mapping: number, depth: number): JsonObject {
 }
 
 /** Adds the keys of a `<<` that the object itself does not have. */
-function mergeInto(read: Read, object: Record<string, JsonValue>, valueNode: number, depth: number): void {
+function mergeInto(read: Read, object: Record<string, Json>, valueNode: number, depth: number): void {
   const merged = readValue(read, valueNode, depth + 1);
-  const sources: readonly JsonValue[] = isList(merged) ? merged : [merged];
+  const sources: readonly Json[] = isList(merged) ? merged : [merged];
   for (const source of sources) {
     if (typeof source !== 'object' || source === null || isList(source)) {
       read.problems.push({ node: valueNode, reason: '<< needs a mapping or a list of mappings' });
@@ -168,17 +168,17 @@ function mergeInto(read: Read, object: Record<string, JsonValue>, valueNode: num
 }
 
 /** `Array.isArray` does not narrow a readonly array. */
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
 /**
  * Sets an own property whatever its name; plain assignment of `__proto__` would change the
  * prototype instead.
  */
-function setOwn(object: Record<string, JsonValue>, name: string, value: JsonValue): void {
+function setOwn(object: Record<string, Json>, name: string, value: Json): void {
   Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
 }
 
-function scalarValue(tree: YamlTree, node: number): JsonValue {
+function scalarValue(tree: YamlTree, node: number): Json {
   const text = tree.text(node);
   const value = tree.isPlain(node) ? parseScalar(text) : text;
   return typeof value === 'string' ? flat(value) : value;

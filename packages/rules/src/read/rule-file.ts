@@ -1,3 +1,4 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Steps } from '@tollgate/kit/time';
 import { maxDepth } from '@tollgate/yaml/first-document';
 import { yamlKind } from '@tollgate/yaml/node-table';
@@ -8,7 +9,6 @@ import {
   type DomainOptions,
   descriptorsPerStep,
   fillIn,
-  type JsonObject,
   type LimitSpec,
   type RuleDocument,
   setField,

@@ -1,9 +1,9 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { type Static, Type } from 'typebox';
-import type { AuditFilter, AuditScope, StoredAuditEntry } from '../db/audit-log.ts';
+import type { AuditFilter, AuditScope, StoredAuditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, pageQuery, parsePage, setNextLink, setPageHeaders } from '../http/api.ts';
-import { authenticateAdmin } from '../http/authenticate.ts';
-import type { JsonObject } from '../users/user.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
 import {
   cursorQuery,
   encodeCursor,

@@ -1,25 +1,10 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { parseDuration } from '@tollgate/kit/time';
-import type { FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
-import { type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import { authenticateAdmin } from '../http/authenticate.ts';
-import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
 import { importableForms, isImportableHash } from '../passwords/imported-hashes.ts';
 import type { PasswordHasher } from '../passwords/passwords.ts';
-import { type JsonObject, readEmail, readPhone } from '../users/user.ts';
-
-/** The administrator who calls, and their request. */
-export interface AdminRequest {
-  readonly actor: AuditActor;
-  readonly metadata: RequestMetadata;
-}
-
-/** Authenticates the administrator. @throws AppError as `authenticateAdmin`. */
-export async function readAdminRequest(request: FastifyRequest, context: Context): Promise<AdminRequest> {
-  const { actor } = await authenticateAdmin(request, context);
-  return { actor, metadata: requestMetadata(request, context) };
-}
+import { readEmail, readPhone } from '../users/user.ts';
 
 /** A user as sent by an administrator. Absent values and empty texts are not set. */
 export interface AdminUserInput {
@@ -86,19 +71,6 @@ export async function toPasswordHash(
 ): Promise<string | undefined> {
   if (password !== '') return passwords.hash(password);
   return passwordHash === '' ? undefined : passwordHash;
-}
-
-/** An audit entry of an administrator's action on a user. */
-export function userAuditEntry(
-  { actor, metadata }: AdminRequest,
-  action: Parameters<typeof auditEntry>[1],
-  { id, email, phone }: { readonly id: string; readonly email: string; readonly phone: string },
-  traits?: JsonObject,
-) {
-  return auditEntry(actor, action, {
-    metadata,
-    traits: { user_id: id, user_email: email, user_phone: phone, ...traits },
-  });
 }
 
 /** A date this far ahead is still valid in JavaScript and PostgreSQL. */

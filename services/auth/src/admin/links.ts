@@ -1,14 +1,15 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
 import { checkPassword } from '../passwords/passwords.ts';
+import { type AdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { newContactUser } from '../users/new-user.ts';
-import { getUser, saveUser } from '../users/update.ts';
-import { type JsonObject, readEmail, type User } from '../users/user.ts';
-import { type AdminRequest, userAuditEntry } from './input.ts';
+import { getUser, saveUser } from '../users/save-user.ts';
+import { readEmail, type User } from '../users/user.ts';
 
 /** Invites a user by mail, also while sign-up is disabled. */
 export async function inviteUser(

@@ -1,7 +1,7 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
-import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import {
   type AddRoutes,
@@ -11,14 +11,16 @@ import {
   optionalText,
   uuidParameter,
 } from '../http/api.ts';
-import { authenticateAdmin } from '../http/authenticate.ts';
 import { explainRedirect, redirectTarget } from '../http/redirects.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
-import { type Factor, getFactor, nameConflict, removeFactor } from '../mfa/factors.ts';
+import { getFactor, nameConflict, removeFactor } from '../mfa/factors.ts';
+import { type AdminRequest, readAdminRequest } from '../sessions/admin-request.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
 import { listSessions, toSessionJson } from '../sessions/sessions.ts';
-import { getUser } from '../users/update.ts';
-import { type JsonObject, toFactorJson, toUserJson } from '../users/user.ts';
-import { type AdminRequest, readAdminRequest, readOptionalPhone } from './input.ts';
+import type { Factor } from '../users/factor.ts';
+import { getUser } from '../users/save-user.ts';
+import { toFactorJson, toUserJson } from '../users/user.ts';
+import { readOptionalPhone } from './input.ts';
 import { generateLink, inviteUser } from './links.ts';
 
 const inviteBody = body({ email: optionalText, data: optionalObject, redirect_to: optionalText });
@@ -160,7 +162,7 @@ export const addAdminSessionRoutes: AddRoutes = (api, context) => {
 
 /** @throws AppError `user_not_found`, `session_not_found` (404). */
 async function endUserSession(
-  { sessions }: Store,
+  { sessions }: Context['store'],
   { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
   request: AdminRequest,
 ): Promise<void> {
@@ -182,7 +184,7 @@ interface FactorKey {
 
 /** Empty texts leave the factor as it is. */
 async function updateUserFactor(
-  store: Store,
+  store: Context['store'],
   { userId, factorId }: FactorKey,
   input: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
   request: AdminRequest,

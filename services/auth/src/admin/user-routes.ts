@@ -1,3 +1,4 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
 import { type Static, Type } from 'typebox';
 import { errors } from '../errors.ts';
@@ -15,11 +16,12 @@ import {
   setPageHeaders,
   uuidParameter,
 } from '../http/api.ts';
-import { authenticateAdmin } from '../http/authenticate.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
-import { getUser } from '../users/update.ts';
-import { type JsonObject, toUserJson } from '../users/user.ts';
-import { type AdminUserInput, readAdminRequest } from './input.ts';
+import { readAdminRequest } from '../sessions/admin-request.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
+import { getUser } from '../users/save-user.ts';
+import { toUserJson } from '../users/user.ts';
+import type { AdminUserInput } from './input.ts';
 import { cursorQuery, encodeCursor, parseCursor, totalQuery, wantsCursor, wantsTotal } from './list-pages.ts';
 import { filterQuery, readFilter, readOrder } from './user-list.ts';
 import { createUser, deleteUser, updateUser } from './users.ts';

@@ -1,16 +1,16 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { isUuid } from '@tollgate/kit/text';
 import type { Context } from '../context.ts';
-import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
-import { isUuid } from '../http/api.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
+import { type AdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
 import { changedFields } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { type NewIdentity, type NewUser, newContactIdentity, passwordIdentity } from '../users/new-user.ts';
-import { getUser, saveUser } from '../users/update.ts';
-import type { Contact, JsonObject, User, UserChanges } from '../users/user.ts';
+import { getUser, saveUser } from '../users/save-user.ts';
+import type { Contact, User, UserChanges } from '../users/user.ts';
 import {
-  type AdminRequest,
   type AdminUserInput,
   checkSecret,
   readBan,
@@ -18,12 +18,11 @@ import {
   readOptionalEmail,
   readOptionalPhone,
   toPasswordHash,
-  userAuditEntry,
 } from './input.ts';
 
 /** @throws AppError `user_not_found`. */
 export async function deleteUser(
-  store: Store,
+  store: Context['store'],
   { id, soft }: { readonly id: string; readonly soft: boolean },
   request: AdminRequest,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { createUser, deleteUser } from '../admin/users.ts';
-import { reencrypt } from '../keys/secrets.ts';
+import { reencrypt } from '../db/encrypted-columns.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import type { Command } from './arguments.ts';
 import { findUser, metadataNow, operator, withContext } from './operator.ts';

@@ -19,7 +19,7 @@ import {
   usedColumns,
   widensSessions,
 } from '../db/schema.ts';
-import { providerNames } from '../providers/registry.ts';
+import { providerNames } from '../identity-providers/registry.ts';
 import type { DatabaseReport, Finding } from './check.ts';
 
 interface Options {

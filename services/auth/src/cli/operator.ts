@@ -1,12 +1,12 @@
 import { isAppError } from '@tollgate/kit/errors';
 import { startTracing } from '@tollgate/kit/telemetry';
-import { createContext } from '../app.ts';
+import { isUuid } from '@tollgate/kit/text';
+import { createContext } from '../app/app.ts';
+import type { AuditActor } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import type { AuditActor } from '../db/audit-log.ts';
 import { connect, disconnect } from '../db/connection.ts';
 import { migrate } from '../db/migrate.ts';
-import { isUuid } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import { normalizeEmail, normalizePhone, type User } from '../users/user.ts';

@@ -4,7 +4,7 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Environment } from '@tollgate/kit/settings';
-import { buildApp } from '../app.ts';
+import { buildApp } from '../app/app.ts';
 import { givenValue } from '../config/builders.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { incompleteSettings, type SettingWarning, settingWarnings } from '../config/warnings.ts';

@@ -1,11 +1,12 @@
-import { userAuditEntry } from '../admin/input.ts';
 import { encodeCursor, parseCursor } from '../admin/list-pages.ts';
 import { filterQuery, readFilter, readOrder } from '../admin/user-list.ts';
 import { updateUser } from '../admin/users.ts';
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
-import { type Factor, getFactor, removeFactor } from '../mfa/factors.ts';
+import { getFactor, removeFactor } from '../mfa/factors.ts';
 import { checkPassword } from '../passwords/passwords.ts';
+import { userAuditEntry } from '../sessions/admin-request.ts';
+import type { Factor } from '../users/factor.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import type { Command, CommandFlags } from './arguments.ts';
 import { CommandError, findUser, metadataNow, operator, withContext } from './operator.ts';

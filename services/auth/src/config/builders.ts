@@ -9,7 +9,7 @@ import {
   text,
 } from '@tollgate/kit/settings';
 import { type Millis, parseInstant } from '@tollgate/kit/time';
-import { parseGlob } from '../http/glob.ts';
+import { parseGlob } from './glob.ts';
 import { parseQuota, type Quota } from './quotas.ts';
 
 /** Text. An empty value is the default, as in GoTrue: compose files often set empty variables. */

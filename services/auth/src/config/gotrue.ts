@@ -1,5 +1,5 @@
 import { bool, type Setting, type SettingSchema, text } from '@tollgate/kit/settings';
-import { providerNames } from '../providers/registry.ts';
+import { providerNames } from '../identity-providers/registry.ts';
 import { svc } from './builders.ts';
 
 /** GoTrue settings without effect, by name without prefix, and what applies instead. */

@@ -1,12 +1,12 @@
 import { bool, type Setting, type SettingProblem, type SettingsCheck, text } from '@tollgate/kit/settings';
+import { hostList, svc } from './builders.ts';
 import {
   type HookName,
   hookDefinitions,
   hookNames,
   parseEndpoint,
   parseSecrets,
-} from '../hooks/definitions.ts';
-import { hostList, svc } from './builders.ts';
+} from './hook-definitions.ts';
 
 const group = 'Hooks';
 

@@ -1,8 +1,9 @@
 import { bool, type Environment, list, type Setting, text } from '@tollgate/kit/settings';
-import { canonicalTag } from '../messages/languages.ts';
-import { builtInTexts } from '../messages/texts/texts.ts';
+import { canonicalTag } from '../i18n/languages.ts';
+import { type MailKind, mailKinds } from '../i18n/texts/mail-kinds.ts';
+import { builtInTexts } from '../i18n/texts/texts.ts';
 import { svc, textOrDefault } from './builders.ts';
-import { type MailCheck, type MailKind, mailKinds, settingProblems } from './mail.ts';
+import { type MailCheck, settingProblems } from './mail.ts';
 
 const group = 'Languages';
 const builtIn = Object.keys(builtInTexts);

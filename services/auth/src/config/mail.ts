@@ -1,9 +1,10 @@
 import { bool, int, port, type Setting, text } from '@tollgate/kit/settings';
-import { parseExtraHeaders } from '../messages/smtp.ts';
-import { TemplateError } from '../messages/templates/syntax.ts';
-import { parseTemplate } from '../messages/templates/template.ts';
-import { en } from '../messages/texts/en.ts';
+import { en } from '../i18n/texts/en.ts';
+import { type MailKind, mailKinds, type NotificationKind } from '../i18n/texts/mail-kinds.ts';
+import { TemplateError } from '../templates/syntax.ts';
+import { parseTemplate } from '../templates/template.ts';
 import { hostList, lifetime, optionalSeconds, svc, textOrDefault } from './builders.ts';
+import { parseExtraHeaders } from './mail-headers.ts';
 
 const group = 'Mail';
 
@@ -95,33 +96,12 @@ export const mailSettings = {
   }),
 };
 
-/** Kinds of email, as in setting names. */
-export const mailKinds = [
-  'INVITE',
-  'CONFIRMATION',
-  'RECOVERY',
-  'MAGIC_LINK',
-  'EMAIL_CHANGE',
-  'REAUTHENTICATION',
-  'PASSWORD_CHANGED_NOTIFICATION',
-  'EMAIL_CHANGED_NOTIFICATION',
-  'PHONE_CHANGED_NOTIFICATION',
-  'IDENTITY_LINKED_NOTIFICATION',
-  'IDENTITY_UNLINKED_NOTIFICATION',
-  'MFA_FACTOR_ENROLLED_NOTIFICATION',
-  'MFA_FACTOR_UNENROLLED_NOTIFICATION',
-  'MFA_FACTORS_LOCKED_NOTIFICATION',
-] as const;
-
 /** Emails whose link has its own path. */
 const linkedKinds = ['INVITE', 'CONFIRMATION', 'RECOVERY', 'EMAIL_CHANGE'] as const;
 
-export type MailKind = (typeof mailKinds)[number];
 type LinkedKind = (typeof linkedKinds)[number];
 /** Sent by default: its user has to change the password. */
 const urgentKind: MailKind = 'MFA_FACTORS_LOCKED_NOTIFICATION';
-
-export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;
 
 /** Notifications that are off by default. */
 export const optionalNotifications = mailKinds.filter(

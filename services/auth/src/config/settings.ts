@@ -8,8 +8,8 @@ import {
   type SettingValues,
 } from '@tollgate/kit/settings';
 import { sessionTargets, sslModes } from '../db/connection-string.ts';
+import { type ProviderName, providerNames } from '../identity-providers/registry.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
-import { type ProviderName, providerNames } from '../providers/registry.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
 import {
   bytesThatBcryptReads,

@@ -1,8 +1,8 @@
 import { bool, float, int, list, type Setting, text } from '@tollgate/kit/settings';
 import type { Millis } from '@tollgate/kit/time';
-import { type CustomProvider, parseCustomProviders } from '../providers/custom.ts';
-import { type ProviderName, providerNames } from '../providers/registry.ts';
-import { type ChainName, chains } from '../web3/chain.ts';
+import { type CustomProvider, parseCustomProviders } from '../identity-providers/custom.ts';
+import { type ProviderName, providerNames } from '../identity-providers/registry.ts';
+import { type ChainName, chains } from '../wallets/chain.ts';
 import { hostList, lifetime, quota, seconds, svc, textOrDefault, withoutEffect } from './builders.ts';
 
 const group = 'Passwords';

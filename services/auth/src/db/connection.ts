@@ -1,3 +1,4 @@
+import type { Json, JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import { inTime } from '@tollgate/kit/time';
 import type { ParameterOrJSON, Sql, TransactionSql } from 'postgres';
@@ -321,4 +322,13 @@ export const nextRefreshTokenId = `nextval('refresh_tokens_id_seq')`;
  */
 export function lockOwner(parameter: `$${number}`): string {
   return `select id from users where id = ${parameter} for no key update`;
+}
+
+/**
+ * A JSON column as an object. GoTrue's command line and imports by SQL leave other values in some,
+ * such as JSON `null`; they count as empty. `jsonObject` is the same in SQL.
+ */
+export function toObject(value: Json): JsonObject {
+  // Parsed boundary: `Array.isArray` does not narrow readonly arrays.
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }

@@ -1,7 +1,16 @@
 import { monotonicNow } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
-import type { Page, PageRequest } from '../http/api.ts';
 import { type Parameter, type Queryable, queryAtMost, queryOnce, type Row } from './connection.ts';
+
+export interface PageRequest {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly total: number;
+}
 
 export type Order = 'asc' | 'desc';
 

@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
-import { classifyAddress } from '../http/fetch.ts';
 import { clientNetwork } from '../http/request-metadata.ts';
+import { classifyAddress } from '../outbound/fetch.ts';
 import type { AuthzRequest } from './decision.ts';
 
 /** Networks that have a name in `SVC_SECURITY_TRUSTED_PROXIES`, as in Fastify's `trustProxy`. */

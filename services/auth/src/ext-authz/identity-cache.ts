@@ -1,9 +1,9 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
+import type { Json, JsonObject } from '@tollgate/kit/json';
+import { isUuid } from '@tollgate/kit/text';
 import { inTime } from '@tollgate/kit/time';
-import { Batch, batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
+import { Batch, batchedInput, type Queryable, query, type Row, toObject } from '../db/connection.ts';
 import { errors } from '../errors.ts';
-import { isUuid } from '../http/api.ts';
-import { type Json, type JsonObject, toObject } from '../users/user.ts';
 
 /** Ids of users (UUIDs in lower case) that may have changed, or all users. */
 export type ChangedUsers = readonly string[] | 'all';

@@ -1,13 +1,14 @@
+import type { Json, JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
+import { isUuid } from '@tollgate/kit/text';
 import { inTime } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import { isUuid } from '../http/api.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type AssuranceLevel, type SessionLimits, sessionExpiry } from '../sessions/store.ts';
-import { isBanned, type Json, type JsonObject } from '../users/user.ts';
+import { isBanned } from '../users/user.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 

@@ -1,16 +1,9 @@
 import { type AppError, isAppError } from '@tollgate/kit/errors';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Millis } from '@tollgate/kit/time';
 import type { Sql } from 'postgres';
 import { Errors } from 'typebox/value';
-import type { Settings } from '../config/settings.ts';
-import { query } from '../db/connection.ts';
-import { getCode } from '../db/failures.ts';
-import { errors } from '../errors.ts';
-import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { Randomness } from '../keys/secrets.ts';
-import type { Metrics } from '../metrics.ts';
-import type { JsonObject } from '../users/user.ts';
 import {
   type HookEndpoint,
   type HookName,
@@ -20,7 +13,14 @@ import {
   hookNames,
   parseEndpoint,
   parseSecrets,
-} from './definitions.ts';
+} from '../config/hook-definitions.ts';
+import type { Settings } from '../config/settings.ts';
+import { query } from '../db/connection.ts';
+import { getCode } from '../db/failures.ts';
+import { errors } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { Randomness } from '../keys/secrets.ts';
+import type { Metrics } from '../metrics.ts';
 import { defaultHttpLimits, type HttpLimits, postHook, timeoutError } from './http.ts';
 
 interface HookCallerOptions {

@@ -1,10 +1,11 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { Factor } from '../mfa/factors.ts';
 import { signOut } from '../sessions/sessions.ts';
+import type { Factor } from '../users/factor.ts';
 import type { NewUser } from '../users/new-user.ts';
-import { type JsonObject, toUserJson, type User } from '../users/user.ts';
+import { toUserJson, type User } from '../users/user.ts';
 
 /**
  * Lets a hook reject a user who is about to be created.
@@ -98,20 +99,4 @@ export async function checkFactorAttempt(
 
 async function signOutEverywhere(context: Context, user: User, metadata: RequestMetadata): Promise<void> {
   await signOut(context, { user, sessionId: undefined, scope: 'global' }, metadata);
-}
-
-type Claims = JsonObject & { readonly exp: number };
-
-/** Lets a hook replace the claims of an access token. @throws AppError the error of the hook */
-export async function customizeClaims(
-  { hooks }: Context,
-  { claims, method }: { readonly claims: Claims & { readonly sub: string }; readonly method: string },
-  metadata: RequestMetadata,
-): Promise<Claims> {
-  const reply = await hooks.call(
-    'CUSTOM_ACCESS_TOKEN',
-    { user_id: claims.sub, claims, authentication_method: method },
-    metadata,
-  );
-  return reply.claims as Claims; // as the schema of the reply requires
 }

@@ -1,4 +1,5 @@
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import { isUuid } from '@tollgate/kit/text';
 import type {
   FastifyBaseLogger,
   FastifyInstance,
@@ -10,6 +11,7 @@ import type {
 } from 'fastify';
 import { type TSchema, Type } from 'typebox';
 import type { Context } from '../context.ts';
+import type { PageRequest } from '../db/paging.ts';
 import { errors } from '../errors.ts';
 
 /** The Fastify instance. Bodies have the type of their schema. */
@@ -59,13 +61,6 @@ export const bodyLimits = {
   admin: 64 * kib,
 } as const;
 
-const uuidForm = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** @see RFC 9562 §4 https://www.rfc-editor.org/rfc/rfc9562#section-4 */
-export function isUuid(text: string): boolean {
-  return uuidForm.test(text);
-}
-
 /**
  * A UUID of the path, in lower case.
  *
@@ -75,16 +70,6 @@ export function uuidParameter<K extends string>(parameters: Readonly<Record<K, s
   const value = parameters[name];
   if (!isUuid(value)) throw errors.validation_failed({ message: `${name} must be an UUID`, httpStatus: 404 });
   return value.toLowerCase();
-}
-
-export interface PageRequest {
-  readonly limit: number;
-  readonly offset: number;
-}
-
-export interface Page<T> {
-  readonly items: readonly T[];
-  readonly total: number;
 }
 
 /** Query parameters of paginated lists. */

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
+import { findMismatch, type Glob, parseGlob } from '../config/glob.ts';
 import type { Context } from '../context.ts';
 import { shorten } from '../errors.ts';
-import { pageUrl } from '../pages/html.ts';
-import { findMismatch, type Glob, parseGlob } from './glob.ts';
+import { pageUrl } from './page-url.ts';
 
 /** Allowed redirect targets: the site, and URLs that match the allow list. */
 export interface RedirectPolicy {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import type { AuditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { LimitedClient } from '../limits/limiter.ts';
+import { classifyAddress } from '../outbound/fetch.ts';
 import type { Api } from './api.ts';
-import { classifyAddress } from './fetch.ts';
 
 /**
  * The network by which rate limits group clients: /24 of IPv4, /64 of IPv6, the usual size of a
@@ -27,6 +27,11 @@ export function clientNetwork(address: string): string {
   const zeros = Array.from({ length: Math.max(0, 8 - left.length - right.length) }, () => '0');
   const groups = [...left, ...zeros, ...right].slice(0, 4).map((group) => Number.parseInt(group, 16));
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
+}
+
+/** An audit entry, for the access log. */
+interface LoggedEvent {
+  readonly payload: JsonObject;
 }
 
 export interface RequestMetadata {
@@ -48,7 +53,7 @@ export interface RequestMetadata {
   /** The requested kind of session, if the settings list it. */
   readonly sessionTag?: string;
   /** Called with each audit entry of the request. */
-  readonly onAudit?: (entry: AuditEntry) => void;
+  readonly onAudit?: (entry: LoggedEvent) => void;
 }
 
 /** Headers with the client address, if enabled. */
@@ -233,7 +238,7 @@ export function requestIds({ requestIdHeader }: Pick<Settings, 'requestIdHeader'
 declare module 'fastify' {
   interface FastifyRequest {
     /** The last audit entry of the request. */
-    auditEntry: AuditEntry | undefined;
+    auditEntry: LoggedEvent | undefined;
   }
 }
 
@@ -274,6 +279,6 @@ function toLoggedReferer(referer: string | undefined): string | undefined {
 /** Ids only: names and addresses are in the audit log. */
 function toLoggedEvent({
   payload: { action, log_type, actor_id, actor_via_sso },
-}: AuditEntry): Readonly<Record<string, unknown>> {
+}: LoggedEvent): Readonly<Record<string, unknown>> {
   return { action, log_type, actor_id, actor_via_sso };
 }

@@ -8,8 +8,6 @@ import {
   randomInt,
   randomUUID,
 } from 'node:crypto';
-import type { Context } from '../context.ts';
-import { type Queryable, query } from '../db/connection.ts';
 
 /** Settings of the cipher. */
 export interface EncryptionSettings {
@@ -193,109 +191,4 @@ export function toStoredForm(token: string): string {
 /** Whether a token of the database is a digest. */
 export function isDigest(stored: string): boolean {
   return stored.startsWith(digestPrefix);
-}
-
-const encryptedColumns = [
-  'password hashes',
-  'factor secrets',
-  'refresh token keys',
-  'provider secrets',
-] as const;
-
-type EncryptedColumn = (typeof encryptedColumns)[number];
-
-interface ReencryptedBatch {
-  readonly reencrypted: number;
-  /** Id after which the next batch starts. Undefined after the last one. */
-  readonly next: string | undefined;
-}
-
-interface ColumnQueries {
-  readonly find: string;
-  readonly update: string;
-}
-
-function columnQueries(table: string, column: string): ColumnQueries {
-  return {
-    find: `select id, ${column} as stored from ${table} where id > $1::uuid and ${column} <> '' order by id limit $2`,
-    update: `with updated as (
-        update ${table} t set ${column} = n.encrypted
-        from unnest($1::uuid[], $2::text[], $3::text[]) as n(id, stored, encrypted)
-        where t.id = n.id and t.${column} = n.stored
-        returning 1
-      )
-      select count(*)::int as reencrypted from updated`,
-  };
-}
-
-const queries: Readonly<Record<EncryptedColumn, ColumnQueries>> = {
-  'password hashes': columnQueries('users', 'encrypted_password'),
-  'factor secrets': columnQueries('mfa_factors', 'secret'),
-  'refresh token keys': columnQueries('sessions', 'refresh_token_hmac_key'),
-  'provider secrets': columnQueries('custom_oauth_providers', 'client_secret'),
-};
-
-interface StoredValue {
-  readonly id: string;
-  readonly stored: string;
-}
-
-export class EncryptedColumnStore {
-  readonly #sql: Queryable;
-  readonly #cipher: ColumnCipher;
-
-  constructor(sql: Queryable, cipher: ColumnCipher) {
-    this.#sql = sql;
-    this.#cipher = cipher;
-  }
-
-  /**
-   * Encrypts up to `limit` values of rows whose ids come after `after` as the current settings
-   * require. Values that change concurrently keep the concurrent change.
-   */
-  async reencrypt(column: EncryptedColumn, after: string, limit: number): Promise<ReencryptedBatch> {
-    const { find, update } = queries[column];
-    // Parsed boundary: the two columns selected above.
-    const rows = (await query(this.#sql, find, [
-      after,
-      limit,
-    ])) as readonly unknown[] as readonly StoredValue[];
-    const next = rows.length < limit ? undefined : rows.at(-1)?.id;
-    const old = rows.filter(({ stored }) => !this.#cipher.isCurrent(stored));
-    if (old.length === 0) return { reencrypted: 0, next };
-    const [row] = await query(this.#sql, update, [
-      old.map(({ id }) => id),
-      old.map(({ stored }) => stored),
-      old.map(({ id, stored }) => this.#cipher.encrypt(id, this.#cipher.decrypt(id, stored))),
-    ]);
-    return { reencrypted: Number(row?.reencrypted ?? 0), next };
-  }
-}
-
-const nilUuid = '00000000-0000-0000-0000-000000000000';
-/** Rows that one statement reads and writes. */
-const batchSize = 500;
-
-/**
- * Encrypts all stored values with the current key, or decrypts them if encryption is off, and
- * returns the number of changed values. It may be interrupted and repeated while the service runs.
- */
-export async function reencrypt({
-  store,
-}: Pick<Context, 'store'>): Promise<Readonly<Record<EncryptedColumn, number>>> {
-  const counts = {
-    'password hashes': 0,
-    'factor secrets': 0,
-    'refresh token keys': 0,
-    'provider secrets': 0,
-  };
-  for (const column of encryptedColumns) {
-    let after: string | undefined = nilUuid;
-    while (after !== undefined) {
-      const batch = await store.encryptedColumns.reencrypt(column, after, batchSize);
-      counts[column] += batch.reencrypted;
-      after = batch.next;
-    }
-  }
-  return counts;
 }

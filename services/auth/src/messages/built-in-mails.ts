@@ -1,6 +1,6 @@
-import type { MailKind } from '../config/mail.ts';
-import { textColorOn } from '../pages/style.ts';
-import { builtInTexts, type Texts } from './texts/texts.ts';
+import type { MailKind } from '../i18n/texts/mail-kinds.ts';
+import { builtInTexts, type Texts } from '../i18n/texts/texts.ts';
+import { textColorOn } from '../templates/colors.ts';
 
 /** The paragraph with the button, which the plain text omits: the URL follows it. */
 export const buttonSelector = 'p[data-button]';

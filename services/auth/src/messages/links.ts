@@ -1,15 +1,16 @@
 import { isAppError } from '@tollgate/kit/errors';
-import type { MailKind } from '../config/mail.ts';
+import { type AuditAction, type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { type AuditAction, type AuditActor, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { type FlowType, pkcePrefix } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
+import { userLanguages } from '../i18n/languages.ts';
+import type { MailKind } from '../i18n/texts/mail-kinds.ts';
+import { hashOneTimeToken, otpDigits } from '../one-time-tokens/hash.ts';
+import type { OneTimeToken } from '../one-time-tokens/store.ts';
+import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { toUserJson, type User } from '../users/user.ts';
-import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
-import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
-import { userLanguages } from './languages.ts';
 import type { OutgoingMail } from './mailer.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
 

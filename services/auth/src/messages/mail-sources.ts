@@ -1,7 +1,7 @@
-import { type MailKind, mailKinds } from '../config/mail.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
-import { lookupLanguage } from './languages.ts';
-import { closestTexts } from './texts/texts.ts';
+import { lookupLanguage } from '../i18n/languages.ts';
+import { type MailKind, mailKinds } from '../i18n/texts/mail-kinds.ts';
+import { closestTexts } from '../i18n/texts/texts.ts';
 
 /** Where subject and body of a kind of mail come from, in one language. */
 export interface MailSource {

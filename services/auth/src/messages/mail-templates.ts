@@ -1,12 +1,12 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
-import { fetchText } from '../http/fetch.ts';
 import type { Metrics } from '../metrics.ts';
+import { fetchText } from '../outbound/fetch.ts';
+import { TemplateError } from '../templates/syntax.ts';
+import { parseTemplate, type Template } from '../templates/template.ts';
 import { builtInMail } from './built-in-mails.ts';
 import type { MailSource } from './mail-sources.ts';
-import { TemplateError } from './templates/syntax.ts';
-import { parseTemplate, type Template } from './templates/template.ts';
 
 const fetchTimeoutMs = 10_000;
 /** Mail programs cut off mails at about a tenth of this. */

@@ -1,16 +1,17 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import { compile } from 'html-to-text';
-import type { MailKind } from '../config/mail.ts';
+import { parseExtraHeaders } from '../config/mail-headers.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
+import type { MailKind } from '../i18n/texts/mail-kinds.ts';
+import { builtInTexts } from '../i18n/texts/texts.ts';
 import type { Metrics } from '../metrics.ts';
-import type { JsonObject } from '../users/user.ts';
+import { parseTemplate, type Template } from '../templates/template.ts';
 import { buttonSelector } from './built-in-mails.ts';
 import { chooseSource, type MailSource, readMailSources } from './mail-sources.ts';
 import { MailTemplates } from './mail-templates.ts';
 import { Mailbox } from './mailbox.ts';
-import { parseExtraHeaders, SmtpTransport, toHeaders, toMailType } from './smtp.ts';
-import { parseTemplate, type Template } from './templates/template.ts';
-import { builtInTexts } from './texts/texts.ts';
+import { SmtpTransport, toHeaders, toMailType } from './smtp.ts';
 
 export interface OutgoingMail {
   /** Selects subject and template. */

@@ -1,12 +1,13 @@
 import { type AppError, isAppError } from '@tollgate/kit/errors';
+import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { userLanguages } from '../i18n/languages.ts';
+import { hashOneTimeToken, otpDigits } from '../one-time-tokens/hash.ts';
+import type { OneTimeToken } from '../one-time-tokens/store.ts';
+import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { toUserJson, type User } from '../users/user.ts';
-import { hashOneTimeToken, otpDigits } from '../verification/find-token.ts';
-import type { OneTimeToken, OneTimeTokenType } from '../verification/store.ts';
-import { userLanguages } from './languages.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
 import type { CodeMessage, SmsChannel, SmsGateway } from './sms.ts';
 

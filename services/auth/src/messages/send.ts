@@ -1,12 +1,13 @@
-import type { NotificationKind } from '../config/mail.ts';
+import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../sign-in/pkce.ts';
-import { type Contact, getAddress, type JsonObject, toUserJson, type User } from '../users/user.ts';
-import { userLanguages } from './languages.ts';
+import { userLanguages } from '../i18n/languages.ts';
+import type { NotificationKind } from '../i18n/texts/mail-kinds.ts';
+import { type Contact, getAddress, toUserJson, type User } from '../users/user.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import {

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { errors } from '../errors.ts';
+import { lookupLanguage } from '../i18n/languages.ts';
+import { parseTemplate } from '../templates/template.ts';
 import { messagebirdGateway } from './gateways/messagebird.ts';
 import { textlocalGateway } from './gateways/textlocal.ts';
 import { twilioGateway, twilioVerifyGateway } from './gateways/twilio.ts';
 import { vonageGateway } from './gateways/vonage.ts';
-import { lookupLanguage } from './languages.ts';
 import { localizedTags } from './mail-sources.ts';
-import { parseTemplate } from './templates/template.ts';
 
 export type SmsChannel = 'sms' | 'whatsapp';
 

@@ -1,7 +1,8 @@
 import { inTime } from '@tollgate/kit/time';
 import { createTransport, type Transporter } from 'nodemailer';
-import type { MailKind } from '../config/mail.ts';
+import type { ExtraHeaders } from '../config/mail-headers.ts';
 import type { Settings } from '../config/settings.ts';
+import type { MailKind } from '../i18n/texts/mail-kinds.ts';
 import { WorkQueue } from '../work-queue.ts';
 import type { MailMessage, MailTransport } from './mailer.ts';
 
@@ -73,41 +74,8 @@ export class SmtpTransport implements MailTransport {
   }
 }
 
-/** Additional headers of mails: values by name. */
-type ExtraHeaders = Readonly<Record<string, readonly string[]>>;
-
-const namePattern = /^[!-9;-~]{1,76}$/;
-/** A line break would start another header. */
-const valuePattern = /^[^\p{Cc}]{0,900}$/u;
-
 /** Replaced by the type of the mail. */
 const typePlaceholder = '$messageType';
-
-/** Parses SMTP_HEADERS, a JSON object of lists; undefined for an invalid value. */
-export function parseExtraHeaders(text: string): ExtraHeaders | undefined {
-  if (text === '') return {};
-  const parsed = parseJson(text);
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return undefined;
-  const entries = Object.entries(parsed);
-  return entries.every(isHeader) ? Object.fromEntries(entries) : undefined;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function isHeader(entry: readonly [string, unknown]): entry is [string, string[]] {
-  const [name, values] = entry;
-  return (
-    namePattern.test(name) &&
-    Array.isArray(values) &&
-    values.every((value) => typeof value === 'string' && valuePattern.test(value))
-  );
-}
 
 /** Type of a mail in headers and metrics: `magiclink`, `email_change`, … */
 export function toMailType(kind: MailKind): string {

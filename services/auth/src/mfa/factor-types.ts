@@ -1,9 +1,10 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { missingRelyingParty } from '../config/webauthn.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { JsonObject, User } from '../users/user.ts';
-import type { Factor } from './factors.ts';
+import type { Factor } from '../users/factor.ts';
+import type { User } from '../users/user.ts';
 import { phone } from './phone.ts';
 import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } from './store.ts';
 import { totp } from './totp.ts';

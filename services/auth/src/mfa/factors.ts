@@ -1,27 +1,15 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
-import type { JsonObject, User } from '../users/user.ts';
+import type { Factor } from '../users/factor.ts';
+import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
 import type { FactorColumns } from './store.ts';
-
-/** A second factor without its secret. */
-export interface Factor {
-  readonly id: string;
-  readonly status: 'unverified' | 'verified';
-  readonly type: 'totp' | 'webauthn' | 'phone' | 'recovery_code';
-  /** Empty for none. */
-  readonly friendlyName: string;
-  /** Empty for none. */
-  readonly phone: string;
-  readonly lastChallengedAt: Date | undefined;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-}
 
 /** Lower settings count as five minutes, as in GoTrue: users need time to find their phone. */
 const minLifeMs = 300_000;

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { userLanguages } from '../messages/languages.ts';
+import { userLanguages } from '../i18n/languages.ts';
 import {
   checkGatewayCode,
   getTestCode,
@@ -13,10 +13,10 @@ import {
 } from '../messages/phone-codes.ts';
 import { enforceSmsQuota, secondsUntilNext, tooSoon } from '../messages/quotas.ts';
 import type { SmsChannel } from '../messages/sms.ts';
+import { hashOneTimeToken, oneTimeTokenHashes, otpDigits } from '../one-time-tokens/hash.ts';
+import type { Factor } from '../users/factor.ts';
 import { readPhone, type User } from '../users/user.ts';
-import { hashOneTimeToken, oneTimeTokenHashes, otpDigits } from '../verification/find-token.ts';
 import type { FactorType } from './factor-types.ts';
-import type { Factor } from './factors.ts';
 
 /** Codes sent to a phone, which need not be the phone that the user signs in with. */
 export const phone: FactorType = {

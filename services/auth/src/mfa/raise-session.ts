@@ -1,7 +1,9 @@
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import { type IssuedSession, makeCounterToken, makeSuccessor, signAccessToken } from '../sessions/issue.ts';
+import { signAccessToken } from '../sessions/access-token.ts';
+import type { IssuedSession } from '../sessions/issue.ts';
+import { makeCounterToken, makeSuccessor } from '../sessions/refresh-token.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import type { RaisedSession, SessionRaise } from './raise-sql.ts';

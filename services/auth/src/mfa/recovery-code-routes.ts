@@ -1,7 +1,7 @@
 import { type AddRoutes, allowMissingBody, body, optionalText } from '../http/api.ts';
-import { authenticatePermanentUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { sendSession } from '../sessions/issue.ts';
+import { authenticatePermanentUser } from '../sessions/authenticate.ts';
+import { sendSession } from '../sessions/response.ts';
 import {
   generateRecoveryCodes,
   getRecoveryCodes,

@@ -1,4 +1,4 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
 import { isUniqueViolation, lockOwner, type Queryable, query } from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { type RaisedSession, raiseParameters, raiseSql, type SessionRaise, toRaise } from './raise-sql.ts';

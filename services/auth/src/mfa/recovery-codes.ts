@@ -1,5 +1,5 @@
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -8,10 +8,11 @@ import { notify } from '../messages/send.ts';
 import { requireRecentSignIn } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
+import type { Factor } from '../users/factor.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import { factorGuess } from './factor-guess.ts';
-import { checkMayEnroll, checkName, type Factor, removeExpired, removeFactorOfCaller } from './factors.ts';
+import { checkMayEnroll, checkName, removeExpired, removeFactorOfCaller } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { RecoveryCodeSet } from './recovery-code-store.ts';
 

@@ -1,3 +1,4 @@
+import { isUuid } from '@tollgate/kit/text';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import {
@@ -5,14 +6,13 @@ import {
   allowMissingBody,
   body,
   bodyLimits,
-  isUuid,
   optionalObject,
   optionalText,
   uuidParameter,
 } from '../http/api.ts';
-import { authenticatePermanentUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { sendSession } from '../sessions/issue.ts';
+import { authenticatePermanentUser } from '../sessions/authenticate.ts';
+import { sendSession } from '../sessions/response.ts';
 import { readFactorType } from './factor-types.ts';
 import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';

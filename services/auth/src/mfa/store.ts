@@ -1,8 +1,8 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
 import { isUniqueViolation, lockOwner, type Queryable, query } from '../db/connection.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import type { Assertion, CeremonyData } from '../passkeys/ceremonies.ts';
-import type { JsonObject } from '../users/user.ts';
 import { type RaisedSession, raiseParameters, raiseSql, type SessionRaise, toRaise } from './raise-sql.ts';
 
 /** Columns of a factor that depend on its type. */

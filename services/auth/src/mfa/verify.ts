@@ -1,5 +1,5 @@
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
 import { errors, UsedCodeError } from '../errors.ts';
 import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';

@@ -1,6 +1,7 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { toObject } from '../http/post-form.ts';
+import { toObject } from '../outbound/post-form.ts';
 import {
   type Credential,
   startAssertion,
@@ -8,9 +9,10 @@ import {
   verifyAssertion,
   verifyCreation,
 } from '../passkeys/ceremonies.ts';
-import type { JsonObject, User } from '../users/user.ts';
+import type { Factor } from '../users/factor.ts';
+import type { User } from '../users/user.ts';
 import type { FactorBody, FactorType } from './factor-types.ts';
-import { challengeLifeMs, type Factor } from './factors.ts';
+import { challengeLifeMs } from './factors.ts';
 
 /** The first factor has identified the user: possession of the authenticator is enough here. */
 const userVerification = 'preferred';

@@ -1,8 +1,8 @@
 import { type Html, html } from '@tollgate/kit/html';
-import { auditEntry } from '../db/audit-log.ts';
-import { confirmOwner } from '../passwords/change.ts';
+import { confirmOwner } from '../account/change-password.ts';
+import { updateOwnUser } from '../account/update.ts';
+import { auditEntry } from '../audit/audit-log.ts';
 import { signOut } from '../sessions/sessions.ts';
-import { updateOwnUser } from '../users/update.ts';
 import type { User } from '../users/user.ts';
 import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';

@@ -1,7 +1,7 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
-import { toObject } from '../http/post-form.ts';
+import { toObject } from '../outbound/post-form.ts';
 import type { Visit } from './visit.ts';
 
 interface Widget {

@@ -1,10 +1,11 @@
 import type { FastifyReply } from 'fastify';
+import { handOverSession } from '../flows/pkce.ts';
 import { redirectUrl } from '../http/redirects.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
-import { type IssuedSession, sessionFragment } from '../sessions/issue.ts';
+import type { IssuedSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
+import { sessionFragment } from '../sessions/response.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
-import { handOverSession } from '../sign-in/pkce.ts';
 import type { Visit } from './visit.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
-import { confirmSession } from '../passwords/change.ts';
+import { confirmSession } from '../account/change-password.ts';
+import { sendNonce } from '../account/reauthentication.ts';
 import { hasRecentSignIn } from '../sessions/assurance.ts';
-import { sendNonce } from '../users/reauthentication.ts';
 import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { keepTyped } from './typed.ts';

@@ -4,7 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Context } from '../context.ts';
 import { RetryLaterError } from '../errors.ts';
 import { reportError } from '../http/error-response.ts';
-import { pagePath, sendPage } from './html.ts';
+import { sendPage } from '../http/html-page.ts';
+import { pagePath } from '../http/page-url.ts';
 import { describeProblem } from './problems.ts';
 import { choosePageTexts } from './texts/texts.ts';
 

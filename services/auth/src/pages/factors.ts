@@ -1,8 +1,9 @@
 import { html, trustedHtml } from '@tollgate/kit/html';
-import { toObject } from '../http/post-form.ts';
-import { enrollFactor, type Factor, getFactor, unenrollFactor } from '../mfa/factors.ts';
+import { enrollFactor, getFactor, unenrollFactor } from '../mfa/factors.ts';
 import { removeRecoveryCodes } from '../mfa/recovery-codes.ts';
-import { getUser } from '../users/update.ts';
+import { toObject } from '../outbound/post-form.ts';
+import type { Factor } from '../users/factor.ts';
+import { getUser } from '../users/save-user.ts';
 import { field, form, problemSummary } from './forms.ts';
 import { type Outcome, type PageDefinition, sendView, type View } from './page.ts';
 import { codeFields, describeFactor, sendCode, verifyCode } from './second-factor.ts';

@@ -1,11 +1,11 @@
 import { html } from '@tollgate/kit/html';
 import type { AddRoutes } from '../http/api.ts';
+import { sendPage } from '../http/html-page.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
 import { findPendingLink } from '../providers/linking.ts';
 import { findConnection, readQuery } from '../providers/routes.ts';
 import { sendErrorPage } from './error-page.ts';
-import { sendPage } from './html.ts';
 import { providerLabel } from './providers.ts';
 import { choosePageTexts } from './texts/texts.ts';
 

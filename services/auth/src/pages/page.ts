@@ -4,12 +4,12 @@ import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
+import { sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { confirmFirst } from './confirm.ts';
 import { showError } from './error-page.ts';
-import { sendPage } from './html.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
 

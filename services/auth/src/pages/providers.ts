@@ -1,11 +1,11 @@
 import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import { errors } from '../errors.ts';
+import { exchangeCode } from '../flows/pkce.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
 import { checkMayLink } from '../providers/identities.ts';
 import { findConnection } from '../providers/routes.ts';
 import { startSignIn } from '../providers/sign-in.ts';
-import { exchangeCode } from '../sign-in/pkce.ts';
 import { completeSignIn, continueSession } from './completion.ts';
 import { confirmFirst } from './confirm.ts';
 import type { PageDefinition } from './page.ts';

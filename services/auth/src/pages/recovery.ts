@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { isAppError } from '@tollgate/kit/errors';
 import { html } from '@tollgate/kit/html';
+import { sendNonce } from '../account/reauthentication.ts';
+import { updateOwnUser } from '../account/update.ts';
+import { exchangeCode, findCodeOwner, toChallenge } from '../flows/pkce.ts';
 import { requestedAudience } from '../http/request-metadata.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import { recover } from '../sign-in/otp.ts';
-import { exchangeCode, findCodeOwner, toChallenge } from '../sign-in/pkce.ts';
-import { sendNonce } from '../users/reauthentication.ts';
-import { updateOwnUser } from '../users/update.ts';
 import { captcha } from './captcha.ts';
 import { continueSession } from './completion.ts';
 import { confirmFirst } from './confirm.ts';

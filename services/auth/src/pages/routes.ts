@@ -1,4 +1,5 @@
 import type { AddRoutes } from '../http/api.ts';
+import { addStyleRoute } from '../http/page-style.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
 import { confirmPage } from './confirm.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
@@ -12,7 +13,6 @@ import { secondFactorPage } from './second-factor.ts';
 import { endSession, removeIdentity } from './security.ts';
 import { signInPage } from './sign-in.ts';
 import { signUpPage } from './sign-up.ts';
-import { addStyleRoute } from './style.ts';
 
 const pages: readonly PageDefinition[] = [
   signInPage,

@@ -1,11 +1,12 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../errors.ts';
-import { isUuid } from '../http/api.ts';
-import { challengeFactor, type Factor, getFactor } from '../mfa/factors.ts';
+import { challengeFactor, getFactor } from '../mfa/factors.ts';
 import { redeemRecoveryCode } from '../mfa/recovery-codes.ts';
 import { verifyFactor } from '../mfa/verify.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
+import type { Factor } from '../users/factor.ts';
 import { completeSignIn } from './completion.ts';
 import { field, form, notice, problemSummary } from './forms.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';

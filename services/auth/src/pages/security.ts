@@ -1,6 +1,6 @@
 import { type Html, html } from '@tollgate/kit/html';
+import { isUuid } from '@tollgate/kit/text';
 import { errors } from '../errors.ts';
-import { isUuid } from '../http/api.ts';
 import { checkMayLink, unlinkIdentity } from '../providers/identities.ts';
 import { listSessions, revokeSession, signOutCaller } from '../sessions/sessions.ts';
 import type { Session } from '../sessions/store.ts';

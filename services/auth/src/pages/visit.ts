@@ -4,15 +4,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import { type CodeChallenge, parseCodeChallenge, toChallenge } from '../flows/pkce.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
+import { pagePath, pageUrl } from '../http/page-url.ts';
 import { allowedTarget } from '../http/redirects.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import { resumeSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
-import { type CodeChallenge, parseCodeChallenge, toChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
-import { pagePath, pageUrl } from './html.ts';
 import { choosePageTexts, type PageTexts } from './texts/texts.ts';
 
 /** Has the refresh token of the session. */

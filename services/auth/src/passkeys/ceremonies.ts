@@ -5,9 +5,10 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { getErrorMessage } from '@tollgate/kit/errors';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Context } from '../context.ts';
-import { toObject } from '../http/post-form.ts';
-import type { JsonObject, User } from '../users/user.ts';
+import { toObject } from '../outbound/post-form.ts';
+import type { User } from '../users/user.ts';
 
 /** The public key of an authenticator and what is known of it. */
 export interface Credential {

@@ -1,6 +1,6 @@
+import { isUuid } from '@tollgate/kit/text';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { isUuid } from '../http/api.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { CeremonyData } from './ceremonies.ts';
 

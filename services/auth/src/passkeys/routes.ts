@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
-import { readAdminRequest, userAuditEntry } from '../admin/input.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalText, uuidParameter } from '../http/api.ts';
-import { authenticatePermanentUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { sendSession } from '../sessions/issue.ts';
-import { getUser } from '../users/update.ts';
+import { readAdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
+import { authenticatePermanentUser } from '../sessions/authenticate.ts';
+import { sendSession } from '../sessions/response.ts';
+import { getUser } from '../users/save-user.ts';
 import type { IssuedPasskeyChallenge, PasskeyResponse } from './challenges.ts';
 import {
   finishRegistration,

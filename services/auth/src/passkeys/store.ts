@@ -1,4 +1,4 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
 import { lockOwner, type Queryable, query, type Row } from '../db/connection.ts';
 import { toUser, type User, userColumns } from '../users/user.ts';
 import type { Assertion, CeremonyData, Credential } from './ceremonies.ts';

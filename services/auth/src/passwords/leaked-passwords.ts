@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Settings } from '../config/settings.ts';
-import { fetchText } from '../http/fetch.ts';
+import { fetchText } from '../outbound/fetch.ts';
 import { WorkQueue } from '../work-queue.ts';
 
 /** Sign-ups wait for the response, which usually takes 100 ms. */

@@ -1,16 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { Profile } from '../identity-providers/provider.ts';
 import { notify } from '../messages/send.ts';
 import { signOut } from '../sessions/sessions.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import type { NewIdentity, NewUser } from '../users/new-user.ts';
-import { isBanned, type JsonObject, normalizeEmail, type User, type UserChanges } from '../users/user.ts';
-import type { Profile } from './provider.ts';
+import { isBanned, normalizeEmail, type User, type UserChanges } from '../users/user.ts';
 
 /** A profile with the email that counts. */
 export interface ProviderIdentity {

@@ -1,12 +1,16 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
-import type { Settings } from '../config/settings.ts';
-import type { Store } from '../db/store.ts';
-import { guardedFetch } from '../http/fetch.ts';
-import { OAuth2Connection, type ProviderConnection } from './connection.ts';
-import { connectCustom, customPrefix, discoveryFetch, fromStored, noCustomProvider } from './custom.ts';
-import type { StoredVersion } from './custom-store.ts';
-import { OAuth1Connection } from './oauth1.ts';
-import { providerNames, providers } from './registry.ts';
+import type { Context } from '../context.ts';
+import { OAuth2Connection, type ProviderConnection } from '../identity-providers/connection.ts';
+import {
+  connectCustom,
+  customPrefix,
+  discoveryFetch,
+  noCustomProvider,
+} from '../identity-providers/custom.ts';
+import { OAuth1Connection } from '../identity-providers/oauth1.ts';
+import { providerNames, providers } from '../identity-providers/registry.ts';
+import { guardedFetch } from '../outbound/fetch.ts';
+import { fromStored, type StoredVersion } from './custom-store.ts';
 import { callbackUrl, getCredentials, isEnabled } from './settings.ts';
 
 /** Each has metadata and keys of its provider. */
@@ -25,16 +29,16 @@ interface StoredConnection {
  * replicas at once; only their metadata and keys are cached.
  */
 export class ProviderConnections {
-  readonly #settings: Settings;
-  readonly #store: Pick<Store, 'customProviders'>;
+  readonly #settings: Context['settings'];
+  readonly #store: Pick<Context['store'], 'customProviders'>;
   readonly #nowMs: () => number;
   readonly #configured = new Map<string, ProviderConnection>();
   readonly #stored = new RecentlyUsed<StoredConnection>({ capacity: maxStored });
   readonly #issuers = new RecentlyUsed<ProviderConnection>({ capacity: maxStored });
 
   constructor(
-    settings: Settings,
-    options: { readonly store: Pick<Store, 'customProviders'>; readonly nowMs: () => number },
+    settings: Context['settings'],
+    options: { readonly store: Pick<Context['store'], 'customProviders'>; readonly nowMs: () => number },
   ) {
     const { nowMs } = options;
     this.#settings = settings;

@@ -1,11 +1,11 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { discover } from '@tollgate/oauth2-client/discovery';
-import type { AdminRequest } from '../admin/input.ts';
+import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
-import { findUrlProblem } from '../http/fetch.ts';
-import type { JsonObject } from '../users/user.ts';
-import { discoveryFetch } from './custom.ts';
+import { discoveryFetch } from '../identity-providers/custom.ts';
+import { findUrlProblem } from '../outbound/fetch.ts';
+import type { AdminRequest } from '../sessions/admin-request.ts';
 import type { StoredProvider } from './custom-store.ts';
 
 /** A provider as sent by an administrator. Absent members are not changed, or have defaults. */

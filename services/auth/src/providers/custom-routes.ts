@@ -1,10 +1,10 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
-import { readAdminRequest } from '../admin/input.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
-import { authenticateAdmin } from '../http/authenticate.ts';
-import type { JsonObject } from '../users/user.ts';
+import { readAdminRequest } from '../sessions/admin-request.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
 import {
   createProvider,
   deleteProvider,

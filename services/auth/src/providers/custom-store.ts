@@ -1,7 +1,8 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
 import { type Queryable, query, type Row } from '../db/connection.ts';
+import { type CustomProvider, customPrefix, toTextRecord } from '../identity-providers/custom.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
-import type { JsonObject } from '../users/user.ts';
 
 /** A row of GoTrue's table, whose columns are the members of its admin API. */
 export interface StoredProvider {
@@ -119,4 +120,25 @@ export class CustomProviderStore {
   #write(provider: StoredProvider) {
     return { ...provider, client_secret: this.#cipher.encrypt(provider.id, provider.client_secret) };
   }
+}
+
+/** A provider that administrators have added. */
+export function fromStored(stored: StoredProvider): CustomProvider {
+  return {
+    name: stored.identifier.slice(customPrefix.length),
+    clientIds: [stored.client_id, ...stored.acceptable_client_ids],
+    clientSecret: stored.client_secret,
+    scopes: stored.scopes,
+    pkce: stored.pkce_enabled,
+    emailOptional: stored.email_optional,
+    skipNonceCheck: stored.skip_nonce_check,
+    attributeMapping: stored.attribute_mapping,
+    claimsAllowlist: stored.custom_claims_allowlist,
+    authorizationParameters: toTextRecord(stored.authorization_params),
+    issuer: stored.issuer ?? '',
+    discoveryUrl: stored.discovery_url ?? '',
+    authorizationUrl: stored.authorization_url ?? '',
+    tokenUrl: stored.token_url ?? '',
+    userinfoUrl: stored.userinfo_url ?? '',
+  };
 }

@@ -2,11 +2,11 @@ import { OAuthClientError } from '@tollgate/oauth2-client';
 import type { Context } from '../context.ts';
 import { errors, OAuthError, shorten } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { ProviderConnection } from '../identity-providers/connection.ts';
+import { type Profile, ProviderError } from '../identity-providers/provider.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { User } from '../users/user.ts';
 import { toIdentity } from './account.ts';
-import type { ProviderConnection } from './connection.ts';
-import { type Profile, ProviderError } from './provider.ts';
 import { findOwner, refuseUnconfirmed } from './sign-in.ts';
 
 /** The members of an ID token grant. */

@@ -1,14 +1,13 @@
 import { Type } from 'typebox';
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
-import type { Store } from '../db/store.ts';
 import { errors } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { uuidParameter } from '../http/api.ts';
-import { authenticateUser } from '../http/authenticate.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
+import { authenticateUser } from '../sessions/authenticate.ts';
 import type { Session } from '../sessions/store.ts';
 import { type Identity, toUserJson, type User, type UserChanges } from '../users/user.ts';
 import { openBrowserSecret } from './flow.ts';
@@ -140,7 +139,7 @@ async function replaceEmail(
 
 /** The first identity whose email is not of another user; identities without email come last. */
 async function findFreeIdentity(
-  store: Store,
+  store: Context['store'],
   user: User,
   identities: readonly Identity[],
 ): Promise<Identity | undefined> {

@@ -2,10 +2,10 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { ProviderConnection } from '../identity-providers/connection.ts';
+import { withoutSlash } from '../identity-providers/provider.ts';
 import type { User } from '../users/user.ts';
-import type { ProviderConnection } from './connection.ts';
 import { deriveSecrets, signInLifeMs } from './flow.ts';
-import { withoutSlash } from './provider.ts';
 import { type StartRequest, takeFlow } from './sign-in.ts';
 
 /** Parameter of `/authorize` with the ticket of a user who links an identity. */

@@ -3,15 +3,15 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, OAuthError, oauthErrorNames, shorten } from '../errors.ts';
+import { parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
-import { fragmentMarker, sessionFragment } from '../sessions/issue.ts';
-import { parseCodeChallenge } from '../sign-in/pkce.ts';
-import type { ProviderConnection } from './connection.ts';
+import type { ProviderConnection } from '../identity-providers/connection.ts';
+import { providerNames } from '../identity-providers/registry.ts';
+import { fragmentMarker, sessionFragment } from '../sessions/response.ts';
 import { openBrowserSecret, openSignIn, readBrowserSecret } from './flow.ts';
 import { confirmationUrl, isBoundTo, redeemTicket, ticketParameter } from './linking.ts';
-import { providerNames } from './registry.ts';
 import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
 
 /** For the documentation: a repeated parameter is not an error, and the first one counts. */

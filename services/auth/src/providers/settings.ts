@@ -1,28 +1,13 @@
-import type { Settings } from '../config/settings.ts';
-import { withoutSlash } from './provider.ts';
-import type { ProviderName } from './registry.ts';
+import type { Context } from '../context.ts';
+import type { ProviderCredentials } from '../identity-providers/provider.ts';
+import { withoutSlash } from '../identity-providers/provider.ts';
+import type { ProviderName } from '../identity-providers/registry.ts';
 
-/** How this server is registered with a provider. */
-export interface ProviderCredentials {
-  /** The first one is used for sign-in; ID tokens for all of them are accepted. */
-  readonly clientIds: readonly string[];
-  /** Empty for a public client. */
-  readonly secret: string;
-  /** The URL of `/callback` as registered with the provider. */
-  readonly redirectUri: string;
-  /** Base URL instead of the provider's own; empty for that. */
-  readonly url: string;
-  /** Whether users without an email may sign in. */
-  readonly emailOptional: boolean;
-  /** Whether presented ID tokens may have any nonce. */
-  readonly skipNonceCheck: boolean;
-}
-
-export function isEnabled(name: ProviderName, settings: Settings): boolean {
+export function isEnabled(name: ProviderName, settings: Context['settings']): boolean {
   return settings[`externalEnabled:${name}`];
 }
 
-export function getCredentials(name: ProviderName, settings: Settings): ProviderCredentials {
+export function getCredentials(name: ProviderName, settings: Context['settings']): ProviderCredentials {
   const { externalIosBundleId: bundleId } = settings;
   const appIds = name === 'apple' && bundleId !== '' ? [bundleId] : [];
   return {
@@ -36,6 +21,6 @@ export function getCredentials(name: ProviderName, settings: Settings): Provider
 }
 
 /** The URL of `/callback`. */
-export function callbackUrl({ apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): string {
+export function callbackUrl({ apiExternalUrl }: Pick<Context['settings'], 'apiExternalUrl'>): string {
   return `${withoutSlash(apiExternalUrl)}/callback`;
 }

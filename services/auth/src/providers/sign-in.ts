@@ -2,10 +2,12 @@ import { AuthorizationResponseError, OAuthClientError } from '@tollgate/oauth2-c
 import type { Context } from '../context.ts';
 import { isUniqueViolation } from '../db/connection.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
+import { type CodeChallenge, makeAuthCode } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { ProviderConnection, SignedInUser } from '../identity-providers/connection.ts';
+import { ProviderError } from '../identity-providers/provider.ts';
 import { sendLink } from '../messages/links.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { type CodeChallenge, makeAuthCode } from '../sign-in/pkce.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import {
@@ -17,9 +19,7 @@ import {
   type ProviderIdentity,
   toIdentity,
 } from './account.ts';
-import type { ProviderConnection, SignedInUser } from './connection.ts';
 import { type CallbackSecrets, newSignIn, signInLifeMs } from './flow.ts';
-import { ProviderError } from './provider.ts';
 import type { SignInFlow } from './store.ts';
 
 /** A request to sign in at a provider. */

@@ -1,10 +1,10 @@
 import { Batch, batchedInput, type Queryable, query, type Row } from '../db/connection.ts';
+import type { CodeChallenge } from '../flows/pkce.ts';
+import type { RequestToken } from '../identity-providers/connection.ts';
+import type { ProviderTokens } from '../identity-providers/provider.ts';
 import { toStoredForm } from '../keys/secrets.ts';
-import type { ProviderTokens } from '../sessions/issue.ts';
-import type { CodeChallenge } from '../sign-in/pkce.ts';
 import type { User } from '../users/user.ts';
 import { idsByEmail, toUser, userColumns } from '../users/user.ts';
-import type { RequestToken } from './connection.ts';
 
 /** A sign-in that is waiting for its callback. */
 export interface SignInFlow {

@@ -1,4 +1,4 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
 import {
   Batch,
   batchedInput,

@@ -1,25 +1,24 @@
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isDigest, toStoredForm } from '../keys/secrets.ts';
 import { limits } from '../limits/table.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
+import { signAccessToken } from './access-token.ts';
 import { isLowAssurance } from './assurance.ts';
+import type { IssuedSession, RefreshOutcome } from './issue.ts';
+import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
 import {
   type CounterToken,
   findSuccessor,
-  type IssuedSession,
   makeCounterToken,
   makeHmacKey,
   makeSuccessor,
   parseCounterToken,
-  type RefreshOutcome,
-  signAccessToken,
-} from './issue.ts';
-import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
+} from './refresh-token.ts';
 import { type Session, sessionExpiry } from './store.ts';
 
 /** A presented refresh token with its session. */

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import { type AddRoutes, uuidParameter } from '../http/api.ts';
-import { authenticateUser } from '../http/authenticate.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
+import { authenticateUser } from './authenticate.ts';
 import { listSessions, revokeSession, signOutCaller, toSessionJson } from './sessions.ts';
 import type { LogoutScope } from './store.ts';
 

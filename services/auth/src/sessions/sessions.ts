@@ -1,8 +1,9 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { JsonObject, User } from '../users/user.ts';
+import type { User } from '../users/user.ts';
 import { needsSecondFactor, requireRecentSignIn, requireSecondFactor } from './assurance.ts';
 import { type LogoutScope, type Session, sessionExpiry } from './store.ts';
 

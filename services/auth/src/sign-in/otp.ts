@@ -1,6 +1,8 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import type { CodeChallenge } from '../flows/pkce.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { readChannel } from '../messages/phone-codes.ts';
@@ -10,16 +12,8 @@ import type { SmsChannel } from '../messages/sms.ts';
 import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign-up.ts';
 import { checkMetadata, withLocale } from '../users/metadata.ts';
 import { confirmsAutomatically, newContactUser } from '../users/new-user.ts';
-import {
-  type Contact,
-  hasConfirmed,
-  type JsonObject,
-  readContact,
-  readEmail,
-  type User,
-} from '../users/user.ts';
+import { type Contact, hasConfirmed, readContact, readEmail, type User } from '../users/user.ts';
 import { checkLoginEnabled } from './password.ts';
-import type { CodeChallenge } from './pkce.ts';
 
 interface OtpInput {
   readonly email?: string | undefined;

@@ -1,12 +1,13 @@
 import { isAppError } from '@tollgate/kit/errors';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
+import { exchangeCode, parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
-import { authenticateUser } from '../http/authenticate.ts';
+import { formType } from '../http/body-parsers.ts';
 import { redirectTarget } from '../http/redirects.ts';
-import { formType } from '../http/request-guards.ts';
 import {
   limitedClient,
   type RequestMetadata,
@@ -15,13 +16,13 @@ import {
 } from '../http/request-metadata.ts';
 import { signInWithIdToken } from '../providers/id-token-grant.ts';
 import { checkMayLink } from '../providers/identities.ts';
-import { type IssuedSession, sendSession } from '../sessions/issue.ts';
+import { authenticateUser } from '../sessions/authenticate.ts';
+import type { IssuedSession } from '../sessions/issue.ts';
 import { refreshSession } from '../sessions/refresh.ts';
-import type { JsonObject } from '../users/user.ts';
+import { sendSession } from '../sessions/response.ts';
 import { signInWithWeb3 } from '../web3/grant.ts';
 import { recover, resend, sendOtp } from './otp.ts';
 import { signInWithPassword } from './password.ts';
-import { exchangeCode, parseCodeChallenge } from './pkce.ts';
 
 const tokenBody = body({
   grant_type: optionalText,

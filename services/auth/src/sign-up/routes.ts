@@ -1,12 +1,13 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
 import type { Type } from 'typebox';
+import { parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
 import { redirectTarget } from '../http/redirects.ts';
 import { requestedAudience, requestMetadata } from '../http/request-metadata.ts';
 import type { ClientLimit } from '../limits/table.ts';
-import { sendSession } from '../sessions/issue.ts';
-import { parseCodeChallenge } from '../sign-in/pkce.ts';
-import { type JsonObject, toUserJson } from '../users/user.ts';
+import { sendSession } from '../sessions/response.ts';
+import { toUserJson } from '../users/user.ts';
 import { signUp, signUpAnonymously } from './sign-up.ts';
 
 const signUpBody = body({

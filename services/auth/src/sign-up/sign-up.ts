@@ -1,7 +1,9 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { type AuditAction, auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import type { CodeChallenge } from '../flows/pkce.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { digest } from '../limits/guesses.ts';
@@ -10,7 +12,6 @@ import { sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import type { CodeChallenge } from '../sign-in/pkce.ts';
 import { checkMetadata, metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import {
   confirmsAutomatically,
@@ -18,15 +19,8 @@ import {
   newContactIdentity,
   newContactUser,
 } from '../users/new-user.ts';
-import { getUser } from '../users/update.ts';
-import {
-  type Contact,
-  getAddress,
-  hasConfirmed,
-  type JsonObject,
-  readContact,
-  type User,
-} from '../users/user.ts';
+import { getUser } from '../users/save-user.ts';
+import { type Contact, getAddress, hasConfirmed, readContact, type User } from '../users/user.ts';
 import { toDecoyUser, toPendingUser } from './response-user.ts';
 
 /** A session, or a user who has to confirm the contact first. */

@@ -1,4 +1,5 @@
-import type { JsonObject, User, UserChanges } from './user.ts';
+import type { JsonObject } from '@tollgate/kit/json';
+import type { User, UserChanges } from './user.ts';
 
 /** Audit entries are kept, and metadata may have a thousand members. */
 const maxFields = 50;

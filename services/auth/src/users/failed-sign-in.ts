@@ -1,5 +1,5 @@
+import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { type AuditEntry, auditEntry } from '../db/audit-log.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from './user.ts';
 

@@ -1,7 +1,8 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
-import { parseAcceptLanguage } from '../messages/languages.ts';
-import type { JsonObject, User } from './user.ts';
+import { parseAcceptLanguage } from '../i18n/languages.ts';
+import type { User } from './user.ts';
 
 type MetadataKind = 'user_metadata' | 'app_metadata';
 

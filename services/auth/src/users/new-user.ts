@@ -1,5 +1,6 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
-import type { Contact, Identity, JsonObject, User } from './user.ts';
+import type { Contact, Identity, User } from './user.ts';
 
 /** An identity to be stored. */
 export type NewIdentity = Pick<Identity, 'provider' | 'providerId' | 'data'>;

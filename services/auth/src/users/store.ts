@@ -1,4 +1,4 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../db/audit-log.ts';
+import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
 import {
   emptyUserColumns,
   isUniqueViolation,
@@ -7,12 +7,11 @@ import {
   type Queryable,
   query,
 } from '../db/connection.ts';
-import { type CursorPage, Lister, type OrderedPage, type Position } from '../db/paging.ts';
-import type { Page } from '../http/api.ts';
+import { type CursorPage, Lister, type OrderedPage, type Page, type Position } from '../db/paging.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
-import { emptyTokenColumns, tokenTypes } from '../verification/store.ts';
 import type { NewIdentity, NewUser } from './new-user.ts';
 import { isRareProviderSql, type UserFilter, userListing } from './search.ts';
+import { emptyTokenColumns, tokenTypes } from './token-columns.ts';
 import { type Contact, idsByEmail, toUser, type User, type UserChanges, userColumns } from './user.ts';
 
 type UserUpdate =

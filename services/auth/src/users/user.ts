@@ -1,6 +1,7 @@
-import { noInstance, type Row } from '../db/connection.ts';
+import type { Json, JsonObject } from '@tollgate/kit/json';
+import { noInstance, type Row, toObject } from '../db/connection.ts';
 import { errors } from '../errors.ts';
-import type { Factor } from '../mfa/factors.ts';
+import type { Factor } from './factor.ts';
 
 /** A way to sign in: email, phone, or an account at an external provider. */
 export interface Identity {
@@ -288,21 +289,6 @@ function toFactor(row: FactorRow): Factor {
 
 function toDate(text: string | null): Date | undefined {
   return text === null ? undefined : new Date(text);
-}
-
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-
-export interface JsonObject {
-  readonly [key: string]: Json;
-}
-
-/**
- * A JSON column as an object. GoTrue's command line and imports by SQL leave other values in some,
- * such as JSON `null`; they count as empty. `jsonObject` is the same in SQL.
- */
-export function toObject(value: Json): JsonObject {
-  // Parsed boundary: `Array.isArray` does not narrow readonly arrays.
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
 /** Absent values are omitted, except email and phone, which are empty. */

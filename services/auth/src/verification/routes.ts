@@ -3,12 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import type { Context } from '../context.ts';
 import { errors, oauthErrorNames } from '../errors.ts';
+import { type FlowType, pkcePrefix } from '../flows/pkce.ts';
 import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
 import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
-import { sendLinkPage } from '../pages/link-page.ts';
-import { fragmentMarker, sendSession, sessionFragment } from '../sessions/issue.ts';
-import { type FlowType, pkcePrefix } from '../sign-in/pkce.ts';
+import { fragmentMarker, sendSession, sessionFragment } from '../sessions/response.ts';
+import { sendLinkPage } from './link-page.ts';
 import { type Verified, verify } from './verify.ts';
 
 const otherAddressMessage =

@@ -1,13 +1,13 @@
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Context } from '../context.ts';
-import { auditEntry } from '../db/audit-log.ts';
 import { errors } from '../errors.ts';
+import { makeAuthCode, pkcePrefix } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
-import { makeAuthCode, pkcePrefix } from '../sign-in/pkce.ts';
 import { newContactIdentity } from '../users/new-user.ts';
-import { changeContact } from '../users/update.ts';
+import { changeContact } from '../users/save-user.ts';
 import type { User, UserChanges } from '../users/user.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';
 

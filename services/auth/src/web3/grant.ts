@@ -3,14 +3,14 @@ import type { Context } from '../context.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { isAllowedRedirect } from '../http/redirects.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { toText } from '../identity-providers/provider.ts';
 import { toIdentity } from '../providers/account.ts';
-import { toText } from '../providers/provider.ts';
 import { findOwner } from '../providers/sign-in.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { recordFailedSignInOf } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
-import { type Chain, type ChainName, chainNames, chains } from './chain.ts';
-import { parseMessage, type SignInMessage } from './message.ts';
+import { type Chain, type ChainName, chainNames, chains } from '../wallets/chain.ts';
+import { parseMessage, type SignInMessage } from '../wallets/message.ts';
 
 /** The members of a web3 grant. */
 interface Web3Request {

@@ -1,11 +1,11 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { type Millis, sleepFor } from '@tollgate/kit/time';
+import { parseSecrets } from '../config/hook-definitions.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { parseSecrets } from '../hooks/definitions.ts';
 import { signedHeaders } from '../hooks/http.ts';
-import { postText } from '../http/fetch.ts';
+import { postText } from '../outbound/fetch.ts';
 import type { StoredEvent } from './store.ts';
 
 /** Events of different users that are delivered concurrently. */

@@ -1,8 +1,8 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import { type AddRoutes, pageQuery, parsePage, setPageHeaders, uuidParameter } from '../http/api.ts';
-import { authenticateAdmin } from '../http/authenticate.ts';
-import type { JsonObject } from '../users/user.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { StoredEvent } from './store.ts';
 
 const failedQuery = Type.Object(pageQuery);

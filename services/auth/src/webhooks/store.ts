@@ -1,6 +1,6 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { type Queryable, query, type Row } from '../db/connection.ts';
-import type { Page, PageRequest } from '../http/api.ts';
-import type { JsonObject } from '../users/user.ts';
+import type { Page, PageRequest } from '../db/paging.ts';
 
 /** An event that is to be delivered, or was given up. */
 export interface StoredEvent {

@@ -1,7 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
-import { auditListing } from '../../src/db/audit-log.ts';
+import { auditListing } from '../../src/audit/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { nextPage } from '../../src/db/paging.ts';
 import { adminToken } from '../helpers/admin.ts';

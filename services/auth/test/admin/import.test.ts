@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import t from 'tap';
 import { importUsers } from '../../src/admin/import/import.ts';
 import { maxLineBytes, splitLines } from '../../src/admin/import/lines.ts';
-import type { Store } from '../../src/db/store.ts';
+import type { Store } from '../../src/app/store.ts';
 import { systemRandomness } from '../../src/keys/secrets.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';

@@ -3,7 +3,7 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres, { type Sql } from 'postgres';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
-import { CleanupStore, CleanupTimer, expiringKinds, removeBefore } from '../../src/db/cleanup.ts';
+import { CleanupStore, CleanupTimer, expiringKinds, removeBefore } from '../../src/app/cleanup.ts';
 import { connect } from '../../src/db/connection.ts';
 import { Metrics } from '../../src/metrics.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
+import { Store } from '../../src/app/store.ts';
 import { Batch, connect, disconnect, queryAtMost } from '../../src/db/connection.ts';
-import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';
 

@@ -4,9 +4,9 @@ import type { Sql } from 'postgres';
 import postgres from 'postgres';
 import type { Test } from 'tap';
 import t from 'tap';
-import { makeCounterToken } from '../../src/sessions/issue.ts';
-import { hashOneTimeToken } from '../../src/verification/find-token.ts';
-import { toStoredHash } from '../../src/verification/store.ts';
+import { hashOneTimeToken } from '../../src/one-time-tokens/hash.ts';
+import { toStoredHash } from '../../src/one-time-tokens/store.ts';
+import { makeCounterToken } from '../../src/sessions/refresh-token.ts';
 import { adminToken } from '../helpers/admin.ts';
 import {
   type Answer,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
 t.test('changes of users are reported on commit, not on rollback', async (t) => {

@@ -1,7 +1,7 @@
 // Two servers on one database take turns: sign-in at providers, identities and imported users.
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import t, { type Test } from 'tap';
-import { toChallenge } from '../../src/sign-in/pkce.ts';
+import { toChallenge } from '../../src/flows/pkce.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, signUp } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';

@@ -1,7 +1,7 @@
 // Two servers on one database, as in a canary: each step of a flow may reach either of them.
 import { startSmtp } from '@tollgate/testkit/smtp';
 import t from 'tap';
-import { toChallenge } from '../../src/sign-in/pkce.ts';
+import { toChallenge } from '../../src/flows/pkce.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, signUp } from '../helpers/auth-server.ts';
 import { linkIn } from '../helpers/mail-server.ts';

@@ -1,8 +1,8 @@
+import type { Json } from '@tollgate/kit/json';
 import t from 'tap';
 import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/decision.ts';
 import { identityMetadata } from '../../src/ext-authz/grpc.ts';
 import { type CallerIdentity, parseLimitOverride } from '../../src/ext-authz/identity.ts';
-import type { Json } from '../../src/users/user.ts';
 
 const ada: CallerIdentity = {
   userId: '8fba2b4c-1a5b-4bd0-9c6b-2c8f8a3a1111',

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
-import type { Store } from '../../src/db/store.ts';
+import type { Store } from '../../src/app/store.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import {
   IdentityCache,
   type IdentityKey,

@@ -2,7 +2,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import postgres from 'postgres';
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { IdentityListener } from '../../src/ext-authz/identity-listener.ts';
 import { changeUser, type Replica, startReplica, startSession } from '../helpers/replica.ts';

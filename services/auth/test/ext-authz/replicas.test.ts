@@ -2,7 +2,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startPostgres } from '@tollgate/testkit/postgres';
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import type { IdentityState } from '../../src/ext-authz/identity-cache.ts';
 import { isBanned } from '../../src/users/user.ts';

@@ -1,7 +1,7 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
-import { buildApp } from '../../src/app.ts';
+import { buildApp } from '../../src/app/app.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { requireGotrueHashes, testDatabase } from './test-database.ts';
 

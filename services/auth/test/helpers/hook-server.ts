@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { JsonObject } from '@tollgate/kit/json';
 import type t from 'tap';
-import type { HookName } from '../../src/hooks/definitions.ts';
-import type { JsonObject } from '../../src/users/user.ts';
+import type { HookName } from '../../src/config/hook-definitions.ts';
 import { startWebServer } from './web-server.ts';
 
 /** A signing secret and its form in the settings. */

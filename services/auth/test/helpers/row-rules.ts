@@ -1,4 +1,4 @@
-import { providerNames } from '../../src/providers/registry.ts';
+import { providerNames } from '../../src/identity-providers/registry.ts';
 import schema from '../gotrue-schema/2026-06.json' with { type: 'json' };
 import neverNull from '../gotrue-schema/never-null.json' with { type: 'json' };
 import laterSchema from '../gotrue-schema/recovery-codes.json' with { type: 'json' };

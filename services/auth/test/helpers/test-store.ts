@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { Store, type StoreOptions } from '../../src/app/store.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
-import { Store, type StoreOptions } from '../../src/db/store.ts';
 import type { RequestMetadata } from '../../src/http/request-metadata.ts';
 import { randomBase32, systemRandomness } from '../../src/keys/secrets.ts';
 import { newContactUser } from '../../src/users/new-user.ts';

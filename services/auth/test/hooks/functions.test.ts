@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import type { HookName } from '../../src/hooks/definitions.ts';
+import type { HookName } from '../../src/config/hook-definitions.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 
 /** Starts a server with a hook that is a function. `body` is PL/pgSQL. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { Secret, TOTP } from 'otpauth';
 import t, { type Test } from 'tap';
-import type { HookName } from '../../src/hooks/definitions.ts';
+import type { HookName } from '../../src/config/hook-definitions.ts';
 import { type AuthServer, type SignedIn, signedIn, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { type HookServer, startHookServer } from '../helpers/hook-server.ts';
 

@@ -1,6 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
-import type { HookName } from '../../src/hooks/definitions.ts';
+import type { HookName } from '../../src/config/hook-definitions.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startHookServer } from '../helpers/hook-server.ts';

@@ -1,6 +1,6 @@
 import type { lookup } from 'node:dns';
 import t from 'tap';
-import { classifyAddress, fetchText, postText } from '../../src/http/fetch.ts';
+import { classifyAddress, fetchText, postText } from '../../src/outbound/fetch.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 
 const options = { privateHosts: ['127.0.0.1', 'localhost'], timeoutMs: 30_000, maxBytes: 1000 };

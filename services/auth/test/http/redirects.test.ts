@@ -1,5 +1,5 @@
 import t from 'tap';
-import { matchesGlob, maxGlobChars, parseGlob } from '../../src/http/glob.ts';
+import { matchesGlob, maxGlobChars, parseGlob } from '../../src/config/glob.ts';
 import { checkRedirect, createRedirectPolicy, redirectUrl } from '../../src/http/redirects.ts';
 
 const policy = createRedirectPolicy('https://example.com', [

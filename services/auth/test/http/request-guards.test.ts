@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { bodyLimits } from '../../src/http/api.ts';
-import { findFormProblem, findJsonProblem } from '../../src/http/request-guards.ts';
+import { findFormProblem, findJsonProblem } from '../../src/http/body-parsers.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { relyingParty } from '../helpers/authenticator.ts';

@@ -2,7 +2,7 @@
 // that all replicas share.
 import { startTracing } from '@tollgate/kit/telemetry';
 import t from 'tap';
-import { ApiServer } from '../../src/http/server.ts';
+import { ApiServer } from '../../src/app/server.ts';
 import { countingServices } from '../helpers/counting-services.ts';
 import { startProviderServer } from '../helpers/provider-server.ts';
 import { githubUser } from '../helpers/provider-sign-in.ts';

@@ -1,10 +1,10 @@
 import { type ParserError, parse } from 'parse5';
 import t from 'tap';
-import { mailKinds } from '../../src/config/mail.ts';
+import { lookupLanguage, parseAcceptLanguage, userLanguages } from '../../src/i18n/languages.ts';
+import { mailKinds } from '../../src/i18n/texts/mail-kinds.ts';
+import { builtInTexts } from '../../src/i18n/texts/texts.ts';
 import { builtInMail } from '../../src/messages/built-in-mails.ts';
-import { lookupLanguage, parseAcceptLanguage, userLanguages } from '../../src/messages/languages.ts';
-import { parseTemplate } from '../../src/messages/templates/template.ts';
-import { builtInTexts } from '../../src/messages/texts/texts.ts';
+import { parseTemplate } from '../../src/templates/template.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signUp } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';

@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { Registry } from 'prom-client';
 import t from 'tap';
-import { mailKinds } from '../../src/config/mail.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { mailKinds } from '../../src/i18n/texts/mail-kinds.ts';
 import { readMailSources } from '../../src/messages/mail-sources.ts';
 import { MailTemplates } from '../../src/messages/mail-templates.ts';
 import { Mailer, type MailMessage } from '../../src/messages/mailer.ts';

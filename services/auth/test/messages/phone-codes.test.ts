@@ -1,7 +1,7 @@
 import t from 'tap';
 import { getTestCode } from '../../src/messages/phone-codes.ts';
 import { secondsUntilNext, tooSoon } from '../../src/messages/quotas.ts';
-import { otpDigits } from '../../src/verification/find-token.ts';
+import { otpDigits } from '../../src/one-time-tokens/hash.ts';
 
 t.test('test code applies to its phone, with or without plus, until it expires', (t) => {
   const codes = { smsTestOtp: { '1555': '111111', '+1666': '222222' }, smsTestOtpValidUntil: new Date(10) };

@@ -5,7 +5,7 @@ import { findChromium, startChromium } from '@tollgate/testkit/chromium';
 import type { ReceivedMail } from '@tollgate/testkit/smtp';
 import axe from 'axe-core';
 import t from 'tap';
-import { fr } from '../../src/messages/texts/fr.ts';
+import { fr } from '../../src/i18n/texts/fr.ts';
 import { Browser } from '../helpers/browser.ts';
 import { linkIn, startMailingServer } from '../helpers/mail-server.ts';
 

@@ -1,6 +1,6 @@
 // Providers that the settings define.
 import t from 'tap';
-import { parseCustomProviders } from '../../src/providers/custom.ts';
+import { parseCustomProviders } from '../../src/identity-providers/custom.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { oidcUser, startOidcServer } from '../helpers/oidc-server.ts';

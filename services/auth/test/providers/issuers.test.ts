@@ -1,8 +1,8 @@
 // Whose ID tokens are accepted by providers with several issuers.
 import t from 'tap';
-import { apple } from '../../src/providers/vendors/apple.ts';
-import { azure } from '../../src/providers/vendors/azure.ts';
-import { facebook } from '../../src/providers/vendors/facebook.ts';
+import { apple } from '../../src/identity-providers/vendors/apple.ts';
+import { azure } from '../../src/identity-providers/vendors/azure.ts';
+import { facebook } from '../../src/identity-providers/vendors/facebook.ts';
 
 const tenant = '72f988bf-86f1-41af-91ab-2d7cd011db47';
 const otherTenant = '11111111-2222-3333-4444-555555555555';

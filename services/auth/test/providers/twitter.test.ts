@@ -1,7 +1,7 @@
 // cspell:ignore nnch pfkkdhi chapo
 import { createHmac, randomUUID } from 'node:crypto';
 import t from 'tap';
-import { signOAuth1 } from '../../src/providers/oauth1.ts';
+import { signOAuth1 } from '../../src/identity-providers/oauth1.ts';
 import { startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { startWebServer } from '../helpers/web-server.ts';

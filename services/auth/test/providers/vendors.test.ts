@@ -1,7 +1,7 @@
 // Every provider against a server that responds with the payload that its vendor documents.
 import { createHmac } from 'node:crypto';
 import t, { type Test } from 'tap';
-import { providerNames, providers } from '../../src/providers/registry.ts';
+import { providerNames, providers } from '../../src/identity-providers/registry.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 import { Browser } from '../helpers/browser.ts';
 import { type ProviderServer, providerAccessToken, startProviderServer } from '../helpers/provider-server.ts';

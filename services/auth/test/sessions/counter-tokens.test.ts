@@ -2,7 +2,7 @@ import { Secret, TOTP } from 'otpauth';
 import postgres from 'postgres';
 import type { Test } from 'tap';
 import t from 'tap';
-import { makeCounterToken, parseCounterToken } from '../../src/sessions/issue.ts';
+import { makeCounterToken, parseCounterToken } from '../../src/sessions/refresh-token.ts';
 import {
   type Answer,
   type AuthServer,

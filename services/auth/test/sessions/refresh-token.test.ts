@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
-import { makeCounterToken, parseCounterToken } from '../../src/sessions/issue.ts';
+import { makeCounterToken, parseCounterToken } from '../../src/sessions/refresh-token.ts';
 
 const key = Buffer.alloc(32, 7).toString('base64url');
 const sessionId = '00112233-4455-6677-8899-aabbccddeeff';

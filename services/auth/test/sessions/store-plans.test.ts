@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { Store } from '../../src/app/store.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
-import { Store } from '../../src/db/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata, newRefreshToken } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { isFlowExpired, matchesChallenge, parseCodeChallenge } from '../../src/sign-in/pkce.ts';
+import { isFlowExpired, matchesChallenge, parseCodeChallenge } from '../../src/flows/pkce.ts';
 
 const challenge = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 

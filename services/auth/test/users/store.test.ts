@@ -1,5 +1,5 @@
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
 t.test('update changes the given values, merges metadata and returns the user', async (t) => {

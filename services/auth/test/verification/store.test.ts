@@ -1,8 +1,8 @@
 import t from 'tap';
-import { auditEntry } from '../../src/db/audit-log.ts';
+import { Store } from '../../src/app/store.ts';
+import { auditEntry } from '../../src/audit/audit-log.ts';
 import { connect, disconnect } from '../../src/db/connection.ts';
-import { Store } from '../../src/db/store.ts';
-import type { OneTimeToken } from '../../src/verification/store.ts';
+import type { OneTimeToken } from '../../src/one-time-tokens/store.ts';
 import { testDatabase } from '../helpers/test-database.ts';
 import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 import { unencrypted } from '../helpers/unencrypted.ts';

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { ethereum } from '../../src/web3/ethereum.ts';
-import { parseMessage } from '../../src/web3/message.ts';
-import { solana } from '../../src/web3/solana.ts';
+import { ethereum } from '../../src/wallets/ethereum.ts';
+import { parseMessage } from '../../src/wallets/message.ts';
+import { solana } from '../../src/wallets/solana.ts';
 import { signInMessage } from '../helpers/wallets.ts';
 
 /** Of EIP-55. */

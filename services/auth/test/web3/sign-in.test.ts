@@ -6,7 +6,7 @@ import { AuthClient } from '@supabase/auth-js';
 import { decodeJwt } from 'jose';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
-import { ethereum } from '../../src/web3/ethereum.ts';
+import { ethereum } from '../../src/wallets/ethereum.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { startHookServer } from '../helpers/hook-server.ts';

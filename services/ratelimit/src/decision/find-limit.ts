@@ -1,6 +1,5 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
-
-import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Charge, Lease, Rate, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Windows } from '@tollgate/rules/windows';

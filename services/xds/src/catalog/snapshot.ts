@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { AnySchema } from '@bufbuild/protobuf/wkt';
+import type { Json, JsonObject } from '@tollgate/kit/json';
 import { compareText } from '@tollgate/kit/text';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import type { DescriptorSpec, JsonObject, JsonValue, RuleDocument } from '@tollgate/rules/rule-document';
+import type { DescriptorSpec, RuleDocument } from '@tollgate/rules/rule-document';
 import { toMessage } from '@tollgate/rules/rule-message';
 
 /** Type URL of the resources. */
@@ -143,10 +144,10 @@ function sortObject(object: JsonObject): JsonObject {
   return Object.fromEntries(keys.map((key) => [key, sortKeys(object[key] ?? null)]));
 }
 
-function sortKeys(value: JsonValue): JsonValue {
+function sortKeys(value: Json): Json {
   if (isList(value)) return value.map(sortKeys);
   return typeof value === 'object' && value !== null ? sortObject(value) : value;
 }
 
 // Array.isArray alone does not narrow a readonly list.
-const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value);
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value);

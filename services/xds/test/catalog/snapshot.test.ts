@@ -1,7 +1,8 @@
 import { clone, create, createFileRegistry, fromBinary, toJson } from '@bufbuild/protobuf';
 import { AnySchema, FileDescriptorProtoSchema, FileDescriptorSetSchema } from '@bufbuild/protobuf/wkt';
+import type { JsonObject } from '@tollgate/kit/json';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import type { JsonObject, RuleDocument } from '@tollgate/rules/rule-document';
+import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { resourceSpelling } from '@tollgate/rules/spelling';
 import t from 'tap';
 import { encodeRules, rateLimitConfigType, SnapshotBuilder } from '../../src/catalog/snapshot.ts';

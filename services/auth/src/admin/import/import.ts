@@ -1,5 +1,5 @@
+import { type AuditActor, auditEntry } from '../../audit/audit-log.ts';
 import type { Context } from '../../context.ts';
-import { type AuditActor, auditEntry } from '../../db/audit-log.ts';
 import type { RequestMetadata } from '../../http/request-metadata.ts';
 import { type Line, splitLines } from './lines.ts';
 import type { ImportedRow } from './store.ts';

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import type { AddRoutes, Api } from '../../http/api.ts';
-import { readAdminRequest } from '../input.ts';
+import { readAdminRequest } from '../../sessions/admin-request.ts';
 import { type ImportCounts, importUsers, TooManyLines } from './import.ts';
 import type { LineProblem } from './user.ts';
 

@@ -1,4 +1,4 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../../db/audit-log.ts';
+import { type AuditEntry, auditInsert, auditParameters } from '../../audit/audit-log.ts';
 import { emptyUserColumns, noInstance, type Queryable, query } from '../../db/connection.ts';
 import type { ColumnCipher } from '../../keys/secrets.ts';
 import type { ImportedUser } from './user.ts';

@@ -1,12 +1,12 @@
 import { isAppError } from '@tollgate/kit/errors';
+import type { JsonObject } from '@tollgate/kit/json';
 import { parseInstant } from '@tollgate/kit/time';
 import type { Settings } from '../../config/settings.ts';
 import { errors } from '../../errors.ts';
-import { findJsonProblem, isStorable } from '../../http/request-guards.ts';
+import { findJsonProblem, isStorable } from '../../http/body-parsers.ts';
 import type { Randomness } from '../../keys/secrets.ts';
 import { checkMetadata } from '../../users/metadata.ts';
 import type { NewIdentity, NewUser } from '../../users/new-user.ts';
-import type { JsonObject } from '../../users/user.ts';
 import {
   type AdminUserInput,
   checkSecret,

@@ -1,4 +1,4 @@
-import { postForm, toObject, toObjects } from '../../http/post-form.ts';
+import { postForm, toObject, toObjects } from '../../outbound/post-form.ts';
 import type { SmsGatewayModule } from '../sms.ts';
 
 /**

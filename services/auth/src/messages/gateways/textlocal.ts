@@ -1,4 +1,4 @@
-import { postForm, toObject, toObjects } from '../../http/post-form.ts';
+import { postForm, toObject, toObjects } from '../../outbound/post-form.ts';
 import type { SmsGatewayModule } from '../sms.ts';
 
 /** The text is none of the templates that are registered for the sender. */

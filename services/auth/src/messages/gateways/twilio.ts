@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.ts';
-import { type FormResponse, postForm, toObject } from '../../http/post-form.ts';
+import { type FormResponse, postForm, toObject } from '../../outbound/post-form.ts';
 import type { SmsGatewayModule, TextMessage } from '../sms.ts';
 
 function toError(response: FormResponse): Error {

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../../config/settings.ts';
-import { parseAcceptLanguage } from '../../messages/languages.ts';
-import { chooseTexts } from '../../messages/texts/texts.ts';
+import { parseAcceptLanguage } from '../../i18n/languages.ts';
+import { chooseTexts } from '../../i18n/texts/texts.ts';
 import { de } from './de.ts';
 import { en } from './en.ts';
 import { es } from './es.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
+import type { JsonObject } from '@tollgate/kit/json';
 import t from 'tap';
-import { TemplateError } from '../../../src/messages/templates/syntax.ts';
-import { parseTemplate, type TemplateForm } from '../../../src/messages/templates/template.ts';
-import type { JsonObject } from '../../../src/users/user.ts';
+import { TemplateError } from '../../../src/templates/syntax.ts';
+import { parseTemplate, type TemplateForm } from '../../../src/templates/template.ts';
 
 // testdata/go-templates.json has templates and their output in Go. Run new cases through
 // html/template.

@@ -1,9 +1,9 @@
 import { createContext, runInContext } from 'node:vm';
+import type { JsonObject } from '@tollgate/kit/json';
 import { decodeHTML } from 'entities';
 import t from 'tap';
-import { TemplateError } from '../../../src/messages/templates/syntax.ts';
-import { parseTemplate } from '../../../src/messages/templates/template.ts';
-import type { JsonObject } from '../../../src/users/user.ts';
+import { TemplateError } from '../../../src/templates/syntax.ts';
+import { parseTemplate } from '../../../src/templates/template.ts';
 
 function html(source: string, variables: JsonObject = {}): string {
   return parseTemplate(source, 'html').render(variables);

@@ -1,9 +1,9 @@
-import type { JsonObject, JsonValue } from '@tollgate/rules/rule-document';
+import type { Json, JsonObject } from '@tollgate/kit/json';
 import type { DescriptorLimit } from '../find-limit.ts';
 import type { Descriptor, RateLimitRequest } from './request.ts';
 import { Code, type DescriptorStatus } from './response.ts';
 
-type MutableObject = Record<string, JsonValue>;
+type MutableObject = Record<string, Json>;
 
 /** Names of override units in protobuf's text form. */
 const unitNames = ['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR', 'WEEK'];
@@ -82,6 +82,6 @@ function emptyObject(): MutableObject {
   return Object.create(null) as MutableObject;
 }
 
-function isObject(value: JsonValue): value is JsonObject {
+function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { DurationSchema } from '@bufbuild/protobuf/wkt';
+import type { JsonObject } from '@tollgate/kit/json';
 import { HeaderValueSchema } from '@tollgate/proto/envoy/config/core/v3/base';
 import {
   type RateLimitResponse,
@@ -8,7 +9,6 @@ import {
   RateLimitResponse_RateLimitSchema,
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
-import type { JsonObject } from '@tollgate/rules/rule-document';
 import type { Unit } from '@tollgate/rules/rule-set';
 import { unitToWire } from './request.ts';
 

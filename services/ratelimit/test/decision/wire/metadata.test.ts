@@ -1,4 +1,4 @@
-import type { JsonObject } from '@tollgate/rules/rule-document';
+import type { JsonObject } from '@tollgate/kit/json';
 import t from 'tap';
 import type { DescriptorLimit } from '../../../src/decision/find-limit.ts';
 import { getDynamicMetadata } from '../../../src/decision/wire/metadata.ts';

@@ -1,0 +1,294 @@
+import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
+import { createClientBuffers } from '@tollgate/kit/client-buffers';
+import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
+import { Health } from '@tollgate/kit/health';
+import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
+import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
+import type { Logger } from '@tollgate/kit/logger';
+import { TlsMetrics } from '@tollgate/kit/metrics';
+import type { Sql } from 'postgres';
+import { type Settings, settingsSpec } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+import { connect, disconnect } from '../db/connection.ts';
+import { IndexBuilder } from '../db/index-builder.ts';
+import { migrate } from '../db/migrate.ts';
+import { measureDatabase, traceDatabase } from '../db/observability.ts';
+import { Authorizer } from '../ext-authz/decision.ts';
+import { IdentityCache } from '../ext-authz/identity-cache.ts';
+import { IdentityListener } from '../ext-authz/identity-listener.ts';
+import {
+  exportIdentityMetrics,
+  observeChecks,
+  RateLimitMetrics,
+  RouteRulesMetrics,
+} from '../ext-authz/observability.ts';
+import { RateLimiter } from '../ext-authz/rate-limiter.ts';
+import { defaultRules } from '../ext-authz/route-rules.ts';
+import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
+import { createExtAuthzServers, type ExtAuthzServers } from '../ext-authz/server.ts';
+import { HookCaller } from '../hooks/caller.ts';
+import { TokenCache } from '../keys/jwt.ts';
+import { SigningKeySource } from '../keys/key-source.ts';
+import { ColumnCipher, systemRandomness } from '../keys/secrets.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
+import { Limiter } from '../limits/limiter.ts';
+import { createMailer } from '../messages/mailer.ts';
+import { createSmsGateway } from '../messages/sms.ts';
+import { Metrics } from '../metrics.ts';
+import { LeakedPasswords } from '../passwords/leaked-passwords.ts';
+import { PasswordHasher } from '../passwords/passwords.ts';
+import { ProviderConnections } from '../providers/connections.ts';
+import { startTelemetry, type Telemetry } from '../telemetry.ts';
+import { EventDeliveries } from '../webhooks/deliveries.ts';
+import { Background } from '../work-queue.ts';
+import { CleanupTimer } from './cleanup.ts';
+import type { OpenApiDocument } from './open-api.ts';
+import { ApiServer } from './server.ts';
+import { Store } from './store.ts';
+
+export interface AppOptions {
+  readonly logger: Logger;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+  /** Started first and stopped last: the database of development mode. */
+  readonly foundation?: LifecycleComponent;
+}
+
+/** TCP ports. Those of ext_authz are undefined if it is disabled. */
+interface Ports {
+  http: number;
+  extAuthzGrpc?: number;
+  extAuthzHttp?: number;
+}
+
+/** The service, not started yet. */
+export interface App {
+  readonly lifecycle: Lifecycle;
+  /** Ports once started; a port of 0 is replaced by the one that the system chose. */
+  readonly ports: Ports;
+  /** Replaces JWT_KEYS. Logs an error and returns false if the new value is invalid. */
+  replaceKeys(jwtKeys: string): boolean;
+  /** Works without a start. */
+  openApi(): Promise<OpenApiDocument>;
+}
+
+/** Composes the service. */
+export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
+  const { logger, foundation } = options;
+  const ports: Ports = { http: settings.port };
+  const health = new Health();
+  const startup = health.component('startup', { healthy: false });
+  const signingKeys = await SigningKeySource.open(settings, { logger });
+  const telemetry = await startTelemetry(settings, options);
+  const sql = connect({ ...settings, logger });
+  const parts = createContext(settings, options, { sql, telemetry, keys: signingKeys.keys });
+  const { context } = parts;
+  const buffers = createClientBuffers({
+    maxBytes: settings.clientBufferMaxBytes,
+    logger,
+    onShed: (protocol) => context.metrics.clientBuffersRefused.inc({ protocol }),
+  });
+  context.metrics.exportClientBuffers(buffers);
+  const api = new ApiServer(context, telemetry, buffers);
+  const extAuthz = settings.extAuthzEnabled
+    ? await createExtAuthz(context, { identities: parts.identities, telemetry, health, buffers, ports })
+    : undefined;
+
+  // Started in this order, and stopped in reverse.
+  const components: readonly (LifecycleComponent | undefined)[] = [
+    ...telemetry.components,
+    foundation,
+    signingKeys,
+    {
+      name: 'schema',
+      start: async ({ signal }) => {
+        await migrate(settings, { logger, signal });
+      },
+    },
+    { name: 'database connections', stop: () => disconnect(sql) },
+    new IndexBuilder({ ...settings, store: context.store, logger }),
+    settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
+    settings.eventWebhookUri === '' ? undefined : new EventDeliveries(context),
+    parts.templates,
+    { name: 'background work', stop: ({ signal }) => context.background.close(signal) },
+    {
+      name: 'HTTP server',
+      start: async () => {
+        const names = { host: settingsSpec.apiHost.env, port: settingsSpec.port.env };
+        ports.http = await nameListenSettings(api.start(), names);
+      },
+      stop: ({ signal }) => api.stop(signal),
+    },
+    ...(extAuthz?.components ?? []),
+    createTermination(health, settings.shutdownDelayMs, extAuthz ? [api, extAuthz.http] : [api]),
+    {
+      name: 'ready',
+      start() {
+        startup.set(true);
+        logger.info({ ...ports }, 'listening');
+      },
+    },
+  ];
+  const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
+  const lifecycle = new Lifecycle({ logger, drainTimeoutMs });
+  for (const component of components) if (component !== undefined) lifecycle.add(component);
+  return {
+    lifecycle,
+    ports,
+    replaceKeys: (jwtKeys) => signingKeys.replace(jwtKeys),
+    openApi: () => api.openApi(),
+  };
+}
+
+/** The context, and the parts of it that have a life of their own. */
+export function createContext(
+  settings: Settings,
+  { logger, nowMs }: Pick<AppOptions, 'logger' | 'nowMs'>,
+  resources: {
+    readonly sql: Sql;
+    readonly telemetry: Pick<Telemetry, 'registry' | 'tracing'>;
+    readonly keys: SigningKeys;
+  },
+) {
+  const { sql, telemetry, keys } = resources;
+  const { registry, tracing } = telemetry;
+  const cipher = new ColumnCipher(settings);
+  const metrics = new Metrics(registry);
+  const database = traceDatabase(measureDatabase(sql, registry), tracing);
+  const store: Store = new Store(database, {
+    cipher,
+    dbSharedWithGotrue: settings.dbSharedWithGotrue,
+    metrics,
+    onUserChange: (userIds) => identities?.invalidate(userIds),
+  });
+  const identities =
+    settings.extAuthzEnabled && settings.extAuthzSessionCheck
+      ? new IdentityCache({
+          store: store.identityStates,
+          nowMs,
+          maxStalenessMs: settings.extAuthzMaxStalenessMs,
+        })
+      : undefined;
+  const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
+  const background = new Background(logger);
+  const context = {
+    settings,
+    store,
+    passwords: new PasswordHasher({ ...settings, cipher, metrics }),
+    leakedPasswords: new LeakedPasswords(settings, { logger, nowMs }),
+    limiter: new Limiter({ store, settings, logger, metrics, nowMs }),
+    keys,
+    providers: new ProviderConnections(settings, { store, nowMs }),
+    tokens: new TokenCache(),
+    random: systemRandomness,
+    mailer,
+    mailbox,
+    background,
+    sms: createSmsGateway(settings, { logger }),
+    hooks: new HookCaller({ settings, sql: database, random: systemRandomness, metrics, logger, nowMs }),
+    metrics,
+    logger,
+    nowMs,
+  } satisfies Context;
+  return { context, identities, templates };
+}
+
+interface ExtAuthzParts {
+  readonly identities: IdentityCache | undefined;
+  readonly telemetry: Telemetry;
+  readonly health: Health;
+  readonly buffers: ClientBuffers;
+  /** Set when the servers start. */
+  readonly ports: Ports;
+}
+
+/** The servers of ext_authz, as components in the order of their start. */
+async function createExtAuthz(
+  context: Context,
+  { identities, telemetry, health, buffers, ports }: ExtAuthzParts,
+): Promise<{ readonly http: HttpServer; readonly components: readonly LifecycleComponent[] }> {
+  const { settings, logger, tokens, keys, nowMs } = context;
+  const { tracing, registry } = telemetry;
+  // Process-wide; must precede the first use of the library.
+  logGrpcLibrary(logger);
+  const metrics = registry && new RouteRulesMetrics(registry);
+  const tlsMetrics = registry && new TlsMetrics(registry);
+  const limitMetrics = registry && new RateLimitMetrics(registry);
+  const canLimit = settings.extAuthzRateLimitAddress !== '';
+  const rulesFile =
+    settings.extAuthzRoutesFile === ''
+      ? undefined
+      : await RulesFile.open(settings.extAuthzRoutesFile, {
+          logger,
+          canLimit,
+          onLoad: (succeeded) => metrics?.recordLoad(succeeded),
+        });
+  const rules = rulesFile ?? { current: defaultRules };
+  if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit });
+  const rateLimiter = canLimit
+    ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
+    : undefined;
+  const authorizer = observeChecks(
+    new Authorizer({
+      rules,
+      rateLimiter,
+      tokens,
+      keys,
+      identities,
+      tracing: tracing.enabled ? tracing : undefined,
+      nowMs,
+      logger,
+      settings,
+    }),
+    { logger, registry, tracing, rules },
+  );
+  const servers = await createExtAuthzServers({
+    authorizer,
+    health,
+    logger,
+    tracing,
+    tlsMetrics,
+    buffers,
+    settings,
+  });
+  const listener =
+    identities &&
+    new IdentityListener({ ...settings, onChange: (changed) => identities.invalidate(changed), logger });
+  if (identities && listener && registry) exportIdentityMetrics(identities, listener, registry);
+  return {
+    http: servers.http,
+    components: [
+      ...(listener ? [listener] : []),
+      { name: 'route rules', stop: () => rulesFile?.close() },
+      {
+        name: 'connections to the rate limit service',
+        start: () => rateLimiter?.start(),
+        stop: () => rateLimiter?.close(),
+      },
+      { name: 'ext_authz certificates', stop: () => servers.close() },
+      ...listeners(servers, ports),
+    ],
+  };
+}
+
+function listeners({ http, grpc }: ExtAuthzServers, ports: Ports): readonly LifecycleComponent[] {
+  const host = settingsSpec.extAuthzHost.env;
+  return [
+    {
+      name: 'ext_authz HTTP server',
+      start: async () => {
+        const port = settingsSpec.extAuthzHttpPort.env;
+        ports.extAuthzHttp = await nameListenSettings(http.start(), { host, port });
+      },
+      stop: ({ signal }) => http.stop(signal),
+    },
+    {
+      name: 'ext_authz gRPC server',
+      start: async () => {
+        const port = settingsSpec.extAuthzGrpcPort.env;
+        ports.extAuthzGrpc = await nameListenSettings(grpc.start(), { host, port });
+      },
+      stop: ({ signal }) => grpc.stop(signal),
+    },
+  ];
+}

@@ -1,0 +1,290 @@
+import swagger from '@fastify/swagger';
+import packageJson from '../../package.json' with { type: 'json' };
+import type { Settings } from '../config/settings.ts';
+import type { AddRoutes, Api } from '../http/api.ts';
+import { type ComponentName, components } from '../http/open-api-components.ts';
+
+/** What the document has in addition to the schemas of a route. */
+export interface Operation {
+  readonly summary: string;
+  /** Whose token it requires. Undefined: none. */
+  readonly caller?: 'user' | 'admin';
+  /** A component, a list of one, or one of several. Undefined: any object. */
+  readonly response?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
+  /** Content type of a body without a schema. */
+  readonly bodyType?: string;
+  /** Default 200. */
+  readonly status?: 200 | 201 | 204 | 302 | 303;
+}
+
+const forUser = { caller: 'user' } as const;
+const forAdmin = { caller: 'admin' } as const;
+
+/** By `METHOD /path`, with parameters in braces. */
+export const operations: Readonly<Record<string, Operation>> = {
+  'GET /health': { summary: 'Name and version of the server' },
+  'GET /ready': {
+    summary:
+      'Readiness: 200, or 503 if the database is unavailable or read-only. `missing_indexes` names indexes that are being made',
+  },
+  'GET /settings': { summary: 'Enabled features', response: 'Settings' },
+  'GET /openapi.json': { summary: 'This document' },
+  'GET /.well-known/jwks.json': { summary: 'Public keys of access tokens (RFC 7517)' },
+  'GET /.well-known/openid-configuration': {
+    summary: 'Issuer of access tokens and where its keys are (OpenID Connect Discovery)',
+  },
+
+  'POST /signup': {
+    summary: 'Sign up by email or phone; with neither, as an anonymous user',
+    response: { oneOf: ['Session', 'User'] },
+  },
+  'POST /token': {
+    summary: 'Get tokens by password, refresh token or PKCE code. Forms get the response of RFC 6749',
+    response: 'Session',
+  },
+  'POST /otp': { summary: 'Send a sign-in link or code' },
+  'POST /magiclink': { summary: 'Send a sign-in link. Prefer /otp' },
+  'POST /recover': { summary: 'Send a password reset link' },
+  'POST /resend': { summary: 'Send a link or a code again' },
+  'GET /verify': { summary: 'Follow a link: signs in and redirects', status: 303 },
+  'POST /verify': { summary: 'Verify a code or the token of a link', response: 'Session' },
+
+  'GET /authorize': { summary: 'Sign in with an identity provider: redirects to it', status: 302 },
+  'GET /callback': { summary: 'Response of an identity provider: signs in and redirects', status: 302 },
+  'POST /callback': { summary: 'The same, as a form', status: 302 },
+
+  'GET /user': { ...forUser, summary: 'Get the user', response: 'User' },
+  'PUT /user': {
+    ...forUser,
+    summary: 'Change email, phone, password or metadata of the user',
+    response: 'User',
+  },
+  'GET /user/identities': { ...forUser, summary: 'List the identities of the user' },
+  'GET /user/identities/authorize': {
+    ...forUser,
+    summary: 'Link an identity: returns the URL to open with `skip_http_redirect=true`, or redirects to it',
+  },
+  'DELETE /user/identities/{identity_id}': { ...forUser, summary: 'Unlink an identity' },
+  'GET /reauthenticate': { ...forUser, summary: 'Send a nonce that confirms the session' },
+  'POST /reauthenticate': {
+    ...forUser,
+    summary:
+      'Confirm the session with the current password or a nonce, before a change that requires a recent sign-in',
+  },
+  'POST /logout': { ...forUser, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
+  'GET /user/sessions': { ...forUser, summary: 'List the sessions of the user' },
+  'DELETE /user/sessions': { ...forUser, summary: 'End sessions of the user, as /logout' },
+  'DELETE /user/sessions/{session_id}': { ...forUser, summary: 'End a session of the user' },
+
+  'POST /factors': { ...forUser, summary: 'Enroll a second factor' },
+  'POST /factors/{factor_id}/challenge': { ...forUser, summary: 'Create a challenge for a factor' },
+  'POST /factors/{factor_id}/verify': {
+    ...forUser,
+    summary: 'Verify a factor. Returns a session with aal2',
+    response: 'Session',
+  },
+  'DELETE /factors/{factor_id}': { ...forUser, summary: 'Remove a factor' },
+  'GET /factors/recovery-codes': { ...forUser, summary: 'Count the recovery codes' },
+  'POST /factors/recovery-codes': { ...forUser, summary: 'Generate recovery codes' },
+  'POST /factors/recovery-codes/regenerate': { ...forUser, summary: 'Replace the recovery codes' },
+  'POST /factors/recovery-codes/verify': {
+    ...forUser,
+    summary: 'Spend a recovery code. Returns a session with aal2',
+    response: 'Session',
+  },
+  'DELETE /factors/recovery-codes': { ...forUser, summary: 'Remove the recovery codes' },
+
+  'POST /passkeys/authentication/options': { summary: 'Create a challenge for a sign-in with a passkey' },
+  'POST /passkeys/authentication/verify': { summary: 'Sign in with a passkey', response: 'Session' },
+  'POST /passkeys/registration/options': { ...forUser, summary: 'Create a challenge for a new passkey' },
+  'POST /passkeys/registration/verify': { ...forUser, summary: 'Register a passkey', response: 'Passkey' },
+  'GET /passkeys': { ...forUser, summary: 'List the passkeys of the user', response: ['Passkey'] },
+  'PATCH /passkeys/{passkey_id}': { ...forUser, summary: 'Rename a passkey', response: 'Passkey' },
+  'DELETE /passkeys/{passkey_id}': { ...forUser, summary: 'Remove a passkey', status: 204 },
+
+  'POST /invite': { ...forAdmin, summary: 'Invite a user by email', response: 'User' },
+  'GET /admin/users': {
+    ...forAdmin,
+    summary:
+      'List users, by page (`X-Total-Count`, `Link`) or by cursor (`pagination`, `Link`). Cursors are for large lists: their cost does not depend on the position',
+    response: 'UserList',
+  },
+  'POST /admin/users': { ...forAdmin, summary: 'Create a user', response: 'User' },
+  'POST /admin/users/import': {
+    ...forAdmin,
+    summary:
+      'Import users: one JSON object per line, at most 10,000. Users that are present are skipped. Returns counts, and `errors` with line numbers',
+    bodyType: 'application/x-ndjson',
+  },
+  'GET /admin/users/{user_id}': { ...forAdmin, summary: 'Get a user', response: 'User' },
+  'POST /admin/users/{user_id}': { ...forAdmin, summary: 'Create a user with this id', response: 'User' },
+  'PUT /admin/users/{user_id}': {
+    ...forAdmin,
+    summary: 'Change a user; `ban_duration` bans',
+    response: 'User',
+  },
+  'DELETE /admin/users/{user_id}': { ...forAdmin, summary: 'Delete a user' },
+  'GET /admin/users/{user_id}/sessions': { ...forAdmin, summary: 'List the sessions of a user' },
+  'DELETE /admin/users/{user_id}/sessions': { ...forAdmin, summary: 'End all sessions of a user' },
+  'DELETE /admin/users/{user_id}/sessions/{session_id}': { ...forAdmin, summary: 'End a session of a user' },
+  'GET /admin/users/{user_id}/factors': {
+    ...forAdmin,
+    summary: 'List the second factors of a user',
+    response: ['Factor'],
+  },
+  'PUT /admin/users/{user_id}/factors/{factor_id}': {
+    ...forAdmin,
+    summary: 'Change a factor',
+    response: 'Factor',
+  },
+  'DELETE /admin/users/{user_id}/factors/{factor_id}': {
+    ...forAdmin,
+    summary: 'Remove a factor',
+    response: 'Factor',
+  },
+  'GET /admin/users/{user_id}/passkeys': {
+    ...forAdmin,
+    summary: 'List the passkeys of a user',
+    response: ['Passkey'],
+  },
+  'DELETE /admin/users/{user_id}/passkeys/{passkey_id}': {
+    ...forAdmin,
+    summary: 'Remove a passkey',
+    status: 204,
+  },
+  'POST /admin/generate_link': {
+    ...forAdmin,
+    summary: 'Generate a link without sending it',
+    response: 'ActionLink',
+  },
+  'GET /admin/custom-providers': { ...forAdmin, summary: 'List custom identity providers' },
+  'POST /admin/custom-providers': {
+    ...forAdmin,
+    summary: 'Add an identity provider, by OpenID Connect discovery or OAuth 2.0',
+    status: 201,
+  },
+  'GET /admin/custom-providers/{identifier}': { ...forAdmin, summary: 'Get a custom identity provider' },
+  'PUT /admin/custom-providers/{identifier}': { ...forAdmin, summary: 'Change a custom identity provider' },
+  'DELETE /admin/custom-providers/{identifier}': {
+    ...forAdmin,
+    summary: 'Delete a custom identity provider',
+    status: 204,
+  },
+  'GET /admin/redirect-check': {
+    ...forAdmin,
+    summary: 'Explain which rule allows a `redirect_to`, or why none does',
+  },
+  'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first' },
+  'GET /admin/events/failed': { ...forAdmin, summary: 'List events whose delivery was given up' },
+  'POST /admin/events/{event_id}/redeliver': { ...forAdmin, summary: 'Deliver a failed event again' },
+};
+
+/** An OpenAPI document as JSON. */
+export type OpenApiDocument = Readonly<Record<string, unknown>>;
+
+interface OperationObject {
+  summary?: string;
+  security?: readonly Readonly<Record<string, readonly string[]>>[];
+  responses?: unknown;
+  requestBody?: { content: Record<string, unknown> };
+}
+
+/** Collects the schemas of the routes that are added later. */
+export function addOpenApi(api: Api, { apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): void {
+  void api.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'Tollgate user authentication server',
+        version: packageJson.version,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
+      servers: [{ url: apiExternalUrl }],
+      components: {
+        // Parsed boundary: TypeBox schemas are JSON Schema, as OpenAPI 3.1 requires.
+        schemas: components as never,
+        securitySchemes: {
+          user: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT', description: 'An access token.' },
+          admin: {
+            type: 'http',
+            scheme: 'bearer',
+            bearerFormat: 'JWT',
+            description: 'An access token with a role in SVC_JWT_ADMIN_ROLES.',
+          },
+        },
+      },
+    },
+    transformObject: (document) => {
+      if (!('openapiObject' in document)) throw new TypeError('expected an OpenAPI 3 document');
+      const { openapiObject } = document;
+      // Parsed boundary: the library puts only operations below a path.
+      for (const [path, methods] of Object.entries(openapiObject.paths ?? {}))
+        for (const [method, operation] of Object.entries(methods ?? {}))
+          describe(operation as OperationObject, operations[`${method.toUpperCase()} ${path}`], path);
+      return openapiObject;
+    },
+  });
+}
+
+/** Requires that all routes have been added. */
+export function openApiDocument(api: Api): OpenApiDocument {
+  return { ...api.swagger() };
+}
+
+function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
+  if (operation === undefined) return;
+  const { summary, caller, response, bodyType, status = 200 } = operation;
+  target.summary = summary;
+  if (caller !== undefined) target.security = [{ [caller]: [] }];
+  target.responses = { [status]: successResponse(response, status), default: errorResponse(path) };
+  if (bodyType !== undefined)
+    target.requestBody = { content: { [bodyType]: { schema: { type: 'string' } } } };
+  const json = target.requestBody?.content['application/json'];
+  if (path === '/token' && target.requestBody !== undefined)
+    target.requestBody.content['application/x-www-form-urlencoded'] = json;
+}
+
+function successResponse(response: Operation['response'], status: number) {
+  if (status === 204) return { description: 'Success.' };
+  if (status === 302 || status === 303)
+    return {
+      description:
+        'Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider.',
+      headers: { Location: { schema: { type: 'string', format: 'uri' } } },
+    };
+  return { description: 'Success.', ...jsonContent(responseSchema(response)) };
+}
+
+function errorResponse(path: string) {
+  const oneOf = [ref('Error'), ref('VersionedError'), ...(path === '/token' ? [ref('OAuthError')] : [])];
+  return { description: 'Error.', ...jsonContent({ oneOf }) };
+}
+
+function responseSchema(response: Operation['response']): object {
+  if (response === undefined) return { type: ['object', 'array'] };
+  if (typeof response === 'string') return ref(response);
+  return 'oneOf' in response
+    ? { oneOf: response.oneOf.map(ref) }
+    : { type: 'array', items: ref(response[0]) };
+}
+
+function ref(name: string): object {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+function jsonContent(schema: object) {
+  return { content: { 'application/json': { schema } } };
+}
+
+/** @see https://spec.openapis.org/oas/v3.1.0 */
+export const addOpenApiRoutes: AddRoutes = (api) => {
+  let json: string | undefined;
+  api.get('/openapi.json', (_request, reply) => {
+    // Cached: the route is not authenticated.
+    json ??= JSON.stringify(openApiDocument(api));
+    return reply
+      .header('cache-control', 'public, max-age=300')
+      .type('application/json; charset=utf-8')
+      .send(json);
+  });
+};

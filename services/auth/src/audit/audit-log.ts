@@ -1,0 +1,230 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { containing, noInstance, type Parameter, type Queryable, query, type Row } from '../db/connection.ts';
+import { indexedExpressions, indexedText } from '../db/indexes.ts';
+import {
+  type Bind,
+  type CursorPage,
+  Lister,
+  type Listing,
+  type Page,
+  type PageRequest,
+  type Position,
+} from '../db/paging.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+
+/** Values of `log_type` by action. */
+const auditActions = {
+  login: 'account',
+  logout: 'account',
+  invite_accepted: 'account',
+  user_signedup: 'team',
+  user_invited: 'team',
+  user_deleted: 'team',
+  user_modified: 'user',
+  user_recovery_requested: 'user',
+  user_reauthenticate_requested: 'user',
+  user_confirmation_requested: 'user',
+  user_repeated_signup: 'user',
+  user_updated_password: 'user',
+  identity_unlinked: 'user',
+  passkey_created: 'user',
+  passkey_updated: 'user',
+  passkey_deleted: 'user',
+  token_revoked: 'token',
+  token_refreshed: 'token',
+  generate_recovery_codes: 'user',
+  factor_in_progress: 'factor',
+  factor_unenrolled: 'factor',
+  challenge_created: 'factor',
+  verification_attempted: 'factor',
+  factor_deleted: 'factor',
+  factor_updated: 'factor',
+  recovery_codes_generated: 'factor',
+  recovery_codes_regenerated: 'factor',
+  recovery_codes_verified: 'factor',
+  recovery_codes_deleted: 'factor',
+  mfa_code_login: 'factor',
+  // Not in GoTrue.
+  login_failed: 'account',
+  identity_linked: 'user',
+  users_imported: 'team',
+  custom_provider_created: 'provider',
+  custom_provider_updated: 'provider',
+  custom_provider_deleted: 'provider',
+} as const;
+
+export type AuditAction = keyof typeof auditActions;
+
+export interface AuditEntry {
+  readonly payload: JsonObject;
+  readonly at: Date;
+  /** Empty when unknown. */
+  readonly ip: string;
+}
+
+/**
+ * In which role an actor acts. `service` is a token without a session; `unauthenticated` is a
+ * request that names the account of the actor, and has not proven to be of its owner.
+ */
+type AuditActorKind = 'user' | 'administrator' | 'service' | 'command_line' | 'unauthenticated';
+
+/** The user or administrator who performed an action. */
+export interface AuditActor {
+  /** Default `user`. */
+  readonly kind?: AuditActorKind;
+  readonly id: string;
+  readonly email: string;
+  readonly phone: string;
+  readonly isSsoUser?: boolean;
+  readonly userMetadata: JsonObject;
+}
+
+/** Creates an entry, and passes it to `metadata.onAudit` for the access log. */
+export function auditEntry(
+  actor: AuditActor,
+  action: AuditAction,
+  options: {
+    readonly metadata: Pick<RequestMetadata, 'nowMs' | 'clientAddress' | 'onAudit'>;
+    readonly traits?: JsonObject;
+  },
+): AuditEntry {
+  const { metadata, traits } = options;
+  const name = actor.userMetadata.full_name;
+  const entry: AuditEntry = {
+    payload: {
+      actor_id: actor.id,
+      actor_via_sso: actor.isSsoUser ?? false,
+      actor_username: actor.phone === '' ? actor.email : actor.phone,
+      ...(typeof name === 'string' && name !== '' && { actor_name: name }),
+      actor_kind: actor.kind ?? 'user',
+      action,
+      log_type: auditActions[action],
+      ...(traits !== undefined && { traits }),
+    },
+    at: new Date(metadata.nowMs),
+    ip: metadata.clientAddress,
+  };
+  metadata.onAudit?.(entry);
+  return entry;
+}
+
+export interface StoredAuditEntry extends AuditEntry {
+  readonly id: string;
+}
+
+/** The field that a search looks at. */
+export type AuditScope = 'author' | 'action' | 'type';
+
+/** Which entries to list. An absent member does not restrict the list. */
+export interface AuditFilter {
+  /** Case-insensitive substring match. */
+  readonly search?: { readonly scope: AuditScope; readonly text: string };
+  readonly actorId?: string;
+  readonly action?: string;
+  readonly kind?: string;
+}
+
+/**
+ * SQL that writes an audit entry, for a `with` clause of the statement that makes the change. Its
+ * parameters, {@link auditParameters}, start at `$first`. `from` names another part of the `with`
+ * clause: the entry is written only if that part has a row.
+ */
+export function auditInsert(first: number, from?: string): string {
+  return `insert into audit_log_entries (id, instance_id, payload, created_at, ip_address)
+    select gen_random_uuid(), ${noInstance}, $${first}::json, $${first + 1}::timestamptz, $${first + 2}::text
+    ${from === undefined ? '' : `from ${from} limit 1`}`;
+}
+
+/** The parameters of {@link auditInsert}. */
+export function auditParameters({ payload, at, ip }: AuditEntry): Parameter[] {
+  return [payload, at, ip];
+}
+
+const insertEntry = auditInsert(1);
+
+const searchConditions: Readonly<Record<AuditScope, (pattern: string) => string>> = {
+  author: (pattern) =>
+    `(payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern})`,
+  action: (pattern) => `payload ->> 'action' ilike ${pattern}`,
+  type: (pattern) => `payload ->> 'log_type' ilike ${pattern}`,
+};
+
+/** Equality by index: only the prefix of a text is in it. */
+function equals(expression: string, value: string): string {
+  return `${expression} = ${indexedText(value)}`;
+}
+
+function matching({ search, actorId, action, kind }: AuditFilter, bind: Bind): string {
+  const parts = [
+    ...(search === undefined ? [] : [searchConditions[search.scope](bind(containing(search.text)))]),
+    ...(actorId === undefined ? [] : [equals(indexedExpressions.actorId, bind(actorId))]),
+    ...(action === undefined ? [] : [equals(indexedExpressions.action, bind(action))]),
+    ...(kind === undefined ? [] : [equals(indexedExpressions.actorKind, bind(kind))]),
+  ];
+  return parts.length === 0 ? 'true' : parts.join(' and ');
+}
+
+export const auditListing: Listing<AuditFilter> = {
+  table: 'audit_log_entries',
+  alias: 'e',
+  columns: 'e.id, e.payload, e.created_at, e.ip_address',
+  condition: matching,
+  count: (filter, bind) => `(select count(*) from audit_log_entries e where ${matching(filter, bind)})`,
+  alternative: ({ search }) =>
+    search === undefined ? undefined : 'use actor_id, action or kind instead of query',
+};
+
+interface EntryRow {
+  readonly id: string;
+  readonly payload: JsonObject | null;
+  readonly created_at: Date | null;
+  readonly ip_address: string | null;
+}
+
+/**
+ * The table of audit entries. Statements that change something else write their entry themselves.
+ */
+export class AuditLog {
+  readonly #sql: Queryable;
+  readonly #lister: Lister<AuditFilter>;
+
+  constructor(sql: Queryable) {
+    this.#sql = sql;
+    this.#lister = new Lister(sql, auditListing);
+  }
+
+  /** For events that change nothing else. */
+  async append(entry: AuditEntry): Promise<void> {
+    await query(this.#sql, insertEntry, auditParameters(entry));
+  }
+
+  /** Newest first. */
+  async list(filter: AuditFilter, page: PageRequest): Promise<Page<StoredAuditEntry>> {
+    const { total, items } = await this.#lister.list(filter, { ...page, order: 'desc' });
+    return { total, items: items.map(toEntry) };
+  }
+
+  /** As `list`, without the total: whether another page follows. */
+  async listUncounted(
+    filter: AuditFilter,
+    page: PageRequest,
+  ): Promise<{ readonly items: readonly StoredAuditEntry[]; readonly hasMore: boolean }> {
+    const { items, hasMore } = await this.#lister.listUncounted(filter, { ...page, order: 'desc' });
+    return { items: items.map(toEntry), hasMore };
+  }
+
+  /** Entries before a position, newest first. `next` is undefined for the last page. */
+  async listAfter(
+    filter: AuditFilter,
+    page: Omit<CursorPage, 'order'>,
+  ): Promise<{ readonly items: readonly StoredAuditEntry[]; readonly next: Position | undefined }> {
+    const { items, next } = await this.#lister.listAfter(filter, { ...page, order: 'desc' });
+    return { items: items.map(toEntry), next };
+  }
+}
+
+function toEntry(row: Row): StoredAuditEntry {
+  // Parsed boundary: these are the columns selected above, with the types of the schema.
+  const { id, payload, created_at: at, ip_address: ip } = row as unknown as EntryRow;
+  return { id, payload: payload ?? {}, at: at ?? new Date(0), ip: ip ?? '' };
+}

@@ -1,0 +1,116 @@
+import { type Html, html } from '@tollgate/kit/html';
+import type { FastifyReply } from 'fastify';
+import type { Settings } from '../config/settings.ts';
+import { stylesheet } from './page-style.ts';
+import { pagePath } from './page-url.ts';
+
+type Branding = Pick<Settings, 'pagesName' | 'pagesLogoUrl' | 'pagesColor' | 'siteUrl' | 'apiExternalUrl'>;
+
+export interface Page {
+  /** BCP 47 tag of the texts. */
+  readonly language: string;
+  /** Also the heading. */
+  readonly title: string;
+  readonly content: Html;
+  /** Default 200. */
+  readonly status?: number;
+  /**
+   * CSP sources that the response to a form of the page may redirect to, besides this server.
+   * Chromium applies `form-action` to redirects.
+   *
+   * @see https://www.w3.org/TR/CSP3/#directive-form-action
+   */
+  readonly formTargets?: readonly string[];
+  /** CSP sources of a CAPTCHA widget. */
+  readonly widget?: readonly string[];
+  /** Says that the content starts with what is wrong. */
+  readonly titlePrefix?: string | undefined;
+  /** Has sections, and is wider. */
+  readonly isWide?: boolean;
+  /** Whether the URL contains a secret, which requests for the style sheet must not repeat. */
+  readonly hasSecretUrl?: boolean;
+}
+
+/** Features that no page uses. @see https://www.w3.org/TR/permissions-policy/ */
+const unusedFeatures = ['camera', 'display-capture', 'geolocation', 'microphone', 'payment', 'usb']
+  .map((feature) => `${feature}=()`)
+  .join(', ');
+
+/** A year. @see RFC 6797 §6.1.1 https://www.rfc-editor.org/rfc/rfc6797#section-6.1.1 */
+const httpsOnlySeconds = 31_536_000;
+
+/** Sends a page with the layout and the security headers of all pages. It needs no scripts. */
+export function sendPage(reply: FastifyReply, branding: Branding, page: Page): FastifyReply {
+  // Pages are for people: scripts of other sites have no use for them.
+  for (const header of ['access-control-allow-origin', 'access-control-allow-credentials'])
+    reply.removeHeader(header);
+  return reply
+    .code(page.status ?? 200)
+    .type('text/html; charset=utf-8')
+    .headers({
+      'cache-control': 'no-store',
+      'content-security-policy': contentSecurityPolicy(branding, page),
+      // Elsewhere not `no-referrer`, with which browsers send `Origin: null` with forms.
+      'referrer-policy': page.hasSecretUrl === true ? 'no-referrer' : 'same-origin',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': unusedFeatures,
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      ...(branding.apiExternalUrl.startsWith('https:') && {
+        'strict-transport-security': `max-age=${httpsOnlySeconds}`,
+      }),
+    })
+    .send(layout(branding, page).toString());
+}
+
+function contentSecurityPolicy({ pagesLogoUrl }: Branding, { formTargets = [], widget = [] }: Page): string {
+  return [
+    "default-src 'none'",
+    ["style-src 'self'", ...widget].join(' '),
+    ...(pagesLogoUrl === '' ? [] : [`img-src ${new URL(pagesLogoUrl).origin}`]),
+    ...(widget.length === 0
+      ? []
+      : ['script-src', 'frame-src', 'connect-src'].map((directive) => [directive, ...widget].join(' '))),
+    ["form-action 'self'", ...formTargets].join(' '),
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; ');
+}
+
+function layout(branding: Branding, { language, title, content, titlePrefix, isWide }: Page): Html {
+  const name = branding.pagesName || webHost(branding.siteUrl);
+  const logo =
+    branding.pagesLogoUrl === ''
+      ? html`${name}`
+      : html`<img src="${branding.pagesLogoUrl}" alt="${name}" height="48">`;
+  return html`<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${titlePrefix}${title}${name !== '' && ` · ${name}`}</title>
+<link rel="stylesheet" href="${stylePath(branding)}">
+</head>
+<body>
+<main${isWide === true && html` class="wide"`}>
+<p class="brand">${logo}</p>
+<h1>${title}</h1>
+${content}
+</main>
+</body>
+</html>
+`;
+}
+
+/** Empty for the URL of an app, such as `myapp://login`. */
+function webHost(url: string): string {
+  return /^https?:/i.test(url) ? new URL(url).host : '';
+}
+
+/** Changes with the content, which browsers keep. */
+function stylePath(settings: Branding): string {
+  const { version } = stylesheet(settings.pagesColor);
+  return `${pagePath(settings, 'style.css')}?v=${version}`;
+}

@@ -1,0 +1,21 @@
+/** Kinds of email, as in setting names. */
+export const mailKinds = [
+  'INVITE',
+  'CONFIRMATION',
+  'RECOVERY',
+  'MAGIC_LINK',
+  'EMAIL_CHANGE',
+  'REAUTHENTICATION',
+  'PASSWORD_CHANGED_NOTIFICATION',
+  'EMAIL_CHANGED_NOTIFICATION',
+  'PHONE_CHANGED_NOTIFICATION',
+  'IDENTITY_LINKED_NOTIFICATION',
+  'IDENTITY_UNLINKED_NOTIFICATION',
+  'MFA_FACTOR_ENROLLED_NOTIFICATION',
+  'MFA_FACTOR_UNENROLLED_NOTIFICATION',
+  'MFA_FACTORS_LOCKED_NOTIFICATION',
+] as const;
+
+export type MailKind = (typeof mailKinds)[number];
+
+export type NotificationKind = Extract<MailKind, `${string}_NOTIFICATION`>;

@@ -1,0 +1,123 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import type { Settings } from '../config/settings.ts';
+import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
+import type { User } from '../users/user.ts';
+import type { Session } from './store.ts';
+
+export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods'>;
+
+export interface AccessToken {
+  readonly accessToken: string;
+  readonly expiresInSeconds: number;
+  /** Seconds since 1970. */
+  readonly expiresAt: number;
+}
+
+/**
+ * Signs an access token. Runs before the session is written: a hook may reject the request.
+ *
+ * @throws AppError of the hook for access tokens
+ */
+export async function signAccessToken(
+  context: Context,
+  {
+    user,
+    session,
+    method,
+  }: {
+    readonly user: User;
+    readonly session: ClaimedSession;
+    /** Of this sign-in, or `token_refresh`. */
+    readonly method: string;
+  },
+  metadata: RequestMetadata,
+): Promise<AccessToken> {
+  const { keys, hooks, settings } = context;
+  const { nowMs } = metadata;
+  const own = limitClaims(accessTokenClaims(user, session, { settings, nowMs }), user);
+  const claims = hooks.enabled.has('CUSTOM_ACCESS_TOKEN')
+    ? await customizeClaims(context, { claims: own, method }, metadata)
+    : own;
+  if (claims !== own && !fits(claims))
+    throw errors.hook_payload_over_size_limit({
+      message: `The claims exceed the size limit of ${maxClaimsBytes} bytes`,
+    });
+  return {
+    accessToken: signJwt(claims, keys),
+    expiresInSeconds: claims.exp - Math.floor(nowMs / 1000),
+    expiresAt: claims.exp,
+  };
+}
+
+type AccessTokenClaims = JsonObject & { readonly sub: string; readonly exp: number };
+
+function accessTokenClaims(
+  user: User,
+  session: ClaimedSession,
+  {
+    settings,
+    nowMs,
+  }: {
+    readonly settings: Settings;
+    readonly nowMs: number;
+  },
+): AccessTokenClaims {
+  const issuedAt = Math.floor(nowMs / 1000);
+  const issuer = tokenIssuer(settings);
+  return {
+    ...(issuer !== '' && { iss: issuer }),
+    sub: user.id,
+    aud: tokenAudience(user.aud, settings),
+    exp: issuedAt + Math.floor(settings.jwtExpMs / 1000),
+    iat: issuedAt,
+    email: user.email,
+    phone: user.phone,
+    app_metadata: user.appMetadata,
+    user_metadata: user.userMetadata,
+    role: user.role,
+    aal: session.aal,
+    amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),
+    session_id: session.id,
+    is_anonymous: user.isAnonymous,
+  };
+}
+
+/**
+ * A larger token does not fit into the request headers that servers accept. Writes of metadata are
+ * limited too, but concurrent writes and rows of earlier versions can exceed that limit.
+ */
+const maxClaimsBytes = 10 * 1024;
+
+/**
+ * Drops metadata that do not fit: the user's own first, then the application's, except providers.
+ */
+function limitClaims(claims: AccessTokenClaims, { appMetadata }: User): AccessTokenClaims {
+  if (fits(claims)) return claims;
+  const withoutOwn = { ...claims, user_metadata: {} };
+  if (fits(withoutOwn)) return withoutOwn;
+  const { provider = '', providers = [] } = appMetadata;
+  return { ...withoutOwn, app_metadata: { provider, providers } };
+}
+
+function fits(claims: JsonObject): boolean {
+  return Buffer.byteLength(JSON.stringify(claims)) <= maxClaimsBytes;
+}
+
+type Claims = JsonObject & { readonly exp: number };
+
+/** Lets a hook replace the claims of an access token. @throws AppError the error of the hook */
+async function customizeClaims(
+  { hooks }: Context,
+  { claims, method }: { readonly claims: Claims & { readonly sub: string }; readonly method: string },
+  metadata: RequestMetadata,
+): Promise<Claims> {
+  const reply = await hooks.call(
+    'CUSTOM_ACCESS_TOKEN',
+    { user_id: claims.sub, claims, authentication_method: method },
+    metadata,
+  );
+  return reply.claims as Claims; // as the schema of the reply requires
+}

@@ -1,0 +1,125 @@
+import { isUuid } from '@tollgate/kit/text';
+import type { FastifyRequest } from 'fastify';
+import type { AuditActor } from '../audit/audit-log.ts';
+import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
+import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
+import { isBanned, type User } from '../users/user.ts';
+import { type Session, sessionExpiry } from './store.ts';
+
+/** The user who owns the access token. */
+export interface Caller {
+  readonly user: User;
+  /** Undefined for a token without a session. */
+  readonly session: Session | undefined;
+  readonly claims: JwtClaims;
+}
+
+/**
+ * Verifies the access token and loads its user and session with one statement.
+ *
+ * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`,
+ * `session_expired`, `user_banned`.
+ */
+export async function authenticateUser(request: FastifyRequest, context: Context): Promise<Caller> {
+  const claims = verifyBearer(request, context);
+  const { sub, session_id: sessionId } = claims;
+  if (typeof sub !== 'string' || sub === '')
+    throw errors.bad_jwt({ message: 'invalid claim: missing sub claim' });
+  if (!isUuid(sub))
+    throw errors.bad_jwt({ message: 'invalid claim: sub claim must be a UUID', httpStatus: 400 });
+  const namesSession = typeof sessionId === 'string' && sessionId !== '';
+  if (namesSession && !isUuid(sessionId)) throw errors.session_not_found();
+  const found = await context.store.sessions.findWithUser(sub, namesSession ? sessionId : undefined);
+  if (found === undefined)
+    throw errors.user_not_found({ message: 'User from sub claim in JWT does not exist', httpStatus: 403 });
+  const { user, session } = found;
+  if (isBanned(user, context.nowMs())) throw errors.user_banned();
+  if (namesSession && context.settings.statefulBearer) checkSession(session, context);
+  return { user, session, claims };
+}
+
+/**
+ * As `authenticateUser`, for users who are not anonymous: those cannot recover from the loss of a
+ * factor or a passkey.
+ *
+ * @throws AppError `no_authorization` with 403, and others
+ */
+export async function authenticatePermanentUser(
+  request: FastifyRequest,
+  context: Context,
+): Promise<{ readonly user: User; readonly session: Session }> {
+  const { user, session } = await authenticateUser(request, context);
+  if (user.isAnonymous)
+    throw errors.no_authorization({
+      message: 'Anonymous user not allowed to perform these actions',
+      httpStatus: 403,
+    });
+  if (session === undefined) throw errors.session_not_found();
+  return { user, session };
+}
+
+export interface AdminCaller {
+  readonly claims: JwtClaims;
+  /** For the audit log. */
+  readonly actor: AuditActor;
+}
+
+/**
+ * Verifies the access token of an administrator, whose role permits `/admin`. A user is optional; a
+ * session must be active.
+ *
+ * @throws AppError as `authenticateUser`, and `not_admin`.
+ */
+export async function authenticateAdmin(request: FastifyRequest, context: Context): Promise<AdminCaller> {
+  const claims = verifyAdmin(request, context);
+  if (typeof claims.session_id === 'string' && claims.session_id !== '') {
+    const { user } = await authenticateUser(request, context);
+    return { claims, actor: { ...user, kind: 'administrator' } };
+  }
+  const { sub, email, role } = claims;
+  const actor: AuditActor = {
+    kind: 'service',
+    id: typeof sub === 'string' ? sub : '',
+    // A service without email is found in the audit log by its role.
+    email: typeof email === 'string' && email !== '' ? email : String(role),
+    phone: '',
+    isSsoUser: false,
+    userMetadata: {},
+  };
+  return { claims, actor };
+}
+
+/** Does not check the session. @throws AppError `not_admin` and others. */
+export function verifyAdmin(request: FastifyRequest, context: Context): JwtClaims {
+  const claims = verifyBearer(request, context);
+  if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
+  return claims;
+}
+
+function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {
+  return typeof role === 'string' && adminRoles.includes(role);
+}
+
+function checkSession(session: Session | undefined, { settings, nowMs }: Context): void {
+  if (session === undefined) throw errors.session_not_found();
+  if (sessionExpiry(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
+}
+
+function verifyBearer(request: FastifyRequest, { tokens, keys, nowMs, settings }: Context): JwtClaims {
+  const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+  if (token === undefined) throw errors.no_authorization();
+  const verified = tokens.verify(token, keys, nowMs());
+  if (!verified.ok) throw badJwt(verified.reason);
+  const { claims } = verified;
+  const foreign = findForeignClaim(claims, settings);
+  if (foreign !== undefined) throw badJwt(foreign);
+  // Only administrators may have tokens that do not expire.
+  if (claims.exp === undefined && !isAdmin(claims, settings.jwtAdminRoles))
+    throw badJwt('token has no exp claim');
+  return claims;
+}
+
+function badJwt(reason: string) {
+  return errors.bad_jwt({ message: `${errors.bad_jwt.definition.message}, ${reason}` });
+}
