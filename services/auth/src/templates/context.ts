@@ -4,10 +4,6 @@ export interface EscapeContext {
   /** Delimiter of the surrounding attribute value. */
   readonly delimiter: Delimiter;
   readonly url: UrlPart;
-  /** What a `/` in JavaScript starts. */
-  readonly slash: 'regexp' | 'division' | 'unknown';
-  /** Open braces in each surrounding template literal of JavaScript. */
-  readonly braces: readonly number[];
   /** Kind of the surrounding attribute. */
   readonly attribute: AttributeKind;
   /** Element of the surrounding tag or raw content. */
@@ -15,14 +11,6 @@ export interface EscapeContext {
 }
 
 export type State =
-  | HtmlState
-  | 'url'
-  | 'srcset'
-  | 'metaContent'
-  | 'metaContentUrl'
-  | ScriptState
-  | StyleState;
-type HtmlState =
   | 'text'
   | 'rcdata'
   | 'htmlComment'
@@ -30,29 +18,16 @@ type HtmlState =
   | 'attributeName'
   | 'afterName'
   | 'beforeValue'
-  | 'attribute';
-type ScriptState =
-  | 'js'
-  | 'jsDoubleQuoted'
-  | 'jsSingleQuoted'
-  | 'jsTemplate'
-  | 'jsRegExp'
-  | 'jsBlockComment'
-  | 'jsLineComment';
-export type StyleState =
-  | 'css'
-  | 'cssDoubleQuoted'
-  | 'cssSingleQuoted'
-  | 'cssDoubleQuotedUrl'
-  | 'cssSingleQuotedUrl'
-  | 'cssUrl'
-  | 'cssBlockComment'
-  | 'cssLineComment';
+  | 'attribute'
+  | 'url'
+  | 'srcset'
+  | 'code';
 
 type Delimiter = 'none' | 'double' | 'single' | 'space';
 /** `unknown` after branches that end in different parts. */
 export type UrlPart = 'start' | 'path' | 'query' | 'unknown';
-export type AttributeKind = 'plain' | 'url' | 'srcset' | 'style' | 'script' | 'scriptType' | 'metaContent';
+/** `code`: a style, an event handler, or the content of a `meta` element. */
+export type AttributeKind = 'plain' | 'url' | 'srcset' | 'code';
 export type ElementKind = 'other' | 'script' | 'style' | 'textarea' | 'title' | 'meta';
 
 /** Start of a document. */
@@ -60,8 +35,6 @@ export const textContext: EscapeContext = {
   state: 'text',
   delimiter: 'none',
   url: 'start',
-  slash: 'regexp',
-  braces: [],
   attribute: 'plain',
   element: 'other',
 };
@@ -71,23 +44,16 @@ export function isSameContext(one: EscapeContext, other: EscapeContext): boolean
 }
 
 export function contextKey(context: EscapeContext): string {
-  const { state, delimiter, url, slash, braces, attribute, element } = context;
-  return [state, delimiter, url, slash, braces.join(), attribute, element].join(' ');
-}
-
-export function isComment(state: State): boolean {
-  return /Comment$/.test(state);
+  const { state, delimiter, url, attribute, element } = context;
+  return [state, delimiter, url, attribute, element].join(' ');
 }
 
 /** State at the start of an attribute value. */
 export const valueStates: Readonly<Record<AttributeKind, State>> = {
   plain: 'attribute',
-  scriptType: 'attribute',
   url: 'url',
   srcset: 'srcset',
-  style: 'css',
-  script: 'js',
-  metaContent: 'metaContent',
+  code: 'code',
 };
 
 /**
@@ -118,7 +84,7 @@ export function toValueContext(context: EscapeContext): EscapeContext {
 const names = {
   url: 'action archive background cite classid codebase data formaction href icon longdesc manifest poster profile src usemap xmlns',
   srcset: 'srcset',
-  style: 'style',
+  code: 'style',
   unsafe:
     'async challenge charset content crossorigin defer enctype form formenctype formmethod formnovalidate keytype language method novalidate pattern rel sandbox srcdoc type value',
 } as const;
@@ -141,7 +107,7 @@ function namedKind(fullName: string): AttributeKind | 'unsafe' {
   const local = name ?? '';
   const known = kinds.get(local);
   if (known !== undefined) return known;
-  if (local.startsWith('on')) return 'script';
+  if (local.startsWith('on')) return 'code';
   return /src|uri|url/.test(local) ? 'url' : 'plain';
 }
 

@@ -1,7 +1,6 @@
 import {
   contextKey,
   type EscapeContext,
-  isComment,
   isSameContext,
   type State,
   textContext,
@@ -28,7 +27,8 @@ const workPerNode = 100;
 const maxBodies = 1_000;
 
 /**
- * Selects the escapers of each value by its context, and removes HTML, CSS and JavaScript comments.
+ * Selects the escapers of each value by its context, and removes HTML comments. Scripts and
+ * styles have no values: mail clients run neither.
  *
  * @throws TemplateError if a context depends on the branch taken, or is ambiguous between browsers.
  * @see https://pkg.go.dev/html/template
@@ -224,7 +224,6 @@ function merge(one: EscapeContext, other: EscapeContext): EscapeContext | undefi
   if (isSameContext(one, other)) return one;
   const sameUrl: EscapeContext = { ...one, url: other.url };
   if (isSameContext(sameUrl, other)) return { ...one, url: 'unknown' };
-  if (isSameContext({ ...one, slash: other.slash }, other)) return { ...one, slash: 'unknown' };
   return undefined;
 }
 
@@ -232,25 +231,9 @@ const escapersByState: Readonly<Partial<Record<State, EscaperName>>> = {
   text: 'htmlText',
   rcdata: 'htmlText',
   srcset: 'srcset',
-  metaContentUrl: 'urlFilter',
-  js: 'jsValue',
-  jsDoubleQuoted: 'jsString',
-  jsSingleQuoted: 'jsString',
-  jsTemplate: 'jsTemplate',
-  jsRegExp: 'jsRegExp',
-  css: 'cssValue',
   attributeName: 'htmlName',
   tag: 'htmlName',
 };
-
-const urlStates: ReadonlySet<State> = new Set<State>([
-  'url',
-  'cssDoubleQuoted',
-  'cssSingleQuoted',
-  'cssDoubleQuotedUrl',
-  'cssSingleQuotedUrl',
-  'cssUrl',
-]);
 
 /** Selects the escapers of a value; returns the context after it. @throws ContextError */
 function escapeOutput(
@@ -266,26 +249,27 @@ function escapeOutput(
   const context = toValueContext(from);
   checkPredefinedEscapers(pipeline, context);
   const { commands, escapers } = mergeEscapers(pipeline.commands, selectEscapers(context));
-  const after: EscapeContext = context.state === 'js' ? { ...context, slash: 'division' } : context;
-  return { pipeline: { ...pipeline, commands }, escapers, context: after };
+  return { pipeline: { ...pipeline, commands }, escapers, context };
 }
 
 function selectEscapers({ state, url, delimiter }: EscapeContext): readonly EscaperName[] {
+  if (state === 'code')
+    throw new ContextError(
+      'a value in a script, a style, an event handler or the content of a meta element: mail clients do not run them; write the value elsewhere',
+    );
   const escapers: EscaperName[] = [];
-  if (isComment(state)) escapers.push('nothing');
-  else if (urlStates.has(state)) escapers.push(...urlEscapers(state, url));
+  if (state === 'htmlComment') escapers.push('nothing');
+  else if (state === 'url') escapers.push(...urlEscapers(url));
   else if (escapersByState[state] !== undefined) escapers.push(escapersByState[state]);
   if (delimiter === 'space') escapers.push('htmlUnquoted');
   else if (delimiter !== 'none') escapers.push('htmlText');
   return escapers;
 }
 
-function urlEscapers(state: State, url: EscapeContext['url']): readonly EscaperName[] {
+function urlEscapers(url: EscapeContext['url']): readonly EscaperName[] {
   if (url === 'unknown') throw new ContextError('appears in an ambiguous context within a URL');
   if (url === 'query') return ['urlPart'];
-  const isString = state === 'cssDoubleQuoted' || state === 'cssSingleQuoted';
-  const whole: EscaperName = isString ? 'cssString' : 'urlWhole';
-  return url === 'start' ? ['urlFilter', whole] : [whole];
+  return url === 'start' ? ['urlFilter', 'urlWhole'] : ['urlWhole'];
 }
 
 /** Template functions that escape; only allowed at the end of a pipeline. */

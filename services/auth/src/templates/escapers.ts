@@ -35,91 +35,6 @@ function escapeUnquoted(text: string): string {
   });
 }
 
-function escapeCssString(text: string): string {
-  return text.replaceAll(
-    /([\0\t\n\f\r"&'()+/:;<>{}])|\\/g,
-    (char, special: string | undefined, at: number) => {
-      if (special === undefined) return '\\\\';
-      const next = text.charAt(at + 1);
-      // A hexadecimal digit after the escape would become part of it.
-      const space = at + 1 === text.length || /[\da-fA-F\t\n\f\r ]/.test(next) ? ' ' : '';
-      return `\\${char.charCodeAt(0).toString(16)}${space}`;
-    },
-  );
-}
-
-/** Rejects values that could start another property, a URL or code. */
-function filterCssValue(text: string): string {
-  const value = decodeCss(text);
-  const words = value
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9_-]/g, '')
-    .replaceAll('-', '');
-  const isUnsafe =
-    /[\0"'()/;@[\\\]`{}<>]|--/.test(value) || words.includes('expression') || words.includes('mozbinding');
-  return isUnsafe ? unsafeValue : value;
-}
-
-const cssEscape = /\\(?:([\da-fA-F]{1,6})(?:\r\n|[ \t\n\f\r])?|([\s\S]))/g;
-
-/** Decodes CSS escapes. */
-export function decodeCss(text: string): string {
-  return text.replaceAll(cssEscape, (_all, hex: string | undefined, char: string) => {
-    if (hex === undefined) return char;
-    const code = Number.parseInt(hex, 16);
-    return String.fromCodePoint(code > 0x10ffff ? 0xfffd : code);
-  });
-}
-
-const unicode = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
-
-const shortEscapes: Readonly<Record<string, string>> = {
-  '\t': '\\t',
-  '\n': '\\n',
-  '\f': '\\f',
-  '\r': '\\r',
-  '/': '\\/',
-  '\\': '\\\\',
-};
-
-function escapeJsString(text: string): string {
-  return text.replaceAll(
-    /[\0\t\n\v\f\r"`&'+/<>\\\u2028\u2029]/g,
-    (char) => shortEscapes[char] ?? unicode(char),
-  );
-}
-
-/** A value in a template literal must not start an expression either. */
-function escapeJsTemplate(text: string): string {
-  return escapeJsString(text).replaceAll(/[${}]/g, unicode);
-}
-
-/** An empty regular expression would be the comment `//`. */
-function escapeJsRegExp(text: string): string {
-  if (text === '') return '(?:)';
-  return text.replaceAll(/[\0\t\n\v\f\r"&'+<>/\\$()*\-.?[\]^{|}\u2028\u2029]/g, (char) => {
-    if (shortEscapes[char] !== undefined) return shortEscapes[char];
-    return /[$()*\-.?[\]^{|}]/.test(char) ? `\\${char}` : unicode(char);
-  });
-}
-
-/** JSON, with spaces that keep words and numbers apart from adjacent code. */
-function escapeJsValue(value: Value): string {
-  const json = toJson(value).replaceAll(/[<>&\u2028\u2029]/g, unicode);
-  const isWordLike = /^[A-Za-z0-9_$]|^-/.test(json) || /[A-Za-z0-9_$]$/.test(json);
-  return isWordLike ? ` ${json} ` : json;
-}
-
-function toJson(value: Value): string {
-  if (typeof value === 'bigint') return String(value);
-  return JSON.stringify(value ?? null, sortKeys);
-}
-
-function sortKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 /** The template function `js`. */
 export function escapeJsText(text: string): string {
   const escapes: Record<string, string> = { '\\': '\\\\', "'": "\\'", '"': '\\"' };
@@ -210,12 +125,6 @@ export const htmlEscapers: Readonly<Record<EscaperName, Escaper>> = {
   urlWhole: { escape: onText(normalizeUrl), sameAs: 'urlquery' },
   urlPart: { escape: onText(escapeUrlPart), sameAs: 'urlquery' },
   srcset: { escape: onText(escapeSrcset) },
-  jsValue: { escape: escapeJsValue },
-  jsString: { escape: onText(escapeJsString) },
-  jsTemplate: { escape: onText(escapeJsTemplate) },
-  jsRegExp: { escape: onText(escapeJsRegExp) },
-  cssValue: { escape: onText(filterCssValue) },
-  cssString: { escape: onText(escapeCssString) },
   nothing: { escape: () => '' },
   html: { escape: (value) => escapeHtmlText(toOperandText([value])) },
   urlquery: { escape: (value) => escapeUrlQuery(toOperandText([value])) },

@@ -1,24 +1,26 @@
 import { decodeHTML } from 'entities';
 import {
+  type AttributeKind,
   attributeKind,
   type ElementKind,
   type EscapeContext,
-  isComment,
   type State,
   textContext,
   urlPartAfter,
   valueStates,
 } from './context.ts';
-import {
-  type Scanner,
-  type Step,
-  scanScript,
-  scanScriptTemplate,
-  scanStyle,
-  scriptLiteralScanner,
-  styleStringScanner,
-} from './script-scanner.ts';
 import { ContextError } from './syntax.ts';
+
+/** Result of a scanner. */
+interface Step {
+  readonly context: EscapeContext;
+  /** Position after the scanned text. */
+  readonly end: number;
+  /** Default: the scanned text. */
+  readonly output?: string;
+}
+
+type Scanner = (text: string, start: number, context: EscapeContext) => Step;
 
 /** Scans literal text for its output and the context after it. @throws ContextError */
 export function scanText(
@@ -33,8 +35,7 @@ export function scanText(
       context.delimiter === 'none'
         ? scanContent(text, at, context, findEndTag)
         : scanValue(text, at, context);
-    const output = step.output ?? text.slice(at, step.end);
-    written.push(scriptLiterals.has(context.state) ? withoutScriptTags(output) : output);
+    written.push(step.output ?? text.slice(at, step.end));
     at = step.end;
     context = step.context;
   }
@@ -64,28 +65,12 @@ function endTagFinder(text: string): FindEndTag {
   };
 }
 
-const scriptLiterals: ReadonlySet<State> = new Set<State>([
-  'jsDoubleQuoted',
-  'jsSingleQuoted',
-  'jsTemplate',
-  'jsRegExp',
-]);
-
 /** Scans outside of attribute values. Raw content ends at the end tag of its element. */
 function scanContent(text: string, at: number, context: EscapeContext, findEndTag: FindEndTag): Step {
-  const { element, state } = context;
-  // In literals and comments of scripts, end tags are escaped instead.
-  const isIgnored = element === 'script' && (scriptLiterals.has(state) || isComment(state));
-  const end = isIgnored ? undefined : findEndTag(element, at);
+  const end = findEndTag(context.element, at);
   if (end === undefined) return scanners[context.state](text, at, context);
-  if (end === at)
-    return { context: textContext, end: at, output: state === 'cssBlockComment' && at > 0 ? ' ' : '' };
+  if (end === at) return { context: textContext, end: at, output: '' };
   return scanners[context.state](text.slice(0, end), at, context);
-}
-
-/** Escapes text that would end or nest a script; the escape means the same in a literal. */
-function withoutScriptTags(text: string): string {
-  return text.replaceAll(/<(?=script|\/script|!--)/gi, '\\x3C');
 }
 
 const valueEnds = { double: /"/g, single: /'/g, space: /[\t\n\f\r >]/g } as const;
@@ -116,20 +101,11 @@ function scanValue(text: string, at: number, context: EscapeContext): Step {
     }
     return { context: inner, end };
   }
-  const { element, attribute } = context;
-  const isNoScript = element === 'script' && attribute === 'scriptType' && !isScriptType(value);
   const after = delimiter === 'space' ? end : end + 1;
-  return { context: inTag(isNoScript ? 'other' : element), end: after };
+  return { context: inTag(context.element), end: after };
 }
 
 const inTag = (element: ElementKind): EscapeContext => ({ ...textContext, state: 'tag', element });
-
-const scriptTypes =
-  /^(?:(?:application|text)\/(?:(?:x-)?ecmascript|(?:x-)?javascript|javascript1\.[0-5]|jscript|livescript|json)|application\/ld\+json|module)$/;
-
-function isScriptType(value: string): boolean {
-  return scriptTypes.test((value.split(';', 1)[0] ?? '').toLowerCase().trim());
-}
 
 const tagStart = /<(?:!--|(\/?)([A-Za-z][A-Za-z0-9]*(?:[:-][A-Za-z0-9]+)*)|(?!!doctype))/gi;
 const rawElements: ReadonlySet<string> = new Set(['script', 'style', 'textarea', 'title', 'meta']);
@@ -157,8 +133,8 @@ const scanHtml: Scanner = (text, start, context) => {
 const contentStates: Readonly<Record<ElementKind, State>> = {
   other: 'text',
   meta: 'text',
-  script: 'js',
-  style: 'css',
+  script: 'code',
+  style: 'code',
   textarea: 'rcdata',
   title: 'rcdata',
 };
@@ -181,10 +157,9 @@ const scanTag: Scanner = (text, start, context) => {
   return { context: { ...context, state, attribute }, end };
 };
 
-function readAttributeKind(element: ElementKind, name: string): EscapeContext['attribute'] {
-  if (element === 'script' && name === 'type') return 'scriptType';
-  if (element === 'meta' && name === 'content') return 'metaContent';
-  return attributeKind(name);
+/** The content of a `meta` element may have a redirect URL. */
+function readAttributeKind(element: ElementKind, name: string): AttributeKind {
+  return element === 'meta' && name === 'content' ? 'code' : attributeKind(name);
 }
 
 const scanAttributeName: Scanner = (text, start, context) => {
@@ -232,49 +207,22 @@ const scanUrl: Scanner = (text, start, context) => {
   return { context: { ...context, url: urlPartAfter(text.slice(start), context.url) }, end: text.length };
 };
 
-const refreshUrl = /url[\t\n\f\r ]*=/gi;
-
-/** The content of a `meta` element may contain a redirect URL after `url=`. */
-const scanMetaContent: Scanner = (text, start, context) => {
-  refreshUrl.lastIndex = start;
-  const match = refreshUrl.exec(text);
-  if (match === null) return { context, end: text.length };
-  return { context: { ...context, state: 'metaContentUrl' }, end: match.index + match[0].length };
-};
-
-const scanMetaContentUrl: Scanner = (text, start, context) => {
-  const end = text.indexOf(';', start);
-  if (end === -1) return { context, end: text.length };
-  return { context: { ...context, state: 'metaContent' }, end: end + 1 };
-};
+const commentEnd = /-->/g;
 
 /** Comments are removed from the output. */
-function commentScanner(
-  end: RegExp,
-  next: State,
-  instead: (comment: string) => string,
-  keepsEnd = false,
-): Scanner {
-  const pattern = new RegExp(end, 'g');
-  return (text, start, context) => {
-    pattern.lastIndex = start;
-    const match = pattern.exec(text);
-    const index = match?.index ?? text.length;
-    const stop = match === null || keepsEnd ? index : index + match[0].length;
-    const output = context.delimiter === 'none' ? instead(text.slice(start, index)) : text.slice(start, stop);
-    if (match === null) return { context, end: text.length, output };
-    return { context: { ...context, state: next }, end: stop, output };
-  };
-}
-
-const lineEnd = /[\n\r\u2028\u2029]/;
+const scanComment: Scanner = (text, start, context) => {
+  commentEnd.lastIndex = start;
+  const match = commentEnd.exec(text);
+  if (match === null) return { context, end: text.length, output: '' };
+  return { context: { ...context, state: 'text' }, end: match.index + match[0].length, output: '' };
+};
 
 const scanners: Readonly<Record<State, Scanner>> = {
   text: scanHtml,
   rcdata: (text, start, context) => {
     return { context, end: text.length, output: text.slice(start).replaceAll(/<(?!!doctype)/gi, '&lt;') };
   },
-  htmlComment: commentScanner(/-->/, 'text', () => ''),
+  htmlComment: scanComment,
   tag: scanTag,
   attributeName: scanAttributeName,
   afterName: scanAfterName,
@@ -282,21 +230,5 @@ const scanners: Readonly<Record<State, Scanner>> = {
   attribute: scanToEnd,
   url: scanUrl,
   srcset: scanToEnd,
-  metaContent: scanMetaContent,
-  metaContentUrl: scanMetaContentUrl,
-  js: scanScript,
-  jsDoubleQuoted: scriptLiteralScanner(/\\|"/g),
-  jsSingleQuoted: scriptLiteralScanner(/\\|'/g),
-  jsRegExp: scriptLiteralScanner(/\\|[/[\]]/g),
-  jsTemplate: scanScriptTemplate,
-  jsBlockComment: commentScanner(/\*\//, 'js', (comment) => (lineEnd.test(comment) ? '\n' : ' ')),
-  jsLineComment: commentScanner(lineEnd, 'js', () => '', true),
-  css: scanStyle,
-  cssDoubleQuoted: styleStringScanner(/[\\"]/g),
-  cssSingleQuoted: styleStringScanner(/[\\']/g),
-  cssDoubleQuotedUrl: styleStringScanner(/[\\"]/g),
-  cssSingleQuotedUrl: styleStringScanner(/[\\']/g),
-  cssUrl: styleStringScanner(/[\\\t\n\f\r )]/g),
-  cssBlockComment: commentScanner(/\*\//, 'css', () => ' '),
-  cssLineComment: commentScanner(/[\n\f\r]/, 'css', () => '', true),
+  code: scanToEnd,
 };

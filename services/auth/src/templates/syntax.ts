@@ -53,12 +53,6 @@ export type EscaperName =
   | 'urlWhole'
   | 'urlPart'
   | 'srcset'
-  | 'jsValue'
-  | 'jsString'
-  | 'jsTemplate'
-  | 'jsRegExp'
-  | 'cssValue'
-  | 'cssString'
   | 'nothing'
   | 'html'
   | 'urlquery';

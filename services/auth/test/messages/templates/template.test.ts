@@ -1,4 +1,3 @@
-import { createContext, runInContext } from 'node:vm';
 import type { JsonObject } from '@tollgate/kit/json';
 import { decodeHTML } from 'entities';
 import t from 'tap';
@@ -153,30 +152,42 @@ function structure(document: string): string[] {
   );
 }
 
+t.test('values in scripts, styles and event handlers are rejected with their line', (t) => {
+  for (const source of [
+    '<script>f({{ .v }})</script>',
+    '<script type="text/x">{{ .v }}</script>',
+    '<style>p { color: {{ .v }} }</style>',
+    '<p style="color: {{ .v }}">',
+    "<p style = '{{ .v }}'>",
+    '<p onclick={{ .v }}>',
+    '<p data-onclick="f({{ .v }})">',
+    '<meta http-equiv="refresh" content="0; url={{ .v }}">',
+    '{{ define "a" }}{{ .v }}{{ end }}<style>{{ template "a" . }}</style>',
+  ])
+    t.throws(() => parseTemplate(`\n${source}`, 'html'), { message: /^line 2: a value in a script/ }, source);
+  const source =
+    '<style>p{{ if .v }} a { content: "</p>" } /* <b> */{{ end }}</style><p style="{{ if .v }}color: red{{ end }}" onclick="f(1)">{{ .v }}</p>';
+  t.equal(
+    html(source, { v: '<' }),
+    '<style>p a { content: "</p>" } /* <b> */</style><p style="color: red" onclick="f(1)">&lt;</p>',
+    'literal ones are copied',
+  );
+  t.end();
+});
+
 t.test('no value escapes from its context', (t) => {
   const page = parseTemplate(
-    '<!-- {{ .v }} --><p title="{{ .v }}" class=\'{{ .v }}\' lang={{ .v }}>{{ .v }}</p><a href="{{ .v }}" style="color: {{ .v }}; background: url(\'{{ .v }}\')" onclick="f({{ .v }}, \'{{ .v }}\')">{{ .v }}</a><title>{{ .v }}</title><style>p { content: "{{ .v }}"; width: {{ .v }} }</style><img srcset="{{ .v }}">',
+    '<!-- {{ .v }} --><p title="{{ .v }}" class=\'{{ .v }}\' lang={{ .v }}>{{ .v }}</p><a href="{{ .v }}" style="color: red">{{ .v }}</a><title>{{ .v }}</title><style>p { width: 1em }</style><img srcset="{{ .v }}">',
     'html',
   );
   const link = parseTemplate('<a href="https://a.test/{{ .p }}?x={{ .v }}&y={{ .v }}">', 'html');
-  const script = parseTemplate(
-    '<script>r = [{{ .v }}, "{{ .v }}", \'{{ .v }}\', `{{ .v }}`, /^{{ .v }}$/.test({{ .v }})]</script>',
-    'html',
-  );
-  const scriptInAttribute = parseTemplate('<p onclick="r = [{{ .v }}, \'{{ .v }}\']">', 'html');
   const expected = structure(page.render({ v: 'x' }));
-  const sandbox = createContext({});
   for (let seed = 1; seed <= 500; seed++) {
     const v = hostileText(seed);
     const [, href = ''] = /href="([^"]*)"/.exec(link.render({ v, p: 'p' })) ?? [];
-    const code = script.render({ v }).slice('<script>'.length, -'</script>'.length);
-    const [, handler = ''] = /onclick="([^"]*)"/.exec(scriptInAttribute.render({ v })) ?? [];
     const found = {
       structure: structure(page.render({ v })),
       parameters: [...new URL(decodeHTML(href)).searchParams],
-      literals: [...runInContext(`${code}; r`, sandbox)],
-      handler: [...runInContext(`${decodeHTML(handler)}; r`, sandbox)],
-      endsScript: /<\/script|<!--/i.test(code),
     };
     const wanted = {
       structure: expected,
@@ -184,9 +195,6 @@ t.test('no value escapes from its context', (t) => {
         ['x', v],
         ['y', v],
       ],
-      literals: [v, v, v, v, true],
-      handler: [v, v],
-      endsScript: false,
     };
     // The text has characters with a meaning in TAP, so it is not part of the assertion name.
     t.same(found, wanted, `seed ${seed}`);
