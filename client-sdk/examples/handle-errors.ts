@@ -21,6 +21,6 @@ try {
   } else throw error;
 }
 
-// The same without exceptions: `ok` tells a token from a failure.
+// Without exceptions, `ok` distinguishes a token from a failure.
 const outcome = await client.clientCredentials.getToken({}, { throwOnError: false });
 console.log(outcome.ok ? 'a token' : `no token: ${outcome.error.code}`);

@@ -17,7 +17,7 @@ rmSync(file('dist'), { recursive: true, force: true });
 const compiler = fileURLToPath(file('../node_modules/typescript/bin/tsc'));
 execFileSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
   cwd: root,
-  // What npm prints on standard output (`npm pack --json`) stays readable.
+  // Keeps the output of npm (`npm pack --json`) readable.
   stdio: ['ignore', process.stderr, process.stderr],
 });
 

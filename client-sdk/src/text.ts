@@ -6,7 +6,7 @@ export function printable(text: string, maxLength: number): string {
   return cut(text, maxLength).replace(unprintable, escaped);
 }
 
-/** The same for text of several lines. */
+/** Makes text of several lines printable. */
 export function printableLines(text: string, maxLength: number): string {
   return cut(text, maxLength).replace(unprintableButNewline, escaped);
 }

@@ -285,7 +285,7 @@ export class TokenManager<Keys extends KeyCase = 'snake'> {
     await this.#flight?.catch(() => undefined);
   }
 
-  /** The same as `close`, for `await using`. */
+  /** Calls `close`, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

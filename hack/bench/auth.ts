@@ -76,7 +76,7 @@ interface Scenario {
   readonly name: string;
   readonly connections: number;
   readonly requests: readonly autocannon.Request[];
-  /** Of every response. Default: 2xx. */
+  /** Status of every response. Default: 2xx. */
   readonly status?: number;
 }
 

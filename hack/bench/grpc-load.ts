@@ -7,7 +7,7 @@ import { type LoadResult, summarize } from './report.ts';
 
 const { Flag, FrameType, frame, maxWindowBytes, defaultWindowBytes } = http2;
 /**
- * Of a connection; calls are skipped while a server does not keep up with the rate. Servers allow
+ Calls in flight on a connection; calls are skipped while a server does not keep up with the rate. Servers allow
  * at least as many streams (RFC 9113, section 6.5.2).
  */
 const maxInFlight = 100;

@@ -31,7 +31,7 @@ export interface Limiter {
 export async function startLimiter(
   backend: Backend,
   options: {
-    /** Of the peer. */
+    /** Program of the peer. */
     readonly program: string | undefined;
     readonly nodeFlags: readonly string[];
     readonly runtimeRoot: string;

@@ -125,7 +125,7 @@ async function measureChecks(
   return rows;
 }
 
-/** What Envoy sends for a usual request of a browser. */
+/** Check that Envoy sends for a usual request of a browser. */
 function writeCheck(token: string): Uint8Array {
   const headers = {
     ':authority': 'shop.example.com',

@@ -5,7 +5,7 @@ import { findBinary } from '@tollgate/testkit/processes';
 
 const callTimeoutMs = 30_000;
 
-/** What a process has used so far. */
+/** Resources that a process has used so far. */
 export interface ProcessUsage {
   /** User and system time of all threads, in steps of 10 ms. */
   readonly cpuMs: number;

@@ -11,20 +11,20 @@ export interface Table {
   readonly notes?: readonly string[];
 }
 
-/** What every benchmark results in. */
+/** Result of a benchmark. */
 export interface Report {
   /** Below `docs`. */
   readonly page: string;
   readonly title: string;
   /** Markdown above the tables. */
   readonly intro: string;
-  /** What shared the cores with what was measured, and programs of others with their versions. */
+  /** Programs that shared the cores, those of others with their versions. */
   readonly sharedBy: string;
   readonly programs: readonly string[];
   readonly tables: readonly Table[];
 }
 
-/** What all benchmarks take. */
+/** Options of all benchmarks. */
 export interface BenchOptions {
   /** A tenth of the time. */
   readonly quick: boolean;
@@ -106,7 +106,7 @@ export function formatCount(value: number): string {
   return Math.round(value).toLocaleString('en-US');
 }
 
-/** Of 10⁶ bytes. */
+/** Formats units of 10⁶ bytes. */
 export function formatMegabytes(bytes: number): string {
   return (bytes / 1e6).toFixed(0);
 }
@@ -119,7 +119,7 @@ export function percentile(samples: readonly number[], percent: number): number 
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN;
 }
 
-/** What a load generator measured. */
+/** Result of a load generator. */
 export interface LoadResult {
   readonly requests: number;
   readonly perSecond: number;

@@ -21,7 +21,7 @@ export function tenantName(index: number): string {
 interface RuleOptions {
   /** requests_per_unit of the rule `generation`. */
   readonly generation?: number;
-  /** Of the rules that match requests. */
+  /** Algorithm of the rules that match requests. */
   readonly algorithm?: string;
   readonly atomic?: boolean;
 }

@@ -12,7 +12,7 @@ import { withCounterStores } from './support/stores.ts';
 podSuite(t, 'the Pods of every values file of a chart of one service, installed and run', async (t, kube) => {
   const cluster = await prepareCluster(t, kube);
   const toNamespace = (valuesFile: string) => valuesFile.replace(/^charts\/(\w+)\/ci\/(\w+)-.*$/, '$1-$2');
-  /** Of ADS, by namespace. */
+  /** Ports of ADS by namespace. */
   const ports = new Map<string, number>();
 
   const limiters = (await listValuesFiles('ratelimit')).map(toNamespace);
@@ -22,7 +22,7 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
 
   for (const valuesFile of await listValuesFiles('xds')) {
     const namespace = toNamespace(valuesFile);
-    // Those of the rate limit services call it, so it runs on.
+    // The charts of rate limit services call it, so it runs on.
     const [pod] = await runValuesFile(t, cluster, { chart: 'xds', valuesFile, namespace, args });
     await t.test(valuesFile, async (t) => {
       await t.resolves(pod?.askProbes() ?? Promise.reject(new Error('no Pod')));
@@ -80,7 +80,7 @@ interface Values {
   readonly args?: readonly string[];
 }
 
-/** Those with all parts. That for trying out has a test of its own. */
+/** Cases with all parts. That for trying out has a test of its own. */
 const cases: readonly (Values & { readonly deployments: number })[] = [
   { what: 'small', file: 'small', deployments: 3 },
   {
@@ -89,7 +89,7 @@ const cases: readonly (Values & { readonly deployments: number })[] = [
     deployments: 3,
     args: [
       ...['auth', 'ratelimit', 'xds'].map((service) => `--set=${service}.tls.existingSecret=server-tls`),
-      // What stands in the certificate.
+      // Name in the certificate.
       '--set=ratelimit.settings.CONFIG_GRPC_XDS_SERVER_TLS_SAN=localhost',
       '--set=ratelimit.rules.xds.tls.existingSecret=client-tls',
       '--set=xds.settings.XDS_GRPC_CLIENT_SAN=client.test',
@@ -156,7 +156,7 @@ podSuite(t, 'the Pods of every values file of tollgate, installed and run', asyn
   }
 });
 
-/** Of a release in a namespace: `host:port` of its headless Service. */
+/** Finds the headless Service of a release, `host:port`. */
 async function findManagementServer(kube: KubeApiserver, namespace: string): Promise<string> {
   const name = 'tg-xds-headless';
   const port = '-o=jsonpath={.spec.ports[?(@.name=="grpc")].port}';

@@ -116,7 +116,7 @@ function toEnvironment({ env = [] }: ContainerSpec): Record<string, string> {
   );
 }
 
-/** What is in a Secret that the chart makes. */
+/** Content of a Secret that the chart makes. */
 function secretNamed(name: string, objects: readonly ManifestObject[]): Record<string, string> | undefined {
   const found = objects.find(({ kind, metadata }) => kind === 'Secret' && metadata.name === name);
   // Ours, and made just now.

@@ -57,15 +57,27 @@ const rules: readonly Rule[] = [
 /** Recorded facts and generated code. */
 const exempt = /(?:^|\/)(?:generated|testdata)\/|^CODE_OF_CONDUCT\.md$/;
 
+/** A comment that begins in the middle of a sentence, without its subject. */
+const fragment =
+  /(?:\/\*\*?\s*(?:\*\s*)?|(?<!^[ \t]*\/\/.*\n)^[ \t]*\/\/ )(?:Of|Those|That of|The same|What)\b.*/gm;
+
+function findFragments(path: string, text: string): string[] {
+  return [...text.matchAll(fragment)].map(({ index, 0: found }) => {
+    const line = text.slice(0, index).split('\n').length;
+    return `${path}:${line}: a comment that is not a sentence: ${found.trim()}`;
+  });
+}
+
 /** Texts that must not be committed, as `path:line: reason: text`. */
 export function findForbiddenTexts(path: string, text: string): string[] {
   const applicable = rules.filter(
     ({ only }) => only === undefined || (only.test(path) && !exempt.test(path)),
   );
-  return text.split('\n').flatMap((line, index) =>
+  const found = text.split('\n').flatMap((line, index) =>
     applicable.flatMap(({ pattern, reason }) => {
-      const found = pattern.exec(line)?.[0];
-      return found === undefined ? [] : [`${path}:${index + 1}: ${reason}: ${found.trim()}`];
+      const match = pattern.exec(line)?.[0];
+      return match === undefined ? [] : [`${path}:${index + 1}: ${reason}: ${match.trim()}`];
     }),
   );
+  return path.endsWith('.ts') && !exempt.test(path) ? [...found, ...findFragments(path, text)] : found;
 }

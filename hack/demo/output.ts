@@ -25,7 +25,7 @@ export function createTable(steps: readonly Step[], paint: Paint): Table {
   const rows = steps.flatMap((step) => step.rows);
   const whatWidth = Math.max(...rows.map(({ what }) => what.length));
   const expectWidth = Math.max(...rows.map(({ expect }) => expect.length));
-  // What came is last: it may be longer than anything that is expected.
+  // The actual result is last: it may be longer than any expected one.
   const line = (mark: string, what: string, ms: string, expected: string, actual: string) =>
     [mark.padEnd(5), what.padEnd(whatWidth), ms.padStart(msWidth), expected.padEnd(expectWidth), actual].join(
       '  ',
@@ -50,7 +50,7 @@ export interface TryItOptions {
   readonly person: Pick<Person, 'name' | 'email' | 'password' | 'userId'>;
 }
 
-/** What to try once the table has been shown: commands to copy, and what they are for. */
+/** Commands to copy after the table, and their purpose. */
 export function tryIt({ ports, rules, accessFile, jwtSecret, person }: TryItOptions): string {
   const shop = `http://127.0.0.1:${ports.envoy}`;
   const auth = `${shop}/auth`;

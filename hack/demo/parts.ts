@@ -27,7 +27,7 @@ export interface RunningPart {
   readonly detail: string;
   /** False once it has ended by itself. */
   isRunning(): boolean;
-  /** What it has logged so far. */
+  /** The log so far. */
   logs(): string;
   /** Idempotent. */
   stop(): Promise<void>;

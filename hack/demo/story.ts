@@ -48,8 +48,7 @@ export function counted({ status, headers, body }: Reply, names: Names): string 
 }
 
 /**
- * The same without what is left, which depends on how often one has asked while a change was on its
- * way.
+ Leaves out the remaining hits, which depend on the number of requests during a change.
  */
 export function limited(reply: Reply, names: Names): string {
   const { status, headers, body } = reply;
@@ -209,7 +208,7 @@ export interface GetOptions {
 }
 
 export interface StoryOptions extends Pick<Story, 'ada' | 'bob' | 'admin' | 'rules'> {
-  /** Of Envoy, without a slash at the end. */
+  /** URL of Envoy, without a slash at the end. */
   readonly gatewayUrl: string;
   readonly signal: AbortSignal;
 }
@@ -244,8 +243,7 @@ const changeTimeoutMs = 60_000;
 const shortestPauseMs = 5;
 
 /**
- * Of the time that has gone by: some 150 attempts in a minute, fewer than the limit that is to
- * come into force allows, and what is measured is at most so much too long.
+ Share of the elapsed time: some 150 attempts in a minute, fewer than the limit that is to come into force allows, and the measured time is at most so much too long.
  */
 const pauseShare = 0.05;
 

@@ -11,13 +11,13 @@ const root = resolve(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const namespace = 'envoy-gateway-system';
 
-/** What Envoy Gateway makes of the example in a cluster. */
+/** Configuration that Envoy Gateway makes of the example in a cluster. */
 export interface ClusterResult {
   /** Conditions of policies and routes that are not True. */
   readonly refused: readonly string[];
   /** Conditions that are not True with usage.yaml, which the gateway below cannot read. */
   readonly refusedUsage: readonly string[];
-  /** Of the rate limit Deployment. */
+  /** Image of the rate limit Deployment. */
   readonly image: string;
   /** Variables that differ from those with which the limiter is tested. */
   readonly variables: readonly string[];
@@ -57,7 +57,7 @@ export async function runInCluster(folder: string): Promise<ClusterResult> {
   return result;
 }
 
-/** What its chart and its job for certificates would create, as far as it asks for it. */
+/** Creates the objects of its chart and its certificates job that the test needs. */
 async function installEnvoyGateway(kube: KubeApiserver, folder: string): Promise<void> {
   await kube.kubectl(['create', 'namespace', namespace]);
   for (const name of ['envoy', 'envoy-oidc-hmac', 'envoy-rate-limit']) {

@@ -12,7 +12,7 @@ const commonFiles = [
   'examples/kubernetes-gateway/routes.yaml',
   'examples/envoy-gateway/identity.yaml',
 ];
-/** Those of the first way. */
+/** Files of the first way. */
 export const exampleFiles = [...commonFiles, 'examples/envoy-gateway/limits.yaml'];
 
 const read = (path: string): string => readFileSync(resolve(import.meta.dirname, '../..', path), 'utf8');
@@ -66,7 +66,7 @@ export function clusterConfig() {
   };
 }
 
-/** The same for a gateway without a cluster. */
+/** Configuration of a gateway without a cluster. */
 function standaloneConfig(folder: string): object {
   const config = clusterConfig();
   const host = {

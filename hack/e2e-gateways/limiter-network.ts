@@ -15,10 +15,10 @@ import { deploymentVariables } from '../charts/support/envoy-gateway.ts';
 export const gatewayAddress = '10.254.7.1';
 const limiterAddress = '10.254.7.2';
 
-/** Of clients. Envoy takes connections from 127.0.0.1 for its own. */
+/** Addresses of clients. Envoy takes connections from 127.0.0.1 for its own. */
 export const clientAddresses = ['10.254.7.5', '10.254.7.6', 'fd00:7::5'] as const;
 
-/** Those of Envoy Gateway, which are fixed. */
+/** Ports of Envoy Gateway, which are fixed. */
 export const limiterPorts = { ads: 18001, redis: 6379, metrics: 19001, http: 8080, grpc: 8081, debug: 6070 };
 
 const run = (command: string): void => {

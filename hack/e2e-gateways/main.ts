@@ -30,7 +30,7 @@ interface Get {
   readonly path?: string;
   readonly token?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the client; that of the machine when absent. */
+  /** Address of the client; default: the address of the machine. */
   readonly from?: string;
   /** URL of the Gateway. */
   readonly at?: string;

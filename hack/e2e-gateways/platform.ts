@@ -33,9 +33,9 @@ interface Part {
 
 /** All that runs. It ends with this process. */
 interface Platform {
-  /** Of Envoy Gateway in a cluster, before all else. */
+  /** Result of Envoy Gateway in a cluster, before all else. */
   readonly cluster: ClusterResult;
-  /** Of the Gateway. */
+  /** URL of the Gateway. */
   readonly url: string;
   readonly auth: AuthServer;
   readonly parts: Readonly<Record<'auth server' | 'limiter' | 'Redis' | 'Envoy Gateway', Part>>;

@@ -29,7 +29,7 @@ interface RunOptions {
   readonly args?: readonly string[];
   readonly command?: readonly string[];
   readonly settings?: Readonly<Record<string, string>>;
-  /** Of HTTP, until whose path answers. */
+  /** HTTP port and path that answer once it is ready. */
   readonly ready?: { readonly port: number; readonly path: string };
 }
 

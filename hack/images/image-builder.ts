@@ -24,7 +24,7 @@ export interface BuiltImage extends ServiceImage {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What buildah tells of an image. */
+/** Configuration of an image, from buildah. */
 interface ImageConfig {
   readonly User: string;
   readonly Env: readonly string[];
@@ -60,7 +60,7 @@ export class ImageBuilder {
       folder.remove();
     });
     execFileSync('cp', ['-a', join(basesFolder, 'storage'), join(this.#folder, 'storage')]);
-    // What RUN --mount=type=cache keeps: packages of npm.
+    // RUN --mount=type=cache keeps packages of npm here.
     const caches = join(realpathSync(basesFolder), 'caches');
     mkdirSync(caches, { recursive: true });
     mkdirSync(join(this.#folder, 'tmp'));
@@ -129,7 +129,7 @@ export class ImageBuilder {
         ...(existsSync(value('userconfig')) ? [readFileSync(value('userconfig'), 'utf8')] : []),
         ...lines.map((key) => settings.get(key)),
         ...(authorities === '' ? [] : ['cafile=/etc/npm-authorities.crt']),
-        // What the lock file names is in the cache, once it was fetched.
+        // Packages of the lock file are in the cache, once they were fetched.
         ...['prefer-offline=true', 'update-notifier=false', ''],
       ].join('\n'),
     );
@@ -152,7 +152,7 @@ export class ImageBuilder {
       `--runroot=${this.#folder}/run`,
     ];
     const { NODE_OPTIONS: _ofTests, ...env } = process.env;
-    // What it starts would outlive a test that is killed, and keep the lock of the caches.
+    // Its children would outlive a test that is killed, and keep the lock of the caches.
     const together = ['--pdeathsig=KILL', findBinary('unshare'), '--pid', '--fork', '--kill-child'];
     const command = [...together, findBinary('buildah'), ...storage, ...args];
     const { stdout } = await run(findBinary('setpriv'), command, {

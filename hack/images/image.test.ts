@@ -32,7 +32,7 @@ t.test('npm succeeds without native parts that it could not fetch, the build doe
 
 t.test('hadolint finds no problems', { skip: programIsMissing('hadolint') }, async (t) => {
   const lint = promisify(execFile)(findBinary('hadolint'), ['--no-color', 'Dockerfile']);
-  // What execFile of Node adds to its errors.
+  // Node's execFile adds the output to its errors.
   const problems = await lint.then(
     () => '',
     (error: { stdout?: string }) => error.stdout ?? String(error),

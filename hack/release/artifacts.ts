@@ -7,7 +7,7 @@ import { findBinary } from '@tollgate/testkit/processes';
 import { chartNames } from '../generate/charts/charts.ts';
 import { tollgateVersion } from './versions.ts';
 
-/** What of client-sdk is not needed to pack it. */
+/** Paths of client-sdk that its package does not need. */
 const needless = /[/\\](?:node_modules|dist|test|\.tap)$/;
 
 /**

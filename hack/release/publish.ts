@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { imageBuildCommand, services } from '../images/build-images.ts';
 import { checksumsFile } from './artifacts.ts';
 
-/** What is published, and where. */
+/** Published artifacts and their addresses. */
 export interface Publication {
   readonly version: string;
   /** The commit. */
@@ -52,7 +52,7 @@ export function publishCommands(publication: Publication): readonly (readonly st
 /** The signature of the checksums, with its certificate. */
 const signatureFile = `${checksumsFile}.sigstore.json`;
 
-/** What the CHANGELOG says of the release. */
+/** File with the notes of the release, from the CHANGELOG. */
 export const notesFile = 'release-notes.md';
 
 /** npm puts the scope of a package before its name. */
@@ -61,7 +61,7 @@ function isChart(file: string, version: string): boolean {
 }
 
 /**
- * What the CHANGELOG says of a version, or of what is not released yet.
+ Notes of a version, or of the unreleased changes, from the CHANGELOG.
  *
  * @throws Error when it has no such section.
  */

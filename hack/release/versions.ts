@@ -21,7 +21,7 @@ interface VersionPlace {
   readonly version: string;
 }
 
-/** What has versions of its own is not ours; all of ours begins so. */
+/** Our packages begin with it; others have versions of their own. */
 const ownPackages = '@tollgate/';
 
 /** The version of Tollgate: that of package.json at the root. All others follow. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { type FileResult, formatFile, formatSum, TapReport } from './report.ts';
 
-/** What tap prints for a file that fails, one that passes and one that crashes. */
+/** Output of tap for a file that fails, one that passes and one that crashes. */
 const output = `TAP version 14
 1..3
 # Subtest: packages/a/test/a.test.ts

@@ -11,7 +11,7 @@ export interface Sum {
 /** One test file. */
 export interface FileResult extends Duration {
   readonly ok: boolean;
-  /** What is printed of it when it has failed. */
+  /** Output of a file that has failed. */
   readonly failures: string;
 }
 

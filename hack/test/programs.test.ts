@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { findBinary } from '@tollgate/testkit/processes';
 import t from 'tap';
 
-/** What runs in tests: benchmarks and the gateways' own test are set up by other modes. */
+/** Code of tests: benchmarks and the test of the gateways are set up by other modes. */
 const testCode = {
   patterns: [
     'packages/{testkit/src,*/test}/**/*.ts',

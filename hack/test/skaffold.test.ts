@@ -6,7 +6,7 @@ import { clusterArguments, helmIsMissing, parseManifests, runHelm } from '../cha
 import { getPodTemplates, type ManifestObject } from '../charts/support/manifests.ts';
 import { services } from '../images/build-images.ts';
 
-/** What of skaffold.yaml has to fit the rest of the repository. */
+/** Members of skaffold.yaml that must agree with the rest of the repository. */
 interface Skaffold {
   readonly build: { readonly artifacts: readonly Artifact[] };
   readonly deploy: { readonly helm: { readonly releases: readonly Release[] } };

@@ -9,7 +9,7 @@ t.test(
   { skip: programIsMissing('actionlint') },
   async (t) => {
     const lint = promisify(execFile)(findBinary('actionlint'), ['-no-color']);
-    // What execFile of Node adds to its errors.
+    // execFile of Node adds the output to its errors.
     const problems = await lint.then(
       () => '',
       (error: { stdout?: string }) => error.stdout ?? String(error),

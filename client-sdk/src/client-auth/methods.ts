@@ -14,7 +14,7 @@ export type MutableTokenRequest = {
   readonly body: URLSearchParams;
 };
 
-/** What client authentication knows about the client. */
+/** Client data that methods of client authentication use. */
 export type ClientAuthContext = {
   readonly clientId: string | undefined;
   readonly issuer: string | undefined;

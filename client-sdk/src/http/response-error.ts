@@ -132,7 +132,7 @@ function textField(value: unknown, mask = (text: string) => text): string | unde
   return typeof value === 'string' || typeof value === 'number' ? mask(String(value)) : undefined;
 }
 
-/** What the error of a client's call is made of. */
+/** Members of an error of a client's call. */
 export type CallFailure = Pick<ResponseErrorOptions, 'operation' | 'message' | 'cause' | 'hint'> & {
   readonly settings: ClientSettings;
   /** The verb that was answered; after redirects it may differ from that of `sent`. */

@@ -23,7 +23,7 @@ export interface RecordedRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Headers;
-  /** Of the query and of a form or JSON body. */
+  /** Parameters of the query and of a form or JSON body. */
   readonly params: URLSearchParams;
   readonly body: string;
 }

@@ -13,7 +13,7 @@ import { chooseToken } from './read-response.ts';
  */
 export type IdTokenCheck = (idToken: string, expected: ExpectedIdToken) => Promise<unknown>;
 
-/** What is known about the ID token before the token request. */
+/** Expectations of an ID token before the token request. */
 export type IdTokenExpectation = Omit<ExpectedIdToken, 'accessToken'> & {
   /** Whether a token response without one is rejected. */
   readonly isRequired?: boolean;

@@ -58,7 +58,7 @@ export type AcquireToken<Keys extends KeyCase = KeyCase> = (options: {
   readonly signal: AbortSignal;
 }) => Promise<AccessToken<JsonObject, Keys> | TokenFailure>;
 
-/** What renewing a token depends on; the same for the life of a TokenManager. */
+/** Dependencies of renewals; they last as long as a TokenManager. */
 export interface RenewalContext {
   readonly client: AnyClient;
   readonly acquire: AcquireToken | undefined;
@@ -278,7 +278,7 @@ async function giveBackLease(
 
 interface Save {
   readonly token: AnyAccessToken;
-  /** What the store held before. */
+  /** Record of the store before. */
   readonly basedOn: VersionedRecord | undefined;
   /** The version to replace. */
   readonly version: string | undefined;

@@ -42,7 +42,9 @@ const idTokenGrants: ReadonlySet<unknown> = new Set([
   'urn:openid:params:grant-type:ciba',
 ]);
 
-/** What a token request inherits from the token that it refreshes, and expects of the ID token. */
+/**
+ * Values that a token request takes from the token that it refreshes, and expects of the ID token.
+ */
 type TokenRequestContext = {
   /** Kept by the new token if the response has none. */
   readonly refreshToken?: string;

@@ -12,7 +12,7 @@ export interface RunningExample {
   stop(): Promise<void>;
 }
 
-/** What a program of examples/ did. */
+/** Outcome of a program in examples/. */
 export interface ExampleOutcome {
   readonly lines: readonly string[];
   readonly exitCode: number;

@@ -151,7 +151,7 @@ function readmeProgram(page: string): string {
   return [
     'import type { AccessToken, AuthorizationTransaction, Client } from "@tollgate/oauth2-client";',
     ...Array.from(imported, ([module, names]) => `import { ${[...names].join(', ')} } from '${module}';`),
-    // What the page's prose speaks of.
+    // Names in the prose of the page.
     'declare const client: Client, token: AccessToken, transaction: AuthorizationTransaction;',
     'declare const clientSecret: string, callback: Request, pemOrJwkOrCryptoKey: string;',
     'declare const store: { get(name: string): Promise<string | undefined>; set(name: string, value: string): Promise<void> };',

@@ -31,7 +31,7 @@ export function readmeSection(heading?: string): ReadmeProgram {
   return { imports, blocks };
 }
 
-/** What replaces what in the code, such as the server's name. */
+/** Replacements in the code by the text that they replace, such as the name of the server. */
 export type Replacements = Readonly<Record<string, string>>;
 
 /**

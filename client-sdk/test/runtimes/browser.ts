@@ -8,7 +8,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startServerProcess } from '@tollgate/testkit/processes';
 import type { Report } from './run-steps.ts';
 
-/** What a page and its worker reported, and all that the browser printed. */
+/** Reports of a page and its worker, and all output of the browser. */
 export interface BrowserOutcome {
   readonly page: Report;
   readonly worker: Report;
@@ -69,7 +69,7 @@ function serveProject(folder: string, onReport: (who: string, report: Report) =>
     const who = /^\/report\/(page|worker)$/.exec(path)?.[1];
     const type = types[extname(path)];
     if (who !== undefined) {
-      // What our own program posted.
+      // Our own program has posted it.
       onReport(who, (await json(request)) as Report);
       response.end();
     } else if (type === undefined) {

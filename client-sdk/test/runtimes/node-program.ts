@@ -1,6 +1,5 @@
 /**
- * What the subpaths for Node must be able to do, in Node and in those runtimes that have its
- * modules too.
+ Steps that the subpaths for Node must pass, in Node and in runtimes that have its modules.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * What is bundled and run in all runtimes.
+ Programs that are bundled and run in all runtimes.
  *
  * @module
  */

@@ -1,4 +1,4 @@
-/** What each step gave, by its name: something to compare, or the error that ended it. */
+/** Result of each step, by its name: a value to compare, or the error that ended it. */
 export type Report = Readonly<Record<string, unknown>>;
 
 /**

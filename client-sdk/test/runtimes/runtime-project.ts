@@ -21,7 +21,7 @@ export interface ProgramInputs {
 /** Stands before the report in what a program prints. */
 export const reportMark = 'REPORT ';
 
-/** What only Node's modules make possible. */
+/** Subpaths that need modules of Node. */
 const nodeOnly = ['./node', './kubernetes'];
 
 const subpaths = Object.keys(manifest.exports);

@@ -13,7 +13,7 @@ t.teardown(site.close);
 const project = await makeRuntimeProject(site.inputs);
 t.teardown(project.remove);
 
-/** What the web's steps give where all works. */
+/** Results of the steps where all of them work. */
 const web: Report = {
   'a token by client credentials calls an API': ['client', 200, true],
   'bodies of every kind arrive': { text: true, bytes: true, blob: true, form: true, request: true },

@@ -23,8 +23,7 @@ import type { NodeProgramInput } from './node-program.ts';
 import type { WebProgramInput } from './web-program.ts';
 
 /**
- * What the programs talk to: an authorization server and an API on another origin, both open to
- * pages of any origin, and a server that wants a client certificate.
+ Servers of the programs: an authorization server and an API on another origin, both open to pages of any origin, and a server that requires a client certificate.
  */
 export interface Site {
   readonly inputs: { readonly web: WebProgramInput; readonly node: NodeProgramInput };
@@ -129,7 +128,7 @@ async function answerWithDpop(request: Request): Promise<Response> {
   return new Response(await calculateJwkThumbprint(protectedHeader.jwk as JWK));
 }
 
-/** What a page of another origin may send and see. */
+/** Methods and headers that a page of another origin may use. */
 const corsHeaders = {
   'access-control-allow-origin': '*',
   'access-control-allow-methods': '*',

@@ -3,7 +3,7 @@ import { type AuthorizationServer, createAuthorizationServer } from '../../src/t
 
 const basic = `Basic ${btoa('client:secret')}`;
 
-/** What these tests read of an answer; a JSON body is whatever the test says it is. */
+/** Body of a response as the test describes it. */
 type Body = Record<string, string | undefined>;
 
 async function post(server: AuthorizationServer, url: string, params: Record<string, string | undefined>) {

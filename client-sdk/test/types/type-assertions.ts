@@ -1,4 +1,4 @@
-// What the types promise. Nothing here runs: it is checked by tsc, here and against the packed
+// Promises of the types. Nothing here runs: it is checked by tsc, here and against the packed
 // declarations.
 import {
   type AccessToken,

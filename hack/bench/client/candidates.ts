@@ -46,7 +46,7 @@ function demandBody(body: string) {
   if (!body.startsWith('{"id":7')) throw new Error(`not the resource: ${body}`);
 }
 
-/** What this uses of simple-oauth2, which has no types. */
+/** The part of simple-oauth2 that is used; it has no types. */
 interface SimpleOauth2 {
   ClientCredentials: new (config: {
     client: { id: string; secret: string };

@@ -89,7 +89,7 @@ interface Settled {
   readonly atMs: number;
 }
 
-/** What has been received so far. */
+/** Responses that have been received so far. */
 interface FollowersReport {
   /** Fewest and most responses that a stream received. */
   readonly fewestResponses: number;

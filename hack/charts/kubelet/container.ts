@@ -62,8 +62,7 @@ exec unshare --setgid="$user" --setuid="$user" --root="$root" --wd="$folder" "$@
 `;
 
 /**
- * What has to be run for that, with any environment: test runners add to that of every process, and
- * `env` takes all of it away.
+ Command of a container, with any environment: test runners add to the environment of every process, and `env` removes all of it.
  */
 export function containerCommand(container: ContainerProcess): { command: string; args: string[] } {
   const { root, rootFolder = '', mounts, workingFolder, user, environment, command } = container;

@@ -89,7 +89,7 @@ export interface StartedPod extends ServerProcess {
   exec(args: readonly string[]): Promise<string>;
 }
 
-/** What a node and its cluster provide for all Pods. */
+/** Parts that a node and its cluster provide for all Pods. */
 export interface PodNode {
   /** The images that are there, by the references of containers. */
   readonly findImage: (reference: string) => ServiceImage | undefined;

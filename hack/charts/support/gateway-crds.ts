@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 
-/** Those of Envoy Gateway, the Gateway API and Istio; `hack/setup.sh go-tools` fetches them. */
+/** CRDs of Envoy Gateway, the Gateway API and Istio; `hack/setup.sh go-tools` fetches them. */
 const folder = resolve(import.meta.dirname, '../../../.tools/gateway-crds');
 
 /**

@@ -91,7 +91,7 @@ async function startSentinels(t: Test): Promise<Hosts> {
 async function startCluster(t: Test, { certificates }: Operator): Promise<Hosts> {
   const { certFile, keyFile } = certificates.issue({
     name: 'redis-cluster',
-    // What they call each other.
+    // Names by which they call each other.
     subjectAltNames: ['DNS:redis-cluster-0', 'DNS:redis-cluster-1', 'DNS:redis-cluster-2', 'IP:127.0.0.1'],
   });
   const cluster = await startRedisCluster({

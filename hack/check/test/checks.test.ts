@@ -34,6 +34,24 @@ t.test('addresses in a lock file are reported, links between workspaces are not'
   t.same(findForbiddenTexts('docs/a.md', line('https://example.org/a.tgz')), []);
 });
 
+t.test('comments that begin in the middle of a sentence are reported', async (t) => {
+  const reported = (text: string) => findForbiddenTexts('a.ts', text).length;
+  for (const text of [
+    `/** ${'Of'} the user. */`,
+    `/**\n * ${'The'} same for others.\n */`,
+    'f(); // fine\n// What is left.',
+    '  // Those of users come first.',
+  ])
+    t.equal(reported(text), 1, text);
+  for (const text of [
+    '/** Offers more. */',
+    '// It is a sentence\n// Of two lines.',
+    '/**\n * Depends on\n * What follows.\n */',
+    "const s = 'Of';",
+  ])
+    t.equal(reported(text), 0, text);
+});
+
 t.test('private keys are reported', async (t) => {
   t.match(findForbiddenTexts('a.pem', `-----BEGIN ${'EC PRIVATE'} KEY-----`), [/private key/]);
 });

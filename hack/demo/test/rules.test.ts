@@ -11,7 +11,7 @@ import { morePerHour } from '../scenario.ts';
 const crdFile = resolve(import.meta.dirname, '../../../crds/ratelimitconfigs.yaml');
 const freePlan = ['-o', 'jsonpath={.spec.descriptors[0].descriptors[0].rateLimit.requestsPerUnit}'];
 
-/** What kubectl prints; what it says when it fails. */
+/** Output of kubectl, or of its failure. */
 async function kubectl(kube: KubeApiserver, ...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await kube.kubectl(args);
   return code === 0 ? stdout : stderr;

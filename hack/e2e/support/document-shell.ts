@@ -88,7 +88,7 @@ export function startDocumentShell({ cwd, env, folder }: DocumentShellOptions): 
 
 /** A block of commands of a document, with the expected output. */
 export interface DocumentStep {
-  /** Of the first command, from 1. */
+  /** Line of the first command, from 1. */
   readonly line: number;
   readonly script: string;
   /** `…` stands for any text. Undefined where the document shows nothing. */

@@ -7,7 +7,7 @@ import { type EnvoyConfigOptions, envoyConfig, whoamiPath } from './envoy-config
 
 export interface Edge {
   readonly echo: Echo;
-  /** Of one of the listeners, without a slash at the end. */
+  /** URL of a listener, without a slash at the end. */
   url(listener: string): string;
   /**
    * The counters and gauges of Envoy whose names match, by name. It makes some of them with their
@@ -70,7 +70,7 @@ export interface Seen {
   readonly userId: unknown;
   readonly plan: unknown;
   readonly role: unknown;
-  /** Of their own, as JSON; empty or `-` when there is none. */
+  /** Own limit of the user as JSON; empty or `-` when there is none. */
   readonly limit: unknown;
 }
 

@@ -84,7 +84,7 @@ interface ServerCluster {
   readonly healthChecked?: boolean;
   /** Connections are closed after so many requests. Default: no limit. */
   readonly maxRequestsPerConnection?: number;
-  /** Of TLS; plaintext when absent. */
+  /** Socket of TLS; plaintext when absent. */
   readonly transportSocket?: object;
 }
 
@@ -99,7 +99,7 @@ interface ListenerOptions {
 export const domain = 'shop';
 
 /**
- * What Envoy gives a limiter or the auth server to answer, 20 and 200 ms by default. Far more than
+ Time for a limiter or the auth server to answer, 20 and 200 ms by default. Far more than
  * they need: a test machine is busy, and Envoy's count of timeouts shows whether they are slow, not
  * failed requests.
  */

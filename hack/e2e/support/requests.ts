@@ -26,7 +26,7 @@ export interface LoadOptions {
 const connections = 4;
 
 /**
- * Of each connection. Together they make some hundred requests a second, whatever the machine could
+ Pause of each connection. Together they make some hundred requests a second, whatever the machine could
  * do.
  */
 const pauseMs = 10;

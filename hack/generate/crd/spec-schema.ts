@@ -69,7 +69,7 @@ const sharesOnlyPatterns: readonly JsonSchema[] = [
   { required: ['value'], properties: { value: { pattern: '\\*' } } },
 ];
 
-/** What people write for a field of a descriptor or of a limit. */
+/** Names that people write for a field of a descriptor or of a limit. */
 const otherNames = {
   ratelimit: 'use rateLimit',
   rateLimits: 'use rateLimit',

@@ -39,7 +39,7 @@ export const Setting = {
   MAX_HEADER_LIST_SIZE: 0x6,
 } as const;
 
-/** What a client sends first (RFC 9113 §3.4). */
+/** The first bytes of a client (RFC 9113 §3.4). */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 /** Bytes before the payload of each frame. */

@@ -171,7 +171,7 @@ export class Replies {
   }
 }
 
-/** What a server that takes gzip tells its clients. */
+/** Encodings of a server that accepts gzip. */
 const acceptedEncodings = 'identity,gzip';
 
 /** Response headers of every call that answers with a message. */

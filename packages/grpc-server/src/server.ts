@@ -24,7 +24,7 @@ export interface ConnectionTimes {
   readonly keepaliveMs: number;
 }
 
-/** What a server is made of. */
+/** Parts of a server. */
 export interface ServerOptions {
   readonly methods: Methods;
   readonly limits?: Partial<Limits>;

@@ -13,7 +13,7 @@ const maxSlots = 512;
  */
 export class StreamTable<Stream extends { readonly id: number }> {
   #slots: (Stream | undefined)[] = new Array<Stream | undefined>(minSlots).fill(undefined);
-  /** Those whose slots are taken. */
+  /** Streams whose slots are taken. */
   readonly #others = new Map<number, Stream>();
   #size = 0;
 

@@ -30,7 +30,7 @@ import {
 import { Code, GrpcStatus } from './status.ts';
 import { StreamTable } from './stream-table.ts';
 
-/** What the calls of a connection need of their server. */
+/** The server, as the calls of a connection need it. */
 export interface CallHost {
   readonly limits: Limits;
   readonly methods: Methods;

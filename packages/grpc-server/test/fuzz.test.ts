@@ -4,7 +4,7 @@ import { Random } from './fuzz/random.ts';
 import { joinFrames, readRecordings } from './fuzz/recordings.ts';
 import { ServerFuzzer } from './fuzz/server-fuzzer.ts';
 
-// The same seeds each time: a failure is due to a change. `make fuzz` tries others, for longer.
+// Seeds are the same each time: a failure is due to a change. `make fuzz` tries others, for longer.
 const seeds = Array.from({ length: 400 }, (_, index) => index + 1);
 const batches = 40;
 const recordings = readRecordings();

@@ -266,7 +266,7 @@ t.test('an early reply asks the client to stop sending', async (t) => {
   raw.send(frame(FrameType.DATA, 0, 1, Buffer.alloc(16_384)));
   const reset = await raw.receive(({ type }) => type === FrameType.RST_STREAM);
   t.equal(reset?.payload.readUInt32BE(), ErrorCode.NO_ERROR);
-  // What was under way is no mistake of the client.
+  // Frames that were under way are no mistake of the client.
   raw.send(frame(FrameType.DATA, Flag.END_STREAM, 1, Buffer.alloc(10)));
   raw.call(3, echo);
   t.ok(await raw.receive(({ type, streamId }) => type === FrameType.DATA && streamId === 3));

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from './logger.ts';
 
-/** What to watch, and how. */
+/** Files to watch, and intervals. */
 export type WatchFilesOptions = {
   /** Files, directories (with everything below them) or links to such; they need not exist yet. */
   readonly paths: readonly string[];

@@ -76,7 +76,7 @@ export class HttpConnections {
    */
   closeAfterAnswers(): void {
     this.#closing = true;
-    // Of pipelined requests the last one: a connection ends after the first response with this
+    // The last one of pipelined requests: a connection ends after the first response with this
     // header.
     for (const { responses } of this.#connections.values()) {
       const last = [...responses].at(-1);
@@ -150,7 +150,7 @@ class HttpConnection implements BufferHolder {
   readonly #maxHeadBytes: number;
   /** The request that arrived last. */
   #request: IncomingMessage | undefined;
-  /** What the socket had read when the last request was complete. */
+  /** Bytes that the socket had read when the last request was complete. */
   #completedBytes = 0;
 
   constructor(socket: Socket, buffers: ClientBuffers | undefined, maxHeadBytes: number) {

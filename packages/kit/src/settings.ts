@@ -24,7 +24,7 @@ export type SettingSchema = {
   readonly enum?: readonly (string | boolean)[];
   readonly minimum?: number;
   readonly maximum?: number;
-  /** Of text. */
+  /** Pattern of a text. */
   readonly pattern?: string;
 };
 

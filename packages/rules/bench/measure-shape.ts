@@ -5,7 +5,7 @@ import type { RuleNode } from '../src/match/rule-set.ts';
 import { loadRuleFiles } from '../src/read/load-rule-files.ts';
 import { domain, type RuleShapeName, ruleShapes } from './rule-shapes.ts';
 
-/** What a rule file of one shape and size costs. */
+/** Cost of a rule file of one shape and size. */
 export interface ShapeCost {
   shape: RuleShapeName;
   rules: number;
@@ -14,7 +14,7 @@ export interface ShapeCost {
    * First load in a fresh process, compiler warm-up included, as a service sees it at its start.
    */
   loadMs: number;
-  /** What the rules occupy for good. */
+  /** Memory that the rules keep. */
   heapBytes: number;
   /**
    * Most resident memory while they were loaded, the process itself and the file's text included.

@@ -2,7 +2,7 @@
 export interface FakeClock {
   /** Milliseconds since the Unix epoch. */
   nowMs(): number;
-  /** The same, bound, for code that takes a bare function. */
+  /** Bound function, for code that takes a bare function. */
   readonly now: () => number;
   /** Advances by that many milliseconds and wakes the sleepers that are due, earliest first. */
   advance(byMs: number): void;

@@ -24,7 +24,7 @@ export interface TemporaryFolder {
 
 const removeTimeoutMs = 10_000;
 
-/** Of the folders that exist. They share one listener: Node warns of more than ten. */
+/** Removals of existing folders. They share one listener: Node warns of more than ten. */
 const removals = new Set<() => void>();
 
 function removeAll(): void {

@@ -132,7 +132,7 @@ function kubeconfig({ url, caFile }: KubeEndpoint, token: string): string {
   });
 }
 
-/** What kubectl said. */
+/** Output of kubectl. */
 interface KubectlResult {
   /** 0 when all went well. */
   readonly code: number;
@@ -230,7 +230,7 @@ export interface KubeApiserver {
   startApiserver(): Promise<void>;
   /** Ends all and removes the files. Idempotent. */
   stop(): Promise<void>;
-  /** What the API server has written since it was last started. */
+  /** Log of the API server since its last start. */
   logs(): string;
 }
 
@@ -365,7 +365,7 @@ async function apply(kubectl: KubeApiserver['kubectl'], manifests: string): Prom
     const resources = definitions.map((name) => name.slice(name.indexOf('/') + 1));
     const areServed = async (): Promise<boolean> => {
       await run(['wait', '--for=condition=Established', '--timeout=5s', ...definitions]);
-      // What serves them hears of it a little later than who looks at the condition.
+      // The server hears of it a little later than a reader of the condition.
       await run(['get', resources.join()]);
       return true;
     };

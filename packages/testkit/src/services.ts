@@ -89,7 +89,7 @@ type RunOptions = Pick<ServiceOptions, 'nodeFlags'> & {
 
 /** services/ratelimit. */
 export interface RateLimitService extends ServiceProcess {
-  /** Of its gRPC server, `host:port`. */
+  /** Address of its gRPC server, `host:port`. */
   readonly address: string;
   readonly grpcPort: number;
   readonly httpUrl: string;
@@ -129,9 +129,9 @@ export function startRateLimitService(
 
 /** services/auth. */
 export interface AuthServer extends ServiceProcess {
-  /** Of its API, without a slash at the end. */
+  /** URL of its API, without a slash at the end. */
   readonly url: string;
-  /** Of its gRPC server for Envoy, `host:port`. */
+  /** Address of its gRPC server for Envoy, `host:port`. */
   readonly extAuthzAddress: string;
   readonly extAuthzPort: number;
 }
@@ -184,7 +184,7 @@ export function startAuthServer(
 
 /** services/xds. */
 export interface XdsServer extends ServiceProcess {
-  /** Of its ADS server, `host:port`. */
+  /** Address of its ADS server, `host:port`. */
   readonly address: string;
   readonly adminUrl: string;
 }

@@ -122,7 +122,7 @@ kubeSuite(
       const page = JSON.parse(await getRaw(kube, `${configMaps}?limit=1`));
       const nextPage = `${configMaps}?limit=1&continue=${page.metadata.continue}`;
       t.match(await getRaw(kube, nextPage), '"two"', 'before the compaction');
-      // What continues at the latest state is not lost.
+      // A watch that continues at the latest state loses nothing.
       await kube.apply(configMap('three', {}));
 
       await kube.compact();

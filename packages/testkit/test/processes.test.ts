@@ -26,7 +26,7 @@ t.test('a server that is never ready is killed and reported', async (t) => {
     command: '/bin/sh',
     args: ['-c', 'echo still thinking; echo > "$0"; exec sleep 60', said],
     ready: async () => {
-      // What is reported has been said, however long the shell takes to start.
+      // Reported output is complete, however long the shell takes to start.
       await awaitUntil(() => existsSync(said), { what: 'the server to say something' });
       throw new Error('not yet');
     },

@@ -84,7 +84,7 @@ function parseTreesOrNone(text: string, lines: LineIndex): readonly YamlTree[] {
 interface Located {
   /** JSON path, such as `spec.descriptors[0].key`. */
   readonly path: string;
-  /** Of a value in a mapping, the position of its key. */
+  /** Position of a value; in a mapping, the position of its key. */
   readonly position: Position;
 }
 
@@ -144,7 +144,7 @@ interface Child {
   readonly node: number;
   /** The node whose position is shown: the key of a value. */
   readonly shown: number;
-  /** What it adds to the path of its parent. */
+  /** Suffix of the path of its parent. */
   readonly step: (parentPath: string) => string;
 }
 

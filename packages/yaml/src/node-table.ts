@@ -10,7 +10,7 @@ export type YamlKind = (typeof yamlKind)[keyof typeof yamlKind];
 /** Flag beside the kind of a scalar whose type follows from its text: no quotes, no `!!str`. */
 export const plainFlag = 8;
 
-/** What the parser accepts and the table does not. */
+/** Problem of input that the parser accepts and the table does not. */
 interface TableProblem {
   readonly reason: string;
   readonly offset: number;

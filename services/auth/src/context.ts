@@ -15,7 +15,7 @@ import type { PasswordHasher } from './passwords/passwords.ts';
 import type { ProviderConnections } from './providers/connections.ts';
 import type { Background } from './work-queue.ts';
 
-/** What the functions of the service share: settings, storage, adapters and the clock. */
+/** Parts that the functions of the service share: settings, storage, adapters and the clock. */
 export interface Context {
   readonly settings: Settings;
   readonly store: Store;

@@ -9,7 +9,7 @@ import { type Link, startLink } from './helpers/link.ts';
 import { type ServerCommand, startServerCommand } from './helpers/server-command.ts';
 import { testDatabase } from './helpers/test-database.ts';
 
-/** What the server has acknowledged of one user. */
+/** Acknowledged changes of one user. */
 interface Known {
   readonly email: string;
   accessToken: string;

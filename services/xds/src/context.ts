@@ -5,7 +5,7 @@ import type { Snapshot } from './catalog/snapshot.ts';
 import type { XdsMetrics } from './metrics.ts';
 import type { ObjectStatus } from './status/conditions.ts';
 
-/** What most parts of the service use. */
+/** Parts that most of the service uses. */
 export interface Context {
   readonly logger: Logger;
   readonly metrics: XdsMetrics;

@@ -37,7 +37,7 @@ export interface PipelineOptions {
   readonly schedule?: Schedule;
 }
 
-/** What the debug page shows. */
+/** State that the debug page shows. */
 export interface PipelineState {
   /** Whether the source has delivered all its objects. */
   readonly synced: boolean;

@@ -289,7 +289,7 @@ async function followCluster(
   return { app, url: server.url, requests: server.requests, until };
 }
 
-/** Of a server that speaks plain HTTP. */
+/** Kubeconfig of a server that speaks plain HTTP. */
 function makeKubeconfig(server: string): string {
   return JSON.stringify({
     apiVersion: 'v1',

@@ -1,6 +1,5 @@
 /**
- * What a person with a browser does, without the browser: keeps cookies, follows redirects, submits
- * forms.
+ Browser of a person, without a browser: keeps cookies, follows redirects, submits forms.
  */
 export interface HeadlessBrowser {
   /**

@@ -17,7 +17,7 @@ export interface RunningProvider {
   stop(): Promise<void>;
 }
 
-/** What a test wants of the provider. */
+/** Parameters of the request of a test. */
 export interface ProviderRequest {
   readonly clients: readonly ClientMetadata[];
   /** Merged over the configuration below, features one by one. */

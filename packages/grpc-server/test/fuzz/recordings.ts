@@ -11,7 +11,7 @@ export interface SessionFrame {
   readonly payload: Buffer;
 }
 
-/** What a real client sent to the server over one connection, without the preface. */
+/** Bytes of a real client on one connection, without the preface. */
 export interface Recording {
   readonly name: string;
   readonly frames: readonly SessionFrame[];

@@ -17,7 +17,7 @@ const casesPerBatch = 48;
 /** Collecting garbage takes as long as a batch. */
 const batchesPerMemoryCheck = 25;
 
-/** What the heap and the memory of the server may grow by after that. */
+/** Bytes by which the heap and the memory of the server may grow after that. */
 const heapSlackBytes = 8 * 1024 * 1024;
 const rssSlackBytes = 150 * 1024 * 1024;
 

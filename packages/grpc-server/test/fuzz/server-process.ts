@@ -7,7 +7,7 @@ import { type ConnectionTimes, GrpcServer, type ServerOptions } from '../../src/
 import { Code, GrpcStatus } from '../../src/status.ts';
 import { fuzzMethods } from './methods.ts';
 
-/** What the parent is sent. */
+/** Messages to the parent. */
 export type ServerMessage =
   | { readonly ports: readonly number[] }
   | {

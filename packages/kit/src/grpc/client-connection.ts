@@ -21,7 +21,7 @@ export interface ClientConnectionOptions {
   readonly resolveName?: ResolveName;
 }
 
-/** What the connections of a client share. */
+/** State that the connections of a client share. */
 export interface ConnectionGroup {
   /** IP addresses in use, which other connections avoid while the name has more. */
   readonly addresses: Map<ClientConnection, string>;

@@ -349,7 +349,7 @@ export class ClientSession {
 }
 
 interface StartedCall {
-  /** Of the stream. */
+  /** Id of the stream. */
   readonly id: number;
   readonly call: ClientCall;
 }

@@ -27,7 +27,7 @@ export function unaryMethod(path: string): MethodDefinition<Uint8Array, Uint8Arr
   };
 }
 
-/** The same bytes as a Buffer, without a copy. */
+/** Returns the bytes as a Buffer, without a copy. */
 function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

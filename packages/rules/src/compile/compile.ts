@@ -96,14 +96,14 @@ interface NodeDraft extends RuleNode {
 
 interface Run {
   document: RuleDocument | undefined;
-  /** That of the document. */
+  /** Spelling of the document. */
   spelling: Spelling;
   readonly forMemcached: boolean;
   readonly notAtomic: string | undefined;
-  /** Those of all rules so far, by label: rules share them. */
+  /** Windows of all rules so far, by label: rules share them. */
   readonly windows: Map<string, Windows>;
   readonly problems: RuleProblem[];
-  /** Those of `problems` that report a second definition. */
+  /** Items of `problems` that report a second definition. */
   readonly duplicates: RuleProblem[];
   /** Fixed windows with `charge: allowed`: whether their domain is atomic is not known yet. */
   readonly allowedWindows: AllowedWindow[];
@@ -177,7 +177,7 @@ function setStoreFailure(run: Run, root: NodeDraft, { domain, at, onStoreFailure
   root.onStoreFailure = policy;
 }
 
-/** The same for `atomic`. */
+/** Documents of one domain may leave `atomic` to another of them, and not contradict it. */
 function setAtomic(run: Run, root: NodeDraft, { domain, at, atomic }: RuleDocument): void {
   if (atomic === undefined) return;
   const field: ReportAt = { at, field: 'atomic', path: domain };
@@ -313,7 +313,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
 }
 
 /**
- * Of exact size: growing an array over-allocates, which would be the biggest part of a rule.
+ Makes an array of exact size: growing an array over-allocates, which would be the biggest part of a rule.
  */
 function staticMetricPath(leaf: RuleNode): string[] {
   let depth = 0;

@@ -21,7 +21,7 @@ export const unitSeconds: Readonly<Record<Unit, number>> = {
   year: 31_536_000,
 };
 
-/** What a rule needs besides its limit when it does not count in fixed windows. */
+/** Options of a rule that does not count in fixed windows. */
 export interface AlgorithmOptions {
   readonly algorithm: Exclude<Algorithm, 'fixed_window'>;
   /** Requests that may come at once: the size of a bucket, or the limit of the others. */
@@ -77,7 +77,7 @@ export interface Rule {
   readonly charge?: Charge | undefined;
   /** Empty when the limit has no name. */
   readonly name: string;
-  /** That of the limit itself; undefined for that of its domain. */
+  /** Policy of the limit itself; undefined for the policy of its domain. */
   readonly onStoreFailure?: StoreFailurePolicy | undefined;
   /** Names of the limits dropped from a request that this rule matches. */
   readonly replaces: readonly string[];
@@ -100,7 +100,7 @@ export interface RuleNode {
   readonly parent: RuleNode | undefined;
   /** By composite, including wildcards. Undefined without children, as for most nodes. */
   readonly children: ReadonlyMap<string, RuleNode> | undefined;
-  /** Those of `children` with a `*`. */
+  /** Items of `children` with a `*`. */
   readonly wildcards: WildcardIndex<RuleNode> | undefined;
   /**
    * Match of a request whose last entry is here; undefined without a limit. Shared by all such

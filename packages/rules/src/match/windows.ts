@@ -28,7 +28,7 @@ export class Windows {
   /** Undefined for windows of any length, which are aligned to the epoch. */
   readonly timeZone: string | undefined;
   readonly #find: (nowSeconds: number) => Window;
-  /** Those of all units of the calendar; undefined without a time zone of a rule. */
+  /** Windows of all units of the calendar; undefined without a time zone of a rule. */
   readonly #siblings: Siblings | undefined;
   #current: Window = { start: 0, end: 0 };
 
@@ -90,7 +90,7 @@ export class Windows {
   }
 }
 
-/** What windows of one time zone share: finding a clock takes longer than a decision. */
+/** Windows of one time zone share it: finding a clock takes longer than a decision. */
 interface Siblings {
   readonly clock: LocalClock;
   readonly byUnit: Map<CalendarUnit, Windows>;

@@ -130,7 +130,7 @@ function* descriptorsField(read: Read, place: Place): Steps<readonly DescriptorS
   return specs;
 }
 
-/** Those of a descriptor after its key, which is part of the path of the others. */
+/** Rows of a descriptor after its key, which is part of the path of the others. */
 const rowsAfterKey = indexRows(rows.descriptor.filter(({ name }) => name !== 'key'));
 
 function* readDescriptor(read: Read, mapping: number, parent: Place): Steps<DescriptorSpec> {

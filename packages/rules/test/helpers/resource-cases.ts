@@ -2,7 +2,7 @@ import { resourceApiVersion, resourceKind } from '@tollgate/rules/resource-shape
 
 /** A spec and what is to become of it, both here and in the API server. */
 export interface ResourceCase {
-  /** What it shows, as the end of a sentence. */
+  /** Case in words, as the end of a sentence. */
   readonly name: string;
   readonly spec: unknown;
 }
@@ -11,7 +11,7 @@ export interface ResourceCase {
 export interface BadResource extends ResourceCase {
   /** JSON path of the first problem. */
   readonly field: string;
-  /** What its message says. */
+  /** Expected message. */
   readonly says: RegExp;
 }
 
@@ -50,7 +50,7 @@ function chain(levels: number, last: object = {}): object {
   return { key: `level-${levels}`, ...below };
 }
 
-/** What the API server takes and the reader reads. */
+/** Resources that the API server accepts and the reader reads. */
 export const goodResources: readonly ResourceCase[] = [
   { name: 'a key with a limit', spec: descriptor({}) },
   {
@@ -607,8 +607,7 @@ export const badResources: readonly BadResource[] = [
 ];
 
 /**
- * What the reader refuses and the API server drops, unless it validates strictly, as kubectl
- * does.
+ Resources that the reader refuses and the API server drops, unless it validates strictly, as kubectl does.
  */
 export const droppedResources: readonly BadResource[] = [
   {
@@ -625,7 +624,7 @@ export const droppedResources: readonly BadResource[] = [
   },
 ];
 
-/** What no schema can tell: found when the rules are read or put together. */
+/** Conflicts that no schema can express: found when the rules are read or merged. */
 export const conflictingResources: readonly BadResource[] = [
   {
     name: 'an unknown time zone',

@@ -4,7 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from '../http/api.ts';
 import { type ComponentName, components } from '../http/open-api-components.ts';
 
-/** What the document has in addition to the schemas of a route. */
+/** Members of the document in addition to the schemas of a route. */
 export interface Operation {
   readonly summary: string;
   /** Whose token it requires. Undefined: none. */

@@ -283,7 +283,7 @@ const differences: readonly Difference[] = [
 /** Read with this prefix here, and ignored by GoTrue, which reads the name without it. */
 const ignoredByGotrue = ['API_EXTERNAL_URL', 'DB_NAMESPACE', 'REQUEST_ID_HEADER', 'PORT', 'DATABASE_URL'];
 
-/** What an environment of GoTrue makes the server do differently, by the names that are set. */
+/** Settings of GoTrue that change the behavior here, by the names that are set. */
 function settingDifferences(env: Environment): Finding[] {
   const known = differences
     .filter(({ setting, applies }) => applies(givenValue(setting, env), env))

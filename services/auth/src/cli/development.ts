@@ -145,11 +145,11 @@ export type LockingProcess = Pick<NodeJS.Process, 'pid' | 'kill'>;
 async function lockFolder(folder: string, self: LockingProcess): Promise<() => Promise<void>> {
   const file = join(folder, fileName);
   const owner = await readOwner(file);
-  // The same id is that of a predecessor: in containers every server is process 1.
+  // An equal id belongs to a predecessor: in containers every server is process 1.
   if (owner !== undefined && owner !== self.pid && isAlive(owner, self)) throw inUse(folder, owner, file);
   await rm(file, { force: true });
   try {
-    // Of two concurrent starts, one creates the file.
+    // One of two concurrent starts creates the file.
     await writeFile(file, `${self.pid}\n`, { flag: 'wx' });
   } catch (error) {
     const winner = await readOwner(file);

@@ -23,7 +23,7 @@ type Region = 'scheme' | 'authority' | 'rest';
 
 /** Limits the cost of a match, with the limit of URLs. */
 export const maxGlobChars = 1024;
-/** Of nested braces. */
+/** Maximum depth of nested braces. */
 const maxDepth = 8;
 
 /** Characters that `*` and `?` do not match. */

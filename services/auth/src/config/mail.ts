@@ -223,7 +223,7 @@ const urlOrPath = (value: string): string | undefined => {
     : 'a URL with http or https, or a path';
 };
 
-/** What is wrong with a value, as the expected form. */
+/** Problem of a value, as the expected form. */
 export const settingProblems = { subject, textMessage, urlOrPath };
 
 export const mailChecks: readonly MailCheck[] = [

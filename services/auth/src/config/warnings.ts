@@ -9,7 +9,7 @@ import { missingRelyingParty } from './webauthn.ts';
 export interface SettingWarning {
   readonly variable: string;
   readonly kind: 'unknown' | 'no effect' | 'provider not served' | 'incomplete';
-  /** What applies instead. */
+  /** Behavior that applies instead. */
   readonly detail?: string;
   /** A known name that is similar. */
   readonly meant?: string;

@@ -50,7 +50,7 @@ export interface Listing<F> {
   condition(filter: F, bind: Bind): string;
   /** An expression with the number of rows that match. */
   count(filter: F, bind: Bind): string;
-  /** What to use for a filter that reads all rows. */
+  /** Alternative to a filter that reads all rows. */
   alternative(filter: F): string | undefined;
 }
 

@@ -35,7 +35,7 @@ export function readCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
   const { sourceAddress, request } = readAttributes(reader, attributes);
   const http = readOnly(reader, request, tags.request.http);
   const result = reader.failed ? undefined : readHttpRequest(reader, http, sourceAddress);
-  // What follows in the outer messages must not add to it.
+  // Fields that follow in the outer messages must not add to it.
   skipRest(reader, request, tags.request.http);
   skipRest(reader, attributes, tags.attributes.request);
   skipRest(reader, reader.end, tags.check.attributes);

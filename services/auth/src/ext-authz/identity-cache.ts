@@ -221,7 +221,7 @@ function toBucket(userId: string): number {
   return Number.parseInt(userId.slice(-bucketDigits), 16);
 }
 
-/** What may have changed since an access token was issued. */
+/** Data that may have changed since an access token was issued. */
 export interface IdentityState {
   readonly role: string;
   readonly appMetadata: JsonObject;

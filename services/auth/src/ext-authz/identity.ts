@@ -30,7 +30,7 @@ export type Caller =
   | { readonly ok: true; readonly identity: CallerIdentity }
   | { readonly ok: false; readonly denial: AuthzDenied };
 
-/** What ext_authz shares with the API, and its own caches. */
+/** Parts that ext_authz shares with the API, and its own caches. */
 export interface AuthzContext {
   readonly tokens: Pick<TokenCache, 'verify'>;
   readonly keys: SigningKeys;

@@ -12,7 +12,7 @@ import { MessageWriter } from './codec.ts';
 import type { CallerIdentity } from './identity.ts';
 import { knownMethods, type LimitAttribute, type RouteLimit } from './route-rules.ts';
 
-/** What the descriptors of a request are made of. */
+/** Data of a request for its descriptors. */
 export interface LimitedRequest {
   readonly identity: CallerIdentity | undefined;
   readonly method: string;

@@ -126,11 +126,11 @@ export interface RouteRule {
   readonly methods: ReadonlySet<string> | undefined;
   readonly requirement: RouteRequirement;
   readonly limit: RouteLimit;
-  /** Of the path in the file. */
+  /** Position of the path in the file. */
   readonly position: Position;
 }
 
-/** What a route requires of the caller. */
+/** Requirement of a route for the caller. */
 export type RouteRequirement =
   /** Nothing. */
   | { readonly access: 'public' }

@@ -223,7 +223,7 @@ function readRules(root: YamlNode | undefined, reader: FieldReader, report: Repo
 }
 
 interface RouteOptions {
-  /** Of routes without a limit of their own. */
+  /** Limit of routes that have none of their own. */
   readonly limit: RouteLimit;
   readonly reader: FieldReader;
   readonly report: Report;

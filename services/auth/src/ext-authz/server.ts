@@ -61,7 +61,7 @@ interface ListenerTls {
   readonly handshakes: HandshakeReport;
 }
 
-/** What both servers share. */
+/** Options of both servers. */
 interface ListenerOptions {
   readonly host: string;
   readonly guard: PeerGuard;

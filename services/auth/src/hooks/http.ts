@@ -6,7 +6,7 @@ import type { Millis } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
 
 export interface HttpLimits {
-  /** Of all attempts together. */
+  /** Time limit of all attempts together. */
   readonly timeoutMs: Millis;
   readonly attempts: number;
   readonly backoffMs: Millis;
@@ -22,7 +22,7 @@ export const defaultHttpLimits: HttpLimits = {
 };
 
 interface Message {
-  /** The same for all attempts, so that receivers can detect a repeated one. */
+  /** Id of all attempts, so that receivers can detect a repeated one. */
   readonly id: string;
   readonly body: string;
   readonly nowMs: () => number;

@@ -5,7 +5,7 @@ import type { Api } from './api.ts';
 const maxDepth = 64;
 /** User and app metadata have at most 6 KiB: 1,024 of the shortest members (`"a":1,`). */
 const maxMembers = 1024;
-/** The same for the shortest list items (`1,`). */
+/** Maximum of the shortest list items (`1,`). */
 const maxItems = 3 * 1024;
 /** Grants have fewer than a dozen form fields. */
 const maxFields = 64;

@@ -179,7 +179,7 @@ function reject(reason: string): RedirectCheck {
   return { ok: false, reason, rules: [] };
 }
 
-/** What `redirectTarget` does with a `redirect_to`, and why. */
+/** Explains the decision of `redirectTarget` on a `redirect_to`. */
 export function explainRedirect(target: string, { settings }: Pick<Context, 'settings'>) {
   const check = checkRedirect(target, getPolicy(settings));
   const rules = check.rules.map(({ source, rule, problem }) => ({

@@ -110,7 +110,7 @@ export class OAuth2Connection implements ProviderConnection {
   #client: ProviderClient | undefined;
   #clientMetadata: unknown;
   #idTokens: IdTokenVerifier | undefined;
-  /** Of the ID token grant, which accepts all client ids. */
+  /** Verifier of the ID token grant, which accepts all client ids. */
   #presented: IdTokenVerifier | undefined;
   readonly readIdToken: ((presented: PresentedIdToken) => Promise<Profile>) | undefined;
 

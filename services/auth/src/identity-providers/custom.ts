@@ -28,7 +28,7 @@ export interface CustomProvider {
   readonly claimsAllowlist: readonly string[];
   readonly authorizationParameters: Readonly<Record<string, string>>;
   readonly issuer: string;
-  /** Of the issuer's metadata; empty for the standard one. */
+  /** URL of the issuer's metadata; empty for the standard one. */
   readonly discoveryUrl: string;
   readonly authorizationUrl: string;
   readonly tokenUrl: string;

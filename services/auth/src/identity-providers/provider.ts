@@ -44,10 +44,10 @@ export interface IdTokenRules {
   readonly issuers: (claims: Readonly<Record<string, unknown>>, baseUrl: string) => readonly string[];
 }
 
-/** What is known of a user after the token request. */
+/** Data of a user after the token request. */
 export interface ProviderSession {
   readonly token: AccessToken<Fields, 'preserve'>;
-  /** Of a validated ID token; empty without one. */
+  /** Claims of a validated ID token; empty without one. */
   readonly claims: Readonly<Record<string, unknown>>;
   /** The parameters of the callback. */
   readonly callback: URLSearchParams;

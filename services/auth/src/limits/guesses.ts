@@ -18,7 +18,7 @@ export interface WrongGuesses {
 }
 
 /**
- * What guesses are counted by. Keys are digests, so that neither contacts nor addresses are stored.
+ Keys of the counts of guesses. Keys are digests, so that neither contacts nor addresses are stored.
  */
 export interface GuessKeys {
   readonly kind: GuessKind;

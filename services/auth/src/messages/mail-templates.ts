@@ -25,7 +25,7 @@ interface CachedTemplate {
 
 interface MailTemplatesOptions {
   readonly settings: Pick<Settings, 'siteUrl' | 'mailerTemplatePrivateHosts' | 'pagesColor'>;
-  /** Those whose templates are fetched at start. */
+  /** Sources of templates that are fetched at the start. */
   readonly sources: readonly MailSource[];
   readonly metrics: Metrics;
   readonly logger: Logger;

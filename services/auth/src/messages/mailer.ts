@@ -30,7 +30,7 @@ export interface MailMessage {
   readonly to: string;
   readonly subject: string;
   readonly html: string;
-  /** The same as plain text. */
+  /** The mail as plain text. */
   readonly text: string;
   /** Additional headers; a key may occur several times. */
   readonly headers: readonly { readonly key: string; readonly value: string }[];

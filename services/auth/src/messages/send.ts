@@ -19,7 +19,7 @@ import {
 import type { SmsChannel } from './sms.ts';
 import { toMailType } from './smtp.ts';
 
-/** What a user gets; the code for a change of phone counts as `change`. */
+/** Kinds of messages to a user; the code for a change of phone counts as `change`. */
 export type SendingKind = 'confirmation' | 'recovery' | 'magiclink' | 'change';
 
 const kinds = {

@@ -10,7 +10,7 @@ import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } 
 import { totp } from './totp.ts';
 import { webauthn } from './webauthn.ts';
 
-/** What a type of second factor does differently from others. */
+/** Behavior of a type of second factor. */
 export interface FactorType {
   /** Value of the claim `amr` after a verification. */
   readonly method: string;

@@ -51,7 +51,7 @@ export interface Challenge {
   readonly lastTotpPeriod: number;
   /** In base64url; empty for none. */
   readonly webAuthnChallenge: string;
-  /** Of WebAuthn only, once verified. */
+  /** Credential of WebAuthn only, once verified. */
   readonly credential: JsonObject | undefined;
 }
 
@@ -61,7 +61,7 @@ export interface VerificationColumns {
   readonly totpPeriod?: number;
   /** The credential of a WebAuthn factor, which must not have one yet. */
   readonly newCredential?: JsonObject;
-  /** Of the new credential. */
+  /** AAGUID of the new credential. */
   readonly aaguid?: string;
   /** Use of the credential, whose counter must have increased. */
   readonly assertion?: Assertion;
@@ -83,7 +83,7 @@ export interface WriteOptions {
   readonly audit: AuditEntry;
 }
 
-/** Of challenges in the same millisecond, one in a thousand collides by its microseconds. */
+/** One in a thousand challenges of the same millisecond collides by its microseconds. */
 const maxChallengeAttempts = 5;
 
 /** Second factors and their challenges. Secrets are read only to verify a challenge. */

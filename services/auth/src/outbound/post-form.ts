@@ -13,7 +13,7 @@ export interface FormResponse {
 interface PostFormOptions {
   readonly form: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Of the whole request. Default 10 s. */
+  /** Time limit of the whole request. Default 10 s. */
   readonly timeoutMs?: number;
 }
 

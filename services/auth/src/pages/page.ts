@@ -15,12 +15,12 @@ import { Visit } from './visit.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request for a page. */
+    /** Visit of a request for a page. */
     visit: Visit | undefined;
   }
 }
 
-/** What a page shows. */
+/** Content of a page. */
 export interface View {
   readonly title: string;
   readonly content: Html;
@@ -28,7 +28,7 @@ export interface View {
   readonly isWide?: boolean;
 }
 
-/** What a page shows about the last request. */
+/** Result of the last request, as the page shows it. */
 export interface Outcome {
   readonly problem?: Problem | undefined;
 }
@@ -48,7 +48,7 @@ export interface PageDefinition {
   readonly view: (visit: Visit, outcome: Outcome) => Promise<View> | View;
   /** Handles the form. Throws AppError to show the page again. */
   readonly submit?: (visit: Visit) => Promise<FastifyReply>;
-  /** Of the form. */
+  /** Limit of the form. */
   readonly limiter?: ClientLimit;
   /** Whether the form needs a solved CAPTCHA, if the settings enable it. */
   readonly hasCaptcha?: boolean;

@@ -5,7 +5,7 @@ import { passwordRule } from '../passwords/passwords.ts';
 import { en } from './texts/en.ts';
 import type { PageTexts } from './texts/texts.ts';
 
-/** What is wrong with a form. */
+/** Problem of a form. */
 export interface Problem {
   readonly code: string;
   readonly message: string;

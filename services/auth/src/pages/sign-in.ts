@@ -61,7 +61,7 @@ ${
   };
 }
 
-/** What has happened before a redirect to the page. */
+/** Finds the event before a redirect to the page. */
 function findNotice({ query, texts }: Visit): string | undefined {
   if (query.confirmed !== undefined && query.code !== undefined) return texts.emailConfirmed;
   if (query.deleted !== undefined) return texts.accountDeleted;

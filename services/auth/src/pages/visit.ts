@@ -35,7 +35,7 @@ export const formTokenField = 'form_token';
 interface Destination {
   /** Checked; empty for the account page. */
   readonly redirectTo: string;
-  /** Of a client that exchanges a code; undefined for the implicit flow. */
+  /** Challenge of a client that exchanges a code; undefined for the implicit flow. */
   readonly challenge: CodeChallenge | undefined;
 }
 
@@ -56,7 +56,7 @@ export class Visit {
   readonly metadata: RequestMetadata;
   readonly query: Parameters;
   readonly destination: Destination;
-  /** Of the browser. */
+  /** Texts in the language of the browser. */
   readonly texts: PageTexts;
   /** BCP 47 tag of the texts. */
   readonly language: string;

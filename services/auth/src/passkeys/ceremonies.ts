@@ -26,7 +26,7 @@ export interface Credential {
   readonly isUserVerified: boolean;
 }
 
-/** What an accepted assertion changes. */
+/** Changes by an accepted assertion. */
 export interface Assertion {
   readonly signCount: number;
   readonly isBackedUp: boolean;

@@ -132,7 +132,9 @@ export async function removeOwnPasskey(
 interface OwnedPasskey {
   readonly user: User;
   readonly id: string;
-  /** Of a request of the user, whose language the mail has; absent for an administrator. */
+  /**
+   * Metadata of a request of the user, whose language the mail has; absent for an administrator.
+   */
   readonly metadata?: RequestMetadata;
 }
 

@@ -76,7 +76,7 @@ export class PasswordHasher {
   }
 
   /**
-   * The same work as `verify`, for a user who does not exist: prevents user enumeration by timing.
+   Does the work of `verify` for a user who does not exist: prevents user enumeration by timing.
    */
   async verifyDummy(password: string): Promise<false> {
     await this.#count(this.#metrics.passwordComparisons, async () => {
@@ -256,7 +256,7 @@ function policyProblems(
 /** The policy for users who choose a password. */
 export function passwordRule(settings: Pick<Settings, 'passwordMinLength' | 'passwordRequiredCharacters'>): {
   readonly length: number;
-  /** Of each a character is required; empty for none. */
+  /** Sets of which a character each is required; empty for none. */
   readonly sets: string;
 } {
   return {

@@ -13,7 +13,7 @@ const modularForm =
 /** `pbkdf2_sha256$600000$salt$hash`, with a salt that is not encoded. */
 const djangoForm = /^pbkdf2_(sha1|sha256|sha512)\$(\d{1,8})\$([!-#%-~]{1,64})\$([A-Za-z0-9+/]+={0,2})$/;
 
-/** Of all blocks together, a few seconds; several times what OWASP recommends for SHA-1. */
+/** Maximum of all blocks together, a few seconds; several times what OWASP recommends for SHA-1. */
 const maxIterations = 5_000_000;
 const minHashBytes = 16;
 const maxHashBytes = 64;

@@ -7,7 +7,7 @@ import type { Randomness } from '../keys/secrets.ts';
 /** Time from `/authorize` to `/callback`. */
 export const signInLifeMs = 600_000;
 
-/** What is derived of the state and the browser's secret: none of it is stored as such. */
+/** Values derived from the state and the browser's secret: neither is stored as such. */
 interface SignInSecrets {
   /** Id of the row of `flow_state`. */
   readonly id: string;

@@ -12,7 +12,7 @@ import { findOwner, refuseUnconfirmed } from './sign-in.ts';
 /** The members of an ID token grant. */
 export interface IdTokenRequest {
   readonly idToken?: string | undefined;
-  /** Of the same response of the provider. */
+  /** Access token of the same response of the provider. */
   readonly accessToken?: string | undefined;
   readonly nonce?: string | undefined;
   readonly provider?: string | undefined;

@@ -12,7 +12,7 @@ export interface SignInFlow {
   readonly provider: string;
   /** Validated at the start. */
   readonly redirectTo: string;
-  /** Of the client; undefined for the implicit flow. */
+  /** Challenge of the client; undefined for the implicit flow. */
   readonly challenge: CodeChallenge | undefined;
   /** Empty for none. */
   readonly inviteToken: string;

@@ -30,7 +30,7 @@ export async function signAccessToken(
   }: {
     readonly user: User;
     readonly session: ClaimedSession;
-    /** Of this sign-in, or `token_refresh`. */
+    /** Method of this sign-in, or `token_refresh`. */
     readonly method: string;
   },
   metadata: RequestMetadata,

@@ -16,17 +16,17 @@ export interface IssuedSession {
   /** Seconds since 1970. */
   readonly expiresAt: number;
   readonly refreshToken: string;
-  /** Of a refresh only. */
+  /** Outcome of a refresh; absent for sign-ins. */
   readonly refresh?: RefreshOutcome;
   readonly sessionId: string;
   readonly user: User;
-  /** Of a sign-in at an external provider only. */
+  /** Tokens of a sign-in at an external provider. */
   readonly providerTokens?: ProviderTokens;
-  /** Of a sign-in with a password that the current policy rejects. */
+  /** Weakness of a password that the current policy rejects. */
   readonly weakPassword?: PasswordWeakness;
 }
 
-/** What a refresh did with the presented token. */
+/** Handling of the presented token by a refresh. */
 export interface RefreshOutcome {
   /** Whether a new refresh token was issued. */
   readonly rotated: boolean;

@@ -16,7 +16,7 @@ import { type Session, sessionColumns, toSession } from './store.ts';
 export interface RefreshCounter {
   /** In base64url. */
   readonly hmacKey: string;
-  /** Of the current refresh token. */
+  /** Counter of the current refresh token. */
   readonly counter: number;
 }
 
@@ -100,7 +100,7 @@ const findCurrent = `select ${userColumns}, ${sessionColumns}, ${refreshCounterC
   ) t on true
   where s.id = $1 and u.deleted_at is null`;
 
-// Of concurrent statements one finds the token unrevoked. The others wait for the lock on the
+// One of concurrent statements finds the token unrevoked. The others wait for the lock on the
 // session and then find it revoked. All statements lock the session before its tokens; otherwise a
 // refresh and a logout could deadlock. The condition does not compare the session of the token,
 // which never changes, because the planner would then scan all tokens of the session.

@@ -61,7 +61,7 @@ const uuidBytes = 16;
 const signatureBytes = 16;
 /** SHA-256, truncated: rejects mistyped tokens without a query. */
 const checksumBytes = 4;
-/** Of `Number.MAX_SAFE_INTEGER` in LEB128. */
+/** Length of `Number.MAX_SAFE_INTEGER` in LEB128. */
 const maxCounterBytes = 8;
 const minBytes = 1 + uuidBytes + 1 + signatureBytes + checksumBytes;
 const maxBytes = minBytes - 1 + maxCounterBytes;

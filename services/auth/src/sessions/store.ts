@@ -248,7 +248,7 @@ export interface Session {
   readonly aal: AssuranceLevel;
   readonly factorId: string | undefined;
   readonly createdAt: Date;
-  /** Of the last refresh; absent before the first. */
+  /** Time of the last refresh; absent before the first. */
   readonly refreshedAt: Date | undefined;
   readonly notAfter: Date | undefined;
   readonly userAgent: string;

@@ -200,7 +200,7 @@ interface ResendType {
   /** How the code is sent. A confirmation is sent to the contact of the request. */
   readonly by: Contact['kind'];
   readonly purpose: 'confirmation' | 'change';
-  /** What the user still has to confirm. */
+  /** Message that the user still has to confirm. */
   readonly pending: (user: User) => SendingKind | undefined;
 }
 

@@ -84,7 +84,7 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
     (context, { body: { auth_code: authCode, code_verifier: codeVerifier }, metadata }) =>
       exchangeCode(context, { authCode, codeVerifier }, metadata),
   ],
-  // The same with OAuth 2.0's names.
+  // OAuth 2.0 has other names for the members.
   [
     'authorization_code',
     (context, { body: { code: authCode, code_verifier: codeVerifier }, metadata }) =>

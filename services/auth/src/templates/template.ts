@@ -33,7 +33,7 @@ export type TemplateForm = 'html' | 'text';
 const maxSourceChars = 1024 * 1024;
 /** Bounds the memory of templates that repeat values set by users. */
 const maxRenderedChars = 2 * 1024 * 1024;
-/** Of all loops together. */
+/** Maximum of all loops together. */
 const maxIterations = 10_000;
 /** Depth of calls between templates. */
 const maxCalls = 100;

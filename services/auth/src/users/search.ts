@@ -14,7 +14,7 @@ export interface UserFilter {
   readonly email?: string;
   /** Digits. */
   readonly phone?: string;
-  /** Of one of the identities. */
+  /** Provider of one of the identities. */
   readonly provider?: string;
   /** As `provider`, for one that few users have: see {@link isRareProviderSql}. */
   readonly rareProvider?: string;

@@ -45,7 +45,7 @@ export async function verify(
   // In one transaction: a failed sign-in does not spend the token.
   const { user, verified } = await context.store.transaction(async (store) => {
     const within = { ...context, store };
-    // Of concurrent requests one gets through.
+    // One of concurrent requests succeeds.
     if (!(await store.oneTimeTokens.spend(found.token))) throw errors.otp_expired();
     const user = await applyVerification(within, found, { passwordHash, metadata });
     if (user === undefined) return { user, verified: { kind: 'other-address-to-confirm' } as const };

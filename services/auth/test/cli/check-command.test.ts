@@ -52,7 +52,7 @@ async function check(
   await writeFile(file, lines.join('\n'));
   const { exitCode, output, errors } = await runCommand(['check', `--env-file=${file}`, ...args], {
     cwd: folder.path,
-    // What is set here does not count: the file says it all.
+    // Variables here do not count: the file has all of them.
     env: { GOTRUE_SITE_URL: 'nonsense' },
   });
   t.notMatch(output + errors, 'geheim', 'no secret is shown');

@@ -95,7 +95,7 @@ t.test('development mode listens on loopback only', async (t) => {
 const unprivileged: { uid?: number; gid?: number } =
   process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
 
-/** What the server says that is started on a folder, and ends at once. */
+/** Output of a server that is started on a folder, and ends at once. */
 async function outputOf(t: Test, folder: string): Promise<string> {
   const { exitCode, output, errors } = await runCommand(['serve'], {
     ...unprivileged,

@@ -46,7 +46,7 @@ async function followedFolder(t: Test, { own = '', late = '' } = {}) {
     format: 'json',
     destination: { write: (line) => void lines.push(line) },
   });
-  // The same keys once more are no change.
+  // Keys that are equal are no change.
   const replaceKeys = (jwtKeys: string): boolean =>
     jwtKeys === loaded.settings.jwtKeys || keys.push(jwtKeys) > 0;
   const reload = new SettingsReload(folder.path, { loaded, read, replaceKeys, logger });

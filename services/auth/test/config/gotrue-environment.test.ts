@@ -6,7 +6,7 @@ import { ignoredSettings, providerSwitches, unservedDetails } from '../../src/co
 import { readSettings, settingsSpec } from '../../src/config/settings.ts';
 import { settingWarnings } from '../../src/config/warnings.ts';
 
-/** What GoTrue reads without a prefix, and its shortest environment otherwise. */
+/** Variables that GoTrue reads without a prefix, and its shortest environment otherwise. */
 const required = {
   GOTRUE_SITE_URL: 'https://shop.example.com',
   API_EXTERNAL_URL: 'https://auth.example.com',

@@ -19,8 +19,7 @@ const admin = postgres(url, { max: 1, onnotice: () => undefined });
 t.teardown(() => admin.end());
 
 /**
- * What a connection string comes to: whether all that connects is encrypted, and its schema, or why
- * it fails.
+ Effect of a connection string: whether all connections are encrypted, and its schema, or the reason why it fails.
  */
 async function connected(parameters: string): Promise<string> {
   const options = {

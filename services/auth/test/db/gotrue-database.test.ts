@@ -54,7 +54,7 @@ function refresh(server: AuthServer, refreshToken: string): Promise<Answer> {
   return post(server, '/token?grant_type=refresh_token', { refresh_token: refreshToken });
 }
 
-/** What a link leads to. */
+/** Response of a link. */
 async function follow(server: AuthServer, type: string, hash: string): Promise<URL> {
   const { status, headers, text } = await server.call('GET', `/verify?type=${type}&token=${hash}`);
   if (status !== 303) throw new Error(`no redirect: ${status} ${text}`);

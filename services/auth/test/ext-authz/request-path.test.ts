@@ -134,7 +134,7 @@ t.test('a path with parameters, or with an encoded ? or #, has alternatives', (t
 });
 
 t.test('long paths are parsed in linear time', (t) => {
-  // What would go back and forth over these would not end within the test's time.
+  // An algorithm that backtracks would not end within the time of the test.
   for (const piece of ['/a', '/%2e', '%25', '/;', '..;', '%', '//', '{'])
     t.type(parseRequestPath('GET', `/${piece.repeat(100_000)}!`).ok, 'boolean', piece);
   t.end();

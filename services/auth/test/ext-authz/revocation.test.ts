@@ -123,7 +123,7 @@ interface Outcome {
   readonly status: number;
   readonly role?: string | undefined;
   readonly plan?: string | undefined;
-  /** Of the error. */
+  /** Code of the error. */
   readonly code?: string | undefined;
 }
 

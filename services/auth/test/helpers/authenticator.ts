@@ -9,7 +9,7 @@ export const relyingParty = {
   WEBAUTHN_RP_ORIGINS: 'https://example.com,https://app.example.com',
 };
 
-/** What an authenticator and its browser report, right or wrong. */
+/** Reports of an authenticator and its browser, right or wrong. */
 interface Behavior {
   readonly origin: string;
   readonly rpId: string;

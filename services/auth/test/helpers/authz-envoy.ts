@@ -5,7 +5,7 @@ import type t from 'tap';
 /** Options of Envoy. */
 export interface AuthzEnvoyOptions {
   readonly variant: 'grpc' | 'http';
-  /** Of the auth server. */
+  /** Port of the auth server. */
   readonly port: number;
   /** Filters and clusters that replace the generated ones. */
   readonly written?: { readonly http_filters: readonly object[]; readonly clusters: readonly object[] };

@@ -132,7 +132,7 @@ function formConditions(storage: HashStorage): ColumnConditions {
   };
 }
 
-/** What rows of a column must meet. */
+/** Condition of the rows of a column. */
 export interface ColumnCondition {
   /** Whether the condition is that the column is not null, or about its value. */
   readonly kind: 'required' | 'value';

@@ -4,7 +4,7 @@ import { parseMessage } from '../../src/wallets/message.ts';
 import { solana } from '../../src/wallets/solana.ts';
 import { signInMessage } from '../helpers/wallets.ts';
 
-/** Of EIP-55. */
+/** Example of EIP-55. */
 const checksummed = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const key = '4Cw1koUQtqybLFem7uqhzMBznMPGARbFS4cjaYbM9RnR';
 
@@ -82,7 +82,7 @@ t.test('address of Solana is a key of 32 bytes', (t) => {
 });
 
 t.test('signature of personal_sign belongs to its address and text', (t) => {
-  // Of the documentation of web3.js, accounts.sign.
+  // Example in the documentation of web3.js, accounts.sign.
   const signed = {
     text: 'Some data',
     address: '0x2c7536e3605d9c16a7a3d7b1898e529396a65c23',

@@ -1,6 +1,6 @@
 import { getMaxDebt, type Rate } from '@tollgate/rules/rule-set';
 
-/** What an algorithm stores of a counter; undefined when it does not exist. */
+/** State of a counter; undefined when it does not exist. */
 export type State = readonly number[] | undefined;
 
 /** Equal requests at one time. */
@@ -26,7 +26,7 @@ export interface Taken {
   readonly state?: State;
 }
 
-/** What hits did to a counter. */
+/** Result of hits on a counter. */
 export interface CounterResult {
   readonly allowed: boolean;
   /** Hits in use with those of the request; beyond the limit when the limit refuses them. */

@@ -61,7 +61,7 @@ function formatEntries(entries: unknown): string {
     .join(',');
 }
 
-/** What is no object is left out. */
+/** Items that are no objects are left out. */
 function objects(list: unknown): readonly Json[] {
   return Array.isArray(list)
     ? list.filter((item): item is Json => typeof item === 'object' && item !== null)

@@ -25,7 +25,7 @@ type CodeName = (typeof codes)[number];
 /** Expected result of a descriptor without a limit. */
 const outcomes = ['none', 'unlimited', 'replaced'] as const;
 
-/** What is expected of a descriptor; absent fields are not compared. */
+/** Expectations of a descriptor; absent fields are not compared. */
 interface ExpectedLimit {
   readonly outcome: 'limited' | (typeof outcomes)[number];
   readonly rule?: string | undefined;
@@ -157,7 +157,7 @@ export interface CaseResult {
   readonly name: string;
   readonly line: number;
   readonly ok: boolean;
-  /** What differs from the expectation. */
+  /** Differences from the expectation. */
   readonly differences: readonly string[];
   readonly code: CodeName;
   readonly limits: readonly Readonly<Record<string, unknown>>[];

@@ -55,7 +55,7 @@ function tcpAddress(host: string, port: number, parts: UrlParts = {}): RedisAddr
   return host === '' || !isPort ? invalid : { ok: true, address: { kind: 'tcp', host, port, ...parts } };
 }
 
-/** What only a URL has. */
+/** Parts that only a URL has. */
 type UrlParts = Pick<Extract<RedisAddress, { kind: 'tcp' }>, 'credentials' | 'db' | 'tls'>;
 
 const defaultPort = 6379;

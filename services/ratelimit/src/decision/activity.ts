@@ -38,7 +38,7 @@ export interface Refusal {
   readonly code: 'OK' | 'OVER_LIMIT';
 }
 
-/** What a process saw, for the counter API. */
+/** Activity of a process, for the counter API. */
 export interface ActivityReport {
   /** The time that `keys` are of. */
   readonly seconds: number;
@@ -148,7 +148,7 @@ class Sketch {
   }
 }
 
-/** What several processes saw. */
+/** Merges the reports of several processes. */
 export function mergeActivity(reports: readonly ActivityReport[]): ActivityReport {
   return {
     seconds: Math.max(1, ...reports.map(({ seconds }) => seconds)),

@@ -7,7 +7,7 @@ import { findInCache, type HitsContext, rememberRefusal } from './hits.ts';
 interface RefusalOptions {
   /** QUOTA_MODE: all limits are quotas, and so are descriptors without a limit. */
   readonly quotaMode: boolean;
-  /** Of all descriptors of the request. */
+  /** Limits of all descriptors of the request. */
   readonly limits: readonly DescriptorLimit[];
 }
 

@@ -17,7 +17,7 @@ export interface CheckResult extends CounterResult {
 export interface LimitCheck {
   /** While the store fails, the part of the limit that this process may allow. */
   limit: Limit;
-  /** What the request adds to the counter. */
+  /** Hits that the request adds to the counter. */
   hit: Hit;
   /** Undefined until it is known. */
   result: CheckResult | undefined;

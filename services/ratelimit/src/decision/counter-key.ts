@@ -2,7 +2,7 @@ import type { Entry } from '@tollgate/rules/match';
 import type { Limit } from './find-limit.ts';
 import type { DecisionOptions } from './options.ts';
 
-/** What keys of counters depend on besides the limit. */
+/** Options on which keys of counters depend besides the limit. */
 export type KeyOptions = Pick<DecisionOptions, 'cacheKeyPrefix' | 'cacheKeyEscape'>;
 
 /**
@@ -27,18 +27,18 @@ export function limitKey(
   return label === '' ? `${entries}${start}` : `${entries}${label}_${start}`;
 }
 
-/** What the keys of fixed windows of these entries begin with, whatever entries follow. */
+/** Prefix of the keys of fixed windows of these entries, whatever entries follow. */
 export function windowKeyPrefix(options: KeyOptions, domain: string, entries: readonly Entry[]): string {
   return keyPrefixes(options, domain, { entries }).windows;
 }
 
 interface KeyPrefixes {
   readonly windows: string;
-  /** Of the other algorithms. */
+  /** Prefix of the other algorithms. */
   readonly others: string;
 }
 
-/** What keys begin with. After the entries there may be a key without its value. */
+/** Prefixes of keys. After the entries there may be a key without its value. */
 export function keyPrefixes(
   { cacheKeyPrefix, cacheKeyEscape }: KeyOptions,
   domain: string,

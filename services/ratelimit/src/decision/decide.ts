@@ -65,7 +65,7 @@ export interface DecisionContext extends HitsContext {
   readonly trial?: TrialObserver | undefined;
   /** Absent without the counter API. */
   readonly activity?: Activity | undefined;
-  /** The same. */
+  /** Absent without the counter API. */
   readonly overrides?: Overrides | undefined;
 }
 
@@ -123,7 +123,7 @@ export async function decide(
 
 interface RequestOptions {
   readonly domain: RuleNode;
-  /** Of all descriptors of the request. */
+  /** Limits of all descriptors of the request. */
   readonly limits: readonly DescriptorLimit[];
   readonly nowSeconds: number;
 }

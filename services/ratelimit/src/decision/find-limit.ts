@@ -26,7 +26,7 @@ export interface Limit {
   readonly name: string;
   readonly shadowMode: boolean;
   readonly quotaMode: boolean;
-  /** Of the rule itself. */
+  /** Policy of the rule itself. */
   readonly onStoreFailure?: StoreFailurePolicy | undefined;
   readonly metadata?: JsonObject | undefined;
   /** The entries in the counter key; share_threshold replaces a value by its pattern. */

@@ -99,7 +99,7 @@ export class LocalCache {
     for (const key of keys) this.delete(key);
   }
 
-  /** The same for all counters whose keys begin with a text. */
+  /** Forgets all counters whose keys begin with a text. */
   forgetByPrefix(prefix: string): void {
     this.forget([...this.#entries.keys()].filter((key) => key.startsWith(prefix)));
   }

@@ -13,7 +13,7 @@ export interface Override {
   /** The entries in the key of the counter. */
   readonly entries: readonly Entry[];
   readonly requestsPerUnit: number;
-  /** Of a token bucket. */
+  /** Burst of a token bucket. */
   readonly burst?: number;
   readonly untilMs: number;
   readonly reason: string;
@@ -153,7 +153,7 @@ export class Overrides {
     this.#isRefreshing = false;
   }
 
-  /** What is announced meanwhile is read afterwards, and what could not be read again. */
+  /** Announcements that arrive meanwhile are read afterwards, and failed ones again. */
   async #readOutdated(): Promise<void> {
     const [names, isAll] = [this.#outdated, this.#areAllOutdated];
     this.#outdated = new Set();

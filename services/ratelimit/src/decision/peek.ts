@@ -11,7 +11,7 @@ import type { PublicOverride } from './overrides.ts';
 import { getHitsAddend, type RateLimitRequest } from './wire/request.ts';
 import { Code } from './wire/response.ts';
 
-/** What a look at counters needs: `/explain` has it without the counter API. */
+/** Parts that a peek needs: `/explain` has it without the counter API. */
 export interface PeekContext {
   readonly decisions: Pick<
     DecisionContext,
@@ -21,7 +21,7 @@ export interface PeekContext {
   readonly store: Pick<CounterStore, 'take' | 'peek'>;
 }
 
-/** What a counter has, and the limit that applies to it. */
+/** State of a counter, and the limit that applies to it. */
 export interface CounterState {
   /** The metric path of the rule, or the entries of a descriptor with a limit of its own. */
   readonly rule: string;
@@ -30,7 +30,7 @@ export interface CounterState {
   /** Or its period: `5m`. */
   readonly unit: string;
   readonly requestsPerUnit: number;
-  /** Of token buckets. */
+  /** Burst of a token bucket. */
   readonly burst?: number;
   readonly shadowMode: boolean;
   readonly key: string;

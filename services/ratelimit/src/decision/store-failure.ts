@@ -16,9 +16,9 @@ const maxLocalCounters = 100_000;
 /** Until then, a Redis that is available again has been reconnected. */
 const maxRetrySeconds = 5;
 
-/** What failure policies share between requests. */
+/** State of failure policies that requests share. */
 export interface StoreFailures {
-  /** Of limits without a policy of their own or of their domain; undefined fails the call. */
+  /** Policy of limits that have none of their own or of their domain; undefined fails the call. */
   readonly fallback: StoreFailurePolicy | undefined;
   /** Parts of a limit: one for each process that counts. */
   readonly shares: number;
@@ -64,7 +64,7 @@ export async function decideByPolicy(
   failed: {
     readonly error: unknown;
     readonly domain: RuleNode;
-    /** Of all descriptors of the request. */
+    /** Limits of all descriptors of the request. */
     readonly limits: readonly DescriptorLimit[];
     readonly nowSeconds: number;
   },

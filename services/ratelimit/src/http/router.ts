@@ -101,7 +101,7 @@ export class HttpRouter implements HttpApplication {
       reply = (await handle?.({ method, url, headers, body, socket, response })) ?? this.#options.notFound;
     } catch (error) {
       reply = this.#options.onError(error, { url, headers });
-      // What is left of a body that is too large is not read.
+      // The rest of a body that is too large is not read.
       if (!message.complete) response.shouldKeepAlive = false;
     }
     await send(response, reply);

@@ -51,7 +51,7 @@ export class TimingHistogram {
     this.#fine[index] = (this.#fine[index] ?? 0) + 1;
   }
 
-  /** What was recorded after `earlier`, a copy of this histogram. */
+  /** Values that were recorded after `earlier`, a copy of this histogram. */
   changesSince(earlier: TimingHistogram): HistogramChanges {
     return {
       count: this.#count - earlier.#count,

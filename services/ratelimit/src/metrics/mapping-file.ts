@@ -10,7 +10,7 @@ import {
 import { RE2JS } from 're2js';
 import { MetricMapper, type MetricMapping, type Observer, type StatType } from './metric-mapper.ts';
 
-/** Of Prometheus clients, and of statsd_exporter. */
+/** Buckets of Prometheus clients, and of statsd_exporter. */
 const defaultBuckets: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const defaultQuantiles: readonly number[] = [0.5, 0.9, 0.99];
 

@@ -43,7 +43,7 @@ export class MetricMapper {
   readonly #globs: readonly { readonly segments: readonly string[]; readonly mapping: MetricMapping }[];
   readonly #patterns: readonly { readonly pattern: RE2JS; readonly mapping: MetricMapping }[];
   readonly #known = new RecentlyUsed<MappedMetric | 'unmapped'>({ capacity: maxKnownNames });
-  /** Of timers without a mapping. */
+  /** Observer of timers without a mapping. */
   readonly defaultObserver: Observer;
 
   /** `mostSpecific`: of several globs the most specific one wins, not the first. */

@@ -124,7 +124,7 @@ export const localCacheStatNames = [
   'overwriteCount',
 ] as const;
 
-/** What the names of a connection pool begin with. */
+/** Prefixes of the names of a connection pool. */
 export const poolPrefixes = {
   redis: statsNames.redisPoolPrefix,
   redis_per_second: statsNames.redisPerSecondPoolPrefix,

@@ -126,8 +126,7 @@ export function* serviceMetrics(
 ): Generator<MetricFamily> {
   yield* numberFamilies(registry.counters(), 'counter');
   yield unknownDomains(registry);
-  // The same under their full names: the default mapping of envoyproxy/ratelimit has no line for
-  // them.
+  // Names are full: the default mapping of envoyproxy/ratelimit has no line for them.
   yield* flatCounters(Array.from(registry.unknownDomains(), ([, counter]) => counter));
   yield* numberFamilies(registry.gauges(), 'gauge');
   for (const [name, timers] of groupByName(registry.timers())) {

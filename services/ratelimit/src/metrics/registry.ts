@@ -61,7 +61,7 @@ export interface TimerSample {
   readonly timingsMs: readonly number[];
 }
 
-/** What a sink gets at a flush: counters that changed, all gauges, and single timings. */
+/** Statistics of a flush: counters that changed, all gauges, and single timings. */
 export interface StatsSnapshot {
   readonly counters: readonly CounterSample[];
   readonly gauges: readonly GaugeSample[];

@@ -66,7 +66,7 @@ export class TrialTable {
     return this.#get(this.#rules, other, { domain, rule: other, limit: '' });
   }
 
-  /** Those of domains come first. */
+  /** Series of domains come first. */
   *all(): Generator<TrialSeries & { readonly statPrefix: string }> {
     yield* this.#domains.values();
     yield* this.#rules.values();

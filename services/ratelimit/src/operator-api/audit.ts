@@ -10,7 +10,7 @@ interface AuditContext {
 
 interface AuditedChange<T> {
   readonly caller: Caller;
-  /** What the audit line says besides caller and outcome. */
+  /** Fields of the audit line besides caller and outcome. */
   readonly describe: (made: T | undefined) => Readonly<Record<string, unknown>>;
   readonly announcement: Change;
   readonly make: () => Promise<T>;

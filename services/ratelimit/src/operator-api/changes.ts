@@ -11,7 +11,7 @@ export interface Change {
   readonly overrides?: readonly string[] | 'all';
 }
 
-/** What a process knows of counters. */
+/** State of counters in a process. */
 interface CounterCache {
   forget(keys: readonly string[]): void;
   forgetByPrefix(prefix: string): void;

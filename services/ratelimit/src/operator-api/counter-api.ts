@@ -14,7 +14,7 @@ import type { AdminRoute } from './server.ts';
 interface CounterApiParts {
   readonly decisions: DecisionContext;
   readonly leases: Leases;
-  /** What all processes saw that share the port. */
+  /** Activity of all processes that share the port. */
   readonly getActivity: () => Promise<ActivityReport>;
 }
 

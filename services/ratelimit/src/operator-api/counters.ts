@@ -11,7 +11,7 @@ import type { CounterChanges } from './changes.ts';
 import type { parsePrefix } from './requests.ts';
 import type { Caller } from './server.ts';
 
-/** What the counter API works with. */
+/** Parts of the counter API. */
 export interface CounterContext {
   readonly decisions: DecisionContext;
   /** The store itself, whose counts include what replicas have reserved. */
@@ -54,7 +54,7 @@ export async function resetCounters(
 
 /** The counters that were deleted. */
 interface PrefixReset {
-  /** Those of fixed windows first. */
+  /** Prefixes of fixed windows are first. */
   readonly prefixes: readonly string[];
   readonly deleted: number;
 }

@@ -31,7 +31,7 @@ type Reserved =
 /** The hits of a reservation. */
 interface Requested {
   readonly domain: string;
-  /** Of all descriptors. */
+  /** Checks of all descriptors. */
   readonly checks: readonly DescriptorCheck<RecordedCheck>[];
   readonly limited: readonly RecordedCheck[];
 }

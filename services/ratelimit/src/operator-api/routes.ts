@@ -27,7 +27,7 @@ const maxTtlSeconds = 24 * 60 * 60;
 export interface CounterRoutesContext extends ReservationContext {
   readonly overrides: Overrides;
   readonly nowMs: () => number;
-  /** What all processes saw that share the port. */
+  /** Activity of all processes that share the port. */
   readonly getActivity: () => Promise<ActivityReport>;
 }
 

@@ -103,7 +103,7 @@ function createAuthenticator(settings: Settings): (request: HttpRequest) => Call
   };
 }
 
-/** Of equal length, as the comparison requires. */
+/** Hashes have equal lengths, as the comparison requires. */
 function hash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

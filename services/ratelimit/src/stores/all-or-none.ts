@@ -4,8 +4,7 @@ import { algorithms, toRateResult } from '../algorithms/registry.ts';
 import type { Hit } from './counter-store.ts';
 
 /**
- * What exceeding a limit does to the request: refuses it, refuses it when all limits of the kind
- * `together` are exceeded, or nothing.
+ Effect of an exceeded limit on the request: refuses it, refuses it when all limits of the kind `together` are exceeded, or none.
  */
 export type Refuses = 'alone' | 'together' | 'never';
 

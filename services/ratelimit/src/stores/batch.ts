@@ -35,7 +35,7 @@ interface Share {
   readonly request: PendingRequest;
   readonly index: number;
   readonly hit: BatchHit;
-  /** What the batch adds up to and including this hit. */
+  /** Sum of the batch up to and including this hit. */
   readonly upTo: number;
   next: Share | undefined;
 }
@@ -51,7 +51,7 @@ export interface BatchCounter {
   isRepeated: boolean;
   readonly capacity: number;
   readonly secondsLeft: number;
-  /** That of the hit with the longest TTL. */
+  /** Unit of the hit with the longest TTL. */
   unit: HitUnit;
   ttlSeconds: number;
   readonly rate: BatchHit['rate'];

@@ -69,7 +69,7 @@ export interface Subscriber {
   readonly onGap: () => void;
 }
 
-/** What the counter API needs of a store besides counters. Rejects as `take` does. */
+/** Operations of a store that the counter API needs besides counters. Rejects as `take` does. */
 export interface SharedStore {
   /** Deletes the counters whose keys begin with a text. Resolves with their number. */
   deleteByPrefix(prefix: string): Promise<number>;

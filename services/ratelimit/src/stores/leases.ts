@@ -56,7 +56,7 @@ export class Leases implements Store {
     for (const key of keys) this.#counters.delete(key);
   }
 
-  /** The same for all counters whose keys begin with a text. */
+  /** Forgets all counters whose keys begin with a text. */
   forgetByPrefix(prefix: string): void {
     this.forget(this.#counters.keys().filter((key) => key.startsWith(prefix)));
   }
@@ -86,7 +86,7 @@ export class Leases implements Store {
 
   #getCounter({ key }: Hit, { limit }: Lease): LeasedCounter {
     const known = this.#counters.get(key);
-    // What was reserved within another limit may be beyond this one.
+    // Hits that were reserved within another limit may be beyond this one.
     if (known?.limit === limit) return known;
     const counter = new LeasedCounter(this.#shared, limit);
     this.#counters.set(key, counter);
@@ -107,7 +107,7 @@ function merge(
   });
 }
 
-/** What the counters of a replica share. */
+/** State that the counters of a replica share. */
 interface Shared {
   readonly store: Store;
   /** Requests that wait for it. */

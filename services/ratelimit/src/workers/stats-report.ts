@@ -32,7 +32,7 @@ interface TrialChange {
   })[];
 }
 
-/** What changed in the statistics of a worker since its last report, and all its gauges. */
+/** Changes of the statistics of a worker since its last report, and all its gauges. */
 export interface StatsReport {
   readonly counters: readonly CounterChange[];
   readonly unknownDomains: readonly (readonly [domain: string, delta: number])[];

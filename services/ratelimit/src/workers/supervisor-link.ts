@@ -12,7 +12,7 @@ export interface ParentProcess {
   on(event: 'disconnect', listener: () => void): unknown;
 }
 
-/** What the supervisor asks of a worker. */
+/** Requests of the supervisor to a worker. */
 export interface WorkerHandlers {
   readonly stats: StatsRegistry;
   onStop(reason: string): void;

@@ -77,7 +77,7 @@ t.test('escaped keys write ~_ for _ and ~~ for ~, and are otherwise as before', 
 });
 
 t.test('no two descriptors have the same escaped key', async (t) => {
-  // What could be taken for a separator, an escape, or the end of a key.
+  // Texts that could be mistaken for a separator, an escape, or the end of a key.
   const texts = ['', 'a', '_', '~', 'a_a', '~_a', '5m', 'day', 'token'];
   const single = texts.flatMap((key) => texts.map((value) => entry(key, value)));
   const lists = [

@@ -169,7 +169,7 @@ mappings:
   t.notOk(lines.some((line) => /^(noise|dropped)/.test(line)));
 });
 
-/** What Envoy Gateway 1.9.1 mounts for its rate limit service. */
+/** Mapping that Envoy Gateway 1.9.1 mounts for its rate limit service. */
 function envoyGatewayMapping(): string {
   const stats = ['near_limit', 'over_limit', 'total_hits', 'within_limit', 'shadow_mode'];
   const timer = { timer_type: 'histogram' };

@@ -26,7 +26,7 @@ function makeBreaker(failures: number) {
     const begun = breaker.begin();
     return (error) => breaker.end(begun, error === undefined ? undefined : new Error(error));
   };
-  /** The same for a batch that the open circuit lets through. */
+  /** Result of a batch that the open circuit lets through. */
   const sent = (): ((error?: string) => void) => {
     const end = send();
     if (typeof end === 'string') throw new Error(end);

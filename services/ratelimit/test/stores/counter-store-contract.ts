@@ -28,7 +28,7 @@ async function addStopping(store: CounterStore, checks: readonly LimitCheck[]): 
   return checks.map(({ result }) => result?.allowed === false);
 }
 
-/** What not every store supports; the defaults are true. */
+/** Abilities that not every store has; the defaults are true. */
 export interface BackendAbilities {
   /** Rejects hits beyond 64 bits. */
   readonly refusesOverflow?: boolean;

@@ -22,7 +22,7 @@ const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConf
 
 type Call = ServerDuplexStream<Uint8Array, Uint8Array>;
 
-/** What a test has the server send. */
+/** Response that a test has the server send. */
 export interface TestResponse {
   readonly versionInfo: string;
   readonly typeUrl: string;
@@ -60,7 +60,7 @@ export interface AdsServer {
   stop(): void;
 }
 
-/** What a test wants to differ. */
+/** Options of the server of a test. */
 export interface AdsServerOptions {
   readonly credentials?: ServerCredentials;
   /** Default: one that is free. */

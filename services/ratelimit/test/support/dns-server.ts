@@ -11,7 +11,7 @@ export interface SrvTarget {
 
 /** A DNS server that knows one name. */
 export interface DnsServer {
-  /** What it answers from now on; undefined: there is no such name. */
+  /** Its answer from now on; undefined: there is no such name. */
   answer: readonly SrvTarget[] | undefined;
   /** Questions so far. */
   readonly requests: () => number;

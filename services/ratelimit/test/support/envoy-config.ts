@@ -26,7 +26,7 @@ export function getRouteExample(comment: string): PerRoute {
 interface EnvoyOptions {
   readonly grpcPort: number;
   readonly upstreamPort: number;
-  /** Of the rate limit filter, for the one route. */
+  /** Configuration of the rate limit filter, for the one route. */
   readonly perRoute: object;
   /** Filters before the rate limit filter. */
   readonly filters?: readonly object[];

@@ -22,7 +22,7 @@ export function descriptor(
   return { entries: Object.entries(entries).map(([key, value]) => ({ key, value })), ...more };
 }
 
-/** What a test may set. */
+/** Options of a test. */
 export interface MakeDeciderOptions extends Partial<DecisionOptions> {
   /** Rules in YAML; null for a service that has loaded none. */
   readonly yaml?: string | null;

@@ -35,7 +35,7 @@ export interface StartedApp {
   readonly rulesFolder: string;
   /** The directory of the rules on trial; it exists when there are any. */
   readonly candidatesFolder: string;
-  /** What was logged so far, at every level. */
+  /** All log lines so far, at every level. */
   readonly logLines: readonly Readonly<Record<string, unknown>>[];
 }
 

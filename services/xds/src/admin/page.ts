@@ -9,7 +9,7 @@ import type { Context } from '../context.ts';
 import type { Pipeline, PipelineState } from '../pipeline.ts';
 import { type Page, pageStyle, paginate } from './html.ts';
 
-/** What the pages show. */
+/** State that the pages show. */
 export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
   readonly pipeline: Pipeline;
   readonly snapshots: SnapshotStore;
@@ -77,7 +77,7 @@ function summary(
 </dl>`;
 }
 
-/** What an operator must know first. */
+/** Notices for an operator, the most important first. */
 function notices(admin: AdminState, { emptyHeldBack, outages, synced, problems }: PipelineState): Html {
   const reason = notReadyReason(admin);
   const lines: Html[] = [];

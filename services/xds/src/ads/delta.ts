@@ -26,7 +26,7 @@ import { parseRejection } from './limiters.ts';
 
 /** State of an incremental exchange. */
 export interface DeltaExchange extends AdsExchange {
-  /** What the client has: its initial versions, then what it acknowledged. */
+  /** Resources of the client: its initial versions, then the acknowledged ones. */
   readonly known: KnownResources;
   /** Names that the next response must contain, even if the client should have them. */
   readonly owed: ReadonlySet<string>;
@@ -48,7 +48,7 @@ interface RejectedVersion {
 
 /** Content of a response. */
 export interface DeltaReply {
-  /** What the client has once it has acknowledged the response. */
+  /** Selection of the client once it has acknowledged the response. */
   readonly selection: Selection;
   readonly diff: ResourceDiff;
 }
@@ -56,7 +56,7 @@ export interface DeltaReply {
 interface SentDelta {
   readonly nonce: string;
   readonly reply: DeltaReply;
-  /** What the client had when the response was sent. */
+  /** Resources of the client when the response was sent. */
   readonly known: KnownResources;
   /** Owed again after a NACK. */
   readonly owed: ReadonlySet<string>;
@@ -113,7 +113,7 @@ export function receiveDelta(
 }
 
 /**
- * What to send now. `diff` is a parameter because many streams need the same difference, so that it
+ Difference to send now. `diff` is a parameter because many streams need the same difference, so that it
  * can be cached. A rejected version is not sent again and does not hold back others. When it is
  * replaced or withdrawn a response is sent even if it is empty, so that its ACK clears the
  * rejection.
@@ -153,7 +153,7 @@ export function sentDelta(exchange: DeltaExchange, reply: DeltaReply, nonce: str
   };
 }
 
-/** What the client rejects now; undefined when that is nothing. */
+/** Versions that the client rejects now; undefined for none. */
 function getRejected({ rejected }: DeltaExchange): RejectedResources | undefined {
   if (rejected.size === 0) return undefined;
   const messages = new Set([...rejected.values()].map(({ message }) => message));

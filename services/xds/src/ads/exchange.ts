@@ -8,7 +8,7 @@ import {
 import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
 import { rejectionMessage } from './limiters.ts';
 
-/** What a client subscribes to, of one resource type on one stream. */
+/** Subscription of a client to one resource type on one stream. */
 export interface Subscription {
   /** All resources, including future ones. */
   readonly wildcard: boolean;
@@ -132,14 +132,14 @@ function withoutWildcard(names: readonly string[]): Set<string> {
   return named;
 }
 
-/** What both kinds of discovery request have in common. */
+/** Common members of both kinds of discovery request. */
 export interface AdsRequest {
   readonly typeUrl: string;
   /** Only the first request of a stream must have it. */
   readonly nodeId: string;
   /** All names in the request, to which bounds apply. */
   readonly names: readonly string[];
-  /** Of the response that it answers; empty for none. */
+  /** Nonce of the response that it answers; empty for none. */
   readonly nonce: string;
   /** Whether it has an `error_detail`: that alone makes it a NACK, not a comparison of versions. */
   readonly rejects: boolean;
@@ -147,7 +147,7 @@ export interface AdsRequest {
   readonly message?: string | undefined;
 }
 
-/** What both kinds of request have in common, except for the names. */
+/** Converts both kinds of request, except for the names. */
 export function toAdsRequest(request: DiscoveryRequest | DeltaDiscoveryRequest): Omit<AdsRequest, 'names'> {
   const { typeUrl, node, responseNonce: nonce, errorDetail } = request;
   return {
@@ -159,7 +159,7 @@ export function toAdsRequest(request: DiscoveryRequest | DeltaDiscoveryRequest):
   };
 }
 
-/** What a request says about the previous response. */
+/** Answer of a request to the previous response. */
 export type Answer =
   /** Nothing: a new or changed subscription, or a stale request. */
   | { readonly type: 'none' }
@@ -168,12 +168,12 @@ export type Answer =
       readonly snapshot: Snapshot;
       /** All resources that the client now has. */
       readonly accepted: KnownResources;
-      /** What it still rejects of earlier responses. */
+      /** Resources of earlier responses that it still rejects. */
       readonly rejected: RejectedResources | undefined;
     }
   | { readonly type: 'nack'; readonly snapshot: Snapshot; readonly rejected: RejectedResources };
 
-/** What a client rejects. */
+/** Resources that a client rejects. */
 export interface RejectedResources {
   /** By name; the version is empty where the client rejects the removal of a resource. */
   readonly resources: KnownResources;
@@ -203,7 +203,9 @@ export interface AdsProtocol<Exchange extends AdsExchange, Request extends AdsRe
   receive(exchange: Exchange, request: Request): { readonly exchange: Exchange; readonly answer: Answer };
   due(exchange: Exchange, snapshot: Snapshot, cache: ResponseCache): Reply | undefined;
   sent(exchange: Exchange, reply: Reply, nonce: string): Exchange;
-  /** What the client rejects of earlier responses and has not received a replacement for. */
+  /**
+   * Resources of earlier responses that the client rejects and has not received a replacement for.
+   */
   rejected(exchange: Exchange): RejectedResources | undefined;
   /** The encoded response, without a nonce. */
   body(reply: Reply, cache: ResponseCache): Uint8Array;
@@ -286,7 +288,7 @@ function getOrCreate<Key extends object, Value extends object>(
 
 /** State of a state-of-the-world exchange. */
 export interface SotwExchange extends AdsExchange {
-  /** Of the last response; undefined before it. */
+  /** Nonce of the last response; undefined before it. */
   readonly nonce: string | undefined;
   /** Content of the last response; undefined when a response is due whatever its content. */
   readonly sent: Selection | undefined;

@@ -5,7 +5,7 @@ import { maxRejectionLength } from './limits.ts';
 
 /** A connected limiter: an ADS stream that has subscribed to RateLimitConfig. */
 export interface Limiter {
-  /** Of the stream, unique in this process. */
+  /** Id of the stream, unique in this process. */
   readonly id: string;
   /** Chosen by the limiter; may be empty. */
   readonly nodeId: string;
@@ -21,7 +21,7 @@ export interface Limiter {
   readonly accepted: ReadonlyMap<string, string> | undefined;
   /** The snapshot version of its last ACK; undefined before. */
   readonly acceptedVersion: string | undefined;
-  /** What it rejects and has not been sent a replacement for. */
+  /** Rejected version without a replacement that was sent. */
   readonly rejection: Rejection | undefined;
 }
 

@@ -18,7 +18,7 @@ export interface DuplicateRule {
   readonly older: CatalogObject;
 }
 
-/** What of an object is part of its domain. */
+/** Part of a domain that comes from an object. */
 export type MergeResult =
   | {
       readonly type: 'merged';

@@ -50,7 +50,7 @@ export class SnapshotBuilder {
     this.#resources.delete(domain);
   }
 
-  /** The same object as last time when nothing has changed. */
+  /** Returns the previous object when nothing has changed. */
   build(): Snapshot {
     if (this.#last !== undefined && this.#last.resources === this.#resources) return this.#last;
     if (!this.#isSorted)

@@ -38,7 +38,7 @@ export type SourceEvent =
 
 /** Why a source cannot follow its objects. */
 export interface SourceOutage {
-  /** What is wrong, and what to do about it. */
+  /** Problem and remedy. */
   readonly reason: string;
   /** Unix time in milliseconds. */
   readonly sinceMs: number;

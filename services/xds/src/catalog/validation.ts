@@ -230,7 +230,9 @@ function notAccepted(reason: AcceptedReason, message: string): Accepted {
   return { status: 'False', reason, message };
 }
 
-/** What of the last valid version is in force while the current one is invalid. */
+/**
+ * Describes the part of the last valid version that is in force while the current one is invalid.
+ */
 function describeInForce(version: ValidVersion, merge: MergeResult): string {
   const { generation, document } = version;
   if (merge.type === 'conflict')

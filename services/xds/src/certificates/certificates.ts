@@ -18,7 +18,7 @@ import { getKeyPair, readSecret, type StoredSecret, writeSecret } from './secret
 
 export interface SecretCertificatesOptions {
   readonly api: ApiClient;
-  /** Of the Secrets `<name>-ca` and `<name>-server`. */
+  /** Namespace of the Secrets `<name>-ca` and `<name>-server`. */
   readonly namespace: string;
   readonly name: string;
   /** DNS names of the server. */

@@ -65,7 +65,7 @@ function getText(value: unknown, key: string): string {
   return typeof field === 'string' ? field : '';
 }
 
-/** What was attempted when an error occurred. */
+/** Attempt during which an error occurred. */
 export interface Attempt {
   /** RBAC verb: `list`, `watch`, `patch`, `create`, `get`, `update`. */
   readonly verb: string;
@@ -80,7 +80,7 @@ export function describeApiError(error: unknown, attempt: Attempt): string {
   return explainApiError(error, attempt) ?? getErrorMessage(error);
 }
 
-/** What is wrong and what to do about it; undefined for temporary errors. */
+/** Problem and remedy; undefined for temporary errors. */
 export function explainApiError(error: unknown, attempt: Attempt): string | undefined {
   if (!(error instanceof ApiError)) return explainTlsError(error);
   const { resource, namespace, verb } = attempt;

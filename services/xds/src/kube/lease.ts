@@ -17,7 +17,7 @@ export interface LeaseElectorOptions extends ObjectName {
   readonly api: ApiClient;
   readonly logger: Logger;
   readonly metrics: Pick<XdsMetrics, 'leader'>;
-  /** Of this process: see `replicaIdentity`. */
+  /** Identity of this process: see `replicaIdentity`. */
   readonly identity: string;
   /** Others take over when the holder has not renewed for this time. Default 15000. */
   readonly leaseDurationMs?: number;

@@ -32,7 +32,7 @@ export class KubernetesSource implements ResourceSource {
     await Promise.all(this.#reflectors.map((reflector) => reflector.close()));
   }
 
-  /** The same reason in several namespaces is listed once, with its first occurrence. */
+  /** A reason in several namespaces is listed once, with its first occurrence. */
   outages(): readonly SourceOutage[] {
     const byReason = new Map<string, SourceOutage>();
     for (const reflector of this.#reflectors) {

@@ -141,7 +141,7 @@ function findDocumentProblem(content: unknown): string | undefined {
 export interface AmbiguousScalar extends Position {
   /** JSON path in the document. */
   readonly path: string;
-  /** What is wrong with it and what to write instead. */
+  /** Problem and remedy. */
   readonly message: string;
 }
 

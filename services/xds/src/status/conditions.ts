@@ -172,7 +172,7 @@ export function needsAction({ accepted, programmed }: ObjectStatus): boolean {
 
 /** Which limiters enforce the rules of a domain. */
 export interface DomainStatus {
-  /** Of the resource; empty when the domain is not served. */
+  /** Version of the resource; empty when the domain is not served. */
   readonly version: string;
   /** Limiters that subscribe to the domain. */
   readonly connected: number;

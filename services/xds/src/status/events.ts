@@ -11,7 +11,7 @@ import type { StatusWriter } from './reporter.ts';
 
 /** Something that the owner of an object has to act upon. */
 export interface ObjectEvent {
-  /** Of the object. */
+  /** UID of the object. */
   readonly uid: string;
   readonly action: 'Accept' | 'Program';
   /** The reason of the condition. */

@@ -3,7 +3,7 @@ import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
 import type { LimiterGroup } from './conditions.ts';
 
-/** What a replica reports to the others: limiters are counted, not listed. */
+/** Report of a replica to the others: limiters are counted, not listed. */
 export interface LimiterReport {
   /** Version of the snapshot that the replica serves. */
   readonly snapshot?: string | undefined;
@@ -215,7 +215,7 @@ export class ReportedLimiters {
     return groups;
   }
 
-  /** What the largest group has whose version is known. */
+  /** Versions of the largest group whose version is known. */
   #findCommon(report: LimiterReport): Versions | undefined {
     return [...report.groups]
       .sort((a, b) => b.count - a.count)
@@ -230,7 +230,7 @@ export class ReportedLimiters {
   ): LimiterGroup {
     const { count, names, accepted, rejection } = group;
     const rejected = rejection && this.#history.get(rejection.snapshot);
-    // Of a known snapshot, limiters that are far behind must not count as up to date.
+    // Limiters of a known snapshot that are far behind must not count as up to date.
     const isAhead = accepted !== undefined && !this.#history.has(report.snapshot ?? '');
     return {
       size: count,

@@ -15,7 +15,7 @@ export interface ReplicaReportsOptions extends ObjectName {
   /** The leader removes the reports of replicas that are gone. */
   readonly leadership: Leadership;
   readonly logger: Logger;
-  /** Of this process: see `replicaIdentity`. */
+  /** Identity of this process: see `replicaIdentity`. */
   readonly identity: string;
   /** Makes the report of this replica. */
   readonly summarize: () => LimiterReport;

@@ -46,7 +46,7 @@ export interface StatusReporterOptions {
 /** Acknowledgements of hundreds of limiters arrive together. */
 const delayMs = 100;
 
-/** What the status of an object was made from. */
+/** Input of the last status of an object. */
 interface Reported {
   readonly result: ValidationResult;
   readonly domain: DomainStatus;
@@ -73,7 +73,7 @@ export class StatusReporter {
   readonly #limiterCount: RecentPeak;
   readonly #reported = new Map<string, Reported>();
   readonly #statuses = new Map<string, ObjectStatus>();
-  /** Of every domain that is served. */
+  /** Status of every domain that is served. */
   readonly #domains = new Map<string, DomainStatus>();
   /** Limiters of other replicas. */
   readonly #reportedLimiters = new ReportedLimiters();

@@ -40,7 +40,7 @@ export interface Editor {
   get(namespace: string, name: string): Promise<LiveObject>;
 }
 
-/** What the tests look at. */
+/** Object as the tests read it. */
 interface LiveObject {
   readonly metadata: {
     readonly uid: string;
@@ -77,8 +77,7 @@ export function createEditor(kube: KubeApiserver, api: ApiClient): Editor {
         body: { spec: spec(name, requestsPerUnit) },
       }),
     delete: (namespace, name) => kube.kubectl(['delete', 'rlc', '-n', namespace, name]),
-    // What the API server answers to a GET of one object; the fields that tests read are always
-    // there.
+    // The API server answers a GET of one object; the fields that tests read are always there.
     get: async (namespace, name) =>
       (await api.send({
         method: 'GET',

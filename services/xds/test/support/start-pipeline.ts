@@ -22,7 +22,7 @@ export interface TestPipeline {
   readonly time: ManualSchedule;
   /** Versions of all snapshots that came into force. */
   readonly served: readonly string[];
-  /** What the writer was given, the last one last. */
+  /** Statuses that the writer was given, the last one last. */
   readonly written: ObjectStatus[];
   readonly forgotten: readonly string[];
   /** Lines of the log. */

@@ -33,7 +33,7 @@ const maxBatchUsers = 500;
 const maxBatchChars = 1024 * 1024;
 /** Batches in flight, each on a connection of its own: one is read while others are written. */
 const maxInFlight = 3;
-/** Of a batch that meets concurrent sign-ups. */
+/** Attempts for a batch that meets concurrent sign-ups. */
 const maxAttempts = 3;
 
 interface Numbered {
@@ -120,7 +120,8 @@ class Import {
         }
       await this.#finishAll();
     } catch (error) {
-      // What was read before the stream failed, but nothing after a batch that failed.
+      // Imports lines that were read before the stream failed, but nothing after a batch that
+      // failed.
       if (!this.#hasFailed) await this.#finishAll();
       throw error;
     } finally {

@@ -5,7 +5,7 @@ import { readAdminRequest } from '../../sessions/admin-request.ts';
 import { type ImportCounts, importUsers, TooManyLines } from './import.ts';
 import type { LineProblem } from './user.ts';
 
-/** What fits into the time limit of a request. */
+/** Lines that fit into the time limit of a request. */
 const maxLines = 10_000;
 /** Responses are built in memory. */
 const maxShownProblems = 1_000;

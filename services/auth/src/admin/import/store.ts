@@ -3,7 +3,7 @@ import { emptyUserColumns, noInstance, type Queryable, query } from '../../db/co
 import type { ColumnCipher } from '../../keys/secrets.ts';
 import type { ImportedUser } from './user.ts';
 
-/** What became of a user, and which users have its id, contacts and identities. */
+/** Outcome of a user, and the users that have its id, contacts and identities. */
 export interface ImportedRow {
   readonly isNew: boolean;
   readonly hasSameId: boolean;

@@ -11,7 +11,7 @@ import { pt } from './pt.ts';
 interface MailText {
   readonly subject: string;
   readonly title: string;
-  /** What happened, or what is to be done. */
+  /** Event, or the required action. */
   readonly text: string;
   /** Label of the link. Absent for a mail without link. */
   readonly button?: string;

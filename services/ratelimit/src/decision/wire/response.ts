@@ -35,7 +35,7 @@ export interface DescriptorStatus {
   readonly quota: boolean;
   /** Whole seconds, from 1 to the length of the unit; absent without `currentLimit`. */
   readonly secondsUntilReset?: number;
-  /** Of a concurrency limit: the request must release what it took. Not sent. */
+  /** Whether the request took slots of a concurrency limit, and must release them. Not sent. */
   readonly tookSlots?: boolean | undefined;
 }
 

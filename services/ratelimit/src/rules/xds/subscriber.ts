@@ -113,7 +113,7 @@ export class Subscriber {
   }
 }
 
-/** The same steps, stopped once the signal aborts. */
+/** Runs the steps until the signal aborts. */
 function* untilAborted<T>(steps: Steps<T>, signal: AbortSignal): Steps<T> {
   for (;;) {
     signal.throwIfAborted();

@@ -2,7 +2,7 @@ import { KeyQueue } from '@tollgate/kit/collections';
 import type { State } from '../../algorithms/algorithm.ts';
 
 interface StoredCounter {
-  /** Of a state the hits in use. */
+  /** Hits in use; a state has them beside its numbers. */
   count: number;
   expiresAtSeconds: number;
   /** Undefined for fixed windows. */
@@ -26,7 +26,7 @@ class Generations {
   readonly #byExpiry = new Map<number, KeyQueue[]>();
   #soonestSeconds = Number.POSITIVE_INFINITY;
 
-  /** Of the first key, after `first`; may be earlier before. */
+  /** Expiry of the first key, after `first`; may be earlier before. */
   get soonestSeconds(): number {
     return this.#soonestSeconds;
   }

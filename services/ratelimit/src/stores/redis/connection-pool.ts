@@ -7,7 +7,7 @@ import type { PoolMetrics } from './telemetry.ts';
 export interface ConnectionPoolOptions {
   /** Maximum number of connections. They are opened on demand. */
   readonly size: number;
-  /** What happens when all connections are busy. @see KVSTORE_POOL_ON_EMPTY_BEHAVIOR */
+  /** Behavior when all connections are busy. @see KVSTORE_POOL_ON_EMPTY_BEHAVIOR */
   readonly onEmpty: 'create' | 'error' | 'wait';
   /** How long `create` and `error` wait for a connection first, milliseconds. */
   readonly onEmptyWaitMs: number;
@@ -26,7 +26,7 @@ export interface ConnectionPoolHooks {
    * Backoff before the n-th consecutive attempt to connect before the first success, milliseconds.
    */
   readonly startDelayMs: (attempt: number) => number;
-  /** The same after the first success: how much later than Redis the service recovers at most. */
+  /** Delays after the first success: how much later than Redis the service recovers at most. */
   readonly reconnectDelayMs: (attempt: number) => number;
   /**
    * Called with true for the first connection, with false when all are lost and an attempt fails.

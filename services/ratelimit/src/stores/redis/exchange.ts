@@ -21,7 +21,7 @@ export type Redirect = (
 export interface Exchange {
   readonly replies: readonly RedisReply[];
   readonly calls: readonly ScriptCall[];
-  /** Those of `calls`, also when they were sent twice. */
+  /** Replies to `calls`, also when they were sent twice. */
   readonly callReplies: readonly RedisReply[];
 }
 

@@ -81,8 +81,7 @@ export class Expiries {
   }
 
   /**
-   * What is known after a connection was lost: the next one may lead to another server, where a
-   * counter may exist without the EXPIRE that followed it. Replies that still arrive are recorded
+   Expiries that are known after a connection was lost: the next one may lead to another server, where a counter may exist without the EXPIRE that followed it. Replies that still arrive are recorded
    * with the old object.
    */
   forget(): Expiries {

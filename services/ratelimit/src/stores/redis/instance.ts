@@ -160,7 +160,7 @@ const defaultKeysPerScript = 64;
  */
 const maxWaitingHits = 100_000;
 
-/** The same for the length of their keys: clients choose the values in keys. */
+/** Maximum length of the keys of waiting hits: clients choose the values in keys. */
 const maxWaitingKeyChars = 64 * 1024 * 1024;
 
 /** Time after a failed batch until counters without an expiry are touched, milliseconds. */

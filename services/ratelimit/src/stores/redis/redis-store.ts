@@ -227,7 +227,7 @@ function createInstance(settings: InstanceSettings, context: Context): RedisInst
   }
 }
 
-/** What all kinds of instances report, and their backoffs. */
+/** Reports of all kinds of instances, and their backoffs. */
 function createHooks(
   { healthName, store, startBackoff, hint }: InstanceSettings,
   { health, logger, random, stats }: Context,

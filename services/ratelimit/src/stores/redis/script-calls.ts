@@ -111,8 +111,7 @@ function callText(rate: Rate, hits: number, times: number): string {
 }
 
 /**
- * What the reply to a call says of its counters, or why one cannot be counted; undefined when it is
- * of another form.
+ Results of the counters of a call by its reply, or the reason why one cannot be counted; undefined when the reply is of another form.
  */
 export function readCallReply(
   { counters }: ScriptCall,

@@ -16,7 +16,7 @@ import { RedisReplyError } from './resp.ts';
 export interface SentinelHooks extends Omit<PooledInstanceHooks, 'open'> {
   /** Creates a connection to the primary that is not open yet. */
   readonly openPrimary: (address: TcpRedisAddress) => RedisConnection;
-  /** The same for a sentinel. */
+  /** Opens a connection to a sentinel. */
   readonly openSentinel: (address: TcpRedisAddress) => RedisConnection;
   /** Called with the first primary, and with each later one. */
   readonly onPrimary?: ((address: TcpRedisAddress) => void) | undefined;

@@ -26,14 +26,14 @@ interface RedisSharedStoreOptions {
   readonly instances: readonly RedisInstance[];
   /** CACHE_KEY_PREFIX. */
   readonly keyPrefix: string;
-  /** Of `main`. */
+  /** Login of `main`. */
   readonly login: Login;
   readonly logger: Logger;
   readonly reconnectDelayMs: (attempt: number) => number;
 }
 
 /**
- * What replicas share besides counters. Rarely used, so each operation has a connection of its own,
+ State that replicas share besides counters. Rarely used, so each operation has a connection of its own,
  * and hits never wait for one.
  */
 export class RedisSharedStore implements SharedStore {

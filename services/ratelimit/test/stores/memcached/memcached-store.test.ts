@@ -90,7 +90,7 @@ t.test('keys that memcached cannot hold are counted under a hash', async (t) => 
     keys.map((key) => makeHit(key)),
   );
   t.equal(await value(first, 'k'.repeat(250)), '1', 'the longest key is held as it is');
-  // What sha256sum says of "a b".
+  // Output of sha256sum for "a b".
   const hash = 'c8687a08aa5d6ed2044328fa6a697ab8e96dc34291e8c2034ae8c38e6fcc6d65';
   t.equal(await value(first, `tollgate_sha256_${hash}`), '1');
   t.same(

@@ -8,7 +8,7 @@ import { makeHit } from '../counter-store-contract.ts';
 
 const patience = { timeoutMs: 60_000 };
 
-/** What became of the requests under a load, which goes on until it is stopped. */
+/** Outcome of the requests of a load, which continues until it is stopped. */
 interface Load {
   readonly answered: () => number;
   readonly failed: () => number;

@@ -163,7 +163,7 @@ function at(server: { host: string; port: number }, ...words: string[]): Promise
   return redisCommand(server, ...words);
 }
 
-/** What a sentinel says of the primary. */
+/** Reply of a sentinel about the primary. */
 function naming({ address }: { address: string }): string {
   const [host = '', port = ''] = address.split(':');
   return `*2\r\n$${host.length}\r\n${host}\r\n$${port.length}\r\n${port}\r\n`;
@@ -171,8 +171,7 @@ function naming({ address }: { address: string }): string {
 
 interface StubSentinel extends InvalidServer {
   /**
-   * What it answers from now on; `hang up` closes all connections instead, and nothing at all when
-   * empty.
+   Reply from now on; `hang up` closes all connections instead, and nothing at all when empty.
    */
   reply: string;
 }
@@ -204,7 +203,7 @@ function tcp(text: string): TcpRedisAddress {
 
 interface TestInstance {
   readonly instance: RedisInstance;
-  /** What was reported, in order. */
+  /** Reports, in order. */
   readonly events: string[];
 }
 

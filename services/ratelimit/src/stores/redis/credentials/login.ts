@@ -10,7 +10,7 @@ export class Login {
     this.#credentials = credentials;
   }
 
-  /** The same object until they change. */
+  /** Credentials; the object is the same until they change. */
   current(): RedisCredentials | undefined {
     return this.#credentials;
   }
@@ -38,7 +38,7 @@ export interface CredentialSource {
   /** Resolves once the credentials are known. Rejects soon after `signal` aborts. */
   start(signal: AbortSignal): Promise<void>;
   close(): void;
-  /** Of the last attempt that failed. */
+  /** Error of the last attempt that failed. */
   lastError(): Error | undefined;
 }
 

@@ -74,7 +74,7 @@ function countsAgain(store: CounterStore, key: string): Promise<unknown> {
 
 interface Load {
   running: boolean;
-  /** What the first counter came to, request by request. */
+  /** Counts of the first counter, request by request. */
   readonly counts: number[];
   readonly failures: unknown[];
   countsBeforeFailures: number;
@@ -228,7 +228,7 @@ t.test('hits that time out while a planned failover pauses writes are not counte
   const { store } = await started(t, { KVSTORE_TIMEOUT: '300ms' });
   const key = findKey(1, 'paused');
   await awaitUntil(() => take(store, [makeHit(key, 0)]), { what: 'a count' });
-  // What a failover does until the replica is in sync.
+  // Failovers pause clients until the replica is in sync.
   await cluster.masters[1]?.command('CLIENT', 'PAUSE', '60000', 'WRITE');
   await t.rejects(take(store, [makeHit(key)]), { code: 'backend_failure', message: /within 300ms/ });
   await cluster.masters[1]?.command('CLIENT', 'UNPAUSE');
