@@ -1,5 +1,5 @@
 import { readCookie, setCookie } from '../http/cookies.ts';
-import { toObject } from '../http/post-form.ts';
+import { toObject } from '../outbound/post-form.ts';
 import type { Visit } from './visit.ts';
 import { isEqual } from './visit.ts';
 
@@ -32,7 +32,7 @@ export function keepTyped(visit: Visit): void {
   });
 }
 
-/** What `keepTyped` kept, once. */
+/** Reads the text of `keepTyped`, once. */
 export function takeTyped(visit: Visit): TypedFields {
   const { settings } = visit.context;
   const cookie = readCookie(visit.request, { ...typedCookie, settings });
