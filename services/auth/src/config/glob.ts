@@ -27,7 +27,7 @@ export const maxGlobChars = 1024;
 const maxDepth = 8;
 
 /** Characters that `*` and `?` do not match. */
-const separators = '../http/';
+const separators = './';
 /** Characters that end a region. */
 const ends: Readonly<Record<Region, string>> = { scheme: ':/?#', authority: '/?#\\@', rest: '' };
 /** Strictest first. After choices that end in different regions, the strictest applies. */
