@@ -205,7 +205,7 @@ t.test('with memcached, other algorithms and policies that need failures are pro
   t.strictSame(await (await followRules(t, folder.path, { forMemcached: true })).problemsOf(1), [
     'config/a.yaml:5:63: the counter store has no token_bucket: use fixed_window, or another store',
     "config/a.yaml:5:95: memcached fails open, so that on_store_failure 'deny' would have no effect: use allow, or another store",
-    "config/a.yaml:7:63: invalid rate limit algorithm 'token': expected one of fixed_window, sliding_window, token_bucket, concurrency",
+    "config/a.yaml:7:63: invalid algorithm 'token': expected one of fixed_window, sliding_window, token_bucket, concurrency",
   ]);
 });
 
