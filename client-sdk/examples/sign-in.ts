@@ -12,7 +12,7 @@ const { ISSUER = '', CLIENT_ID = '', CLIENT_SECRET = '', PORT = '3000' } = proce
 const client = await discoverClient(ISSUER, { clientId: CLIENT_ID, clientSecret: CLIENT_SECRET });
 type Transaction = Awaited<ReturnType<typeof client.authCode.startAuthorization>>['transaction'];
 /**
- State of a browser until it comes back, by the value of its cookie. Use your sessions
+ * State of a browser until it comes back, by the value of its cookie. Use your sessions
  * instead.
  */
 const transactions = new Map<string, Transaction>();

@@ -7,8 +7,8 @@ import { type LoadResult, summarize } from './report.ts';
 
 const { Flag, FrameType, frame, maxWindowBytes, defaultWindowBytes } = http2;
 /**
- Calls in flight on a connection; calls are skipped while a server does not keep up with the rate. Servers allow
- * at least as many streams (RFC 9113, section 6.5.2).
+ * Calls in flight on a connection; calls are skipped while a server does not keep up with the rate.
+ * Servers allow at least as many streams (RFC 9113, section 6.5.2).
  */
 const maxInFlight = 100;
 const ringSize = 4 * maxInFlight;

@@ -178,7 +178,8 @@ podSuite(
 );
 
 /**
- Rights of the roles that every cluster has for the people of a namespace, when the chart adds to them.
+ * Rights of the roles that every cluster has for the people of a namespace, when the chart adds to
+ * them.
  */
 async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
   await t.test('view and edit rights in a namespace include its limits', async (t) => {

@@ -208,7 +208,8 @@ async function isUnused(client: ApiClient): Promise<boolean> {
 }
 
 /**
- Variables that programs that fetch credentials for a kubeconfig may need: all but the variables that would configure the xDS server itself.
+ * Variables that programs that fetch credentials for a kubeconfig may need: all but the variables
+ * that would configure the xDS server itself.
  */
 function forCredentials(environment: Environment): Record<string, string> {
   const settings = Object.values(settingsSpec).flatMap(({ env, aliases }) => [env, ...aliases]);

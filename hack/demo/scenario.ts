@@ -33,7 +33,7 @@ export const morePerHour: RuleEdit = {
 };
 
 /**
- Steps of the demo, in order. Users and counters are new with each start; limits and routes are
+ * Steps of the demo, in order. Users and counters are new with each start; limits and routes are
  * those of config/.
  */
 export const scenario: readonly Step[] = [

@@ -48,7 +48,7 @@ export function counted({ status, headers, body }: Reply, names: Names): string 
 }
 
 /**
- Leaves out the remaining hits, which depend on the number of requests during a change.
+ * Leaves out the remaining hits, which depend on the number of requests during a change.
  */
 export function limited(reply: Reply, names: Names): string {
   const { status, headers, body } = reply;
@@ -243,7 +243,8 @@ const changeTimeoutMs = 60_000;
 const shortestPauseMs = 5;
 
 /**
- Share of the elapsed time: some 150 attempts in a minute, fewer than the limit that is to come into force allows, and the measured time is at most so much too long.
+ * Share of the elapsed time: some 150 attempts in a minute, fewer than the limit that is to come
+ * into force allows, and the measured time is at most so much too long.
  */
 const pauseShare = 0.05;
 

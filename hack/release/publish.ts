@@ -61,7 +61,7 @@ function isChart(file: string, version: string): boolean {
 }
 
 /**
- Notes of a version, or of the unreleased changes, from the CHANGELOG.
+ * Notes of a version, or of the unreleased changes, from the CHANGELOG.
  *
  * @throws Error when it has no such section.
  */

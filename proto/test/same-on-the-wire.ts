@@ -3,7 +3,8 @@ import type { GenMessage } from '@bufbuild/protobuf/codegenv2';
 import type { Test } from 'tap';
 
 /**
- Message in two forms: in proto3's JSON mapping for ours, as the plain object that proto-loader takes for Envoy's.
+ * Message in two forms: in proto3's JSON mapping for ours, as the plain object that proto-loader
+ * takes for Envoy's.
  */
 export interface Twins {
   ours: JsonValue;

@@ -1,5 +1,5 @@
 /**
- Steps that the subpaths for Node must pass, in Node and in runtimes that have its modules.
+ * Steps that the subpaths for Node must pass, in Node and in runtimes that have its modules.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- Programs that are bundled and run in all runtimes.
+ * Programs that are bundled and run in all runtimes.
  *
  * @module
  */

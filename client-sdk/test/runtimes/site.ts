@@ -23,7 +23,8 @@ import type { NodeProgramInput } from './node-program.ts';
 import type { WebProgramInput } from './web-program.ts';
 
 /**
- Servers of the programs: an authorization server and an API on another origin, both open to pages of any origin, and a server that requires a client certificate.
+ * Servers of the programs: an authorization server and an API on another origin, both open to pages
+ * of any origin, and a server that requires a client certificate.
  */
 export interface Site {
   readonly inputs: { readonly web: WebProgramInput; readonly node: NodeProgramInput };

@@ -1,5 +1,5 @@
 /**
- Steps that every runtime must pass. The same text runs in all of them, so it knows the web's
+ * Steps that every runtime must pass. The same text runs in all of them, so it knows the web's
  * APIs alone, and gets the package's modules from their loader: by `import`, `require()` or in a
  * bundle.
  *

@@ -62,7 +62,8 @@ exec unshare --setgid="$user" --setuid="$user" --root="$root" --wd="$folder" "$@
 `;
 
 /**
- Command of a container, with any environment: test runners add to the environment of every process, and `env` removes all of it.
+ * Command of a container, with any environment: test runners add to the environment of every
+ * process, and `env` removes all of it.
  */
 export function containerCommand(container: ContainerProcess): { command: string; args: string[] } {
   const { root, rootFolder = '', mounts, workingFolder, user, environment, command } = container;

@@ -87,7 +87,7 @@ export function getPodSpec({ kind, spec }: ManifestObject): PodSpec {
 export interface PodSurroundings {
   readonly fields: Readonly<Record<string, string>>;
   /**
-   Content of a Secret; undefined when there is none and it may be missing.
+   * Content of a Secret; undefined when there is none and it may be missing.
    *
    * @throws Error when it may not.
    */

@@ -99,7 +99,7 @@ interface ListenerOptions {
 export const domain = 'shop';
 
 /**
- Time for a limiter or the auth server to answer, 20 and 200 ms by default. Far more than
+ * Time for a limiter or the auth server to answer, 20 and 200 ms by default. Far more than
  * they need: a test machine is busy, and Envoy's count of timeouts shows whether they are slow, not
  * failed requests.
  */

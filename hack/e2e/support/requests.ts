@@ -26,8 +26,8 @@ export interface LoadOptions {
 const connections = 4;
 
 /**
- Pause of each connection. Together they make some hundred requests a second, whatever the machine could
- * do.
+ * Pause of each connection. Together they make some hundred requests a second, whatever the machine
+ * could do.
  */
 const pauseMs = 10;
 

@@ -1,5 +1,5 @@
 /**
- Browser of a person, without a browser: keeps cookies, follows redirects, submits forms.
+ * Browser of a person, without a browser: keeps cookies, follows redirects, submits forms.
  */
 export interface HeadlessBrowser {
   /**

@@ -313,7 +313,8 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
 }
 
 /**
- Makes an array of exact size: growing an array over-allocates, which would be the biggest part of a rule.
+ * Makes an array of exact size: growing an array over-allocates, which would be the biggest part of
+ * a rule.
  */
 function staticMetricPath(leaf: RuleNode): string[] {
   let depth = 0;

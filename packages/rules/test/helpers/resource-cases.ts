@@ -607,7 +607,8 @@ export const badResources: readonly BadResource[] = [
 ];
 
 /**
- Resources that the reader refuses and the API server drops, unless it validates strictly, as kubectl does.
+ * Resources that the reader refuses and the API server drops, unless it validates strictly, as
+ * kubectl does.
  */
 export const droppedResources: readonly BadResource[] = [
   {

@@ -18,7 +18,8 @@ export interface WrongGuesses {
 }
 
 /**
- Keys of the counts of guesses. Keys are digests, so that neither contacts nor addresses are stored.
+ * Keys of the counts of guesses. Keys are digests, so that neither contacts nor addresses are
+ * stored.
  */
 export interface GuessKeys {
   readonly kind: GuessKind;

@@ -76,7 +76,7 @@ export class PasswordHasher {
   }
 
   /**
-   Does the work of `verify` for a user who does not exist: prevents user enumeration by timing.
+   * Does the work of `verify` for a user who does not exist: prevents user enumeration by timing.
    */
   async verifyDummy(password: string): Promise<false> {
     await this.#count(this.#metrics.passwordComparisons, async () => {

@@ -17,7 +17,7 @@ const shortSecret = 'a secret of 31 bytes, not of 32';
 const nowhere = 'postgres://127.0.0.1:1/nowhere';
 
 /**
- Log of a server in production mode that ends for lack of a database or a port.
+ * Log of a server in production mode that ends for lack of a database or a port.
  */
 async function logOf(t: Test, variables: Readonly<Record<string, string>>): Promise<string> {
   const { exitCode, errors } = await runCommand(['serve'], {

@@ -19,7 +19,8 @@ const admin = postgres(url, { max: 1, onnotice: () => undefined });
 t.teardown(() => admin.end());
 
 /**
- Effect of a connection string: whether all connections are encrypted, and its schema, or the reason why it fails.
+ * Effect of a connection string: whether all connections are encrypted, and its schema, or the
+ * reason why it fails.
  */
 async function connected(parameters: string): Promise<string> {
   const options = {

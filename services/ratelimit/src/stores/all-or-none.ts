@@ -4,7 +4,8 @@ import { algorithms, toRateResult } from '../algorithms/registry.ts';
 import type { Hit } from './counter-store.ts';
 
 /**
- Effect of an exceeded limit on the request: refuses it, refuses it when all limits of the kind `together` are exceeded, or none.
+ * Effect of an exceeded limit on the request: refuses it, refuses it when all limits of the kind
+ * `together` are exceeded, or none.
  */
 export type Refuses = 'alone' | 'together' | 'never';
 

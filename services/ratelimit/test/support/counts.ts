@@ -9,7 +9,7 @@ function toCount({ rate }: Pick<Hit, 'rate'>, { allowed, used, remaining, resetS
 }
 
 /**
- Counts of a whole request; `-1 - count` for windows whose hits do not fit and are not counted.
+ * Counts of a whole request; `-1 - count` for windows whose hits do not fit and are not counted.
  */
 export function toCounts(hits: readonly ConditionalHit[], { refused, results }: AllOrNone) {
   const counts = results.map((result, i) => {

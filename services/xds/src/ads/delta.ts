@@ -113,9 +113,9 @@ export function receiveDelta(
 }
 
 /**
- Difference to send now. `diff` is a parameter because many streams need the same difference, so that it
- * can be cached. A rejected version is not sent again and does not hold back others. When it is
- * replaced or withdrawn a response is sent even if it is empty, so that its ACK clears the
+ * Difference to send now. `diff` is a parameter because many streams need the same difference, so
+ * that it can be cached. A rejected version is not sent again and does not hold back others. When
+ * it is replaced or withdrawn a response is sent even if it is empty, so that its ACK clears the
  * rejection.
  */
 export function dueDelta(

@@ -81,8 +81,9 @@ export class Expiries {
   }
 
   /**
-   Expiries that are known after a connection was lost: the next one may lead to another server, where a counter may exist without the EXPIRE that followed it. Replies that still arrive are recorded
-   * with the old object.
+   * Expiries that are known after a connection was lost: the next one may lead to another server,
+   * where a counter may exist without the EXPIRE that followed it. Replies that still arrive are
+   * recorded with the old object.
    */
   forget(): Expiries {
     return new Expiries(this.#missing);

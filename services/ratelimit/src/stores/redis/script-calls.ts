@@ -111,7 +111,8 @@ function callText(rate: Rate, hits: number, times: number): string {
 }
 
 /**
- Results of the counters of a call by its reply, or the reason why one cannot be counted; undefined when the reply is of another form.
+ * Results of the counters of a call by its reply, or the reason why one cannot be counted;
+ * undefined when the reply is of another form.
  */
 export function readCallReply(
   { counters }: ScriptCall,

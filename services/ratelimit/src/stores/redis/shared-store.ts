@@ -33,8 +33,8 @@ interface RedisSharedStoreOptions {
 }
 
 /**
- State that replicas share besides counters. Rarely used, so each operation has a connection of its own,
- * and hits never wait for one.
+ * State that replicas share besides counters. Rarely used, so each operation has a connection of
+ * its own, and hits never wait for one.
  */
 export class RedisSharedStore implements SharedStore {
   readonly #options: RedisSharedStoreOptions;

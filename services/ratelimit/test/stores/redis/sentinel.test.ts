@@ -171,7 +171,7 @@ function naming({ address }: { address: string }): string {
 
 interface StubSentinel extends InvalidServer {
   /**
-   Reply from now on; `hang up` closes all connections instead, and nothing at all when empty.
+   * Reply from now on; `hang up` closes all connections instead, and nothing at all when empty.
    */
   reply: string;
 }
