@@ -297,6 +297,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
     unitSeconds,
     windows,
     requestsPerUnit: limit.requestsPerUnit,
+    capacity: rate?.burst ?? limit.requestsPerUnit,
     unlimited,
     rate: rate && { ...rate, limit: limit.requestsPerUnit, periodSeconds: unitSeconds },
     lease,

@@ -68,6 +68,8 @@ export interface Rule {
   readonly windows?: Windows | undefined;
   /** uint32; 0 refuses every request. Without effect when unlimited. */
   readonly requestsPerUnit: number;
+  /** Requests that may come at once: the burst of a rate, or `requestsPerUnit`. */
+  readonly capacity: number;
   readonly unlimited: boolean;
   /** Undefined for fixed windows. */
   readonly rate?: Rate | undefined;

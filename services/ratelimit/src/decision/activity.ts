@@ -91,8 +91,8 @@ export class Activity {
       domain: shorten(domain),
       entries: shortenEntries(limit.keyEntries),
       rule: shorten(limit.metricPath.join('.')),
-      requestsPerUnit: limit.requestsPerUnit,
-      unit: limit.unit ?? formatPeriod(limit.unitSeconds),
+      requestsPerUnit: limit.rule.requestsPerUnit,
+      unit: limit.rule.unit ?? formatPeriod(limit.rule.unitSeconds),
       hits,
       code: code === Code.OVER_LIMIT ? 'OVER_LIMIT' : 'OK',
     };

@@ -84,9 +84,9 @@ function withholdKnown(checks: readonly LimitCheck[]): void {
 }
 
 /** The result in a request that another limit refuses, without a call of the store. */
-function withhold({ limit: { capacity }, hit, result }: LimitCheck): CheckResult {
+function withhold({ limit, hit, result }: LimitCheck): CheckResult {
   if (result?.allowed === false) return result;
-  const unknown = { allowed: true, used: 0, remaining: capacity, resetSeconds: hit.secondsLeft };
+  const unknown = { allowed: true, used: 0, remaining: limit.rule.capacity, resetSeconds: hit.secondsLeft };
   return { ...unknown, withheld: true, unrecorded: true };
 }
 
@@ -109,12 +109,12 @@ function getRefusals(
   checks: readonly LimitCheck[],
   { quotaMode, limits }: RefusalOptions,
 ): readonly Refuses[] {
-  const isQuota = ({ limit }: LimitCheck): boolean => quotaMode || limit.quotaMode;
+  const isQuota = ({ limit }: LimitCheck): boolean => quotaMode || limit.rule.quotaMode;
   const hasFreeQuota =
     (quotaMode && limits.includes(undefined)) ||
-    checks.some((check) => isQuota(check) && (check.limit.shadowMode || check.result?.allowed === true));
+    checks.some((check) => isQuota(check) && (check.limit.rule.shadowMode || check.result?.allowed === true));
   return checks.map((check) => {
-    if (check.limit.shadowMode) return 'never';
+    if (check.limit.rule.shadowMode) return 'never';
     if (!isQuota(check)) return 'alone';
     return hasFreeQuota ? 'never' : 'together';
   });

@@ -42,10 +42,10 @@ export function requireResult({ result }: LimitCheck): CheckResult {
 }
 
 /** Hits that are refused without the store: as if they came after the last that was allowed. */
-export function toRefusedResult({ limit: { capacity }, hit }: LimitCheck): CheckResult {
+export function toRefusedResult({ limit, hit }: LimitCheck): CheckResult {
   return {
     allowed: false,
-    used: capacity + hit.addend,
+    used: limit.rule.capacity + hit.addend,
     remaining: 0,
     resetSeconds: hit.secondsLeft,
   };
@@ -67,18 +67,19 @@ export function createHit(
     nowSeconds,
   }: { readonly domain: string; readonly addend: number; readonly nowSeconds: number },
 ): Hit {
-  const { unitSeconds, windows } = limit;
+  const { rule, windows } = limit;
+  const { unitSeconds } = rule;
   const window = windows?.at(nowSeconds);
   const windowSeconds = window === undefined ? unitSeconds : window.end - window.start;
   return {
     key: limitKey(options, domain, limit, nowSeconds),
     addend,
-    capacity: limit.capacity,
-    charge: limit.charge,
-    unit: limit.unit ?? (unitSeconds === 1 ? 'second' : 'period'),
+    capacity: rule.capacity,
+    charge: rule.charge,
+    unit: rule.unit ?? (unitSeconds === 1 ? 'second' : 'period'),
     secondsLeft: window === undefined ? secondsUntilReset(nowSeconds, unitSeconds) : window.end - nowSeconds,
     ttlSeconds: windowSeconds + Math.floor(random() * options.expirationJitterMaxSeconds),
-    rate: limit.rate,
-    lease: limit.lease,
+    rate: rule.rate,
+    lease: rule.lease,
   };
 }

@@ -13,9 +13,10 @@ export type KeyOptions = Pick<DecisionOptions, 'cacheKeyPrefix' | 'cacheKeyEscap
 export function limitKey(
   { cacheKeyPrefix, cacheKeyEscape }: KeyOptions,
   domain: string,
-  { keyEntries, unitSeconds, windows, rate }: Pick<Limit, 'keyEntries' | 'unitSeconds' | 'windows' | 'rate'>,
+  { keyEntries, windows, rule }: Pick<Limit, 'keyEntries' | 'windows' | 'rule'>,
   nowSeconds: number,
 ): string {
+  const { rate, unitSeconds } = rule;
   if (rate !== undefined) return escapedEntriesKey(cacheKeyPrefix, domain, keyEntries) + rate.algorithm;
   const start = windows === undefined ? windowStart(nowSeconds, unitSeconds) : windows.at(nowSeconds).start;
   const label = windows === undefined || windows.label === '' ? '' : windows.label;

@@ -1,3 +1,4 @@
+import { getAlgorithm } from '../algorithms/registry.ts';
 import { isRefused, type Refuses } from '../stores/all-or-none.ts';
 import { type DescriptorCheck, type LimitCheck, requireResult } from './check.ts';
 import type { DecisionOptions } from './options.ts';
@@ -35,14 +36,14 @@ function toStatus({ quotaMode }: EvaluateOptions, check: LimitCheck): Descriptor
   const { limit, hit } = check;
   const { allowed, used, resetSeconds, withheld } = requireResult(check);
   return {
-    code: allowed || limit.shadowMode ? Code.OK : Code.OVER_LIMIT,
-    currentLimit: limit,
+    code: allowed || limit.rule.shadowMode ? Code.OK : Code.OVER_LIMIT,
+    currentLimit: limit.rule,
     // Other clients of the store may bring a counter below zero; the wire holds no more than the
     // limit. After a refund a counter may still be above its limit.
-    limitRemaining: allowed ? Math.max(0, limit.capacity - Math.max(0, used)) : 0,
-    quota: quotaMode || limit.quotaMode,
+    limitRemaining: allowed ? Math.max(0, limit.rule.capacity - Math.max(0, used)) : 0,
+    quota: quotaMode || limit.rule.quotaMode,
     secondsUntilReset: resetSeconds,
-    tookSlots: limit.algorithm.holdsSlots && hit.addend > 0 && allowed && withheld !== true,
+    tookSlots: getAlgorithm(limit.rule.rate).holdsSlots && hit.addend > 0 && allowed && withheld !== true,
   };
 }
 

@@ -1,39 +1,22 @@
-import type { JsonObject } from '@tollgate/kit/json';
 import { applyReplaces, type Entry, type Match, matchEntries } from '@tollgate/rules/match';
-import type { Charge, Lease, Rate, Rule, RuleNode, StoreFailurePolicy } from '@tollgate/rules/rule-set';
+import type { Lease, Rate, Rule, RuleNode } from '@tollgate/rules/rule-set';
 import { type Unit, unitSeconds } from '@tollgate/rules/rule-set';
 import type { Windows } from '@tollgate/rules/windows';
-import type { Algorithm } from '../algorithms/algorithm.ts';
 import { getAlgorithm } from '../algorithms/registry.ts';
 import { type Descriptor, type LimitOverride, unitFromWire } from './wire/request.ts';
 
+/** A limit of a descriptor. */
 export interface Limit {
   readonly kind: 'limited';
-  /** Undefined with a period. */
-  readonly unit: Unit | undefined;
-  readonly unitSeconds: number;
+  /** For a limit that the request brings, its values in the form of a rule. */
+  readonly rule: Rule;
+  /** Whether the request brings the limit. */
+  readonly isOwn: boolean;
   /** Fixed windows other than those of the unit. */
-  readonly windows?: Windows | undefined;
-  readonly requestsPerUnit: number;
-  /** Requests that may come at once; `requestsPerUnit` of fixed windows. */
-  readonly capacity: number;
-  readonly algorithm: Algorithm;
-  /** Undefined for fixed windows. */
-  readonly rate?: Rate | undefined;
-  readonly lease?: Lease | undefined;
-  /** As configured; see `getCharge` for the default. */
-  readonly charge?: Charge | undefined;
-  readonly name: string;
-  readonly shadowMode: boolean;
-  readonly quotaMode: boolean;
-  /** Policy of the rule itself. */
-  readonly onStoreFailure?: StoreFailurePolicy | undefined;
-  readonly metadata?: JsonObject | undefined;
+  readonly windows: Windows | undefined;
   /** The entries in the counter key; share_threshold replaces a value by its pattern. */
   readonly keyEntries: readonly Entry[];
   readonly metricPath: readonly string[];
-  /** The rule; undefined where the request brings its limit. */
-  readonly rule: Rule | undefined;
   /** `metricPath` has parts of the request. */
   readonly dynamicMetric: boolean;
 }
@@ -41,7 +24,7 @@ export interface Limit {
 /** A rule that allows everything and has no counter. */
 interface Unlimited {
   readonly kind: 'unlimited';
-  readonly metadata?: JsonObject | undefined;
+  readonly rule: Rule;
 }
 
 /** Undefined where no rule matches, or the one that does was replaced. */
@@ -84,31 +67,10 @@ export function fromMatch(
   entries: readonly Entry[],
   calendarMonths?: Windows,
 ): DescriptorLimit {
-  const { rule } = match;
-  if (rule.unlimited) {
-    return { kind: 'unlimited', metadata: rule.metadata };
-  }
-  return {
-    kind: 'limited',
-    unit: rule.unit,
-    unitSeconds: rule.unitSeconds,
-    windows: rule.windows ?? (calendarMonths && monthWindows(rule, calendarMonths)),
-    requestsPerUnit: rule.requestsPerUnit,
-    capacity: rule.rate?.burst ?? rule.requestsPerUnit,
-    algorithm: getAlgorithm(rule.rate),
-    rate: rule.rate,
-    lease: rule.lease,
-    charge: rule.charge,
-    name: rule.name,
-    shadowMode: rule.shadowMode,
-    quotaMode: rule.quotaMode,
-    onStoreFailure: rule.onStoreFailure,
-    metadata: rule.metadata,
-    keyEntries: match.keyEntries ?? entries,
-    metricPath: match.metricPath,
-    rule,
-    dynamicMetric: match.dynamicMetric,
-  };
+  const { rule, keyEntries = entries, metricPath, dynamicMetric } = match;
+  if (rule.unlimited) return { kind: 'unlimited', rule };
+  const windows = rule.windows ?? (calendarMonths && monthWindows(rule, calendarMonths));
+  return { kind: 'limited', rule, isOwn: false, windows, keyEntries, metricPath, dynamicMetric };
 }
 
 function monthWindows({ unit, rate }: Pick<Rule, 'unit' | 'rate'>, calendarMonths: Windows) {
@@ -133,33 +95,46 @@ function fromOverride(
 ): DescriptorLimit {
   const unit = unitFromWire(wireUnit);
   if (unit === undefined) return undefined;
-  const rule = match?.rule;
-  const rate = rule?.rate && toOwnRate(rule.rate, requestsPerUnit, unit);
-  const algorithm = getAlgorithm(rate);
-  const calendar = rule?.windows?.ofUnit(unit);
+  const rule = match?.rule ?? noRule;
+  const rate = rule.rate && toOwnRate(rule.rate, requestsPerUnit, unit);
+  const calendar = rule.windows?.ofUnit(unit);
   return {
     kind: 'limited',
-    ...(rate !== undefined && algorithm.holdsSlots
-      ? { unit: rule?.unit, unitSeconds: rate.periodSeconds }
-      : { unit, unitSeconds: unitSeconds[unit] }),
+    rule: {
+      ...rule,
+      ...(rate !== undefined && getAlgorithm(rate).holdsSlots
+        ? { unitSeconds: rate.periodSeconds }
+        : { unit, unitSeconds: unitSeconds[unit] }),
+      requestsPerUnit,
+      capacity: rate?.burst ?? requestsPerUnit,
+      unlimited: false,
+      rate,
+      lease: rule.lease && toOwnLease(rule.lease, requestsPerUnit),
+      name: '',
+    },
+    isOwn: true,
     windows: calendar ?? (calendarMonths && monthWindows({ unit, rate }, calendarMonths)),
-    requestsPerUnit,
-    capacity: rate?.burst ?? requestsPerUnit,
-    algorithm,
-    rate,
-    lease: rule?.lease && toOwnLease(rule.lease, requestsPerUnit),
-    charge: rule?.charge,
-    name: '',
-    shadowMode: rule?.shadowMode ?? false,
-    quotaMode: rule?.quotaMode ?? false,
-    onStoreFailure: rule?.onStoreFailure,
-    metadata: rule?.metadata,
     keyEntries: rate === undefined && calendar === undefined ? entries : (match?.keyEntries ?? entries),
     metricPath: toSeriesName(entries),
-    rule: undefined,
     dynamicMetric: true,
   };
 }
+
+/** A rule that says nothing, where none matches. */
+const noRule: Rule = {
+  path: '',
+  domain: '',
+  unitSeconds: 0,
+  requestsPerUnit: 0,
+  capacity: 0,
+  unlimited: false,
+  name: '',
+  replaces: [],
+  shadowMode: false,
+  quotaMode: false,
+  detailedMetric: false,
+  metricPath: [],
+};
 
 /** The period of a concurrency limit is the life of a slot, and not a part of the limit. */
 function toOwnRate(rate: Rate, requests: number, unit: Unit): Rate {

@@ -79,7 +79,7 @@ export function rememberRefusal(
   nowSeconds: number,
 ): void {
   if (result === undefined || result.allowed || hit.rate !== undefined) return;
-  if (result.remaining === 0 && result.used > limit.capacity)
+  if (result.remaining === 0 && result.used > limit.rule.capacity)
     localCache.add(hit.key, nowSeconds, nowSeconds + hit.secondsLeft);
 }
 

@@ -237,14 +237,15 @@ export function toName(domain: string, entries: readonly Entry[]): string {
 
 /** Hits are not leased: the part of the limit that replicas may reserve would be another one. */
 function withOverride(limit: Limit, { requestsPerUnit, burst = requestsPerUnit }: Override): Limit {
-  const { rate } = limit;
-  return {
-    ...limit,
+  const { rate } = limit.rule;
+  const rule = {
+    ...limit.rule,
     requestsPerUnit,
     capacity: burst,
     lease: undefined,
     rate: rate && { ...rate, limit: requestsPerUnit, burst },
   };
+  return { ...limit, rule };
 }
 
 /** Undefined for what no version of this service has written. */

@@ -1,5 +1,6 @@
 import type { RuleNode } from '@tollgate/rules/rule-set';
 import { formatPeriod } from '@tollgate/rules/windows';
+import { getAlgorithm } from '../algorithms/registry.ts';
 import { errors } from '../errors.ts';
 import type { CounterStore } from '../stores/counter-store.ts';
 import { createHit, type DescriptorCheck, isLimited, type LimitCheck, requireResult } from './check.ts';
@@ -108,11 +109,11 @@ export async function peekChecks(
 }
 
 function fits(check: LimitCheck, hits: number): boolean {
-  return hits < 0 || Math.max(0, requireResult(check).used) + hits <= check.limit.capacity;
+  return hits < 0 || Math.max(0, requireResult(check).used) + hits <= check.limit.rule.capacity;
 }
 
 /** The hits that a check of 0 hits needs: one, except in windows that count as the original. */
-function getCheckedHits({ rate, charge }: Limit, root: RuleNode | undefined): number {
+function getCheckedHits({ rule: { rate, charge } }: Limit, root: RuleNode | undefined): number {
   return rate !== undefined || (root?.atomic === true && charge === 'always') ? 1 : 0;
 }
 
@@ -135,16 +136,9 @@ function toState(check: LimitCheck): CounterState {
   return { ...describeLimit(limit), key: hit.key, count: used, remaining, over: !allowed, resetSeconds };
 }
 
-function describeLimit({
-  name,
-  algorithm,
-  rate,
-  unit,
-  unitSeconds,
-  requestsPerUnit,
-  shadowMode,
-  metricPath,
-}: Limit) {
+function describeLimit({ rule, metricPath }: Limit) {
+  const { name, rate, unit, unitSeconds, requestsPerUnit, shadowMode } = rule;
+  const algorithm = getAlgorithm(rate);
   return {
     rule: metricPath.join('.'),
     ...(name !== '' && { name }),

@@ -1,4 +1,4 @@
-import type { Rule, StoreFailurePolicy } from '@tollgate/rules/rule-set';
+import type { StoreFailurePolicy } from '@tollgate/rules/rule-set';
 import { statsNames } from '../metrics/names.ts';
 import type { Counter, RuleStats, StatsRegistry } from '../metrics/registry.ts';
 import { type LimitCheck, requireResult } from './check.ts';
@@ -14,7 +14,8 @@ export class DecisionStats {
   /** Descriptors that a failure policy decided. */
   readonly storeFailure: Readonly<Record<StoreFailurePolicy, Counter>>;
   readonly #registry: StatsRegistry;
-  #byRule = new WeakMap<Rule, RuleStats>();
+  /** By the metric path, which is an object of the rule. */
+  #byPath = new WeakMap<readonly string[], RuleStats>();
   #releases: number;
 
   constructor(registry: StatsRegistry) {
@@ -44,19 +45,19 @@ export class DecisionStats {
    * The statistics of a limit. When they depend on the rule alone, they are found by its identity,
    * without building a name.
    */
-  getRule(domain: string, { rule, dynamicMetric, metricPath }: Limit): RuleStats {
-    if (rule === undefined || dynamicMetric) {
+  getRule(domain: string, { dynamicMetric, metricPath }: Limit): RuleStats {
+    if (dynamicMetric) {
       return this.#registry.dynamicRule(domain, metricPath);
     }
     // A reload may keep the rule object, but always releases its series.
     if (this.#registry.ruleReleases() !== this.#releases) {
-      this.#byRule = new WeakMap();
+      this.#byPath = new WeakMap();
       this.#releases = this.#registry.ruleReleases();
     }
-    let stats = this.#byRule.get(rule);
+    let stats = this.#byPath.get(metricPath);
     if (stats === undefined) {
       stats = this.#registry.rule(domain, metricPath);
-      this.#byRule.set(rule, stats);
+      this.#byPath.set(metricPath, stats);
     }
     return stats;
   }
@@ -88,7 +89,7 @@ export function recordDecision(
 }
 
 function isNear({ limit, result }: LimitCheck, ratio: number): boolean {
-  return result?.allowed === true && result.used > nearThreshold(limit.capacity, ratio);
+  return result?.allowed === true && result.used > nearThreshold(limit.rule.capacity, ratio);
 }
 
 /** A check whose result belongs to the statistics of its rule. */
@@ -109,7 +110,7 @@ export function recordResult(
   const { limit, hit, stats } = check;
   const { allowed, used, unrecorded } = requireResult(check);
   if (hit.addend < 0 || unrecorded === true) return;
-  const near = nearThreshold(limit.capacity, nearLimitRatio);
+  const near = nearThreshold(limit.rule.capacity, nearLimitRatio);
   if (allowed) recordWithin(stats, hit.addend, used, near);
   else recordOver(check, near);
 }
@@ -126,12 +127,12 @@ function recordOver(check: RecordedCheck, near: number): void {
   const { used: count, fromLocalCache = false } = requireResult(check);
   if (fromLocalCache) stats.overLimitWithLocalCache += addend;
   const before = countBefore(count, addend);
-  const allOver = fromLocalCache || before >= limit.capacity;
-  const hitsOver = allOver ? addend : count - limit.capacity;
+  const allOver = fromLocalCache || before >= limit.rule.capacity;
+  const hitsOver = allOver ? addend : count - limit.rule.capacity;
   stats.overLimit += hitsOver;
   // In 32 bits a large limit may be rounded to a threshold above it.
-  if (!allOver) stats.nearLimit += Math.max(0, limit.capacity - Math.max(near, before));
-  if (limit.shadowMode) stats.shadowMode += hitsOver;
+  if (!allOver) stats.nearLimit += Math.max(0, limit.rule.capacity - Math.max(near, before));
+  if (limit.rule.shadowMode) stats.shadowMode += hitsOver;
 }
 
 /**

@@ -74,7 +74,7 @@ export async function decideByPolicy(
   for (const check of checks) check.result = localCache && findInCache(localCache, check, nowSeconds);
   const undecided = checks.filter(({ result }) => result === undefined);
   const policies = undecided.map(
-    ({ limit }) => limit.onStoreFailure ?? domain.onStoreFailure ?? storeFailures?.fallback,
+    ({ limit }) => limit.rule.onStoreFailure ?? domain.onStoreFailure ?? storeFailures?.fallback,
   );
   const isStoreFailure = isAppError(error) && error.code === 'backend_failure';
   if (storeFailures === undefined || policies.includes(undefined) || !isStoreFailure) {
@@ -112,8 +112,8 @@ function takeShare(
   const { limit, hit } = check;
   const share = (count: number): number => Math.ceil(count / shares);
   const rate = hit.rate && toRateShare(hit.rate, share);
-  const capacity = share(limit.capacity);
-  check.limit = { ...limit, capacity, rate };
+  const capacity = share(limit.rule.capacity);
+  check.limit = { ...limit, rule: { ...limit.rule, capacity, rate } };
   check.hit = { ...(withholds ? withoutHits(hit) : hit), capacity, rate };
 }
 
@@ -136,6 +136,6 @@ function decideByOnePolicy(
   if (policy === 'local') return undefined;
   // A refund is never over its limit.
   if (policy === 'allow' || hit.addend < 0)
-    return { allowed: true, used: 0, remaining: limit.capacity, resetSeconds: hit.secondsLeft };
+    return { allowed: true, used: 0, remaining: limit.rule.capacity, resetSeconds: hit.secondsLeft };
   return { ...toRefusedResult(check), resetSeconds: Math.min(hit.secondsLeft, maxRetrySeconds) };
 }

@@ -91,7 +91,7 @@ function resultAttributes(limited: readonly LimitCheck[]): Attributes {
       limit.metricPath.join('.').slice(0, maxRuleLength),
     ),
     'tollgate.ratelimit.limits': limited.map(
-      ({ limit }) => `${limit.requestsPerUnit}/${limit.unit ?? `${limit.unitSeconds}s`}`,
+      ({ limit }) => `${limit.rule.requestsPerUnit}/${limit.rule.unit ?? `${limit.rule.unitSeconds}s`}`,
     ),
     'tollgate.ratelimit.cache_hits': limited.map(({ result }) => result?.fromLocalCache === true),
   };

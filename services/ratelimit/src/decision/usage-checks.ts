@@ -1,5 +1,6 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { getCharge, type RuleNode } from '@tollgate/rules/rule-set';
+import { getAlgorithm } from '../algorithms/registry.ts';
 import { statsNames } from '../metrics/names.ts';
 import type { Counter, StatsRegistry } from '../metrics/registry.ts';
 import type { Limit } from './find-limit.ts';
@@ -29,20 +30,20 @@ export class UsageChecks {
   observe(limit: Limit, domain: Pick<RuleNode, 'atomic'>): void {
     if (!losesUsage(limit, domain)) return;
     this.#counter.value += 1;
-    const path = limit.rule?.path;
-    if (path === undefined || this.#seen.has(path) || this.#seen.size >= maxRules) return;
+    const { path } = limit.rule;
+    if (limit.isOwn || this.#seen.has(path) || this.#seen.size >= maxRules) return;
     this.#seen.add(path);
     this.#logger.warn({ rule: path }, usageWarning);
   }
 
   /** The warning of a limit that was checked; undefined for others. */
   getWarning(limit: Limit, domain: Pick<RuleNode, 'atomic'>): string | undefined {
-    const isSeen = limit.rule !== undefined && this.#seen.has(limit.rule.path);
+    const isSeen = !limit.isOwn && this.#seen.has(limit.rule.path);
     return isSeen && losesUsage(limit, domain) ? usageWarning : undefined;
   }
 }
 
 /** The slots of requests in progress are not usage. */
 function losesUsage(limit: Limit, domain: Pick<RuleNode, 'atomic'>): boolean {
-  return !limit.algorithm.holdsSlots && getCharge(limit, domain) === 'allowed';
+  return !getAlgorithm(limit.rule.rate).holdsSlots && getCharge(limit.rule, domain) === 'allowed';
 }

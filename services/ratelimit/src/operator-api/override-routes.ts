@@ -1,3 +1,4 @@
+import { getAlgorithm } from '../algorithms/registry.ts';
 import { windowKeyPrefix } from '../decision/counter-key.ts';
 import { type Limit, withRequests } from '../decision/find-limit.ts';
 import { maxOverrides, type Override, type Overrides, toName, toPublic } from '../decision/overrides.ts';
@@ -97,9 +98,10 @@ function parseOverride(context: OverrideRoutesContext, body: Buffer, setBy: stri
  *
  * @throws AppError with the reason.
  */
-function parseBurst(fields: Fields, { algorithm, rate }: Limit, requestsPerUnit: number): number | undefined {
+function parseBurst(fields: Fields, { rule }: Limit, requestsPerUnit: number): number | undefined {
+  const { rate } = rule;
   const isGiven = 'burst' in fields;
-  if (rate === undefined || !algorithm.hasBurst) {
+  if (rate === undefined || !getAlgorithm(rate).hasBurst) {
     if (!isGiven) return undefined;
     throw errors.malformed_request({ message: 'burst is for token buckets, and the rule has none' });
   }

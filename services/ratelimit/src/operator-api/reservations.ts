@@ -98,12 +98,14 @@ function requireFitting(context: ReservationContext, requested: Requested, hits:
     const { limit, hit } = check;
     // An override ends, so the hits may fit afterwards.
     const isOverridden = context.decisions.overrides?.find(domain, limit.keyEntries) !== undefined;
-    const empty = { used: 0, remaining: limit.capacity, resetSeconds: hit.secondsLeft };
-    check.result = { ...empty, allowed: hits <= limit.capacity || isOverridden };
+    const empty = { used: 0, remaining: limit.rule.capacity, resetSeconds: hit.secondsLeft };
+    check.result = { ...empty, allowed: hits <= limit.rule.capacity || isOverridden };
   }
   if (!isRefused(context, requested)) return;
-  const tooSmall = limited.filter(({ limit, result }) => result?.allowed === false && !limit.shadowMode);
-  const names = tooSmall.map(({ limit }) => `${[domain, ...limit.metricPath].join('.')}: ${limit.capacity}`);
+  const tooSmall = limited.filter(({ limit, result }) => result?.allowed === false && !limit.rule.shadowMode);
+  const names = tooSmall.map(
+    ({ limit }) => `${[domain, ...limit.metricPath].join('.')}: ${limit.rule.capacity}`,
+  );
   throw errors.reservation_too_large({
     message: `more hits than the limit ever allows at once (${names.join(', ')}): reserve fewer`,
   });
@@ -234,7 +236,7 @@ function toRequested({ decisions }: ReservationContext, request: RateLimitReques
 function makeConditional({ limited }: Requested): void {
   for (const check of limited) {
     const rate = check.hit.rate && { ...check.hit.rate, maxDebt: undefined };
-    check.limit = { ...check.limit, rate, charge: 'allowed' };
+    check.limit = { ...check.limit, rule: { ...check.limit.rule, rate, charge: 'allowed' } };
     check.hit = { ...check.hit, rate, charge: 'allowed' };
   }
 }

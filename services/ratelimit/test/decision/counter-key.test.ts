@@ -1,5 +1,5 @@
 import type { Entry } from '@tollgate/rules/match';
-import type { Rate } from '@tollgate/rules/rule-set';
+import type { Rate, Rule } from '@tollgate/rules/rule-set';
 import { Windows } from '@tollgate/rules/windows';
 import { startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
@@ -7,20 +7,26 @@ import { runCounters } from '../../src/cli/counters.ts';
 import { keyPrefixes, limitKey, secondsUntilReset } from '../../src/decision/counter-key.ts';
 import type { Limit } from '../../src/decision/find-limit.ts';
 import { adminToken, startCounterApi } from '../support/counter-api.ts';
-import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
+import { ruleOfAMinute } from '../support/limit-of-a-minute.ts';
 
 const plain = { cacheKeyPrefix: '', cacheKeyEscape: false };
 const escaped = { ...plain, cacheKeyEscape: true };
 const entry = (key: string, value: string): Entry => ({ key, value });
 
-type Counted = Partial<Pick<Limit, 'unitSeconds' | 'windows' | 'rate'>>;
+type Counted = Partial<Pick<Limit, 'windows'> & Pick<Rule, 'unitSeconds' | 'rate'>>;
 
 function keyOf(
   options: typeof plain,
   domain: string,
-  { entries, nowSeconds = 1_234, ...counted }: { entries: readonly Entry[]; nowSeconds?: number } & Counted,
+  {
+    entries,
+    nowSeconds = 1_234,
+    windows,
+    ...counted
+  }: { entries: readonly Entry[]; nowSeconds?: number } & Counted,
 ): string {
-  return limitKey(options, domain, { ...limitOfAMinute(1), ...counted, keyEntries: entries }, nowSeconds);
+  const rule = { ...ruleOfAMinute(1), ...counted };
+  return limitKey(options, domain, { rule, windows, keyEntries: entries }, nowSeconds);
 }
 
 t.test('the counter of a unit has the key of envoyproxy/ratelimit', async (t) => {

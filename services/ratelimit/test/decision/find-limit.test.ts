@@ -44,15 +44,15 @@ t.test('a limit has the fields of its rule', async (t) => {
   t.match(limits(descriptor({ shadow: 'x' })), [
     {
       kind: 'limited',
-      unit: 'week',
-      unitSeconds: 604_800,
-      requestsPerUnit: 0,
-      shadowMode: true,
-      quotaMode: true,
+      isOwn: false,
+      rule: { unit: 'week', unitSeconds: 604_800, requestsPerUnit: 0, shadowMode: true, quotaMode: true },
     },
   ]);
   t.match(limits(descriptor({ plain: 'x' })), [
-    { name: 'plain', shadowMode: false, quotaMode: false, keyEntries: [{ key: 'plain', value: 'x' }] },
+    {
+      rule: { name: 'plain', shadowMode: false, quotaMode: false },
+      keyEntries: [{ key: 'plain', value: 'x' }],
+    },
   ]);
 });
 
@@ -80,9 +80,14 @@ t.test('a rule that is replaced itself still replaces, in any order', async (t) 
 
 t.test('an override keeps the modes of the rule, and takes no part in replaces', async (t) => {
   const [limit, plain] = limits(descriptor({ both: 'x' }, { limit: override }), descriptor({ plain: 'x' }));
-  t.match(limit, { requestsPerUnit: 3, unit: 'minute', unitSeconds: 60, name: '', rule: undefined });
+  t.match(limit, {
+    isOwn: true,
+    rule: { requestsPerUnit: 3, capacity: 3, unit: 'minute', unitSeconds: 60, name: '' },
+  });
   t.equal(plain?.kind, 'limited');
-  t.match(limits(descriptor({ shadow: 'x' }, { limit: override })), [{ shadowMode: true, quotaMode: true }]);
+  t.match(limits(descriptor({ shadow: 'x' }, { limit: override })), [
+    { rule: { shadowMode: true, quotaMode: true } },
+  ]);
   t.match(limits(descriptor({ plain: 'x' }, { limit: override }), descriptor({ both: 'x' })), [
     { kind: 'limited' },
     { kind: 'limited' },

@@ -3,7 +3,7 @@ import t from 'tap';
 import { findLimits } from '../../src/decision/find-limit.ts';
 import { DecisionStats, nearThreshold, recordResult } from '../../src/decision/stats.ts';
 import { StatsRegistry } from '../../src/metrics/registry.ts';
-import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
+import { limitOfAMinute, ruleOfAMinute } from '../support/limit-of-a-minute.ts';
 
 t.test('an unchanged rule keeps its series across a reload', async (t) => {
   const text = 'domain: d\ndescriptors:\n  - key: k\n    rate_limit: { unit: hour, requests_per_unit: 1 }\n';
@@ -57,7 +57,8 @@ function countOnce({
     ttlSeconds: 60,
   } as const;
   const result = { used: count, allowed: !over, remaining: 0, resetSeconds: 60, fromLocalCache };
-  const check = { limit: { ...limitOfAMinute(limit), shadowMode: shadow }, hit, stats, result };
+  const rule = { ...ruleOfAMinute(limit), shadowMode: shadow };
+  const check = { limit: { ...limitOfAMinute(limit), rule }, hit, stats, result };
   recordResult(check, { nearLimitRatio: ratio });
   const { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode } = stats;
   return { overLimit, nearLimit, withinLimit, overLimitWithLocalCache, shadowMode };

@@ -1,21 +1,34 @@
-import { fixedWindow } from '../../src/algorithms/fixed-window.ts';
+import type { Rule } from '@tollgate/rules/rule-set';
 import type { Limit } from '../../src/decision/find-limit.ts';
 
-/** A limit of so many requests a minute, and nothing else to it. */
-export function limitOfAMinute(requestsPerUnit: number): Limit {
+/** A rule of so many requests a minute, and nothing else to it. */
+export function ruleOfAMinute(requestsPerUnit: number): Rule {
   return {
-    kind: 'limited',
+    path: '',
+    domain: '',
     unit: 'minute',
     unitSeconds: 60,
     requestsPerUnit,
     capacity: requestsPerUnit,
-    algorithm: fixedWindow,
+    unlimited: false,
     name: '',
+    replaces: [],
     shadowMode: false,
     quotaMode: false,
+    detailedMetric: false,
+    metricPath: [],
+  };
+}
+
+/** The limit of such a rule. */
+export function limitOfAMinute(requestsPerUnit: number): Limit {
+  return {
+    kind: 'limited',
+    rule: ruleOfAMinute(requestsPerUnit),
+    isOwn: true,
+    windows: undefined,
     keyEntries: [],
     metricPath: [],
-    rule: undefined,
     dynamicMetric: true,
   };
 }

@@ -1,3 +1,4 @@
+import { getAlgorithm } from '../../algorithms/registry.ts';
 import type { DescriptorLimit, Limit } from '../find-limit.ts';
 import { Code, type DescriptorStatus, type Header } from './response.ts';
 
@@ -50,7 +51,7 @@ export function getStandardHeaders(
   for (const [i, status] of statuses.entries()) {
     const limit = limits[i];
     // A client that waits for a limit in shadow mode would wait in vain.
-    if (limit?.kind !== 'limited' || limit.shadowMode) continue;
+    if (limit?.kind !== 'limited' || limit.rule.shadowMode) continue;
     const name = quote(getPolicyName(limit));
     const known = policies.get(name);
     if (
@@ -64,7 +65,7 @@ export function getStandardHeaders(
   const headers = [
     {
       key: 'RateLimit-Policy',
-      value: join(({ limit }) => `;q=${limit.requestsPerUnit};${describeQuota(limit)}`),
+      value: join(({ limit }) => `;q=${limit.rule.requestsPerUnit};${describeQuota(limit)}`),
     },
     {
       key: 'RateLimit',
@@ -77,9 +78,9 @@ export function getStandardHeaders(
 }
 
 /** The levels of a rule as configured: requests with other values have the same policy. */
-function getPolicyName({ name, rule, keyEntries }: Limit): string {
-  if (name !== '') return name;
-  return rule?.path.slice(rule.domain.length + 1) ?? keyEntries.map(({ key }) => key).join('.');
+function getPolicyName({ rule, isOwn, keyEntries }: Limit): string {
+  if (rule.name !== '') return rule.name;
+  return isOwn ? keyEntries.map(({ key }) => key).join('.') : rule.path.slice(rule.domain.length + 1);
 }
 
 /** Seconds until all limits that refuse the request allow it, and one of its quotas. */
@@ -95,9 +96,9 @@ export function getRetryAfter(
 }
 
 /** The window of a quota, or its unit where there is no window. */
-function describeQuota({ algorithm, windows, unitSeconds }: Limit): string {
-  if (algorithm.holdsSlots) return 'qu="concurrent-requests"';
-  return `w=${windows?.currentSeconds ?? unitSeconds}`;
+function describeQuota({ rule, windows }: Limit): string {
+  if (getAlgorithm(rule.rate).holdsSlots) return 'qu="concurrent-requests"';
+  return `w=${windows?.currentSeconds ?? rule.unitSeconds}`;
 }
 
 /** A string of RFC 9651 §3.3.3, which has visible ASCII characters and spaces. */

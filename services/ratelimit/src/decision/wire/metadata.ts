@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '@tollgate/kit/json';
+import { getAlgorithm } from '../../algorithms/registry.ts';
 import type { DescriptorLimit } from '../find-limit.ts';
 import type { Descriptor, RateLimitRequest } from './request.ts';
 import { Code, type DescriptorStatus } from './response.ts';
@@ -27,9 +28,9 @@ export function getDynamicMetadata(
   }
   const metadata = emptyObject();
   limits.forEach((limit, i) => {
-    if (limit?.metadata !== undefined && isGranted(limit, statuses[i])) {
-      mergeFirstWins(metadata, limit.metadata);
-    }
+    const own = limit?.rule.metadata;
+    if (limit !== undefined && own !== undefined && isGranted(limit, statuses[i]))
+      mergeFirstWins(metadata, own);
   });
   if (Object.keys(metadata).length > 0) {
     result.metadata = metadata;
@@ -42,7 +43,7 @@ export function getDynamicMetadata(
  * took a slot: another limit, or shadow mode, may have left the request without one.
  */
 function isGranted(limit: NonNullable<DescriptorLimit>, status: DescriptorStatus | undefined): boolean {
-  const takesSlots = limit.kind === 'limited' && limit.algorithm.holdsSlots;
+  const takesSlots = limit.kind === 'limited' && getAlgorithm(limit.rule.rate).holdsSlots;
   return takesSlots ? status?.tookSlots === true : status?.code !== Code.OVER_LIMIT;
 }
 

@@ -20,7 +20,7 @@ export type Code = (typeof Code)[keyof typeof Code];
 interface CurrentLimit {
   readonly requestsPerUnit: number;
   /** Undefined with a period, which the wire cannot say. */
-  readonly unit: Unit | undefined;
+  readonly unit?: Unit | undefined;
   /** Name of the rule's `rate_limit`, or empty. */
   readonly name: string;
 }

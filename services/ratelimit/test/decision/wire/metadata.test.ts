@@ -3,6 +3,7 @@ import t from 'tap';
 import type { DescriptorLimit } from '../../../src/decision/find-limit.ts';
 import { getDynamicMetadata } from '../../../src/decision/wire/metadata.ts';
 import { Code } from '../../../src/decision/wire/response.ts';
+import { ruleOfAMinute } from '../../support/limit-of-a-minute.ts';
 import { descriptor } from '../../support/make-decider.ts';
 
 /** As it would be written: objects without a prototype are plain ones. */
@@ -10,7 +11,10 @@ function plain(value: JsonObject): Record<string, unknown> {
   return JSON.parse(JSON.stringify(value));
 }
 
-const unlimited = (metadata?: JsonObject): DescriptorLimit => ({ kind: 'unlimited', metadata });
+const unlimited = (metadata?: JsonObject): DescriptorLimit => ({
+  kind: 'unlimited',
+  rule: { ...ruleOfAMinute(0), metadata },
+});
 
 /**
  * Metadata of rules that apply to one descriptor each; `over` says which of them are over their
