@@ -25,6 +25,8 @@ export interface ProviderBehavior {
   readonly payloads?: Readonly<Record<string, unknown>>;
   /** Members of the token response. */
   readonly token?: Json | ((request: ProviderRequest) => Json);
+  /** The token endpoint accepts requests and never answers. */
+  readonly hangs?: true;
   /** Claims of the ID token; none is issued without them. */
   readonly claims?: Json;
   readonly issuer?: string;
@@ -121,7 +123,8 @@ export async function startProviderServer(test: Pick<typeof t, 'teardown'>): Pro
       for (const [key, value] of Object.entries(parameters)) target.searchParams.set(key, String(value));
       return target.href;
     }
-    if (path === tokenPath && method === 'POST') return exchange(name, state, received);
+    if (path === tokenPath && method === 'POST')
+      return behavior.hangs === true ? new Promise(() => undefined) : exchange(name, state, received);
     const found = payloads[`${path}?${query}`] ?? payloads[path];
     if (found === undefined) return { status: 404, body: { error: `no payload for ${path}?${query}` } };
     return received.headers.authorization?.includes(providerAccessToken)

@@ -3,6 +3,7 @@ import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { relyingParty } from '../helpers/authenticator.ts';
+import { startWebServer } from '../helpers/web-server.ts';
 
 const unsolved = 'captcha protection: request disallowed (no captcha_token found)';
 
@@ -165,4 +166,20 @@ t.test('requests fail while the provider does not answer', async (t) => {
   });
   await vendor.stop();
   t.match(await server.call('POST', '/signup', { body }), failed, 'connection refused');
+});
+
+t.test('a provider that accepts requests and does not answer fails them after the timeout', async (t) => {
+  const hanging = await startWebServer(t, () => undefined);
+  const server = await startAuthServer(t, {
+    SECURITY_CAPTCHA_ENABLED: 'true',
+    SECURITY_CAPTCHA_PROVIDER: 'turnstile',
+    SECURITY_CAPTCHA_SECRET: 'captcha-secret',
+    SECURITY_CAPTCHA_URL: `http://127.0.0.1:${hanging.port}/siteverify`,
+    SECURITY_CAPTCHA_TIMEOUT: '200ms',
+  });
+  t.match(await server.call('POST', '/signup', { body: { email, password, ...solved } }), {
+    status: 500,
+    body: { error_code: 'unexpected_failure', msg: 'captcha verification process failed' },
+  });
+  t.equal(hanging.requests.length, 1);
 });

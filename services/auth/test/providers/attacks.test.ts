@@ -4,6 +4,7 @@ import t from 'tap';
 import { Browser } from '../helpers/browser.ts';
 import {
   apiUrl,
+  githubUser,
   googleClaims,
   type Landed,
   land,
@@ -11,6 +12,7 @@ import {
   startWithProviders,
   stopAtCallback,
 } from '../helpers/provider-sign-in.ts';
+import { rawRequest } from '../helpers/raw-request.ts';
 
 const badState = { error: 'invalid_request', error_code: 'bad_oauth_state' };
 
@@ -187,3 +189,20 @@ t.test('log has no codes, tokens and secrets', async (t) => {
   await signIn('google');
   t.notMatch(server.logs(), /provider-access-token|provider-refresh-token|GITHUB-secret/);
 });
+
+t.test(
+  'a provider that does not answer the exchange of the code ends with an error in the browser',
+  async (t) => {
+    const { server, vendors } = await startWithProviders(t, { API_MAX_REQUEST_DURATION: '1s' });
+    const browser = new Browser({ [apiUrl]: server.url });
+    vendors.set('github', { ...githubUser(), hangs: true });
+    const callback = await stopAtCallback(browser, 'github');
+    const cookie = Array.from(browser.cookies(apiUrl), (pair) => pair.join('=')).join('; ');
+    // fetch of Node sets sec-fetch-mode itself.
+    const headers = ['accept', 'text/html', 'sec-fetch-mode', 'navigate', 'cookie', cookie];
+    const page = await rawRequest(server.url, `${callback.pathname}${callback.search}`, { headers });
+    t.equal(page.status, 504);
+    t.match(page.headers['content-type'], 'text/html');
+    t.match(page.text, '<h1>');
+  },
+);
