@@ -78,6 +78,25 @@ export const statusSchema: JsonSchema = {
       type: 'string',
       maxLength: 63,
     },
+    lastValid: {
+      description:
+        'The newest valid version of the spec, which stays in force, also after restarts of the xDS server, while the current one is invalid.',
+      type: 'object',
+      required: ['generation', 'spec'],
+      properties: {
+        generation: {
+          description: 'Generation of the object that had this spec.',
+          type: 'integer',
+          format: 'int64',
+          minimum: 1,
+        },
+        spec: {
+          description: 'The spec as JSON, compressed with gzip, in base64.',
+          type: 'string',
+          maxLength: 400_000,
+        },
+      },
+    },
     conditions: {
       description: 'Accepted, Programmed and Ready; Reconciling or Stalled while they are True.',
       type: 'array',

@@ -3,14 +3,12 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { status } from '@grpc/grpc-js';
-import { formatSettingProblems } from '@tollgate/kit/settings';
 import { monotonicNow } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { makeCertificates } from '@tollgate/testkit/certificates';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
-import { type App, buildApp } from '../src/app.ts';
-import { readSettings } from '../src/config/settings.ts';
+import type { App } from '../src/app.ts';
 import { connectAds } from './support/ads-client.ts';
 import {
   type Answer,
@@ -23,31 +21,8 @@ import {
   watch,
 } from './support/kube-server.ts';
 import { namesIn } from './support/names-in.ts';
-import { recordingLogger } from './support/recording-logger.ts';
+import { startApp, type TestApp } from './support/start-app.ts';
 import { documents, manifestText } from './support/yaml-manifests.ts';
-
-/** The whole service, with the lines of its log. */
-interface TestApp extends App {
-  readonly lines: readonly Record<string, unknown>[];
-}
-
-/** Starts it on free ports; it is stopped when the test ends. */
-async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise<TestApp> {
-  const read = readSettings({
-    XDS_GRPC_HOST: '127.0.0.1',
-    XDS_GRPC_PORT: '0',
-    XDS_ADMIN_HOST: '127.0.0.1',
-    XDS_ADMIN_PORT: '0',
-    DRAIN_TIMEOUT: '1s',
-    ...env,
-  });
-  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const { logger, lines } = recordingLogger();
-  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
-  t.teardown(() => app.lifecycle.stop('end of the test'));
-  await app.lifecycle.start();
-  return { ...app, lines };
-}
 
 interface Attribute {
   readonly key: string;

@@ -6,6 +6,7 @@ import type { ConfigObject, SourceEvent } from './source.ts';
 import {
   type CatalogObject,
   compareAge,
+  isNewer,
   toValidationResult,
   type ValidationResult,
   validateObject,
@@ -81,7 +82,7 @@ export class Catalog {
 
   *#change(object: ConfigObject): Steps<void> {
     const known = this.#objects.get(object.id);
-    if (known !== undefined && isSameVersion(known, object)) return;
+    if (known !== undefined && isSameVersion(known, object) && !isReplacedByStored(known, object)) return;
     // An object that was deleted and created again does not inherit the rules of its predecessor.
     const last = known?.uid === object.uid ? known.valid : undefined;
     this.#put(object.id, yield* validateObject(object, last));
@@ -183,6 +184,11 @@ function isSameVersion(known: CatalogObject, object: ConfigObject): boolean {
     known.createdMs === object.createdMs &&
     known.order === object.order
   );
+}
+
+/** Another replica has stored a newer valid version of an invalid object than this one has seen. */
+function isReplacedByStored({ problems, valid }: CatalogObject, { stored }: ConfigObject): boolean {
+  return problems !== undefined && stored !== undefined && isNewer(stored, valid);
 }
 
 /** Characters of a namespace. */

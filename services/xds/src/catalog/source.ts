@@ -1,3 +1,5 @@
+import type { StoredVersion } from './stored-version.ts';
+
 /** A RateLimitConfig as read from its source, decoded and not validated. */
 export interface ConfigObject {
   /** `namespace/name`. */
@@ -16,6 +18,8 @@ export interface ConfigObject {
   readonly label?: string;
   /** The whole manifest, including `status` as last written. */
   readonly manifest: unknown;
+  /** The last valid version before a restart, if the source keeps one. */
+  readonly stored?: StoredVersion | undefined;
 }
 
 /** Content of a source that is not an object: an invalid file, an unknown kind. */

@@ -7,9 +7,10 @@ import { type ResourceResult, readResource } from '@tollgate/rules/read-resource
 import { type DescriptorSpec, getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import type { DuplicateRule, MergeResult } from './merge.ts';
 import type { ConfigObject } from './source.ts';
+import type { StoredVersion } from './stored-version.ts';
 
 /** An object in the catalog: the manifest is replaced by its last valid version. */
-export interface CatalogObject extends Omit<ConfigObject, 'manifest'> {
+export interface CatalogObject extends Omit<ConfigObject, 'manifest' | 'stored'> {
   /** The newest version that is valid on its own; undefined when there was none. */
   readonly valid: ValidVersion | undefined;
   /** Problems of the current version, one per line; undefined when it is the valid one. */
@@ -19,6 +20,8 @@ export interface CatalogObject extends Omit<ConfigObject, 'manifest'> {
 /** A version of an object that the limiter's own loader accepts. */
 export interface ValidVersion {
   readonly generation: number;
+  /** As in the manifest. */
+  readonly spec: unknown;
   readonly document: RuleDocument;
   /** `spec.trial`: the rules refuse nothing. */
   readonly isOnTrial: boolean;
@@ -40,16 +43,48 @@ function displayName({ id, label }: Pick<CatalogObject, 'id' | 'label'>): string
 
 /**
  * Validates an object on its own, with the loader of the limiters: they accept what passes. An
- * invalid version is replaced by `last`, the last valid version of an object with the same uid.
+ * invalid version is replaced by the newest valid one of an object with the same uid: `last`, or
+ * that which was stored before a restart, if the loader accepts it still.
  */
 export function* validateObject(
-  { manifest, ...identity }: ConfigObject,
+  { manifest, stored, ...identity }: ConfigObject,
   last: ValidVersion | undefined,
 ): Steps<CatalogObject> {
   const validated = yield* validateSafely(manifest, identity);
-  return validated.ok
-    ? { ...identity, valid: validated.version, problems: undefined }
-    : { ...identity, valid: last, problems: formatProblems(validated.problems) };
+  if (validated.ok) return { ...identity, valid: validated.version, problems: undefined };
+  if (stored === undefined || !isNewer(stored, last))
+    return { ...identity, valid: last, problems: formatProblems(validated.problems) };
+  const restored = yield* validateStored(manifest, stored, identity);
+  if (restored.ok)
+    return { ...identity, valid: restored.version, problems: formatProblems(validated.problems) };
+  const refused = `the last valid version, ${describeGeneration(stored)}, is refused now, too:`;
+  return {
+    ...identity,
+    valid: last,
+    problems: [formatProblems(validated.problems), refused, formatProblems(restored.problems)].join('\n'),
+  };
+}
+
+/** Versions from before a restart are older than any other. */
+export function isNewer(stored: StoredVersion, last: ValidVersion | undefined): boolean {
+  return last === undefined || stored.generation > last.generation;
+}
+
+/** A newer loader may refuse what an older one accepted. */
+function* validateStored(
+  manifest: unknown,
+  stored: StoredVersion,
+  identity: Omit<ConfigObject, 'manifest' | 'stored'>,
+): Steps<Validated> {
+  let spec: unknown;
+  try {
+    spec = stored.readSpec();
+  } catch (error) {
+    const message = `the stored copy is damaged: ${getErrorMessage(error)}`;
+    return { ok: false, problems: [{ source: identity.id, path: '', message }] };
+  }
+  const version = { ...(typeof manifest === 'object' ? manifest : undefined), spec };
+  return yield* validateSafely(version, { ...identity, generation: stored.generation });
 }
 
 /** All problems of one object on its own; empty for a valid one. */
@@ -66,14 +101,18 @@ type Validated =
 function* validateSafely(manifest: unknown, object: Omit<ConfigObject, 'manifest'>): Steps<Validated> {
   const source = object.label ?? object.id;
   try {
-    return yield* validateVersion(readResource(manifest, source), object.generation);
+    const read = readResource(manifest, source);
+    return yield* validateVersion(read, { generation: object.generation, spec: getField(manifest, 'spec') });
   } catch (error) {
     const reason = getErrorMessage(error);
     return { ok: false, problems: [{ source, path: '', message: `cannot be read: ${reason}` }] };
   }
 }
 
-function* validateVersion(read: ResourceResult, generation: number): Steps<Validated> {
+function* validateVersion(
+  read: ResourceResult,
+  current: Pick<ValidVersion, 'generation' | 'spec'>,
+): Steps<Validated> {
   if (!read.ok) return read;
   const trial = getTrialDocument(read.document);
   const document = trial ?? read.document;
@@ -83,8 +122,12 @@ function* validateVersion(read: ResourceResult, generation: number): Steps<Valid
   const warnings = formatProblems([...compiled.warnings, ...findExemptions(document)]);
   return {
     ok: true,
-    version: { generation, document, isOnTrial: trial !== undefined, rules, warnings },
+    version: { ...current, document, isOnTrial: trial !== undefined, rules, warnings },
   };
+}
+
+function getField(value: unknown, key: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
 }
 
 /** Maximum number of reported exemptions. */
@@ -174,6 +217,8 @@ export interface ValidationResult {
   readonly inForce: number | undefined;
   /** Limits of the object in force, or on trial. */
   readonly rules: number;
+  /** The newest valid version, to be stored; undefined when there is none. */
+  readonly lastValid?: Pick<ValidVersion, 'generation' | 'spec'> | undefined;
   /** Namespace that the domain belongs to or is reserved for, if it is another one. */
   readonly domainOwner: string | undefined;
   readonly accepted: Condition & { readonly reason: AcceptedReason };
@@ -199,6 +244,7 @@ export function toValidationResult(
     domain: valid?.document.domain,
     inForce: isInForce ? valid?.generation : undefined,
     rules,
+    ...(valid && { lastValid: { generation: valid.generation, spec: valid.spec } }),
     domainOwner: getDomainOwner(merge),
     accepted: toAccepted(object, merge, alone),
   };
@@ -234,14 +280,18 @@ function notAccepted(reason: AcceptedReason, message: string): Accepted {
  * Describes the part of the last valid version that is in force while the current one is invalid.
  */
 function describeInForce(version: ValidVersion, merge: MergeResult): string {
-  const { generation, document } = version;
+  const { document } = version;
   if (merge.type === 'conflict')
     return `nothing of this object is in force, because domain '${document.domain}' belongs to namespace '${merge.winner.namespace}'`;
   if (merge.type === 'reserved')
     return `nothing of this object is in force, because domain '${document.domain}' is kept for namespace '${merge.namespace}'`;
-  const stays = `generation ${generation} stays ${describeState(version)}`;
+  const stays = `${describeGeneration(version)} stays ${describeState(version)}`;
   if (merge.duplicates.length === 0) return stays;
   return `${stays} but for what ${listOlder(merge.duplicates)} has too`;
+}
+
+function describeGeneration({ generation }: Pick<ValidVersion, 'generation'>): string {
+  return generation === 0 ? 'the version before the restart' : `generation ${generation}`;
 }
 
 const describeState = ({ isOnTrial }: ValidVersion): string => (isOnTrial ? 'on trial' : 'in force');

@@ -2,6 +2,7 @@ import { type BackoffOptions, backoffDelays } from '@tollgate/kit/backoff';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { ConfigObject, SourceOutage } from '../catalog/source.ts';
+import { readStoredManifest, toStoredVersion } from '../catalog/stored-version.ts';
 import type { XdsMetrics } from '../metrics.ts';
 import { type ApiClient, apiBackoff, collectionPath, requireRecord } from './client.ts';
 import { ApiError, describeApiError, hasStatus, toApiError } from './errors.ts';
@@ -43,7 +44,8 @@ export interface ReflectorOptions {
 
 /**
  * The first event is `replaced`; then only differences follow. For kinds with generations, changes
- * of the metadata or the status, most of them our own, are no events.
+ * of the metadata or the status, most of them our own, are no events, except that of the last valid
+ * version.
  */
 export type ReflectorEvent =
   | { readonly type: 'replaced'; readonly objects: readonly KubeObject[] }
@@ -221,7 +223,9 @@ export class Reflector {
     // Deleted and created again between watches.
     if (old !== undefined && !isSame) this.#remove(id);
     this.#objects.set(id, object);
-    if (!isSame || generation === 0 || old.generation !== generation) this.#emit({ type: 'changed', object });
+    const isNew = !isSame || generation === 0 || old.generation !== generation;
+    if (isNew || old.stored?.generation !== object.stored?.generation)
+      this.#emit({ type: 'changed', object });
   }
 
   #remove(id: string): void {
@@ -352,7 +356,9 @@ export function parseKubeObject(value: unknown): KubeObject {
   };
   const name = requireText('name');
   const namespace = typeof metadata.namespace === 'string' ? metadata.namespace : '';
-  const { generation, creationTimestamp } = metadata;
+  const { creationTimestamp } = metadata;
+  const generation = typeof metadata.generation === 'number' ? metadata.generation : 0;
+  const stored = readStoredManifest(manifest, generation);
   const id = `${namespace}/${name}`;
   return {
     id,
@@ -361,9 +367,10 @@ export function parseKubeObject(value: unknown): KubeObject {
     order: id,
     uid: requireText('uid'),
     resourceVersion: requireText('resourceVersion'),
-    generation: typeof generation === 'number' ? generation : 0,
+    generation,
     createdMs: typeof creationTimestamp === 'string' ? Date.parse(creationTimestamp) || 0 : 0,
     manifest: { ...manifest, metadata: withoutBookkeeping(metadata) },
+    ...(stored && { stored: toStoredVersion(stored) }),
   };
 }
 

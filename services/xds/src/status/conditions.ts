@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { SnapshotResource } from '../catalog/snapshot.ts';
+import { readStoredManifest, type StoredManifest, toStoredManifest } from '../catalog/stored-version.ts';
 import type { Condition, ValidationResult } from '../catalog/validation.ts';
 
 /** The status of one RateLimitConfig. @see crds/ratelimitconfigs.yaml */
@@ -18,13 +19,15 @@ export interface ObjectStatus {
   readonly limiters: { readonly connected: number; readonly acknowledged: number };
   /** Namespace that owns the domain, if it is another one; read again after a restart. */
   readonly domainOwner?: string | undefined;
+  /** The newest valid version; read again after a restart. */
+  readonly lastValid?: ValidationResult['lastValid'];
   readonly accepted: Condition;
   readonly programmed: Condition;
 }
 
 /** The status of an object, from its validation result and the status of its domain. */
 export function toObjectStatus(result: ValidationResult, domain: DomainStatus): ObjectStatus {
-  const { id, uid, generation, inForce, rules, domainOwner, accepted } = result;
+  const { id, uid, generation, inForce, rules, domainOwner, lastValid, accepted } = result;
   const { version, connected, acknowledged } = domain;
   const served = inForce !== undefined;
   return {
@@ -35,6 +38,7 @@ export function toObjectStatus(result: ValidationResult, domain: DomainStatus): 
     version: served ? version : '',
     limiters: { connected, acknowledged: served ? acknowledged : 0 },
     ...(domainOwner !== undefined && { domainOwner }),
+    ...(lastValid && { lastValid }),
     accepted,
     programmed: toProgrammed(result, domain),
   };
@@ -86,6 +90,7 @@ export interface StatusManifest {
   readonly version: string;
   readonly limiters: { readonly connected: number; readonly acknowledged: number };
   readonly domainOwner?: string;
+  readonly lastValid?: StoredManifest;
   readonly conditions: readonly ConditionManifest[];
 }
 
@@ -106,6 +111,7 @@ const maxMessageChars = 32_000;
  */
 export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: number): StatusManifest {
   const { observedGeneration, rules, version, limiters, domainOwner } = status;
+  const lastValid = chooseLastValid(status, current);
   const toCondition = (type: ConditionManifest['type'], condition: Condition): ConditionManifest => {
     const { message } = condition;
     const before = findCondition(current, type);
@@ -125,6 +131,7 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
     version,
     limiters,
     ...(domainOwner !== undefined && { domainOwner }),
+    ...(lastValid && { lastValid }),
     conditions: [
       toCondition('Accepted', status.accepted),
       toCondition('Programmed', status.programmed),
@@ -132,6 +139,23 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
       ...toProgress(status).map(([type, condition]) => toCondition(type, condition)),
     ],
   };
+}
+
+/**
+ * Keeps the copy in the object unless there is a newer valid version: replicas with different
+ * libraries compress the same spec differently. A copy that this loader refuses stays, for another
+ * version of this service.
+ */
+function chooseLastValid(
+  { observedGeneration, lastValid }: ObjectStatus,
+  current: unknown,
+): StoredManifest | undefined {
+  const stored = readStoredManifest({ status: current }, observedGeneration);
+  if (lastValid === undefined) return stored;
+  const { generation, spec } = lastValid;
+  return stored !== undefined && stored.generation >= generation
+    ? stored
+    : toStoredManifest(generation, spec);
 }
 
 /** Whether the object has this status already; fields of other writers are ignored. */

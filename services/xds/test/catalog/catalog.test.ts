@@ -24,6 +24,10 @@ t.test('object becomes the resource of its domain', async (t) => {
       domain: 'shop/web',
       inForce: 1,
       rules: 1,
+      lastValid: {
+        generation: 1,
+        spec: { domain: 'shop/web', descriptors: [makeDescriptor({ key: 'k' })] },
+      },
       domainOwner: undefined,
       accepted: { status: 'True', reason: 'Accepted', message: "1 limit for domain 'shop/web'" },
     },

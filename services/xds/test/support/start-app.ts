@@ -1,0 +1,28 @@
+import { formatSettingProblems } from '@tollgate/kit/settings';
+import type { Test } from 'tap';
+import { type App, buildApp } from '../../src/app.ts';
+import { readSettings } from '../../src/config/settings.ts';
+import { recordingLogger } from './recording-logger.ts';
+
+/** The whole service, with the lines of its log. */
+export interface TestApp extends App {
+  readonly lines: readonly Record<string, unknown>[];
+}
+
+/** Starts it on free ports; it is stopped when the test ends. */
+export async function startApp(t: Test, env: Readonly<Record<string, string>>): Promise<TestApp> {
+  const read = readSettings({
+    XDS_GRPC_HOST: '127.0.0.1',
+    XDS_GRPC_PORT: '0',
+    XDS_ADMIN_HOST: '127.0.0.1',
+    XDS_ADMIN_PORT: '0',
+    DRAIN_TIMEOUT: '1s',
+    ...env,
+  });
+  if (!read.ok) throw new Error(formatSettingProblems(read.problems));
+  const { logger, lines } = recordingLogger();
+  const app = await buildApp(read.settings, { logger, nowMs: Date.now });
+  t.teardown(() => app.lifecycle.stop('end of the test'));
+  await app.lifecycle.start();
+  return { ...app, lines };
+}
