@@ -40,6 +40,7 @@ import { countReloads, registerMetrics, registerRejectingLimiters } from './metr
 import { Pipeline } from './pipeline.ts';
 import { FolderSource } from './sources/folder.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
+import { LastValidFiles } from './sources/last-valid-files.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { summarizeLimiters } from './status/limiter-report.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
@@ -213,6 +214,8 @@ interface Environment {
   readonly source: ResourceSource;
   /** Empty when objects have no status. */
   readonly writers: readonly StatusWriter[];
+  /** @see PipelineOptions */
+  readonly settleMs?: number;
   /** Undefined when replicas do not report to each other. */
   readonly reports?: ReplicaReports;
   /** Started before the source. */
@@ -226,9 +229,13 @@ interface Environment {
 /** By the values of XDS_SOURCE. */
 const environments = { folder: readFolder, kubernetes: readCluster };
 
-function readFolder(context: Context, { folder, namespaces }: Settings): Environment {
-  const source = new FolderSource(context, { folder, namespaces });
-  return { source, writers: [], components: [], statusComponents: [] };
+function readFolder(context: Context, { folder, namespaces, dataFolder }: Settings): Environment {
+  const lastValid =
+    dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
+  const source = new FolderSource(context, { folder, namespaces, lastValid });
+  if (lastValid === undefined) return { source, writers: [], components: [], statusComponents: [] };
+  const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
+  return { source, writers: [lastValid], settleMs: 0, components, statusComponents: [] };
 }
 
 async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {

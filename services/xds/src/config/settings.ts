@@ -1,3 +1,4 @@
+import { isAbsolute, relative, resolve, sep } from 'node:path';
 import type { ServerTlsFiles } from '@tollgate/kit/grpc/credentials';
 import {
   defineSettings,
@@ -45,6 +46,24 @@ const folderIsRequired: Check = (s, { problem, variableName }) =>
         `a directory of manifests, because ${variableName('source')} is ${s.source === 'auto' ? 'auto and this is not a pod' : 'folder'}; for a cluster set ${variableName('source')}=kubernetes`,
       )
     : undefined;
+
+const dataFolderNeedsFolder: Check = (s, { problem, variableName }) =>
+  s.dataFolder !== '' && getSourceName(s) !== 'folder'
+    ? problem(
+        'dataFolder',
+        `no value with ${variableName('source')}=kubernetes: last valid versions are in the objects`,
+      )
+    : undefined;
+
+const dataFolderIsSeparate: Check = (s, { problem, variableName }) =>
+  s.dataFolder !== '' && s.folder !== '' && isInside(s.dataFolder, s.folder)
+    ? problem('dataFolder', `a directory outside of ${variableName('folder')}, whose files are manifests`)
+    : undefined;
+
+function isInside(path: string, folder: string): boolean {
+  const way = relative(resolve(folder), resolve(path));
+  return way === '' || !(way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way));
+}
 
 function hasTls({ grpcTlsCert, grpcOwnCa }: Pick<Settings, 'grpcTlsCert' | 'grpcOwnCa'>): boolean {
   return grpcTlsCert !== '' || grpcOwnCa;
@@ -134,6 +153,8 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
   return parseSettings(settingsSpec, env, {
     checks: [
       folderIsRequired,
+      dataFolderNeedsFolder,
+      dataFolderIsSeparate,
       plaintextIsExplicit,
       tlsIsExclusive,
       ownCaNeedsCluster,

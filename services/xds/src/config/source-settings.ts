@@ -15,6 +15,12 @@ export const sourceSettings = {
     default: '',
     doc: 'Directory of manifests (`.yaml`, `.yml`, `.json`), including subdirectories. Required with XDS_SOURCE=folder. Reloaded when a file changes.',
   }),
+  dataFolder: text({
+    env: 'XDS_DATA_FOLDER',
+    group,
+    default: '',
+    doc: 'Directory where the last valid version of each object is stored, with XDS_SOURCE=folder, so that an invalid manifest does not lift its limits after a restart. Created if it does not exist. A cluster stores them in the objects. Default: none are stored.',
+  }),
   namespaces: list({
     env: 'XDS_NAMESPACES',
     group,

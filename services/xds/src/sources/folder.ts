@@ -4,7 +4,9 @@ import { compareText } from '@tollgate/kit/text';
 import { type FolderTexts, readTextFiles, type TextFile } from '@tollgate/kit/text-files';
 import { runInSlices, type Steps } from '@tollgate/kit/time';
 import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from '../catalog/source.ts';
+import type { StoredVersion } from '../catalog/stored-version.ts';
 import type { Context } from '../context.ts';
+import type { LastValidFiles } from './last-valid-files.ts';
 import { type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 
 /** Other files, such as a README or a backup, may be in the same folder. */
@@ -21,6 +23,7 @@ export class FolderSource implements ResourceSource {
   readonly #context: Pick<Context, 'logger' | 'metrics'>;
   readonly #folder: string;
   readonly #contents: FolderContents;
+  readonly #lastValid: LastValidFiles | undefined;
   #watch: FileWatch | undefined;
   #reading: Promise<void> = Promise.resolve();
   #closed: boolean = false;
@@ -33,27 +36,39 @@ export class FolderSource implements ResourceSource {
       readonly folder: string;
       /** Namespaces whose objects count; all when empty. */
       readonly namespaces: readonly string[];
+      /** Where last valid versions are kept for a restart. */
+      readonly lastValid?: LastValidFiles | undefined;
     },
   ) {
     this.#context = context;
     this.#folder = options.folder;
     this.#contents = new FolderContents(options.namespaces);
+    this.#lastValid = options.lastValid;
   }
 
   async start(onEvent: (event: SourceEvent) => void): Promise<void> {
     await requireDirectory(this.#folder);
+    if (this.#lastValid !== undefined)
+      this.#contents.restore(await this.#lastValid.load((id) => this.#contents.find(id)));
     const { logger } = this.#context;
     // The watch comes first, so that a change during the first read is not missed.
     const onChange = () => this.#readNext(onEvent);
     this.#watch = await watchFiles({ paths: [this.#folder], onChange, logger });
     if (this.#closed) this.#watch.close();
     await this.#readNext(onEvent);
+    this.#pruneStored();
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.#watch?.close();
     await this.#reading.catch(() => undefined);
+  }
+
+  /** A folder without objects may be a volume that is not mounted. */
+  #pruneStored(): void {
+    const { objects } = this.#lastEvent;
+    if (objects.length > 0) this.#lastValid?.prune(new Set(objects.map(({ id }) => id)));
   }
 
   /** Reads run one after the other, so that events are in order. */
@@ -136,11 +151,29 @@ export class FolderContents {
   readonly #namespaces: readonly string[];
   #files = new Map<string, FileContents>();
   #versions = new Map<string, Version>();
+  readonly #stored = new Map<string, StoredVersion>();
   #reads = 0;
 
   /** Objects of other namespaces are ignored; empty for all. */
   constructor(namespaces: readonly string[]) {
     this.#namespaces = namespaces;
+  }
+
+  /** Sets the last valid versions of an earlier process, before the first update. */
+  restore(objects: readonly ManifestObject[]): void {
+    for (const object of objects) {
+      const { id, label, manifest } = object;
+      const readSpec = () => Reflect.get(Object(manifest), 'spec');
+      this.#stored.set(id, { generation: 0, readSpec });
+      const source = label.slice(0, label.lastIndexOf('#'));
+      const file = this.#files.get(source) ?? noContents;
+      this.#files.set(source, { ...file, text: undefined, objects: [...file.objects, object] });
+    }
+  }
+
+  /** The current version of an object. */
+  find(id: string): ManifestObject | undefined {
+    return this.#versions.get(id)?.object;
   }
 
   /** Runs must not overlap. */
@@ -156,7 +189,10 @@ export class FolderContents {
     }
     this.#versions = versions;
     return {
-      objects: [...versions.values()].map(({ object, generation }) => ({ ...object, generation })),
+      objects: [...versions.values()].map(({ object, generation }) => {
+        const stored = this.#stored.get(object.id);
+        return { ...object, generation, ...(stored && { stored }) };
+      }),
       problems: [...texts.problems, ...selected.problems],
       others: [...this.#files].flatMap(([source, file]) => (before.get(source) === file ? [] : file.others)),
     };

@@ -60,6 +60,17 @@ t.test('default ports are the ports that limiters and probes expect', async (t) 
   });
 });
 
+t.test('last valid versions of a folder are stored outside of it', async (t) => {
+  const folder = { XDS_FOLDER: '/m/rules' };
+  t.equal(parseEnv({ ...folder, XDS_DATA_FOLDER: '/m/data' }).dataFolder, '/m/data');
+  t.match(getProblems({ ...folder, XDS_DATA_FOLDER: '/m/rules/data/' }), [
+    /XDS_DATA_FOLDER.*outside of XDS_FOLDER/,
+  ]);
+  t.match(getProblems({ XDS_SOURCE: 'kubernetes', XDS_DATA_FOLDER: '/data' }), [
+    /XDS_DATA_FOLDER.*in the objects/,
+  ]);
+});
+
 t.test('connection settings apply to the ADS server', async (t) => {
   const settings = parseEnv({
     XDS_FOLDER: '/m',
