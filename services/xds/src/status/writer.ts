@@ -72,6 +72,9 @@ export class KubernetesStatusWriter implements StatusWriter {
   readonly #outdated = new WeakSet<ConfigObject>();
   readonly #refused: RefusedStatuses;
   readonly #loggedReasons = new Set<string>();
+  /** Whether the CRD is older than this service. */
+  #lacksLastValid: boolean = false;
+  #hasWarnedOfCrd: boolean = false;
   #due = new Set<string>();
   #wake = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
@@ -132,6 +135,8 @@ export class KubernetesStatusWriter implements StatusWriter {
 
   #enqueueAll(): void {
     if (!this.#options.leadership.isLeader()) return;
+    // The CRD may have been upgraded.
+    this.#lacksLastValid = false;
     for (const id of this.#wanted.keys()) this.#enqueue(id);
   }
 
@@ -196,7 +201,7 @@ export class KubernetesStatusWriter implements StatusWriter {
       return;
     }
     const current = this.#written.get(object) ?? readLiveStatus(object.manifest);
-    const manifest = toStatusManifest(status, current.status, this.#context.nowMs());
+    const manifest = this.#toManifest(status, current.status);
     if (hasStatusManifest(current.status, manifest)) return;
     await this.#bucket.take(this.#closing.signal);
     if (!this.#options.leadership.isLeader()) return;
@@ -210,11 +215,32 @@ export class KubernetesStatusWriter implements StatusWriter {
       await (trace === undefined ? send() : trace.write(status, attributes, send));
       metrics.statusWrites.inc({ result: 'written' });
     } catch (error) {
+      if (isMissingField(error)) {
+        this.#handleMissingField();
+        this.#due.add(id);
+        return;
+      }
       if (!hasStatus(error, 409)) throw error;
       metrics.statusWrites.inc({ result: 'conflict' });
       this.#outdated.add(object);
       this.#due.add(id);
     }
+  }
+
+  /** Without what the CRD does not have: the API server would refuse the whole status. */
+  #toManifest(status: ObjectStatus, current: unknown): StatusManifest {
+    const { lastValid, ...manifest } = toStatusManifest(status, current, this.#context.nowMs());
+    return lastValid === undefined || this.#lacksLastValid ? manifest : { ...manifest, lastValid };
+  }
+
+  /** Warns once. The field is tried again at the next check, because the CRD may be upgraded. */
+  #handleMissingField(): void {
+    this.#lacksLastValid = true;
+    if (this.#hasWarnedOfCrd) return;
+    this.#hasWarnedOfCrd = true;
+    const reason =
+      'the CRD has no status.lastValid: kubectl apply --server-side -f crds/ratelimitconfigs.yaml';
+    this.#context.logger.warn({ reason }, 'last valid versions are not stored');
   }
 
   #apply(
@@ -272,6 +298,11 @@ export class KubernetesStatusWriter implements StatusWriter {
     const retryWithinMs = this.#backoff.maxMs;
     this.#context.logger.warn({ id, reason, retryWithinMs }, 'API server refused a status, retrying');
   }
+}
+
+/** Server-side apply refuses fields that the schema does not declare. */
+function isMissingField(error: unknown): boolean {
+  return error instanceof ApiError && /lastValid: field not declared in schema/.test(error.message);
 }
 
 function readLiveStatus(value: unknown): LiveStatus {

@@ -521,6 +521,32 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     await awaitUntil(async () => (await healing.results()).written === 1, { what: 'the repair' });
     t.equal((await editor.get('shop', 'marker')).status?.rules, 3);
   });
+
+  await t.test('is written without the last valid version while the CRD has no field for it', async (t) => {
+    const path = '/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/lastValid';
+    const removal = JSON.stringify([{ op: 'remove', path }]);
+    const crd = 'ratelimitconfigs.ratelimit.tollgate.dev';
+    t.match(await kube.kubectl(['patch', 'crd', crd, '--type=json', '-p', removal]), { code: 0 });
+    const { uid } = await known('shop/marker');
+    const lastValid = { generation: 1, spec: { domain: 'marker' } };
+    const late = await startWriter(t, { api, objects: following.source.objects });
+    const isWarned = () =>
+      late.logs.some(({ reason }) => /CRD has no status\.lastValid/.test(String(reason)));
+    let rules = 10;
+    await awaitUntil(
+      () => {
+        // The API server takes a moment to use the new schema.
+        late.writer.put(toObjectStatus('shop/marker', { uid, lastValid, rules: ++rules }));
+        return isWarned();
+      },
+      { what: 'the warning' },
+    );
+    late.writer.put(toObjectStatus('shop/marker', { uid, lastValid, rules: 5 }));
+    await awaitUntil(async () => (await editor.get('shop', 'marker')).status?.rules === 5, {
+      what: 'the status',
+    });
+    t.equal(late.logs.length, 1);
+  });
   t.strictSame(
     logs.filter(({ level }) => level !== 'debug'),
     [],
