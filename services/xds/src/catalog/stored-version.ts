@@ -2,7 +2,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 
 /** The last valid version of an object, as it was stored before a restart. */
 export interface StoredVersion {
-  /** 0 when the source counts generations anew after a restart. */
+  /** 0 when the source counts generations from the start of the process. */
   readonly generation: number;
   /**
    * Returns the spec, which is not validated.
@@ -15,7 +15,7 @@ export interface StoredVersion {
 /** `status.lastValid` of an object. */
 export interface StoredManifest {
   readonly generation: number;
-  /** JSON, compressed with gzip, in base64: structural schemas cannot contain a copy of the spec. */
+  /** JSON, compressed with gzip, in base64: a schema cannot contain a copy of itself. */
   readonly spec: string;
 }
 
