@@ -43,13 +43,17 @@ t.test('a server counts responses, passwords and refused emails', async (t) => {
     'auth_refused_requests_total{limiter="otp",key="instance"} 1',
     'http_status_codes_total{code="429",http_route="/signup"} 1',
     'http_status_codes_total{code="400",http_route="/token"} 1',
+    'global_auth_errors_total{type="api",error="over_email_send_rate_limit"} 1',
+    'global_auth_errors_total{type="api",error="over_request_rate_limit"} 1',
+    'global_auth_errors_total{type="api",error="invalid_credentials"} 1',
+    'global_auth_errors_total{type="api",error="database_unavailable"} 0',
   ];
   // A request is counted once its client has the answer.
   const samples = await awaitUntil(
     async () => {
       const found = samplesOf(
         await (await fetch(url)).text(),
-        /^(?:gotrue_(?!cleanup)|http_status|auth_wrong|auth_refused_requests_total\{limiter="otp")/,
+        /^(?:gotrue_(?!cleanup)|http_status|auth_wrong|auth_refused_requests_total\{limiter="otp"|global_auth_errors_total.*(?:[1-9]$|database_unavailable))/,
       );
       return found.length === wanted.length ? found : undefined;
     },

@@ -23,7 +23,7 @@ export const importCommand: Command = async ({ environmentFiles, args: [file = '
     return;
   }
   const isDryRun = flags['dry-run'] === true;
-  const progress = new Progress(isDryRun);
+  const progress = new Progress(isDryRun, firstLine);
   const work = async (context: Context) => {
     let report: ProblemReport | undefined;
     try {
@@ -60,12 +60,14 @@ function isSystemError(error: unknown): error is NodeJS.ErrnoException {
 /** Writes the counts to standard error every second. */
 class Progress {
   readonly #isDryRun: boolean;
+  readonly #firstLine: number;
   readonly #startedMs = Date.now();
   #shownMs = Date.now();
   counts: ImportCounts = { imported: 0, skipped: 0, failed: 0, lastLine: 0 };
 
-  constructor(isDryRun: boolean) {
+  constructor(isDryRun: boolean, firstLine: number) {
     this.#isDryRun = isDryRun;
+    this.#firstLine = firstLine;
   }
 
   update(counts: ImportCounts): void {
@@ -73,8 +75,9 @@ class Progress {
     const nowMs = Date.now();
     if (nowMs - this.#shownMs < progressIntervalMs) return;
     this.#shownMs = nowMs;
-    const perSecond = Math.round((counts.imported * 1000) / (nowMs - this.#startedMs));
-    stderr.write(`line ${counts.lastLine}: ${describe(counts, this.#isDryRun)}, ${perSecond} users/s\n`);
+    const lines = counts.lastLine - this.#firstLine + 1;
+    const perSecond = Math.round((lines * 1000) / (nowMs - this.#startedMs));
+    stderr.write(`line ${counts.lastLine}: ${describe(counts, this.#isDryRun)}, ${perSecond} lines/s\n`);
   }
 }
 

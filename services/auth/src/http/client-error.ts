@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { errors } from '../errors.ts';
+import { errorCodeHeader } from './error-response.ts';
 
 interface ClientError {
   readonly status: number;
@@ -41,7 +42,7 @@ export function answerClientError(error: { readonly code: string }, socket: Sock
     `HTTP/1.1 ${status} ${reason}`,
     `content-length: ${Buffer.byteLength(body)}`,
     'content-type: application/json; charset=utf-8',
-    `x-sb-error-code: ${code}`,
+    `${errorCodeHeader}: ${code}`,
     'connection: close',
   ];
   if (socket.writable) socket.write(`${head.join('\r\n')}\r\n\r\n${body}`);

@@ -3,6 +3,9 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { errors, OAuthError, RetryLaterError, WeakPasswordError } from '../errors.ts';
 
+/** Response header with the code of an error. */
+export const errorCodeHeader = 'x-sb-error-code';
+
 /** Codes with a different status in the legacy format. */
 const statusWithoutVersion: Readonly<Record<string, number>> = { user_already_exists: 400 };
 
@@ -18,7 +21,7 @@ export function sendError(
   const error = reportError(thrown, request, logger);
   if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
   if (error instanceof OAuthError) return sendOAuthError(reply, error);
-  reply.header('x-sb-error-code', error.code);
+  reply.header(errorCodeHeader, error.code);
   echoApiVersion(request, reply);
   if (wantsNewErrors(request)) return reply.code(error.httpStatus).send(newFormat(error));
   const status = statusWithoutVersion[error.code] ?? error.httpStatus;

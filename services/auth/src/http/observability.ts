@@ -3,7 +3,9 @@ import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import type { FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { errors } from '../errors.ts';
 import type { Api } from './api.ts';
+import { errorCodeHeader } from './error-response.ts';
 
 /** From a cached response to a password hash that waits in the queue. */
 const bucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -40,13 +42,21 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
     registers,
   });
   for (const result of results) responses.inc({ result }, 0);
+  const errorCodes = new Counter({
+    name: 'global_auth_errors_total',
+    help: 'Responses with an error code of the API, by code.',
+    labelNames: ['type', 'error'],
+    registers,
+  });
+  for (const error of Object.keys(errors)) errorCodes.inc({ type: 'api', error }, 0);
   duration.zero({ method: 'POST', route: '/token', status: 200 });
   const active = new Gauge({
     name: 'http_server_active_requests',
     help: 'Requests without a response yet.',
     registers,
   });
-  api.addHook('onRequest', (request, { raw }, done) => {
+  api.addHook('onRequest', (request, reply, done) => {
+    const { raw } = reply;
     const route = routePattern(request) ?? 'none';
     const startedMs = performance.now();
     active.inc();
@@ -57,6 +67,8 @@ export function addRequestMetrics(api: Api, registry: Registry | undefined): voi
       duration.observe({ method: request.method, route, status }, (performance.now() - startedMs) / 1000);
       statusCodes.inc({ code: status, http_route: route });
       responses.inc({ result: getResult(status) });
+      const error = reply.getHeader(errorCodeHeader);
+      if (typeof error === 'string') errorCodes.inc({ type: 'api', error });
     });
     done();
   });
@@ -107,7 +119,7 @@ export function addTracing(api: Api, tracing: Tracing): void {
     tracing.withSpan(span, done);
   });
   api.addHook('onSend', (request, reply, _payload, done) => {
-    const errorCode = reply.getHeader('x-sb-error-code');
+    const errorCode = reply.getHeader(errorCodeHeader);
     if (typeof errorCode === 'string')
       spans.get(request.raw)?.setAttribute('tollgate.auth.error_code', errorCode);
     done();
