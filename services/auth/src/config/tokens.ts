@@ -137,7 +137,7 @@ export const sessionSettings = {
     ...svc('SECURITY_REFRESH_TOKEN_ALLOW_REUSE'),
     group: sessionGroup,
     default: false,
-    doc: 'With a reuse interval of 0, accept a refresh token until its successor is used, as GoTrue does.',
+    doc: 'Accept refresh tokens as GoTrue does: with a reuse interval of 0, until the successor is used; within the interval, also older tokens of version 1, which get the active one.',
   }),
   sessionTimeboxMs: seconds({
     ...svc('SESSIONS_TIMEBOX'),

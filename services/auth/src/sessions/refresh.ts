@@ -183,7 +183,8 @@ async function findStoredToken(
   if (!isRefreshToken(text)) return undefined;
   const found = await context.store.refreshTokens.findByToken(text);
   if (found === 'reused') throw errors.refresh_token_already_used();
-  return found && { ...found, token: { ...found.token, successor: storedSuccessor(context, text, found) } };
+  if (found === undefined) return undefined;
+  return { ...found, token: { ...found.token, successor: await storedSuccessor(context, text, found) } };
 }
 
 async function findCounterToken(
@@ -204,18 +205,29 @@ async function findCounterToken(
   return { ...found, token };
 }
 
-/** The stored successor, or the current token of a session that was upgraded to version 2. */
-function storedSuccessor(
+/** The stored successor, or the current token of the session if that may be the answer. */
+async function storedSuccessor(
   context: Context,
   text: string,
   found: RefreshableSession & { readonly token: StoredRefreshToken },
-): Successor | undefined {
-  const { activeChild, hasChild } = found.token;
+): Promise<Successor | undefined> {
+  const { activeChild, hasChild, revoked } = found.token;
   if (activeChild !== undefined) {
     const token = findSuccessor(context, { stored: toStoredForm(text), successor: activeChild });
     return token === undefined ? undefined : { token, isNext: true };
   }
+  if (revoked && found.refreshCounter === undefined && context.settings.refreshTokenAllowReuse)
+    return laterSuccessor(context, found);
   return counterSuccessor(found, !hasChild && found.refreshCounter?.counter === 0);
+}
+
+/** The active token, several steps after the presented one. A digest cannot be returned. */
+async function laterSuccessor(
+  { store }: Context,
+  { session }: RefreshableSession,
+): Promise<Successor | undefined> {
+  const { storedToken: token = '' } = (await store.refreshTokens.findCurrent(session.id)) ?? {};
+  return token === '' || isDigest(token) ? undefined : { token, isNext: false };
 }
 
 function counterSuccessor(

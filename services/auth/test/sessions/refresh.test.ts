@@ -105,6 +105,25 @@ t.test('only the immediately previous token may be reused', async (t) => {
   t.match(await refresh(refreshToken), { status: 400, body: { error_code: 'refresh_token_already_used' } });
 });
 
+t.test(
+  'with SECURITY_REFRESH_TOKEN_ALLOW_REUSE, older tokens return the active one within the interval',
+  async (t) => {
+    const server = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALLOW_REUSE: 'true' });
+    const { refreshToken: first } = await signUp(server);
+    const refresh = (token: string) =>
+      server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: token } });
+    const second = signedIn(await refresh(first)).refreshToken;
+    const third = signedIn(await refresh(second)).refreshToken;
+    const repeated = await refresh(first);
+    t.equal(signedIn(repeated).refreshToken, third, 'no second active token');
+    t.equal(repeated.headers.get('sb-auth-refresh-token-reuse-cause'), 'concurrent-refresh');
+
+    server.clock.advance(10_000);
+    t.match(await refresh(first), { status: 400, body: { error_code: 'refresh_token_already_used' } });
+    t.match(await refresh(third), { status: 400 }, 'the session has ended');
+  },
+);
+
 t.test('without rotation, refreshes prevent the inactivity timeout', async (t) => {
   const server = await startAuthServer(t, {
     SECURITY_REFRESH_TOKEN_ROTATION_ENABLED: 'false',
