@@ -33,7 +33,7 @@ bare-machine: ## `make test` and `make demo` of a fresh clone on a new Debian wi
 
 fuzz: ## mutated sessions of real clients against the gRPC server, for ten minutes (ARGS='--seconds=60 --seed=1')
 	@sh hack/setup.sh
-	@exec node packages/grpc-server/test/fuzz/main.ts $(ARGS)
+	@exec node packages/grpc-server/test/support/fuzz/main.ts $(ARGS)
 
 bench: ## all benchmarks (ARGS=--quick, --write; --help lists more)
 	@sh hack/setup.sh bench

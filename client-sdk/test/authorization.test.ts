@@ -3,7 +3,7 @@ import t from 'tap';
 import { prepareAuthorization } from '../src/authorization.ts';
 import { Client } from '../src/index.ts';
 import { calculateCodeChallenge } from '../src/pkce.ts';
-import { recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from './support/recording-fetch.ts';
 
 const client = { redirectUri: 'https://app.example/cb', issuer: 'https://as.example' };
 

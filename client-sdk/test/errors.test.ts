@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import t from 'tap';
 import { AccessToken, Client, type ClientOptions, ConnectionError, OAuthClientError } from '../src/index.ts';
-import { answer, recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
+import { answer, recordingFetch, tokenAnswer } from './support/recording-fetch.ts';
 
 const site = 'https://as.test';
 

@@ -19,7 +19,7 @@ import {
 import { AccessToken, Client } from '../src/index.ts';
 import { calculateCodeChallenge, generateCodeVerifier } from '../src/pkce.ts';
 import { type AuthorizationServerOptions, createAuthorizationServer } from '../src/testing.ts';
-import { answer, recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
+import { answer, recordingFetch, tokenAnswer } from './support/recording-fetch.ts';
 
 function setUp(options: AuthorizationServerOptions = {}) {
   const server = createAuthorizationServer(options);

@@ -19,7 +19,7 @@ import { pushAuthorizationRequest, startPushedAuthorization } from '../src/par.t
 import { createRetryPolicy } from '../src/retry.ts';
 import { createAuthorizationServer, startAuthorizationServer } from '../src/testing.ts';
 import { TokenManager } from '../src/token-manager.ts';
-import { recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from './support/recording-fetch.ts';
 
 const { fetch, sent } = recordingFetch(tokenAnswer());
 const endpoints = {

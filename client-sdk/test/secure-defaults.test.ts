@@ -4,7 +4,7 @@ import { createDpop, generateDpopKey } from '../src/dpop/dpop.ts';
 import { createIdTokenValidator } from '../src/id-token/id-token.ts';
 import { AccessToken, Client, type ClientOptions } from '../src/index.ts';
 import { createAuthorizationServer } from '../src/testing.ts';
-import { recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from './support/recording-fetch.ts';
 
 const issuer = 'https://as.test';
 

@@ -5,7 +5,7 @@ import { createIdTokenValidator, type JwsAlgorithm } from '../src/id-token/id-to
 import { AccessToken, Client } from '../src/index.ts';
 import { createAuthorizationServer } from '../src/testing.ts';
 import { TokenManager } from '../src/token-manager.ts';
-import { recordingFetch, tokenAnswer } from './gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from './support/recording-fetch.ts';
 
 const site = 'https://as.test';
 

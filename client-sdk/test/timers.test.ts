@@ -5,7 +5,7 @@ import { nodeTransport } from '../src/node.ts';
 import { createRetryPolicy } from '../src/retry.ts';
 import { sleep } from '../src/timers.ts';
 import { TokenManager } from '../src/token-manager.ts';
-import { recordingFetch } from './gem/recording-fetch.ts';
+import { recordingFetch } from './support/recording-fetch.ts';
 
 const longest = 2 ** 31 - 1;
 const refusal = (name: string) => ({

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { generators } from '../generate/generators.ts';
 import { findStaleFiles, readAll, repositoryFiles } from './files.ts';
-import { findCycles } from './floors.ts';
+import { findCycles, findStrayTestFolders } from './floors.ts';
 import { findForbiddenTexts } from './forbidden-texts.ts';
 import { findDeadLinks } from './links.ts';
 import { findUnverifiedPackages } from './lock-file.ts';
@@ -20,6 +20,7 @@ export const checks: readonly Check[] = [
   { name: 'spelling (cspell)', run: checkSpelling },
   { name: 'numbers of decisions', run: async () => toFinding(findNumberGaps(await repositoryFiles())) },
   { name: 'floors of folders', run: checkFloors },
+  { name: 'tests mirror src', run: async () => toFinding(findStrayTestFolders(await repositoryFiles())) },
   { name: 'sizes', run: checkSizes },
 ];
 

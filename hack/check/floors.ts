@@ -50,6 +50,32 @@ function findCycle(graph: Graph): readonly string[] | undefined {
   return undefined;
 }
 
+/**
+ * Folders of tests in services and packages that do not mirror `src`: no source folder or file has
+ * their name. Examples are a folder beside `src`.
+ *
+ * @param paths all files of the repository
+ */
+export function findStrayTestFolders(paths: readonly string[]): string[] {
+  const sources = new Set(paths.flatMap((path) => [path.replace(/\.ts$/, ''), ...parents(path)]));
+  const stray = new Set<string>();
+  for (const path of paths) {
+    const [, root, below = ''] = /^((?:packages|services)\/[^/]+|client-sdk)\/test\/(.+)\//.exec(path) ?? [];
+    const mirrored = below.replace(/(?:^|\/)(?:helpers|support|testdata|integration)(?:\/.*)?$/, '');
+    if (root === undefined || mirrored === '') continue;
+    const isFound = ['src', ...(mirrored === 'examples' ? ['.'] : [])].some((folder) =>
+      sources.has(join(root, folder, mirrored)),
+    );
+    if (!isFound) stray.add(`${root}/test/${mirrored}/: no ${root}/src/${mirrored}`);
+  }
+  return [...stray];
+}
+
+function parents(path: string): string[] {
+  const folder = dirname(path);
+  return folder === '.' ? [] : [folder, ...parents(folder)];
+}
+
 /** The folder below `src` that has a file; undefined for files of no folder. */
 function toFolder(path: string): { readonly root: string; readonly name: string } | undefined {
   const [, root, name] = /^(.+?\/src)\/([^/]+)\/.+\.ts$/.exec(path) ?? [];

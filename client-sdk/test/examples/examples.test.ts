@@ -6,7 +6,7 @@ import { temporaryFolder } from '@tollgate/testkit/folders';
 import { exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import t, { type Test } from 'tap';
 import { type StartOptions, startAuthorizationServer } from '../../src/testing.ts';
-import { startProvider } from '../oidc-provider/support/start-provider.ts';
+import { startProvider } from '../integration/oidc-provider/support/start-provider.ts';
 import { runExample, startExample } from './run-example.ts';
 
 const credentials = { CLIENT_ID: 'client', CLIENT_SECRET: 'secret' };

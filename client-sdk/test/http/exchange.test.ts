@@ -8,7 +8,7 @@ import {
   OAuthError,
   TimeoutError,
 } from '../../src/index.ts';
-import { answer, recordingFetch } from '../gem/recording-fetch.ts';
+import { answer, recordingFetch } from '../support/recording-fetch.ts';
 
 const site = 'https://api.test';
 

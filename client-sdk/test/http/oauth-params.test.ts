@@ -3,7 +3,7 @@ import { startDeviceAuthorization } from '../../src/device/device.ts';
 import { Client, type ClientOptions } from '../../src/index.ts';
 import { startPushedAuthorization } from '../../src/par.ts';
 import { exchangeToken } from '../../src/token-exchange.ts';
-import { recordingFetch, tokenAnswer } from '../gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from '../support/recording-fetch.ts';
 
 const site = 'https://as.test';
 const claims = { userinfo: { email: null }, id_token: { acr: { values: ['a', 'b'] } } };

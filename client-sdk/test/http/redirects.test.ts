@@ -1,6 +1,6 @@
 import t from 'tap';
 import { AccessToken, Client, type ClientOptions, RedirectError } from '../../src/index.ts';
-import { recordingFetch, tokenAnswer } from '../gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from '../support/recording-fetch.ts';
 
 const site = 'https://as.test';
 

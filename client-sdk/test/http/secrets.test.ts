@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import t from 'tap';
 import { AccessToken, Client, type ClientOptions } from '../../src/index.ts';
 import { dump } from '../../src/key-case.ts';
-import { answer, recordingFetch, tokenAnswer } from '../gem/recording-fetch.ts';
+import { answer, recordingFetch, tokenAnswer } from '../support/recording-fetch.ts';
 
 const secret = 's3cr3t-client';
 const site = 'https://as.test';

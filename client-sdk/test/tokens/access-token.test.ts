@@ -6,7 +6,7 @@ import {
   type StoredToken,
   TokenUnavailableError,
 } from '../../src/index.ts';
-import { recordingFetch, tokenAnswer } from '../gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from '../support/recording-fetch.ts';
 
 const site = 'https://as.test';
 const now = 1_800_000_000;

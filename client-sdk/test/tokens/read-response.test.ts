@@ -6,7 +6,7 @@ import {
   TokenUnavailableError,
   type WarningEvent,
 } from '../../src/index.ts';
-import { recordingFetch, tokenAnswer } from '../gem/recording-fetch.ts';
+import { recordingFetch, tokenAnswer } from '../support/recording-fetch.ts';
 
 const now = 1_800_000_000;
 

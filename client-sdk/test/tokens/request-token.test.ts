@@ -1,6 +1,6 @@
 import t from 'tap';
 import { AccessToken, Client, type ClientOptions, OAuthError, TokenResponseError } from '../../src/index.ts';
-import { answer, recordingFetch, type SentRequest, tokenAnswer } from '../gem/recording-fetch.ts';
+import { answer, recordingFetch, type SentRequest, tokenAnswer } from '../support/recording-fetch.ts';
 
 const site = 'https://as.test';
 

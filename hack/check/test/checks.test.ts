@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { findStaleFiles } from '../files.ts';
-import { findCycles } from '../floors.ts';
+import { findCycles, findStrayTestFolders } from '../floors.ts';
 import { findForbiddenTexts } from '../forbidden-texts.ts';
 import { findUnverifiedPackages } from '../lock-file.ts';
 import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
@@ -147,4 +147,28 @@ t.test('folders of a service that depend on each other are reported with the imp
   ]);
   sources.delete('services/a/src/mail/send.ts');
   t.same(findCycles(sources), []);
+});
+
+t.test('folders of tests without a source of their name are reported', async (t) => {
+  const paths = [
+    'services/a/src/users/store.ts',
+    'services/a/src/users/import/lines.ts',
+    'services/a/src/servers.ts',
+  ];
+  const test = (path: string) => findStrayTestFolders([...paths, `services/a/test/${path}`]);
+  t.same(test('db/store.test.ts'), ['services/a/test/db/: no services/a/src/db']);
+  t.same(test('users/data/x.txt'), ['services/a/test/users/data/: no services/a/src/users/data']);
+  t.same(test('import/lines.test.ts'), ['services/a/test/import/: no services/a/src/import']);
+  for (const path of [
+    'users/store.test.ts',
+    'users/import/lines.test.ts',
+    'servers/tls.test.ts',
+    'metrics.test.ts',
+  ])
+    t.same(test(path), []);
+  for (const path of ['integration/attacks/x.test.ts', 'helpers/rows.ts', 'users/testdata/in/x.yaml'])
+    t.same(test(path), []);
+  t.same(findStrayTestFolders(['packages/a/src/users/store.ts', 'client-sdk/test/users/store.test.ts']), [
+    'client-sdk/test/users/: no client-sdk/src/users',
+  ]);
 });

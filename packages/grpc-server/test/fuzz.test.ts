@@ -1,8 +1,8 @@
 import t from 'tap';
-import { checkEverySplit, moduleChecks } from './fuzz/module-fuzzer.ts';
-import { Random } from './fuzz/random.ts';
-import { joinFrames, readRecordings } from './fuzz/recordings.ts';
-import { ServerFuzzer } from './fuzz/server-fuzzer.ts';
+import { checkEverySplit, moduleChecks } from './support/fuzz/module-fuzzer.ts';
+import { Random } from './support/fuzz/random.ts';
+import { joinFrames, readRecordings } from './support/fuzz/recordings.ts';
+import { ServerFuzzer } from './support/fuzz/server-fuzzer.ts';
 
 // Seeds are the same each time: a failure is due to a change. `make fuzz` tries others, for longer.
 const seeds = Array.from({ length: 400 }, (_, index) => index + 1);

@@ -83,14 +83,14 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '6.2.2',
     'users can change their password',
-    'users/update',
+    'account/update',
     'new password ends all other sessions and invalidates sent tokens',
   ),
   decided(
     proven(
       '6.2.3',
       'a change needs the current password',
-      'users/update',
+      'account/update',
       'current password is required if configured',
     ),
     ['updatePasswordRequireCurrentPassword'],
@@ -168,7 +168,7 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '6.3.1',
     'guessing passwords is limited',
-    'limits/guess-limiter',
+    'limits/limiter',
     'ten of 120 concurrent wrong passwords are verified, for known and unknown accounts',
   ),
   proven(
@@ -191,7 +191,7 @@ export const asvsRequirements: readonly Requirement[] = [
     'codes and links expire after MAILER_OTP_EXP and SMS_OTP_EXP',
   ),
   unproven('not applicable', '6.4.2', 'no password hints and secret questions', 'there are none'),
-  proven('6.4.3', 'a password reset does not bypass the second factor', 'users/update', resets),
+  proven('6.4.3', 'a password reset does not bypass the second factor', 'account/update', resets),
   unproven(
     'yours',
     '6.4.4',
@@ -254,7 +254,7 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '6.8.2',
     'signatures of ID tokens are verified',
-    'providers/id-token',
+    'providers/id-token-grant',
     'ID tokens that are not signed with a key of the provider are rejected',
   ),
   unproven('not applicable', '6.8.3', 'SAML assertions are accepted once', 'SAML is not supported'),
@@ -275,7 +275,7 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '7.2.1',
     'tokens are verified by the server',
-    'security/access-tokens',
+    'sessions/authenticate',
     'claims are parsed only after the signature was verified',
   ),
   proven(
@@ -348,7 +348,7 @@ export const asvsRequirements: readonly Requirement[] = [
     proven(
       '7.5.1',
       'changes of email, phone and factors need a recent sign-in',
-      'security/recent-sign-in',
+      'sessions/recent-sign-in',
       recentSignIn,
     ),
     ['recentSignInMs'],
@@ -358,7 +358,7 @@ export const asvsRequirements: readonly Requirement[] = [
     proven(
       '7.5.2',
       'users can list and end sessions, after a recent sign-in',
-      'security/recent-sign-in',
+      'sessions/recent-sign-in',
       recentSignIn,
     ),
     ['recentSignInMs'],
@@ -383,40 +383,40 @@ export const asvsRequirements: readonly Requirement[] = [
   proven(
     '9.1.1',
     'signatures are verified before claims',
-    'security/access-tokens',
+    'sessions/authenticate',
     'claims are parsed only after the signature was verified',
   ),
   proven(
     '9.1.2',
     'algorithms are those of the keys',
-    'security/access-tokens',
+    'sessions/authenticate',
     'public key of the JWKS is not accepted as an HS256 secret, in any form',
   ),
   proven(
     '9.1.3',
     'keys are those of the settings',
-    'security/access-tokens',
+    'sessions/authenticate',
     'kid is only looked up: paths, prototypes and embedded keys are rejected',
   ),
   proven(
     '9.2.1',
     'times of tokens are verified',
-    'security/access-tokens',
+    'sessions/authenticate',
     'malformed and future times are rejected',
   ),
   proven(
     '9.2.2',
     'only access tokens are accepted',
-    'security/access-tokens',
+    'sessions/authenticate',
     'tokens of other types are rejected',
   ),
   decided(
-    proven('9.2.3', 'the audience is verified', 'security/access-tokens', audiences),
+    proven('9.2.3', 'the audience is verified', 'sessions/authenticate', audiences),
     ['jwtAudienceRequired'],
     (s) => s.jwtAudienceRequired,
   ),
   decided(
-    proven('9.2.4', 'tokens for several audiences name theirs', 'security/access-tokens', audiences),
+    proven('9.2.4', 'tokens for several audiences name theirs', 'sessions/authenticate', audiences),
     ['jwtAudienceRequired'],
     (s) => s.jwtAudienceRequired,
   ),

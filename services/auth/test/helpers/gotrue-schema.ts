@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Sql } from 'postgres';
-import laterSchema from '../gotrue-schema/recovery-codes.json' with { type: 'json' };
+import laterSchema from '../testdata/gotrue-schema/recovery-codes.json' with { type: 'json' };
 
-/** A schema of GoTrue, in the format of `test/gotrue-schema`. */
+/** A schema of GoTrue, in the format of `test/testdata/gotrue-schema`. */
 export interface GotrueSchema {
   readonly schema_migrations_versions: readonly string[];
   readonly enums: Readonly<Record<string, readonly string[]>>;
@@ -23,7 +23,7 @@ interface GotrueTable {
 export const gotrueSchemaDates = ['2024-03', '2024-10', '2025-10', '2026-06'] as const;
 export type GotrueSchemaDate = (typeof gotrueSchemaDates)[number];
 
-const folder = join(import.meta.dirname, '../gotrue-schema');
+const folder = join(import.meta.dirname, '../testdata/gotrue-schema');
 
 export async function readGotrueSchema(date: GotrueSchemaDate): Promise<GotrueSchema> {
   // Parsed boundary: a file of ours.

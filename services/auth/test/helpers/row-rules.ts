@@ -1,7 +1,7 @@
 import { providerNames } from '../../src/identity-providers/registry.ts';
-import schema from '../gotrue-schema/2026-06.json' with { type: 'json' };
-import neverNull from '../gotrue-schema/never-null.json' with { type: 'json' };
-import laterSchema from '../gotrue-schema/recovery-codes.json' with { type: 'json' };
+import schema from '../testdata/gotrue-schema/2026-06.json' with { type: 'json' };
+import neverNull from '../testdata/gotrue-schema/never-null.json' with { type: 'json' };
+import laterSchema from '../testdata/gotrue-schema/recovery-codes.json' with { type: 'json' };
 
 export const gotrueTables = Object.keys({ ...schema.tables, ...laterSchema.tables });
 
