@@ -267,7 +267,7 @@ export class Client<Throws extends boolean = true, Keys extends KeyCase = 'snake
     return this.#idTokenValidator;
   }
 
-  /** Without secrets. */
+  /** Leaves out secrets. */
   toJSON(): Record<string, unknown> {
     const { clientId, site, issuer, tokenEndpoint } = this.settings;
     return { clientId, site, issuer, tokenEndpoint, clientAuth: this.#authName };

@@ -57,7 +57,7 @@ const optionNames: OptionNames<DocumentCacheOptions> = { imported: 1, now: 1 };
  */
 export class DocumentCache {
   readonly #now: () => number;
-  /** By URL; the document that was loaded first comes first. */
+  /** Documents by URL; the one that was loaded first comes first. */
   readonly #documents = new Map<string, CachedDocument>();
   readonly #loading = new Map<string, Promise<CachedDocument>>();
 

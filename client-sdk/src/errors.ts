@@ -184,7 +184,7 @@ export class JwtError extends OAuthClientError {
 /** The parts of a response that make an error. */
 export type OAuthErrorFields = {
   readonly response: ApiResponse;
-  /** With secrets masked. Default: the code, else the status. */
+  /** The message, with secrets masked. Default: the code, else the status. */
   readonly message?: string | undefined;
   /** The server's `error`. */
   readonly code?: string | undefined;

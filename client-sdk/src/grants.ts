@@ -83,7 +83,10 @@ export type TokenSet = {
   readonly expiresAt: number | undefined;
   readonly refreshToken: string | undefined;
   readonly scope: string | undefined;
-  /** Not validated: use `createIdTokenValidator` of `./id-token` before you rely on its claims. */
+  /**
+   * The ID token is not validated: use `createIdTokenValidator` of `./id-token` before you rely on
+   * its claims.
+   */
   readonly idToken: string | undefined;
   /** All fields as they were received; `AccessToken.fromHash` accepts them. */
   readonly fields: Readonly<JsonObject>;

@@ -42,7 +42,7 @@ export type ResponseEvent = RequestEvent & {
   readonly code: string | undefined;
 };
 
-/** After a request without a usable response. */
+/** Describes a request that got no usable response. */
 export type ErrorEvent = RequestEvent & { readonly error: OAuthClientError; readonly durationMs: number };
 
 /** Before the same call is retried. */

@@ -94,7 +94,7 @@ export interface InstrumentOptions {
   advice?: { explicitBucketBoundaries?: number[] };
 }
 
-/** At least one of the two. */
+/** At least one of the two is required. */
 export interface OtelHooksOptions {
   tracer?: TracerLike;
   meter?: MeterLike;

@@ -34,7 +34,7 @@ export interface PushedAuthorizationRequest {
 
 /** A pushed authorization, and the transaction of its callback. */
 export interface PushedAuthorization extends PushedAuthorizationRequest {
-  /** For `client.authCode.completeAuthorization`. */
+  /** Argument of `client.authCode.completeAuthorization`. */
   readonly transaction: AuthorizationTransaction;
 }
 

@@ -150,7 +150,7 @@ export function implicitStrategy(client: AnyClient): ImplicitStrategy {
       });
       return authorizationUrl(client, 'token', params);
     },
-    // Not in the type: a clear error for callers without types.
+    // The type lacks it: this is a clear error for callers without types.
     getToken: () => {
       throw new ConfigurationError(
         'the implicit grant has no token request: read its callback by AccessToken.fromForm',

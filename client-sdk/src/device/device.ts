@@ -74,7 +74,7 @@ export async function pollDeviceToken<Keys extends KeyCase>(
   for await (const event of pollDeviceEvents(client, device, options)) {
     if (event.type === 'token') return event.token;
   }
-  // Not reached: the events end with the token, or throw.
+  // This line is not reached: the events end with the token, or throw.
   throw new TokenUnavailableError('polling for the device token ended without one');
 }
 

@@ -35,7 +35,8 @@ async function readStart(copy: Response): Promise<string> {
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       text += decoder.decode(chunk.value, { stream: true });
       if (text.length > MAXIMUM_ERROR_BYTES) {
-        // Not awaited: it settles only when the caller's copy is read or cancelled, too.
+        // The promise is not awaited: it settles only when the caller's copy is read or cancelled,
+        // too.
         void reader.cancel().catch(() => undefined);
         break;
       }

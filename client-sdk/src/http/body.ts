@@ -127,7 +127,9 @@ async function readBounded(body: ReadableStream<Uint8Array>, maxBytes: number): 
   return text + decoder.decode();
 }
 
-/** Not awaited: a clone settles only when the other half is read or cancelled, too. */
+/**
+ * The promise is not awaited: a clone settles only when the other half is read or cancelled, too.
+ */
 function giveUp(source: { cancel(): Promise<void> }): void {
   source.cancel().catch(() => undefined);
 }

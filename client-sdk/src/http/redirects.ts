@@ -192,7 +192,7 @@ function withoutSecretKeys(json: string, isSecretName: (name: string) => boolean
       JSON.parse(json, (key: string, value: unknown) => (isSecretName(key) ? undefined : value)),
     );
   } catch {
-    // Not JSON: the caller's own text.
+    // The body is not JSON, but the caller's own text.
     return json;
   }
 }

@@ -245,7 +245,7 @@ export async function sendOnce(
  */
 export function checkedResponse(response: unknown): Response {
   const isResponse = isObject(response) && typeof response.status === 'number' && isObject(response.headers);
-  // Not `instanceof`: there are several implementations.
+  // `instanceof` would fail: there are several implementations.
   // Its other members are checked where they are used.
   if (isResponse) return response as object as Response;
   throw new ConfigurationError('`fetch` must return a Response');

@@ -60,7 +60,7 @@ export function responseError(response: ApiResponse, options: ResponseErrorOptio
   const { operation, nowMs, quoting } = options;
   const { fields, cause } = errorFields(response);
   const { headers } = response;
-  // Not masked: programs compare it, and a password may be a part of `invalid_grant`.
+  // The code is not masked: programs compare it, and a password may be a part of `invalid_grant`.
   const code = textField(fields.error);
   const description = textField(fields.error_description, quoting?.words);
   const hint = options.hint?.(code);

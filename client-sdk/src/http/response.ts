@@ -134,7 +134,7 @@ export class ApiResponse<T = unknown> {
    */
   get parsed(): T {
     this.#parsed ??= { value: this.#parse() };
-    // Not checked: use `parsedAs` for that.
+    // The type is not checked: use `parsedAs` for that.
     return this.#parsed.value as T;
   }
 

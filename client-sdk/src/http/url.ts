@@ -82,7 +82,7 @@ export function isSecure(url: string, allowInsecure: boolean): boolean {
   return allowInsecure || url.startsWith('https:') || loopback.test(url);
 }
 
-/** For normalised URLs without credentials. Subdomains of localhost may be resolved by DNS. */
+/** Expects a normalised URL without credentials. Subdomains of localhost may be resolved by DNS. */
 const loopback = /^http:\/\/(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?\//;
 
 /**

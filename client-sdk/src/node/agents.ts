@@ -87,11 +87,11 @@ export interface AgentSettings {
 export class Agents {
   /** For plain http targets, and for plain http requests to an http proxy. */
   readonly http: HttpAgent;
-  /** For https targets without a proxy. */
+  /** Agent of https targets without a proxy. */
   readonly https: HttpsAgent;
-  /** For absolute-form requests to https proxies. */
+  /** Agent of absolute-form requests to https proxies. */
   readonly httpsProxy: HttpsAgent;
-  /** For https targets behind the proxy. */
+  /** Agent of https targets behind the proxy. */
   readonly tunnel: HttpsAgent | undefined;
 
   constructor(pool: AgentOptions, settings: AgentSettings) {

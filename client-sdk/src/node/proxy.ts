@@ -38,7 +38,7 @@ export function parseProxy(proxy: string | URL, noProxy: readonly string[] = [])
   };
 }
 
-/** Without the brackets of IPv6 addresses in URLs. */
+/** Removes the brackets of IPv6 addresses in URLs. */
 export function bareHostname(hostname: string): string {
   return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname;
 }

@@ -35,7 +35,7 @@ export function loadTlsSettings(options: NodeTransportOptions): TlsSettings {
   return settings;
 }
 
-/** For proxies: the client's certificate is for the target only. */
+/** Proxies do not get it: the client's certificate is for the target only. */
 export function withoutClientCertificate({ ca, rejectUnauthorized }: TlsSettings): TlsSettings {
   return { rejectUnauthorized, ...(ca !== undefined && { ca }) };
 }

@@ -235,8 +235,8 @@ function exchange(request: ClientRequest, options: ExchangeOptions): Promise<Res
       );
     }
     request.once('close', done);
-    // Not `once`: destroying a request may emit its error twice, and an unhandled one ends the
-    // process.
+    // `once` would not do: destroying a request may emit its error twice, and an unhandled one ends
+    // the process.
     request.on('error', (error) => reject(signal?.aborted ? signal.reason : fetchFailed(error)));
     request.once('response', (message) => {
       incoming = message;

@@ -33,7 +33,7 @@ export interface AuthorizationServer {
   readonly issuer: string;
   /** Absolute URLs. Paths below `resource` require a Bearer token. */
   readonly endpoints: Readonly<Record<keyof typeof endpointPaths, string>>;
-  /** For a Client's `fetch`: responds as the server would over the network. */
+  /** A Client's `fetch` that responds as the server would over the network. */
   readonly fetch: typeof fetch;
   /** The server's clock in epoch seconds, for a Client's `now`. */
   readonly now: () => number;

@@ -336,7 +336,7 @@ export class AccessToken<
     return toStoredToken(this, this.#init, this.#expiry.lifetimeSeconds);
   }
 
-  /** Without secrets: only the names of further fields. */
+  /** Leaves out secrets; only the names of further fields. */
   toJSON(): Record<string, unknown> {
     const { label = DEFAULT_LABEL } = this.#client.settings.redact;
     return {

@@ -74,7 +74,7 @@ export function isSeconds(value: unknown): boolean {
   return isNumber && Number.isFinite(Number(value));
 }
 
-/** Only a decimal number: `3600 seconds` and `1h` are rejected. */
+/** A decimal number; `3600 seconds` and `1h` are rejected. */
 const numeric = /^\s*[+-]?\d+(?:\.\d+)?\s*$/;
 
 function toEpochSeconds(value: unknown): number | undefined {

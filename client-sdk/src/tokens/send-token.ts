@@ -30,7 +30,7 @@ export function resolvePlace(mode: TokenMode, method: string): TokenPlace {
   );
 }
 
-/** In either case. */
+/** Finds the method in either case. */
 function getPlace(mode: Readonly<Record<string, TokenPlace>>, method: string): TokenPlace {
   return mode[method.toLowerCase()] ?? mode[method.toUpperCase()] ?? 'header';
 }

@@ -152,7 +152,7 @@ export class ConflictBackoff {
     await this.#sleep(backoffDelayMs(this.#conflicts, conflictBackoff, this.#random()), { signal });
   }
 
-  /** After progress: the next conflict is the first. */
+  /** Call this after progress: the next conflict is the first. */
   reset(): void {
     this.#conflicts = 0;
   }

@@ -273,7 +273,7 @@ export class Connection implements BufferHolder {
     if (initialWindow !== undefined) this.#streams.setInitialWindow(initialWindow);
     this.#settingsReceived = true;
     this.#output.append(frame(FrameType.SETTINGS, Flag.ACK, 0, Buffer.alloc(0)));
-    // After the acknowledgement: what follows it is sent under the new settings.
+    // This follows the acknowledgement: what follows it is sent under the new settings.
     this.#streams.replies.resume();
   }
 

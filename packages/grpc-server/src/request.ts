@@ -16,9 +16,9 @@ export interface RequestHead {
   readonly contentType: string;
   /** `grpc-encoding`; `identity` when absent. */
   readonly encoding: string;
-  /** From `grpc-timeout` in milliseconds; infinite when absent, undefined when malformed. */
+  /** Value of `grpc-timeout` in milliseconds; infinite when absent, undefined when malformed. */
   readonly timeoutMs: number | undefined;
-  /** From `content-length`; undefined when absent. */
+  /** Value of `content-length`; undefined when absent. */
   readonly contentLength: number | undefined;
   /** All regular fields in their order, names in lower case, values as latin1. */
   readonly fields: readonly HeaderField[];

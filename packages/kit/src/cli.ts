@@ -1,9 +1,9 @@
 /** Result of a command: its output and exit code. */
 export interface Outcome {
   readonly exitCode: number;
-  /** For standard output. */
+  /** Text for standard output. */
   readonly output?: string;
-  /** For standard error. */
+  /** Text for standard error. */
   readonly errors?: string;
 }
 

@@ -53,7 +53,7 @@ export class RecentlyUsed<V> {
     this.#old.delete(key);
   }
 
-  /** In no particular order; not of entries that are added meanwhile. */
+  /** The keys have no particular order, and entries added meanwhile are left out. */
   keys(): string[] {
     return [...this.#young.keys(), ...this.#old.keys()];
   }

@@ -102,7 +102,7 @@ export class FileWatch {
   async #look(): Promise<FileFingerprint> {
     const fingerprint = await fingerprintFiles(this.#paths, this.#options.linksOnly ?? false);
     const parents = await Promise.all(this.#paths.map(findParent));
-    // Not once closed: a watch opened now would never be closed.
+    // Once this is closed, nothing follows: a watch opened now would never be closed.
     if (!this.#closing.signal.aborted) this.#events.follow([...parents.flat(), ...fingerprint.directories]);
     return fingerprint;
   }
@@ -140,7 +140,7 @@ type FollowedDirectory = {
   readonly path: string;
   /** Changes when another directory is at the path. */
   readonly identity: string;
-  /** Only events of this name in it; all when absent. */
+  /** Limits events to this name in it; all when absent. */
   readonly name?: string;
 };
 

@@ -98,7 +98,7 @@ export class HttpConnections {
     const closed =
       this.#findIdle() ?? this.#handshakes?.takeOldest() ?? this.#connections.keys().next().value;
     if (closed === undefined) return;
-    // At once: its 'close' comes after the next connection.
+    // It is removed at once: its 'close' comes after the next connection.
     this.#connections.delete(closed);
     closed.destroy();
   }

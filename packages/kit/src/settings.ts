@@ -245,7 +245,7 @@ export function findReplaced(spec: SettingsSpec, env: Environment): ReplacedSett
 /** A further column of defaults. Settings without an entry have the same default. */
 export interface OtherDefaults {
   readonly title: string;
-  /** By main variable. */
+  /** Values by main variable. */
   readonly values: Readonly<Record<string, string>>;
 }
 

@@ -124,7 +124,7 @@ export interface TextFileNotice {
 
 /** The texts of a directory at one moment. */
 export interface FolderTexts {
-  /** In the order of their paths. */
+  /** Files in the order of their paths. */
   readonly files: readonly TextFile[];
   /** Files that could not be read. */
   readonly problems: readonly TextFileNotice[];

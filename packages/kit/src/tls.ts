@@ -45,8 +45,8 @@ export interface WatchedTls {
 }
 
 /**
- * As the alert on certificate expiry. Short-lived certificates are renewed with a third of their
- * lifetime left.
+ * The alert on certificate expiry uses the same time. Short-lived certificates are renewed with a
+ * third of their lifetime left.
  */
 const expiresSoonMs = 14 * 24 * 60 * 60 * 1000;
 
@@ -153,8 +153,8 @@ class TlsFileWatch implements WatchedTls {
     const fields = { paths: this.#paths, notAfter: formatTime(notAfterMs) };
     const leftMs = notAfterMs - nowMs();
     const soonMs = Math.min(expiresSoonMs, (notAfterMs - notBeforeMs) / 4);
-    // Not a start error: the pod would crash in a loop, and peers that ignore expiry would lose
-    // service as well.
+    // This is no start error: the pod would crash in a loop, and peers that ignore expiry would
+    // lose service as well.
     if (leftMs <= 0) logger.error(fields, 'TLS certificate has expired, peers will refuse it');
     else if (leftMs < soonMs) logger.warn(fields, 'TLS certificate expires soon');
   }

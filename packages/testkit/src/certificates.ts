@@ -20,7 +20,7 @@ interface CertificateRequest {
    */
   name: string;
   commonName?: string;
-  /** In openssl's syntax: `DNS:localhost`, `IP:127.0.0.1`, `URI:spiffe://demo/envoy`. */
+  /** Names in openssl's syntax: `DNS:localhost`, `IP:127.0.0.1`, `URI:spiffe://demo/envoy`. */
   subjectAltNames?: readonly string[];
   /** Days until it expires; 0 for an expired one. Default 2. */
   validDays?: number;
@@ -31,9 +31,9 @@ export interface Certificates {
   readonly folder: string;
   /** The authority's own certificate. */
   readonly ca: Certificate;
-  /** For localhost and 127.0.0.1. */
+  /** Certificate for localhost and 127.0.0.1. */
   readonly server: Certificate;
-  /** For the DNS name `client.test` and the URI `spiffe://test/client`. */
+  /** Certificate for the DNS name `client.test` and the URI `spiffe://test/client`. */
   readonly client: Certificate;
   /** Another certificate of the same authority. */
   issue(request: CertificateRequest): Certificate;

@@ -26,7 +26,7 @@ export interface FaultyPostgres {
   run(text: string): Promise<void>;
   kill(): Promise<void>;
   restart(): Promise<void>;
-  /** To every process of the server. */
+  /** Sends the signal to every process of the server. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   fillDisk(): void;
   /** Writes the log of the server to its end. It panics where the disk is full. */

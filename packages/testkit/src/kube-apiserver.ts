@@ -78,7 +78,7 @@ interface KubeUser {
 
 /** The users of one API server. */
 interface KubeUsers {
-  /** For `--token-auth-file`. */
+  /** File for `--token-auth-file`. */
   readonly tokenFile: string;
   /** @throws Error for an unknown user. */
   tokenFor(name: string): string;

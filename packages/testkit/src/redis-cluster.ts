@@ -115,7 +115,7 @@ export async function startRedisCluster(options: RedisClusterOptions = {}): Prom
   }
 }
 
-/** With a port of its own for the bus: the usual one, 10000 above, may be taken. */
+/** The bus has a port of its own: the usual one, 10000 above, may be taken. */
 function startNode({ password, tls, args = [] }: RedisClusterOptions): Promise<RedisClusterNode> {
   return withFreePort(async (busPort) => {
     const cluster = [
@@ -156,7 +156,7 @@ async function form(
       timeoutMs,
       everyMs: 50,
     });
-  // To all nodes: faster than waiting for gossip.
+  // Introduces a node to all: faster than waiting for gossip.
   const introduce = (who: readonly RedisClusterNode[], what: string, holds: Holds): Promise<boolean> =>
     awaitUntil(
       async () => {

@@ -207,7 +207,8 @@ async function knowEachOther(sentinels: readonly Sentinel[]): Promise<void> {
     },
     { what: 'the sentinels to know each other', timeoutMs: patienceMs, everyMs: 50 },
   );
-  // Not only for quiet: four such periods after a failover they make the old primary a replica.
+  // Quiet is not the only reason: four such periods after a failover they make the old primary a
+  // replica.
   await Promise.all(
     sentinels.map(({ command }) => command('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', String(publishPeriodMs))),
   );

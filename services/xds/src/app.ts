@@ -226,7 +226,7 @@ interface Environment {
   readonly certificates?: SecretCertificates | undefined;
 }
 
-/** By the values of XDS_SOURCE. */
+/** Environments by the values of XDS_SOURCE. */
 const environments = { folder: readFolder, kubernetes: readCluster };
 
 function readFolder(context: Context, { folder, namespaces, dataFolder }: Settings): Environment {

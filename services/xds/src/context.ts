@@ -17,7 +17,7 @@ export interface Context {
 
 type Attributes = NonNullable<SpanOptions['attributes']>;
 
-/** From a response until the limiter's answer. */
+/** Lasts from a response until the limiter's answer. */
 export interface PushSpan {
   readonly snapshot: Snapshot;
   end(outcome: 'ack' | 'nack' | 'superseded' | 'disconnected'): void;

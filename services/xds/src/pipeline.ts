@@ -47,9 +47,9 @@ export interface PipelineState {
   readonly lastEventMs: number | undefined;
   readonly outages: readonly SourceOutage[];
   readonly problems: readonly SourceProblem[];
-  /** By id. */
+  /** Results by id. */
   readonly results: ReadonlyMap<string, ValidationResult>;
-  /** By id; updated a moment after the results. */
+  /** Statuses by id; updated a moment after the results. */
   readonly statuses: ReadonlyMap<string, ObjectStatus>;
   /** Limits that are served. */
   readonly rules: number;

@@ -205,7 +205,7 @@ export class ClientConnection {
     this.#group.onReady(this);
   }
 
-  /** Not before: a server may accept each connection and end it at once. */
+  /** It is proven no earlier: a server may accept each connection and end it at once. */
   #prove(): void {
     const { address, logger } = this.#options;
     if (this.#failed > 0) logger.info({ address }, 'gRPC connection works again');

@@ -82,7 +82,7 @@ class WatchedCertificates implements experimental.CertificateProvider {
 
   addCaCertificateListener(listener: CaListener): void {
     this.#caListeners.add(listener);
-    // Not at once: grpc-js registers the receiver only after this call.
+    // This waits for a turn: grpc-js registers the receiver only after this call.
     queueMicrotask(() => this.#notifyCa(listener));
   }
 

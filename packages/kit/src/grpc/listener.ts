@@ -18,8 +18,8 @@ function followConnections(server: Http2Server | Http2SecureServer, connections:
     server instanceof TlsServer
       ? new PendingHandshakes(server, (socket) => connections.add(socket))
       : undefined;
-  // Before the server's own listener. With TLS, the socket inside the tunnel replaces the accepted
-  // one.
+  // This runs before the server's own listener. With TLS, the socket inside the tunnel replaces the
+  // accepted one.
   const accepting = server instanceof TlsServer ? 'secureConnection' : 'connection';
   server.prependListener(accepting, (socket: Socket) => {
     const handshake = handshakes?.take(socket);

@@ -27,7 +27,7 @@ interface UnaryClientOptions extends ClientConnectionOptions {
   readonly startDeadline?: typeof startDeadline;
 }
 
-/** To different addresses of the name; behind a Service, each may reach another replica. */
+/** They go to different addresses of the name; behind a Service, each may reach another replica. */
 const connectionCount = 2;
 /** New replicas get calls after twice that time. */
 const defaultRenewalMs = 150_000;

@@ -160,7 +160,7 @@ export const descriptorFields = {
     file: 'value',
     wire: 2,
     kind: 'text',
-    // For paths and tokens.
+    // Paths and tokens are that long.
     bounds: { min: 0, max: 1024 },
     part: 'match',
     description:

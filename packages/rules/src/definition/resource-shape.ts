@@ -43,8 +43,8 @@ export const maxResourceDepth = 8;
 /** Maximum items of lists. */
 export const resourceLists = {
   /**
-   * Per level. They take 0.5 MB as rules, and etcd stores 1.5 MB; a second object of the domain can
-   * hold more.
+   * The limit is per level. So many take 0.5 MB as rules, and etcd stores 1.5 MB; a second object
+   * of the domain can hold more.
    */
   descriptors: 4096,
   limits: 4096,

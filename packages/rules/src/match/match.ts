@@ -112,8 +112,8 @@ interface MetricRule {
 function metricText(node: RuleNode, { key, value }: Entry, { detailed, shares }: MetricRule): string {
   if (node.sharesThreshold) return detailed ? beforeStar(node) : staticMetricText(node);
   if (!detailed && !isRuntimeLevel(node)) return node.composite;
-  // As in the original: an empty value leaves its underscore in detailed metrics, unless a level is
-  // shared.
+  // The original does the same: an empty value leaves its underscore in detailed metrics, unless a
+  // level is shared.
   const onlyKey = value === '' && (!detailed || shares);
   return onlyKey ? key : `${key}_${value}`;
 }

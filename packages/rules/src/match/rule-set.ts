@@ -27,7 +27,7 @@ export interface AlgorithmOptions {
   /** Requests that may come at once: the size of a bucket, or the limit of the others. */
   readonly burst: number;
   /**
-   * With `charge: always`, the hits that may be counted beyond the limit: `burst` for as many as
+   * Hits that may be counted beyond the limit with `charge: always`: `burst` for as many as
    * `burst`. Undefined where a refused request takes nothing.
    */
   readonly maxDebt?: number | 'burst' | undefined;
@@ -75,7 +75,7 @@ export interface Rule {
   readonly rate?: Rate | undefined;
   /** Undefined where each hit is counted in the store. */
   readonly lease?: Lease | undefined;
-  /** As configured; see `getCharge` for the default. */
+  /** The configured value; see `getCharge` for the default. */
   readonly charge?: Charge | undefined;
   /** Empty when the limit has no name. */
   readonly name: string;
@@ -115,9 +115,9 @@ export interface RuleNode {
   readonly valueToMetric: boolean;
   /** This level or one above it has `sharesThreshold`. */
   readonly shares: boolean;
-  /** At the root: the policy of limits of the domain that have none. */
+  /** Policy, at the root, of the limits of the domain that have none. */
   readonly onStoreFailure?: StoreFailurePolicy | undefined;
-  /** At the root: a request is counted by all of its limits, or by none. */
+  /** Whether, at the root, a request is counted by all of its limits, or by none. */
   readonly atomic?: boolean | undefined;
 }
 

@@ -48,7 +48,7 @@ interface Grown {
 interface Growth {
   readonly locations: ResourceLocations;
   readonly roots: Draft[];
-  /** By the keys and values from the root. */
+  /** Descriptors by the keys and values from the root. */
   readonly byPath: Map<string, Grown>;
   readonly fieldByName: Map<string, string>;
 }

@@ -23,7 +23,7 @@ export interface CounterClientOptions {
 
 export interface CounterCall {
   readonly method: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
   readonly body?: unknown;
 }

@@ -13,7 +13,7 @@ export interface StartedProcess {
 }
 
 interface StartProcessOptions {
-  /** In every log line. */
+  /** Fields of every log line. */
   readonly fields?: Readonly<Record<string, unknown>>;
   /** Ends what handled signals until now. */
   readonly takeOver?: () => void;

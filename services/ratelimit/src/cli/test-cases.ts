@@ -167,7 +167,7 @@ export interface CaseResult {
 export async function runTestCase(rules: RuleSet, test: TestCase): Promise<CaseResult> {
   const { domain, hitsAddend, times, name, line } = test;
   const context = createContext(rules);
-  // With each descriptor: 0 for a request means that it is not set.
+  // Hits go with each descriptor: 0 for a request means that it is not set.
   const descriptors = test.descriptors.map((one) => ({ ...one, hitsAddend: BigInt(hitsAddend) }));
   const request = { domain, descriptors, hitsAddend };
   let decision = await decide(context, request, { header: () => undefined });

@@ -125,7 +125,7 @@ export const serverTlsSettings = {
   }),
   grpcClientTlsCacert: text({
     env: 'GRPC_CLIENT_TLS_CACERT',
-    // As Envoy Gateway names it.
+    // Envoy Gateway uses this name.
     aliases: ['GRPC_SERVER_TLS_CA_CERT'],
     group: tlsGroup,
     default: '',

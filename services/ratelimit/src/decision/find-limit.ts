@@ -148,7 +148,7 @@ function toOwnLease(lease: Lease, limit: number): Lease | undefined {
   return hits < 2 ? undefined : { hits, limit };
 }
 
-/** As in rules. */
+/** Rules have the same bound. */
 const maxBurst = 2 ** 32 - 1;
 
 /**

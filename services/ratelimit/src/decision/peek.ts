@@ -28,7 +28,7 @@ export interface CounterState {
   readonly rule: string;
   readonly name?: string;
   readonly algorithm: string;
-  /** Or its period: `5m`. */
+  /** The unit, or a period: `5m`. */
   readonly unit: string;
   readonly requestsPerUnit: number;
   /** Burst of a token bucket. */

@@ -27,7 +27,7 @@ import {
   wantsJson,
 } from './router.ts';
 
-/** Without who set it and why: the port has no authentication. */
+/** Leaves out who set it and why: the port has no authentication. */
 type ExplainedCounter = Omit<CounterState, 'override'> & { readonly override?: { readonly until: string } };
 
 /** The explanation by rules, the limits of descriptors themselves, and the counters of both. */
@@ -93,7 +93,7 @@ async function explainRequest(context: PeekContext, request: RateLimitRequest): 
   const explained = explain(rules, {
     domain,
     descriptors: indexes.map((index) => ({
-      // Without the other fields of the protobuf messages.
+      // The other fields of the protobuf messages are left out.
       entries: (descriptors[index]?.entries ?? []).map(({ key, value }) => ({ key, value })),
     })),
   });
@@ -140,7 +140,7 @@ function findRule(
 }
 
 interface ExplainedCounters {
-  /** By descriptor of the request. */
+  /** Counters by descriptor of the request. */
   readonly counters: readonly { readonly counter?: ExplainedCounter }[];
   readonly wouldBeRefused?: boolean;
   readonly counterError?: string;

@@ -1,5 +1,5 @@
-// Not Fastify: with its router, validator and serializer it takes 25 MB of memory, a quarter of the
-// goal for an idle limiter, and our nine routes have no schemas.
+// Fastify is not used: with its router, validator and serializer it takes 25 MB of memory, a
+// quarter of the goal for an idle limiter, and our nine routes have no schemas.
 import { once } from 'node:events';
 import {
   createServer,
@@ -178,7 +178,7 @@ export function getBaseUrl({ headers, socket }: HttpRequest): string {
   return `http://${/^[\w.:[\]-]+$/.test(host) ? host : `localhost:${localPort}`}`;
 }
 
-// Not all of 127.0.0.0/8: Istio's sidecar forwards remote calls from 127.0.0.6.
+// The rest of 127.0.0.0/8 is not trusted: Istio's sidecar forwards remote calls from 127.0.0.6.
 const loopbackAddresses = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]']);
 

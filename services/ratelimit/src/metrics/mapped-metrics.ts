@@ -19,7 +19,7 @@ interface MappedStat {
 interface Family {
   readonly help: string;
   readonly type: MetricFamily['type'];
-  /** By labels: different statistics may become one series. */
+  /** Samples by labels: different statistics may become one series. */
   readonly samples: Map<string, MetricSample[]>;
 }
 

@@ -130,7 +130,7 @@ export const poolPrefixes = {
   redis_per_second: statsNames.redisPerSecondPoolPrefix,
 } as const;
 
-/** Per connection pool; counters unless said otherwise, `cx_active` is a gauge. */
+/** Statistics per connection pool; counters unless said otherwise, `cx_active` is a gauge. */
 export const poolStatNames = {
   active: 'cx_active',
   total: 'cx_total',
@@ -170,7 +170,7 @@ export function storeErrorName(store: StoreName): string {
   return `ratelimit.store.${store}.exchange_error`;
 }
 
-/** With BACKEND_TYPE=memcache; the first three have a tag `code` with the result. */
+/** Statistics with BACKEND_TYPE=memcache; the first three have a tag `code` with the result. */
 export const memcachedStatNames = {
   multiGet: 'ratelimit.memcache.multiget',
   increment: 'ratelimit.memcache.increment',

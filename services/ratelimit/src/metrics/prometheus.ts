@@ -42,7 +42,7 @@ export interface PrometheusExporterOptions {
   readonly collect?: (() => Promise<readonly ProcessMetricValues[]>) | undefined;
   /** Names and labels; the default is the mapping of envoyproxy/ratelimit. */
   readonly mapper?: MetricMapper | undefined;
-  /** With the default mapping. */
+  /** Applies to the default mapping. */
   readonly responseTimeAsMilliseconds?: boolean;
   /** Rules with their own series in `tollgate_ratelimit_hits_total`; default 10,000. */
   readonly maxRules?: number;

@@ -1,7 +1,7 @@
-// Not the transport of `hot-shots` 17: over TCP it writes to a connecting or stalled socket without
-// a bound, so a dead server grows our memory; it reconnects only when a later send fails, and loses
-// what was queued; it encodes as ASCII, which breaks names with other letters; and it reads tags
-// and hosts from DD_* variables by itself.
+// The transport of `hot-shots` 17 is not used: over TCP it writes to a connecting or stalled socket
+// without a bound, so a dead server grows our memory; it reconnects only when a later send fails,
+// and loses what was queued; it encodes as ASCII, which breaks names with other letters; and it
+// reads tags and hosts from DD_* variables by itself.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { tagSuffix } from './names.ts';
 import type { CounterSample, GaugeSample, StatsSnapshot, StatTags, TimerSample } from './registry.ts';

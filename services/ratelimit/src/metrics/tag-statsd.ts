@@ -78,7 +78,7 @@ function expandCaptures(template: string, match: readonly (string | undefined)[]
   );
 }
 
-/** As in names of plain statsd: sorted by key, without empty ones, and `_` for dots. */
+/** Tags follow names of plain statsd: sorted by key, without empty ones, and `_` for dots. */
 function formatTags(tags: StatTags): string[] {
   return Object.keys(tags)
     .sort(compareText)

@@ -39,7 +39,7 @@ const noRequests: TrialCounts = {
   newlyAllowed: 0,
 };
 
-/** As many as series of dynamic rules. */
+/** The bound equals that of dynamic rules. */
 const maxTrialRules = 10_000;
 
 /** Counts of one set of rules on trial; the next set starts at 0. */

@@ -21,7 +21,7 @@ import type { AdminRoute, Caller } from './server.ts';
 /** A change that lasts longer belongs into the rules. */
 const maxTtlSeconds = 31 * 24 * 60 * 60;
 
-/** As in rules. */
+/** Rules have the same bound. */
 const maxRequests = 2 ** 32 - 1;
 
 interface OverrideRoutesContext extends CounterContext {

@@ -18,7 +18,7 @@ import { maxIdChars } from './reservation-id.ts';
 import { commit, type ReservationContext, reserve } from './reservations.ts';
 import type { AdminRoute } from './server.ts';
 
-/** As of a decision: more could overflow a counter. */
+/** A decision has the same bound: more could overflow a counter. */
 const maxHits = 2 ** 32;
 
 /** Nothing that takes longer needs a reservation. */

@@ -13,7 +13,7 @@ import type { RuleLoad, RuleSource } from './rule-store.ts';
 export interface FileSourceOptions {
   readonly root: string;
   readonly subdirectory: string;
-  /** For messages; default RUNTIME_SUBDIRECTORY. */
+  /** Name in messages; default RUNTIME_SUBDIRECTORY. */
   readonly subdirectorySetting?: string;
   readonly appDirectory: string;
   readonly ignoreDotFiles: boolean;

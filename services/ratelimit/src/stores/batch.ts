@@ -218,7 +218,10 @@ function isEqual({ addend, times, rate }: BatchCounter, hit: BatchHit): boolean 
   return hit.addend >= 0 && addend === hit.addend * times && isEqualRate(rate, hit.rate);
 }
 
-/** By value: an override of the counter API makes a limit of its own for each request. */
+/**
+ * Rates are compared by value: an override of the counter API makes a limit of its own for each
+ * request.
+ */
 function isEqualRate(a: BatchHit['rate'], b: BatchHit['rate']): boolean {
   return (
     a === b ||

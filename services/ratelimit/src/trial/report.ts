@@ -79,7 +79,7 @@ function toCounts({
   };
 }
 
-/** With one decimal. */
+/** Rounds to one decimal. */
 const toPercent = (part: number, whole: number): number =>
   whole === 0 ? 0 : Math.round((part * 1000) / whole) / 10;
 

@@ -29,7 +29,7 @@ interface TrialOptions {
   /** They are in force whichever rules are. Absent without the counter API. */
   readonly overrides?: Overrides | undefined;
   readonly stats: StatsRegistry;
-  /** With counters of its own. */
+  /** A trial has counters of its own. */
   readonly storeFailures: StoreFailures;
   readonly nowSeconds: () => number;
   readonly random: () => number;

@@ -32,7 +32,7 @@ export interface Page<T> {
 }
 
 export interface PageQuery {
-  /** Only items after this name. */
+  /** The page begins after this name. */
   readonly after: string;
   readonly limit: number;
 }

@@ -21,7 +21,7 @@ export interface Subscription {
 /** The resources of a snapshot that a subscription selects. */
 export interface Selection {
   readonly snapshot: Snapshot;
-  /** By name. For a wildcard the map of the snapshot itself, which is a cache key. */
+  /** Resources by name; for a wildcard the map of the snapshot itself, which is a cache key. */
   readonly resources: ReadonlyMap<string, SnapshotResource>;
 }
 
@@ -30,7 +30,7 @@ export type KnownResources = ReadonlyMap<string, { readonly version: string }>;
 
 export const wildcardName = '*';
 
-/** Before the first request of the type. */
+/** Subscription before the first request of the type. */
 export const noSubscription: Subscription = { wildcard: false, names: new Set(), explicit: false };
 
 /**
@@ -175,7 +175,7 @@ export type Answer =
 
 /** Resources that a client rejects. */
 export interface RejectedResources {
-  /** By name; the version is empty where the client rejects the removal of a resource. */
+  /** Resources by name; the version is empty where the client rejects the removal of a resource. */
   readonly resources: KnownResources;
   /** The client's message. */
   readonly message: string;

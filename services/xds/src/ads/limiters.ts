@@ -9,7 +9,7 @@ export interface Limiter {
   readonly id: string;
   /** Chosen by the limiter; may be empty. */
   readonly nodeId: string;
-  /** From the client certificate; may be empty. The node id is trusted only within it. */
+  /** Name in the client certificate; may be empty. The node id is trusted only within it. */
   readonly identity: string;
   /** `address:port`. */
   readonly peer: string;

@@ -40,7 +40,7 @@ export class Catalog {
     this.#owners = new DomainOwners(graceMs);
   }
 
-  /** By id. */
+  /** Results by id. */
   get results(): ReadonlyMap<string, ValidationResult> {
     return this.#results;
   }

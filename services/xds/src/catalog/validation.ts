@@ -20,7 +20,7 @@ export interface CatalogObject extends Omit<ConfigObject, 'manifest' | 'stored'>
 /** A version of an object that the limiter's own loader accepts. */
 export interface ValidVersion {
   readonly generation: number;
-  /** As in the manifest. */
+  /** The spec of the manifest. */
   readonly spec: unknown;
   readonly document: RuleDocument;
   /** `spec.trial`: the rules refuse nothing. */

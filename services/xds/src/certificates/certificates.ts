@@ -29,7 +29,7 @@ export interface SecretCertificatesOptions {
   readonly onAttempt: (succeeded: boolean) => void;
   /** Interval of expiry checks. Default an hour. */
   readonly checkMs?: number;
-  /** After failures; by default half a second to 30 s, with full jitter. */
+  /** Delays after failures; by default half a second to 30 s, with full jitter. */
   readonly backoff?: BackoffOptions;
 }
 

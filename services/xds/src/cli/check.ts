@@ -45,7 +45,7 @@ interface Findings {
 interface Finding {
   /** The file. */
   readonly source: string;
-  /** From 1; absent when it concerns the whole file. */
+  /** Line from 1; absent when it concerns the whole file. */
   readonly line?: number;
   readonly column?: number;
   /** JSON path in the manifest. */

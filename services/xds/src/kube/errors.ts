@@ -8,7 +8,7 @@ export class ApiError extends Error {
   readonly status: number;
   /** The reason of the `metav1.Status`, such as `Expired` or `Conflict`; may be empty. */
   readonly reason: string;
-  /** From `Retry-After`; 0 without. */
+  /** Value of `Retry-After`; 0 without. */
   readonly retryAfterMs: number;
 
   constructor(

@@ -60,7 +60,7 @@ interface LeaseRecord {
 
 interface Lease {
   readonly record: LeaseRecord;
-  /** With the resourceVersion that guards the next write. */
+  /** Includes the resourceVersion that guards the next write. */
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 

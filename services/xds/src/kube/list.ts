@@ -43,7 +43,7 @@ interface Page {
   readonly items: readonly unknown[];
   /** Empty on the last page. */
   readonly next: string;
-  /** For the next page. */
+  /** Size of the next page. */
   readonly limit: number;
   readonly resourceVersion: string;
 }

@@ -32,7 +32,7 @@ export interface ReflectorOptions {
   readonly resyncMs: number;
   /** Default 500. */
   readonly pageSize?: number;
-  /** After failures; by default half a second to 30 s, with full jitter. */
+  /** Delays after failures; by default half a second to 30 s, with full jitter. */
   readonly backoff?: BackoffOptions;
   /** A watch that receives nothing for this time is opened again. Default 150000. */
   readonly idleTimeoutMs?: number;

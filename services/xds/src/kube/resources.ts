@@ -4,7 +4,7 @@ export interface KubeResource {
   readonly group: string;
   /** `group/version`, as in manifests. */
   readonly apiVersion: string;
-  /** As in paths and RBAC rules: `ratelimitconfigs`. */
+  /** Name in paths and RBAC rules: `ratelimitconfigs`. */
   readonly plural: string;
   readonly kind: string;
 }

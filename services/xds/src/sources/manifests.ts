@@ -196,7 +196,7 @@ export type ReadManifest =
       readonly id?: string;
     };
 
-/** As with kubectl. */
+/** kubectl has the same default. */
 const defaultNamespace = 'default';
 
 /** Names of objects and of namespaces, as in the API server. */

@@ -39,7 +39,7 @@ export interface KubernetesEventsOptions {
   readonly leadership: Leadership;
   /** Name of this replica. */
   readonly instance: string;
-  /** After the burst. Default 5: a broken template causes an event per object. */
+  /** Rate after the burst. Default 5: a broken template causes an event per object. */
   readonly perSecond?: number;
   /** Default 50. */
   readonly burst?: number;

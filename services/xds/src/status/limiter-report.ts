@@ -191,7 +191,7 @@ const maxSnapshots = 16;
 export class ReportedLimiters {
   /** Versions of the last snapshots, the oldest first. */
   readonly #history = new Map<string, ReadonlyMap<string, string>>();
-  /** By replica: what most of its limiters had when that was last known. */
+  /** Versions by replica: what most of its limiters had when that was last known. */
   #lastKnown = new Map<string, Versions>();
 
   remember({ version, resources }: Snapshot): void {

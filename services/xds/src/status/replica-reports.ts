@@ -25,7 +25,7 @@ export interface ReplicaReportsOptions extends ObjectName {
   readonly renewMs?: number;
   /** A replica without a heartbeat for this time is gone. Default 30000. */
   readonly expiryMs?: number;
-  /** After failures; by default half a second to 30 s, with full jitter. */
+  /** Delays after failures; by default half a second to 30 s, with full jitter. */
   readonly backoff?: BackoffOptions;
 }
 

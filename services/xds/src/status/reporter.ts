@@ -29,7 +29,7 @@ export interface StatusWriter {
 }
 
 export interface StatusReporterOptions {
-  /** By id. */
+  /** Results by id. */
   readonly results: ReadonlyMap<string, ValidationResult>;
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
@@ -102,7 +102,7 @@ export class StatusReporter {
     ];
   }
 
-  /** By id. */
+  /** Statuses by id. */
   get statuses(): ReadonlyMap<string, ObjectStatus> {
     return this.#statuses;
   }

@@ -17,7 +17,7 @@ export interface KubernetesStatusWriterOptions {
   readonly leadership: Leadership;
   /** Changes are collected for this time. */
   readonly debounceMs: number;
-  /** After the burst. Default 50: 10,000 objects take three minutes. */
+  /** Rate after the burst. Default 50: 10,000 objects take three minutes. */
   readonly writesPerSecond?: number;
   /** Default 100. */
   readonly burst?: number;
@@ -25,7 +25,7 @@ export interface KubernetesStatusWriterOptions {
   readonly concurrency?: number;
   /** Interval at which all statuses are compared with those of the objects. Default 300000. */
   readonly recheckMs?: number;
-  /** After failures; by default half a second to 30 s, with full jitter. */
+  /** Delays after failures; by default half a second to 30 s, with full jitter. */
   readonly backoff?: BackoffOptions;
   readonly random?: () => number;
   readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;

@@ -46,7 +46,7 @@ export interface Header {
 
 export interface Decision {
   readonly overallCode: Code;
-  /** In the order of the request's descriptors. */
+  /** Statuses in the order of the request's descriptors. */
   readonly statuses: readonly DescriptorStatus[];
   readonly responseHeaders: readonly Header[];
   readonly dynamicMetadata?: JsonObject;

@@ -187,7 +187,7 @@ export interface ChannelTlsOptions {
 }
 
 export interface ChannelTls {
-  /** For the next connection. */
+  /** Credentials of the next connection. */
   credentials(): ChannelCredentials;
   close(): void;
 }

@@ -233,7 +233,7 @@ interface Resource {
 type ReadResources =
   | {
       readonly ok: true;
-      /** By domain. */
+      /** Resources by domain. */
       readonly groups: ReadonlyMap<string, readonly Resource[]>;
       readonly domainByDigest: ReadonlyMap<string, string>;
     }

@@ -109,7 +109,7 @@ export class ServerList {
     this.#options = options;
   }
 
-  /** In their order; empty until started. */
+  /** Servers in their order; empty until started. */
   get current(): readonly MemcachedServer[] {
     return this.#current;
   }

@@ -77,8 +77,8 @@ function findFirst(queues: readonly (KeyQueue | undefined)[]): string | undefine
 const sweptPerAdd = 4;
 
 /**
- * At most `maxCounters` counters: counts of fixed windows, and states of other algorithms, which
- * expire once they equal that of a new counter.
+ * Holds at most `maxCounters` counters: counts of fixed windows, and states of other algorithms,
+ * which expire once they equal that of a new counter.
  *
  * Expired counters are evicted first, then counts of the windows that end soonest, because their
  * loss is over soonest. Of counts that expire together the smallest are evicted, oldest first: a

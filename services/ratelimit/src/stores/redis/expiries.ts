@@ -23,7 +23,7 @@ const maxRepairsPerBatch = 1_000;
  * Redis has confirmed it.
  */
 export class Expiries {
-  /** By key; the unit because counters with different ones may have the same key. */
+  /** Units by key, because counters with different ones may have the same key. */
   #recent = new Map<string, HitUnit>();
   #older = new Map<string, HitUnit>();
   readonly #missing: Map<string, CounterId>;
