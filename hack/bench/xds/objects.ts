@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
+import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startKubeApiserver } from '@tollgate/testkit/kube-apiserver';
 import { monotonicMs } from '../processes.ts';
@@ -122,7 +123,33 @@ export function createFolderObjects(): ObjectSource {
 export interface KubeObjects extends ObjectSource {
   /** Changes one object with `kubectl apply`; answers when kubectl had ended, by `monotonicMs`. */
   editWithKubectl(index: number, userLimit: number): Promise<number>;
+  /** Changes one object; the time in milliseconds until it is ready. */
+  editUntilReady(index: number, userLimit: number): Promise<number>;
+  /** Number of objects that are ready. */
+  countReady(): Promise<number>;
 }
+
+/** The parts of an object that say whether it is ready. */
+interface LiveObject {
+  readonly metadata: { readonly generation: number };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly observedGeneration: number;
+    }[];
+  };
+}
+
+function isReady({ metadata, status }: LiveObject): boolean {
+  return (status?.conditions ?? []).some(
+    (one) => one.type === 'Ready' && one.status === 'True' && one.observedGeneration === metadata.generation,
+  );
+}
+
+/** Time between two looks at an object. */
+const readyPollMs = 5;
+const readyTimeoutMs = 300_000;
 
 const crdFile = join(import.meta.dirname, '../../../crds/ratelimitconfigs.yaml');
 const objectsPath = '/apis/ratelimit.tollgate.dev/v1alpha1/namespaces/default/ratelimitconfigs';
@@ -140,14 +167,14 @@ export async function startKubeObjects(): Promise<KubeObjects> {
   const agent = new Agent({ keepAlive: true, maxSockets: maxWritesInFlight, ca: readFileSync(kube.caFile) });
   const authorization = `Bearer ${kube.tokenFor('admin')}`;
 
-  async function apply(index: number, userLimit: number): Promise<number> {
-    const call = request(`${kube.url}${objectsPath}/${objectName(index)}?fieldManager=bench&force=true`, {
+  async function send(method: string, path: string, manifest = '') {
+    const call = request(`${kube.url}${objectsPath}${path}`, {
       agent,
-      method: 'PATCH',
+      method,
       headers: { authorization, 'content-type': 'application/apply-patch+yaml' },
       signal: AbortSignal.timeout(writeTimeoutMs),
     });
-    call.end(objectManifest(index, userLimit));
+    call.end(manifest);
     // node:events cannot know which event brings what.
     const [response] = (await once(call, 'response')) as [IncomingMessage];
     const answeredAt = monotonicMs();
@@ -155,9 +182,17 @@ export async function startKubeObjects(): Promise<KubeObjects> {
     for await (const chunk of response) body += chunk;
     const { statusCode = 0 } = response;
     if (statusCode !== 200 && statusCode !== 201)
-      throw new Error(`the API server answered ${statusCode} to an apply: ${body}`);
-    return answeredAt;
+      throw new Error(`the API server answered ${statusCode} to ${method} ${path}: ${body}`);
+    return { answeredAt, body };
   }
+
+  async function apply(index: number, userLimit: number): Promise<number> {
+    const path = `/${objectName(index)}?fieldManager=bench&force=true`;
+    return (await send('PATCH', path, objectManifest(index, userLimit))).answeredAt;
+  }
+
+  // Parsed boundary: what the API server answers to a GET.
+  const read = async (path: string): Promise<unknown> => JSON.parse((await send('GET', path)).body);
 
   async function close(): Promise<void> {
     agent.destroy();
@@ -181,6 +216,20 @@ export async function startKubeObjects(): Promise<KubeObjects> {
       await Promise.all(Array.from({ length: maxWritesInFlight }, worker));
     },
     edit: apply,
+    async editUntilReady(index, userLimit) {
+      const doneAt = await apply(index, userLimit);
+      const path = `/${objectName(index)}`;
+      await awaitUntil(async () => isReady((await read(path)) as LiveObject), {
+        what: `${path} to be ready`,
+        timeoutMs: readyTimeoutMs,
+        everyMs: readyPollMs,
+      });
+      return monotonicMs() - doneAt;
+    },
+    async countReady() {
+      const { items } = (await read('')) as { readonly items: readonly LiveObject[] };
+      return items.filter(isReady).length;
+    },
     async editWithKubectl(index, userLimit) {
       const { code, stderr } = await kube.kubectl(['apply', '-f', '-'], {
         input: objectManifest(index, userLimit),

@@ -4,6 +4,7 @@ import type { BenchOptions, Report } from '../report.ts';
 import { burstTable, editsTable, streamsTable } from './edits.ts';
 import { manyObjectsTable } from './many-objects.ts';
 import { createFolderObjects, startKubeObjects } from './objects.ts';
+import { type StatusSizes, statusesTable } from './statuses.ts';
 
 /** How much is measured. */
 export interface Sizes {
@@ -18,6 +19,7 @@ export interface Sizes {
   readonly streamsEdits: number;
   readonly burstEdits: number;
   readonly burstStreams: number;
+  readonly statuses: StatusSizes;
 }
 
 const fullSizes: Sizes = {
@@ -31,6 +33,7 @@ const fullSizes: Sizes = {
   streamsEdits: 10,
   burstEdits: 1000,
   burstStreams: 10,
+  statuses: { objects: 10_000, edits: 200, joins: 20 },
 };
 
 const quickSizes: Sizes = {
@@ -44,6 +47,7 @@ const quickSizes: Sizes = {
   streamsEdits: 5,
   burstEdits: 200,
   burstStreams: 3,
+  statuses: { objects: 1000, edits: 20, joins: 5 },
 };
 
 /** services/xds with real limiters and a real kube-apiserver. */
@@ -63,6 +67,8 @@ export async function benchXds({ quick, nodeFlags, progress }: BenchOptions): Pr
   progress('many objects');
   // Last, because its objects stay in the API server.
   const manyObjects = await manyObjectsTable([folder, kube], sizes, nodeFlags);
+  progress('statuses');
+  const statuses = await statusesTable(kube, sizes.statuses, nodeFlags);
   return {
     page: 'benchmarks-xds.md',
     title: 'Benchmarks of the xDS server',
@@ -70,7 +76,7 @@ export async function benchXds({ quick, nodeFlags, progress }: BenchOptions): Pr
       'Written by `make bench-xds ARGS=--write` (hack/bench); do not edit by hand. All settings are the defaults (limiters receive an edit 5 ms after its\nfirst event), except for the backoff of limiters that connect.',
     sharedBy: 'etcd, kube-apiserver, services/xds, the limiters and the clients',
     programs: kubeVersions(),
-    tables: [edits, manyObjects, streams, burst],
+    tables: [edits, manyObjects, statuses, streams, burst],
   };
 }
 

@@ -53,7 +53,6 @@ export interface ShownStatus {
   readonly observedGeneration: number | undefined;
   readonly version: string | undefined;
   readonly rules: number | undefined;
-  readonly limiters: { connected: number; acknowledged: number } | undefined;
   readonly generation: number;
   readonly accepted: ShownCondition | undefined;
   readonly programmed: ShownCondition | undefined;
@@ -73,7 +72,6 @@ async function readStatus(kube: KubeApiserver, name: string, namespace = 'defaul
     observedGeneration: status.observedGeneration,
     version: status.version,
     rules: status.rules,
-    limiters: status.limiters,
     accepted: condition('Accepted'),
     programmed: condition('Programmed'),
   };

@@ -227,8 +227,11 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
       observedGeneration: 1,
       rules: 7,
       version: 'abc',
-      limiters: { connected: 2, acknowledged: 2 },
-      conditions: [condition('Accepted', 'Accepted'), condition('Programmed', 'Acknowledged')],
+      conditions: [
+        condition('Accepted', 'Accepted'),
+        condition('Programmed', 'Acknowledged'),
+        condition('Ready', 'Enforced'),
+      ],
     };
     await ok([
       'patch',
@@ -249,7 +252,7 @@ kubeSuite(t, 'the CRD in an API server', async (t, kube) => {
       'AGE',
       'REASON',
     ]);
-    t.match(row.replace(/ +/g, ' '), /^web shop\/web 7 True True \S+ Accepted$/);
+    t.match(row.replace(/ +/g, ' '), /^web shop\/web 7 True True \S+ Enforced$/);
     const narrow = await ok(['get', 'rlc']);
     t.notMatch(narrow, /REASON/);
     t.equal(await ok(['get', 'rlc', 'web', '-o=jsonpath={.metadata.generation} {.status.version}']), '1 abc');

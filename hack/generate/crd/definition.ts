@@ -17,7 +17,7 @@ const condition: JsonSchema = {
   properties: {
     type: {
       description:
-        'Accepted: the rules are valid and the namespace owns the domain. Programmed: every connected limiter has acknowledged them. Ready: both, for tools that wait for an object (kstatus). Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
+        'Accepted: the rules are valid and the namespace owns the domain. Programmed: all connected limiters have acknowledged them; limiters that join later get them before they are ready. Ready: both, for tools that wait for an object (kstatus). Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
       type: 'string',
       minLength: 1,
       maxLength: 316,
@@ -66,7 +66,8 @@ export const statusSchema: JsonSchema = {
       maxLength: 128,
     },
     limiters: {
-      description: 'Limiters connected to the xDS server.',
+      description:
+        'Deprecated, and no longer written: the ConfigMap tollgate-xds-limiters, the admin page and metrics have the numbers of limiters.',
       type: 'object',
       properties: {
         connected: counter('Connected limiters.'),
@@ -142,7 +143,7 @@ const definition = {
           { name: 'Accepted', type: 'string', jsonPath: conditionColumn('Accepted', 'status') },
           { name: 'Programmed', type: 'string', jsonPath: conditionColumn('Programmed', 'status') },
           { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
-          { name: 'Reason', type: 'string', priority: 1, jsonPath: conditionColumn('Accepted', 'reason') },
+          { name: 'Reason', type: 'string', priority: 1, jsonPath: conditionColumn('Ready', 'reason') },
         ],
         schema: {
           openAPIV3Schema: {

@@ -36,13 +36,14 @@ import { type Context, PipelineTrace } from './context.ts';
 import { ApiClient } from './kube/client.ts';
 import { currentNamespace, loadKubeConfig } from './kube/config.ts';
 import { LeaseElector, replicaIdentity } from './kube/lease.ts';
-import { countReloads, registerMetrics, registerRejectingLimiters } from './metrics.ts';
+import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
 import { FolderSource } from './sources/folder.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
 import { LastValidFiles } from './sources/last-valid-files.ts';
+import { readStoredStatus, type StoredStatus } from './status/conditions.ts';
 import { KubernetesEvents } from './status/events.ts';
-import { summarizeLimiters } from './status/limiter-report.ts';
+import { countByState, summarizeLimiters } from './status/limiter-report.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
 import { KubernetesStatusWriter } from './status/writer.ts';
@@ -75,7 +76,7 @@ export async function buildApp(
     stopWaiting();
   });
   const limiters = new LimiterRegistry();
-  registerRejectingLimiters(limiters, registry);
+  registerLimiters(() => countByState(limiters.all(), snapshots.current()), registry);
   const tracing = await startTracing({ ...toTracingOptions(settings), logger });
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
   const context: Context = { logger, metrics, nowMs, trace };
@@ -215,7 +216,8 @@ interface Environment {
   /** Empty when objects have no status. */
   readonly writers: readonly StatusWriter[];
   /** @see PipelineOptions */
-  readonly settleMs?: number;
+  readonly startGraceMs?: number;
+  readonly stored?: (id: string) => StoredStatus | undefined;
   /** Undefined when replicas do not report to each other. */
   readonly reports?: ReplicaReports;
   /** Started before the source. */
@@ -235,7 +237,7 @@ function readFolder(context: Context, { folder, namespaces, dataFolder }: Settin
   const source = new FolderSource(context, { folder, namespaces, lastValid });
   if (lastValid === undefined) return { source, writers: [], components: [], statusComponents: [] };
   const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
-  return { source, writers: [lastValid], settleMs: 0, components, statusComponents: [] };
+  return { source, writers: [lastValid], startGraceMs: 0, components, statusComponents: [] };
 }
 
 async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {
@@ -279,7 +281,7 @@ function composeStatus(
   context: Context,
   settings: Settings,
   { api, config, source, snapshots, limiters }: ClusterParts,
-): Pick<Environment, 'writers' | 'reports' | 'statusComponents'> {
+): Pick<Environment, 'writers' | 'reports' | 'stored' | 'statusComponents'> {
   const { logger, metrics } = context;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
   const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
@@ -320,6 +322,7 @@ function composeStatus(
   return {
     writers: [writer, events],
     reports,
+    stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),
     statusComponents: [
       toComponent('limiter reports', reports),
       toComponent('leader election', elector),

@@ -165,17 +165,29 @@ function statusMetrics(registers: Registry[], electsLeader: boolean) {
   };
 }
 
-/** Registers the number of limiters that rejected the latest rules and enforce older ones. */
-export function registerRejectingLimiters(
-  limiters: { all(): Iterable<{ readonly rejection: unknown }> },
+/** Registers the numbers of limiters that are connected to this replica. */
+export function registerLimiters(
+  count: () => { readonly connected: number; readonly current: number; readonly rejecting: number },
   registry: Registry,
 ): void {
+  const registers = [registry];
   new Gauge({
     name: 'tollgate_xds_rejecting_limiters',
     help: 'Connected limiters that rejected the latest configuration and enforce the previous one.',
-    registers: [registry],
+    registers,
     collect() {
-      this.set([...limiters.all()].filter(({ rejection }) => rejection !== undefined).length);
+      this.set(count().rejecting);
+    },
+  });
+  new Gauge({
+    name: 'tollgate_xds_limiters',
+    help: 'Limiters connected to this replica: state="current" enforce the latest configuration, state="behind" do not.',
+    labelNames: ['state'],
+    registers,
+    collect() {
+      const { connected, current } = count();
+      this.set({ state: 'current' }, current);
+      this.set({ state: 'behind' }, connected - current);
     },
   });
 }

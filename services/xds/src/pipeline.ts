@@ -12,7 +12,7 @@ import {
 } from './catalog/source.ts';
 import { acceptedReasons, type ValidationResult } from './catalog/validation.ts';
 import type { Context } from './context.ts';
-import type { ObjectStatus } from './status/conditions.ts';
+import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
 import type { ReplicaReports } from './status/replica-reports.ts';
 import { StatusReporter, type StatusWriter } from './status/reporter.ts';
 
@@ -30,8 +30,10 @@ export interface PipelineOptions {
   readonly allowEmpty: boolean;
   /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
   readonly domainGraceMs?: number;
-  /** How long a lower number of limiters must last. Default 15000 with writers, 0 without. */
-  readonly settleMs?: number;
+  /** The status that an object has, if the source has statuses. */
+  readonly stored?: ((id: string) => StoredStatus | undefined) | undefined;
+  /** Limiters may take this time to reconnect. Default 5000 with writers, 0 without. */
+  readonly startGraceMs?: number;
   /** Longest time without yielding to streams and health checks. Default 5. */
   readonly sliceMs?: number;
   readonly schedule?: Schedule;
@@ -55,6 +57,8 @@ export interface PipelineState {
   readonly rules: number;
   /** Limiters connected to other replicas. */
   readonly limitersElsewhere: number;
+  /** The limiters of a domain, connected to any replica; undefined when it is not served. */
+  limitersOf(domain: string | undefined): DomainLimiters | undefined;
 }
 
 /** A batch that failed may fail again. */
@@ -62,12 +66,8 @@ const retryMs = 5_000;
 
 const defaultSliceMs = 5;
 
-/**
- * A limiter that loses its connection reconnects within five seconds, or after a second attempt,
- * and its replica reports it within a second. A change of the number of limiters writes the status
- * of every object.
- */
-const defaultSettleMs = 15_000;
+/** A limiter that loses its connection reconnects within five seconds. */
+const defaultStartGraceMs = 5_000;
 
 /** From the events of a source to the snapshot that is served and the statuses of the objects. */
 export class Pipeline {
@@ -91,9 +91,9 @@ export class Pipeline {
   #closed: boolean = false;
 
   constructor(context: Context, options: PipelineOptions) {
-    const { snapshots, limiters, reports, writers = [], domainGraceMs = 0 } = options;
+    const { snapshots, limiters, reports, stored, writers = [], domainGraceMs = 0 } = options;
     const { schedule = scheduleByTimer, sliceMs = defaultSliceMs } = options;
-    const { settleMs = writers.length === 0 ? 0 : defaultSettleMs } = options;
+    const { startGraceMs = writers.length === 0 ? 0 : defaultStartGraceMs } = options;
     this.#context = context;
     this.#options = options;
     this.#schedule = schedule;
@@ -107,8 +107,9 @@ export class Pipeline {
       limiters,
       reports,
       writers,
+      stored,
       schedule,
-      settleMs,
+      startGraceMs,
       sliceMs,
     });
   }
@@ -148,6 +149,7 @@ export class Pipeline {
       statuses: this.#reporter.statuses,
       rules: this.#servedRules,
       limitersElsewhere: this.#reporter.countElsewhere(),
+      limitersOf: (domain) => this.#reporter.limitersOf(domain),
     };
   }
 

@@ -27,9 +27,11 @@ export function notReadyReason({ pipeline, health }: AdminState): string | undef
 }
 
 /** An object as the pages show it. Without `programmed` until the first status of a new object. */
-export function toObjectRow(result: ValidationResult, { statuses }: PipelineState) {
+export function toObjectRow(result: ValidationResult, { statuses, limitersOf }: PipelineState) {
   const { id, label, domain, generation, inForce, rules, accepted } = result;
-  const { programmed, limiters } = statuses.get(id) ?? {};
+  const { programmed } = statuses.get(id) ?? {};
+  const { connected = 0, acknowledged = 0 } = limitersOf(domain) ?? {};
+  const limiters = { connected, acknowledged: inForce === undefined ? 0 : acknowledged };
   return { id, label, domain, generation, inForce, rules, accepted, programmed, limiters };
 }
 

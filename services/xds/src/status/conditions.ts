@@ -16,7 +16,6 @@ export interface ObjectStatus {
   readonly rules: number;
   /** Version of the domain's ADS resource; empty when the domain is not served. */
   readonly version: string;
-  readonly limiters: { readonly connected: number; readonly acknowledged: number };
   /** Namespace that owns the domain, if it is another one; read again after a restart. */
   readonly domainOwner?: string | undefined;
   /** The newest valid version; read again after a restart. */
@@ -28,15 +27,12 @@ export interface ObjectStatus {
 /** The status of an object, from its validation result and the status of its domain. */
 export function toObjectStatus(result: ValidationResult, domain: DomainStatus): ObjectStatus {
   const { id, uid, generation, inForce, rules, domainOwner, lastValid, accepted } = result;
-  const { version, connected, acknowledged } = domain;
-  const served = inForce !== undefined;
   return {
     id,
     uid,
     observedGeneration: generation,
     rules,
-    version: served ? version : '',
-    limiters: { connected, acknowledged: served ? acknowledged : 0 },
+    version: inForce === undefined ? '' : domain.version,
     ...(domainOwner !== undefined && { domainOwner }),
     ...(lastValid && { lastValid }),
     accepted,
@@ -88,7 +84,6 @@ export interface StatusManifest {
   readonly observedGeneration: number;
   readonly rules: number;
   readonly version: string;
-  readonly limiters: { readonly connected: number; readonly acknowledged: number };
   readonly domainOwner?: string;
   readonly lastValid?: StoredManifest;
   readonly conditions: readonly ConditionManifest[];
@@ -110,7 +105,7 @@ const maxMessageChars = 32_000;
  * present status of the object, unless its status changes.
  */
 export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: number): StatusManifest {
-  const { observedGeneration, rules, version, limiters, domainOwner } = status;
+  const { observedGeneration, rules, version, domainOwner } = status;
   const lastValid = chooseLastValid(status, current);
   const toCondition = (type: ConditionManifest['type'], condition: Condition): ConditionManifest => {
     const { message } = condition;
@@ -129,7 +124,6 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
     observedGeneration,
     rules,
     version,
-    limiters,
     ...(domainOwner !== undefined && { domainOwner }),
     ...(lastValid && { lastValid }),
     conditions: [
@@ -163,12 +157,30 @@ export function hasStatusManifest(current: unknown, wanted: StatusManifest): boo
   const { conditions, ...fields } = wanted;
   return (
     getField(current, 'domainOwner') === wanted.domainOwner &&
+    // The counts of earlier releases are outdated.
+    getField(current, 'limiters') === undefined &&
     Object.entries(fields).every(([key, value]) => isDeepStrictEqual(getField(current, key), value)) &&
     conditions.every((condition) => isDeepStrictEqual(findCondition(current, condition.type), condition)) &&
     temporaryTypes.every(
       (type) => findCondition(current, type) === undefined || conditions.some((one) => one.type === type),
     )
   );
+}
+
+/** The part of an object's status that matters after a restart. */
+export interface StoredStatus {
+  readonly observedGeneration: unknown;
+  readonly version: unknown;
+  readonly isProgrammed: boolean;
+}
+
+export function readStoredStatus(manifest: unknown): StoredStatus {
+  const status = getField(manifest, 'status');
+  return {
+    observedGeneration: getField(status, 'observedGeneration'),
+    version: getField(status, 'version'),
+    isProgrammed: findCondition(status, 'Programmed')?.status === 'True',
+  };
 }
 
 /** @see toProgress */
@@ -194,101 +206,179 @@ export function needsAction({ accepted, programmed }: ObjectStatus): boolean {
   return accepted.status === 'False' || programmed.reason === 'Nacked';
 }
 
-/** Which limiters enforce the rules of a domain. */
+/** Whether limiters enforce the rules of a domain. */
 export interface DomainStatus {
   /** Version of the resource; empty when the domain is not served. */
   readonly version: string;
-  /** Limiters that subscribe to the domain. */
-  readonly connected: number;
-  /** Limiters that accepted this version. */
-  readonly acknowledged: number;
+  /** Whether all connected limiters have acknowledged this version, once. */
+  readonly isAcknowledged: boolean;
   readonly programmed: Condition & {
     readonly reason: 'Acknowledged' | 'Pending' | 'Nacked' | 'NotAccepted' | 'NoClients';
   };
 }
 
-/** A domain and its version, which is empty when the domain is not served. */
+/** A domain that is not served. */
+export const notServed: DomainStatus = {
+  version: '',
+  isAcknowledged: false,
+  programmed: { status: 'False', reason: 'Pending', message: 'not served yet' },
+};
+
+/** A domain and its version. */
 type Resource = Pick<SnapshotResource, 'name' | 'version'>;
 
 /** Characters of a limiter's message in a condition. */
 const maxMessage = 1000;
 
+export interface DomainStatusOptions {
+  /** The last status of the domain. */
+  readonly before?: DomainStatus | undefined;
+  /** Not all limiters of an earlier process may have reconnected yet. */
+  readonly isStarting?: boolean;
+}
+
 /**
- * Evaluates one version of a domain. Returns `before`, the last status, when all limiters had
- * acknowledged the version and still have, which is nearly always the case.
+ * Evaluates one version of a domain. It contains no counts, and a version that all limiters have
+ * acknowledged once stays acknowledged: limiters that join get it before they are ready, and
+ * thousands of statuses must not change when one joins or leaves. Only a rejection that names the
+ * domain changes it. Returns `before` when nothing has changed.
  */
 export function toDomainStatus(
-  { name, version }: Resource,
+  resource: Resource,
   subscribers: Subscribers,
-  before?: DomainStatus,
+  { before, isStarting = false }: DomainStatusOptions = {},
 ): DomainStatus {
-  const tally: Tally = { connected: 0, acknowledged: 0, nacked: 0, message: undefined, blocked: undefined };
-  for (const group of subscribers.of(name)) countGroup(tally, group, { name, version });
-  const { connected, acknowledged } = tally;
-  const isUnchanged =
-    acknowledged === connected &&
-    before?.programmed.reason === 'Acknowledged' &&
-    before.version === version &&
-    before.connected === connected;
+  const { version } = resource;
+  const wasAcknowledged = before?.version === version && before.isAcknowledged;
+  const isUnchanged = wasAcknowledged && before.programmed.status === 'True' && !subscribers.hasRejections;
   if (isUnchanged) return before;
-  const programmed = connected === 0 ? describeNoClients(subscribers) : describeAcknowledged(tally, version);
-  return { version, connected, acknowledged, programmed };
+  const tally = countLimiters(resource, subscribers);
+  const blamed = describeRejection(tally.blamed);
+  if (blamed !== undefined) return keep(before, version, wasAcknowledged, blamed);
+  if (wasAcknowledged || (isAcknowledgedByAll(tally) && !isStarting))
+    return keep(before, version, true, acknowledged);
+  return keep(before, version, false, describeOpen(tally, subscribers, isStarting));
 }
 
-interface Tally {
+function keep(
+  before: DomainStatus | undefined,
+  version: string,
+  isAcknowledged: boolean,
+  programmed: DomainStatus['programmed'],
+): DomainStatus {
+  const isSame =
+    before?.version === version &&
+    before.isAcknowledged === isAcknowledged &&
+    before.programmed.reason === programmed.reason &&
+    before.programmed.message === programmed.message;
+  return isSame ? before : { version, isAcknowledged, programmed };
+}
+
+const acknowledged: DomainStatus['programmed'] = {
+  status: 'True',
+  reason: 'Acknowledged',
+  message: 'acknowledged by all connected limiters',
+};
+
+/** The status of a version that limiters have acknowledged before this process started. */
+export const toAcknowledged = (version: string): DomainStatus => ({
+  version,
+  isAcknowledged: true,
+  programmed: acknowledged,
+});
+
+function describeOpen(
+  tally: DomainLimiters,
+  { size }: Subscribers,
+  isStarting: boolean,
+): DomainStatus['programmed'] {
+  const { connected, behind, blocked } = tally;
+  const pending = (message: string) => ({ status: 'False', reason: 'Pending', message }) as const;
+  const rejection = describeRejection(tally.rejection);
+  if (rejection !== undefined) return rejection;
+  if (isStarting) return pending('the xDS server has just started, and limiters reconnect');
+  if (connected === 0) {
+    const message =
+      size === 0 ? 'no limiter is connected' : 'no limiter that asks for this domain is connected';
+    return { status: 'Unknown', reason: 'NoClients', message };
+  }
+  return pending(blocked ?? `${behind} has not acknowledged it`);
+}
+
+function describeRejection(rejection: NamedMessage | undefined): DomainStatus['programmed'] | undefined {
+  if (rejection === undefined) return undefined;
+  const message = `refused by ${rejection.limiter}: ${rejection.message.slice(0, maxMessage)}`;
+  return { status: 'False', reason: 'Nacked', message };
+}
+
+interface NamedMessage {
+  readonly limiter: string;
+  readonly message: string;
+}
+
+/** The limiters of a domain. Of several, texts are about the one whose name sorts first. */
+export interface DomainLimiters {
+  /** Limiters that subscribe to the domain. */
   connected: number;
+  /** Limiters that have this version. */
   acknowledged: number;
-  nacked: number;
-  /** Message of one limiter that rejects this domain. */
-  message: string | undefined;
+  /** A limiter that rejects this domain, and says so. */
+  blamed: NamedMessage | undefined;
+  /** A limiter that rejects everything, and names no domain. */
+  rejection: NamedMessage | undefined;
   /** Why a limiter that does not object to this domain has not accepted it. */
   blocked: string | undefined;
+  /** A limiter that has not answered. */
+  behind: string | undefined;
 }
 
-function countGroup(tally: Tally, group: LimiterGroup, { name, version }: Resource): void {
+const isAcknowledgedByAll = ({ connected, acknowledged }: DomainLimiters): boolean =>
+  connected > 0 && acknowledged === connected;
+
+/** Counts the limiters of a domain that is served. */
+export function countLimiters(resource: Resource, subscribers: Subscribers): DomainLimiters {
+  const tally: DomainLimiters = {
+    connected: 0,
+    acknowledged: 0,
+    blamed: undefined,
+    rejection: undefined,
+    blocked: undefined,
+    behind: undefined,
+  };
+  for (const group of subscribers.of(resource.name)) countGroup(tally, group, resource);
+  return tally;
+}
+
+function countGroup(tally: DomainLimiters, group: LimiterGroup, { name, version }: Resource): void {
   const { size, example, accepted, rejection } = group;
   tally.connected += size;
-  if (version === '') return;
   if (accepted?.get(name) === version) {
     tally.acknowledged += size;
     return;
   }
-  if (rejection?.resources.get(name) !== version) return;
-  const [culprit] = rejection.blamed.keys();
-  const message = culprit === undefined ? rejection.message : rejection.blamed.get(name);
-  if (message === undefined) {
-    tally.blocked ??= `${example} refused everything because of domain '${culprit}'`;
+  if (rejection?.resources.get(name) !== version) {
+    tally.behind = firstText(tally.behind, example);
     return;
   }
-  tally.nacked += size;
-  tally.message ??= `${example} says: ${message.slice(0, maxMessage)}`;
+  const [culprit] = rejection.blamed.keys();
+  const own = rejection.blamed.get(name);
+  if (own !== undefined) tally.blamed = first(tally.blamed, { limiter: example, message: own });
+  else if (culprit === undefined)
+    tally.rejection = first(tally.rejection, { limiter: example, message: rejection.message });
+  else
+    tally.blocked = firstText(tally.blocked, `${example} refused everything because of domain '${culprit}'`);
 }
 
-function describeNoClients({ size }: Subscribers): DomainStatus['programmed'] {
-  const message =
-    size === 0 ? 'no limiter is connected' : 'no limiter that asks for this domain is connected';
-  return { status: 'Unknown', reason: 'NoClients', message };
-}
+const firstText = (one: string | undefined, other: string): string =>
+  one === undefined || other < one ? other : one;
 
-function describeAcknowledged(tally: Tally, version: string): DomainStatus['programmed'] {
-  const { connected, acknowledged, nacked, message, blocked } = tally;
-  const outOf = (count: number) => `${count} of ${connected} ${connected === 1 ? 'limiter' : 'limiters'}`;
-  if (nacked > 0)
-    return { status: 'False', reason: 'Nacked', message: `refused by ${outOf(nacked)}; ${message}` };
-  if (acknowledged === connected)
-    return { status: 'True', reason: 'Acknowledged', message: `acknowledged by ${outOf(connected)}` };
-  const pending = version === '' ? 'not served yet' : `acknowledged by ${outOf(acknowledged)}`;
-  return {
-    status: 'False',
-    reason: 'Pending',
-    message: blocked === undefined ? pending : `${pending}; ${blocked}`,
-  };
-}
+const first = (one: NamedMessage | undefined, other: NamedMessage): NamedMessage =>
+  one === undefined || other.limiter < one.limiter ? other : one;
 
 /** Limiters with the same subscription, accepted versions and rejection. */
 export interface LimiterGroup {
   readonly size: number;
-  /** Display name of one of them. */
+  /** Display name of one of them: the one that sorts first, because their order changes. */
   readonly example: string;
   /** Domains that they subscribe to by name; undefined for a wildcard. */
   readonly names: ReadonlySet<string> | undefined;
@@ -312,14 +402,22 @@ export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGrou
     const { names, accepted, rejection } = limiter;
     const maps = [names, accepted, rejection?.resources].map(identify);
     const key = `${maps.join(' ')} ${rejection?.message ?? ''}`;
-    const group = groups.get(key) ?? {
-      size: 0,
-      example: limiterName(limiter),
-      names,
-      accepted,
-      rejection: rejection && parseRejection(rejection),
-    };
-    groups.set(key, { ...group, size: group.size + 1 });
+    const example = limiterName(limiter);
+    const group = groups.get(key);
+    if (group === undefined)
+      groups.set(key, {
+        size: 1,
+        example,
+        names,
+        accepted,
+        rejection: rejection && parseRejection(rejection),
+      });
+    else
+      groups.set(key, {
+        ...group,
+        size: group.size + 1,
+        example: firstText(group.example, example),
+      });
   }
   return [...groups.values()];
 }
@@ -328,6 +426,7 @@ export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGrou
 export interface Subscribers {
   /** Limiters in total. */
   readonly size: number;
+  readonly hasRejections: boolean;
   of(domain: string): readonly LimiterGroup[];
 }
 
@@ -348,5 +447,6 @@ export function* indexSubscribers(groups: readonly LimiterGroup[]): Steps<Subscr
     }
     yield;
   }
-  return { size, of: (domain) => byName.get(domain) ?? wildcards };
+  const hasRejections = groups.some(({ rejection }) => rejection !== undefined);
+  return { size, hasRejections, of: (domain) => byName.get(domain) ?? wildcards };
 }

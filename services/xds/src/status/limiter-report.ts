@@ -5,9 +5,31 @@ import type { LimiterGroup } from './conditions.ts';
 
 /** Report of a replica to the others: limiters are counted, not listed. */
 export interface LimiterReport {
+  /** Numbers for people who read the ConfigMap. */
+  readonly limiters?: LimiterCounts;
   /** Version of the snapshot that the replica serves. */
   readonly snapshot?: string | undefined;
   readonly groups: readonly ReportedGroup[];
+}
+
+/** Limiters of a replica. */
+export interface LimiterCounts {
+  readonly connected: number;
+  /** They enforce the latest rules. */
+  readonly current: number;
+  /** They rejected the latest rules, and enforce older ones. */
+  readonly rejecting: number;
+}
+
+/** Counts limiters, also before their first answer. */
+export function countByState(limiters: Iterable<Limiter>, snapshot: Snapshot | undefined): LimiterCounts {
+  const counts = { connected: 0, current: 0, rejecting: 0 };
+  for (const { acceptedVersion, rejection } of limiters) {
+    counts.connected += 1;
+    if (rejection !== undefined) counts.rejecting += 1;
+    else if (acceptedVersion !== undefined && acceptedVersion === snapshot?.version) counts.current += 1;
+  }
+  return counts;
 }
 
 /** Limiters with the same subscription, accepted version and rejection. */
@@ -41,7 +63,7 @@ type Description = Pick<ReportedGroup, 'names' | 'accepted' | 'rejection'>;
 
 /** Beyond the bounds, limiters are still counted, with less detail. */
 export function summarizeLimiters(
-  limiters: Iterable<Limiter>,
+  limiters: readonly Limiter[],
   snapshot: Snapshot | undefined,
 ): LimiterReport {
   const groups = new Map<string, { count: number; description: Description; limiter: Limiter }>();
@@ -69,6 +91,7 @@ export function summarizeLimiters(
     return list;
   };
   return {
+    limiters: countByState(limiters, snapshot),
     snapshot: snapshot?.version,
     groups: [...groups.values()].map(({ count, description: { names, accepted, rejection }, limiter }) => {
       const isCurrent = accepted === undefined || accepted === snapshot?.version;
@@ -184,15 +207,12 @@ const maxSnapshots = 16;
 /**
  * Turns reports into groups. Reports name snapshots by version, a hash of the content: they are
  * looked up among the last snapshots of this replica. Replicas batch changes at different moments,
- * so that one may serve a snapshot that another has skipped. Its limiters then keep the versions
- * known before: otherwise the status of every object would change twice, while only a few domains
- * differ.
+ * so that one may serve a snapshot that another has skipped. Its limiters are then waited for until
+ * they have one that both know.
  */
 export class ReportedLimiters {
   /** Versions of the last snapshots, the oldest first. */
   readonly #history = new Map<string, ReadonlyMap<string, string>>();
-  /** Versions by replica: what most of its limiters had when that was last known. */
-  #lastKnown = new Map<string, Versions>();
 
   remember({ version, resources }: Snapshot): void {
     const versions =
@@ -205,38 +225,19 @@ export class ReportedLimiters {
   }
 
   groups(reports: Iterable<ReplicaReport>): readonly LimiterGroup[] {
-    const lastKnown = new Map<string, Versions>();
-    const groups = [...reports].flatMap(({ identity, replica, report }) => {
-      const known = this.#findCommon(report) ?? this.#lastKnown.get(identity);
-      if (known !== undefined) lastKnown.set(identity, known);
-      return report.groups.map((group) => this.#toGroup(group, report, { replica, known }));
-    });
-    this.#lastKnown = lastKnown;
-    return groups;
+    return [...reports].flatMap(({ replica, report }) =>
+      report.groups.map((group) => this.#toGroup(group, report, replica)),
+    );
   }
 
-  /** Versions of the largest group whose version is known. */
-  #findCommon(report: LimiterReport): Versions | undefined {
-    return [...report.groups]
-      .sort((a, b) => b.count - a.count)
-      .map((group) => this.#findAccepted(group, report))
-      .find((versions) => versions !== undefined);
-  }
-
-  #toGroup(
-    group: ReportedGroup,
-    report: LimiterReport,
-    { replica, known }: { readonly replica: string; readonly known: Versions | undefined },
-  ): LimiterGroup {
-    const { count, names, accepted, rejection } = group;
+  #toGroup(group: ReportedGroup, report: LimiterReport, replica: string): LimiterGroup {
+    const { count, names, rejection } = group;
     const rejected = rejection && this.#history.get(rejection.snapshot);
-    // Limiters of a known snapshot that are far behind must not count as up to date.
-    const isAhead = accepted !== undefined && !this.#history.has(report.snapshot ?? '');
     return {
       size: count,
       example: `${rejection?.node || 'a limiter'} at ${replica}`,
       names: names && new Set(names),
-      accepted: this.#findAccepted(group, report) ?? (isAhead ? known : undefined),
+      accepted: this.#findAccepted(group, report),
       rejection: rejection && rejected && parseRejection({ resources: rejected, message: rejection.message }),
     };
   }

@@ -19,7 +19,7 @@ export interface ReplicaReportsOptions extends ObjectName {
   readonly identity: string;
   /** Makes the report of this replica. */
   readonly summarize: () => LimiterReport;
-  /** Changes are collected for this time. Default 500. */
+  /** Changes are collected for this time. Default 200. */
   readonly debounceMs?: number;
   /** Interval of heartbeats. Default 10000. */
   readonly renewMs?: number;
@@ -117,7 +117,7 @@ export class ReplicaReports {
   }
 
   async #run(): Promise<void> {
-    const { debounceMs = 500, summarize } = this.#options;
+    const { debounceMs = 200, summarize } = this.#options;
     while (!this.#closing.signal.aborted) {
       await this.#pause(
         this.#failures === 0 ? debounceMs : Math.max(debounceMs, this.#delayAfter(this.#failures)),

@@ -5,13 +5,18 @@ import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import type { ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
 import {
+  countLimiters,
+  type DomainLimiters,
   type DomainStatus,
   groupLimiters,
   indexSubscribers,
   type LimiterGroup,
   needsAction,
+  notServed,
   type ObjectStatus,
+  type StoredStatus,
   type Subscribers,
+  toAcknowledged,
   toDomainStatus,
   toObjectStatus,
 } from './conditions.ts';
@@ -23,9 +28,14 @@ export interface StatusWriter {
   /** Receives only statuses that need action, and the first one after them. Default false. */
   readonly problemsOnly?: boolean;
   /** Sets the wanted status of an object. */
-  put(status: ObjectStatus): void;
+  put(status: ObjectStatus, options?: StatusPutOptions): void;
   /** The object was deleted. */
   forget(id: string): void;
+}
+
+export interface StatusPutOptions {
+  /** The owner has changed the object and waits for this status: it goes before others. */
+  readonly isEdit: boolean;
 }
 
 export interface StatusReporterOptions {
@@ -37,8 +47,10 @@ export interface StatusReporterOptions {
   readonly reports: Pick<ReplicaReports, 'changed' | 'others' | 'onChange'> | undefined;
   readonly writers: readonly StatusWriter[];
   readonly schedule: Schedule;
-  /** How long a lower number of limiters must last before it is reported; 0 reports it at once. */
-  readonly settleMs: number;
+  /** The status that an object has; undefined when the source has no statuses. */
+  readonly stored: ((id: string) => StoredStatus | undefined) | undefined;
+  /** How long limiters of an earlier process may take to reconnect; 0 expects none. */
+  readonly startGraceMs: number;
   /** Longest time without yielding to streams and health checks. */
   readonly sliceMs: number;
 }
@@ -52,25 +64,18 @@ interface Reported {
   readonly domain: DomainStatus;
 }
 
-interface Observation {
-  readonly resources: ReadonlyMap<string, SnapshotResource>;
-  readonly subscribers: Subscribers;
-  /** Whether the number of limiters has not been higher recently. */
-  readonly isSettled: boolean;
-}
+type Resources = ReadonlyMap<string, SnapshotResource>;
 
 /**
  * Keeps the status of every object up to date and passes changed ones to the writers.
  *
- * The number of limiters is in every status. Connections end at a maximum age, limiters move
- * between replicas, and all are away when a process has just started. While there were more of them
- * a moment ago, a domain that all had acknowledged stays acknowledged, and a process that has seen
- * none reports nothing. A new version and a rejection are reported at once.
+ * A status says whether an object was acknowledged, not by how many limiters: these come and go,
+ * and the status of thousands of objects must not follow them. When a process starts, objects whose
+ * status says so are acknowledged already; others are not while limiters reconnect.
  */
 export class StatusReporter {
   readonly #context: Context;
   readonly #options: StatusReporterOptions;
-  readonly #limiterCount: RecentPeak;
   readonly #reported = new Map<string, Reported>();
   readonly #statuses = new Map<string, ObjectStatus>();
   /** Status of every domain that is served. */
@@ -78,7 +83,11 @@ export class StatusReporter {
   /** Limiters of other replicas. */
   readonly #reportedLimiters = new ReportedLimiters();
   readonly #stops: readonly ((() => void) | undefined)[];
-  /** The first report waits for the reports of the other replicas. */
+  /** Objects whose owners wait for a status. */
+  readonly #edits = new Set<string>();
+  /** Limiters as of the last report. */
+  #subscribers: Subscribers | undefined;
+  #isStarting: boolean;
   #hasReported: boolean = false;
   #cancelReport: (() => void) | undefined;
   #isReporting: boolean = false;
@@ -89,10 +98,11 @@ export class StatusReporter {
   constructor(context: Context, options: StatusReporterOptions) {
     this.#context = context;
     this.#options = options;
-    const { schedule, settleMs, snapshots, limiters, reports } = options;
+    const { schedule, startGraceMs, snapshots, limiters, reports } = options;
     const changed = () => this.changed();
-    this.#limiterCount = new RecentPeak(settleMs, { schedule, onFall: changed });
+    this.#isStarting = startGraceMs > 0;
     this.#stops = [
+      this.#isStarting ? schedule(startGraceMs, () => this.#endStart()) : undefined,
       limiters.onChange(changed),
       reports?.onChange(changed),
       reports &&
@@ -113,6 +123,12 @@ export class StatusReporter {
     return groups.reduce((sum, { count }) => sum + count, 0);
   }
 
+  /** The limiters of a domain, as of the last report; undefined when it is not served. */
+  limitersOf(domain: string | undefined): DomainLimiters | undefined {
+    const resource = this.#options.snapshots.current()?.resources.get(domain ?? '');
+    return resource && this.#subscribers && countLimiters(resource, this.#subscribers);
+  }
+
   /** Schedules a report after a change of objects, rules or limiters. */
   changed(): void {
     if (this.#closed) return;
@@ -127,8 +143,12 @@ export class StatusReporter {
     this.#closed = true;
     this.#cancelReport?.();
     for (const stop of this.#stops) stop?.();
-    this.#limiterCount.close();
     await this.#lastReport;
+  }
+
+  #endStart(): void {
+    this.#isStarting = false;
+    this.changed();
   }
 
   async #report(): Promise<void> {
@@ -151,12 +171,13 @@ export class StatusReporter {
     this.#isReporting = true;
     try {
       const groups = this.#exchangeReports();
-      const isSettled = this.#observeCount(groups);
-      if (this.#limiterCount.isStarting()) return;
       const results = [...this.#options.results.values()];
-      const resources = this.#options.snapshots.current()?.resources ?? new Map<string, SnapshotResource>();
-      const subscribers = yield* indexSubscribers(groups);
-      yield* this.#reportAll(results, { resources, subscribers, isSettled });
+      const snapshot = this.#options.snapshots.current();
+      const resources: Resources = snapshot?.resources ?? new Map();
+      this.#subscribers = yield* indexSubscribers(groups);
+      yield* this.#updateDomains(resources, this.#subscribers, this.#findAcknowledged(results, resources));
+      yield* this.#reportAll(results);
+      this.#hasReported ||= snapshot !== undefined;
     } finally {
       this.#isReporting = false;
     }
@@ -174,127 +195,88 @@ export class StatusReporter {
     return [...groups, ...this.#reportedLimiters.groups(reports.others ?? [])];
   }
 
-  #observeCount(groups: readonly LimiterGroup[]): boolean {
-    const connected = groups.reduce((sum, { size }) => sum + size, 0);
-    const { reports } = this.#options;
-    const isKnown = reports === undefined || reports.others !== undefined || this.#hasReported;
-    const isSettled = this.#limiterCount.observe(isKnown ? connected : 0);
-    this.#hasReported ||= !this.#limiterCount.isStarting();
-    return isSettled;
-  }
-
-  *#reportAll(results: readonly ValidationResult[], observation: Observation): Steps<void> {
-    yield* this.#updateDomains(observation);
-    const notServed = toDomainStatus({ name: '', version: '' }, observation.subscribers);
-    for (const result of results) {
-      if (this.#closed) return;
-      const domain =
-        this.#domains.get(result.domain ?? '') ??
-        settle(this.#reported.get(result.id)?.domain, notServed, observation.isSettled);
-      this.#reportObject(result, domain);
-      yield;
+  /** Domains of the first report that limiters have acknowledged before this process started. */
+  #findAcknowledged(results: readonly ValidationResult[], resources: Resources): ReadonlySet<string> {
+    const acknowledged = new Set<string>();
+    const { stored } = this.#options;
+    if (stored === undefined || this.#hasReported) return acknowledged;
+    for (const { id, domain = '' } of results) {
+      const resource = resources.get(domain);
+      if (resource === undefined) continue;
+      const { version, isProgrammed } = stored(id) ?? {};
+      if (isProgrammed === true && version === resource.version) acknowledged.add(domain);
     }
-    for (const id of [...this.#reported.keys()]) if (!this.#options.results.has(id)) this.#forget(id);
+    return acknowledged;
   }
 
-  *#updateDomains({ resources, subscribers, isSettled }: Observation): Steps<void> {
+  *#updateDomains(
+    resources: Resources,
+    subscribers: Subscribers,
+    acknowledged: ReadonlySet<string>,
+  ): Steps<void> {
+    const isStarting = this.#isStarting;
     for (const resource of resources.values()) {
-      const { name } = resource;
-      const before = this.#domains.get(name);
-      const status = settle(before, toDomainStatus(resource, subscribers, before), isSettled);
-      if (status !== before) this.#domains.set(name, status);
+      const { name, version } = resource;
+      const before =
+        this.#domains.get(name) ?? (acknowledged.has(name) ? toAcknowledged(version) : undefined);
+      const status = toDomainStatus(resource, subscribers, { before, isStarting });
+      if (status !== this.#domains.get(name)) this.#domains.set(name, status);
       yield;
     }
     if (this.#domains.size === resources.size) return;
     for (const name of [...this.#domains.keys()]) if (!resources.has(name)) this.#domains.delete(name);
   }
 
+  *#reportAll(results: readonly ValidationResult[]): Steps<void> {
+    for (const result of results) {
+      if (this.#closed) return;
+      this.#reportObject(result, this.#domains.get(result.domain ?? '') ?? notServed);
+      yield;
+    }
+    for (const id of [...this.#reported.keys()]) if (!this.#options.results.has(id)) this.#forget(id);
+  }
+
   #reportObject(result: ValidationResult, domain: DomainStatus): void {
-    const before = this.#reported.get(result.id);
+    const { id } = result;
+    const before = this.#reported.get(id);
     // Nearly always: nothing has changed.
     if (before?.result === result && before.domain === domain) return;
-    this.#reported.set(result.id, { result, domain });
+    if (this.#isUnknownYet(result, domain)) return;
+    this.#reported.set(id, { result, domain });
     const status = toObjectStatus(result, domain);
-    const known = this.#statuses.get(result.id);
+    const known = this.#statuses.get(id);
     if (isDeepStrictEqual(known, status)) return;
-    this.#statuses.set(result.id, status);
+    this.#statuses.set(id, status);
     this.#changedStatuses += 1;
     this.#context.trace?.reported(status);
     const isProblem = needsAction(status) || (known !== undefined && needsAction(known));
-    for (const writer of this.#options.writers) if (isProblem || !writer.problemsOnly) writer.put(status);
+    const isEdit = this.#isEdit(status, known);
+    for (const writer of this.#options.writers)
+      if (isProblem || !writer.problemsOnly) writer.put(status, { isEdit });
+  }
+
+  /** While limiters reconnect, the status of an object that has not changed stays as it is. */
+  #isUnknownYet({ id, generation }: ValidationResult, { version, isAcknowledged }: DomainStatus): boolean {
+    if (!this.#isStarting || isAcknowledged) return false;
+    const stored = this.#options.stored?.(id);
+    return stored?.observedGeneration === generation && stored.version === version;
+  }
+
+  /** From a change of the object until all limiters have acknowledged it, or its owner must act. */
+  #isEdit(status: ObjectStatus, known: ObjectStatus | undefined): boolean {
+    const { id, uid, observedGeneration, programmed } = status;
+    const isChanged =
+      known === undefined
+        ? this.#hasReported
+        : known.uid !== uid || known.observedGeneration !== observedGeneration;
+    if (isChanged) this.#edits.add(id);
+    return programmed.reason === 'Pending' ? this.#edits.has(id) : this.#edits.delete(id);
   }
 
   #forget(id: string): void {
     this.#reported.delete(id);
     this.#statuses.delete(id);
+    this.#edits.delete(id);
     for (const writer of this.#options.writers) writer.forget(id);
-  }
-}
-
-/** Returns `before` when nothing changed, or only the number of limiters, and it may recover. */
-function settle(before: DomainStatus | undefined, now: DomainStatus, isSettled: boolean): DomainStatus {
-  if (before === undefined || before === now) return now;
-  const isSame =
-    before.version === now.version &&
-    before.connected === now.connected &&
-    before.acknowledged === now.acknowledged &&
-    before.programmed.message === now.programmed.message;
-  return isSame || (!isSettled && onlyCountChanged(before, now)) ? before : now;
-}
-
-function onlyCountChanged(before: DomainStatus, now: DomainStatus): boolean {
-  const isComplete = before.programmed.reason === 'Acknowledged' || before.version === '';
-  return before.version === now.version && isComplete && now.programmed.reason !== 'Nacked';
-}
-
-/** Tells a count that has fallen for good from one that is about to recover. */
-class RecentPeak {
-  readonly #windowMs: number;
-  readonly #schedule: Schedule;
-  readonly #onFall: () => void;
-  /** Higher counts of the past, with the functions that cancel their timers. */
-  readonly #higher = new Map<number, () => void>();
-  /** Before the first observation any number is possible. */
-  #current = Number.POSITIVE_INFINITY;
-
-  /** Remembers a higher count for the window and then calls `onFall`. */
-  constructor(windowMs: number, options: { readonly schedule: Schedule; readonly onFall: () => void }) {
-    this.#windowMs = windowMs;
-    this.#schedule = options.schedule;
-    this.#onFall = options.onFall;
-  }
-
-  /** Whether the count has not been higher within the window. */
-  observe(count: number): boolean {
-    if (this.#windowMs === 0) return true;
-    if (count < this.#current) this.#remember(this.#current);
-    this.#current = count;
-    // The first limiter ends the start, however many there were before it.
-    if (count > 0) this.#forget(Number.POSITIVE_INFINITY);
-    for (const past of [...this.#higher.keys()]) if (past <= count) this.#forget(past);
-    return this.#higher.size === 0;
-  }
-
-  /** Whether only 0 was observed, and not for the whole window. */
-  isStarting(): boolean {
-    return this.#higher.has(Number.POSITIVE_INFINITY);
-  }
-
-  close(): void {
-    for (const past of [...this.#higher.keys()]) this.#forget(past);
-  }
-
-  #remember(count: number): void {
-    this.#higher.get(count)?.();
-    const cancel = this.#schedule(this.#windowMs, () => {
-      this.#higher.delete(count);
-      this.#onFall();
-    });
-    this.#higher.set(count, cancel);
-  }
-
-  #forget(count: number): void {
-    this.#higher.get(count)?.();
-    this.#higher.delete(count);
   }
 }

@@ -8,7 +8,7 @@ import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
 import { hasStatusManifest, type ObjectStatus, type StatusManifest, toStatusManifest } from './conditions.ts';
-import type { StatusWriter } from './reporter.ts';
+import type { StatusPutOptions, StatusWriter } from './reporter.ts';
 
 export interface KubernetesStatusWriterOptions {
   readonly api: ApiClient;
@@ -40,8 +40,8 @@ const writeTimeoutMs = 5_000;
 /** Comparing 10,000 statuses takes 70 ms: other work runs in between. */
 const idsPerTurn = 500;
 
-/** Shortest time between rounds: an object may wait for the source to deliver its new version. */
-const minRoundMs = 10;
+/** Delay after a conflict: the source has to deliver the new version of the object. */
+const conflictDelayMs = 10;
 
 /** Remembered reasons of refusals: about one per namespace without the privilege. */
 const maxReasons = 100;
@@ -75,7 +75,7 @@ export class KubernetesStatusWriter implements StatusWriter {
   /** Whether the CRD is older than this service. */
   #lacksLastValid: boolean = false;
   #hasWarnedOfCrd: boolean = false;
-  #due = new Set<string>();
+  readonly #queue = new WriteQueue();
   #wake = Promise.withResolvers<void>();
   #running: Promise<void> | undefined;
   #recheck: NodeJS.Timeout | undefined;
@@ -99,15 +99,18 @@ export class KubernetesStatusWriter implements StatusWriter {
     });
   }
 
-  put(status: ObjectStatus): void {
+  put(status: ObjectStatus, { isEdit }: StatusPutOptions = { isEdit: false }): void {
     this.#wanted.set(status.id, status);
     // A replica that becomes the leader checks all of them.
-    if (this.#options.leadership.isLeader()) this.#enqueue(status.id);
+    if (!this.#options.leadership.isLeader()) return;
+    // Nothing is collected for the last status of an edit.
+    const isLast = isEdit && status.programmed.reason !== 'Pending';
+    this.#enqueue(status.id, { isEdit, delayMs: isLast ? 0 : this.#options.debounceMs });
   }
 
   forget(id: string): void {
     this.#wanted.delete(id);
-    this.#due.delete(id);
+    this.#queue.delete(id);
     this.#refused.remove(id);
   }
 
@@ -128,8 +131,8 @@ export class KubernetesStatusWriter implements StatusWriter {
     await this.#running;
   }
 
-  #enqueue(id: string): void {
-    this.#due.add(id);
+  #enqueue(id: string, { isEdit = false, delayMs = 0 } = {}): void {
+    this.#queue.add(id, { isEdit, dueMs: monotonicNow() + delayMs });
     this.#wake.resolve();
   }
 
@@ -143,47 +146,67 @@ export class KubernetesStatusWriter implements StatusWriter {
   async #run(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      await this.#wake.promise;
-      this.#wake = Promise.withResolvers();
-      const backoffMs = this.#outages === 0 ? 0 : this.#delayAfter(this.#outages);
-      const delayMs = Math.max(this.#options.debounceMs, minRoundMs, backoffMs);
-      await this.#sleep(delayMs, { signal }).catch(() => undefined);
+      await this.#awaitDue();
       await this.#writeDue();
     }
   }
 
+  /** Returns when a status is due, or the queue has changed. */
+  async #awaitDue(): Promise<void> {
+    const { signal } = this.#closing;
+    if (this.#outages > 0) {
+      await this.#sleep(this.#delayAfter(this.#outages), { signal }).catch(() => undefined);
+      return;
+    }
+    const dueMs = this.#queue.nextDueMs();
+    if (dueMs === undefined) await this.#wake.promise;
+    else {
+      const waiting = new AbortController();
+      const early = AbortSignal.any([signal, waiting.signal]);
+      const delayMs = Math.max(0, dueMs - monotonicNow());
+      await Promise.race([
+        this.#sleep(delayMs, { signal: early }).catch(() => undefined),
+        this.#wake.promise,
+      ]);
+      waiting.abort();
+    }
+    this.#wake = Promise.withResolvers();
+  }
+
   async #writeDue(): Promise<void> {
     const { leadership, concurrency = 4 } = this.#options;
-    // One iterator for all workers: each id goes to one of them.
-    const ids = this.#due.values();
-    this.#due = new Set();
     let isAway = false;
     let count = 0;
     const work = async (): Promise<void> => {
-      for (const id of ids) {
-        if (this.#closing.signal.aborted || !leadership.isLeader()) return;
+      for (;;) {
+        // Once the API server is unreachable, the rest waits with what has failed.
+        if (this.#closing.signal.aborted || isAway) return;
+        const next = this.#queue.take(monotonicNow());
+        if (next === undefined) return;
+        // A new leader checks all.
+        if (!leadership.isLeader()) continue;
         count += 1;
         if (count % idsPerTurn === 0) await nextTurn();
-        // Once the API server is unreachable, the rest of the round is retried with what has
-        // failed.
-        if (isAway || !(await this.#tryWrite(id))) {
-          isAway = true;
-          this.#due.add(id);
-        }
+        if (await this.#tryWrite(next)) continue;
+        isAway = true;
+        this.#enqueue(next.id, next);
       }
     };
     await Promise.all(Array.from({ length: concurrency }, work));
-    this.#outages = isAway ? this.#outages + 1 : 0;
-    if (!isAway) this.#outageReason = undefined;
+    if (isAway) this.#outages += 1;
+    else {
+      this.#outages = 0;
+      this.#outageReason = undefined;
+    }
     // A privilege that was granted and is revoked again is logged again.
     if (!this.#refused.schedule()) this.#loggedReasons.clear();
-    if (this.#due.size > 0) this.#wake.resolve();
   }
 
   /** False when the API server was unreachable. */
-  async #tryWrite(id: string): Promise<boolean> {
+  async #tryWrite(next: QueuedWrite): Promise<boolean> {
+    const { id } = next;
     try {
-      await this.#write(id);
+      await this.#write(next);
       this.#refused.remove(id);
       return true;
     } catch (error) {
@@ -191,13 +214,14 @@ export class KubernetesStatusWriter implements StatusWriter {
     }
   }
 
-  async #write(id: string): Promise<void> {
+  async #write({ id, isEdit }: QueuedWrite): Promise<void> {
     const status = this.#wanted.get(id);
     const object = this.#options.objects.get(id);
     // Deleted, or created again under the same name: then the new status follows.
     if (status === undefined || object?.uid !== status.uid) return;
+    const retry = () => this.#enqueue(id, { isEdit, delayMs: conflictDelayMs });
     if (this.#outdated.has(object)) {
-      this.#due.add(id);
+      retry();
       return;
     }
     const current = this.#written.get(object) ?? readLiveStatus(object.manifest);
@@ -217,13 +241,13 @@ export class KubernetesStatusWriter implements StatusWriter {
     } catch (error) {
       if (isMissingField(error)) {
         this.#handleMissingField();
-        this.#due.add(id);
+        retry();
         return;
       }
       if (!hasStatus(error, 409)) throw error;
       metrics.statusWrites.inc({ result: 'conflict' });
       this.#outdated.add(object);
-      this.#due.add(id);
+      retry();
     }
   }
 
@@ -297,6 +321,50 @@ export class KubernetesStatusWriter implements StatusWriter {
     this.#loggedReasons.add(reason);
     const retryWithinMs = this.#backoff.maxMs;
     this.#context.logger.warn({ id, reason, retryWithinMs }, 'API server refused a status, retrying');
+  }
+}
+
+interface QueuedWrite {
+  readonly id: string;
+  readonly isEdit: boolean;
+}
+
+/** Objects whose status is to be written: those of edits first, whatever else is waiting. */
+class WriteQueue {
+  /** When each is due, by id and in the order in which they were added. */
+  readonly #edits = new Map<string, number>();
+  readonly #others = new Map<string, number>();
+
+  /** An object that is waiting already keeps its place and the earlier time. */
+  add(id: string, { isEdit, dueMs }: { readonly isEdit: boolean; readonly dueMs: number }): void {
+    const queue = isEdit || this.#edits.has(id) ? this.#edits : this.#others;
+    const knownMs = this.#edits.get(id) ?? this.#others.get(id) ?? dueMs;
+    if (queue === this.#edits) this.#others.delete(id);
+    queue.set(id, Math.min(knownMs, dueMs));
+  }
+
+  delete(id: string): void {
+    this.#edits.delete(id);
+    this.#others.delete(id);
+  }
+
+  take(nowMs: number): QueuedWrite | undefined {
+    for (const [id, dueMs] of this.#edits) if (dueMs <= nowMs) return this.#take(this.#edits, id);
+    // Nearly in the order of their times: there may be thousands.
+    const [next] = this.#others;
+    return next !== undefined && next[1] <= nowMs ? this.#take(this.#others, next[0]) : undefined;
+  }
+
+  /** Undefined when it is empty. */
+  nextDueMs(): number | undefined {
+    let [nextMs] = this.#others.values();
+    for (const dueMs of this.#edits.values()) nextMs = Math.min(nextMs ?? dueMs, dueMs);
+    return nextMs;
+  }
+
+  #take(queue: Map<string, number>, id: string): QueuedWrite {
+    queue.delete(id);
+    return { id, isEdit: queue === this.#edits };
   }
 }
 

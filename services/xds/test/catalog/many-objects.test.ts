@@ -45,12 +45,12 @@ t.test('changes during a long status report are reported right after it', async 
   time.advance(100);
   await awaitUntil(() => written.length === 10_000, { what: 'the status of all objects', everyMs: 1 });
   t.ok(
-    written.every(({ limiters }) => limiters.connected === 0),
+    written.every(({ programmed }) => programmed.reason === 'NoClients'),
     'one report says one thing',
   );
   time.advance(100);
   await awaitUntil(() => written.length === 20_000, { what: 'the status of the limiter', everyMs: 1 });
-  t.equal(pipeline.state().statuses.get('ns/o9999')?.limiters.connected, 1);
+  t.equal(pipeline.state().statuses.get('ns/o9999')?.programmed.reason, 'Pending');
 });
 
 t.test('closed pipeline stops reporting', async (t) => {

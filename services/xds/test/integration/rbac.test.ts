@@ -127,7 +127,6 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     observedGeneration: 1,
     rules: 1,
     version: namespaces.join(),
-    limiters: { connected: 0, acknowledged: 0 },
     accepted: condition,
     programmed: condition,
   });

@@ -28,7 +28,6 @@ function makeObject(change: Partial<ObjectStatus>, generation = 1) {
     observedGeneration: 1,
     rules: 3,
     version: 'v',
-    limiters: { connected: 1, acknowledged: 1 },
     accepted,
     programmed: enforced,
     ...change,

@@ -18,7 +18,6 @@ function nacked(name: string, version = 'v1', said = 'no'): ObjectStatus {
     observedGeneration: 1,
     rules: 1,
     version,
-    limiters: { connected: 1, acknowledged: 0 },
     accepted: { status: 'True', reason: 'Accepted', message: '' },
     programmed: { status: 'False', reason: 'Nacked', message: `limiter-1 says: ${said}` },
   };

@@ -21,6 +21,7 @@ import { recordingContext } from '../support/recording-logger.ts';
 import { startSource } from '../support/source-under-test.ts';
 
 const accepted = { status: 'True', reason: 'Accepted', message: '3 limits' } as const;
+const enforced = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
 const pending = { status: 'False', reason: 'Pending', message: '0 of 1' } as const;
 
 function toObjectStatus(id: string, rest: Partial<ObjectStatus> = {}): ObjectStatus {
@@ -30,7 +31,6 @@ function toObjectStatus(id: string, rest: Partial<ObjectStatus> = {}): ObjectSta
     observedGeneration: 1,
     rules: 3,
     version: 'v1',
-    limiters: { connected: 1, acknowledged: 0 },
     accepted,
     programmed: pending,
     ...rest,
@@ -141,7 +141,6 @@ t.test('status is applied to the status subresource of its object only', async (
       observedGeneration: 1,
       rules: 3,
       version: 'v1',
-      limiters: { connected: 1, acknowledged: 0 },
       conditions: [
         { type: 'Accepted', ...accepted, ...times },
         { type: 'Programmed', ...pending, ...times },
@@ -162,6 +161,46 @@ t.test('latest of several changes within the debounce time is written once', asy
   await arrive(server, 2);
   t.strictSame(paths(server), [`${base}/web/status`, `${base}/api/status`]);
   t.equal(parseBody(server, 0).status.rules, 20);
+});
+
+t.test('statuses of edits are written before all that wait', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const server = await startScriptedServer((response, { body }) => {
+    void gate.promise.then(() => json(JSON.parse(body))(response, noRequest));
+  });
+  t.teardown(() => server.stop());
+  const ids = Array.from({ length: 20 }, (_, index) => `shop/${index}`);
+  const objects = new Map([...ids, 'shop/edited'].map((id) => [id, makeObject(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects, concurrency: 1, debounceMs: 0 });
+  for (const id of ids) writer.put(toObjectStatus(id));
+  await arrive(server, 1);
+  writer.put(toObjectStatus('shop/edited'), { isEdit: true });
+  gate.resolve();
+  await arrive(server, ids.length + 1);
+  t.equal(paths(server)[1], `${base}/edited/status`);
+});
+
+t.test('nothing is collected for the last status of an edit', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map(['shop/pending', 'shop/edited'].map((id) => [id, makeObject(id)]));
+  const { writer } = await startWriter(t, { api: server.api, objects, debounceMs: 60_000 });
+  writer.put(toObjectStatus('shop/pending'), { isEdit: true });
+  writer.put(toObjectStatus('shop/edited', { programmed: enforced }), { isEdit: true });
+  await arrive(server, 1);
+  t.strictSame(paths(server), [`${base}/edited/status`]);
+});
+
+t.test('number of limiters that an earlier release has written is removed', async (t) => {
+  const server = await statusServer(t);
+  const objects = new Map([['shop/web', makeObject('shop/web')]]);
+  const { writer } = await startWriter(t, { api: server.api, objects });
+  writer.put(toObjectStatus('shop/web'));
+  await arrive(server, 1);
+  const limiters = { connected: 3, acknowledged: 3 };
+  objects.set('shop/web', makeObject('shop/web', { ...parseBody(server, 0).status, limiters }));
+  writer.put(toObjectStatus('shop/web'));
+  await arrive(server, 2);
+  t.strictSame(parseBody(server, 1).status, parseBody(server, 0).status);
 });
 
 t.test('status that the object has is not written, whatever fields others added', async (t) => {
@@ -215,7 +254,6 @@ t.test('Reconciling and Stalled are there only while they are True', async (t) =
   const { writer } = await startWriter(t, { api: server.api, objects });
   const types = (index: number) =>
     parseBody(server, index).status.conditions.map(({ type }: { type: string }) => type);
-  const enforced = { status: 'True', reason: 'Acknowledged', message: '1 of 1' } as const;
   const refused = { status: 'False', reason: 'Nacked', message: '1 of 1' } as const;
   const invalid = { status: 'False', reason: 'Invalid', message: 'spec.domain: is required' } as const;
   const changes = [{}, { programmed: enforced }, { programmed: refused }, { accepted: invalid }] as const;
@@ -454,7 +492,7 @@ kubeSuite(t, 'the status of an object in a cluster', async (t, kube) => {
     const live = await editor.get('shop', 'web');
     t.match(live, {
       metadata: { generation: 1 },
-      status: { rules: 3, version: 'v1', limiters: { connected: 1, acknowledged: 0 } },
+      status: { rules: 3, version: 'v1' },
     });
     t.match(
       live.metadata.managedFields.find(({ subresource }) => subresource === 'status'),

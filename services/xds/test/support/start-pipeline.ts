@@ -24,6 +24,8 @@ export interface TestPipeline {
   readonly served: readonly string[];
   /** Statuses that the writer was given, the last one last. */
   readonly written: ObjectStatus[];
+  /** Ids and reasons of the statuses that were marked as those of edits. */
+  readonly edits: string[];
   readonly forgotten: readonly string[];
   /** Lines of the log. */
   readonly lines: readonly Record<string, unknown>[];
@@ -53,6 +55,7 @@ export async function startPipeline(
   const limiters = new LimiterRegistry({ schedule: time.schedule });
   const served: string[] = [];
   const written: ObjectStatus[] = [];
+  const edits: string[] = [];
   const forgotten: string[] = [];
   const { context, registry, lines } = recordingContext({ nowMs });
   const replicas = otherReplicas(() => summarizeLimiters(limiters.settled(), store.current()));
@@ -71,7 +74,10 @@ export async function startPipeline(
     limiters,
     writers: [
       {
-        put: (status) => written.push(status),
+        put(status, options) {
+          written.push(status);
+          if (options?.isEdit === true) edits.push(`${status.id} ${status.programmed.reason}`);
+        },
         forget: (id) => forgotten.push(id),
       },
     ],
@@ -79,7 +85,7 @@ export async function startPipeline(
     schedule: time.schedule,
     debounceMs: 5,
     allowEmpty: true,
-    settleMs: 0,
+    startGraceMs: 0,
     // In one slice, so that a timer of the manual schedule has completed when it returns.
     sliceMs: Number.POSITIVE_INFINITY,
     ...options,
@@ -93,6 +99,7 @@ export async function startPipeline(
     time,
     served,
     written,
+    edits,
     forgotten,
     lines,
     registry,
