@@ -170,6 +170,8 @@ export const auditListing: Listing<AuditFilter> = {
   columns: 'e.id, e.payload, e.created_at, e.ip_address',
   condition: matching,
   count: (filter, bind) => `(select count(*) from audit_log_entries e where ${matching(filter, bind)})`,
+  mustCountByIndex: ({ search, actorId, action }) =>
+    search === undefined && (actorId !== undefined || action !== undefined),
   alternative: ({ search }) =>
     search === undefined ? undefined : 'use actor_id, action or kind instead of query',
 };

@@ -8,6 +8,8 @@ interface OwnIndex {
   readonly table: string;
   /** The part of `create index` after the table. */
   readonly definition: string;
+  /** Only where this extension is installed. The user of the server may not be allowed to. */
+  readonly extension?: 'pg_trgm';
 }
 
 /**
@@ -21,9 +23,16 @@ export function indexedText(expression: string): string {
   return `left(${expression}, ${maxIndexedChars})`;
 }
 
+/** Whether an index has all of a text in metadata, so that equal entries are equal texts. */
+export function isIndexedWhole(text: string): boolean {
+  return [...text].length < maxIndexedChars;
+}
+
 /** Indexed expressions. A condition uses the index only if it has the very same expression. */
 export const indexedExpressions = {
   email: 'lower(email)',
+  /** For substrings. */
+  wholeName: "(raw_user_meta_data ->> 'full_name')",
   fullName: `lower(${indexedText("raw_user_meta_data ->> 'full_name'")})`,
   plan: indexedText("raw_app_meta_data ->> 'plan'"),
   actorId: indexedText("payload ->> 'actor_id'"),
@@ -40,6 +49,11 @@ const filteredColumns = 'deleted_at, confirmed_at, last_sign_in_at, banned_until
 
 /** For the users that do not match a common condition: lists and totals read no rows. */
 const exceptionColumns = `(created_at, id) include (aud, ${filteredColumns})`;
+
+/** The role of nearly all users, by default. */
+const commonRole = 'authenticated';
+
+const trigrams = 'gin_trgm_ops';
 
 /** Listed by what is slow without them: lists first, then cleanup. */
 export const ownIndexes: readonly OwnIndex[] = [
@@ -81,10 +95,22 @@ export const ownIndexes: readonly OwnIndex[] = [
     table: 'users',
     definition: `${exceptionColumns} where is_anonymous`,
   },
+  // In the order of lists, as those of the audit log.
   {
-    name: 'tollgate_users_plan',
+    name: 'tollgate_users_role_created',
     table: 'users',
-    definition: `(${indexedExpressions.plan}) where raw_app_meta_data ->> 'plan' is not null`,
+    definition: `(role, created_at, id) include (aud, ${filteredColumns.replace(', role', '')}) where role <> '${commonRole}'`,
+  },
+  {
+    name: 'tollgate_users_plan_created',
+    table: 'users',
+    definition: `(${indexedExpressions.plan}, created_at, id) where raw_app_meta_data ->> 'plan' is not null`,
+  },
+  {
+    name: 'tollgate_users_substrings',
+    table: 'users',
+    definition: `using gin (${indexedExpressions.email} ${trigrams}, phone ${trigrams}, ${indexedExpressions.wholeName} ${trigrams})`,
+    extension: 'pg_trgm',
   },
   { name: 'tollgate_identities_provider', table: 'identities', definition: '(provider, user_id)' },
   { name: 'tollgate_audit_created', table: 'audit_log_entries', definition: '(created_at, id)' },
@@ -123,9 +149,12 @@ export const ownIndexes: readonly OwnIndex[] = [
   },
 ];
 
+/** Indexes of earlier versions, which others replace. */
+const replacedIndexes = ['tollgate_users_plan'];
+
 const missingIndexesQuery = `
-  select name from unnest($1::text[]) with ordinality as o(name, position)
-  where not exists (
+  select name from unnest($1::text[], $3::text[]) with ordinality as o(name, extension, position)
+  where (extension is null or exists (select from pg_extension where extname = extension)) and not exists (
     select from pg_class c join pg_index i on i.indexrelid = c.oid
     where c.relname = o.name and i.indisvalid
       and c.relnamespace = (select oid from pg_namespace where nspname = coalesce($2::text, current_schema())))
@@ -136,7 +165,11 @@ const missingIndexesQuery = `
  * connection.
  */
 export async function findMissingIndexes(readRows: ReadRows, schema?: string): Promise<string[]> {
-  const rows = await readRows(missingIndexesQuery, [ownIndexes.map(({ name }) => name), schema ?? null]);
+  const rows = await readRows(missingIndexesQuery, [
+    ownIndexes.map(({ name }) => name),
+    schema ?? null,
+    ownIndexes.map(({ extension }) => extension ?? null),
+  ]);
   return rows.map(({ name }) => String(name));
 }
 
@@ -171,17 +204,21 @@ export async function buildIndexes(client: Client, options: BuildOptions): Promi
     const mode = concurrently ? 'concurrently' : '';
     const qualified = (name: string): string => `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
     await readRows('set statement_timeout = 0');
-    for (const { name, table, definition } of indexes) {
+    for (const { name, table, definition, extension } of indexes) {
       const startedMs = performance.now();
       // An interrupted build leaves an invalid index, which costs time and serves no query.
       await readRows(`drop index ${mode} if exists ${qualified(name)}`);
-      await readRows(`create index ${mode} ${name} on ${qualified(table)} ${definition}`);
+      const columns =
+        extension === undefined ? definition : await qualifyTrigrams(readRows, { definition, extension });
+      await readRows(`create index ${mode} ${name} on ${qualified(table)} ${columns}`);
       if (concurrently)
         logger.info(
           { index: name, table, tookMs: Math.round(performance.now() - startedMs) },
           'made an index',
         );
     }
+    if (indexes.length > 0)
+      for (const name of replacedIndexes) await readRows(`drop index ${mode} if exists ${qualified(name)}`);
     // For the statistics of indexed expressions. An empty table keeps the estimates of one that was
     // never analyzed: PostgreSQL plans sequential scans for a table that it knows to be empty.
     if (concurrently)
@@ -191,4 +228,16 @@ export async function buildIndexes(client: Client, options: BuildOptions): Promi
   } finally {
     await readRows('select pg_advisory_unlock(hashtextextended($1, 0))', [lockKey(schema)]);
   }
+}
+
+/** The schema of an extension is not always in the search path. */
+async function qualifyTrigrams(
+  readRows: ReadRows,
+  { definition, extension }: { readonly definition: string; readonly extension: string },
+): Promise<string> {
+  const [row] = await readRows(
+    'select extnamespace::regnamespace::text as schema from pg_extension where extname = $1',
+    [extension],
+  );
+  return definition.replaceAll(trigrams, `${row?.schema}.${trigrams}`);
 }

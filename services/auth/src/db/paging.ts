@@ -1,6 +1,13 @@
 import { monotonicNow } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
-import { type Parameter, type Queryable, queryAtMost, queryOnce, type Row } from './connection.ts';
+import {
+  type Parameter,
+  type Queryable,
+  queryAtMost,
+  queryByIndex,
+  queryOnce,
+  type Row,
+} from './connection.ts';
 
 export interface PageRequest {
   readonly limit: number;
@@ -50,6 +57,8 @@ export interface Listing<F> {
   condition(filter: F, bind: Bind): string;
   /** An expression with the number of rows that match. */
   count(filter: F, bind: Bind): string;
+  /** Whether the planner may count by reading the table, although an index is quicker. */
+  readonly mustCountByIndex?: (filter: F) => boolean;
   /** Alternative to a filter that reads all rows. */
   alternative(filter: F): string | undefined;
 }
@@ -128,7 +137,11 @@ export class Lister<F> {
   /** @throws AppError `request_timeout` if the filter reads all rows, and that takes too long. */
   async list(filter: F, page: OrderedPage): Promise<Page<Row>> {
     const deadlineMs = monotonicNow() + maxSearchMs;
-    const [counted] = await this.#run(filter, countRows(this.#listing, filter), deadlineMs);
+    const count = countRows(this.#listing, filter);
+    const [counted] =
+      this.#listing.mustCountByIndex?.(filter) === true
+        ? await queryByIndex(this.#sql, count)
+        : await this.#run(filter, count, deadlineMs);
     const total = Number(counted?.total ?? 0);
     if (page.offset >= total) return { total, items: [] };
     const statement = numberedPage(this.#listing, filter, { ...page, total });

@@ -1,5 +1,5 @@
 import { containing, startingWith } from '../db/connection.ts';
-import { indexedExpressions, indexedText } from '../db/indexes.ts';
+import { indexedExpressions, indexedText, isIndexedWhole } from '../db/indexes.ts';
 import type { Bind, Listing } from '../db/paging.ts';
 import { idsByEmail, userColumns } from './user.ts';
 
@@ -45,7 +45,7 @@ const conditions: {
   },
   part: (part, bind) => {
     const pattern = bind(containing(part));
-    return `(${indexedExpressions.email} like lower(${pattern}) or u.phone like ${pattern} or u.raw_user_meta_data ->> 'full_name' ilike ${pattern})`;
+    return `(${indexedExpressions.email} like lower(${pattern}) or u.phone like ${pattern} or ${indexedExpressions.wholeName} ilike ${pattern})`;
   },
   email: (email, bind) => `u.id = any(array(${idsByEmail(`array[${bind(email)}::text]`)}))`,
   phone: (phone, bind) => `u.phone = ${bind(phone)}`,
@@ -57,7 +57,8 @@ const conditions: {
   role: (role, bind) => `u.role = ${bind(role)}`,
   plan: (plan, bind) => {
     const value = bind(plan);
-    return `${indexedExpressions.plan} = ${indexedText(value)} and u.raw_app_meta_data ->> 'plan' = ${value}`;
+    const prefix = `${indexedExpressions.plan} = ${indexedText(value)}`;
+    return isIndexedWhole(plan) ? prefix : `${prefix} and u.raw_app_meta_data ->> 'plan' = ${value}`;
   },
   confirmed: (confirmed) => `u.confirmed_at is ${confirmed ? 'not null' : 'null'}`,
   banned: (banned) =>
@@ -105,11 +106,26 @@ const commonKeys = Object.keys(commonValues) as readonly (keyof typeof commonVal
  * search for a substring reads them anyway.
  */
 function count(filter: UserFilter, bind: Bind): string {
+  const provider = filter.provider ?? filter.rareProvider;
+  if (provider !== undefined && filter.aud !== undefined && Object.keys(filter).length === 2)
+    return countOfProvider(provider, filter.aud, bind);
   const common = commonKeys.find((key) => filter[key] === commonValues[key]);
   if (common === undefined || filter.part !== undefined)
     return `(select count(*) from users u where ${matching(filter, bind)})`;
   const { [common]: value, ...others } = filter;
   return `(${count(others, bind)} - ${count({ ...others, [common]: value !== true }, bind)})`;
+}
+
+/**
+ * Counts the users of a provider in the index of identities, and subtracts the few that are not
+ * listed. Looking all users of the provider up would read the table.
+ */
+function countOfProvider(provider: string, audience: string, bind: Bind): string {
+  const [name, aud] = [bind(provider), bind(audience)];
+  return `((select count(distinct i.user_id) from identities i where i.provider = ${name}) - (
+    select count(*) from users u
+    where (u.aud < ${aud} or u.aud > ${aud} or u.aud is null or u.aud = ${aud} and u.deleted_at is not null)
+      and exists (select from identities i where i.user_id = u.id and i.provider = ${name})))`;
 }
 
 export const userListing: Listing<UserFilter> = {

@@ -1,7 +1,7 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { Secret, TOTP } from 'otpauth';
 import t from 'tap';
-import { auditListing } from '../../src/audit/audit-log.ts';
+import { AuditLog, auditListing } from '../../src/audit/audit-log.ts';
 import { connect } from '../../src/db/connection.ts';
 import { nextPage } from '../../src/db/paging.ts';
 import { adminToken } from '../helpers/admin.ts';
@@ -344,4 +344,24 @@ t.test('filters of the audit log use indexes in the order of the list', async (t
     const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n');
     t.match(plan, new RegExp(`Backward using tollgate_audit_${index} .*ROW\\(created_at, id\\) < ROW`, 's'));
   }
+});
+
+t.test('total of an action that nearly all entries have does not read the table', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  await sql`insert into audit_log_entries (id, instance_id, payload, created_at, ip_address)
+    select gen_random_uuid(), '00000000-0000-0000-0000-000000000000', json_build_object('action', 'login'), now(), ''
+    from generate_series(1, 3000)`;
+  await sql`vacuum analyze audit_log_entries`;
+  const scans = async () => {
+    await sql`select pg_stat_force_next_flush()`;
+    const [row] =
+      await sql`select seq_scan::int from pg_stat_user_tables where relname = 'audit_log_entries'`;
+    return Number(row?.seq_scan);
+  };
+  const before = await scans();
+  const { total } = await new AuditLog(sql).list({ action: 'login' }, { limit: 1, offset: 0 });
+  t.equal(total, 3000);
+  t.equal(await scans(), before);
 });

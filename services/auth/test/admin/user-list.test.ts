@@ -175,6 +175,17 @@ t.test('lists use indexes for each filter', async (t) => {
     /Index Cond: .*ROW\(created_at, id\) < ROW/,
     'a cursor starts in the middle of the index',
   );
+  await sql`set enable_sort = off`;
+  for (const [filter, index] of [
+    [{ aud: 'a', role: 'support' }, 'role_created'],
+    [{ aud: 'a', plan: 'gold' }, 'plan_created'],
+  ] as const)
+    t.match(
+      await plan(nextPage(userListing, filter, { ...page, after })),
+      new RegExp(`Backward using tollgate_users_${index} .*ROW\\(created_at, id\\) < ROW`, 's'),
+      'a page of a rare value reads its own users only',
+    );
+  await sql`reset enable_sort`;
   const countPlan = (filter: UserFilter) => plan(countRows(userListing, filter));
   await sql`set enable_seqscan = off`;
   await sql`set enable_bitmapscan = off`;
@@ -223,6 +234,39 @@ t.test('totals of common conditions are exact, and read no rows', async (t) => {
     (value) => `$${parameters.push(value)}`,
   );
   t.notMatch(counts, /not null|<= now/, 'only the opposites are read');
+});
+
+t.test('total of a provider counts each listed user once', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  allowUnreadableRows(databaseUrl);
+  const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  const users = [
+    { aud: 'a', deleted: false, identities: 2 },
+    { aud: 'a', deleted: false, identities: 1 },
+    { aud: 'a', deleted: false, identities: 0 },
+    { aud: 'a', deleted: true, identities: 1 },
+    { aud: 'A', deleted: false, identities: 1 },
+    { aud: 'b', deleted: true, identities: 1 },
+    { aud: null, deleted: false, identities: 1 },
+  ];
+  for (const { aud, deleted, identities } of users) {
+    const id = randomUUID();
+    await sql`insert into users (id, aud, created_at, deleted_at) values (${id}, ${aud}, now(), ${deleted ? new Date() : null})`;
+    for (let i = 0; i < identities; i++)
+      await sql`insert into identities (user_id, provider, provider_id, identity_data)
+        values (${id}, 'google', ${randomUUID()}, '{}')`;
+  }
+  const total = async (filter: UserFilter) => {
+    const { text, parameters } = countRows(userListing, filter);
+    return (await sql.unsafe(text, parameters as string[]))[0]?.total;
+  };
+  for (const filter of [{ provider: 'google' }, { rareProvider: 'google' }]) {
+    t.equal(await total({ aud: 'a', ...filter }), 2);
+    t.equal(await total({ aud: 'b', ...filter }), 0);
+    t.equal(await total({ aud: 'a', ...filter, confirmed: false }), 2);
+    t.equal(await total(filter), 4);
+  }
 });
 
 t.test('last page of an empty list is 0', async (t) => {
