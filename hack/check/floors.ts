@@ -2,7 +2,8 @@ import { dirname, join } from 'node:path';
 
 /**
  * Folders of a service or package that depend on each other, directly or through others, types
- * included: folders directly below `src` are floors.
+ * included: folders directly below `src` are floors. In services, so is a file beside them: through
+ * a context that has everything, a folder would import those above it.
  *
  * @param sources text of TypeScript files by path from the root of the repository
  */
@@ -76,8 +77,8 @@ function parents(path: string): string[] {
   return folder === '.' ? [] : [folder, ...parents(folder)];
 }
 
-/** The folder below `src` that has a file; undefined for files of no folder. */
+/** The folder below `src` that has a file, or a file of a service beside folders. */
 function toFolder(path: string): { readonly root: string; readonly name: string } | undefined {
-  const [, root, name] = /^(.+?\/src)\/([^/]+)\/.+\.ts$/.exec(path) ?? [];
+  const [, root, name] = /^(services\/[^/]+\/src|.+?\/src(?=\/[^/]+\/))\/([^/]+)(?:\/.+)?$/.exec(path) ?? [];
   return root === undefined || name === undefined ? undefined : { root, name };
 }

@@ -149,6 +149,26 @@ t.test('folders of a service that depend on each other are reported with the imp
   t.same(findCycles(sources), []);
 });
 
+t.test('a feature that takes the whole context of a service is reported', async (t) => {
+  const store = "import type { UserStore } from '../users/store.ts';";
+  const inApp = new Map([
+    ['services/a/src/app/context.ts', store],
+    ['services/a/src/users/save.ts', "import type { Context } from '../app/context.ts';"],
+  ]);
+  t.match(findCycles(inApp), [/^services\/a\/src: app imports users imports app: /]);
+  const beside = new Map([
+    ['services/a/src/context.ts', "import type { UserStore } from './users/store.ts';"],
+    ['services/a/src/users/save.ts', "import type { Context } from '../context.ts';"],
+  ]);
+  t.match(findCycles(beside), [/^services\/a\/src: context.ts imports users imports context.ts: /]);
+  const own = new Map([
+    ['services/a/src/app/context.ts', store],
+    ['services/a/src/context.ts', "import type { Settings } from './config/settings.ts';"],
+    ['services/a/src/users/save.ts', "import type { BaseContext } from '../context.ts';"],
+  ]);
+  t.same(findCycles(own), []);
+});
+
 t.test('folders of tests without a source of their name are reported', async (t) => {
   const paths = [
     'services/a/src/users/store.ts',

@@ -1,6 +1,5 @@
 import type { ClientBuffers } from '@tollgate/grpc-server/client-buffers';
 import { Counter, Gauge, type Registry } from 'prom-client';
-import { guessKinds, refusals } from './limits/table.ts';
 
 /** The difference of both is the work that is queued or running, or failed. */
 export interface WorkCounters {
@@ -92,15 +91,12 @@ export class Metrics {
       labelNames: ['kind'],
       registers,
     });
-    // Alerts need the series from the start.
-    for (const kind of guessKinds) this.wrongGuesses.inc({ kind }, 0);
     this.refusedRequests = new Counter({
       name: 'auth_refused_requests_total',
       help: 'Requests over a rate limit, by limiter and key: client, account, or instance where clients are unknown.',
       labelNames: ['limiter', 'key'],
       registers,
     });
-    for (const labels of refusals) this.refusedRequests.inc(labels, 0);
     this.removedRows = new Counter({
       name: 'gotrue_cleanup_affected_rows_total',
       help: 'Expired rows removed, by kind.',

@@ -1,5 +1,4 @@
 import { type AppError, defineErrors, grpcStatus } from '@tollgate/kit/errors';
-import type { RequestProblem } from './decision/wire/request.ts';
 
 /**
  * All public errors, by their stable code.
@@ -131,10 +130,6 @@ export const errors = defineErrors({
     message: 'the counter store cannot do this',
   },
 });
-
-export function invalidRequest(problem: RequestProblem): AppError {
-  return errors[problem.code]({ message: problem.message });
-}
 
 /**
  * The error for a counter store that did not answer; `message` is the driver's and holds no

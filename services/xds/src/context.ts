@@ -3,7 +3,6 @@ import type { Span, SpanOptions, Tracing } from '@tollgate/kit/telemetry';
 import type { CatalogChange } from './catalog/catalog.ts';
 import type { Snapshot } from './catalog/snapshot.ts';
 import type { XdsMetrics } from './metrics.ts';
-import type { ObjectStatus } from './status/conditions.ts';
 
 /** Parts that most of the service uses. */
 export interface Context {
@@ -32,7 +31,7 @@ export interface PushSpan {
 export class PipelineTrace {
   readonly #tracing: Tracing;
   readonly #snapshots = new WeakMap<Snapshot, Span>();
-  readonly #statuses = new WeakMap<ObjectStatus, Span>();
+  readonly #statuses = new WeakMap<object, Span>();
   #reconcile: Span | undefined;
 
   constructor(tracing: Tracing) {
@@ -102,12 +101,12 @@ export class PipelineTrace {
   }
 
   /** Remembers the active span as the parent of the write of a status. */
-  reported(status: ObjectStatus): void {
+  reported(status: object): void {
     const span = this.#tracing.activeSpan();
     if (span !== undefined) this.#statuses.set(status, span);
   }
 
-  write(status: ObjectStatus, attributes: Attributes, run: () => Promise<void>): Promise<void> {
+  write(status: object, attributes: Attributes, run: () => Promise<void>): Promise<void> {
     const parentSpan = this.#statuses.get(status);
     if (parentSpan === undefined) return run();
     return this.#tracing.inSpan('write status', { parentSpan, kind: clientKind, attributes }, run);

@@ -1,4 +1,3 @@
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
@@ -6,6 +5,7 @@ import { hasRecentSignIn, reauthenticationNeeded } from '../sessions/assurance.t
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
 import { checkNonce } from './reauthentication.ts';
+import type { AccountContext } from './update.ts';
 
 interface NewPassword {
   /** Has passed `checkPassword`. */
@@ -33,7 +33,7 @@ const recentSessionMs = 24 * 3_600_000;
  * `over_request_rate_limit`.
  */
 export async function choosePassword(
-  context: Context,
+  context: AccountContext,
   {
     user,
     session,
@@ -74,7 +74,7 @@ interface Confirmation {
  * @throws AppError as `confirmSession`
  */
 export async function confirmChange(
-  context: Context,
+  context: AccountContext,
   { isPassword, ...owner }: Confirmation & { readonly isPassword: boolean },
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -91,7 +91,7 @@ export async function confirmChange(
  * `current_password_invalid`, `over_request_rate_limit`
  */
 export async function confirmSession(
-  context: Context,
+  context: AccountContext,
   { user, session, currentPassword = '', nonce = '' }: Confirmation,
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -118,7 +118,7 @@ const recentSignInMs = 10 * 60_000;
  * `over_request_rate_limit`.
  */
 export async function confirmOwner(
-  context: Context,
+  context: AccountContext,
   {
     user,
     session,
@@ -148,7 +148,7 @@ function isRecent(session: Session | undefined, nowMs: number): boolean {
 }
 
 async function checkCurrentPassword(
-  { passwords, limiter }: Context,
+  { passwords, limiter }: AccountContext,
   {
     user: { id, email, phone },
     hash,

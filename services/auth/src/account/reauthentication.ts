@@ -1,4 +1,3 @@
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { sendLink } from '../messages/links.ts';
@@ -7,6 +6,7 @@ import { oneTimeTokenHashes } from '../one-time-tokens/hash.ts';
 import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
 import type { User } from '../users/user.ts';
 import { findPhoneToken } from '../verification/find-token.ts';
+import type { AccountContext } from './update.ts';
 
 /**
  * Verifies the nonce that the user was sent. The caller spends the returned token with the change.
@@ -14,7 +14,7 @@ import { findPhoneToken } from '../verification/find-token.ts';
  * @throws AppError `reauthentication_not_valid`, `over_request_rate_limit` after too many attempts.
  */
 export async function checkNonce(
-  context: Context,
+  context: AccountContext,
   user: User,
   nonce: string,
   { nowMs }: RequestMetadata,
@@ -28,7 +28,7 @@ export async function checkNonce(
   return found.token;
 }
 
-function findNonce(context: Context, { email, phone }: User, nonce: string, nowMs: number) {
+function findNonce(context: AccountContext, { email, phone }: User, nonce: string, nowMs: number) {
   const types = ['reauthentication_token'] as const;
   if (email === '') return findPhoneToken(context, { phone, code: nonce, types }, nowMs);
   const { store, settings } = context;
@@ -42,7 +42,7 @@ function findNonce(context: Context, { email, phone }: User, nonce: string, nowM
  * `phone_not_confirmed`, and errors of sending.
  */
 export async function sendNonce(
-  context: Context,
+  context: AccountContext,
   user: User,
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {

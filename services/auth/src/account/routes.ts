@@ -1,6 +1,5 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, body, bodyLimits, optionalObject, optionalText } from '../http/api.ts';
@@ -10,6 +9,7 @@ import { authenticateUser, type Caller } from '../sessions/authenticate.ts';
 import { toUserJson } from '../users/user.ts';
 import { confirmSession } from './change-password.ts';
 import { sendNonce } from './reauthentication.ts';
+import type { AccountContext } from './update.ts';
 import { updateOwnUser } from './update.ts';
 
 const updateBody = body({
@@ -28,7 +28,7 @@ const updateBody = body({
 const confirmationBody = body({ current_password: optionalText, nonce: optionalText });
 
 /** `/user` and `/reauthenticate` */
-export const addUserRoutes: AddRoutes = (api, context) => {
+export const addUserRoutes: AddRoutes<AccountContext> = (api, context) => {
   api.get('/user', async (request, reply) => {
     const { user } = await authenticateForAudience(request, context);
     return reply.send(toUserJson(user));
@@ -73,7 +73,7 @@ export const addUserRoutes: AddRoutes = (api, context) => {
   );
 };
 
-async function authenticateForAudience(request: FastifyRequest, context: Context): Promise<Caller> {
+async function authenticateForAudience(request: FastifyRequest, context: AccountContext): Promise<Caller> {
   const caller = await authenticateUser(request, context);
   const { aud } = caller.claims;
   if ((request.headers['x-jwt-aud'] ?? aud) !== aud)

@@ -1,7 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type CodeChallenge, flowType, startFlow } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -15,10 +14,14 @@ import type { Session } from '../sessions/store.ts';
 import { changedFields } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { passwordIdentity } from '../users/new-user.ts';
-import { changeContact, saveUser } from '../users/save-user.ts';
+import { saveUser } from '../users/save-user.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { readEmail, readPhone, type User, type UserChanges } from '../users/user.ts';
+import { changeContact } from '../verification/change-contact.ts';
+import type { VerificationContext } from '../verification/verify.ts';
 import { type ChosenPassword, choosePassword, confirmChange } from './change-password.ts';
+
+export type AccountContext = VerificationContext;
 
 interface OwnUpdateInput extends OwnUpdateRequest {
   /** The link in the mail then returns a code. */
@@ -31,7 +34,7 @@ interface OwnUpdateInput extends OwnUpdateRequest {
  * Codes are sent before anything is written, so the user stays as they are when sending fails.
  */
 export async function updateOwnUser(
-  context: Context,
+  context: AccountContext,
   owner: Owner,
   input: OwnUpdateInput,
   metadata: RequestMetadata,
@@ -74,7 +77,7 @@ interface PlannedUpdate {
 
 /** Returns the types of the tokens that were sent. */
 async function sendCodes(
-  context: Context,
+  context: AccountContext,
   user: User,
   { plan, input, metadata }: PlannedUpdate,
 ): Promise<OneTimeTokenType[]> {
@@ -102,7 +105,7 @@ async function sendCodes(
 
 /** Without a new password this is a single statement. */
 async function writeUpdate(
-  { store, settings }: Context,
+  { store, settings }: AccountContext,
   owner: Owner,
   { plan, input, keep, metadata }: PlannedUpdate & { readonly keep: readonly OneTimeTokenType[] },
 ): Promise<User> {
@@ -139,7 +142,7 @@ function toUserChanges(plan: OwnUpdatePlan, { data, appMetadata }: OwnUpdateInpu
 
 /** Ends access by the old password: all other sessions, and all tokens except those in `keep`. */
 async function revokeOtherAccess(
-  store: Context['store'],
+  store: AccountContext['store'],
   { user, session }: Owner,
   options: {
     readonly chosen: ChosenPassword;
@@ -194,7 +197,7 @@ interface OwnUpdatePlan {
 
 /** Validates an update. The order of the checks is GoTrue's, which its clients rely on. */
 async function planOwnUpdate(
-  context: Context,
+  context: AccountContext,
   owner: Owner,
   request: OwnUpdateRequest,
   metadata: RequestMetadata,
@@ -273,7 +276,7 @@ function checkAllowed(update: OwnUpdate, { user, session }: Owner, settings: Set
   if (user.isSsoUser && (changesCredentials || nonce !== '')) throw errors.user_sso_managed();
 }
 
-async function checkAvailable({ store }: Context, update: OwnUpdate, user: User): Promise<void> {
+async function checkAvailable({ store }: AccountContext, update: OwnUpdate, user: User): Promise<void> {
   if (changesEmail(update, user) && (await store.users.findByEmail(update.email, user.aud)))
     throw errors.email_exists();
   if (changesPhone(update, user) && (await store.users.findByPhone(update.phone, user.aud)))

@@ -13,6 +13,7 @@ import {
   wantsCursor,
   wantsTotal,
 } from './list-pages.ts';
+import type { AdminContext } from './users.ts';
 
 const filterQuery = {
   query: parameter(
@@ -26,7 +27,7 @@ const filterQuery = {
 const listQuery = Type.Object({ ...pageQuery, ...totalQuery, ...cursorQuery, ...filterQuery });
 
 /** `/admin/audit` */
-export const addAdminAuditRoutes: AddRoutes = (api, context) => {
+export const addAdminAuditRoutes: AddRoutes<AdminContext> = (api, context) => {
   const { audit } = context.store;
   api.get('/admin/audit', { schema: { querystring: listQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);

@@ -1,6 +1,5 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import { type LinkKind, linkDefinitions, linkUrl, newLinkToken, sendLink } from '../messages/links.ts';
@@ -10,10 +9,11 @@ import { checkMetadata } from '../users/metadata.ts';
 import { newContactUser } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/save-user.ts';
 import { readEmail, type User } from '../users/user.ts';
+import type { AdminContext } from './users.ts';
 
 /** Invites a user by mail, also while sign-up is disabled. */
 export async function inviteUser(
-  context: Context,
+  context: AdminContext,
   invitation: {
     readonly email: string;
     /** User metadata. */
@@ -50,7 +50,7 @@ interface LinkRequest {
 
 /** Makes a link without sending it, and creates its user where necessary. Not rate limited. */
 export async function generateLink(
-  context: Context,
+  context: AdminContext,
   link: LinkRequest,
   request: AdminRequest,
 ): Promise<{ readonly user: User; readonly link: ActionLink }> {
@@ -79,7 +79,7 @@ interface ActionLink {
 
 /** Makes a link, which replaces the user's last one of its kind. Sends nothing; no limits apply. */
 async function makeLink(
-  context: Context,
+  context: AdminContext,
   { user, kind, newEmail = user.newEmail }: LinkTarget,
   { redirectTo, request }: { readonly redirectTo: string; readonly request: AdminRequest },
 ): Promise<ActionLink> {
@@ -134,7 +134,7 @@ interface LinkTarget {
 }
 
 async function prepareTarget(
-  context: Context,
+  context: AdminContext,
   link: PreparedRequest,
   request: AdminRequest,
 ): Promise<LinkTarget> {
@@ -163,7 +163,11 @@ async function prepareTarget(
   }
 }
 
-async function prepareSignUp(context: Context, link: PreparedRequest, request: AdminRequest): Promise<User> {
+async function prepareSignUp(
+  context: AdminContext,
+  link: PreparedRequest,
+  request: AdminRequest,
+): Promise<User> {
   const { password, known } = link;
   if (known?.emailConfirmedAt !== undefined) throw errors.email_exists();
   if (known === undefined && password === '')
@@ -174,7 +178,7 @@ async function prepareSignUp(context: Context, link: PreparedRequest, request: A
 }
 
 async function prepareEmailChange(
-  { store, settings }: Context,
+  { store, settings }: AdminContext,
   link: PreparedRequest & { readonly type: 'email_change_current' | 'email_change_new' },
   request: AdminRequest,
 ): Promise<LinkTarget> {
@@ -218,7 +222,7 @@ interface UnconfirmedUser {
  * @throws AppError `email_exists` for a confirmed user, `validation_failed` for too much metadata.
  */
 async function prepareUnconfirmed(
-  context: Context,
+  context: AdminContext,
   unconfirmed: UnconfirmedUser,
   request: AdminRequest,
 ): Promise<User> {
@@ -238,7 +242,7 @@ async function prepareUnconfirmed(
 }
 
 async function createUnconfirmed(
-  context: Context,
+  context: AdminContext,
   { email, aud, data, passwordHash, invited }: UnconfirmedUser,
   request: AdminRequest,
 ): Promise<User> {

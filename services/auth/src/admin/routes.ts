@@ -1,7 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import {
   type AddRoutes,
@@ -22,6 +21,7 @@ import { getUser } from '../users/save-user.ts';
 import { toFactorJson, toUserJson } from '../users/user.ts';
 import { readOptionalPhone } from './input.ts';
 import { generateLink, inviteUser } from './links.ts';
+import type { AdminContext } from './users.ts';
 
 const inviteBody = body({ email: optionalText, data: optionalObject, redirect_to: optionalText });
 const linkBody = body({
@@ -37,7 +37,7 @@ const linkBody = body({
 });
 
 /** `/invite` and `/admin/generate_link` */
-export const addAdminLinkRoutes: AddRoutes = (api, context) => {
+export const addAdminLinkRoutes: AddRoutes<AdminContext> = (api, context) => {
   const bodyLimit = bodyLimits.admin;
 
   api.post('/invite', { schema: { body: inviteBody }, bodyLimit }, async (request, reply) => {
@@ -81,7 +81,7 @@ const redirectQuery = Type.Object({
 });
 
 /** `/admin/redirect-check` */
-export const addAdminRedirectRoutes: AddRoutes = (api, context) => {
+export const addAdminRedirectRoutes: AddRoutes<AdminContext> = (api, context) => {
   api.get('/admin/redirect-check', { schema: { querystring: redirectQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
     const { to = '' } = request.query;
@@ -96,7 +96,7 @@ const factorParams = Type.Object({ user_id: Type.String(), factor_id: Type.Strin
 const factorBody = body({ friendly_name: optionalText, phone: optionalText });
 
 /** `/admin/users/:user_id/factors` */
-export const addAdminFactorRoutes: AddRoutes = (api, context) => {
+export const addAdminFactorRoutes: AddRoutes<AdminContext> = (api, context) => {
   const path = '/admin/users/:user_id/factors';
 
   api.get(path, { schema: { params: userParams } }, async (request, reply) => {
@@ -131,7 +131,7 @@ function readFactorKey(parameters: { readonly user_id: string; readonly factor_i
 const sessionParams = Type.Object({ user_id: Type.String(), session_id: Type.String() });
 
 /** `/admin/users/:user_id/sessions` */
-export const addAdminSessionRoutes: AddRoutes = (api, context) => {
+export const addAdminSessionRoutes: AddRoutes<AdminContext> = (api, context) => {
   const path = '/admin/users/:user_id/sessions';
 
   api.get(path, { schema: { params: userParams } }, async (request, reply) => {
@@ -162,7 +162,7 @@ export const addAdminSessionRoutes: AddRoutes = (api, context) => {
 
 /** @throws AppError `user_not_found`, `session_not_found` (404). */
 async function endUserSession(
-  { sessions }: Context['store'],
+  { sessions }: AdminContext['store'],
   { userId, sessionId }: { readonly userId: string; readonly sessionId: string },
   request: AdminRequest,
 ): Promise<void> {
@@ -184,7 +184,7 @@ interface FactorKey {
 
 /** Empty texts leave the factor as it is. */
 async function updateUserFactor(
-  store: Context['store'],
+  store: AdminContext['store'],
   { userId, factorId }: FactorKey,
   input: { readonly friendlyName?: string | undefined; readonly phone?: string | undefined },
   request: AdminRequest,
@@ -204,7 +204,7 @@ async function updateUserFactor(
 
 /** Removes a factor, for example one that the user has lost, and returns it. */
 async function removeUserFactor(
-  context: Context,
+  context: AdminContext,
   { userId, factorId }: FactorKey,
   request: AdminRequest,
 ): Promise<Factor> {

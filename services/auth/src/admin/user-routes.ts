@@ -24,6 +24,7 @@ import { toUserJson } from '../users/user.ts';
 import type { AdminUserInput } from './input.ts';
 import { cursorQuery, encodeCursor, parseCursor, totalQuery, wantsCursor, wantsTotal } from './list-pages.ts';
 import { filterQuery, readFilter, readOrder } from './user-list.ts';
+import type { AdminContext } from './users.ts';
 import { createUser, deleteUser, updateUser } from './users.ts';
 
 const userMembers = {
@@ -45,7 +46,7 @@ const params = Type.Object({ user_id: Type.String() });
 const listQuery = Type.Object({ ...pageQuery, ...totalQuery, ...cursorQuery, ...filterQuery });
 
 /** `/admin/users` */
-export const addAdminUserRoutes: AddRoutes = (api, context) => {
+export const addAdminUserRoutes: AddRoutes<AdminContext> = (api, context) => {
   const { store, settings } = context;
   const path = '/admin/users/:user_id';
   const bodyLimit = bodyLimits.admin;

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { isUuid } from '@tollgate/kit/text';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { notify } from '../messages/send.ts';
+import type { MfaContext } from '../mfa/factors.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
 import { type AdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
 import { changedFields } from '../users/changed-fields.ts';
@@ -10,6 +10,7 @@ import { checkMetadata } from '../users/metadata.ts';
 import { type NewIdentity, type NewUser, newContactIdentity, passwordIdentity } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/save-user.ts';
 import type { Contact, User, UserChanges } from '../users/user.ts';
+import type { ImportStore } from './import/store.ts';
 import {
   type AdminUserInput,
   checkSecret,
@@ -20,9 +21,11 @@ import {
   toPasswordHash,
 } from './input.ts';
 
+export type AdminContext = MfaContext & { readonly store: { readonly imports: ImportStore } };
+
 /** @throws AppError `user_not_found`. */
 export async function deleteUser(
-  store: Context['store'],
+  store: AdminContext['store'],
   { id, soft }: { readonly id: string; readonly soft: boolean },
   request: AdminRequest,
 ): Promise<void> {
@@ -46,7 +49,7 @@ const nilUuid = '00000000-0000-0000-0000-000000000000';
  * rely on. The password policy does not apply to administrators.
  */
 export async function createUser(
-  context: Pick<Context, 'store' | 'settings' | 'random' | 'passwords'>,
+  context: AdminContext,
   input: NewUserInput,
   request: AdminRequest,
 ): Promise<User> {
@@ -84,7 +87,7 @@ export async function createUser(
 }
 
 async function checkAvailable(
-  { store }: Pick<Context, 'store'>,
+  { store }: AdminContext,
   user: Pick<NewUser, 'id' | 'email' | 'phone'>,
 ): Promise<void> {
   const taken = await store.users.findTaken(user);
@@ -147,7 +150,7 @@ interface Contacts {
  * or password also invalidates all one-time tokens.
  */
 export async function updateUser(
-  context: Context,
+  context: AdminContext,
   id: string,
   input: AdminUserInput,
   request: AdminRequest,
@@ -198,7 +201,7 @@ export async function updateUser(
 
 /** Notifications go to the previous email. */
 function notifyUser(
-  context: Context,
+  context: AdminContext,
   options: { readonly before: User; readonly after: User; readonly changes: UserChanges },
 ): void {
   const { before, after, changes } = options;

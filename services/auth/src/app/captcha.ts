@@ -1,11 +1,11 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyRequest } from 'fastify';
 import { captchaUrls } from '../config/captcha.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { postForm, toObject } from '../outbound/post-form.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
+import type { Context } from './context.ts';
 
 /**
  * Verifies the CAPTCHA token of a request with the provider. Administrators need none.

@@ -1,11 +1,11 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Millis } from '@tollgate/kit/time';
 import type { Quota } from '../config/quotas.ts';
-import type { Context } from '../context.ts';
 import { type Queryable, query } from '../db/connection.ts';
 import { flowLifeMs } from '../flows/pkce.ts';
 import { knownNetworkMs } from '../limits/guesses.ts';
 import { web3MessageLifeMs } from '../web3/grant.ts';
+import type { Context } from './context.ts';
 
 export const expiringKinds = [
   'revoked_refresh_tokens',

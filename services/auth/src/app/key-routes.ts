@@ -1,8 +1,9 @@
 import type { AddRoutes } from '../http/api.ts';
 import { jwksMaxAgeSeconds } from '../keys/key-source.ts';
+import type { Context } from './context.ts';
 
 /** @see RFC 7517 §5 https://www.rfc-editor.org/rfc/rfc7517#section-5 */
-export const addKeyRoutes: AddRoutes = (api, { keys, settings }) => {
+export const addKeyRoutes: AddRoutes<Context> = (api, { keys, settings }) => {
   const cacheControl = `public, max-age=${jwksMaxAgeSeconds}`;
   // Keys may change while the server runs.
   const jwks = () => ({ keys: [...keys.byKid.values()].flatMap(({ publicJwk }) => publicJwk ?? []) });

@@ -3,6 +3,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
 import type { AddRoutes, Api } from '../http/api.ts';
 import { type ComponentName, components } from '../http/open-api-components.ts';
+import type { Context } from './context.ts';
 
 /** Members of the document in addition to the schemas of a route. */
 export interface Operation {
@@ -277,7 +278,7 @@ function jsonContent(schema: object) {
 }
 
 /** @see https://spec.openapis.org/oas/v3.1.0 */
-export const addOpenApiRoutes: AddRoutes = (api) => {
+export const addOpenApiRoutes: AddRoutes<Context> = (api) => {
   let json: string | undefined;
   api.get('/openapi.json', (_request, reply) => {
     // Cached: the route is not authenticated.

@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { Api } from '../http/api.ts';
 import { limitedClient } from '../http/request-metadata.ts';
@@ -8,6 +7,7 @@ import { MemberGuard } from '../http/unknown-members.ts';
 import type { ClientLimit } from '../limits/table.ts';
 import { verifyAdmin } from '../sessions/authenticate.ts';
 import { verifyCaptcha } from './captcha.ts';
+import type { Context } from './context.ts';
 
 /**
  * Answers 504 when a request takes longer, hooks included. `handlerTimeout` of Fastify 5.12 does

@@ -18,7 +18,6 @@ import {
 } from '../admin/routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, type Api, bodyLimits } from '../http/api.ts';
 import { addBodyParsers } from '../http/body-parsers.ts';
@@ -34,19 +33,19 @@ import { addPageRoutes } from '../pages/routes.ts';
 import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
 import { addCustomProviderRoutes } from '../providers/custom-routes.ts';
 import { addIdentityRoutes } from '../providers/identities.ts';
-import { addProviderRoutes } from '../providers/routes.ts';
+import { addProviderRoutes, addSamlRoutes } from '../providers/routes.ts';
 import { addLogoutRoutes, addSessionRoutes } from '../sessions/routes.ts';
-import { addDisabledRoutes } from '../sign-in/providers.ts';
 import { addOtpRoutes, addTokenRoutes } from '../sign-in/routes.ts';
 import { addSignUpRoutes } from '../sign-up/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
 import { addEventRoutes } from '../webhooks/routes.ts';
+import type { Context } from './context.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
 import { addDeadline, addUrlChecks, guardRoutes } from './request-guards.ts';
 import { addStatusRoutes } from './status.ts';
 
-const allRoutes: readonly AddRoutes[] = [
+const allRoutes: readonly AddRoutes<Context>[] = [
   addStatusRoutes,
   addKeyRoutes,
   addOpenApiRoutes,
@@ -74,7 +73,7 @@ const allRoutes: readonly AddRoutes[] = [
   addCustomProviderRoutes,
   addIdentityRoutes,
   addPageRoutes,
-  addDisabledRoutes,
+  addSamlRoutes,
 ];
 
 /**

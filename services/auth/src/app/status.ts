@@ -1,9 +1,9 @@
 import { Type } from 'typebox';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { providerNames } from '../identity-providers/registry.ts';
+import type { Context } from './context.ts';
 
 /** Less than the default probe timeout of Kubernetes, which is a second. */
 const timeoutMs = 900;
@@ -16,17 +16,19 @@ type Readiness =
   /** Lists are slow without these indexes, and the server works. */
   | { readonly status: 'ready'; readonly missingIndexes: readonly string[] };
 
+type StatusContext = Pick<Context, 'settings' | 'store' | 'logger' | 'nowMs'>;
+
 /**
  * Checks readiness by querying the database. Concurrent checks share one query, however long it
  * takes. The first failure after a success is logged.
  */
 class ReadinessCheck {
-  readonly #context: Pick<Context, 'store' | 'logger' | 'nowMs'>;
+  readonly #context: StatusContext;
   #lastWrite = { atMs: Number.NEGATIVE_INFINITY, isAccepted: true };
   #pending: Promise<Readiness> | undefined;
   #isFailing = false;
 
-  constructor(context: Pick<Context, 'store' | 'logger' | 'nowMs'>) {
+  constructor(context: StatusContext) {
     this.#context = context;
   }
 
@@ -81,14 +83,14 @@ const readyQuery = Type.Object({
 });
 
 /** `/health` (liveness), `/ready` (readiness) and `/settings` (what clients may offer). */
-export const addStatusRoutes: AddRoutes = (api, { settings, store, logger, nowMs }) => {
-  const readiness = new ReadinessCheck({ store, logger, nowMs });
+export const addStatusRoutes: AddRoutes<StatusContext> = (api, context) => {
+  const readiness = new ReadinessCheck(context);
   const health = {
     version: `v${packageJson.version}`,
     name: 'GoTrue',
     description: 'GoTrue is a user registration and authentication API',
   };
-  const shown = publicSettings(settings);
+  const shown = publicSettings(context.settings);
   api.get('/health', (_request, reply) => reply.send(health));
   api.get('/ready', { schema: { querystring: readyQuery } }, async (request, reply) => {
     const state = await readiness.check();

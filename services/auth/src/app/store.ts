@@ -92,10 +92,7 @@ export class Store {
     this.events = new EventStore(sql);
   }
 
-  /**
-   * Runs `work` in a transaction, which is rolled back when it throws. `work` must use the store it
-   * is given. Within a transaction, a further one is part of it.
-   */
+  /** @see Transactions */
   async transaction<T>(work: (store: Store) => Promise<T>): Promise<T> {
     if (!isPool(this.#sql)) return work(this);
     const changed = new Set<string>();

@@ -30,7 +30,7 @@ export const deleteUserCommand: Command = async ({ environmentFiles, args: [user
 /** `admin reencrypt`: prints the number of changed values. */
 export const reencryptCommand: Command = async ({ environmentFiles }) => {
   await withContext(environmentFiles, async (context) => {
-    const counts = Object.entries(await reencrypt(context));
+    const counts = Object.entries(await reencrypt(context.store.encryptedColumns));
     return counts.map(([column, count]) => `${column}: ${count}`).join('\n');
   });
 };

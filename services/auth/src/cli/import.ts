@@ -5,7 +5,7 @@ import { isAppError } from '@tollgate/kit/errors';
 import { configureHeap } from '@tollgate/kit/heap';
 import { type ImportCounts, importUsers } from '../admin/import/import.ts';
 import type { LineProblem } from '../admin/import/user.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../app/context.ts';
 import type { Command } from './arguments.ts';
 import { metadataNow, operator, withContext } from './operator.ts';
 

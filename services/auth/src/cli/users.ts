@@ -1,8 +1,8 @@
 import { encodeCursor, parseCursor } from '../admin/list-pages.ts';
 import { filterQuery, readFilter, readOrder } from '../admin/user-list.ts';
 import { updateUser } from '../admin/users.ts';
+import type { Context } from '../app/context.ts';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { getFactor, removeFactor } from '../mfa/factors.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { userAuditEntry } from '../sessions/admin-request.ts';

@@ -107,6 +107,15 @@ function getBackoffSeconds(retries: number): number {
   return Math.min(2 ** retries / 100, maxBackoffSeconds);
 }
 
+/** Part of the stores of a context. */
+export interface Transactions {
+  /**
+   * Runs `work` in a transaction, which is rolled back when it throws. `work` must use the stores
+   * that it gets. Within a transaction, a further one is part of it.
+   */
+  transaction<T>(work: (store: this) => Promise<T>): Promise<T>;
+}
+
 /** A pool, or the connection of a transaction. */
 export type Queryable = Sql | TransactionSql;
 

@@ -1,4 +1,3 @@
-import type { Context } from '../context.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { type Queryable, query } from './connection.ts';
 
@@ -87,9 +86,9 @@ const batchSize = 500;
  * Encrypts all stored values with the current key, or decrypts them if encryption is off, and
  * returns the number of changed values. It may be interrupted and repeated while the service runs.
  */
-export async function reencrypt({
-  store,
-}: Pick<Context, 'store'>): Promise<Readonly<Record<EncryptedColumn, number>>> {
+export async function reencrypt(
+  columns: EncryptedColumnStore,
+): Promise<Readonly<Record<EncryptedColumn, number>>> {
   const counts = {
     'password hashes': 0,
     'factor secrets': 0,
@@ -99,7 +98,7 @@ export async function reencrypt({
   for (const column of encryptedColumns) {
     let after: string | undefined = nilUuid;
     while (after !== undefined) {
-      const batch = await store.encryptedColumns.reencrypt(column, after, batchSize);
+      const batch = await columns.reencrypt(column, after, batchSize);
       counts[column] += batch.reencrypted;
       after = batch.next;
     }

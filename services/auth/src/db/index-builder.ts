@@ -3,14 +3,13 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { sleepFor } from '@tollgate/kit/time';
 import type { Client } from 'pg';
-import type { Context } from '../context.ts';
 import { openClient } from './connection-string.ts';
 import { buildIndexes } from './indexes.ts';
 
 interface IndexBuilderOptions {
   readonly databaseUrl: string;
   readonly dbNamespace: string;
-  readonly store: Pick<Context['store'], 'missingIndexes'>;
+  readonly store: { missingIndexes(): Promise<readonly string[]> };
   readonly logger: Logger;
   /** Between attempts, also while another replica makes them. */
   readonly retryMs?: number;

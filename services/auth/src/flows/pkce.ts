@@ -1,15 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { AppError } from '@tollgate/kit/errors';
-import type { Context } from '../context.ts';
 import { type Queryable, query, type Row } from '../db/connection.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
 import { randomDigestedToken, toStoredForm } from '../keys/secrets.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
 import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
 import { reissueSession } from '../sessions/refresh.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
+
+export type FlowsContext = SessionsContext & { readonly store: { readonly flows: FlowStore } };
 
 /** @see RFC 7636 §4.2 https://www.rfc-editor.org/rfc/rfc7636#section-4.2 */
 type ChallengeMethod = 's256' | 'plain';
@@ -106,7 +108,7 @@ const handover = 'session';
 const handoverMethod = 'password';
 
 /** Makes a code that is exchanged for a session. GoTrue's are UUIDs. */
-export function makeAuthCode({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
+export function makeAuthCode({ random, settings }: FlowsContext): string {
   return settings.tokenDigests ? randomDigestedToken(random) : random.uuid();
 }
 
@@ -118,7 +120,7 @@ interface FlowRequest extends CodeChallenge {
 
 /** Stores a challenge until the link is followed. */
 export async function startFlow(
-  { store, random }: Context,
+  { store, random }: FlowsContext,
   request: FlowRequest,
   { nowMs }: RequestMetadata,
 ): Promise<void> {
@@ -130,7 +132,7 @@ export async function startFlow(
  * exchanges it continues the session at its assurance level.
  */
 export async function handOverSession(
-  context: Context,
+  context: FlowsContext,
   { user, sessionId, ...challenge }: CodeChallenge & Pick<IssuedSession, 'user' | 'sessionId'>,
   { nowMs }: RequestMetadata,
 ): Promise<string> {
@@ -144,7 +146,7 @@ export async function handOverSession(
  * does not spend the code: an attacker who finds it in a log must not invalidate it.
  */
 export async function exchangeCode(
-  context: Context,
+  context: FlowsContext,
   {
     authCode = '',
     codeVerifier = '',
@@ -189,7 +191,7 @@ function findUnusable(
 
 /** The user of a code, which is not spent. Undefined for an invalid code. */
 export async function findCodeOwner(
-  { store }: Pick<Context, 'store'>,
+  { store }: FlowsContext,
   { authCode, codeVerifier }: { readonly authCode: string; readonly codeVerifier: string },
 ): Promise<User | undefined> {
   const found = await store.flows.findByCode(authCode);

@@ -10,7 +10,6 @@ import type {
   RawServerDefault,
 } from 'fastify';
 import { type TSchema, Type } from 'typebox';
-import type { Context } from '../context.ts';
 import type { PageRequest } from '../db/paging.ts';
 import { errors } from '../errors.ts';
 
@@ -23,8 +22,8 @@ export type Api = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** Adds the routes of a feature. */
-export type AddRoutes = (api: Api, context: Context) => void;
+/** Adds the routes of a feature, which takes a part of the context. */
+export type AddRoutes<Context> = (api: Api, context: Context) => void;
 
 /** `null` is removed before validation. */
 export const optionalText = Type.Optional(Type.String());

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import type { BaseContext } from '../context.ts';
 import { contrast, textColorOn } from '../templates/colors.ts';
 import type { AddRoutes } from './api.ts';
 
 /** `/pages/style.css`: the style sheet of all pages. */
-export const addStyleRoute: AddRoutes = (api, { settings }) => {
+export const addStyleRoute: AddRoutes<BaseContext> = (api, { settings }) => {
   const { css } = stylesheet(settings.pagesColor);
   const options = { schema: { hide: true }, exposeHeadRoute: false };
   api.get('/pages/style.css', options, (_request, reply) =>

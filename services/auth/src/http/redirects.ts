@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { findMismatch, type Glob, parseGlob } from '../config/glob.ts';
-import type { Context } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
+import type { BaseContext } from '../context.ts';
 import { shorten } from '../errors.ts';
 import { pageUrl } from './page-url.ts';
 
@@ -180,7 +181,7 @@ function reject(reason: string): RedirectCheck {
 }
 
 /** Explains the decision of `redirectTarget` on a `redirect_to`. */
-export function explainRedirect(target: string, { settings }: Pick<Context, 'settings'>) {
+export function explainRedirect(target: string, { settings }: BaseContext) {
   const check = checkRedirect(target, getPolicy(settings));
   const rules = check.rules.map(({ source, rule, problem }) => ({
     source,
@@ -198,7 +199,7 @@ export function explainRedirect(target: string, { settings }: Pick<Context, 'set
 }
 
 /** Globs are parsed once per settings. */
-const policies = new WeakMap<Context['settings'], RedirectPolicy>();
+const policies = new WeakMap<Settings, RedirectPolicy>();
 
 /**
  * The final redirect target: `redirect_to` of header, query or body, or else the referer, if it is
@@ -207,10 +208,11 @@ const policies = new WeakMap<Context['settings'], RedirectPolicy>();
 export function redirectTarget(
   request: FastifyRequest,
   body: { readonly redirect_to?: string | undefined } | undefined,
-  { settings, logger }: Context,
+  context: BaseContext,
 ): string {
+  const { settings } = context;
   const requested = requestedTarget(request, body);
-  const allowed = requested === '' ? undefined : allowedTarget(requested, request, { settings, logger });
+  const allowed = requested === '' ? undefined : allowedTarget(requested, request, context);
   if (allowed !== undefined) return allowed;
   const { referer = '' } = request.headers;
   return referer !== '' && checkRedirect(referer, getPolicy(settings)).ok ? referer : settings.siteUrl;
@@ -220,7 +222,7 @@ export function redirectTarget(
 export function allowedTarget(
   target: string,
   request: Pick<FastifyRequest, 'id'>,
-  { settings, logger }: Pick<Context, 'settings' | 'logger'>,
+  { settings, logger }: BaseContext,
 ): string | undefined {
   const check = checkRedirect(target, getPolicy(settings));
   if (check.ok) return target;
@@ -241,11 +243,11 @@ function requestedTarget(
 }
 
 /** Whether a URL is of the site, or in the allow list. */
-export function isAllowedRedirect(target: string, settings: Context['settings']): boolean {
+export function isAllowedRedirect(target: string, settings: Settings): boolean {
   return checkRedirect(target, getPolicy(settings)).ok;
 }
 
-function getPolicy(settings: Context['settings']): RedirectPolicy {
+function getPolicy(settings: Settings): RedirectPolicy {
   const known = policies.get(settings);
   if (known !== undefined) return known;
   const policy = {

@@ -5,7 +5,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
+import type { BaseContext } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { LimitedClient } from '../limits/limiter.ts';
 import { classifyAddress } from '../outbound/fetch.ts';
@@ -76,7 +76,7 @@ function getLinkOrigin(
   return host === 'localhost' && protocol !== 'https' ? 'http://localhost' : `https://${host}`;
 }
 
-export function requestMetadata(request: FastifyRequest, { settings, nowMs }: Context): RequestMetadata {
+export function requestMetadata(request: FastifyRequest, { settings, nowMs }: BaseContext): RequestMetadata {
   return {
     nowMs: nowMs(),
     clientAddress: getClientAddress(request, settings.forwardedForEnabled),
@@ -101,7 +101,7 @@ const maxAudienceChars = 255;
  *
  * @throws AppError `validation_failed` if it is too long.
  */
-export function requestedAudience(request: FastifyRequest, { settings }: Context): string {
+export function requestedAudience(request: FastifyRequest, { settings }: BaseContext): string {
   const header = request.headers['x-jwt-aud'];
   if (typeof header !== 'string' || header === '') return settings.jwtAud;
   if (header.length > maxAudienceChars)

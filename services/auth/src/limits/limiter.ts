@@ -1,12 +1,20 @@
 import type { AppError } from '@tollgate/kit/errors';
 import type { Millis } from '@tollgate/kit/time';
 import { settingsSpec } from '../config/settings.ts';
-import type { Context } from '../context.ts';
+import type { BaseContext } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { guessKeys, guessLimits, guessWaitMs, isSpentCode, isWorthStoring } from './guesses.ts';
 import { InstanceBuckets } from './instance-buckets.ts';
-import type { QuotaResult } from './store.ts';
-import { type ClientLimit, type EventLimit, type GuessKind, limits, type SpacedEvent } from './table.ts';
+import type { LimitStore, QuotaResult } from './store.ts';
+import {
+  type ClientLimit,
+  type EventLimit,
+  type GuessKind,
+  guessKinds,
+  limits,
+  refusals,
+  type SpacedEvent,
+} from './table.ts';
 import { Turns } from './turns.ts';
 
 /** The client of a request. */
@@ -35,7 +43,9 @@ interface Guesser {
   readonly requestId: string;
 }
 
-type LimiterContext = Pick<Context, 'store' | 'settings' | 'logger' | 'metrics' | 'nowMs'>;
+type LimiterContext = Pick<BaseContext, 'settings' | 'logger' | 'metrics' | 'nowMs'> & {
+  readonly store: { readonly limits: LimitStore };
+};
 
 const tooManyRetrySeconds = 2;
 const unknownSignUp = 'unknown_sign_up';
@@ -55,6 +65,9 @@ export class Limiter {
 
   constructor(context: LimiterContext) {
     this.#context = context;
+    // Alerts need the series from the start.
+    for (const kind of guessKinds) context.metrics.wrongGuesses.inc({ kind }, 0);
+    for (const labels of refusals) context.metrics.refusedRequests.inc(labels, 0);
   }
 
   /** Counts a request of a client. @throws AppError `over_request_rate_limit` */

@@ -1,7 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import { type AuditAction, type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type FlowType, pkcePrefix } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -13,6 +12,7 @@ import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import type { OutgoingMail } from './mailer.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
+import type { MessagesContext } from './send.ts';
 
 /** Mails with a link; `reauthentication` has a code only. */
 export type LinkKind =
@@ -111,7 +111,7 @@ export interface LinkToken {
 }
 
 export function newLinkToken(
-  { random, settings }: Context,
+  { random, settings }: MessagesContext,
   {
     userId,
     type,
@@ -178,7 +178,7 @@ interface AddressedToken extends LinkToken {
  * accept the mail, in which case the user may request another one immediately.
  */
 export async function sendLink(
-  context: Context,
+  context: MessagesContext,
   user: User,
   link: LinkRequest,
   metadata: RequestMetadata,
@@ -216,7 +216,7 @@ export async function sendLink(
 }
 
 function newTokens(
-  context: Context,
+  context: MessagesContext,
   { user, link, at }: { readonly user: User; readonly link: LinkRequest; readonly at: Date },
 ): [AddressedToken, ...AddressedToken[]] {
   const common = { userId: user.id, flow: link.flow, at };
@@ -232,7 +232,7 @@ function newTokens(
 }
 
 function toMail(
-  { settings }: Context,
+  { settings }: MessagesContext,
   {
     user,
     link,
@@ -276,7 +276,7 @@ function toMail(
  * current address and `token_new` to the new one; the hashes are the other way round, as in GoTrue.
  */
 function toHookPayload(
-  { settings }: Context,
+  { settings }: MessagesContext,
   {
     user,
     link,
@@ -305,7 +305,7 @@ function toHookPayload(
 
 /** Withdraws the tokens if a mail cannot be sent. */
 async function sendMails(
-  context: Context,
+  context: MessagesContext,
   {
     tokens,
     ...mail

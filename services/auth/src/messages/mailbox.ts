@@ -96,7 +96,7 @@ const mailboxQuery = Type.Object({ to: Type.Optional(Type.String()) });
 const ownHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** `/dev/mail`: mails of development mode, as HTML and JSON. */
-export const addMailboxRoutes: AddRoutes = (api, { mailbox }) => {
+export const addMailboxRoutes: AddRoutes<{ readonly mailbox: Mailbox | undefined }> = (api, { mailbox }) => {
   if (mailbox === undefined) return;
   const select = ({ to }: { readonly to?: string }): readonly MailboxEntry[] =>
     mailbox.list().filter((entry) => to === undefined || entry.to === to.toLowerCase());

@@ -1,6 +1,5 @@
 import { type AppError, isAppError } from '@tollgate/kit/errors';
 import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { userLanguages } from '../i18n/languages.ts';
@@ -9,6 +8,7 @@ import type { OneTimeToken } from '../one-time-tokens/store.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { toUserJson, type User } from '../users/user.ts';
 import { enforceMessageQuota, secondsUntilNext, tooSoon } from './quotas.ts';
+import type { MessagesContext } from './send.ts';
 import type { CodeMessage, SmsChannel, SmsGateway } from './sms.ts';
 
 /** Fixed codes of phones that get no message: for app reviewers and tests. */
@@ -68,7 +68,7 @@ const testMessageId = 'test-otp';
  * background.
  */
 export async function sendPhoneCode(
-  context: Context,
+  context: MessagesContext,
   user: User,
   {
     kind,
@@ -118,7 +118,7 @@ export async function sendPhoneCode(
 }
 
 async function deliver(
-  context: Context,
+  context: MessagesContext,
   { token, ...sending }: CodeSending & { readonly token: OneTimeToken },
   metadata: RequestMetadata,
 ): Promise<string> {
@@ -139,7 +139,7 @@ interface CodeSending {
 
 /** Sends a code by the hook or the gateway. Returns the gateway's message id; empty for none. */
 export async function sendCode(
-  { sms, hooks }: Context,
+  { sms, hooks }: MessagesContext,
   { user, message, type }: CodeSending,
   metadata: RequestMetadata,
 ): Promise<string> {
@@ -151,13 +151,13 @@ export async function sendCode(
 }
 
 /** Whether the gateway makes and checks the codes of the phone itself. */
-export function isGatewayCode({ sms, settings }: Context, phone: string, nowMs: number): boolean {
+export function isGatewayCode({ sms, settings }: MessagesContext, phone: string, nowMs: number): boolean {
   return sms.check !== undefined && getTestCode(phone, settings, nowMs) === undefined;
 }
 
 /** Lets the gateway check a code that it made, which is then spent. */
 export async function checkGatewayCode(
-  { sms }: Context,
+  { sms }: MessagesContext,
   submitted: { readonly to: string; readonly code: string },
 ): Promise<boolean> {
   try {
@@ -168,7 +168,7 @@ export async function checkGatewayCode(
 }
 
 /** The gateway's reason is for the operator, not for the user. */
-export function toSendError({ logger }: Context, error: unknown): AppError {
+export function toSendError({ logger }: MessagesContext, error: unknown): AppError {
   if (isAppError(error)) return error;
   logger.error({ err: error }, 'failed to send text message');
   return errors.sms_send_failed({ cause: error });

@@ -1,10 +1,10 @@
 import type { Millis } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type Contact, getAddress } from '../users/user.ts';
 import { linkDefinitions } from './links.ts';
+import type { MessagesContext } from './send.ts';
 
 /** Whole seconds until the next message may be sent; 0 if it may be sent now. */
 export function secondsUntilNext(sentAt: Date | undefined, spacingMs: number, nowMs: number): number {
@@ -31,7 +31,7 @@ const sendLimitErrors = {
  * @throws AppError `over_email_send_rate_limit` or `over_sms_send_rate_limit`
  */
 export async function enforceMessageQuota(
-  { limiter, settings }: Context,
+  { limiter, settings }: MessagesContext,
   kind: Contact['kind'],
   nowMs: number,
 ): Promise<void> {
@@ -44,7 +44,7 @@ export async function enforceMessageQuota(
  *
  * @throws AppError `over_sms_send_rate_limit`
  */
-export async function enforceSmsQuota({ limiter }: Context, nowMs: number): Promise<void> {
+export async function enforceSmsQuota({ limiter }: MessagesContext, nowMs: number): Promise<void> {
   await limiter.enforce('sms_sent', { key: '', nowMs, error: sendLimitErrors.phone });
 }
 
@@ -56,7 +56,7 @@ export async function enforceSmsQuota({ limiter }: Context, nowMs: number): Prom
  * @throws AppError as `enforceMessageQuota`, with uniform answers only
  */
 export async function takeSimulatedQuota(
-  context: Context,
+  context: MessagesContext,
   kind: Contact['kind'],
   nowMs: number,
 ): Promise<boolean> {
@@ -82,7 +82,7 @@ export type SendingPurpose = 'confirmation' | 'sign_in' | 'change';
  * @throws AppError `over_email_send_rate_limit` or `over_sms_send_rate_limit`
  */
 export async function enforceContactSpacing(
-  { limiter, settings }: Context,
+  { limiter, settings }: MessagesContext,
   { contact, purpose }: { readonly contact: Contact; readonly purpose: SendingPurpose },
   { nowMs }: RequestMetadata,
 ): Promise<void> {

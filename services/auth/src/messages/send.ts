@@ -1,14 +1,16 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
+import type { FlowsContext } from '../flows/pkce.ts';
 import { type CodeChallenge, type FlowMethod, flowType, startFlow } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { userLanguages } from '../i18n/languages.ts';
 import type { NotificationKind } from '../i18n/texts/mail-kinds.ts';
+import type { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { type Contact, getAddress, toUserJson, type User } from '../users/user.ts';
 import { type LinkKind, linkDefinitions, sendLink } from './links.ts';
+import type { Mailer } from './mailer.ts';
 import { type PhoneCodeKind, sendPhoneCode } from './phone-codes.ts';
 import {
   enforceContactSpacing,
@@ -16,8 +18,14 @@ import {
   secondsUntilNext,
   takeSimulatedQuota,
 } from './quotas.ts';
-import type { SmsChannel } from './sms.ts';
+import type { SmsChannel, SmsGateway } from './sms.ts';
 import { toMailType } from './smtp.ts';
+
+export type MessagesContext = FlowsContext & {
+  readonly store: { readonly oneTimeTokens: OneTimeTokenStore };
+  readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;
+  readonly sms: SmsGateway;
+};
 
 /** Kinds of messages to a user; the code for a change of phone counts as `change`. */
 export type SendingKind = 'confirmation' | 'recovery' | 'magiclink' | 'change';
@@ -69,7 +77,7 @@ interface Sending {
  * @throws AppError as `sendLink` and `sendPhoneCode`
  */
 export async function sendToContact(
-  context: Context,
+  context: MessagesContext,
   sending: Sending,
   metadata: RequestMetadata,
 ): Promise<{ readonly sent: boolean; readonly messageId?: string }> {
@@ -91,7 +99,7 @@ export async function sendToContact(
 }
 
 function isTooSoon(
-  { settings }: Context,
+  { settings }: MessagesContext,
   by: Contact['kind'],
   { user, kind }: Recipient,
   nowMs: number,
@@ -105,7 +113,7 @@ function isTooSoon(
 }
 
 async function send(
-  context: Context,
+  context: MessagesContext,
   {
     contact,
     by = contact.kind,
@@ -132,7 +140,7 @@ async function send(
  * that the user has.
  */
 async function startChallengedFlow(
-  context: Context,
+  context: MessagesContext,
   { challenge }: Sending,
   { userId, kind }: { readonly userId: string | undefined; readonly kind: SendingKind },
   metadata: RequestMetadata,
@@ -149,7 +157,7 @@ async function startChallengedFlow(
  * answers, the errors of quotas.
  */
 async function simulateSending(
-  context: Context,
+  context: MessagesContext,
   { contact, by = contact.kind, kind, simulated, afterResponse }: Sending & { readonly kind: SendingKind },
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -172,7 +180,7 @@ const noActor = { kind: 'unauthenticated', id: '', email: '', phone: '', userMet
 
 /** Writes the audit entry, or runs the statement that stores a token, which finds no user. */
 async function writeSimulated(
-  { store, random }: Context,
+  { store, random }: MessagesContext,
   audit: AuditEntry | undefined,
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -191,7 +199,7 @@ async function writeSimulated(
  * `to` differs from the user's address after a change of email, which is sent to the old one.
  */
 export function notify(
-  { mailer, background, hooks, settings }: Context,
+  { mailer, background, hooks, settings }: MessagesContext,
   {
     user,
     kind,

@@ -1,7 +1,10 @@
-import type { Context } from '../context.ts';
+import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
+import { signOut } from '../sessions/sessions.ts';
+import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
+import type { MfaContext } from './factors.ts';
 
 /**
  * A guess of a second factor or a recovery code. Each kind has its own counts; a network in which
@@ -9,7 +12,7 @@ import type { User } from '../users/user.ts';
  * the owner gets a mail when the limit of the account is reached; one a day.
  */
 export function factorGuess(
-  context: Context,
+  context: MfaContext,
   { kind, user }: { readonly kind: 'factor' | 'recovery_code'; readonly user: User },
   metadata: RequestMetadata,
 ) {
@@ -24,4 +27,25 @@ export function factorGuess(
       if (allowed) notify(context, { user, kind: 'MFA_FACTORS_LOCKED_NOTIFICATION' }, metadata);
     },
   };
+}
+
+/**
+ * Lets a hook reject a second factor, after the code has been verified. A rejection ends all
+ * sessions of the user.
+ *
+ * @throws AppError `mfa_verification_rejected` for the decision `reject`, or the error of the hook
+ */
+export async function checkFactorAttempt(
+  context: MfaContext,
+  { user, factor, valid }: { readonly user: User; readonly factor: Factor; readonly valid: boolean },
+  metadata: RequestMetadata,
+): Promise<void> {
+  const reply = await context.hooks.call(
+    'MFA_VERIFICATION_ATTEMPT',
+    { user_id: user.id, factor_id: factor.id, factor_type: factor.type, valid },
+    metadata,
+  );
+  if (reply.decision !== 'reject') return;
+  await signOut(context, { user, sessionId: undefined, scope: 'global' }, metadata);
+  throw errors.mfa_verification_rejected(reply.message ? { message: reply.message } : {});
 }

@@ -1,10 +1,10 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { missingRelyingParty } from '../config/webauthn.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
+import type { MfaContext } from './factors.ts';
 import { phone } from './phone.ts';
 import type { Challenge, ChallengeColumns, FactorColumns, VerificationColumns } from './store.ts';
 import { totp } from './totp.ts';
@@ -19,7 +19,7 @@ export interface FactorType {
 
   /** Makes a factor to be stored, unverified. */
   enroll(
-    context: Context,
+    context: MfaContext,
     enrollment: FactorRequest,
     metadata: RequestMetadata,
   ): Promise<{
@@ -30,7 +30,7 @@ export interface FactorType {
 
   /** Absent if a challenge has no content. */
   challenge?(
-    context: Context,
+    context: MfaContext,
     request: FactorRequest & { readonly factor: Factor },
     metadata: RequestMetadata,
   ): Promise<PreparedChallenge>;
@@ -40,7 +40,7 @@ export interface FactorType {
    * be stored with the verification.
    */
   verify(
-    context: Context,
+    context: MfaContext,
     answer: FactorRequest & { readonly factor: Factor; readonly challenge: Challenge },
     metadata: RequestMetadata,
   ): Promise<VerificationColumns | undefined>;
@@ -85,7 +85,7 @@ const notEnabled = {
 
 /** @throws AppError if the settings disable the type */
 export function getFactorType(
-  { settings }: Context,
+  { settings }: MfaContext,
   action: 'enroll' | 'verify',
   text: string | undefined,
 ): FactorType {

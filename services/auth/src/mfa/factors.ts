@@ -1,20 +1,27 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
+import type { PasskeysContext } from '../passkeys/passkeys.ts';
+import type { PasswordsContext } from '../passwords/passwords.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import type { FactorColumns } from './store.ts';
+import type { RecoveryCodeStore } from './recovery-code-store.ts';
+import type { FactorColumns, FactorStore } from './store.ts';
+
+export type MfaContext = PasskeysContext &
+  PasswordsContext & {
+    readonly store: { readonly factors: FactorStore; readonly recoveryCodes: RecoveryCodeStore };
+  };
 
 /** Lower settings count as five minutes, as in GoTrue: users need time to find their phone. */
 const minLifeMs = 300_000;
 
-export function challengeLifeMs({ settings }: Pick<Context, 'settings'>): number {
+export function challengeLifeMs({ settings }: MfaContext): number {
   return Math.max(settings.mfaChallengeExpiryMs, minLifeMs);
 }
 
@@ -52,7 +59,7 @@ interface IssuedChallenge {
 }
 
 export async function challengeFactor(
-  context: Context,
+  context: MfaContext,
   { user, session, factorId, body }: FactorOptions & { readonly body: FactorBody },
   metadata: RequestMetadata,
 ): Promise<IssuedChallenge> {
@@ -87,7 +94,7 @@ export async function challengeFactor(
  * `aal1`.
  */
 export async function unenrollFactor(
-  context: Context,
+  context: MfaContext,
   options: FactorOptions,
   metadata: RequestMetadata,
 ): Promise<Factor> {
@@ -109,7 +116,7 @@ export async function unenrollFactor(
 }
 
 export async function removeFactorOfCaller(
-  context: Context,
+  context: MfaContext,
   { user, session, factor }: Omit<FactorOptions, 'factorId'> & { readonly factor: Factor },
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -126,7 +133,7 @@ export async function removeFactorOfCaller(
  * removed with the last other verified factor: they must not be the only one.
  */
 export async function removeFactor(
-  context: Context,
+  context: MfaContext,
   { user, factor }: { readonly user: User; readonly factor: Factor },
   {
     at,
@@ -167,7 +174,7 @@ interface EnrolledFactor {
 
 /** Enrolls an unverified factor. */
 export async function enrollFactor(
-  context: Context,
+  context: MfaContext,
   { user, session }: Pick<FactorOptions, 'user' | 'session'>,
   {
     type,
@@ -211,7 +218,7 @@ function isReplaced(factor: Factor, { phone }: FactorColumns): boolean {
 
 /** Removes factors that were never verified in time. Returns the others. */
 export async function removeExpired(
-  { store, settings }: Context,
+  { store, settings }: MfaContext,
   user: User,
   nowMs: number,
 ): Promise<readonly Factor[]> {
@@ -229,7 +236,7 @@ export function checkMayUse(user: User, session: Session, factor: Factor): void 
 }
 
 export function checkMayEnroll(
-  context: Context,
+  context: MfaContext,
   { user, session }: Pick<FactorOptions, 'user' | 'session'>,
   { factors, friendlyName }: { readonly factors: readonly Factor[]; readonly friendlyName: string },
 ): void {

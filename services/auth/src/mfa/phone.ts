@@ -1,5 +1,4 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { userLanguages } from '../i18n/languages.ts';
@@ -17,6 +16,7 @@ import { hashOneTimeToken, oneTimeTokenHashes, otpDigits } from '../one-time-tok
 import type { Factor } from '../users/factor.ts';
 import { readPhone, type User } from '../users/user.ts';
 import type { FactorType } from './factor-types.ts';
+import type { MfaContext } from './factors.ts';
 
 /** Codes sent to a phone, which need not be the phone that the user signs in with. */
 export const phone: FactorType = {
@@ -55,7 +55,7 @@ function codeKey(user: User, factor: Factor): string {
 
 /** Sends a code, and returns its stored form. */
 async function send(
-  context: Context,
+  context: MfaContext,
   { user, factor, channel }: { readonly user: User; readonly factor: Factor; readonly channel: SmsChannel },
   metadata: RequestMetadata,
 ): Promise<string> {
@@ -85,7 +85,7 @@ async function send(
 const plainCode = /^\d{4,10}$/;
 
 async function isValid(
-  context: Context,
+  context: MfaContext,
   { phone, code, otpCode }: { readonly phone: string; readonly code: string; readonly otpCode: string },
   nowMs: number,
 ): Promise<boolean> {

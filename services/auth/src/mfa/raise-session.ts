@@ -1,4 +1,3 @@
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signAccessToken } from '../sessions/access-token.ts';
@@ -6,6 +5,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import { makeCounterToken, makeSuccessor } from '../sessions/refresh-token.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
+import type { MfaContext } from './factors.ts';
 import type { RaisedSession, SessionRaise } from './raise-sql.ts';
 
 /**
@@ -13,7 +13,7 @@ import type { RaisedSession, SessionRaise } from './raise-sql.ts';
  * spending what proves the second factor; it returns false when that is spent already.
  */
 export async function raiseSession(
-  context: Context,
+  context: MfaContext,
   {
     user,
     session,

@@ -2,6 +2,7 @@ import { type AddRoutes, allowMissingBody, body, optionalText } from '../http/ap
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
+import type { MfaContext } from './factors.ts';
 import {
   generateRecoveryCodes,
   getRecoveryCodes,
@@ -14,7 +15,7 @@ const generateBody = body({ friendly_name: optionalText });
 const verifyBody = body({ code: optionalText });
 
 /** `/factors/recovery-codes`: single-use codes instead of another second factor. */
-export const addRecoveryCodeRoutes: AddRoutes = (api, context) => {
+export const addRecoveryCodeRoutes: AddRoutes<MfaContext> = (api, context) => {
   const path = '/factors/recovery-codes';
   // Codes are hashed slowly.
   const config = { limiter: 'factor' } as const;

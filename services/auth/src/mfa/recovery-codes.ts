@@ -1,7 +1,5 @@
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
-import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { randomBase32 } from '../keys/secrets.ts';
 import { notify } from '../messages/send.ts';
@@ -11,7 +9,8 @@ import type { Session } from '../sessions/store.ts';
 import type { Factor } from '../users/factor.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
-import { factorGuess } from './factor-guess.ts';
+import { checkFactorAttempt, factorGuess } from './factor-guess.ts';
+import type { MfaContext } from './factors.ts';
 import { checkMayEnroll, checkName, removeExpired, removeFactorOfCaller } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { RecoveryCodeSet } from './recovery-code-store.ts';
@@ -32,7 +31,7 @@ const type = 'recovery_code';
 const defaultName = 'Recovery codes';
 
 /** @throws AppError `mfa_factor_not_found` without codes */
-export async function getRecoveryCodes({ store }: Context, user: User): Promise<RecoveryCodeSet> {
+export async function getRecoveryCodes({ store }: MfaContext, user: User): Promise<RecoveryCodeSet> {
   const found = await store.recoveryCodes.find(user.id);
   if (found === undefined) throw notEnrolled();
   return found;
@@ -40,7 +39,7 @@ export async function getRecoveryCodes({ store }: Context, user: User): Promise<
 
 /** Generates the first codes of the caller, who needs another verified factor. */
 export async function generateRecoveryCodes(
-  context: Context,
+  context: MfaContext,
   { user, session }: Caller,
   name: string,
   metadata: RequestMetadata,
@@ -69,7 +68,7 @@ export async function generateRecoveryCodes(
 
 /** Replaces all codes of the caller, and ends a lockout of their network. */
 export async function regenerateRecoveryCodes(
-  context: Context,
+  context: MfaContext,
   { user, session }: Caller,
   metadata: RequestMetadata,
 ): Promise<IssuedCodes> {
@@ -93,7 +92,7 @@ export async function regenerateRecoveryCodes(
 
 /** Spends a code, and raises the session of the caller to `aal2`. */
 export async function redeemRecoveryCode(
-  context: Context,
+  context: MfaContext,
   { user, session }: Caller,
   input: string,
   metadata: RequestMetadata,
@@ -138,7 +137,7 @@ export async function redeemRecoveryCode(
 
 /** Removes the codes of the caller. Returns their factor. */
 export async function removeRecoveryCodes(
-  context: Context,
+  context: MfaContext,
   caller: Caller,
   metadata: RequestMetadata,
 ): Promise<Factor> {
@@ -149,7 +148,7 @@ export async function removeRecoveryCodes(
   return factor;
 }
 
-function checkEnabled({ settings }: Context, action: 'enroll' | 'verify'): void {
+function checkEnabled({ settings }: MfaContext, action: 'enroll' | 'verify'): void {
   if (!settings[`mfaEnabled:recovery_code:${action}`])
     throw action === 'enroll'
       ? errors.mfa_recovery_codes_enroll_not_enabled()
@@ -194,7 +193,7 @@ function invalidCode() {
   return errors.mfa_verification_failed({ message: 'Invalid recovery code entered' });
 }
 
-async function makeCodes({ random, passwords, settings }: Context) {
+async function makeCodes({ random, passwords, settings }: MfaContext) {
   const set = new Set<string>();
   while (set.size < settings.mfaRecoveryCodesCount)
     set.add(randomBase32(random, settings.mfaRecoveryCodesCodeLength));

@@ -14,6 +14,7 @@ import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
 import { readFactorType } from './factor-types.ts';
+import type { MfaContext } from './factors.ts';
 import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
 
@@ -34,7 +35,7 @@ const params = Type.Object({ factor_id: Type.String() });
 /**
  * `/factors`: second factors of the caller. Not for anonymous users, as recovery needs an email.
  */
-export const addFactorRoutes: AddRoutes = (api, context) => {
+export const addFactorRoutes: AddRoutes<MfaContext> = (api, context) => {
   api.post('/factors', { schema: { body: enrollBody } }, async (request, reply) => {
     const caller = await authenticatePermanentUser(request, context);
     const { factor_type, friendly_name: friendlyName, ...body } = request.body;

@@ -1,15 +1,14 @@
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors, UsedCodeError } from '../errors.ts';
-import { checkFactorAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import type { IssuedSession } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
-import { factorGuess } from './factor-guess.ts';
+import { checkFactorAttempt, factorGuess } from './factor-guess.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
+import type { MfaContext } from './factors.ts';
 import { checkMayUse, getFactor, hasExpired } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { Challenge } from './store.ts';
@@ -24,7 +23,7 @@ interface FactorVerification {
 
 /** Verifies the answer to a challenge, raises the session to `aal2`, and issues its tokens. */
 export async function verifyFactor(
-  context: Context,
+  context: MfaContext,
   verification: FactorVerification,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {

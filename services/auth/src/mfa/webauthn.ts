@@ -1,5 +1,4 @@
 import type { JsonObject } from '@tollgate/kit/json';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { toObject } from '../outbound/post-form.ts';
 import {
@@ -12,6 +11,7 @@ import {
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
 import type { FactorBody, FactorType } from './factor-types.ts';
+import type { MfaContext } from './factors.ts';
 import { challengeLifeMs } from './factors.ts';
 
 /** The first factor has identified the user: possession of the authenticator is enough here. */
@@ -78,7 +78,7 @@ function readResponse({ status }: Factor, { webauthn: members }: FactorBody): un
 }
 
 function reject(
-  { logger }: Context,
+  { logger }: MfaContext,
   { user, factor, reason }: { readonly user: User; readonly factor: Factor; readonly reason: string },
 ): undefined {
   logger.info({ userId: user.id, factorId: factor.id, reason }, 'rejected WebAuthn factor');

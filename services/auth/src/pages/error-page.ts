@@ -1,11 +1,11 @@
 import type { AppError } from '@tollgate/kit/errors';
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
 import { RetryLaterError } from '../errors.ts';
 import { reportError } from '../http/error-response.ts';
 import { sendPage } from '../http/html-page.ts';
 import { pagePath } from '../http/page-url.ts';
+import type { PagesContext } from './page.ts';
 import { describeProblem } from './problems.ts';
 import { choosePageTexts } from './texts/texts.ts';
 
@@ -21,7 +21,7 @@ export function isNavigation({ headers, method }: FastifyRequest): boolean {
 }
 
 /** Handles errors of requests whose response a browser shows. */
-export function sendErrorPage(context: Context) {
+export function sendErrorPage(context: PagesContext) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const error = reportError(thrown, request, context.logger);
     if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
@@ -31,7 +31,7 @@ export function sendErrorPage(context: Context) {
 
 /** Shows an error that has been reported. */
 export function showError(
-  { settings }: Context,
+  { settings }: PagesContext,
   error: AppError,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): FastifyReply {

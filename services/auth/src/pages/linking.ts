@@ -6,6 +6,7 @@ import { openBrowserSecret } from '../providers/flow.ts';
 import { findPendingLink } from '../providers/linking.ts';
 import { findConnection, readQuery } from '../providers/routes.ts';
 import { sendErrorPage } from './error-page.ts';
+import type { PagesContext } from './page.ts';
 import { providerLabel } from './providers.ts';
 import { choosePageTexts } from './texts/texts.ts';
 
@@ -13,7 +14,7 @@ import { choosePageTexts } from './texts/texts.ts';
  * `/pages/link`: names the account that an identity will be linked to. Only its button continues,
  * with a ticket of this browser.
  */
-export const addLinkingRoute: AddRoutes = (api, context) => {
+export const addLinkingRoute: AddRoutes<PagesContext> = (api, context) => {
   const { settings } = context;
   const options = {
     schema: { hide: true },

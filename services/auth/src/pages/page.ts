@@ -1,17 +1,21 @@
 import type { Html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
+import type { AccountContext } from '../account/update.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
 import { sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
+import type { MfaContext } from '../mfa/factors.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
+import type { SignInContext } from '../sign-in/password.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
 import { confirmFirst } from './confirm.ts';
 import { showError } from './error-page.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
+
+export type PagesContext = SignInContext & AccountContext & MfaContext;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -57,7 +61,7 @@ export interface PageDefinition {
 }
 
 /** Adds the routes of a page: GET shows it, POST handles its form. */
-export function addPage(api: Api, context: Context, page: PageDefinition): void {
+export function addPage(api: Api, context: PagesContext, page: PageDefinition): void {
   const { name, submit, limiter, hasCaptcha = false, hasPage = true } = page;
   const url = `/pages/${name}`;
   const common = {
@@ -128,7 +132,7 @@ export function sendView(visit: Visit, view: View): FastifyReply {
 
 /** Shows the form again with what is wrong, or a page with the error. */
 async function showProblem(
-  context: Context,
+  context: PagesContext,
   page: PageDefinition,
   failed: { readonly thrown: unknown; readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<FastifyReply> {

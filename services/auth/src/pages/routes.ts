@@ -4,6 +4,7 @@ import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutFo
 import { confirmPage } from './confirm.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { addLinkingRoute } from './linking.ts';
+import type { PagesContext } from './page.ts';
 import { addPage, type PageDefinition } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
@@ -38,7 +39,7 @@ const pages: readonly PageDefinition[] = [
 ];
 
 /** `/pages/…`: the pages for users. */
-export const addPageRoutes: AddRoutes = (api, context) => {
+export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   addStyleRoute(api, context);
   addLinkingRoute(api, context);
   const { settings } = context;

@@ -2,7 +2,6 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type CodeChallenge, parseCodeChallenge, toChallenge } from '../flows/pkce.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
@@ -13,6 +12,7 @@ import type { IssuedSession } from '../sessions/issue.ts';
 import { resumeSession } from '../sessions/refresh.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';
+import type { PagesContext } from './page.ts';
 import { choosePageTexts, type PageTexts } from './texts/texts.ts';
 
 /** Has the refresh token of the session. */
@@ -50,7 +50,7 @@ type Parameters = Readonly<Record<string, string | undefined>>;
 
 /** A request of a browser for a page: its cookies, its query and its form. */
 export class Visit {
-  readonly context: Context;
+  readonly context: PagesContext;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly metadata: RequestMetadata;
@@ -67,7 +67,7 @@ export class Visit {
   #hasSignedIn = false;
 
   /** @throws AppError `validation_failed` for an invalid code challenge */
-  private constructor(context: Context, request: FastifyRequest, reply: FastifyReply) {
+  private constructor(context: PagesContext, request: FastifyRequest, reply: FastifyReply) {
     this.context = context;
     this.request = request;
     this.reply = reply;
@@ -88,7 +88,7 @@ export class Visit {
   }
 
   /** Loads the session of the cookie. The cookie of a session that has ended is removed. */
-  static async open(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
+  static async open(context: PagesContext, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
     const visit = new Visit(context, request, reply);
     const { settings } = context;
     const token = readCookie(request, { ...sessionCookie, settings });
@@ -201,7 +201,7 @@ export class Visit {
 }
 
 /** Empty without a target, and for a page of this server, which needs no tokens. */
-function readTarget(target = '', request: FastifyRequest, context: Context): string {
+function readTarget(target = '', request: FastifyRequest, context: PagesContext): string {
   const allowed = target === '' ? undefined : allowedTarget(target, request, context);
   return allowed === undefined || allowed.startsWith(pageUrl(context.settings, '')) ? '' : allowed;
 }

@@ -6,9 +6,9 @@ import type {
 } from '@simplewebauthn/server';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { JsonObject } from '@tollgate/kit/json';
-import type { Context } from '../context.ts';
 import { toObject } from '../outbound/post-form.ts';
 import type { User } from '../users/user.ts';
+import type { PasskeysContext } from './passkeys.ts';
 
 /** The public key of an authenticator and what is known of it. */
 export interface Credential {
@@ -52,7 +52,7 @@ interface CeremonyOptions {
   readonly timeoutMs: number;
 }
 
-type RelyingParty = Pick<Context, 'settings'>;
+type RelyingParty = PasskeysContext;
 
 /** Takes 100 ms and 27 MB, mostly for attestation, so only servers that use it load it. */
 const loadLibrary = () => import('@simplewebauthn/server');

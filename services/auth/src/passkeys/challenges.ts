@@ -1,8 +1,8 @@
 import { isUuid } from '@tollgate/kit/text';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { CeremonyData } from './ceremonies.ts';
+import type { PasskeysContext } from './passkeys.ts';
 
 type ChallengeType = 'registration' | 'authentication';
 
@@ -21,7 +21,7 @@ export interface PasskeyResponse {
 
 /** Stores a challenge until its response arrives. */
 export async function issueChallenge(
-  { store, random, settings }: Context,
+  { store, random, settings }: PasskeysContext,
   challenge: {
     readonly type: ChallengeType;
     /** Undefined for a sign-in. */
@@ -50,7 +50,7 @@ export async function issueChallenge(
  * `webauthn_challenge_expired`.
  */
 export async function spendChallenge(
-  { store }: Context,
+  { store }: PasskeysContext,
   {
     id,
     type,

@@ -1,7 +1,7 @@
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { MessagesContext } from '../messages/send.ts';
 import { notify } from '../messages/send.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
@@ -15,7 +15,9 @@ import {
   spendChallenge,
 } from './challenges.ts';
 import { checkConfirmed } from './sign-in.ts';
-import type { Passkey } from './store.ts';
+import type { Passkey, PasskeyStore } from './store.ts';
+
+export type PasskeysContext = MessagesContext & { readonly store: { readonly passkeys: PasskeyStore } };
 
 /** The user of a session. */
 interface Caller {
@@ -25,7 +27,7 @@ interface Caller {
 
 /** Starts the registration of a passkey. */
 export async function startRegistration(
-  context: Context,
+  context: PasskeysContext,
   { user, session }: Caller,
   metadata: RequestMetadata,
 ): Promise<IssuedPasskeyChallenge> {
@@ -46,7 +48,7 @@ export async function startRegistration(
 
 /** Registers the passkey that an authenticator has created for a challenge. */
 export async function finishRegistration(
-  context: Context,
+  context: PasskeysContext,
   { user, session }: Caller,
   { challengeId, credential: response }: PasskeyResponse,
   metadata: RequestMetadata,
@@ -103,7 +105,7 @@ const maxNameChars = 120;
 
 /** @throws AppError `validation_failed` with 404: there is no such passkey. */
 export async function renamePasskey(
-  { store }: Context,
+  { store }: PasskeysContext,
   { user, id, friendlyName }: { readonly user: User; readonly id: string; readonly friendlyName: string },
   metadata: RequestMetadata,
 ): Promise<Passkey> {
@@ -119,7 +121,7 @@ export async function renamePasskey(
 
 /** Removes a passkey of the caller. */
 export async function removeOwnPasskey(
-  context: Context,
+  context: PasskeysContext,
   { user, session, id }: Caller & { readonly id: string },
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -140,7 +142,7 @@ interface OwnedPasskey {
 
 /** Removes a passkey and notifies its user. @throws AppError as `renamePasskey` */
 export async function removePasskey(
-  context: Context,
+  context: PasskeysContext,
   { user, id, metadata }: OwnedPasskey,
   audit: ReturnType<typeof auditEntry>,
 ): Promise<void> {

@@ -1,5 +1,4 @@
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalText, uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
@@ -8,6 +7,7 @@ import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
 import { getUser } from '../users/save-user.ts';
 import type { IssuedPasskeyChallenge, PasskeyResponse } from './challenges.ts';
+import type { PasskeysContext } from './passkeys.ts';
 import {
   finishRegistration,
   removeOwnPasskey,
@@ -28,13 +28,13 @@ const adminParams = Type.Object({ user_id: Type.String() });
 const adminPasskeyParams = Type.Object({ user_id: Type.String(), passkey_id: Type.String() });
 
 /** Rejects before the body is read. */
-function requireEnabled({ settings }: Context) {
+function requireEnabled({ settings }: PasskeysContext) {
   return (_request: unknown, _reply: unknown, done: (error?: Error) => void): void =>
     done(settings.passkeyEnabled ? undefined : errors.passkey_disabled());
 }
 
 /** Registration of passkeys and sign-in with them, below `/passkeys` */
-export const addPasskeyRoutes: AddRoutes = (api, context) => {
+export const addPasskeyRoutes: AddRoutes<PasskeysContext> = (api, context) => {
   const onRequest = requireEnabled(context);
   // A response needs a challenge, so limits of challenges limit responses, too.
   const config = { limiter: 'passkey' } as const;
@@ -71,7 +71,7 @@ export const addPasskeyRoutes: AddRoutes = (api, context) => {
 };
 
 /** `/passkeys`, and `/admin/users/:user_id/passkeys` */
-export const addPasskeyManagementRoutes: AddRoutes = (api, context) => {
+export const addPasskeyManagementRoutes: AddRoutes<PasskeysContext> = (api, context) => {
   const { store } = context;
   const onRequest = requireEnabled(context);
 

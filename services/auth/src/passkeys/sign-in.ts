@@ -1,5 +1,4 @@
 import type { AppError } from '@tollgate/kit/errors';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
@@ -19,11 +18,12 @@ import {
   type PasskeyResponse,
   spendChallenge,
 } from './challenges.ts';
+import type { PasskeysContext } from './passkeys.ts';
 import type { Passkey } from './store.ts';
 
 /** Starts a sign-in with any passkey that the user picks. */
 export async function startSignIn(
-  context: Context,
+  context: PasskeysContext,
   metadata: RequestMetadata,
 ): Promise<IssuedPasskeyChallenge> {
   const { passkeyUserVerification: userVerification, webAuthnChallengeExpiryMs: timeoutMs } =
@@ -34,7 +34,7 @@ export async function startSignIn(
 
 /** Signs the owner of a passkey in. */
 export async function finishSignIn(
-  context: Context,
+  context: PasskeysContext,
   { challengeId, credential: response }: PasskeyResponse,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -63,7 +63,7 @@ interface OwnedPasskey {
 }
 
 /** All failures have the same response: it does not disclose which credentials exist. */
-async function findPasskey({ store, logger }: Context, response: unknown): Promise<OwnedPasskey> {
+async function findPasskey({ store, logger }: PasskeysContext, response: unknown): Promise<OwnedPasskey> {
   const credentialId = readCredentialId(response);
   const found = credentialId && (await store.passkeys.findByCredential(credentialId));
   if (found !== undefined) return found;
@@ -72,7 +72,7 @@ async function findPasskey({ store, logger }: Context, response: unknown): Promi
 }
 
 async function verify(
-  context: Context,
+  context: PasskeysContext,
   {
     response,
     challenge,
@@ -89,7 +89,7 @@ async function verify(
 const rejection = 'rejected sign-in with passkey';
 
 function rejected(
-  context: Context,
+  context: PasskeysContext,
   { user, passkey, reason }: OwnedPasskey & { readonly reason: string },
   metadata: RequestMetadata,
 ) {
@@ -100,7 +100,7 @@ function rejected(
 }
 
 /** Runs after the verification so that account state is not disclosed to others. */
-function checkMaySignIn(context: Context, user: User, metadata: RequestMetadata): void {
+function checkMaySignIn(context: PasskeysContext, user: User, metadata: RequestMetadata): void {
   const problem = isBanned(user, metadata.nowMs) ? errors.user_banned() : findUnconfirmed(user);
   if (problem === undefined) return;
   recordFailedSignIn(context, user, { method, reason: problem.code }, metadata);

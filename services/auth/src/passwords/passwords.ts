@@ -4,12 +4,18 @@ import { hash as argon2Hash } from '@node-rs/argon2';
 import { hash as bcryptHash } from '@node-rs/bcrypt';
 import PQueue from 'p-queue';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
+import type { BaseContext } from '../context.ts';
 import { errors, RetryLaterError, WeakPasswordError, type WeakPasswordReason } from '../errors.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { Metrics, type WorkCounters } from '../metrics.ts';
 import { containsContextWord } from './context-words.ts';
 import { verifyHash } from './imported-hashes.ts';
+import type { LeakedPasswords } from './leaked-passwords.ts';
+
+export interface PasswordsContext extends BaseContext {
+  readonly passwords: PasswordHasher;
+  readonly leakedPasswords: LeakedPasswords;
+}
 
 /**
  * Argon2id with 19 MiB, 2 passes, 1 lane: the minimum that OWASP recommends, about 20 ms of a core.
@@ -163,7 +169,7 @@ export interface PasswordWeakness {
   readonly reasons: readonly WeakPasswordReason[];
 }
 
-type PolicyContext = Pick<Context, 'leakedPasswords' | 'settings'>;
+type PolicyContext = PasswordsContext;
 
 /**
  * Checks a new password against the policy and the leaked passwords. `contacts` are the email and

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -12,6 +11,7 @@ import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import type { NewIdentity, NewUser } from '../users/new-user.ts';
 import { isBanned, normalizeEmail, type User, type UserChanges } from '../users/user.ts';
+import type { ProvidersContext } from './connections.ts';
 
 /** A profile with the email that counts. */
 export interface ProviderIdentity {
@@ -63,7 +63,7 @@ interface SignInOptions {
  * `unexpected_failure` if several users have the emails
  */
 export async function findOrCreateOwner(
-  context: Context,
+  context: ProvidersContext,
   identity: ProviderIdentity,
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
@@ -78,7 +78,7 @@ export async function findOrCreateOwner(
 
 /** Undefined if a concurrent call, or another user with the unverified email, is in the way. */
 async function findOrCreate(
-  context: Context,
+  context: ProvidersContext,
   identity: ProviderIdentity,
   options: SignInOptions,
   metadata: RequestMetadata,
@@ -95,7 +95,7 @@ async function findOrCreate(
 
 /** Records the failed sign-in, and returns the error. */
 function refuseBanned(
-  context: Context,
+  context: ProvidersContext,
   user: User,
   { provider }: ProviderIdentity,
   metadata: RequestMetadata,
@@ -111,13 +111,17 @@ function refuseAmbiguous(): never {
   });
 }
 
-function needsConfirmation({ settings }: Context, user: User, { emailOptional }: SignInOptions): boolean {
+function needsConfirmation(
+  { settings }: ProvidersContext,
+  user: User,
+  { emailOptional }: SignInOptions,
+): boolean {
   if (user.confirmedAt !== undefined || settings.mailerAllowUnverifiedEmailSignIns) return false;
   return !(emailOptional && user.email === '');
 }
 
 async function createUser(
-  context: Context,
+  context: ProvidersContext,
   identity: ProviderIdentity,
   { emailOptional }: SignInOptions,
   metadata: RequestMetadata,
@@ -165,7 +169,7 @@ function needsVerification(provider: string) {
 }
 
 async function recordSignIn(
-  context: Context,
+  context: ProvidersContext,
   user: User,
   identity: ProviderIdentity,
   metadata: RequestMetadata,
@@ -187,7 +191,7 @@ function contains(stored: JsonObject, data: JsonObject): boolean {
 }
 
 async function linkByEmail(
-  context: Context,
+  context: ProvidersContext,
   user: User,
   identity: ProviderIdentity,
   metadata: RequestMetadata,
@@ -204,7 +208,7 @@ async function linkByEmail(
  * email of a victim and waited for them to sign in.
  */
 async function takeOver(
-  context: Context,
+  context: ProvidersContext,
   user: User,
   identity: ProviderIdentity,
   metadata: RequestMetadata,
@@ -226,7 +230,7 @@ async function takeOver(
 
 /** Stores an identity with its latest data, and changes of its user. */
 async function update(
-  { store }: Context,
+  { store }: ProvidersContext,
   user: User,
   {
     identity,
@@ -266,7 +270,7 @@ async function update(
  * @throws AppError `invite_not_found`, `validation_failed`
  */
 export async function acceptInvite(
-  context: Context,
+  context: ProvidersContext,
   identity: ProviderIdentity,
   inviteToken: string,
   metadata: RequestMetadata,
@@ -288,7 +292,7 @@ export async function acceptInvite(
 
 /** The user of an invitation that has not expired. */
 export async function findInvite(
-  { store, settings }: Context,
+  { store, settings }: ProvidersContext,
   inviteToken: string,
   { nowMs }: RequestMetadata,
 ) {
@@ -303,7 +307,7 @@ export async function findInvite(
  * @throws AppError `identity_already_exists`, `email_exists`, `user_not_found`, `user_banned`
  */
 export async function linkToUser(
-  context: Context,
+  context: ProvidersContext,
   identity: ProviderIdentity,
   userId: string,
   metadata: RequestMetadata,
@@ -344,7 +348,7 @@ export async function linkToUser(
 }
 
 function notifyLinked(
-  context: Context,
+  context: ProvidersContext,
   user: User,
   { provider }: ProviderIdentity,
   metadata: RequestMetadata,

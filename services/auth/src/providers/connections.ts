@@ -1,5 +1,5 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
-import type { Context } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
 import { OAuth2Connection, type ProviderConnection } from '../identity-providers/connection.ts';
 import {
   connectCustom,
@@ -9,9 +9,17 @@ import {
 } from '../identity-providers/custom.ts';
 import { OAuth1Connection } from '../identity-providers/oauth1.ts';
 import { providerNames, providers } from '../identity-providers/registry.ts';
+import type { MessagesContext } from '../messages/send.ts';
 import { guardedFetch } from '../outbound/fetch.ts';
+import type { CustomProviderStore } from './custom-store.ts';
 import { fromStored, type StoredVersion } from './custom-store.ts';
 import { callbackUrl, getCredentials, isEnabled } from './settings.ts';
+import type { ProviderStore } from './store.ts';
+
+export type ProvidersContext = MessagesContext & {
+  readonly store: { readonly providers: ProviderStore; readonly customProviders: CustomProviderStore };
+  readonly providers: ProviderConnections;
+};
 
 /** Each has metadata and keys of its provider. */
 const maxStored = 1000;
@@ -29,16 +37,19 @@ interface StoredConnection {
  * replicas at once; only their metadata and keys are cached.
  */
 export class ProviderConnections {
-  readonly #settings: Context['settings'];
-  readonly #store: Pick<Context['store'], 'customProviders'>;
+  readonly #settings: Settings;
+  readonly #store: Pick<ProvidersContext['store'], 'customProviders'>;
   readonly #nowMs: () => number;
   readonly #configured = new Map<string, ProviderConnection>();
   readonly #stored = new RecentlyUsed<StoredConnection>({ capacity: maxStored });
   readonly #issuers = new RecentlyUsed<ProviderConnection>({ capacity: maxStored });
 
   constructor(
-    settings: Context['settings'],
-    options: { readonly store: Pick<Context['store'], 'customProviders'>; readonly nowMs: () => number },
+    settings: Settings,
+    options: {
+      readonly store: Pick<ProvidersContext['store'], 'customProviders'>;
+      readonly nowMs: () => number;
+    },
   ) {
     const { nowMs } = options;
     this.#settings = settings;

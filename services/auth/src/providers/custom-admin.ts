@@ -1,11 +1,11 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { discover } from '@tollgate/oauth2-client/discovery';
 import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { discoveryFetch } from '../identity-providers/custom.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
 import type { AdminRequest } from '../sessions/admin-request.ts';
+import type { ProvidersContext } from './connections.ts';
 import type { StoredProvider } from './custom-store.ts';
 
 /** A provider as sent by an administrator. Absent members are not changed, or have defaults. */
@@ -33,7 +33,7 @@ function checkIdentifier(identifier: string): string {
 }
 
 /** @throws AppError `custom_provider_not_found` */
-export async function getProvider({ store }: Context, identifier: string) {
+export async function getProvider({ store }: ProvidersContext, identifier: string) {
   const provider = await store.customProviders.find(checkIdentifier(identifier));
   if (provider === undefined) throw errors.custom_provider_not_found();
   return provider;
@@ -45,7 +45,7 @@ export async function getProvider({ store }: Context, identifier: string) {
  * @throws AppError `validation_failed`, `over_custom_provider_quota`, `conflict`
  */
 export async function createProvider(
-  context: Context,
+  context: ProvidersContext,
   input: ProviderInput,
   request: AdminRequest,
 ): Promise<StoredProvider> {
@@ -74,7 +74,7 @@ export async function createProvider(
 
 /** @throws AppError `validation_failed`, `custom_provider_not_found`, `conflict` */
 export async function updateProvider(
-  context: Context,
+  context: ProvidersContext,
   identifier: string,
   { input, request }: { readonly input: ProviderInput; readonly request: AdminRequest },
 ): Promise<StoredProvider> {
@@ -91,7 +91,7 @@ export async function updateProvider(
 
 /** @throws AppError `validation_failed`, `custom_provider_not_found` */
 export async function deleteProvider(
-  { store }: Context,
+  { store }: ProvidersContext,
   identifier: string,
   request: AdminRequest,
 ): Promise<void> {
@@ -202,7 +202,7 @@ const protectedMembers: readonly string[] = [
 
 /** @throws AppError `validation_failed` */
 async function check(
-  context: Context,
+  context: ProvidersContext,
   provider: StoredProvider,
   { discovers }: { readonly discovers: boolean },
 ): Promise<StoredProvider> {
@@ -251,7 +251,7 @@ const urlMembers = [
 
 /** Addresses are checked again with each request: names may be resolved to others then. */
 async function findProviderUrlProblem(
-  { settings }: Context,
+  { settings }: ProvidersContext,
   provider: StoredProvider,
 ): Promise<string | undefined> {
   for (const member of urlMembers) {
@@ -281,7 +281,7 @@ const requiredMetadata = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'
 const discoveryTimeoutMs = 5_000;
 
 async function loadMetadata(
-  { settings, logger }: Context,
+  { settings, logger }: ProvidersContext,
   provider: StoredProvider,
   issuer: string,
 ): Promise<JsonObject> {

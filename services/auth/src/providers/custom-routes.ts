@@ -1,10 +1,10 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
+import type { ProvidersContext } from './connections.ts';
 import {
   createProvider,
   deleteProvider,
@@ -43,7 +43,7 @@ const listQuery = Type.Object({
 });
 
 /** `/admin/custom-providers` */
-export const addCustomProviderRoutes: AddRoutes = (api, context) => {
+export const addCustomProviderRoutes: AddRoutes<ProvidersContext> = (api, context) => {
   const path = '/admin/custom-providers';
   const bodyLimit = bodyLimits.contact;
 
@@ -87,7 +87,7 @@ export const addCustomProviderRoutes: AddRoutes = (api, context) => {
 };
 
 /** @throws AppError `feature_disabled` */
-function requireCustomProviders({ settings }: Context): void {
+function requireCustomProviders({ settings }: ProvidersContext): void {
   if (settings.customOauthEnabled) return;
   throw errors.feature_disabled({
     message: 'Custom OAuth/OIDC providers are not enabled',

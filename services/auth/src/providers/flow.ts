@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
 import { readCookie, setCookie } from '../http/cookies.ts';
 import type { Randomness } from '../keys/secrets.ts';
 
@@ -36,7 +36,7 @@ interface NewSignIn extends SignInSecrets {
   readonly state: string;
 }
 
-type FlowSettings = Pick<Context['settings'], 'dbSharedWithGotrue'>;
+type FlowSettings = Pick<Settings, 'dbSharedWithGotrue'>;
 
 /**
  * GoTrue finds the flow of a callback by its state, which is the id of the row: so it is in a
@@ -113,7 +113,7 @@ const secretForm = /^[\w-]{43}$/;
 export function openBrowserSecret(
   request: FastifyRequest,
   reply: FastifyReply,
-  options: { readonly settings: Context['settings']; readonly isFormPost: boolean },
+  options: { readonly settings: Settings; readonly isFormPost: boolean },
 ): string {
   const { settings, isFormPost } = options;
   const secret = readBrowserSecret(request, options) ?? randomBytes(32).toString('base64url');
@@ -130,7 +130,7 @@ export function openBrowserSecret(
 /** The secret of the browser that sends a callback; undefined if it has started no sign-in. */
 export function readBrowserSecret(
   request: FastifyRequest,
-  options: { readonly settings: Context['settings']; readonly isFormPost: boolean },
+  options: { readonly settings: Settings; readonly isFormPost: boolean },
 ): string | undefined {
   const { settings, isFormPost } = options;
   return readCookie(request, { name: cookieFor(isFormPost), form: secretForm, settings });

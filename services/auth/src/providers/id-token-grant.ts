@@ -1,5 +1,4 @@
 import { OAuthClientError } from '@tollgate/oauth2-client';
-import type { Context } from '../context.ts';
 import { errors, OAuthError, shorten } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderConnection } from '../identity-providers/connection.ts';
@@ -7,6 +6,7 @@ import { type Profile, ProviderError } from '../identity-providers/provider.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import type { User } from '../users/user.ts';
 import { toIdentity } from './account.ts';
+import type { ProvidersContext } from './connections.ts';
 import { findOwner, refuseUnconfirmed } from './sign-in.ts';
 
 /** The members of an ID token grant. */
@@ -29,7 +29,7 @@ export interface IdTokenRequest {
  * `validation_failed` for an unknown provider, and as `findOrCreateOwner` and `linkToUser`
  */
 export async function signInWithIdToken(
-  context: Context,
+  context: ProvidersContext,
   request: IdTokenRequest,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -72,7 +72,7 @@ const issuers: ReadonlyMap<string, string> = new Map([
 ]);
 
 async function findConnection(
-  { providers }: Context,
+  { providers }: ProvidersContext,
   { provider = '', clientId = '', issuer = '' }: IdTokenRequest,
 ): Promise<IdTokenReader> {
   if (provider === '' && (clientId === '' || issuer === ''))
@@ -105,7 +105,7 @@ function quote(text: string): string {
   return JSON.stringify(shorten(text));
 }
 
-function toGrantError({ logger }: Context, thrown: unknown): Error {
+function toGrantError({ logger }: ProvidersContext, thrown: unknown): Error {
   if (!(thrown instanceof OAuthClientError) && !(thrown instanceof ProviderError))
     return errors.unexpected_failure({ cause: thrown });
   logger.info({ err: thrown }, 'rejected ID token');

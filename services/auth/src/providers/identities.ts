@@ -1,6 +1,5 @@
 import { Type } from 'typebox';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { AddRoutes } from '../http/api.ts';
 import { uuidParameter } from '../http/api.ts';
@@ -10,12 +9,13 @@ import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.
 import { authenticateUser } from '../sessions/authenticate.ts';
 import type { Session } from '../sessions/store.ts';
 import { type Identity, toUserJson, type User, type UserChanges } from '../users/user.ts';
+import type { ProvidersContext } from './connections.ts';
 import { openBrowserSecret } from './flow.ts';
 import { startLinking } from './linking.ts';
 import { authorizeQuery, findConnection, readQuery, readStart } from './routes.ts';
 
 /** `/user/identities`: lists, links and unlinks identities of the caller. */
-export const addIdentityRoutes: AddRoutes = (api, context) => {
+export const addIdentityRoutes: AddRoutes<ProvidersContext> = (api, context) => {
   api.get('/user/identities', async (request, reply) => {
     const { user } = await authenticateUser(request, context);
     return reply.send({ identities: toUserJson(user).identities });
@@ -54,7 +54,7 @@ interface IdentityCaller {
 }
 
 /** @throws AppError `manual_linking_disabled`, `insufficient_aal`, `reauthentication_needed` */
-export function checkMayLink(context: Context, { user, session }: IdentityCaller): void {
+export function checkMayLink(context: ProvidersContext, { user, session }: IdentityCaller): void {
   if (!context.settings.manualLinkingEnabled) throw errors.manual_linking_disabled();
   requireSecondFactor(user, session, {
     message: 'AAL2 required to link or unlink identities',
@@ -70,7 +70,7 @@ export function checkMayLink(context: Context, { user, session }: IdentityCaller
  * `email_conflict_identity_not_deletable`
  */
 export async function unlinkIdentity(
-  context: Context,
+  context: ProvidersContext,
   user: User,
   identityId: string,
   metadata: RequestMetadata,
@@ -119,7 +119,7 @@ export async function unlinkIdentity(
  * @throws AppError `email_conflict_identity_not_deletable`
  */
 async function replaceEmail(
-  { store, settings }: Context,
+  { store, settings }: ProvidersContext,
   user: User,
   remaining: readonly Identity[],
 ): Promise<UserChanges> {
@@ -139,7 +139,7 @@ async function replaceEmail(
 
 /** The first identity whose email is not of another user; identities without email come last. */
 async function findFreeIdentity(
-  store: Context['store'],
+  store: ProvidersContext['store'],
   user: User,
   identities: readonly Identity[],
 ): Promise<Identity | undefined> {

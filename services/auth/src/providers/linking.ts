@@ -1,10 +1,11 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Context } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderConnection } from '../identity-providers/connection.ts';
 import { withoutSlash } from '../identity-providers/provider.ts';
 import type { User } from '../users/user.ts';
+import type { ProvidersContext } from './connections.ts';
 import { deriveSecrets, signInLifeMs } from './flow.ts';
 import { type StartRequest, takeFlow } from './sign-in.ts';
 
@@ -38,7 +39,7 @@ export function isBoundTo(ticket: string, browserSecret: string): boolean {
  * cookie of their response is not the one of the browser that goes to the provider.
  */
 export async function startLinking(
-  { store, random, settings }: Context,
+  { store, random, settings }: ProvidersContext,
   { name }: ProviderConnection,
   {
     redirectTo,
@@ -67,13 +68,13 @@ export async function startLinking(
   return authorizeUrl(settings, query, bindTicket(id, browserSecret));
 }
 
-function authorizeUrl(settings: Context['settings'], query: URLSearchParams, ticket: string): string {
+function authorizeUrl(settings: Settings, query: URLSearchParams, ticket: string): string {
   query.set(ticketParameter, ticket);
   return `${withoutSlash(settings.apiExternalUrl)}/authorize?${query}`;
 }
 
 /** The page on which a browser that has not asked for the ticket confirms the account. */
-export function confirmationUrl({ settings }: Context, query: URLSearchParams): string {
+export function confirmationUrl({ settings }: ProvidersContext, query: URLSearchParams): string {
   return `${withoutSlash(settings.apiExternalUrl)}/pages/link?${query}`;
 }
 
@@ -85,7 +86,7 @@ export interface PendingLink {
 
 /** @throws AppError `bad_oauth_state` for a used or expired ticket */
 export async function findPendingLink(
-  { store, settings }: Context,
+  { store, settings }: ProvidersContext,
   { query, browserSecret }: { readonly query: URLSearchParams; readonly browserSecret: string },
   { nowMs }: RequestMetadata,
 ): Promise<PendingLink> {
@@ -104,7 +105,7 @@ export async function findPendingLink(
  * @throws AppError `bad_oauth_state` for a used ticket
  */
 export async function redeemTicket(
-  context: Context,
+  context: ProvidersContext,
   { ticket, connection }: { readonly ticket: string; readonly connection: ProviderConnection },
   metadata: RequestMetadata,
 ): Promise<Pick<StartRequest, 'redirectTo' | 'challenge' | 'linkingUserId' | 'inviteToken'>> {

@@ -1,7 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
 import { errors, OAuthError, oauthErrorNames, shorten } from '../errors.ts';
 import { parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, bodyLimits } from '../http/api.ts';
@@ -10,6 +9,7 @@ import { type RequestMetadata, requestMetadata } from '../http/request-metadata.
 import type { ProviderConnection } from '../identity-providers/connection.ts';
 import { providerNames } from '../identity-providers/registry.ts';
 import { fragmentMarker, sessionFragment } from '../sessions/response.ts';
+import type { ProvidersContext } from './connections.ts';
 import { openBrowserSecret, openSignIn, readBrowserSecret } from './flow.ts';
 import { confirmationUrl, isBoundTo, redeemTicket, ticketParameter } from './linking.ts';
 import { finishSignIn, type SignInResult, type StartRequest, startSignIn, takeFlow } from './sign-in.ts';
@@ -25,7 +25,7 @@ export const authorizeQuery = Type.Object({
 });
 
 /** `/authorize` sends the browser to a provider, which sends it back to `/callback`. */
-export const addProviderRoutes: AddRoutes = (api, context) => {
+export const addProviderRoutes: AddRoutes<ProvidersContext> = (api, context) => {
   // Alerts need the series from the start.
   for (const provider of context.providers.names())
     for (const result of ['ok', 'rejected', 'failed'])
@@ -56,6 +56,19 @@ export const addProviderRoutes: AddRoutes = (api, context) => {
   );
 };
 
+/** SAML is not supported. The responses are those of a GoTrue that has it disabled. */
+export const addSamlRoutes: AddRoutes<unknown> = (api) => {
+  const refuse = async (): Promise<never> => {
+    await Promise.resolve();
+    throw errors.saml_provider_disabled();
+  };
+  // Rejects before the body is read.
+  const options = { schema: { hide: true }, onRequest: refuse };
+  api.post('/sso', options, refuse);
+  api.post('/sso/saml/acs', options, refuse);
+  api.get('/sso/saml/metadata', { ...options, exposeHeadRoute: false }, refuse);
+};
+
 /** All values of each parameter, as they were sent. */
 export function readQuery({ url }: FastifyRequest): URLSearchParams {
   const queryAt = url.indexOf('?');
@@ -70,7 +83,10 @@ function readForm(body: unknown): URLSearchParams {
 }
 
 /** @throws AppError `validation_failed` */
-export async function findConnection({ providers }: Context, name: string): Promise<ProviderConnection> {
+export async function findConnection(
+  { providers }: ProvidersContext,
+  name: string,
+): Promise<ProviderConnection> {
   const connection = await providers.find(name);
   if (connection !== undefined) return connection;
   const isKnown = providerNames.some((known) => known === name);
@@ -98,7 +114,11 @@ const ownParameters: ReadonlySet<string> = new Set([
 const maxParameters = 20;
 
 /** @throws AppError `validation_failed` */
-export function readStart(request: FastifyRequest, query: URLSearchParams, context: Context): StartRequest {
+export function readStart(
+  request: FastifyRequest,
+  query: URLSearchParams,
+  context: ProvidersContext,
+): StartRequest {
   const further = [...query].filter(([name]) => !ownParameters.has(name)).slice(0, maxParameters);
   return {
     redirectTo: redirectTarget(request, undefined, context),
@@ -119,7 +139,7 @@ interface Callback {
   readonly isFormPost: boolean;
 }
 
-async function finish(context: Context, { request, reply, parameters, isFormPost }: Callback) {
+async function finish(context: ProvidersContext, { request, reply, parameters, isFormPost }: Callback) {
   const { settings } = context;
   const metadata = requestMetadata(request, context);
   reply.header('cache-control', 'no-store');
@@ -149,7 +169,7 @@ async function finish(context: Context, { request, reply, parameters, isFormPost
 
 /** The sign-in of a callback. @throws AppError as `takeFlow` */
 async function findStarted(
-  context: Context,
+  context: ProvidersContext,
   {
     parameters,
     browserSecret,
@@ -172,7 +192,7 @@ function successUrl(target: string, result: SignInResult): string {
 }
 
 function reportFailure(
-  { logger, metrics }: Context,
+  { logger, metrics }: ProvidersContext,
   {
     request,
     provider,

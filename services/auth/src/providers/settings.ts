@@ -1,13 +1,13 @@
-import type { Context } from '../context.ts';
+import type { Settings } from '../config/settings.ts';
 import type { ProviderCredentials } from '../identity-providers/provider.ts';
 import { withoutSlash } from '../identity-providers/provider.ts';
 import type { ProviderName } from '../identity-providers/registry.ts';
 
-export function isEnabled(name: ProviderName, settings: Context['settings']): boolean {
+export function isEnabled(name: ProviderName, settings: Settings): boolean {
   return settings[`externalEnabled:${name}`];
 }
 
-export function getCredentials(name: ProviderName, settings: Context['settings']): ProviderCredentials {
+export function getCredentials(name: ProviderName, settings: Settings): ProviderCredentials {
   const { externalIosBundleId: bundleId } = settings;
   const appIds = name === 'apple' && bundleId !== '' ? [bundleId] : [];
   return {
@@ -21,6 +21,6 @@ export function getCredentials(name: ProviderName, settings: Context['settings']
 }
 
 /** The URL of `/callback`. */
-export function callbackUrl({ apiExternalUrl }: Pick<Context['settings'], 'apiExternalUrl'>): string {
+export function callbackUrl({ apiExternalUrl }: Pick<Settings, 'apiExternalUrl'>): string {
   return `${withoutSlash(apiExternalUrl)}/callback`;
 }

@@ -1,5 +1,4 @@
 import { AuthorizationResponseError, OAuthClientError } from '@tollgate/oauth2-client';
-import type { Context } from '../context.ts';
 import { isUniqueViolation } from '../db/connection.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
 import { type CodeChallenge, makeAuthCode } from '../flows/pkce.ts';
@@ -19,6 +18,7 @@ import {
   type ProviderIdentity,
   toIdentity,
 } from './account.ts';
+import type { ProvidersContext } from './connections.ts';
 import { type CallbackSecrets, newSignIn, signInLifeMs } from './flow.ts';
 import type { SignInFlow } from './store.ts';
 
@@ -41,7 +41,7 @@ export interface StartRequest {
  * the provider's metadata cannot be loaded
  */
 export async function startSignIn(
-  context: Context,
+  context: ProvidersContext,
   connection: ProviderConnection,
   request: StartRequest & { readonly browserSecret: string },
   metadata: RequestMetadata,
@@ -82,7 +82,7 @@ export async function startSignIn(
  * `bad_oauth_state` for a state that is unknown, expired, or of another browser
  */
 export async function takeFlow(
-  { store }: Context,
+  { store }: ProvidersContext,
   id: string,
   { nowMs }: RequestMetadata,
 ): Promise<SignInFlow> {
@@ -105,7 +105,7 @@ export type SignInResult =
  * `linkToUser`, and `provider_email_needs_verification`
  */
 export async function finishSignIn(
-  context: Context,
+  context: ProvidersContext,
   connection: ProviderConnection,
   callback: {
     readonly flow: SignInFlow;
@@ -155,7 +155,7 @@ function toCallbackError(thrown: unknown): Error {
 
 /** The user of an identity: who links it, is invited, has it, or is created. */
 export async function findOwner(
-  context: Context,
+  context: ProvidersContext,
   { emailOptional }: Pick<ProviderConnection, 'emailOptional'>,
   {
     identity,
@@ -177,7 +177,7 @@ export async function findOwner(
 }
 
 async function issue(
-  context: Context,
+  context: ProvidersContext,
   {
     flow,
     signedIn,
@@ -206,7 +206,7 @@ async function issue(
  * @throws AppError `provider_email_needs_verification`
  */
 export async function refuseUnconfirmed(
-  context: Context,
+  context: ProvidersContext,
   { flow, user }: { readonly flow: Pick<SignInFlow, 'provider' | 'redirectTo'>; readonly user: User },
   metadata: RequestMetadata,
 ): Promise<never> {

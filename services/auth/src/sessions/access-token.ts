@@ -1,10 +1,10 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { signJwt, tokenAudience, tokenIssuer } from '../keys/jwt.ts';
 import type { User } from '../users/user.ts';
+import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 
 export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods'>;
@@ -22,7 +22,7 @@ export interface AccessToken {
  * @throws AppError of the hook for access tokens
  */
 export async function signAccessToken(
-  context: Context,
+  context: SessionsContext,
   {
     user,
     session,
@@ -110,7 +110,7 @@ type Claims = JsonObject & { readonly exp: number };
 
 /** Lets a hook replace the claims of an access token. @throws AppError the error of the hook */
 async function customizeClaims(
-  { hooks }: Context,
+  { hooks }: SessionsContext,
   { claims, method }: { readonly claims: Claims & { readonly sub: string }; readonly method: string },
   metadata: RequestMetadata,
 ): Promise<Claims> {

@@ -1,9 +1,9 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyRequest } from 'fastify';
 import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { authenticateAdmin } from './authenticate.ts';
+import type { SessionsContext } from './issue.ts';
 
 /** The administrator who calls, and their request. */
 export interface AdminRequest {
@@ -12,7 +12,10 @@ export interface AdminRequest {
 }
 
 /** Authenticates the administrator. @throws AppError as `authenticateAdmin`. */
-export async function readAdminRequest(request: FastifyRequest, context: Context): Promise<AdminRequest> {
+export async function readAdminRequest(
+  request: FastifyRequest,
+  context: SessionsContext,
+): Promise<AdminRequest> {
   const { actor } = await authenticateAdmin(request, context);
   return { actor, metadata: requestMetadata(request, context) };
 }

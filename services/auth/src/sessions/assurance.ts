@@ -1,10 +1,11 @@
 import type { ErrorOccurrence } from '@tollgate/kit/errors';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { User } from '../users/user.ts';
-import { isElapsed, type Session } from './store.ts';
+import { isElapsed } from './expiry.ts';
+import type { SessionsContext } from './issue.ts';
+import type { Session } from './store.ts';
 
-interface FactorOwner {
+export interface FactorOwner {
   readonly factors: readonly { readonly status: string }[];
 }
 
@@ -31,18 +32,6 @@ export function requireSecondFactor(
   if (needsSecondFactor(user, session)) throw errors.insufficient_aal(error);
 }
 
-/**
- * Whether a session stayed at `aal1` for too long although its user has a second factor. 0 means no
- * limit.
- */
-export function isLowAssurance(
-  session: Pick<Session, 'aal' | 'createdAt'>,
-  user: FactorOwner,
-  { limitMs, nowMs }: { readonly limitMs: number; readonly nowMs: number },
-): boolean {
-  return needsSecondFactor(user, session) && isElapsed(session.createdAt, limitMs, nowMs);
-}
-
 interface SessionOwner {
   readonly user: User;
   /** Absent for a token without a session, which is never recent. */
@@ -54,7 +43,7 @@ interface SessionOwner {
  * settings require. Guests have nothing that they could confirm with.
  */
 export function hasRecentSignIn(
-  { settings, nowMs }: Pick<Context, 'settings' | 'nowMs'>,
+  { settings, nowMs }: SessionsContext,
   { user, session }: SessionOwner,
 ): boolean {
   const { recentSignInMs } = settings;
@@ -69,7 +58,7 @@ export function hasRecentSignIn(
  *
  * @throws AppError `reauthentication_needed`
  */
-export function requireRecentSignIn(context: Pick<Context, 'settings' | 'nowMs'>, owner: SessionOwner): void {
+export function requireRecentSignIn(context: SessionsContext, owner: SessionOwner): void {
   if (!hasRecentSignIn(context, owner)) throw reauthenticationNeeded(owner.user);
 }
 

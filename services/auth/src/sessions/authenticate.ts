@@ -1,11 +1,12 @@
 import { isUuid } from '@tollgate/kit/text';
 import type { FastifyRequest } from 'fastify';
 import type { AuditActor } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { isBanned, type User } from '../users/user.ts';
-import { type Session, sessionExpiry } from './store.ts';
+import { sessionExpiry } from './expiry.ts';
+import type { SessionsContext } from './issue.ts';
+import type { Session } from './store.ts';
 
 /** The user who owns the access token. */
 export interface Caller {
@@ -21,7 +22,7 @@ export interface Caller {
  * @throws AppError `no_authorization`, `bad_jwt`, `user_not_found`, `session_not_found`,
  * `session_expired`, `user_banned`.
  */
-export async function authenticateUser(request: FastifyRequest, context: Context): Promise<Caller> {
+export async function authenticateUser(request: FastifyRequest, context: SessionsContext): Promise<Caller> {
   const claims = verifyBearer(request, context);
   const { sub, session_id: sessionId } = claims;
   if (typeof sub !== 'string' || sub === '')
@@ -47,7 +48,7 @@ export async function authenticateUser(request: FastifyRequest, context: Context
  */
 export async function authenticatePermanentUser(
   request: FastifyRequest,
-  context: Context,
+  context: SessionsContext,
 ): Promise<{ readonly user: User; readonly session: Session }> {
   const { user, session } = await authenticateUser(request, context);
   if (user.isAnonymous)
@@ -71,7 +72,10 @@ export interface AdminCaller {
  *
  * @throws AppError as `authenticateUser`, and `not_admin`.
  */
-export async function authenticateAdmin(request: FastifyRequest, context: Context): Promise<AdminCaller> {
+export async function authenticateAdmin(
+  request: FastifyRequest,
+  context: SessionsContext,
+): Promise<AdminCaller> {
   const claims = verifyAdmin(request, context);
   if (typeof claims.session_id === 'string' && claims.session_id !== '') {
     const { user } = await authenticateUser(request, context);
@@ -91,7 +95,7 @@ export async function authenticateAdmin(request: FastifyRequest, context: Contex
 }
 
 /** Does not check the session. @throws AppError `not_admin` and others. */
-export function verifyAdmin(request: FastifyRequest, context: Context): JwtClaims {
+export function verifyAdmin(request: FastifyRequest, context: SessionsContext): JwtClaims {
   const claims = verifyBearer(request, context);
   if (!isAdmin(claims, context.settings.jwtAdminRoles)) throw errors.not_admin();
   return claims;
@@ -101,12 +105,15 @@ function isAdmin({ role }: JwtClaims, adminRoles: readonly string[]): boolean {
   return typeof role === 'string' && adminRoles.includes(role);
 }
 
-function checkSession(session: Session | undefined, { settings, nowMs }: Context): void {
+function checkSession(session: Session | undefined, { settings, nowMs }: SessionsContext): void {
   if (session === undefined) throw errors.session_not_found();
   if (sessionExpiry(session, settings, nowMs()) === 'timebox') throw errors.session_expired();
 }
 
-function verifyBearer(request: FastifyRequest, { tokens, keys, nowMs, settings }: Context): JwtClaims {
+function verifyBearer(
+  request: FastifyRequest,
+  { tokens, keys, nowMs, settings }: SessionsContext,
+): JwtClaims {
   const token = /^bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
   if (token === undefined) throw errors.no_authorization();
   const verified = tokens.verify(token, keys, nowMs());

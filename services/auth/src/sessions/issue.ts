@@ -1,13 +1,28 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
+import type { HooksContext } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
+import type { TokenCache } from '../keys/jwt.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
+import type { Limiter } from '../limits/limiter.ts';
 import type { PasswordWeakness } from '../passwords/passwords.ts';
+import type { UsersContext } from '../users/save-user.ts';
 import type { User } from '../users/user.ts';
 import { type AccessToken, type ClaimedSession, signAccessToken } from './access-token.ts';
 import type { ReuseCause } from './refresh.ts';
+import type { RefreshTokenStore } from './refresh-store.ts';
 import { makeCounterToken, makeHmacKey, makeRefreshToken } from './refresh-token.ts';
+import type { SessionStore } from './store.ts';
+
+export type SessionsContext = UsersContext &
+  HooksContext & {
+    readonly store: { readonly sessions: SessionStore; readonly refreshTokens: RefreshTokenStore };
+    readonly limiter: Limiter;
+    readonly keys: SigningKeys;
+    /** Verified access tokens. */
+    readonly tokens: TokenCache;
+  };
 
 /** Tokens of a session and their user. */
 export interface IssuedSession {
@@ -50,7 +65,7 @@ interface PreparedSession extends SignIn {
 
 /** Signs a user in: starts a session with its first refresh token. One statement. */
 export async function startSession(
-  context: Context,
+  context: SessionsContext,
   signIn: SignIn & { readonly user: User },
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -59,7 +74,7 @@ export async function startSession(
 
 /** The part of `startSession` that may call a hook, which must not run in a transaction. */
 export async function prepareSession(
-  context: Context,
+  context: SessionsContext,
   { user, method, traits }: SignIn & { readonly user: User },
   metadata: RequestMetadata,
 ): Promise<PreparedSession> {
@@ -70,7 +85,7 @@ export async function prepareSession(
 }
 
 export async function storeSession(
-  context: Context,
+  context: SessionsContext,
   { user, method, traits, session, token }: PreparedSession,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -96,7 +111,7 @@ export async function storeSession(
 }
 
 function firstRefreshToken(
-  context: Context,
+  context: SessionsContext,
   sessionId: string,
 ): { readonly refreshToken: string; readonly hmacKey?: string } {
   const { random, settings } = context;

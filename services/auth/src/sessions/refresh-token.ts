@@ -1,5 +1,4 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import type { Context } from '../context.ts';
 import {
   deriveDigestedToken,
   isDigest,
@@ -8,6 +7,7 @@ import {
   randomDigestedToken,
   toStoredForm,
 } from '../keys/secrets.ts';
+import type { SessionsContext } from './issue.ts';
 
 /** The length of GoTrue's: 60 bits. They can only be guessed online, where requests are limited. */
 const refreshTokenChars = 12;
@@ -15,12 +15,12 @@ const refreshTokenChars = 12;
 const hmacKeyBytes = 32;
 
 /** Makes a refresh token of version 1. */
-export function makeRefreshToken({ random, settings }: Pick<Context, 'random' | 'settings'>): string {
+export function makeRefreshToken({ random, settings }: SessionsContext): string {
   return settings.tokenDigests ? randomDigestedToken(random) : randomBase32(random, refreshTokenChars);
 }
 
 /** Makes the refresh token of version 1 that replaces another one, by the stored form of that. */
-export function makeSuccessor(context: Pick<Context, 'random' | 'settings'>, stored: string): string {
+export function makeSuccessor(context: SessionsContext, stored: string): string {
   const { tokenDigests, jwtSecret } = context.settings;
   return tokenDigests && stored !== '' ? deriveDigestedToken(stored, jwtSecret) : makeRefreshToken(context);
 }
@@ -29,7 +29,7 @@ export function makeSuccessor(context: Pick<Context, 'random' | 'settings'>, sto
  * The successor of a token, by the stored forms of both. Undefined after a change of the secret.
  */
 export function findSuccessor(
-  { settings }: Pick<Context, 'settings'>,
+  { settings }: SessionsContext,
   { stored, successor }: { readonly stored: string; readonly successor: string },
 ): string | undefined {
   if (!isDigest(successor)) return successor;

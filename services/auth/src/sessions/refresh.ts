@@ -1,6 +1,5 @@
 import { auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { isDigest, toStoredForm } from '../keys/secrets.ts';
@@ -8,8 +7,8 @@ import { limits } from '../limits/table.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { signAccessToken } from './access-token.ts';
-import { isLowAssurance } from './assurance.ts';
-import type { IssuedSession, RefreshOutcome } from './issue.ts';
+import { isLowAssurance, sessionExpiry } from './expiry.ts';
+import type { IssuedSession, RefreshOutcome, SessionsContext } from './issue.ts';
 import type { RefreshableSession, StoredRefreshToken } from './refresh-store.ts';
 import {
   type CounterToken,
@@ -19,7 +18,7 @@ import {
   makeSuccessor,
   parseCounterToken,
 } from './refresh-token.ts';
-import { type Session, sessionExpiry } from './store.ts';
+import type { Session } from './store.ts';
 
 /** A presented refresh token with its session. */
 interface PresentedToken extends RefreshableSession {
@@ -36,7 +35,7 @@ const maxAttempts = 3;
  * ends the session, although the request fails.
  */
 export async function refreshSession(
-  context: Context,
+  context: SessionsContext,
   refreshToken: string,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -57,7 +56,7 @@ export async function refreshSession(
  * @throws AppError as `refreshSession`
  */
 export async function resumeSession(
-  context: Context,
+  context: SessionsContext,
   refreshToken: string,
   metadata: RequestMetadata,
 ): Promise<{ readonly user: User; readonly session: Session; readonly refreshToken: string }> {
@@ -79,7 +78,7 @@ export async function resumeSession(
  * @throws AppError `session_not_found`, and as `refreshSession`
  */
 export async function reissueSession(
-  context: Context,
+  context: SessionsContext,
   sessionId: string,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -103,7 +102,7 @@ export async function reissueSession(
 
 /** Returns undefined if another request has refreshed the session in the meantime. */
 async function attemptRefresh(
-  context: Context,
+  context: SessionsContext,
   text: string,
   metadata: RequestMetadata,
 ): Promise<IssuedSession | undefined> {
@@ -140,7 +139,7 @@ async function attemptRefresh(
 
 /** Records the second use of a token whose first response was lost, or whose copy was stolen. */
 function recordRepeatedRefresh(
-  { store, background }: Context,
+  { store, background }: SessionsContext,
   user: User,
   causes: readonly ReuseCause[],
   metadata: RequestMetadata,
@@ -156,7 +155,7 @@ function recordRepeatedRefresh(
  * @throws AppError `over_request_rate_limit`
  */
 async function limitRefreshes(
-  { limiter, settings }: Context,
+  { limiter, settings }: SessionsContext,
   { session, repeats }: { readonly session: Session; readonly repeats: boolean },
   { nowMs }: RequestMetadata,
 ): Promise<void> {
@@ -166,7 +165,7 @@ async function limitRefreshes(
 }
 
 /** @throws AppError `refresh_token_not_found`, `refresh_token_already_used` */
-async function findPresentedToken(context: Context, text: string): Promise<PresentedToken> {
+async function findPresentedToken(context: SessionsContext, text: string): Promise<PresentedToken> {
   const counterToken = parseCounterToken(text);
   const found =
     counterToken === undefined
@@ -177,7 +176,7 @@ async function findPresentedToken(context: Context, text: string): Promise<Prese
 }
 
 async function findStoredToken(
-  context: Context,
+  context: SessionsContext,
   text: string,
 ): Promise<Omit<PresentedToken, 'text'> | undefined> {
   if (!isRefreshToken(text)) return undefined;
@@ -188,7 +187,7 @@ async function findStoredToken(
 }
 
 async function findCounterToken(
-  { store }: Context,
+  { store }: SessionsContext,
   presented: CounterToken,
 ): Promise<Omit<PresentedToken, 'text'> | undefined> {
   const found = await store.refreshTokens.findBySession(presented.sessionId);
@@ -207,7 +206,7 @@ async function findCounterToken(
 
 /** The stored successor, or the current token of the session if that may be the answer. */
 async function storedSuccessor(
-  context: Context,
+  context: SessionsContext,
   text: string,
   found: RefreshableSession & { readonly token: StoredRefreshToken },
 ): Promise<Successor | undefined> {
@@ -223,7 +222,7 @@ async function storedSuccessor(
 
 /** The active token, several steps after the presented one. A digest cannot be returned. */
 async function laterSuccessor(
-  { store }: Context,
+  { store }: SessionsContext,
   { session }: RefreshableSession,
 ): Promise<Successor | undefined> {
   const { storedToken: token = '' } = (await store.refreshTokens.findCurrent(session.id)) ?? {};
@@ -240,7 +239,7 @@ function counterSuccessor(
 }
 
 async function checkUsable(
-  { store, settings }: Context,
+  { store, settings }: SessionsContext,
   { user, session }: Pick<PresentedToken, 'user' | 'session'>,
   nowMs: number,
 ): Promise<void> {
@@ -262,7 +261,7 @@ function sessionExpired(reason: string) {
 }
 
 async function applyDecision(
-  context: Context,
+  context: SessionsContext,
   {
     decision,
     presented,
@@ -291,7 +290,7 @@ async function applyDecision(
 
 /** Returns the successor; undefined if a concurrent request was faster. */
 async function rotate(
-  context: Context,
+  context: SessionsContext,
   { stored, session, user, refreshCounter }: RefreshableSession & { readonly stored: string },
   metadata: RequestMetadata,
 ): Promise<string | undefined> {

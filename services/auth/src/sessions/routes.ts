@@ -3,6 +3,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticateUser } from './authenticate.ts';
+import type { SessionsContext } from './issue.ts';
 import { listSessions, revokeSession, signOutCaller, toSessionJson } from './sessions.ts';
 import type { LogoutScope } from './store.ts';
 
@@ -19,7 +20,7 @@ const sessionParameters = Type.Object({ session_id: Type.String() });
 const scopeQuery = Type.Object({ scope: Type.Optional(Type.String()) });
 
 /** `/user/sessions`: lists and ends the sessions of the caller. */
-export const addSessionRoutes: AddRoutes = (api, context) => {
+export const addSessionRoutes: AddRoutes<SessionsContext> = (api, context) => {
   api.get('/user/sessions', async (request, reply) => {
     const { user, session } = await authenticateUser(request, context);
     const sessions = await listSessions(context, user.id, requestMetadata(request, context));
@@ -46,7 +47,7 @@ export const addSessionRoutes: AddRoutes = (api, context) => {
 };
 
 /** `/logout` */
-export const addLogoutRoutes: AddRoutes = (api, context) => {
+export const addLogoutRoutes: AddRoutes<SessionsContext> = (api, context) => {
   api.post('/logout', { schema: { querystring: scopeQuery } }, async (request, reply) => {
     const scope = parseScope(request.query.scope);
     const caller = await authenticateUser(request, context);

@@ -1,15 +1,16 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { User } from '../users/user.ts';
 import { needsSecondFactor, requireRecentSignIn, requireSecondFactor } from './assurance.ts';
-import { type LogoutScope, type Session, sessionExpiry } from './store.ts';
+import { sessionExpiry } from './expiry.ts';
+import type { SessionsContext } from './issue.ts';
+import type { LogoutScope, Session } from './store.ts';
 
 /** Active sessions of a user, newest first. */
 export async function listSessions(
-  { store, settings }: Context,
+  { store, settings }: SessionsContext,
   userId: string,
   { nowMs }: RequestMetadata,
 ): Promise<Session[]> {
@@ -24,7 +25,7 @@ export async function listSessions(
  * for other sessions.
  */
 export async function revokeSession(
-  context: Context,
+  context: SessionsContext,
   { user, session, sessionId }: Caller & { readonly sessionId: string },
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -45,7 +46,7 @@ interface Caller {
 /** auth-js ignores 401, 403 and 404 of a sign-out. */
 const otherSessionsError = { message: 'AAL2 required to sign out other sessions', httpStatus: 422 };
 
-function checkMayEndOthers(context: Context, { user, session }: Caller): void {
+function checkMayEndOthers(context: SessionsContext, { user, session }: Caller): void {
   requireSecondFactor(user, session, otherSessionsError);
   requireRecentSignIn(context, { user, session });
 }
@@ -58,7 +59,7 @@ function checkMayEndOthers(context: Context, { user, session }: Caller): void {
  * `reauthentication_needed` for other sessions.
  */
 export async function signOutCaller(
-  context: Context,
+  context: SessionsContext,
   { user, session, scope }: Caller & { readonly scope: LogoutScope },
   metadata: RequestMetadata,
 ): Promise<void> {
@@ -69,7 +70,7 @@ export async function signOutCaller(
 
 /** Ends sessions of a user: all, the current one, or all others. */
 export async function signOut(
-  { store }: Context,
+  { store }: SessionsContext,
   {
     user,
     sessionId,

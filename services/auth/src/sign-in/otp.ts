@@ -1,6 +1,5 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { CodeChallenge } from '../flows/pkce.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
@@ -13,6 +12,7 @@ import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign
 import { checkMetadata, withLocale } from '../users/metadata.ts';
 import { confirmsAutomatically, newContactUser } from '../users/new-user.ts';
 import { type Contact, hasConfirmed, readContact, readEmail, type User } from '../users/user.ts';
+import type { SignInContext } from './password.ts';
 import { checkLoginEnabled } from './password.ts';
 
 interface OtpInput {
@@ -37,7 +37,7 @@ interface OtpInput {
  * uniform; errors of sending
  */
 export async function sendOtp(
-  context: Context,
+  context: SignInContext,
   input: OtpInput,
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {
@@ -78,7 +78,7 @@ interface ReadOtp extends Pick<OtpInput, 'challenge' | 'redirectTo' | 'aud'> {
   readonly createUser: boolean;
 }
 
-function readOtp(input: OtpInput, { settings, sms }: Context): ReadOtp {
+function readOtp(input: OtpInput, { settings, sms }: SignInContext): ReadOtp {
   const { email = '', phone = '', channel = '', createUser = true, data = {} } = input;
   const { challenge, redirectTo, aud } = input;
   if (email !== '' && channel !== '')
@@ -100,7 +100,11 @@ function readOtp(input: OtpInput, { settings, sms }: Context): ReadOtp {
 }
 
 /** Beyond the limit of new accounts, known users still sign in. */
-async function findUser(context: Context, read: ReadOtp, metadata: RequestMetadata): Promise<FoundOrCreated> {
+async function findUser(
+  context: SignInContext,
+  read: ReadOtp,
+  metadata: RequestMetadata,
+): Promise<FoundOrCreated> {
   const { store, limiter, settings } = context;
   const mayCreate = read.createUser && !settings.disableSignup;
   const refusal = mayCreate ? limiter.takeSignUp(metadata.client) : undefined;
@@ -115,7 +119,7 @@ async function findUser(context: Context, read: ReadOtp, metadata: RequestMetada
 }
 
 async function findOrCreate(
-  context: Context,
+  context: SignInContext,
   { contact, aud, data }: ReadOtp,
   metadata: RequestMetadata,
 ): Promise<FoundOrCreated> {
@@ -150,7 +154,7 @@ function toRecipient(user: User, contact: Contact, settings: Settings) {
  * that its time does not disclose it either.
  */
 export async function recover(
-  context: Context,
+  context: SignInContext,
   {
     email: text = '',
     challenge,
@@ -237,7 +241,7 @@ const contactMessages = {
  * whether there is such a user. Returns the SMS gateway's message id.
  */
 export async function resend(
-  context: Context,
+  context: SignInContext,
   { type = '', email = '', phone = '', challenge, redirectTo, aud }: ResendInput,
   metadata: RequestMetadata,
 ): Promise<{ readonly messageId?: string }> {

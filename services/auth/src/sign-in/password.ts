@@ -1,13 +1,16 @@
 import type { AppError } from '@tollgate/kit/errors';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
-import { checkPasswordAttempt } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { findWeakness } from '../passwords/passwords.ts';
+import type { ProvidersContext } from '../providers/connections.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
+import { signOut } from '../sessions/sessions.ts';
+import type { SignUpContext } from '../sign-up/sign-up.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import { type Contact, getAddress, isBanned, readContact, type User } from '../users/user.ts';
+
+export type SignInContext = SignUpContext & ProvidersContext;
 
 interface PasswordSignIn {
   readonly email?: string | undefined;
@@ -21,7 +24,7 @@ interface PasswordSignIn {
  * one.
  */
 export async function signInWithPassword(
-  context: Context,
+  context: SignInContext,
   { password = '', aud, ...contacts }: PasswordSignIn,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -62,7 +65,7 @@ type PasswordAttempt =
 
 /** Throws only for a right password: errors do not count as wrong guesses. */
 async function verifyPassword(
-  context: Context,
+  context: SignInContext,
   { contact, password, aud }: { readonly contact: Contact; readonly password: string; readonly aud: string },
   metadata: RequestMetadata,
 ): Promise<PasswordAttempt> {
@@ -97,6 +100,29 @@ async function verifyPassword(
 }
 
 /**
+ * Lets a hook reject a sign-in by password, after the password has been verified.
+ *
+ * @throws AppError `invalid_credentials` for the decision `reject`, or the error of the hook
+ */
+async function checkPasswordAttempt(
+  context: SignInContext,
+  { user, valid }: { readonly user: User; readonly valid: boolean },
+  metadata: RequestMetadata,
+): Promise<void> {
+  const reply = await context.hooks.call(
+    'PASSWORD_VERIFICATION_ATTEMPT',
+    { user_id: user.id, valid },
+    metadata,
+  );
+  if (reply.decision !== 'reject') return;
+  if (String(reply.should_logout_user) === 'true')
+    await signOut(context, { user, sessionId: undefined, scope: 'global' }, metadata);
+  throw errors.invalid_credentials({
+    message: reply.message || 'Further password verification attempts will be rejected.',
+  });
+}
+
+/**
  * Runs after the password check, so that account state is not disclosed to unauthenticated callers.
  */
 function findUnusable(
@@ -120,7 +146,7 @@ function findUnusable(
 
 /** Replaces a hash that was made with other parameters or encryption. */
 async function updateHash(
-  { store, passwords }: Context,
+  { store, passwords }: SignInContext,
   { id, passwordHash: from }: User,
   password: string,
 ): Promise<void> {

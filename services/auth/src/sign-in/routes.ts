@@ -2,7 +2,6 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { JsonObject } from '@tollgate/kit/json';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
 import { errors, OAuthError, RetryLaterError } from '../errors.ts';
 import { exchangeCode, parseCodeChallenge } from '../flows/pkce.ts';
 import { type AddRoutes, body, bodyLimits, optionalFlag, optionalObject, optionalText } from '../http/api.ts';
@@ -22,6 +21,7 @@ import { refreshSession } from '../sessions/refresh.ts';
 import { sendSession } from '../sessions/response.ts';
 import { signInWithWeb3 } from '../web3/grant.ts';
 import { recover, resend, sendOtp } from './otp.ts';
+import type { SignInContext } from './password.ts';
 import { signInWithPassword } from './password.ts';
 
 const tokenBody = body({
@@ -57,7 +57,7 @@ interface GrantRequest {
   readonly metadata: RequestMetadata;
 }
 
-type Grant = (context: Context, request: GrantRequest) => Promise<IssuedSession>;
+type Grant = (context: SignInContext, request: GrantRequest) => Promise<IssuedSession>;
 
 /** By `grant_type`. */
 const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
@@ -97,7 +97,7 @@ const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
 /**
  * `/token`: GoTrue's form (JSON, grant in the query) and OAuth 2.0's (a form with `grant_type`).
  */
-export const addTokenRoutes: AddRoutes = (api, context) => {
+export const addTokenRoutes: AddRoutes<SignInContext> = (api, context) => {
   const schema = { body: tokenBody, querystring: tokenQuery };
   api.post(
     '/token',
@@ -129,7 +129,7 @@ function needsCaptcha(request: FastifyRequest): boolean {
   return grant === 'password' || grant === 'web3';
 }
 
-async function grantIdToken(context: Context, { request, body, metadata }: GrantRequest) {
+async function grantIdToken(context: SignInContext, { request, body, metadata }: GrantRequest) {
   const { id_token: idToken, access_token: accessToken, nonce, provider, client_id: clientId, issuer } = body;
   const presented = { idToken, accessToken, nonce, provider, clientId, issuer };
   const authenticate = async () => {
@@ -141,13 +141,13 @@ async function grantIdToken(context: Context, { request, body, metadata }: Grant
   return signInWithIdToken(context, { ...presented, ...linking }, metadata);
 }
 
-async function grantWeb3(context: Context, { request, body, metadata }: GrantRequest) {
+async function grantWeb3(context: SignInContext, { request, body, metadata }: GrantRequest) {
   await context.limiter.enforceRequest('web3', limitedClient(request, context.settings));
   const { chain, message, signature } = body;
   return signInWithWeb3(context, { chain, message, signature }, metadata);
 }
 
-async function grantForm(context: Context, request: GrantRequest): Promise<IssuedSession> {
+async function grantForm(context: SignInContext, request: GrantRequest): Promise<IssuedSession> {
   const grant = grants.get(request.body.grant_type ?? '');
   if (grant === undefined) throw new OAuthError('unsupported_grant_type', 'Unknown grant_type');
   try {
@@ -191,7 +191,7 @@ const withMetadata = { ...limiter, bodyLimit: bodyLimits.metadata } as const;
 /**
  * Routes that send a link or a code: `/otp`, its predecessor `/magiclink`, `/recover`, `/resend`.
  */
-export const addOtpRoutes: AddRoutes = (api, context) => {
+export const addOtpRoutes: AddRoutes<SignInContext> = (api, context) => {
   const commonInput = (request: FastifyRequest, members: Parameters<typeof parseCodeChallenge>[0]) => ({
     challenge: parseCodeChallenge(members),
     redirectTo: redirectTarget(request, undefined, context),

@@ -1,9 +1,9 @@
-import type { Context } from '../context.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { NewUser } from '../users/new-user.ts';
 import type { User } from '../users/user.ts';
+import type { SignUpContext } from './sign-up.ts';
 
-type ResponseContext = Pick<Context, 'settings' | 'random'>;
+type ResponseContext = SignUpContext;
 
 /** The user in the response to a sign-up that awaits confirmation. */
 export function toPendingUser(

@@ -8,6 +8,7 @@ import { requestedAudience, requestMetadata } from '../http/request-metadata.ts'
 import type { ClientLimit } from '../limits/table.ts';
 import { sendSession } from '../sessions/response.ts';
 import { toUserJson } from '../users/user.ts';
+import type { SignUpContext } from './sign-up.ts';
 import { signUp, signUpAnonymously } from './sign-up.ts';
 
 const signUpBody = body({
@@ -21,7 +22,7 @@ const signUpBody = body({
 });
 
 /** `/signup` */
-export const addSignUpRoutes: AddRoutes = (api, context) => {
+export const addSignUpRoutes: AddRoutes<SignUpContext> = (api, context) => {
   api.post(
     '/signup',
     {

@@ -1,15 +1,16 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import type { CodeChallenge } from '../flows/pkce.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { digest } from '../limits/guesses.ts';
 import { readChannel } from '../messages/phone-codes.ts';
+import type { MessagesContext } from '../messages/send.ts';
 import { sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
+import type { PasswordsContext } from '../passwords/passwords.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { checkMetadata, metadataSizeProblem, withLocale } from '../users/metadata.ts';
@@ -22,6 +23,8 @@ import {
 import { getUser } from '../users/save-user.ts';
 import { type Contact, getAddress, hasConfirmed, readContact, type User } from '../users/user.ts';
 import { toDecoyUser, toPendingUser } from './response-user.ts';
+
+export type SignUpContext = MessagesContext & PasswordsContext;
 
 /** A session, or a user who has to confirm the contact first. */
 type SignedUp =
@@ -43,7 +46,7 @@ interface SignUp extends ReadSignUp {
  * sending
  */
 export async function signUp(
-  context: Context,
+  context: SignUpContext,
   input: SignUpInput,
   metadata: RequestMetadata,
 ): Promise<SignedUp> {
@@ -79,7 +82,7 @@ export async function signUp(
 }
 
 async function toNewUser(
-  { passwords, random, settings }: Context,
+  { passwords, random, settings }: SignUpContext,
   { aud, contact, password, data }: ReadSignUp,
   metadata: RequestMetadata,
 ): Promise<NewUser> {
@@ -95,7 +98,7 @@ async function toNewUser(
   });
 }
 
-async function signIn(context: Context, attempt: SignUp, metadata: RequestMetadata): Promise<SignedUp> {
+async function signIn(context: SignUpContext, attempt: SignUp, metadata: RequestMetadata): Promise<SignedUp> {
   const user = attempt.created ? attempt.user : await takeOver(context, attempt.user, attempt, metadata);
   const traits = { provider: attempt.contact.kind };
   const session = await startSession(context, { user, method: 'password', traits }, metadata);
@@ -103,7 +106,7 @@ async function signIn(context: Context, attempt: SignUp, metadata: RequestMetada
 }
 
 async function requestConfirmation(
-  context: Context,
+  context: SignUpContext,
   attempt: SignUp,
   metadata: RequestMetadata,
 ): Promise<SignedUp> {
@@ -131,7 +134,7 @@ async function requestConfirmation(
  * @throws AppError `anonymous_provider_disabled`, `signup_disabled`, `validation_failed`
  */
 export async function signUpAnonymously(
-  context: Context,
+  context: SignUpContext,
   { data = {}, aud }: { readonly data?: JsonObject | undefined; readonly aud: string },
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -195,7 +198,7 @@ const oneContact = 'Only an email address or phone number should be provided on 
  * @throws AppError `signup_disabled`, `validation_failed`, `weak_password`,
  * `email_provider_disabled`, `phone_provider_disabled`
  */
-async function readSignUp(context: Context, input: SignUpInput): Promise<ReadSignUp> {
+async function readSignUp(context: SignUpContext, input: SignUpInput): Promise<ReadSignUp> {
   const { settings } = context;
   const { email = '', phone = '', password = '', data = {}, challenge, redirectTo, aud } = input;
   if (settings.disableSignup) throw errors.signup_disabled();
@@ -229,7 +232,7 @@ export interface FoundOrCreated {
  * safe to race. The caller lets the hook for new users reject the user before.
  */
 export async function findOrCreateUser(
-  { store }: Context,
+  { store }: SignUpContext,
   {
     newUser,
     contact,
@@ -259,7 +262,7 @@ interface LatestSignUp {
  * dropped: an error would disclose that the user exists.
  */
 export async function takeOver(
-  { store }: Context,
+  { store }: SignUpContext,
   user: User,
   { contact, data: givenData, newUser }: LatestSignUp,
   metadata: RequestMetadata,

@@ -1,9 +1,9 @@
 import { type AuditEntry, auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { UsersContext } from './save-user.ts';
 import type { User } from './user.ts';
 
-type AuditContext = Pick<Context, 'store' | 'background'>;
+type AuditContext = UsersContext;
 
 /** Traits of the audit entry. */
 interface FailedSignIn {

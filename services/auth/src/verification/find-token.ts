@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/time';
-import type { Context } from '../context.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type FlowMethod, pkcePrefix } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
@@ -10,6 +9,7 @@ import type { FoundOneTimeToken } from '../one-time-tokens/store.ts';
 import { recordFailedSignIn, recordFailedSignInOf } from '../users/failed-sign-in.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
 import { type Contact, getAddress, isBanned, readEmail, readPhone, type User } from '../users/user.ts';
+import type { VerificationContext } from './verify.ts';
 
 interface Verification {
   readonly contact: Contact['kind'];
@@ -69,7 +69,7 @@ export interface FoundToken {
  * discloses nothing to an attacker who guesses.
  */
 export async function findToken(
-  context: Context,
+  context: VerificationContext,
   presented: PresentedToken,
   metadata: RequestMetadata,
 ): Promise<FoundToken> {
@@ -91,7 +91,7 @@ export async function findToken(
 const method = 'otp';
 
 async function guessCode(
-  context: Context,
+  context: VerificationContext,
   presented: PresentedCode,
   metadata: RequestMetadata,
 ): Promise<TokenAndUser | undefined> {
@@ -153,7 +153,7 @@ function invalid(message: string) {
 type TokenAndUser = Omit<FoundToken, 'type'>;
 
 async function findLinkToken(
-  context: Context,
+  context: VerificationContext,
   { type, tokenHash }: PresentedLink,
   metadata: RequestMetadata,
 ): Promise<TokenAndUser | undefined> {
@@ -166,7 +166,7 @@ async function findLinkToken(
 }
 
 async function findCodeToken(
-  context: Context,
+  context: VerificationContext,
   { type, contact, code }: PresentedCode,
   nowMs: number,
 ): Promise<TokenAndUser | undefined> {
@@ -187,7 +187,7 @@ async function findCodeToken(
  * the codes itself.
  */
 export async function findPhoneToken(
-  context: Context,
+  context: VerificationContext,
   {
     phone,
     code,
@@ -235,7 +235,7 @@ const currentContacts: Readonly<Record<OneTimeTokenType, (user: User) => readonl
  * @throws AppError `over_request_rate_limit`
  */
 async function limitGuessableLinks(
-  { limiter }: Context,
+  { limiter }: VerificationContext,
   token: FoundOneTimeToken | undefined,
   { clientNetwork = '', nowMs }: RequestMetadata,
 ): Promise<void> {

@@ -1,10 +1,10 @@
 import { html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Context } from '../context.ts';
 import { sendPage } from '../http/html-page.ts';
 import { parseAcceptLanguage } from '../i18n/languages.ts';
 import type { MailKind } from '../i18n/texts/mail-kinds.ts';
 import { chooseTexts, type Texts } from '../i18n/texts/texts.ts';
+import type { VerificationContext } from './verify.ts';
 
 /** Mails by `type` of their link. */
 const mails: Readonly<Record<string, MailKind>> = {
@@ -21,7 +21,7 @@ const mails: Readonly<Record<string, MailKind>> = {
  * the page, whatever prefix a gateway adds.
  */
 export function sendLinkPage(
-  { settings }: Context,
+  { settings }: VerificationContext,
   link: { readonly type: string; readonly tokenHash: string; readonly redirectTo: string },
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): FastifyReply {

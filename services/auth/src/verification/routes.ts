@@ -1,7 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { Context } from '../context.ts';
 import { errors, oauthErrorNames } from '../errors.ts';
 import { type FlowType, pkcePrefix } from '../flows/pkce.ts';
 import { type AddRoutes, body, bodyLimits, optionalText } from '../http/api.ts';
@@ -9,6 +8,7 @@ import { redirectTarget, redirectUrl } from '../http/redirects.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { fragmentMarker, sendSession, sessionFragment } from '../sessions/response.ts';
 import { sendLinkPage } from './link-page.ts';
+import type { VerificationContext } from './verify.ts';
 import { type Verified, verify } from './verify.ts';
 
 const otherAddressMessage =
@@ -67,7 +67,7 @@ interface Link {
 
 /** Spends the token of a link, and redirects with a session, a code or an error. */
 async function followLink(
-  context: Context,
+  context: VerificationContext,
   { type, tokenHash, redirectTo }: CheckedLink,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
 ): Promise<FastifyReply> {
@@ -87,7 +87,7 @@ interface CheckedLink {
 }
 
 /** @throws AppError `validation_failed` */
-function checkLink(context: Context, request: FastifyRequest, link: Link): CheckedLink {
+function checkLink(context: VerificationContext, request: FastifyRequest, link: Link): CheckedLink {
   const { type = '', token: tokenHash = '' } = link;
   if (type === '') throw errors.validation_failed({ message: 'Verify requires a verification type' });
   if (tokenHash === '')
@@ -96,7 +96,7 @@ function checkLink(context: Context, request: FastifyRequest, link: Link): Check
 }
 
 /** `/verify`: codes and hashes sent by clients, and links followed by users. */
-export const addVerifyRoutes: AddRoutes = (api, context) => {
+export const addVerifyRoutes: AddRoutes<VerificationContext> = (api, context) => {
   const { mailerLinkPageEnabled: hasPage } = context.settings;
   const post = {
     schema: { body: verifyBody },

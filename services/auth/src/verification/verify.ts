@@ -1,15 +1,18 @@
 import { auditEntry } from '../audit/audit-log.ts';
-import type { Context } from '../context.ts';
 import { errors } from '../errors.ts';
 import { makeAuthCode, pkcePrefix } from '../flows/pkce.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import type { MessagesContext } from '../messages/send.ts';
 import { notify } from '../messages/send.ts';
+import type { PasswordsContext } from '../passwords/passwords.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { newContactIdentity } from '../users/new-user.ts';
-import { changeContact } from '../users/save-user.ts';
 import type { User, UserChanges } from '../users/user.ts';
+import { changeContact } from './change-contact.ts';
 import { type FoundToken, findToken, type PresentedToken, verifications } from './find-token.ts';
+
+export type VerificationContext = MessagesContext & PasswordsContext;
 
 /**
  * A session, a code to exchange for one, or a change of email that the other address has yet to
@@ -28,7 +31,7 @@ export type Verified =
  * `email_exists`, `phone_exists`, `over_request_rate_limit`, `flow_state_not_found`
  */
 export async function verify(
-  context: Context,
+  context: VerificationContext,
   {
     by,
     password,
@@ -62,7 +65,7 @@ export async function verify(
  * rejected.
  */
 async function hashFirstPassword(
-  context: Context,
+  context: VerificationContext,
   { type, user }: FoundToken,
   password = '',
 ): Promise<string | undefined> {
@@ -74,7 +77,7 @@ async function hashFirstPassword(
 
 /** Returns the changed user; undefined if another address has yet to confirm a change of email. */
 async function applyVerification(
-  context: Context,
+  context: VerificationContext,
   found: FoundToken,
   {
     passwordHash,
@@ -98,7 +101,11 @@ async function applyVerification(
   return confirmContact(context, { user, contact, changes }, metadata);
 }
 
-async function isLastAddress({ store, settings }: Context, { email, id }: User, at: Date): Promise<boolean> {
+async function isLastAddress(
+  { store, settings }: VerificationContext,
+  { email, id }: User,
+  at: Date,
+): Promise<boolean> {
   const needsBoth = settings.mailerSecureEmailChangeEnabled && !settings.mailerAutoconfirm && email !== '';
   return !needsBoth || (await store.users.countEmailConfirmation(id, at)) > 1;
 }
@@ -113,7 +120,7 @@ function revokedPassword({ token, user }: FoundToken): UserChanges {
 }
 
 async function confirmContact(
-  { store }: Context,
+  { store }: VerificationContext,
   {
     user,
     contact,
@@ -151,7 +158,7 @@ async function confirmContact(
 }
 
 async function issueCode(
-  context: Context,
+  context: VerificationContext,
   { type, token, user }: FoundToken,
   metadata: RequestMetadata,
 ): Promise<Verified> {
@@ -164,7 +171,7 @@ async function issueCode(
 }
 
 async function signIn(
-  context: Context,
+  context: VerificationContext,
   { found, user }: { readonly found: FoundToken; readonly user: User },
   metadata: RequestMetadata,
 ): Promise<Verified> {
@@ -180,7 +187,7 @@ function specificType({ type, token }: FoundToken): string {
 }
 
 function notifyOfChange(
-  context: Context,
+  context: VerificationContext,
   { found: { type, user: before }, user }: { readonly found: FoundToken; readonly user: User },
   metadata: RequestMetadata,
 ): void {

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { Context } from '../context.ts';
 import { errors, OAuthError } from '../errors.ts';
 import { isAllowedRedirect } from '../http/redirects.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { toText } from '../identity-providers/provider.ts';
 import { toIdentity } from '../providers/account.ts';
+import type { ProvidersContext } from '../providers/connections.ts';
 import { findOwner } from '../providers/sign-in.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { recordFailedSignInOf } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import { type Chain, type ChainName, chainNames, chains } from '../wallets/chain.ts';
 import { parseMessage, type SignInMessage } from '../wallets/message.ts';
+
+export type Web3Context = ProvidersContext;
 
 /** The members of a web3 grant. */
 interface Web3Request {
@@ -29,7 +31,7 @@ const provider = 'web3';
  * `findOrCreateOwner`; OAuthError `invalid_grant`
  */
 export async function signInWithWeb3(
-  context: Context,
+  context: Web3Context,
   { chain: chainName, message: text = '', signature = '' }: Web3Request,
   metadata: RequestMetadata,
 ): Promise<IssuedSession> {
@@ -54,7 +56,7 @@ export async function signInWithWeb3(
   return startSession(context, { user, method: provider, traits }, metadata);
 }
 
-function findChain({ settings }: Context, name: string | undefined): ChainName {
+function findChain({ settings }: Web3Context, name: string | undefined): ChainName {
   const enabled = chainNames.filter((known) => settings[`web3Enabled:${known}`]);
   if (enabled.length === 0) throw errors.web3_provider_disabled();
   const chain = chainNames.find((known) => known === name);
@@ -95,7 +97,7 @@ function rejected(description: string): OAuthError {
 }
 
 /** The wallet shows the domain to the user: it must be of the site that the message is for. */
-function checkOrigin({ settings }: Context, { scheme, domain, uri }: SignInMessage): void {
+function checkOrigin({ settings }: Web3Context, { scheme, domain, uri }: SignInMessage): void {
   const [, uriScheme = '', authority] = /^([^:]+):\/\/([^/?#]*)/.exec(uri) ?? [];
   const isLocal = /^localhost(?::\d+)?$/.test(domain);
   if (uriScheme.toLowerCase() !== 'https' && !isLocal)
@@ -127,7 +129,7 @@ export function web3MessageLifeMs(maxValidityMs: number): number {
 
 /** By its text: a signature may have several encodings. */
 async function spend(
-  { limiter }: Context,
+  { limiter }: Web3Context,
   { text, maxValidityMs }: { readonly text: string; readonly maxValidityMs: number },
   { nowMs }: RequestMetadata,
 ): Promise<void> {
@@ -139,7 +141,7 @@ async function spend(
 
 /** The user whose wallet has signed the message. */
 async function findSigner(
-  context: Context,
+  context: Web3Context,
   name: ChainName,
   message: SignInMessage,
 ): Promise<User | undefined> {
@@ -149,7 +151,7 @@ async function findSigner(
   return owner?.user;
 }
 
-async function readIdentity({ store }: Context, name: ChainName, message: SignInMessage) {
+async function readIdentity({ store }: Web3Context, name: ChainName, message: SignInMessage) {
   const { address, domain, statement, chainId: network } = message;
   const forms = [address, ...chains[name].otherForms(address)];
   const ids = forms.map((form) => `${provider}:${name}:${form}`);

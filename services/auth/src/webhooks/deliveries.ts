@@ -3,10 +3,12 @@ import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { type Millis, sleepFor } from '@tollgate/kit/time';
 import { parseSecrets } from '../config/hook-definitions.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Context } from '../context.ts';
 import { signedHeaders } from '../hooks/http.ts';
 import { postText } from '../outbound/fetch.ts';
-import type { StoredEvent } from './store.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
+import type { EventStore, StoredEvent } from './store.ts';
+
+export type WebhooksContext = SessionsContext & { readonly store: { readonly events: EventStore } };
 
 /** Events of different users that are delivered concurrently. */
 const batchSize = 20;
@@ -32,12 +34,12 @@ export function retryDelayMs(attempts: number): Millis {
  */
 export class EventDeliveries implements LifecycleComponent {
   readonly name = 'event webhooks';
-  readonly #context: Context;
+  readonly #context: WebhooksContext;
   readonly #secrets: readonly Buffer[];
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
-  constructor(context: Context) {
+  constructor(context: WebhooksContext) {
     const parsed = parseSecrets(context.settings.eventWebhookSecrets);
     this.#context = context;
     this.#secrets = parsed.ok ? parsed.value : [];

@@ -3,13 +3,14 @@ import { Type } from 'typebox';
 import { errors } from '../errors.ts';
 import { type AddRoutes, pageQuery, parsePage, setPageHeaders, uuidParameter } from '../http/api.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
+import type { WebhooksContext } from './deliveries.ts';
 import type { StoredEvent } from './store.ts';
 
 const failedQuery = Type.Object(pageQuery);
 const eventParams = Type.Object({ event_id: Type.String() });
 
 /** `/admin/events`: events whose delivery was given up. */
-export const addEventRoutes: AddRoutes = (api, context) => {
+export const addEventRoutes: AddRoutes<WebhooksContext> = (api, context) => {
   api.get('/admin/events/failed', { schema: { querystring: failedQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
     const page = parsePage(request.query);

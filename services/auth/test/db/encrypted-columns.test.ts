@@ -166,7 +166,7 @@ t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
       dbEncryptionDecryptionKeys: { a: old },
     });
     try {
-      return await reencrypt({ store: new Store(sql, { cipher }) });
+      return await reencrypt(new Store(sql, { cipher }).encryptedColumns);
     } finally {
       await sql.end();
     }
@@ -198,7 +198,7 @@ t.test('reencrypt processes all rows and keeps concurrent writes', async (t) => 
   const [busy] = await sql`select id from users where encrypted_password = 'hash 7'`;
   const written = await sql.begin(async (other) => {
     await other`update users set encrypted_password = 'of another password' where id = ${busy?.id}`;
-    const running = reencrypt({ store: new Store(pool, { cipher }) });
+    const running = reencrypt(new Store(pool, { cipher }).encryptedColumns);
     const waiting = async () => {
       const [row] = await other`select count(*)::int as n from pg_locks where not granted`;
       return Number(row?.n) > 0;

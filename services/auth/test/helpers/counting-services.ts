@@ -1,8 +1,8 @@
 import { createLogger } from '@tollgate/kit/logger';
 import type t from 'tap';
+import type { Context } from '../../src/app/context.ts';
 import { Store } from '../../src/app/store.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import type { Context } from '../../src/context.ts';
 import { connect } from '../../src/db/connection.ts';
 import { HookCaller } from '../../src/hooks/caller.ts';
 import { TokenCache } from '../../src/keys/jwt.ts';

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { isLowAssurance } from '../../src/sessions/assurance.ts';
-import { sessionExpiry } from '../../src/sessions/store.ts';
+import { isLowAssurance, sessionExpiry } from '../../src/sessions/expiry.ts';
 
 const began = new Date(1_000);
 const forEver = { sessionTimeboxMs: 0, sessionInactivityTimeoutMs: 0 };

@@ -1,6 +1,6 @@
 import type { UnaryHandler } from '@tollgate/grpc-server/call';
 import type { RuleNode, RuleSet } from '@tollgate/rules/rule-set';
-import { errors, invalidRequest } from '../errors.ts';
+import { errors } from '../errors.ts';
 import type { Activity } from './activity.ts';
 import { addAllOrNone, isAtomic } from './atomic.ts';
 import { createHit, type DescriptorCheck, isLimited, type LimitCheck } from './check.ts';
@@ -15,7 +15,7 @@ import type { UsageChecks } from './usage-checks.ts';
 import { decodeRequest, encodeDecision } from './wire/codec.ts';
 import { getResponseHeaders, getStandardHeaders } from './wire/headers.ts';
 import { getDynamicMetadata } from './wire/metadata.ts';
-import { getHitsAddend, type RateLimitRequest, validateRequest } from './wire/request.ts';
+import { getHitsAddend, invalidRequest, type RateLimitRequest, validateRequest } from './wire/request.ts';
 import { Code, type Decision, type DescriptorStatus } from './wire/response.ts';
 
 /** Path of the call. @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */

@@ -9,13 +9,14 @@ import { type Entry, matchEntries } from '@tollgate/rules/match';
 import type { RuleSet } from '@tollgate/rules/rule-set';
 import { type CounterState, type PeekContext, peekCounters } from '../decision/peek.ts';
 import {
+  invalidRequest,
   type LimitOverride,
   parseJsonRequest,
   type RateLimitRequest,
   unitFromWire,
   validateRequest,
 } from '../decision/wire/request.ts';
-import { errors, invalidRequest } from '../errors.ts';
+import { errors } from '../errors.ts';
 import { getExampleQuery, parseExplainQuery } from './explain-query.ts';
 import {
   type DebugPage,

@@ -1,8 +1,13 @@
 import type { AppError } from '@tollgate/kit/errors';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Entry } from '@tollgate/rules/match';
-import { parseJsonRequest, type RateLimitRequest, validateRequest } from '../decision/wire/request.ts';
-import { errors, invalidRequest } from '../errors.ts';
+import {
+  invalidRequest,
+  parseJsonRequest,
+  type RateLimitRequest,
+  validateRequest,
+} from '../decision/wire/request.ts';
+import { errors } from '../errors.ts';
 
 /** Each descriptor may be compared with many rules. */
 const maxDescriptors = 100;

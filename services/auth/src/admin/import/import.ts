@@ -1,6 +1,6 @@
 import { type AuditActor, auditEntry } from '../../audit/audit-log.ts';
-import type { Context } from '../../context.ts';
 import type { RequestMetadata } from '../../http/request-metadata.ts';
+import type { AdminContext } from '../users.ts';
 import { type Line, splitLines } from './lines.ts';
 import type { ImportedRow } from './store.ts';
 import { type ImportedUser, type LineProblem, readUser } from './user.ts';
@@ -80,7 +80,7 @@ function uniqueKeys({ id, email, phone, identities }: ImportedUser): readonly st
   ];
 }
 
-type ImportContext = Pick<Context, 'store' | 'settings' | 'random'>;
+type ImportContext = AdminContext;
 
 /**
  * Imports users from NDJSON. Users that are present are skipped, so an import may be repeated.

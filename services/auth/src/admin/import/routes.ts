@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import type { AddRoutes, Api } from '../../http/api.ts';
 import { readAdminRequest } from '../../sessions/admin-request.ts';
+import type { AdminContext } from '../users.ts';
 import { type ImportCounts, importUsers, TooManyLines } from './import.ts';
 import type { LineProblem } from './user.ts';
 
@@ -15,7 +16,7 @@ const importQuery = Type.Object({
 });
 
 /** `/admin/users/import` */
-export const addImportRoutes: AddRoutes = (api, context) => {
+export const addImportRoutes: AddRoutes<AdminContext> = (api, context) => {
   // In a scope of its own: the parser of its bodies must not apply to other routes.
   void api.register((scope: Api, _options, done) => {
     scope.removeAllContentTypeParsers();

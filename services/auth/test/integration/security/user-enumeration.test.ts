@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { Context } from '../../../src/context.ts';
+import type { Context } from '../../../src/app/context.ts';
 import type { RequestMetadata } from '../../../src/http/request-metadata.ts';
 import { recover, resend, sendOtp } from '../../../src/sign-in/otp.ts';
 import { signInWithPassword } from '../../../src/sign-in/password.ts';

@@ -1,5 +1,5 @@
 import { fromJsonString } from '@bufbuild/protobuf';
-import { getErrorMessage } from '@tollgate/kit/errors';
+import { type AppError, getErrorMessage } from '@tollgate/kit/errors';
 import {
   type RateLimitRequest as RateLimitRequestMessage,
   RateLimitRequestSchema,
@@ -75,7 +75,7 @@ function decodeBody(body: unknown): string {
 }
 
 /** Why a request is invalid. Texts are those of envoyproxy/ratelimit where it has one. */
-export interface RequestProblem {
+interface RequestProblem {
   readonly code: 'empty_domain' | 'no_descriptors' | 'too_many_descriptors' | 'invalid_override';
   readonly message: string;
 }
@@ -111,6 +111,10 @@ export function validateRequest(request: RateLimitRequest): RequestProblem | und
     }
   }
   return undefined;
+}
+
+export function invalidRequest({ code, message }: RequestProblem): AppError {
+  return errors[code]({ message });
 }
 
 /**

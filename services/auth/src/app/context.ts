@@ -1,0 +1,29 @@
+import type { BaseContext } from '../context.ts';
+import type { HookCaller } from '../hooks/caller.ts';
+import type { TokenCache } from '../keys/jwt.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
+import type { Limiter } from '../limits/limiter.ts';
+import type { Mailbox } from '../messages/mailbox.ts';
+import type { Mailer } from '../messages/mailer.ts';
+import type { SmsGateway } from '../messages/sms.ts';
+import type { LeakedPasswords } from '../passwords/leaked-passwords.ts';
+import type { PasswordHasher } from '../passwords/passwords.ts';
+import type { ProviderConnections } from '../providers/connections.ts';
+import type { Store } from './store.ts';
+
+/** Everything that functions of the service share. Folders below this one take their part of it. */
+export interface Context extends BaseContext {
+  readonly store: Store;
+  readonly passwords: PasswordHasher;
+  readonly leakedPasswords: LeakedPasswords;
+  readonly limiter: Limiter;
+  readonly keys: SigningKeys;
+  readonly providers: ProviderConnections;
+  /** Verified access tokens. */
+  readonly tokens: TokenCache;
+  readonly mailer: Pick<Mailer, 'send' | 'sendNothing'>;
+  /** Development mode without SMTP_HOST only. */
+  readonly mailbox: Mailbox | undefined;
+  readonly sms: SmsGateway;
+  readonly hooks: Pick<HookCaller, 'enabled' | 'call'>;
+}
