@@ -91,15 +91,21 @@ export class Batch {
     return this.#keyChars;
   }
 
-  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    return this.#join(hits, true);
-  }
-
-  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    return this.#join(
-      hits.map((hit) => ({ ...hit, addend: 0 })),
-      false,
-    );
+  /** Adds hits, or reads their counters. Resolves with their results. */
+  join(hits: readonly BatchHit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
+    if (hits.length === 0) return Promise.resolve([]);
+    return new Promise((resolve, reject) => {
+      const results = new Array<CounterResult>(hits.length);
+      const request: PendingRequest = { results, missing: hits.length, resolve, reject };
+      hits.forEach((given, index) => {
+        const hit = method === 'take' ? given : { ...given, addend: 0 };
+        this.#keyChars += hit.key.length;
+        const counter = this.#getCounter(hit, method);
+        counter.addend += hit.addend;
+        append(counter, { request, index, hit, upTo: counter.addend, next: undefined });
+      });
+      this.#hitCount += hits.length;
+    });
   }
 
   takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
@@ -157,9 +163,9 @@ export class Batch {
     for (const { reject } of this.requests) reject(error);
   }
 
-  #getCounter(hit: BatchHit, adding: boolean): BatchCounter {
+  #getCounter(hit: BatchHit, method: 'take' | 'peek'): BatchCounter {
     if (hit.rate !== undefined) return this.#getScriptCounter(hit);
-    if (!adding) return getCounter(this.reads, hit);
+    if (method === 'peek') return getCounter(this.reads, hit);
     return hit.addend < 0 ? this.#getScriptCounter(hit) : getCounter(this.adds, hit);
   }
 
@@ -177,26 +183,6 @@ export class Batch {
     this.scripts.push(counter);
     this.#lastScripts.set(hit.key, counter);
     return counter;
-  }
-
-  #join(hits: readonly BatchHit[], adding: boolean) {
-    if (hits.length === 0) {
-      return Promise.resolve([]);
-    }
-    return new Promise<readonly CounterResult[]>((resolve, reject) => {
-      const results = new Array<CounterResult>(hits.length);
-      const request: PendingRequest = { results, missing: hits.length, resolve, reject };
-      for (let index = 0; index < hits.length; index += 1) {
-        const hit = hits[index];
-        if (hit !== undefined) {
-          this.#keyChars += hit.key.length;
-          const counter = this.#getCounter(hit, adding);
-          counter.addend += hit.addend;
-          append(counter, { request, index, hit, upTo: counter.addend, next: undefined });
-        }
-      }
-      this.#hitCount += hits.length;
-    });
   }
 }
 

@@ -93,8 +93,26 @@ export interface SharedStore {
 export type CreateStore = (settings: Settings, context: Context) => Promise<CounterStore>;
 
 /** The next of the results that a store has for a part of the hits. */
-export function requireNext(results: Iterator<CounterResult>): CounterResult {
-  const { value, done } = results.next();
-  if (done === true) throw new TypeError('the store has no result for a hit');
-  return value;
+export function requireNext(results: Iterator<CounterResult> | undefined): CounterResult {
+  const next = results?.next();
+  if (next === undefined || next.done === true) throw new TypeError('the store has no result for a hit');
+  return next.value;
+}
+
+/** Sends each hit to its server. Resolves with the results in the order of the hits. */
+export async function sendInParts<H, Server>(
+  hits: readonly H[],
+  findServer: (hit: H) => Server,
+  send: (server: Server, hits: readonly H[]) => Promise<readonly CounterResult[]>,
+): Promise<readonly CounterResult[]> {
+  const servers: Server[] = [];
+  const parts = Map.groupBy(hits, (hit) => {
+    const server = findServer(hit);
+    servers.push(server);
+    return server;
+  });
+  for (const [server, part] of parts) if (part.length === hits.length) return send(server, part);
+  const sent = Array.from(parts, async ([server, part]) => [server, await send(server, part)] as const);
+  const rest = new Map((await Promise.all(sent)).map(([server, results]) => [server, results.values()]));
+  return servers.map((server) => requireNext(rest.get(server)));
 }

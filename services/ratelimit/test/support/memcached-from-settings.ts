@@ -1,6 +1,6 @@
 import type { Test } from 'tap';
-import type { ResolveSrv } from '../../src/stores/memcached/addresses.ts';
 import { createMemcachedStore } from '../../src/stores/memcached/memcached-store.ts';
+import type { ResolveSrv } from '../../src/stores/memcached/servers.ts';
 import { type StoreFromSettings, storeFromSettings } from './store-from-settings.ts';
 
 /** The memcached store as the service makes it, with what it reports. */

@@ -12,10 +12,15 @@ import { createTlsStats } from '../../metrics/server-stats.ts';
 import { Batch, type BatchCounter } from '../batch.ts';
 import type { CounterStore, Hit } from '../counter-store.ts';
 import { watchStoreTls } from '../store-tls.ts';
-import { type ResolveSrv, resolveServers } from './addresses.ts';
 import { MemcachedStats, type ServerBatch, sendToServer } from './commands.ts';
 import type { Exchange } from './connection.ts';
-import { MemcachedServer, type MemcachedTls, ServerList } from './servers.ts';
+import {
+  MemcachedServer,
+  type MemcachedTls,
+  type ResolveSrv,
+  resolveServers,
+  ServerList,
+} from './servers.ts';
 
 /**
  * Backoff of reconnects: short at first for a restart; the maximum limits how much later the
@@ -161,14 +166,14 @@ class MemcachedStore implements CounterStore {
     }
     this.#schedule();
     this.#hitsInFlight += hits.length;
-    const results = await this.#collecting[method](hits);
+    const results = await this.#collecting.join(hits, method);
     this.#hitsInFlight -= hits.length;
     return results;
   }
 
   #failOpen(hits: readonly Hit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
     const batch = new Batch();
-    const results = batch[method](hits);
+    const results = batch.join(hits, method);
     for (const counter of batch.counters()) {
       this.#settleAsNew(batch, counter);
     }

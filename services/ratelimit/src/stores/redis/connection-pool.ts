@@ -16,6 +16,8 @@ export interface ConnectionPoolOptions {
    */
   readonly timeoutMs: number;
   readonly server?: string;
+  /** Why there is no connection before the start. */
+  readonly notStarted?: string;
 }
 
 export interface ConnectionPoolHooks {
@@ -76,6 +78,7 @@ export class ConnectionPool {
   readonly #waiters = new Set<Waiter>();
   readonly #firstReady = Promise.withResolvers<void>();
   #readyCount = 0;
+  #started: boolean = false;
   #everReady: boolean = false;
   #available: boolean = false;
   /** Consecutive failed attempts. */
@@ -94,6 +97,7 @@ export class ConnectionPool {
 
   /** Resolves once the server answers on a first connection, without a time limit. */
   start(): Promise<void> {
+    this.#started = true;
     if (!this.#closed) {
       void this.#connect();
     }
@@ -111,7 +115,7 @@ export class ConnectionPool {
         return connection;
       }
     }
-    if (this.#closed || (this.#readyCount === 0 && this.#failures > 0)) {
+    if (this.#closed || !this.#started || (this.#readyCount === 0 && this.#failures > 0)) {
       throw this.#unavailable();
     }
     if (this.#members.size < this.#options.size && this.#backoff === undefined) {
@@ -376,7 +380,7 @@ export class ConnectionPool {
   }
 
   #unavailable(): Error {
-    const reason = this.#lastError?.message ?? 'not connected yet';
+    const reason = this.#lastError?.message ?? this.#options.notStarted ?? 'not connected yet';
     return backendFailure(`no connection to ${this.#server}: ${reason}`, this.#lastError);
   }
 

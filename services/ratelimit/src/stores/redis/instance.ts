@@ -47,59 +47,84 @@ export interface RedisInstance {
   lastError(): Error | undefined;
 }
 
-export interface PooledInstanceOptions extends ConnectionPoolOptions, BatcherOptions {
+export interface PooledInstanceOptions extends ConnectionPoolOptions {
+  /** How long hits are collected, milliseconds; 0 sends them at the end of the event loop tick. */
+  readonly windowMs: number;
+  /** 1 where keys of one script may belong to different servers. */
+  readonly keysPerScript?: number;
   /** Absent when KVSTORE_BREAKER_FAILURES is 0. */
   readonly breaker?: CircuitBreakerOptions | undefined;
 }
 
 export interface PooledInstanceHooks extends ConnectionPoolHooks {
   readonly metrics: PoolMetrics;
+  /** Absent where every refusal is final. */
+  readonly redirect?: Redirect | undefined;
   readonly onBreakerOpen?: ((error: Error, retryMs: number) => void) | undefined;
   readonly onBreakerClose?: (() => void) | undefined;
 }
 
-/** A single server: all connections of the pool lead to it. */
-export class PooledInstance implements RedisInstance {
-  readonly #open: () => RedisConnection;
-  readonly #pool: ConnectionPool;
-  readonly #batcher: Batcher;
-  readonly #breaker: CircuitBreaker | undefined;
+/**
+ * Keys of one script. More would hardly cost less each, and other clients of Redis wait until it
+ * ends: a quarter of a millisecond.
+ */
+const defaultKeysPerScript = 64;
 
-  constructor(hooks: PooledInstanceHooks, options: PooledInstanceOptions, redirect?: Redirect) {
+/**
+ * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s
+ * with two descriptors. By then Envoy's timeout has long passed.
+ */
+const maxWaitingHits = 100_000;
+
+/** Maximum length of the keys of waiting hits: clients choose the values in keys. */
+const maxWaitingKeyChars = 64 * 1024 * 1024;
+
+/** Time after a failed batch until counters without an expiry are touched, milliseconds. */
+const repairDelayMs = 1_000;
+
+/**
+ * A single server: all connections of the pool lead to it. It collects the hits of all requests
+ * within a tick (or window) and sends them as one pipeline. While no connection is free the batch
+ * grows, so a slow Redis gets fewer and larger batches.
+ */
+export class PooledInstance implements RedisInstance {
+  readonly #options: PooledInstanceOptions;
+  readonly #server: string;
+  readonly #open: () => RedisConnection;
+  readonly #redirect: Redirect;
+  readonly #stats: StoreStats;
+  readonly #pool: ConnectionPool;
+  readonly #breaker: CircuitBreaker | undefined;
+  #expiries = new Expiries();
+  #collecting = new Batch();
+  #scheduled: boolean = false;
+  #repairTimer: NodeJS.Timeout | undefined;
+  #closed: boolean = false;
+
+  constructor(hooks: PooledInstanceHooks, options: PooledInstanceOptions) {
+    this.#options = options;
+    this.#server = options.server ?? 'Redis';
     this.#open = hooks.open;
-    const onLost = (): void => this.#batcher.forgetExpiries();
+    this.#redirect = hooks.redirect ?? (() => undefined);
+    this.#stats = hooks.metrics.exchanges;
+    // EXPIRE is sent again with the next hit of each counter.
+    const onLost = (): void => {
+      this.#expiries = this.#expiries.forget();
+    };
     this.#pool = new ConnectionPool({ ...hooks, onLost }, options);
-    const { metrics } = hooks;
-    this.#breaker =
-      options.breaker &&
-      new CircuitBreaker(options.breaker, {
-        onOpen(error, retryMs) {
-          metrics.breakerOpened();
-          hooks.onBreakerOpen?.(error, retryMs);
-        },
-        onClose() {
-          metrics.breakerClosed();
-          hooks.onBreakerClose?.();
-        },
-        onReject: () => metrics.breakerRejected(),
-      });
-    this.#batcher = new Batcher(this.#pool, options, {
-      redirect,
-      breaker: this.#breaker,
-      stats: metrics.exchanges,
-    });
+    this.#breaker = options.breaker && createBreaker(options.breaker, hooks);
   }
 
   take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    return this.#batcher.take(hits);
+    return this.#reserve(hits) ?? this.#collecting.join(hits, 'take');
   }
 
   takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    return this.#batcher.takeAllOrNone(hits);
+    return this.#reserve(hits) ?? this.#collecting.takeAllOrNone(hits);
   }
 
   peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    return this.#batcher.peek(hits);
+    return this.#reserve(hits) ?? this.#collecting.join(hits, 'peek');
   }
 
   dial(): readonly RedisConnection[] {
@@ -123,122 +148,31 @@ export class PooledInstance implements RedisInstance {
   /** Closes gracefully: batches in flight end, later ones fail with `reason`. */
   drain(reason: Error): void {
     this.#pool.drain(reason);
-    this.#batcher.close(reason);
-    this.#breaker?.retire();
+    this.#endRepairs(reason);
   }
 
   close(reason: Error = backendFailure('the connections to Redis are closed')): void {
     this.#pool.close(reason);
-    this.#batcher.close(reason);
-    this.#breaker?.retire();
+    this.#endRepairs(reason);
   }
 
   lastError(): Error | undefined {
     return this.#pool.lastError();
   }
-}
 
-export interface BatcherOptions {
-  /** How long hits are collected, milliseconds; 0 sends them at the end of the event loop tick. */
-  readonly windowMs: number;
-  /** Limit of one exchange with Redis, milliseconds. */
-  readonly timeoutMs: number;
-  readonly server?: string;
-  /** 1 where keys of one script may belong to different servers. */
-  readonly keysPerScript?: number;
-}
-
-/**
- * Keys of one script. More would hardly cost less each, and other clients of Redis wait until it
- * ends: a quarter of a millisecond.
- */
-const defaultKeysPerScript = 64;
-
-/**
- * Hits that may wait while all connections are busy: half a second's worth at 100,000 decisions/s
- * with two descriptors. By then Envoy's timeout has long passed.
- */
-const maxWaitingHits = 100_000;
-
-/** Maximum length of the keys of waiting hits: clients choose the values in keys. */
-const maxWaitingKeyChars = 64 * 1024 * 1024;
-
-/** Time after a failed batch until counters without an expiry are touched, milliseconds. */
-const repairDelayMs = 1_000;
-
-interface BatcherHooks {
-  /** Absent where every refusal is final. */
-  readonly redirect?: Redirect | undefined;
-  readonly breaker?: CircuitBreaker | undefined;
-  readonly stats?: StoreStats | undefined;
-}
-
-type BatcherPool = Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'>;
-
-/**
- * Collects the hits of all requests within a tick (or window) and sends them as one pipeline. While
- * no connection is free the batch grows, so a slow Redis gets fewer and larger batches.
- */
-export class Batcher {
-  readonly #pool: BatcherPool;
-  readonly #options: BatcherOptions;
-  readonly #server: string;
-  readonly #redirect: Redirect;
-  readonly #breaker: CircuitBreaker | undefined;
-  readonly #stats: StoreStats | undefined;
-  #expiries = new Expiries();
-  #collecting = new Batch();
-  #scheduled: boolean = false;
-  #repairTimer: NodeJS.Timeout | undefined;
-  #closed: boolean = false;
-
-  constructor(pool: BatcherPool, options: BatcherOptions, { redirect, breaker, stats }: BatcherHooks = {}) {
-    this.#pool = pool;
-    this.#options = options;
-    this.#server = options.server ?? 'Redis';
-    this.#redirect = redirect ?? (() => undefined);
-    this.#breaker = breaker;
-    this.#stats = stats;
-  }
-
-  take(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    return this.#collect(hits, 'take');
-  }
-
-  peek(hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    return this.#collect(hits, 'peek');
-  }
-
-  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    return this.#reserve() ?? this.#collecting.takeAllOrNone(hits);
-  }
-
-  /** Sends EXPIRE again with the next hit of each counter. */
-  forgetExpiries(): void {
-    this.#expiries = this.#expiries.forget();
-  }
-
-  /**
-   * Ends repairs, except on another server that has the counters by now. Batches in flight end by
-   * themselves.
-   */
-  close(reason: Error): void {
+  /** Counters without an expiry may still get one on another server that has them by now. */
+  #endRepairs(reason: Error): void {
     this.#closed = true;
+    this.#breaker?.retire();
     clearTimeout(this.#repairTimer);
     const batch = new Batch();
     this.#expiries.moveMissing(batch);
     void this.#settleUnsent(batch, toBackendFailure(reason));
   }
 
-  #collect(hits: readonly BatchHit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
-    if (hits.length === 0) {
-      return Promise.resolve([]);
-    }
-    return this.#reserve() ?? this.#collecting[method](hits);
-  }
-
   /** Has the batch sent; a rejected promise when it is full, or the circuit breaker is open. */
-  #reserve(): Promise<never> | undefined {
+  #reserve({ length }: { readonly length: number }): Promise<never> | undefined {
+    if (length === 0) return undefined;
     const rejection = this.#breaker?.reject();
     if (rejection !== undefined) return Promise.reject(rejection);
     const { hitCount, keyChars } = this.#collecting;
@@ -268,7 +202,7 @@ export class Batcher {
     } catch (error) {
       const failure = toBackendFailure(error);
       this.#breaker?.end(this.#breaker.begin(), failure);
-      this.#stats?.fail('unavailable');
+      this.#stats.fail('unavailable');
       await this.#settleUnsent(this.#takeBatch(), failure);
       return;
     }
@@ -301,14 +235,14 @@ export class Batcher {
   async #send(connection: RedisConnection, batch: Batch): Promise<boolean> {
     let isBusy = true;
     const begun = this.#breaker?.begin();
-    const begunMs = this.#stats?.begin() ?? 0;
+    const begunMs = this.#stats.begin();
     const expiries = this.#expiries;
     const giveUp = (error: Error, reason: 'timeout' | 'lost'): void => {
       batch.failAll(error);
       if (isBusy) {
         isBusy = false;
         this.#breaker?.end(begun, error);
-        this.#stats?.end(begunMs, reason);
+        this.#stats.end(begunMs, reason);
         for (const counter of batch.adds.values()) expiries.onUncertain(counter);
         this.#pool.discard(connection, error);
       }
@@ -323,7 +257,7 @@ export class Batcher {
       isBusy = false;
       const refusal = findServerError(exchange);
       this.#breaker?.end(begun, refusal);
-      this.#stats?.end(begunMs, refusal && 'refused');
+      this.#stats.end(begunMs, refusal && 'refused');
       this.#release(connection, exchange);
       return await settleBatch(batch, exchange, { expiries, redirect: this.#redirect });
     } catch (error) {
@@ -361,4 +295,21 @@ export class Batcher {
     // The others lead to the same server, and each would fail one request.
     this.#pool.retireAll();
   }
+}
+
+function createBreaker(
+  options: CircuitBreakerOptions,
+  { metrics, onBreakerOpen, onBreakerClose }: PooledInstanceHooks,
+): CircuitBreaker {
+  return new CircuitBreaker(options, {
+    onOpen(error, retryMs) {
+      metrics.breakerOpened();
+      onBreakerOpen?.(error, retryMs);
+    },
+    onClose() {
+      metrics.breakerClosed();
+      onBreakerClose?.();
+    },
+    onReject: () => metrics.breakerRejected(),
+  });
 }

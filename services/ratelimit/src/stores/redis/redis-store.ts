@@ -18,7 +18,7 @@ import type { poolPrefixes } from '../../metrics/names.ts';
 import { createTlsStats } from '../../metrics/server-stats.ts';
 import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { CircuitBreakerOptions } from '../circuit-breaker.ts';
-import { type CounterStore, type Hit, requireNext, type SharedStore } from '../counter-store.ts';
+import { type CounterStore, type Hit, type SharedStore, sendInParts } from '../counter-store.ts';
 import { watchStoreTls } from '../store-tls.ts';
 import { ClusterInstance } from './cluster/cluster.ts';
 import { nodeAddress } from './cluster/slots.ts';
@@ -293,11 +293,13 @@ export class RedisStore implements CounterStore {
   }
 
   take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
-    return this.#send('take', hits);
+    const { main, perSecond } = this.#options;
+    return perSecond === undefined ? main.take(hits) : sendToBoth(main, perSecond, 'take', hits);
   }
 
   peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
-    return this.#send('peek', hits);
+    const { main, perSecond } = this.#options;
+    return perSecond === undefined ? main.peek(hits) : sendToBoth(main, perSecond, 'peek', hits);
   }
 
   /** @throws Error on a cluster or two instances, where rules that need it are not loaded. */
@@ -330,11 +332,6 @@ export class RedisStore implements CounterStore {
     return Promise.resolve();
   }
 
-  #send(method: 'take' | 'peek', hits: readonly Hit[]): Promise<readonly CounterResult[]> {
-    const { main, perSecond } = this.#options;
-    return perSecond === undefined ? main[method](hits) : sendToBoth(main, perSecond, method, hits);
-  }
-
   #closeAll(reason?: Error): void {
     this.#closing.abort(reason);
     for (const source of this.#options.credentials ?? []) source.close();
@@ -355,17 +352,15 @@ export class RedisStore implements CounterStore {
   }
 }
 
-async function sendToBoth(
+function sendToBoth(
   main: RedisInstance,
   perSecond: RedisInstance,
   method: 'take' | 'peek',
   hits: readonly Hit[],
 ): Promise<readonly CounterResult[]> {
-  const isPerSecond = ({ unit }: Hit): boolean => unit === 'second';
-  const [mainResults, perSecondResults] = await Promise.all([
-    main[method](hits.filter((hit) => !isPerSecond(hit))),
-    perSecond[method](hits.filter(isPerSecond)),
-  ]);
-  const rest = { main: mainResults.values(), perSecond: perSecondResults.values() };
-  return hits.map((hit) => requireNext(isPerSecond(hit) ? rest.perSecond : rest.main));
+  return sendInParts(
+    hits,
+    ({ unit }) => (unit === 'second' ? perSecond : main),
+    (instance, part) => instance[method](part),
+  );
 }

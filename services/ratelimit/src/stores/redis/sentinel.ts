@@ -1,16 +1,8 @@
 import { inTime } from '@tollgate/kit/time';
-import type { CounterResult } from '../../algorithms/algorithm.ts';
 import { describeRedisAddress, type TcpRedisAddress } from '../../config/redis-target.ts';
 import { backendFailure } from '../../errors.ts';
-import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
-import type { Hit } from '../counter-store.ts';
 import type { RedisConnection } from './connection.ts';
-import {
-  PooledInstance,
-  type PooledInstanceHooks,
-  type PooledInstanceOptions,
-  type RedisInstance,
-} from './instance.ts';
+import { PooledInstance, type PooledInstanceHooks, type PooledInstanceOptions } from './instance.ts';
 import { RedisReplyError } from './resp.ts';
 
 export interface SentinelHooks extends Omit<PooledInstanceHooks, 'open'> {
@@ -37,17 +29,29 @@ export interface SentinelOptions {
   readonly replyTimeoutMs?: number | undefined;
 }
 
+const noPrimary = 'no sentinel has named the primary yet';
+
 /**
  * A Redis primary behind sentinels. All connections lead to the primary that they name. After a
  * failover, requests in flight end at the old primary, and later ones go to the new one.
  */
-export class SentinelInstance implements RedisInstance {
+export class SentinelInstance extends PooledInstance {
   readonly #watch: PrimaryWatch;
-  readonly #instance: PooledInstance;
   #primary: TcpRedisAddress | undefined;
   #moved = new AbortController();
 
   constructor(hooks: SentinelHooks, options: PooledInstanceOptions & SentinelOptions) {
+    super(
+      {
+        ...hooks,
+        open: () => hooks.openPrimary(this.#requirePrimary()),
+        onError: (error) => {
+          hooks.onError?.(error);
+          this.#watch.switchSentinel();
+        },
+      },
+      { ...options, notStarted: noPrimary },
+    );
     this.#watch = new PrimaryWatch(
       {
         openSentinel: hooks.openSentinel,
@@ -56,7 +60,7 @@ export class SentinelInstance implements RedisInstance {
           this.#primary = address;
           hooks.onPrimary?.(address);
           if (!isFirst) {
-            this.#instance.renew();
+            this.renew();
             this.#moved.abort();
             this.#moved = new AbortController();
           }
@@ -69,32 +73,6 @@ export class SentinelInstance implements RedisInstance {
       },
       options,
     );
-    this.#instance = new PooledInstance(
-      {
-        ...hooks,
-        open: () => hooks.openPrimary(this.#requirePrimary()),
-        onError: (error) => {
-          hooks.onError?.(error);
-          this.#watch.switchSentinel();
-        },
-      },
-      options,
-    );
-  }
-
-  async take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
-    this.#requirePrimary();
-    return await this.#instance.take(hits);
-  }
-
-  async takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    this.#requirePrimary();
-    return await this.#instance.takeAllOrNone(hits);
-  }
-
-  async peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
-    this.#requirePrimary();
-    return await this.#instance.peek(hits);
   }
 
   /** The old primary stays writable for about ten seconds. */
@@ -102,34 +80,24 @@ export class SentinelInstance implements RedisInstance {
     return this.#moved.signal;
   }
 
-  /** The sentinel is logged in to again before the next poll. */
-  reauthenticate(): void {
-    this.#instance.reauthenticate();
-  }
-
-  dial(): readonly RedisConnection[] {
-    this.#requirePrimary();
-    return this.#instance.dial();
-  }
-
-  async start(): Promise<void> {
+  override async start(): Promise<void> {
     await this.#watch.start();
-    await this.#instance.start();
+    await super.start();
   }
 
-  close(reason: Error = backendFailure('the connections to Redis are closed')): void {
+  override close(reason: Error = backendFailure('the connections to Redis are closed')): void {
     this.#watch.close(reason);
-    this.#instance.close(reason);
+    super.close(reason);
   }
 
-  lastError(): Error | undefined {
+  override lastError(): Error | undefined {
     const watchError = this.#watch.lastError();
-    return this.#primary === undefined ? watchError : (this.#instance.lastError() ?? watchError);
+    return this.#primary === undefined ? watchError : (super.lastError() ?? watchError);
   }
 
   #requirePrimary(): TcpRedisAddress {
     if (this.#primary === undefined) {
-      throw backendFailure('no connection to Redis: no sentinel has named the primary yet');
+      throw backendFailure(`no connection to Redis: ${noPrimary}`);
     }
     return this.#primary;
   }

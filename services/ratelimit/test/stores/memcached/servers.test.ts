@@ -3,7 +3,7 @@ import { makeCertificates } from '@tollgate/testkit/certificates';
 import { type Memcached, startMemcached } from '@tollgate/testkit/memcached';
 import { sendTcp } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import { resolveServers } from '../../../src/stores/memcached/addresses.ts';
+import { resolveServers } from '../../../src/stores/memcached/servers.ts';
 import { take } from '../../support/counts.ts';
 import { type DnsServer, startDnsServer } from '../../support/dns-server.ts';
 import { connect } from '../../support/grpc-client.ts';

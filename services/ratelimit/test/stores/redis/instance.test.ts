@@ -1,24 +1,42 @@
-import t from 'tap';
-import { backendFailure } from '../../../src/errors.ts';
-import type { ConnectionPool } from '../../../src/stores/redis/connection-pool.ts';
-import { Batcher } from '../../../src/stores/redis/instance.ts';
+import t, { type Test } from 'tap';
+import { parseRedisAddress } from '../../../src/config/redis-target.ts';
+import { StatsRegistry } from '../../../src/metrics/registry.ts';
+import { RedisConnection } from '../../../src/stores/redis/connection.ts';
+import { PooledInstance } from '../../../src/stores/redis/instance.ts';
+import { PoolMetrics } from '../../../src/stores/redis/telemetry.ts';
 import { peek, take } from '../../support/counts.ts';
+import { answerCommands, startInvalidServer } from '../../support/invalid-server.ts';
 import { makeHit } from '../counter-store-contract.ts';
 
-/** A pool whose connections are busy until `giveUp`. */
-function busyPool() {
-  const { promise, reject } = Promise.withResolvers<never>();
-  let acquired = 0;
-  const pool: Pick<ConnectionPool, 'acquire' | 'release' | 'discard' | 'retireAll'> = {
-    acquire() {
-      acquired += 1;
-      return promise;
+/** An instance whose only connection waits for an answer, until `answer`. */
+async function startBusy(t: Test) {
+  const commands: string[] = [];
+  const held = Promise.withResolvers<() => void>();
+  const server = await startInvalidServer(t, (socket) =>
+    answerCommands(socket, ([name = '', key = '', addend = '']) => {
+      commands.push(name);
+      if (name === 'ping') return '+PONG\r\n';
+      if (name === 'expire') return ':1\r\n';
+      if (key !== 'first') return `:${addend}\r\n`;
+      held.resolve(() => socket.write(':1\r\n'));
+      return '';
+    }),
+  );
+  const parsed = parseRedisAddress(server.address, 'tcp');
+  if (!parsed.ok) throw new TypeError('bad address in a test');
+  const instance = new PooledInstance(
+    {
+      open: () => new RedisConnection({ address: parsed.address }),
+      startDelayMs: () => 10,
+      reconnectDelayMs: () => 10,
+      metrics: new PoolMetrics('redis', new StatsRegistry()),
     },
-    release: () => undefined,
-    discard: () => undefined,
-    retireAll: () => undefined,
-  };
-  return { pool, acquired: () => acquired, giveUp: () => reject(backendFailure('all busy')) };
+    { size: 1, onEmpty: 'wait', onEmptyWaitMs: 0, timeoutMs: 60_000, windowMs: 0 },
+  );
+  t.teardown(() => instance.close());
+  await instance.start();
+  const first = take(instance, [makeHit('first')]);
+  return { instance, first, commands, answer: await held.promise };
 }
 
 function nextTick(): Promise<void> {
@@ -28,51 +46,58 @@ function nextTick(): Promise<void> {
 }
 
 t.test('while no connection is free, hits gather in one batch, up to 100,000', async (t) => {
-  const { pool, acquired, giveUp } = busyPool();
-  const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  const { instance, first } = await startBusy(t);
   const hits = Array.from({ length: 1_000 }, (_, i) => makeHit(`key ${i}`));
-  const whole = batcher.takeAllOrNone([{ ...makeHit('whole'), capacity: 1, refuses: 'alone' }]);
-  const waiting: Promise<unknown>[] = [whole];
+  const whole = instance.takeAllOrNone([{ ...makeHit('whole'), capacity: 1, refuses: 'alone' }]);
+  const waiting: Promise<unknown>[] = [first, whole];
   for (let i = 0; i < 100; i += 1) {
-    waiting.push(take(batcher, hits));
+    waiting.push(take(instance, hits));
     if (i % 10 === 0) {
       await nextTick();
     }
   }
-  t.equal(acquired(), 1, 'one connection was requested over many ticks');
-  await t.rejects(take(batcher, [makeHit('one more')]), {
-    message: 'too many requests are waiting for Redis',
-  });
-  await t.rejects(peek(batcher, [makeHit('one more')]), {
-    message: 'too many requests are waiting for Redis',
-  });
-  await t.rejects(batcher.takeAllOrNone([{ ...makeHit('one more'), capacity: 1, refuses: 'alone' }]), {
-    message: 'too many requests are waiting for Redis',
-  });
-  giveUp();
+  const tooMany = { message: 'too many requests are waiting for Redis' };
+  await t.rejects(take(instance, [makeHit('one more')]), tooMany);
+  await t.rejects(peek(instance, [makeHit('one more')]), tooMany);
+  const oneMore = instance.takeAllOrNone([{ ...makeHit('one more'), capacity: 1, refuses: 'alone' }]);
+  await t.rejects(oneMore, tooMany);
+  instance.close();
   const results = await Promise.allSettled(waiting);
-  t.ok(results.every((result) => result.status === 'rejected' && /all busy/.test(result.reason.message)));
+  t.ok(results.every((result) => result.status === 'rejected' && result.reason.code === 'backend_failure'));
+});
+
+t.test('hits of many ticks are sent together once a connection is free', async (t) => {
+  const { instance, first, commands, answer } = await startBusy(t);
+  const waiting: Promise<unknown>[] = [];
+  for (let i = 0; i < 100; i += 1) {
+    waiting.push(take(instance, [makeHit('second')]));
+    await nextTick();
+  }
+  answer();
+  t.same(await first, [1]);
+  await Promise.all(waiting);
+  t.equal(commands.filter((name) => name === 'incrby').length, 2, 'one for each counter');
 });
 
 t.test('while no connection is free, at most 64 MiB of keys gather', async (t) => {
-  const { pool, giveUp } = busyPool();
-  const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
+  const { instance, first } = await startBusy(t);
   const long = 'k'.repeat(1024 * 1024);
-  const waiting = Array.from({ length: 64 }, (_, i) => take(batcher, [makeHit(`${long}${i}`)]));
-  await t.rejects(take(batcher, [makeHit('one more')]), {
+  const waiting = Array.from({ length: 64 }, (_, i) => take(instance, [makeHit(`${long}${i}`)]));
+  await t.rejects(take(instance, [makeHit('one more')]), {
     message: 'too many requests are waiting for Redis',
   });
-  await nextTick();
-  giveUp();
-  const results = await Promise.allSettled(waiting);
+  instance.close();
+  const results = await Promise.allSettled([first, ...waiting]);
   t.ok(results.every((result) => result.status === 'rejected'));
 });
 
-t.test('without hits no connection is acquired', async (t) => {
-  const { pool, acquired } = busyPool();
-  const batcher = new Batcher(pool, { windowMs: 0, timeoutMs: 10_000 });
-  t.same(await take(batcher, []), []);
-  t.same(await peek(batcher, []), []);
+t.test('without hits nothing is sent', async (t) => {
+  const { instance, first, commands, answer } = await startBusy(t);
+  t.same(await take(instance, []), []);
+  t.same(await peek(instance, []), []);
   await nextTick();
-  t.equal(acquired(), 0);
+  answer();
+  await first;
+  t.same(await take(instance, [makeHit('last')]), [1]);
+  t.same(commands, ['ping', 'incrby', 'expire', 'incrby', 'expire']);
 });

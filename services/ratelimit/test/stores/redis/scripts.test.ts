@@ -5,7 +5,7 @@ import t from 'tap';
 import type { State } from '../../../src/algorithms/algorithm.ts';
 import { algorithms } from '../../../src/algorithms/registry.ts';
 import { parseRedisAddress } from '../../../src/config/redis-target.ts';
-import { Batch } from '../../../src/stores/batch.ts';
+import { Batch, type BatchHit } from '../../../src/stores/batch.ts';
 import { RedisConnection } from '../../../src/stores/redis/connection.ts';
 import { Pipeline, type RedisReply, RedisReplyError } from '../../../src/stores/redis/resp.ts';
 import { groupCalls, readCallReply, writeCall } from '../../../src/stores/redis/script-calls.ts';
@@ -34,10 +34,14 @@ interface SentHit {
   readonly rate: Rate;
 }
 
+function takeFrom(batch: Batch, hit: BatchHit): Promise<number[]> {
+  return take({ take: (hits) => batch.join(hits, 'take') }, [hit]);
+}
+
 /** Sends hits as one batch and resolves with the result of each hit. */
 async function sendHits(hits: readonly SentHit[], nowUs: number): Promise<number[]> {
   const batch = new Batch();
-  const results = hits.map(({ key, addend, rate }) => take(batch, [{ ...makeHit(key, addend), rate }]));
+  const results = hits.map(({ key, addend, rate }) => takeFrom(batch, { ...makeHit(key, addend), rate }));
   const pipeline = new Pipeline();
   const calls = groupCalls(batch, 64);
   for (const call of calls) writeCall(pipeline, call, { knownScripts: new Set(), nowUs });
@@ -111,10 +115,10 @@ t.test('equal hits of a batch are one call, whose script has many keys', async (
   const keys = Array.from({ length: 70 }, (_, i) => `user ${i}`);
   for (let round = 0; round < 3; round += 1) {
     // An override of the counter API makes a new limit for each request.
-    for (const key of keys) void take(batch, [{ ...makeHit(key), rate: { ...rate } }]);
+    for (const key of keys) void takeFrom(batch, { ...makeHit(key), rate: { ...rate } });
   }
-  void take(batch, [{ ...makeHit('user 68'), rate: { ...rate, limit: 61 } }]);
-  void take(batch, [{ ...makeHit('user 69', 2), rate }]);
+  void takeFrom(batch, { ...makeHit('user 68'), rate: { ...rate, limit: 61 } });
+  void takeFrom(batch, { ...makeHit('user 69', 2), rate });
   const calls = groupCalls(batch, 64);
   t.same(
     calls.map(({ counters }) => counters.length),

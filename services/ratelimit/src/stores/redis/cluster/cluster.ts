@@ -2,7 +2,7 @@ import { isAppError } from '@tollgate/kit/errors';
 import type { CounterResult } from '../../../algorithms/algorithm.ts';
 import { backendFailure } from '../../../errors.ts';
 import type { BatchHit } from '../../batch.ts';
-import { requireNext } from '../../counter-store.ts';
+import { sendInParts } from '../../counter-store.ts';
 import type { RedisConnection } from '../connection.ts';
 import type { Redirect } from '../exchange.ts';
 import {
@@ -141,19 +141,12 @@ export class ClusterInstance implements RedisInstance {
     }
   }
 
-  async #send(method: Method, hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
-    const parts = groupByNode(hits, (key) => this.#requireNode(key));
-    if (parts.length === 1 && parts[0] !== undefined) {
-      return this.#sendToNode(parts[0].node, method, hits);
-    }
-    const results = new Array<CounterResult>(hits.length);
-    await Promise.all(
-      parts.map(async (part) => {
-        const rest = (await this.#sendToNode(part.node, method, part.hits)).values();
-        for (const position of part.positions) results[position] = requireNext(rest);
-      }),
+  #send(method: Method, hits: readonly BatchHit[]): Promise<readonly CounterResult[]> {
+    return sendInParts(
+      hits,
+      ({ key }) => this.#requireNode(key),
+      (node, part) => this.#sendToNode(node, method, part),
     );
-    return results;
   }
 
   #requireNode(key: string): NodeAddress {
@@ -232,27 +225,6 @@ export class ClusterInstance implements RedisInstance {
     if (result === undefined) throw backendFailure(`${node.name} has no result for a hit`);
     return result;
   }
-}
-
-interface NodePart {
-  readonly node: NodeAddress;
-  readonly hits: BatchHit[];
-  readonly positions: number[];
-}
-
-function groupByNode(hits: readonly BatchHit[], getNode: (key: string) => NodeAddress): readonly NodePart[] {
-  const parts = new Map<string, NodePart>();
-  hits.forEach((hit, position) => {
-    const node = getNode(hit.key);
-    const part = parts.get(node.name);
-    if (part === undefined) {
-      parts.set(node.name, { node, hits: [hit], positions: [position] });
-    } else {
-      part.hits.push(hit);
-      part.positions.push(position);
-    }
-  });
-  return [...parts.values()];
 }
 
 interface ClusterNodesHooks extends Pick<PooledInstanceHooks, 'metrics' | 'reconnectDelayMs' | 'onLogin'> {
@@ -350,9 +322,9 @@ class ClusterNodes {
         },
         onBreakerOpen: (error, retryMs) => log.onNodeBreakerOpen(node, error, retryMs),
         onBreakerClose: () => log.onNodeBreakerClose(node),
+        redirect: redirect(node),
       },
       { ...this.#options, keysPerScript: 1, server: `Redis at ${node.name}` },
-      redirect(node),
     );
     const member: Member = { node, instance, isConnected: false };
     this.#members.set(node.name, member);
