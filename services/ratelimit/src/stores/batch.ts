@@ -79,17 +79,9 @@ export class Batch {
   /** Each is decided by one script, after those of `scripts`. */
   readonly requests: WholeRequest[] = [];
   readonly reads = new Map<string, BatchCounter>();
-  #hitCount = 0;
-  #keyChars = 0;
-
-  get hitCount(): number {
-    return this.#hitCount;
-  }
-
+  hitCount = 0;
   /** Length of the keys of all hits. */
-  get keyChars(): number {
-    return this.#keyChars;
-  }
+  keyChars = 0;
 
   /** Adds hits, or reads their counters. Resolves with their results. */
   join(hits: readonly BatchHit[], method: 'take' | 'peek'): Promise<readonly CounterResult[]> {
@@ -99,18 +91,18 @@ export class Batch {
       const request: PendingRequest = { results, missing: hits.length, resolve, reject };
       hits.forEach((given, index) => {
         const hit = method === 'take' ? given : { ...given, addend: 0 };
-        this.#keyChars += hit.key.length;
+        this.keyChars += hit.key.length;
         const counter = this.#getCounter(hit, method);
         counter.addend += hit.addend;
         append(counter, { request, index, hit, upTo: counter.addend, next: undefined });
       });
-      this.#hitCount += hits.length;
+      this.hitCount += hits.length;
     });
   }
 
   takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    this.#hitCount += hits.length;
-    for (const { key } of hits) this.#keyChars += key.length;
+    this.hitCount += hits.length;
+    for (const { key } of hits) this.keyChars += key.length;
     return new Promise((resolve, reject) => this.requests.push({ hits, resolve, reject }));
   }
 

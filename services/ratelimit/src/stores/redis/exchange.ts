@@ -201,19 +201,16 @@ export async function settleRefused(batch: Batch, counter: BatchCounter, refused
 const serverError =
   /^(?:ERR Error running script\b.*\W)?(READONLY|OOM|LOADING|MASTERDOWN|MISCONF|NOREPLICAS|BUSY)\b/s;
 
-function getServerError(reply: RedisReply): string | undefined {
-  return reply instanceof RedisReplyError ? serverError.exec(reply.message)?.[1] : undefined;
-}
-
-/** The first error of the whole server in the replies. */
-export function findServerError({ replies, callReplies }: Exchange): RedisReplyError | undefined {
-  const isServerError = (reply: RedisReply): reply is RedisReplyError => getServerError(reply) !== undefined;
-  return replies.find(isServerError) ?? callReplies.find(isServerError);
+/** The errors of the whole server in the replies. */
+export function findServerErrors({ replies, callReplies }: Exchange): readonly RedisReplyError[] {
+  return [...replies, ...callReplies].filter(
+    (reply): reply is RedisReplyError => reply instanceof RedisReplyError && serverError.test(reply.message),
+  );
 }
 
 /** Only a new connection finds the primary after this one became a replica. */
-export function isReadOnly(reply: RedisReply): reply is RedisReplyError {
-  return getServerError(reply) === 'READONLY';
+export function isReadOnly({ message }: RedisReplyError): boolean {
+  return serverError.exec(message)?.[1] === 'READONLY';
 }
 
 function isUnknownScript(reply: RedisReply): boolean {

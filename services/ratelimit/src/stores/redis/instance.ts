@@ -9,9 +9,8 @@ import type { Hit } from '../counter-store.ts';
 import type { RedisConnection } from './connection.ts';
 import { ConnectionPool, type ConnectionPoolHooks, type ConnectionPoolOptions } from './connection-pool.ts';
 import {
-  type Exchange,
   exchangeBatch,
-  findServerError,
+  findServerErrors,
   isReadOnly,
   type Redirect,
   settleBatch,
@@ -255,10 +254,11 @@ export class PooledInstance implements RedisInstance {
       const keysPerScript = this.#options.keysPerScript ?? defaultKeysPerScript;
       const exchange = await exchangeBatch(connection, batch, { expiries, keysPerScript });
       isBusy = false;
-      const refusal = findServerError(exchange);
+      const refusals = findServerErrors(exchange);
+      const [refusal] = refusals;
       this.#breaker?.end(begun, refusal);
       this.#stats.end(begunMs, refusal && 'refused');
-      this.#release(connection, exchange);
+      this.#release(connection, refusals.find(isReadOnly));
       return await settleBatch(batch, exchange, { expiries, redirect: this.#redirect });
     } catch (error) {
       giveUp(toBackendFailure(error), 'lost');
@@ -285,8 +285,7 @@ export class PooledInstance implements RedisInstance {
     this.#repair(repairDelayMs);
   }
 
-  #release(connection: RedisConnection, { replies, callReplies }: Exchange): void {
-    const readOnly = replies.find(isReadOnly) ?? callReplies.find(isReadOnly);
+  #release(connection: RedisConnection, readOnly: Error | undefined): void {
     if (readOnly === undefined) {
       this.#pool.release(connection);
       return;

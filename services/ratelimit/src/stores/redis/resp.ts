@@ -8,31 +8,23 @@ export class RedisReplyError extends Error {
 
 /** Commands in the form of the protocol, written as one pipeline. */
 export class Pipeline {
-  #text = '';
-  #commandCount = 0;
-
-  get text(): string {
-    return this.#text;
-  }
-
-  get commandCount(): number {
-    return this.#commandCount;
-  }
+  text = '';
+  commandCount = 0;
 
   get(key: string): void {
-    this.#text += `*2\r\n$3\r\nGET\r\n${bulk(key)}`;
-    this.#commandCount += 1;
+    this.text += `*2\r\n$3\r\nGET\r\n${bulk(key)}`;
+    this.commandCount += 1;
   }
 
   incrBy(key: string, addend: number): void {
     const by = addend === 1 ? one : integer(addend);
-    this.#text += `*3\r\n$6\r\nINCRBY\r\n$${Buffer.byteLength(key)}\r\n${key}\r\n${by}`;
-    this.#commandCount += 1;
+    this.text += `*3\r\n$6\r\nINCRBY\r\n$${Buffer.byteLength(key)}\r\n${key}\r\n${by}`;
+    this.commandCount += 1;
   }
 
   expire(key: string, ttlSeconds: number): void {
-    this.#text += `*3\r\n$6\r\nEXPIRE\r\n${bulk(key)}${integer(ttlSeconds)}`;
-    this.#commandCount += 1;
+    this.text += `*3\r\n$6\r\nEXPIRE\r\n${bulk(key)}${integer(ttlSeconds)}`;
+    this.commandCount += 1;
   }
 
   /** Any other command. */
@@ -43,16 +35,16 @@ export class Pipeline {
 
   /** A command whose words follow. */
   begin(wordCount: number): void {
-    this.#text += `*${wordCount}\r\n`;
-    this.#commandCount += 1;
+    this.text += `*${wordCount}\r\n`;
+    this.commandCount += 1;
   }
 
   word(text: string): void {
-    this.#text += bulk(text);
+    this.text += bulk(text);
   }
 
   integer(value: number): void {
-    this.#text += value === 1 ? one : integer(value);
+    this.text += value === 1 ? one : integer(value);
   }
 }
 
