@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
 import { getErrorMessage } from './errors.ts';
 import { HttpConnections, type HttpServerLimits } from './http-connections.ts';
 
@@ -8,8 +7,6 @@ export interface HttpServerOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** Shares the port with other processes. Default false. */
-  readonly reusePort?: boolean;
 }
 
 /** The part of an application, such as Fastify's, that a server needs. */
@@ -37,11 +34,6 @@ export class HttpServer {
     await this.#app.listen({ ...this.#options });
     const address = this.#app.server.address();
     return typeof address === 'object' && address !== null ? address.port : port;
-  }
-
-  /** Serves a connection that another process accepted; it need not listen for that. */
-  accept(socket: Socket): void {
-    this.#app.server.emit('connection', socket);
   }
 
   /**

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIP } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import type { LifecycleComponent } from './lifecycle.ts';
 import { type TlsValidity, tlsMetricNames } from './tls.ts';
@@ -16,6 +19,11 @@ export type MetricsServerOptions = {
   readonly path?: string;
   /** Further paths with the same response. */
   readonly otherPaths?: readonly string[];
+  /**
+   * Writes metrics that are not in the registry, in pieces. The event loop continues between two
+   * pieces, so that a long response does not delay requests.
+   */
+  readonly writeOthers?: () => AsyncIterable<string>;
 };
 
 /** A scraper sends a line and a few headers. */
@@ -31,8 +39,8 @@ export function addProcessMetrics(registry: Registry): void {
 }
 
 /**
- * An HTTP server for scrapers. `GET` of its paths responds with the metrics of the registry,
- * anything else with 404.
+ * An HTTP server for scrapers. `GET` of its paths responds with the metrics of the registry, other
+ * methods get 405 and other paths 404.
  */
 export class MetricsServer implements LifecycleComponent {
   readonly name = 'metrics server';
@@ -78,15 +86,26 @@ export class MetricsServer implements LifecycleComponent {
 
   async #respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = ''] = (request.url ?? '').split('?');
-    const isGet = request.method === 'GET' || request.method === 'HEAD';
-    if (!isGet || !this.#paths.has(path)) return void response.writeHead(404).end();
+    if (!this.#paths.has(path)) return void response.writeHead(404).end();
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return void response.writeHead(405, { allow: 'GET, HEAD' }).end();
     try {
       const body = await this.#registry.metrics();
-      response.writeHead(200, { 'content-type': this.#registry.contentType }).end(body);
+      response.writeHead(200, { 'content-type': this.#registry.contentType });
+      await pipeline(Readable.from(this.#write(body)), response);
     } catch {
-      // A collector of the registry failed; the scraper records the status.
-      response.writeHead(500).end();
+      // A collector of the registry failed, whose status the scraper records, or it has gone.
+      if (response.headersSent) response.destroy();
+      else response.writeHead(500).end();
     }
+  }
+
+  async *#write(last: string): AsyncGenerator<string> {
+    for await (const piece of this.#options.writeOthers?.() ?? []) {
+      yield piece;
+      await nextTurn();
+    }
+    yield last;
   }
 }
 

@@ -25,11 +25,32 @@ t.test('a scraper gets the metrics of the registry and of the process', async (t
   t.match(text, /^nodejs_heap_size_used_bytes /m);
 });
 
-t.test('other paths and methods are not found', async (t) => {
+t.test('other paths and methods are rejected', async (t) => {
   const server = await start(t, new Registry());
   t.equal((await fetch(server.url().replace('/metrics', '/'))).status, 404);
-  t.equal((await fetch(server.url(), { method: 'POST', body: 'x' })).status, 404);
+  const post = await fetch(server.url(), { method: 'POST', body: 'x' });
+  t.equal(post.status, 405);
+  t.equal(post.headers.get('allow'), 'GET, HEAD');
   t.equal((await fetch(server.url(), { method: 'HEAD' })).status, 200);
+});
+
+t.test('metrics outside the registry come first, and a failure ends the response', async (t) => {
+  const registry = new Registry();
+  new Counter({ name: 'hits_total', help: 'Hits.', registers: [registry] }).inc(3);
+  let fails = false;
+  async function* writeOthers() {
+    yield 'others 1\n';
+    if (fails) throw new Error('no more');
+    yield 'others 2\n';
+  }
+  const server = new MetricsServer({ registry, host: '127.0.0.1', port: 0, writeOthers });
+  await server.start();
+  t.teardown(() => server.stop());
+  const text = await (await fetch(server.url())).text();
+  t.match(text, /^others 1\nothers 2\n# HELP hits_total Hits\.\n/);
+  t.equal(await (await fetch(server.url(), { method: 'HEAD' })).text(), '');
+  fails = true;
+  await t.rejects(async () => (await fetch(server.url())).text());
 });
 
 t.test('one server serves several paths', async (t) => {

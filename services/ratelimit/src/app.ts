@@ -19,24 +19,14 @@ import { countReservedTags } from './metrics/names.ts';
 import { StatsRegistry } from './metrics/registry.ts';
 import { createMeasuredBuffers } from './metrics/server-stats.ts';
 import { createSink, StatsFlusher } from './metrics/sinks.ts';
-import { formatStats } from './metrics/text.ts';
 import type { CounterApi } from './operator-api/counter-api.ts';
 import { addRuleSources, createRuleStore, createTrial } from './rule-sources.ts';
 import type { RuleStore } from './rules/rule-store.ts';
-import {
-  addAdminServer,
-  addApiServer,
-  addDebugServer,
-  addGrpcServer,
-  connectToSupervisor,
-  type Ports,
-} from './servers.ts';
+import { addAdminServer, addApiServer, addDebugServer, addGrpcServer, type Ports } from './servers.ts';
 import type { CounterStore } from './stores/counter-store.ts';
 import { Leases } from './stores/leases.ts';
 import { counterStores } from './stores/registry.ts';
-import { createTrialReport } from './trial/report.ts';
 import type { Trial } from './trial/trial.ts';
-import type { SupervisorLink } from './workers/supervisor-link.ts';
 
 export interface AppOptions {
   readonly logger: Logger;
@@ -47,8 +37,6 @@ export interface AppOptions {
   readonly output: Writable;
   /** Makes the first decisions as fast as later ones; delays the start by about 0.2 s. */
   readonly warmUp: boolean;
-  /** In a worker: ports are shared, and the supervisor has the debug port and all sinks. */
-  readonly supervisor?: SupervisorLink;
 }
 
 export interface App {
@@ -59,7 +47,7 @@ export interface App {
 }
 
 export async function buildApp(settings: Settings, options: AppOptions): Promise<App> {
-  const { logger, supervisor } = options;
+  const { logger } = options;
   if (usesGrpcClient(settings)) await logGrpcClient(logger);
   const context = createContext(options);
   const { stats } = context;
@@ -86,32 +74,20 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     {
       decisions,
       store,
-      formatStats: () => supervisor?.getPage('/stats') ?? formatStats(stats),
-      getTrialReport: () => supervisor?.getPage('/trial') ?? createTrialReport(stats),
+      stats,
       buffers,
       logger,
     },
     { host: settings.debugHost, port: settings.debugPort },
   );
-  if (supervisor === undefined) addDebugServer(lifecycle, settings, { debug, logger, ports });
-  else
-    await connectToSupervisor(supervisor, settings, {
-      lifecycle,
-      debug,
-      stats,
-      activity: counterApi?.activity,
-    });
+  addDebugServer(lifecycle, settings, { debug, logger, ports });
   lifecycle.add({
     name: 'counter backend',
     start: (startOptions) => store.start(startOptions),
     stop: () => store.close(),
   });
   await addRuleSources(lifecycle, settings, context, { rules, trial });
-  const adminRoutes = counterApi?.connect(lifecycle, {
-    decisions,
-    leases,
-    getActivity: async () => supervisor?.getPage('activity') ?? counterApi.activity.report(),
-  });
+  const adminRoutes = counterApi?.connect(lifecycle, { decisions, leases });
   if (options.warmUp) {
     lifecycle.add({
       name: 'warm-up',
@@ -120,25 +96,20 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   }
   // Rule files and modules leave tens of megabytes of garbage; V8 would keep them while it is idle.
   lifecycle.add({ name: 'garbage collection', start: collectGarbage });
-  if (supervisor !== undefined) {
-    lifecycle.add({ name: 'permission to listen', start: ({ signal }) => supervisor.waitForListen(signal) });
-  }
-  const reusePort = supervisor !== undefined;
   const decideCall: Decide = (request, call) => decide(decisions, request, call);
   const decideJson = trace(decideCall, 'POST /json');
-  addApiServer(lifecycle, settings, context, { decide: decideJson, buffers, ports, reusePort });
+  addApiServer(lifecycle, settings, context, { decide: decideJson, buffers, ports });
   const decideGrpc = trace(decideCall, shouldRateLimitPath.slice(1));
-  await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, buffers, ports, reusePort });
+  await addGrpcServer(lifecycle, settings, context, { decide: decideGrpc, buffers, ports });
   if (adminRoutes !== undefined) {
-    await addAdminServer(lifecycle, settings, context, { routes: adminRoutes, buffers, ports, reusePort });
+    await addAdminServer(lifecycle, settings, context, { routes: adminRoutes, buffers, ports });
   }
   lifecycle.add(createTermination(context.health, settings.shutdownDelayMs));
   lifecycle.add({
     name: 'announcement',
-    async start() {
+    start() {
       const rulesLoaded = rules.current()?.ruleCount ?? 0;
       logger.info({ ...ports, store: settings.backendType, rules: rulesLoaded }, 'listening');
-      await supervisor?.announceListening();
     },
   });
   return { lifecycle, health: context.health, stats, ports };
@@ -155,14 +126,13 @@ async function createCounterApi(
   return new CounterApi(settings, context, store);
 }
 
-/** In a worker, the supervisor has the sinks; this enforces the bounds of the registry only. */
 async function addStatistics(
   lifecycle: Lifecycle,
   settings: Settings,
-  { logger, nowMs, output, supervisor }: AppOptions,
+  { logger, nowMs, output }: AppOptions,
   registry: StatsRegistry,
 ): Promise<void> {
-  const sink = supervisor ? undefined : await createSink(settings, { registry, output, logger });
+  const sink = await createSink(settings, { registry, output, logger });
   const { statsFlushIntervalMs: flushIntervalMs } = settings;
   const flusher = new StatsFlusher({ registry, sink, flushIntervalMs, nowMs });
   lifecycle.add({ name: 'statistics', start: () => flusher.start(), stop: () => flusher.close() });

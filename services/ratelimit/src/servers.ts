@@ -8,14 +8,10 @@ import { hostAndPort } from '@tollgate/kit/text';
 import { type TlsValidity, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import type { Settings } from './config/settings.ts';
 import type { Context } from './context.ts';
-import type { Activity } from './decision/activity.ts';
 import { type Decide, shouldRateLimit, shouldRateLimitPath } from './decision/decide.ts';
 import { createApiServer } from './http/api-server.ts';
-import type { ProcessMetrics } from './metrics/prometheus.ts';
-import type { StatsRegistry } from './metrics/registry.ts';
 import { createCallTimer, createLoadCounter, createTlsStats } from './metrics/server-stats.ts';
 import type { AdminRoute } from './operator-api/server.ts';
-import type { SupervisorLink } from './workers/supervisor-link.ts';
 
 /** Ports in use once started; the system chooses those set to 0. */
 export interface Ports {
@@ -45,46 +41,9 @@ export function addDebugServer(
   });
 }
 
-/** Lets the supervisor stop this worker, read its statistics and pass debug connections. */
-export async function connectToSupervisor(
-  supervisor: SupervisorLink,
-  settings: Settings,
-  {
-    lifecycle,
-    debug,
-    stats,
-    activity,
-  }: {
-    readonly lifecycle: Lifecycle;
-    readonly debug: HttpServer;
-    readonly stats: StatsRegistry;
-    readonly activity: Activity | undefined;
-  },
-): Promise<void> {
-  const processMetrics = settings.usePullMetrics ? await startProcessMetrics() : undefined;
-  lifecycle.add({ name: 'last report', stop: () => supervisor.reportFinally() });
-  lifecycle.add({ name: 'debug connections', stop: ({ signal }) => debug.stop(signal) });
-  supervisor.connect({
-    stats,
-    onStop: (reason) => void lifecycle.stop(reason),
-    onDebugConnection: (socket) => debug.accept(socket),
-    getProcessMetrics: async () => processMetrics?.read(),
-    getActivity: () => activity?.report(),
-  });
-}
-
-async function startProcessMetrics(): Promise<ProcessMetrics> {
-  const { ProcessMetrics } = await import('./metrics/prometheus.ts');
-  const metrics = new ProcessMetrics();
-  metrics.start();
-  return metrics;
-}
-
 interface ServerParts {
   readonly decide: Decide;
   readonly buffers: ClientBuffers;
-  /** Shares the port with other workers. */
-  readonly reusePort: boolean;
   readonly ports: Ports;
 }
 
@@ -92,9 +51,9 @@ export function addApiServer(
   lifecycle: Lifecycle,
   { host, port }: Settings,
   { health, logger }: Context,
-  { decide, buffers, ports, reusePort }: ServerParts,
+  { decide, buffers, ports }: ServerParts,
 ): void {
-  const api = createApiServer({ decide, health, logger }, { host, port, reusePort }, { buffers });
+  const api = createApiServer({ decide, health, logger }, { host, port }, { buffers });
   lifecycle.add({
     name: 'HTTP server',
     async start() {
@@ -108,12 +67,12 @@ export async function addGrpcServer(
   lifecycle: Lifecycle,
   settings: Settings,
   context: Context,
-  { decide, buffers, ports, reusePort }: ServerParts,
+  { decide, buffers, ports }: ServerParts,
 ): Promise<void> {
   // Created without TLS, too, so that the series exist from the start.
   const countLoad = createLoadCounter(context.stats);
   const tls = settings.grpcServerUseTls ? await watchServerTls(settings, context, countLoad) : undefined;
-  const grpc = createGrpcServer(settings, context, { decide, buffers, tls, reusePort });
+  const grpc = createGrpcServer(settings, context, { decide, buffers, tls });
   lifecycle.add({
     name: 'gRPC server',
     async start() {
@@ -153,7 +112,7 @@ async function watchServerTls(
 function createGrpcServer(
   settings: Settings,
   { health, logger, stats }: Context,
-  { decide, buffers, tls, reusePort }: Omit<ServerParts, 'ports'> & { readonly tls: WatchedTls | undefined },
+  { decide, buffers, tls }: Omit<ServerParts, 'ports'> & { readonly tls: WatchedTls | undefined },
 ): UnaryServer {
   return new UnaryServer({
     handlers: { [shouldRateLimitPath]: shouldRateLimit(decide) },
@@ -171,7 +130,6 @@ function createGrpcServer(
         ? hostAndPort(settings.grpcHost, settings.grpcPort)
         : `unix:${settings.grpcUds}`,
     addressSetting: 'GRPC_UDS',
-    reusePort,
     maxConnectionAgeMs: settings.grpcMaxConnectionAgeMs,
     maxConnectionAgeGraceMs: settings.grpcMaxConnectionAgeGraceMs,
     maxConnections: settings.grpcMaxConnections,
@@ -183,12 +141,7 @@ export async function addAdminServer(
   lifecycle: Lifecycle,
   settings: Settings,
   { logger, nowMs, stats }: Context,
-  {
-    routes,
-    buffers,
-    ports,
-    reusePort,
-  }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
+  { routes, buffers, ports }: Omit<ServerParts, 'decide'> & { readonly routes: readonly AdminRoute[] },
 ): Promise<void> {
   const { createAdminServer } = await import('./operator-api/server.ts');
   const { adminHost: host, adminPort: port, adminTlsCert, adminTlsKey, adminTlsClientCacert } = settings;
@@ -206,7 +159,6 @@ export async function addAdminServer(
     buffers,
     host,
     port,
-    reusePort,
   });
   lifecycle.add({
     name: 'counter API',

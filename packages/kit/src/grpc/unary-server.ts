@@ -58,8 +58,6 @@ interface UnaryListenOptions {
   readonly address: string;
   /** The setting of the address, for messages about a path that cannot be used. */
   readonly addressSetting: string;
-  /** Shares the port with other processes; not for Unix sockets. Default false. */
-  readonly reusePort?: boolean;
   /** 0 means no limit. */
   readonly maxConnectionAgeMs: number;
   /** 0 means no limit. */
@@ -123,11 +121,11 @@ export class UnaryServer {
    * when the address is taken.
    */
   async start(): Promise<number> {
-    const { address, addressSetting, reusePort = false } = this.#options;
+    const { address, addressSetting } = this.#options;
     if (!address.startsWith(unixScheme)) {
       const { hostname, port } = new URL(`tcp://${address}`);
       const host = hostname.replace(/^\[|\]$/g, '');
-      return this.#server.listen({ host, port: Number(port), reusePort });
+      return this.#server.listen({ host, port: Number(port) });
     }
     const path = address.slice(unixScheme.length);
     await removeStaleSocket(path, addressSetting);

@@ -88,7 +88,7 @@ export const decisionSettings = {
     default: 1,
     min: 1,
     max: 10_000,
-    doc: 'Number of limiters that share each limit while they count by `local`. Each takes 1/n of it, rounded up, divided again among its `WORKERS`.',
+    doc: 'Number of limiters that share each limit while they count by `local`. Each takes 1/n of it, rounded up.',
   }),
 };
 

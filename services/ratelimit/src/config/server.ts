@@ -56,14 +56,6 @@ export const serverSettings = {
     min: minBufferBytes,
     doc: 'Maximum memory for requests that have not arrived completely and for replies that clients do not read, of all ports together. One client address may use half of it, one connection an eighth. Beyond it, the largest holders get RESOURCE_EXHAUSTED (gRPC) or 503 (HTTP).',
   }),
-  workers: int({
-    env: 'WORKERS',
-    group,
-    default: 1,
-    min: 1,
-    max: 64,
-    doc: 'Number of processes that share the HTTP and the gRPC port, for more than one CPU core. Above 1, another process supervises them and serves their summed statistics. Requires a counter store and fixed ports. Connections to the store, GRPC_MAX_CONNECTIONS, CLIENT_BUFFER_MAX_BYTES and the local cache are per process.',
-  }),
   debugHost: text({
     env: 'DEBUG_HOST',
     group,

@@ -56,36 +56,6 @@ const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
     ? problem('grpcClientTlsCacert', `a PEM file, because ${variableName('grpcClientTlsSan')} is set`)
     : undefined;
 
-/** Memory counters would be per process, so that n workers would allow n times the limit. */
-const workersNeedStore: Check = (s, { problem, variableName }) =>
-  s.workers > 1 && s.backendType === 'memory'
-    ? {
-        ...problem(
-          'backendType',
-          `redis or memcache, because ${variableName('workers')} is above 1 and each worker would count by itself`,
-        ),
-        value: 'memory',
-      }
-    : undefined;
-
-const workersNeedPort =
-  (port: 'port' | 'grpcPort'): Check =>
-  (s, { problem, variableName }) =>
-    s.workers > 1 && s[port] === 0
-      ? {
-          ...problem(port, `a port from 1 to 65535, because ${variableName('workers')} is above 1`),
-          value: '0',
-        }
-      : undefined;
-
-const workersNeedTcp: Check = (s, { problem, variableName }) =>
-  s.workers > 1 && s.grpcUds !== ''
-    ? problem(
-        'grpcUds',
-        `nothing, because processes cannot share a unix socket and ${variableName('workers')} is above 1`,
-      )
-    : undefined;
-
 /** It never reports a failure, so that the policy would have no effect. */
 const memcachedFailsOpen: Check = (s, { problem, variableName }) =>
   s.backendType === 'memcache' && (s.onStoreFailure === 'deny' || s.onStoreFailure === 'local')
@@ -138,11 +108,18 @@ type ReadSettings =
 export function readSettings(env: Environment): ReadSettings {
   const parsed = parseSettings(settingsSpec, env, { checks });
   const rewriting = readMogrifiers(env);
-  if (parsed.ok && rewriting.ok) {
+  const removed = findRemoved(env);
+  if (parsed.ok && rewriting.ok && removed.length === 0) {
     return { ok: true, settings: Object.freeze({ ...parsed.settings, mogrifiers: rewriting.mogrifiers }) };
   }
   const problems = [parsed, rewriting].flatMap((read) => (read.ok ? [] : read.problems));
-  return { ok: false, problems };
+  return { ok: false, problems: [...problems, ...removed] };
+}
+
+/** One process would do the work of several, so that a setting of the past ends the start. */
+function findRemoved({ WORKERS: value = '1' }: Environment): readonly SettingProblem[] {
+  const expected = '1 or unset: a limiter is one process now, run as many replicas instead (replicaCount)';
+  return value === '1' ? [] : [{ variable: 'WORKERS', value, expected }];
 }
 
 const checks: readonly Check[] = [
@@ -150,10 +127,6 @@ const checks: readonly Check[] = [
   tlsNeeds('grpcServerTlsKey'),
   clientTlsNeedsServerTls,
   sanNeedsAuthority,
-  workersNeedStore,
-  workersNeedPort('port'),
-  workersNeedPort('grpcPort'),
-  workersNeedTcp,
   ...adminChecks,
   memcachedFailsOpen,
   ...ruleChecks,

@@ -148,19 +148,6 @@ class Sketch {
   }
 }
 
-/** Merges the reports of several processes. */
-export function mergeActivity(reports: readonly ActivityReport[]): ActivityReport {
-  return {
-    seconds: Math.max(1, ...reports.map(({ seconds }) => seconds)),
-    keys: sumKeys(reports.flatMap(({ keys }) => keys)),
-    maxMissedHits: reports.reduce((sum, { maxMissedHits }) => sum + maxMissedHits, 0),
-    refusals: reports
-      .flatMap(({ refusals }) => refusals)
-      .sort((a, b) => b.atMs - a.atMs)
-      .slice(0, maxRefusals),
-  };
-}
-
 /** Equal keys are added up, the heaviest first. */
 function sumKeys(counters: readonly Readonly<KeyHits>[]): readonly Readonly<KeyHits>[] {
   const sums = new Map<string, KeyHits>();

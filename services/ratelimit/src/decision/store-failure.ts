@@ -31,16 +31,12 @@ export interface StoreFailures {
 }
 
 export function createStoreFailures(
-  {
-    onStoreFailure,
-    onStoreFailureReplicas,
-    workers,
-  }: Pick<Settings, 'onStoreFailure' | 'onStoreFailureReplicas' | 'workers'>,
+  { onStoreFailure, onStoreFailureReplicas }: Pick<Settings, 'onStoreFailure' | 'onStoreFailureReplicas'>,
   { logger, nowMs }: Pick<Context, 'logger' | 'nowMs'>,
 ): StoreFailures {
   return {
     fallback: onStoreFailure === 'fail' ? undefined : onStoreFailure,
-    shares: onStoreFailureReplicas * workers,
+    shares: onStoreFailureReplicas,
     counters: new MemoryStore({ nowMs, maxCounters: maxLocalCounters }),
     log: new FailureLog({ logger, message: 'store unavailable, answering by failure policy' }),
   };

@@ -4,7 +4,9 @@ import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import type { Logger } from '@tollgate/kit/logger';
 import { dumpRules, type RuleSet } from '@tollgate/rules/rule-set';
 import type { PeekContext } from '../decision/peek.ts';
-import { formatTrialReport, type TrialReport } from '../trial/report.ts';
+import type { StatsRegistry } from '../metrics/registry.ts';
+import { formatStats } from '../metrics/text.ts';
+import { createTrialReport, formatTrialReport } from '../trial/report.ts';
 import { explainPage } from './explain-page.ts';
 import { profilingPages } from './profiling-pages.ts';
 import {
@@ -18,9 +20,7 @@ import {
 } from './router.ts';
 
 interface DebugServerContext extends PeekContext {
-  /** The text of `/stats`. */
-  readonly formatStats: () => string | Promise<string>;
-  readonly getTrialReport: () => TrialReport | Promise<TrialReport>;
+  readonly stats: StatsRegistry;
   readonly buffers: ClientBuffers;
   readonly logger: Logger;
 }
@@ -60,21 +60,21 @@ export function createDebugServer(context: DebugServerContext, options: HttpServ
 }
 
 function createPages(context: DebugServerContext, stopping: AbortSignal): readonly DebugPage[] {
-  const { formatStats, getTrialReport } = context;
+  const { stats } = context;
   const { rules } = context.decisions;
   return [
     { path: '/rlconfig', help: 'the active rules', get: () => textReply(formatRules(rules())) },
     {
       path: '/stats',
       help: 'statistics since the start',
-      get: async () => textReply(await formatStats()),
+      get: () => textReply(formatStats(stats)),
     },
     explainPage(context),
     {
       path: '/trial',
       help: 'requests that the rules on trial would refuse, compared with the active rules',
-      async get(request) {
-        const report = await getTrialReport();
+      get(request) {
+        const report = createTrialReport(stats);
         return wantsJson(request) ? jsonReply(report) : textReply(formatTrialReport(report));
       },
     },

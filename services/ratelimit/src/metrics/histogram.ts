@@ -13,18 +13,10 @@ const smallestExponent = -10;
 const largestExponent = 16;
 const fineCount = (largestExponent - smallestExponent) * stepsPerDoubling + 1;
 
-/** Recordings of some period, which another histogram can add. */
-export interface HistogramChanges {
-  readonly count: number;
-  readonly sumMs: number;
-  readonly buckets: readonly number[];
-  readonly fine: Float64Array;
-}
-
 /** All recordings of a timer, in constant memory. */
 export class TimingHistogram {
-  #buckets = new Array<number>(bucketBoundsMs.length).fill(0);
-  #fine = new Float64Array(fineCount);
+  readonly #buckets = new Array<number>(bucketBoundsMs.length).fill(0);
+  readonly #fine = new Float64Array(fineCount);
   #count = 0;
   #sumMs = 0;
 
@@ -49,23 +41,6 @@ export class TimingHistogram {
     }
     const index = toFineIndex(value);
     this.#fine[index] = (this.#fine[index] ?? 0) + 1;
-  }
-
-  /** Values that were recorded after `earlier`, a copy of this histogram. */
-  changesSince(earlier: TimingHistogram): HistogramChanges {
-    return {
-      count: this.#count - earlier.#count,
-      sumMs: this.#sumMs - earlier.#sumMs,
-      buckets: this.#buckets.map((value, i) => value - (earlier.#buckets[i] ?? 0)),
-      fine: this.#fine.map((value, i) => value - (earlier.#fine[i] ?? 0)),
-    };
-  }
-
-  add(changes: HistogramChanges): void {
-    this.#count += changes.count;
-    this.#sumMs += changes.sumMs;
-    this.#buckets = this.#buckets.map((value, i) => value + (changes.buckets[i] ?? 0));
-    this.#fine = this.#fine.map((value, i) => value + (changes.fine[i] ?? 0));
   }
 
   /**

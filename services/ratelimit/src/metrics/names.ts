@@ -1,5 +1,4 @@
 import { compareText } from '@tollgate/kit/text';
-import { tlsMetricNames } from '@tollgate/kit/tls';
 import type { StatsRegistry, StatTags } from './registry.ts';
 
 /**
@@ -53,10 +52,6 @@ export const statsNames = {
   xdsConnected: 'ratelimit.xds.connected',
   xdsAccepted: 'ratelimit.xds.accepted',
   xdsRejected: 'ratelimit.xds.rejected',
-  /** Ours (gauge), with WORKERS above 1: workers that accept connections. */
-  workersListening: 'ratelimit.workers.listening',
-  /** Ours, with WORKERS above 1: workers that ended unexpectedly and were replaced. */
-  workerRestarts: 'ratelimit.workers.restarts',
   /** Ours: requests that were not compared with rules on trial, because too many were waiting. */
   trialDropped: 'ratelimit.trial.dropped',
   /** Ours: requests that were not compared with rules on trial, because the store failed. */
@@ -184,21 +179,6 @@ export const memcachedStatNames = {
   /** Ours (gauge): servers without a connection. */
   unreachableServers: 'ratelimit.memcache.unreachable_servers',
 } as const;
-
-/** With WORKERS above 1: how the gauges of workers are combined. All others are summed. */
-export const combinedGauges: Readonly<Record<string, 'min' | 'max'>> = {
-  // One worker that lags behind or has lost its stream must raise the alert.
-  [statsNames.configCurrent]: 'min',
-  [statsNames.xdsConnected]: 'min',
-  // Every worker has the same rules, certificates and servers.
-  [statsNames.runtimeNumValues]: 'max',
-  [statsNames.certsNumValues]: 'max',
-  [tlsMetricNames.certificateExpiry]: 'min',
-  [tlsMetricNames.certificateNotBefore]: 'max',
-  [memcachedStatNames.servers]: 'max',
-  [memcachedStatNames.unreachableServers]: 'max',
-  [`${statsNames.localCachePrefix}averageAccessTime`]: 'max',
-};
 
 /** Names the counter of calls of one gRPC method, for example `ShouldRateLimit`. */
 export function totalRequestsName(method: string): string {

@@ -1,5 +1,5 @@
 import { compareText } from '@tollgate/kit/text';
-import { type HistogramChanges, TimingHistogram } from './histogram.ts';
+import { TimingHistogram } from './histogram.ts';
 import { domainNotFoundStat, ruleStatPrefix, sanitiseStatKey, statsNames } from './names.ts';
 import { maxDynamicKeyLength, otherSeries, type RuleSeriesOrigin, RuleSeriesTable } from './rule-series.ts';
 import { type TrialSet, TrialTable } from './trial-series.ts';
@@ -108,14 +108,6 @@ export class Timer {
     if (max === 0) return;
     if (this.#timingsMs.length < max) this.#timingsMs.push(ms);
     else dropped.value += 1;
-  }
-
-  /** Adds what a timer of another process recorded. */
-  add(recorded: HistogramChanges, timingsMs: readonly number[]): void {
-    this.histogram.add(recorded);
-    const kept = timingsMs.slice(0, Math.max(0, this.#limit.max - this.#timingsMs.length));
-    this.#timingsMs.push(...kept);
-    this.#limit.dropped.value += timingsMs.length - kept.length;
   }
 
   /** Returns the single timings and forgets them. */

@@ -5,7 +5,6 @@ import type { Settings } from '../config/settings.ts';
 import { chooseSink, parseListenAddress, type StatsSinkKind } from '../config/stats.ts';
 import type { MetricMapper } from './metric-mapper.ts';
 import { statsNames } from './names.ts';
-import type { ProcessMetricValues } from './prometheus.ts';
 import type { StatsRegistry, StatsSnapshot } from './registry.ts';
 import { LogSink } from './text.ts';
 
@@ -31,8 +30,6 @@ interface SinkContext {
   readonly registry: StatsRegistry;
   readonly output: Writable;
   readonly logger: Logger;
-  /** Updates the registry from the workers; returns their process metrics. */
-  readonly collect?: () => Promise<readonly ProcessMetricValues[]>;
 }
 
 /**
@@ -56,7 +53,7 @@ const sinks = {
       logger,
     });
   },
-  async pull(settings, { registry, collect, logger }) {
+  async pull(settings, { registry, logger }) {
     const { PrometheusExporter } = await import('./prometheus.ts');
     return new PrometheusExporter(registry, {
       address: requireListenAddress(settings.pullMetricsAddr),
@@ -64,7 +61,6 @@ const sinks = {
       extraTags: settings.extraTags,
       mapper: await loadMapper(settings.pullMetricsMapperYaml, logger),
       responseTimeAsMilliseconds: settings.pullMetricsResponseTimeAsMilliseconds,
-      collect,
     });
   },
   async log({ extraTags }, { registry, output }) {

@@ -1,7 +1,7 @@
 import type { Lifecycle } from '@tollgate/kit/lifecycle';
 import type { Settings } from '../config/settings.ts';
 import type { Context } from '../context.ts';
-import { Activity, type ActivityReport } from '../decision/activity.ts';
+import { Activity } from '../decision/activity.ts';
 import { windowKeyPrefix } from '../decision/counter-key.ts';
 import type { DecisionContext } from '../decision/decide.ts';
 import { Overrides } from '../decision/overrides.ts';
@@ -14,8 +14,6 @@ import type { AdminRoute } from './server.ts';
 interface CounterApiParts {
   readonly decisions: DecisionContext;
   readonly leases: Leases;
-  /** Activity of all processes that share the port. */
-  readonly getActivity: () => Promise<ActivityReport>;
 }
 
 /** The counter API: what decisions use of it, and its routes. */
@@ -45,7 +43,7 @@ export class CounterApi {
   }
 
   /** Adds the exchange with other replicas to the lifecycle, and returns the routes. */
-  connect(lifecycle: Lifecycle, { decisions, leases, getActivity }: CounterApiParts): readonly AdminRoute[] {
+  connect(lifecycle: Lifecycle, { decisions, leases }: CounterApiParts): readonly AdminRoute[] {
     const changes = this.#changes;
     changes.addCache(leases);
     if (decisions.localCache !== undefined) changes.addCache(decisions.localCache);
@@ -64,7 +62,7 @@ export class CounterApi {
       overrides,
       nowMs,
       logger,
-      getActivity,
+      activity: this.activity,
     });
   }
 }

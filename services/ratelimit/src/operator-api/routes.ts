@@ -1,4 +1,4 @@
-import type { ActivityReport } from '../decision/activity.ts';
+import type { Activity } from '../decision/activity.ts';
 import type { Overrides } from '../decision/overrides.ts';
 import { peekCounters } from '../decision/peek.ts';
 import { errors } from '../errors.ts';
@@ -28,12 +28,12 @@ export interface CounterRoutesContext extends ReservationContext {
   readonly overrides: Overrides;
   readonly nowMs: () => number;
   /** Activity of all processes that share the port. */
-  readonly getActivity: () => Promise<ActivityReport>;
+  readonly activity: Activity;
 }
 
 /** The counter API. @see docs/counter-api.md */
 export function counterRoutes(context: CounterRoutesContext): readonly AdminRoute[] {
-  const { getActivity } = context;
+  const { activity } = context;
   return [
     ...overrideRoutes(context),
     {
@@ -90,7 +90,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       path: '/v1/top',
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 20, max: 1_000 });
-        const { keys, seconds, maxMissedHits } = await getActivity();
+        const { keys, seconds, maxMissedHits } = activity.report();
         return jsonReply({ seconds, maxMissedHits, keys: selectDomain(keys, domain).slice(0, limit) });
       },
     },
@@ -99,7 +99,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
       path: '/v1/refusals',
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 100, max: 1_000 });
-        const { refusals } = await getActivity();
+        const { refusals } = activity.report();
         const listed = selectDomain(refusals, domain).slice(0, limit);
         return jsonReply({
           refusals: listed.map(({ atMs, ...refusal }) => ({

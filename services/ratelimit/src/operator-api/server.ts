@@ -43,7 +43,7 @@ const handshakeTimeoutMs = 10_000;
 
 /** The port of the counter API: TLS, authentication, errors as JSON. */
 export function createAdminServer(options: AdminServerOptions): HttpServer {
-  const { logger, routes, buffers, host, port, reusePort = false } = options;
+  const { logger, routes, buffers, host, port } = options;
   const failures = new FailureLog({ logger, message: 'counter API request refused' });
   const authenticate = createAuthenticator(options.settings);
   const router = new HttpRouter({
@@ -63,7 +63,7 @@ export function createAdminServer(options: AdminServerOptions): HttpServer {
         ? createServer(serverOptions, listener)
         : createSecureServer(options.tls, options, { ...serverOptions, listener }),
   });
-  return new HttpServer(router, { host, port, reusePort }, { maxConnections, buffers });
+  return new HttpServer(router, { host, port }, { maxConnections, buffers });
 }
 
 function createSecureServer(

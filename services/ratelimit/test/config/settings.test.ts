@@ -33,7 +33,6 @@ const table: Readonly<
   clientBufferMaxBytes: ['CLIENT_BUFFER_MAX_BYTES', 67_108_864, '16777216', 16_777_216, '16777215', '64Mi'],
   debugHost: ['DEBUG_HOST', '0.0.0.0', 'localhost', 'localhost'],
   debugPort: ['DEBUG_PORT', 6070, '6071', 6071, '1.5'],
-  workers: ['WORKERS', 1, '4', 4, '0', '65', 'auto'],
   shutdownDelayMs: ['SHUTDOWN_DELAY', 0, '500ms', 500, '5'],
   drainTimeoutMs: ['DRAIN_TIMEOUT', 20_000, '1m', 60_000, 'soon'],
   logLevel: ['LOG_LEVEL', 'warn', 'WARNING', 'warn', 'loud', ''],
@@ -329,6 +328,19 @@ t.test('all problems are reported at once, with the variables that were set', (t
     'REDIS_URL',
     'USE_PUSHSTATS',
   ]);
+  t.end();
+});
+
+t.test('WORKERS above 1 fails the start and names replicas instead', (t) => {
+  for (const WORKERS of ['4', '0', '']) {
+    const [problem] = problemsOf({ WORKERS });
+    t.match(problem, { variable: 'WORKERS', value: WORKERS, expected: /replicas instead/ });
+  }
+  t.match(
+    formatSettingProblems(problemsOf({ WORKERS: '2', PORT: 'http' })),
+    /WORKERS is "2".*PORT|PORT.*WORKERS/s,
+  );
+  t.strictSame(problemsOf({ WORKERS: '1' }), []);
   t.end();
 });
 

@@ -1,7 +1,7 @@
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t from 'tap';
 import { runCounters } from '../../src/cli/counters.ts';
-import { Activity, mergeActivity } from '../../src/decision/activity.ts';
+import { Activity } from '../../src/decision/activity.ts';
 import { Code } from '../../src/decision/wire/response.ts';
 import { adminToken, nowMs, startCounterApi } from '../support/counter-api.ts';
 import { limitOfAMinute } from '../support/limit-of-a-minute.ts';
@@ -69,27 +69,6 @@ t.test('the last thousand refusals are kept, and long texts are cut', async (t) 
     [refusals[1], refusals.at(-1)].map((refusal) => refusal && firstValue(refusal)),
     ['1000', '2'],
   );
-});
-
-t.test('reports of processes are added up', async (t) => {
-  let nowMs = 0;
-  const [one, other] = [new Activity(() => nowMs), new Activity(() => nowMs)];
-  record(one, 'a', 2);
-  record(other, 'b', 4, true);
-  nowMs = 5_000;
-  record(one, 'c', 1, true);
-  record(other, 'a', 3);
-  const merged = mergeActivity([one.report(), other.report()]);
-  t.strictSame(
-    merged.keys.map((key) => [firstValue(key), key.hits]),
-    [
-      ['a', 5],
-      ['b', 4],
-      ['c', 1],
-    ],
-  );
-  t.strictSame(merged.refusals.map(firstValue), ['c', 'b']);
-  t.equal(merged.seconds, 5);
 });
 
 t.test('the counter API and the command list top keys and refusals', async (t) => {

@@ -126,7 +126,7 @@ async function scrape(t: Test, registry: StatsRegistry, mapper: MetricMapper): P
   });
   t.teardown(() => exporter.close());
   await exporter.start();
-  const response = await fetch(`http://127.0.0.1:${exporter.address()?.port}/metrics`);
+  const response = await fetch(exporter.url());
   return (await response.text()).split('\n');
 }
 

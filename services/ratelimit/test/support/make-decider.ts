@@ -92,7 +92,7 @@ export function makeDecider(options: MakeDeciderOptions = {}): TestDecider {
       ...options,
     },
     storeFailures: createStoreFailures(
-      { onStoreFailure: 'fail', onStoreFailureReplicas: options.onStoreFailureReplicas ?? 1, workers: 1 },
+      { onStoreFailure: 'fail', onStoreFailureReplicas: options.onStoreFailureReplicas ?? 1 },
       { logger: createLogger({ level: 'fatal', format: 'json' }), nowMs },
     ),
   };
