@@ -293,6 +293,7 @@ function composeStatus(
     namespace,
     name,
     identity,
+    podName: settings.podName,
     leaseDurationMs,
     renewDeadlineMs: settings.leaseRenewDeadlineMs,
     retryPeriodMs: settings.leaseRetryPeriodMs,

@@ -111,12 +111,12 @@ export const statusSettings = {
     env: 'POD_NAME',
     group: statusGroup,
     default: '',
-    doc: 'Name of this replica in the Lease, from the downward API. Default: the host name.',
+    doc: 'Name of this replica in the Lease, from the downward API. Default: the host name. Processes that run at the same time need different names: one that starts takes over the Lease of an earlier one of its name at once.',
   }),
   leaseDurationMs: duration({
     env: 'XDS_LEASE_DURATION',
     group: statusGroup,
-    default: '15s',
+    default: '6s',
     min: '1s',
     max: longestTimer,
     doc: 'Other replicas take over when the holder has not renewed the Lease for this time.',
@@ -124,7 +124,7 @@ export const statusSettings = {
   leaseRenewDeadlineMs: duration({
     env: 'XDS_LEASE_RENEW_DEADLINE',
     group: statusGroup,
-    default: '10s',
+    default: '4s',
     min: '500ms',
     max: longestTimer,
     doc: 'The holder steps down when it could not renew the Lease for this time. Must be less than XDS_LEASE_DURATION.',
@@ -132,7 +132,7 @@ export const statusSettings = {
   leaseRetryPeriodMs: duration({
     env: 'XDS_LEASE_RETRY_PERIOD',
     group: statusGroup,
-    default: '2s',
+    default: '1s',
     min: '100ms',
     max: longestTimer,
     doc: 'Time between attempts to acquire or renew the Lease. Must be less than XDS_LEASE_RENEW_DEADLINE.',

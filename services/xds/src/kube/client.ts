@@ -107,6 +107,12 @@ export class ApiClient {
     }
   }
 
+  /** Resolves when the response is a success. Its body is ignored. */
+  async probe(path: string, { timeoutMs, signal }: Required<CallLimits>): Promise<void> {
+    const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#closing.signal, signal]);
+    await this.#readText(await this.#open({ method: 'GET', path }, limit));
+  }
+
   /** Undefined when the object does not exist. */
   async get(resource: KubeResource, name: ObjectName, limits: CallLimits): Promise<unknown> {
     try {

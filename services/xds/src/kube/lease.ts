@@ -19,11 +19,13 @@ export interface LeaseElectorOptions extends ObjectName {
   readonly metrics: Pick<XdsMetrics, 'leader'>;
   /** Identity of this process: see `replicaIdentity`. */
   readonly identity: string;
-  /** Others take over when the holder has not renewed for this time. Default 15000. */
+  /** Pod name of this process. Absent when other processes may have the same name. */
+  readonly podName?: string | undefined;
+  /** Others take over when the holder has not renewed for this time. Default 6000. */
   readonly leaseDurationMs?: number;
-  /** The holder steps down when it could not renew for this time. Default 10000. */
+  /** The holder steps down when it could not renew for this time. Default 4000. */
   readonly renewDeadlineMs?: number;
-  /** Time between attempts, up to a fifth longer. Default 2000. */
+  /** Time between attempts, up to a fifth longer. Default 1000. */
   readonly retryPeriodMs?: number;
   /** A monotonic clock in milliseconds. */
   readonly now?: () => number;
@@ -88,11 +90,12 @@ export class LeaseElector {
   /** Undefined while another replica leads. */
   #held: HeldLease | undefined;
   #observed: { readonly record: LeaseRecord; readonly atMs: number } | undefined;
+  #hasRead: boolean = false;
   #lastProblem: string | undefined;
 
   constructor(options: LeaseElectorOptions) {
     const { namespace, name, identity } = options;
-    const { renewDeadlineMs = 10_000, now = monotonicNow, wallClock = Date.now } = options;
+    const { renewDeadlineMs = 4_000, now = monotonicNow, wallClock = Date.now } = options;
     this.#options = options;
     this.#renewDeadlineMs = renewDeadlineMs;
     this.#now = now;
@@ -131,12 +134,12 @@ export class LeaseElector {
   }
 
   async #run(): Promise<void> {
-    const { retryPeriodMs = 2_000, random = Math.random, sleep = sleepFor } = this.#options;
+    const { retryPeriodMs = 1_000, random = Math.random, sleep = sleepFor } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
       await this.#attempt();
       // Not longer than this replica may lead, so that listeners are notified in time.
-      const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), this.#leftMs());
+      const pauseMs = Math.min(retryPeriodMs * (1 + random() / 5), this.#leftMs(), this.#untilTakeoverMs());
       await sleep(Math.max(0, pauseMs), { signal }).catch(() => undefined);
     }
   }
@@ -164,20 +167,45 @@ export class LeaseElector {
   /** Undefined when another replica holds the Lease. */
   async #takeOrRenew(limits: CallLimits): Promise<Lease | undefined> {
     const found = await this.#read(limits);
+    const isFirst = !this.#hasRead;
+    this.#hasRead = true;
     if (found === undefined) return await this.#create(this.#nextRecord(undefined), limits);
     if (!isDeepStrictEqual(found.record, this.#observed?.record))
       this.#observed = { record: found.record, atMs: this.#now() };
-    if (this.#isHeldByOther(found.record)) return undefined;
+    if (this.#isHeldByOther(found.record) && !(isFirst && this.#isPredecessor(found.record)))
+      return undefined;
     return await this.#replace(found, this.#nextRecord(found.record), limits);
   }
 
-  #isHeldByOther({ holder, durationMs }: LeaseRecord): boolean {
-    if (holder === '' || holder === this.#options.identity) return false;
-    return this.#observed !== undefined && this.#now() < this.#observed.atMs + durationMs;
+  #isHeldByOther({ holder }: LeaseRecord): boolean {
+    return holder !== '' && holder !== this.#options.identity && this.#untilExpiryMs() > 0;
+  }
+
+  /** Until the Lease of another replica expires, for an attempt at that moment. */
+  #untilTakeoverMs(): number {
+    const leftMs = this.#held === undefined ? this.#untilExpiryMs() : 0;
+    return leftMs > 0 ? leftMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** Until the record that this candidate has observed expires; 0 for none. */
+  #untilExpiryMs(): number {
+    if (this.#observed === undefined) return 0;
+    const { record, atMs } = this.#observed;
+    return Math.max(0, atMs + record.durationMs - this.#now());
+  }
+
+  /**
+   * Whether the holder is an earlier process of this pod, which has ended before this one started.
+   * Only evaluated once, at the start: should two processes have the name of one pod, they do not
+   * take the Lease from each other in turns.
+   */
+  #isPredecessor({ holder }: LeaseRecord): boolean {
+    const { podName = '' } = this.#options;
+    return podName !== '' && getReplicaName(holder) === podName;
   }
 
   #nextRecord(before: LeaseRecord | undefined): LeaseRecord {
-    const { identity, leaseDurationMs = 15_000 } = this.#options;
+    const { identity, leaseDurationMs = 6_000 } = this.#options;
     const time = formatMicroTime(this.#wallClock());
     const isRenewal = before?.holder === identity;
     return {

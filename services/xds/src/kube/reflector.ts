@@ -7,6 +7,7 @@ import type { XdsMetrics } from '../metrics.ts';
 import { type ApiClient, apiBackoff, collectionPath, requireRecord } from './client.ts';
 import { ApiError, describeApiError, hasStatus, toApiError } from './errors.ts';
 import { listObjects, requireVersion } from './list.ts';
+import { RecoveryDelay } from './recovery.ts';
 import type { KubeResource } from './resources.ts';
 
 /** An object of any kind. */
@@ -32,7 +33,10 @@ export interface ReflectorOptions {
   readonly resyncMs: number;
   /** Default 500. */
   readonly pageSize?: number;
-  /** Delays after failures; by default half a second to 30 s, with full jitter. */
+  /**
+   * Delays after failures; by default half a second to 30 s, with full jitter. The return of the
+   * API server ends them.
+   */
   readonly backoff?: BackoffOptions;
   /** A watch that receives nothing for this time is opened again. Default 150000. */
   readonly idleTimeoutMs?: number;
@@ -75,7 +79,7 @@ export class Reflector {
   readonly #logger: Logger;
   readonly #now: () => number;
   readonly #random: () => number;
-  readonly #sleep: NonNullable<ReflectorOptions['sleep']>;
+  readonly #recovery: RecoveryDelay;
   readonly #delayAfter: (failures: number) => number;
   readonly #closing = new AbortController();
   readonly #synced = Promise.withResolvers<void>();
@@ -98,7 +102,7 @@ export class Reflector {
     this.#objects = options.objects ?? new Map();
     this.#now = now;
     this.#random = random;
-    this.#sleep = sleep;
+    this.#recovery = new RecoveryDelay({ api: options.api, random, sleep });
     this.#delayAfter = backoffDelays({ random, ...backoff });
     this.#logger = options.logger.child({
       resource: resource.plural,
@@ -181,11 +185,12 @@ export class Reflector {
     } finally {
       if (this.#now() - openedMs >= healthyMs) {
         this.#failures = 0;
+        this.#recovery.reset();
         this.#hasWatched = true;
       }
     }
     // Backs off from a server that closes watches right after they were opened.
-    if (this.#now() - openedMs < healthyMs) await this.#pause(0);
+    if (this.#now() - openedMs < healthyMs) await this.#pause(undefined);
   }
 
   #handleLine(line: string): void {
@@ -247,17 +252,18 @@ export class Reflector {
       this.#logger.info({ reason: error.message }, 'watch expired, listing again');
       // The server works, so the list follows at once, unless the version of the last one was
       // unusable, too.
-      if (!this.#hasWatched) await this.#pause(0);
+      if (!this.#hasWatched) await this.#pause(error);
       return;
     }
     this.#reportOutage(error, operation);
-    await this.#pause(error instanceof ApiError ? error.retryAfterMs : 0);
+    await this.#pause(error);
   }
 
-  async #pause(atLeastMs: number): Promise<void> {
+  async #pause(error: unknown): Promise<void> {
     this.#failures += 1;
+    const atLeastMs = error instanceof ApiError ? error.retryAfterMs : 0;
     const ms = Math.max(this.#delayAfter(this.#failures), Math.min(atLeastMs, maxRetryAfterMs));
-    await this.#sleep(ms, { signal: this.#closing.signal }).catch(() => undefined);
+    await this.#recovery.wait(ms, { error, signal: this.#closing.signal }).catch(() => undefined);
   }
 
   /** Warns once per reason. */

@@ -21,9 +21,9 @@ export interface ReplicaReportsOptions extends ObjectName {
   readonly summarize: () => LimiterReport;
   /** Changes are collected for this time. Default 200. */
   readonly debounceMs?: number;
-  /** Interval of heartbeats. Default 10000. */
+  /** Interval of heartbeats. Default 2000. */
   readonly renewMs?: number;
-  /** A replica without a heartbeat for this time is gone. Default 30000. */
+  /** A replica without a heartbeat for this time is gone. Default 6000. */
   readonly expiryMs?: number;
   /** Delays after failures; by default half a second to 30 s, with full jitter. */
   readonly backoff?: BackoffOptions;
@@ -64,7 +64,7 @@ export class ReplicaReports {
   #running: Promise<void> | undefined;
 
   constructor(options: ReplicaReportsOptions) {
-    const { namespace, name, api, identity, renewMs = 10_000, expiryMs = 30_000 } = options;
+    const { namespace, name, api, identity, renewMs = 2_000, expiryMs = 6_000 } = options;
     this.#options = options;
     this.#renewMs = renewMs;
     this.#key = toKey(identity);

@@ -227,6 +227,60 @@ t.test('holder that finds another one in the Lease steps down at once', async (t
   t.strictSame(one.notified, [true, false]);
 });
 
+t.test('candidate takes over at the moment when the Lease expires', async (t) => {
+  const clock = fakeClock();
+  const { api } = await leaseServer(t);
+  // It never renews.
+  const killed = stand(t, api, 'one', {
+    ...timed(clock),
+    retryPeriodMs: 9_000_000,
+    renewDeadlineMs: 9_000_000,
+  });
+  await leads(killed);
+  const two = stand(t, api, 'two', { ...timed(clock), retryPeriodMs: 9_000_000 });
+  await awaitUntil(() => clock.sleepers() === 2, { what: 'both to sleep' });
+  clock.advance(14_999);
+  t.notOk(two.elector.isLeader());
+  clock.advance(1);
+  await leads(two);
+});
+
+t.test('process takes over the Lease of an earlier one in its pod at once', async (t) => {
+  const clock = fakeClock();
+  const { api } = await leaseServer(t);
+  const killed = stand(t, api, replicaIdentity('pod-1'), timed(clock));
+  await leads(killed);
+  const restarted = stand(t, api, replicaIdentity('pod-1'), { ...timed(clock), podName: 'pod-1' });
+  await leads(restarted);
+  t.equal(clock.now(), fakeClock().now(), 'no time has passed');
+});
+
+t.test('processes with the name of one pod do not take the Lease from each other in turns', async (t) => {
+  const clock = fakeClock();
+  const { api, spec } = await leaseServer(t);
+  const one = stand(t, api, replicaIdentity('pod-1'), { ...timed(clock), podName: 'pod-1' });
+  await leads(one);
+  const two = stand(t, api, replicaIdentity('pod-1'), { ...timed(clock), podName: 'pod-1' });
+  await leads(two);
+  await pass(clock, 10_000, 2);
+  t.notOk(one.elector.isLeader());
+  t.ok(two.elector.isLeader());
+  t.equal(spec().leaseTransitions, 1);
+});
+
+t.test('Lease of another pod, or without POD_NAME of a process on this host, must expire', async (t) => {
+  const clock = fakeClock();
+  const { api } = await leaseServer(t);
+  const holder = stand(t, api, replicaIdentity(''), timed(clock));
+  await leads(holder);
+  const others = ['', 'pod-2'].map((podName) =>
+    stand(t, api, replicaIdentity(podName), { ...timed(clock), podName }),
+  );
+  await pass(clock, 10_000, 3);
+  t.ok(holder.elector.isLeader());
+  for (const other of others) t.notOk(other.elector.isLeader());
+});
+
 t.test('one of two simultaneous candidates gets the Lease', async (t) => {
   const { api } = await leaseServer(t);
   const candidates = ['one', 'two', 'three'].map((name) => stand(t, api, name, timed(fakeClock())));

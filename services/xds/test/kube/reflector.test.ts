@@ -374,6 +374,83 @@ test('Retry-After is respected', async (t) => {
   t.strictSame(waits, [7_000]);
 });
 
+/** A server that is down, and returns when its readiness was probed twice. */
+async function returningServer(t: Test, { refuses }: { readonly refuses: Answer }) {
+  let probes = 0;
+  let lists = 0;
+  const server = await startScriptedServer((response, request) => {
+    const isDown = probes < 3;
+    if (request.path === '/readyz') {
+      probes += 1;
+      return (probes < 3 ? refuses : json('ok'))(response, request);
+    }
+    if (request.query.has('watch')) return watch()(response, request);
+    lists += 1;
+    return (isDown ? refuses : page([item('a', '1')], '10'))(response, request);
+  });
+  t.teardown(() => server.stop());
+  return { api: server.api, lists: () => lists };
+}
+
+/** Adds up the delays. */
+function countingSleep() {
+  const waits: number[] = [];
+  const sleep = async (ms: number) => void waits.push(ms);
+  return { sleep, waitedMs: () => waits.reduce((sum, ms) => sum + ms, 0) };
+}
+
+const oneHour = { initialMs: 3_600_000, maxMs: 3_600_000 };
+
+for (const [outage, refuses] of [
+  ['that is not ready', refusal(503, 'Starting')],
+  ['that breaks connections', (response) => void response.destroy()],
+  ['that has not loaded its roles', refusal(403, 'Forbidden')],
+] satisfies [string, Answer][]) {
+  test(`API server ${outage} is probed, and followed as soon as it is ready`, async (t) => {
+    const { api, lists } = await returningServer(t, { refuses });
+    const { sleep, waitedMs } = countingSleep();
+    const following = follow(t, api, { backoff: oneHour, sleep, random: () => 0.5 });
+    await seen(following, 'replaced a');
+    t.equal(lists(), 2, 'no further list during the outage');
+    t.equal(waitedMs(), 3 * 1_500);
+  });
+}
+
+test('API server that is ready and refuses is left alone for the whole delay', async (t) => {
+  const server = await startScriptedServer((response, request) =>
+    (request.path === '/readyz' ? json('ok') : refusal(403, 'Forbidden'))(response, request),
+  );
+  t.teardown(() => server.stop());
+  const { sleep, waitedMs } = countingSleep();
+  const delays = Promise.withResolvers<void>();
+  const following = follow(t, server.api, {
+    backoff: oneHour,
+    random: () => 0,
+    sleep: (ms) => (ms > 10_000 ? delays.promise : sleep(ms)),
+  });
+  await awaitUntil(() => server.requests.length === 2, { what: 'a list and a probe' });
+  t.equal(waitedMs(), 1_000);
+  delays.resolve();
+  await following.reflector.close();
+});
+
+test('connections that always break although the API server is ready are retried with the whole delay', async (t) => {
+  const server = await startScriptedServer((response, request) =>
+    request.path === '/readyz' ? json('ok')(response, request) : void response.destroy(),
+  );
+  t.teardown(() => server.stop());
+  const delays = Promise.withResolvers<void>();
+  const following = follow(t, server.api, {
+    backoff: oneHour,
+    sleep: (ms) => (ms > 10_000 ? delays.promise : Promise.resolve()),
+  });
+  const count = (path: RegExp) => server.requests.filter((request) => path.test(request.path)).length;
+  await awaitUntil(() => count(/readyz/) === 6, { what: 'the last probe' });
+  t.equal(count(/ratelimitconfigs/), 6);
+  delays.resolve();
+  await following.reflector.close();
+});
+
 test('invalid list is a failure and removes nothing', async (t) => {
   const broken: Answer[] = [
     json({ items: 'none', metadata: { resourceVersion: '1' } }),
@@ -424,5 +501,5 @@ test('close ends a watch, a hanging list, and the delay between attempts', async
     },
   );
   await Promise.all(all.map(({ reflector }) => reflector.close()));
-  t.equal(refusing.requests.length, 1);
+  t.equal(getLists(refusing).filter(({ path }) => path !== '/readyz').length, 1);
 });
