@@ -1,7 +1,9 @@
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Millis } from '@tollgate/kit/time';
 import type { Quota } from '../config/quotas.ts';
-import { type Queryable, query } from '../db/connection.ts';
+import type { Queryable } from '../db/connection.ts';
+import { integer, timestamptz } from '../db/sql-types.ts';
+import { type Fragment, fragment, parameters, raw, statement } from '../db/statement.ts';
 import { flowLifeMs } from '../flows/pkce.ts';
 import { knownNetworkMs } from '../limits/guesses.ts';
 import { web3MessageLifeMs } from '../web3/grant.ts';
@@ -96,16 +98,25 @@ function getPeriod(quota: Quota): Millis {
 }
 
 /** Expired rows have no events. Each statement reads this before it deletes. */
-const quiet = `quiet as materialized (select set_config('tollgate.events', 'off', true))`;
+const quiet = raw(`quiet as materialized (select set_config('tollgate.events', 'off', true))`);
+const p = { ...parameters(timestamptz, 'before'), ...parameters(integer, 'limit') };
+const removedRow = { removed: integer };
+
+type Condition = Fragment<{ readonly before: Date }>;
 
 /**
- * `skip locked`: replicas clean up concurrently and do not wait for requests that use the rows. The
- * order is that of an index: in any other one, a batch would read the whole table while it holds
- * locks.
+ * Deletes rows whose `time` is before a time. `skip locked`: replicas clean up concurrently and do
+ * not wait for requests that use the rows. The order is that of an index: in any other one, a batch
+ * would read the whole table while it holds locks.
  */
-function deleteWhere(table: string, condition: string, order: string): string {
-  return `with ${quiet}, expired as (
-      select ${table}.ctid from ${table} cross join quiet where ${condition} order by ${order} limit $2
+function deleteOld(
+  name: string,
+  time: string,
+  { before = p.before, and = raw('true') }: { readonly before?: Condition; readonly and?: Condition } = {},
+) {
+  const [table, since] = [raw(name), raw(time)];
+  return statement(removedRow)`with ${quiet}, expired as (
+      select ${table}.ctid from ${table} cross join quiet where ${since} < ${before} and ${and} order by ${since} limit ${p.limit}
       for update of ${table} skip locked
     ), removed as (delete from ${table} where ctid = any(array(select ctid from expired)) returning 1)
     select count(*)::int as removed from removed`;
@@ -113,9 +124,9 @@ function deleteWhere(table: string, condition: string, order: string): string {
 
 // Deletes a session with the last of its tokens: nothing can refresh it any more, unless it uses
 // counter-based refresh tokens, which are not stored.
-const deleteRevokedTokens = `
+const deleteRevokedTokens = statement(removedRow)`
   with ${quiet}, expired as (
-    select id from refresh_tokens cross join quiet where revoked and updated_at < $1 order by updated_at limit $2
+    select id from refresh_tokens cross join quiet where revoked and updated_at < ${p.before} order by updated_at limit ${p.limit}
     for update of refresh_tokens skip locked
   ), removed as (
     delete from refresh_tokens where id in (select id from expired) returning id, session_id
@@ -127,41 +138,36 @@ const deleteRevokedTokens = `
   select count(*)::int as removed from removed`;
 
 // A refresh counts as activity, too.
-const isInactiveAnonymous = `is_anonymous and created_at < $1 and coalesce(last_sign_in_at, created_at) < $1 and not exists (
-  select 1 from sessions s where s.user_id = users.id and coalesce(s.refreshed_at at time zone 'utc', s.created_at) >= $1)`;
+const isInactiveAnonymous = fragment`is_anonymous and created_at < ${p.before}
+  and coalesce(last_sign_in_at, created_at) < ${p.before} and not exists (
+    select 1 from sessions s
+    where s.user_id = users.id and coalesce(s.refreshed_at at time zone 'utc', s.created_at) >= ${p.before})`;
 
-const deleteExpired: Readonly<Record<ExpiringKind, string>> = {
+const deleteExpired = {
   revoked_refresh_tokens: deleteRevokedTokens,
-  ended_sessions: deleteWhere('sessions', 'not_after < $1', 'not_after'),
-  old_sessions: deleteWhere('sessions', 'created_at < $1', 'created_at'),
-  idle_sessions: deleteWhere(
-    'sessions',
-    `created_at < $1 and coalesce(refreshed_at at time zone 'utc', created_at) < $1`,
-    'created_at',
-  ),
-  one_time_tokens: deleteWhere(
-    'one_time_tokens',
-    `created_at < $1::timestamptz at time zone 'utc'`,
-    'created_at',
-  ),
-  flow_states: deleteWhere('flow_state', 'created_at < $1', 'created_at'),
-  provider_verifiers: deleteWhere('oauth_client_states', 'created_at < $1', 'created_at'),
-  mfa_challenges: deleteWhere('mfa_challenges', 'created_at < $1', 'created_at'),
-  webauthn_challenges: deleteWhere('webauthn_challenges', 'expires_at < $1', 'expires_at'),
-  unverified_factors: deleteWhere('mfa_factors', `status = 'unverified' and created_at < $1`, 'created_at'),
-  rate_limits: deleteWhere('rate_limits', `limiter <> 'known_network' and since < $1`, 'since'),
-  known_networks: deleteWhere('rate_limits', `limiter = 'known_network' and since < $1`, 'since'),
+  ended_sessions: deleteOld('sessions', 'not_after'),
+  old_sessions: deleteOld('sessions', 'created_at'),
+  idle_sessions: deleteOld('sessions', 'created_at', {
+    and: fragment`coalesce(refreshed_at at time zone 'utc', created_at) < ${p.before}`,
+  }),
+  one_time_tokens: deleteOld('one_time_tokens', 'created_at', {
+    before: fragment`${p.before}::timestamptz at time zone 'utc'`,
+  }),
+  flow_states: deleteOld('flow_state', 'created_at'),
+  provider_verifiers: deleteOld('oauth_client_states', 'created_at'),
+  mfa_challenges: deleteOld('mfa_challenges', 'created_at'),
+  webauthn_challenges: deleteOld('webauthn_challenges', 'expires_at'),
+  unverified_factors: deleteOld('mfa_factors', 'created_at', { and: raw(`status = 'unverified'`) }),
+  rate_limits: deleteOld('rate_limits', 'since', { and: raw(`limiter <> 'known_network'`) }),
+  known_networks: deleteOld('rate_limits', 'since', { and: raw(`limiter = 'known_network'`) }),
   // Unlike other rows, users who are removed have events.
-  anonymous_users: `
-    with expired as (select id from users where ${isInactiveAnonymous} order by created_at limit $2 for update skip locked),
-    removed as (delete from users where id in (select id from expired) returning 1)
+  anonymous_users: statement(removedRow)`
+    with expired as (
+      select id from users where ${isInactiveAnonymous} order by created_at limit ${p.limit} for update skip locked
+    ), removed as (delete from users where id in (select id from expired) returning 1)
     select count(*)::int as removed from removed`,
-  events: deleteWhere(
-    'tollgate_events',
-    'coalesce(retry_until, created_at) < $1',
-    'coalesce(retry_until, created_at)',
-  ),
-};
+  events: deleteOld('tollgate_events', 'coalesce(retry_until, created_at)'),
+} satisfies Readonly<Record<ExpiringKind, unknown>>;
 
 export class CleanupStore {
   readonly #sql: Queryable;
@@ -172,8 +178,7 @@ export class CleanupStore {
 
   /** Removes up to `limit` rows of a kind and returns their number. Locked rows are skipped. */
   async removeExpired(kind: ExpiringKind, before: Date, limit: number): Promise<number> {
-    const [row] = await query(this.#sql, deleteExpired[kind], [before, limit]);
-    return typeof row?.removed === 'number' ? row.removed : 0;
+    return (await deleteExpired[kind].first(this.#sql, { before, limit }))?.removed ?? 0;
   }
 }
 

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
-import { containing, noInstance, type Parameter, type Queryable, query, type Row } from '../db/connection.ts';
-import { indexedExpressions, indexedText } from '../db/indexes.ts';
+import { containing, type Queryable } from '../db/connection.ts';
+import { noInstance } from '../db/fragments.ts';
+import { indexed, indexedExpressions } from '../db/indexes.ts';
 import {
-  type Bind,
   type CursorPage,
   Lister,
   type Listing,
@@ -10,6 +10,8 @@ import {
   type PageRequest,
   type Position,
 } from '../db/paging.ts';
+import { json, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { bind, type Fragment, fragment, join, Parameter, raw, statement } from '../db/statement.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 
 /** Values of `log_type` by action. */
@@ -124,71 +126,75 @@ export interface AuditFilter {
   readonly kind?: string;
 }
 
+interface Audited {
+  readonly audit: AuditEntry;
+}
+
+const payload = new Parameter(json, ({ audit }: Audited) => audit.payload);
+const at = new Parameter(timestamptz, ({ audit }: Audited) => audit.at);
+const ip = new Parameter(text, ({ audit }: Audited) => audit.ip);
+
 /**
- * SQL that writes an audit entry, for a `with` clause of the statement that makes the change. Its
- * parameters, {@link auditParameters}, start at `$first`. `from` names another part of the `with`
- * clause: the entry is written only if that part has a row.
+ * SQL that writes an audit entry, for a `with` clause of the statement that makes the change.
+ * `from` names another part of the `with` clause: the entry is written only if that part has a row.
  */
-export function auditInsert(first: number, from?: string): string {
-  return `insert into audit_log_entries (id, instance_id, payload, created_at, ip_address)
-    select gen_random_uuid(), ${noInstance}, $${first}::json, $${first + 1}::timestamptz, $${first + 2}::text
-    ${from === undefined ? '' : `from ${from} limit 1`}`;
+export function auditInsert(from?: string): Fragment<Audited> {
+  const condition = raw(from === undefined ? '' : `from ${from} limit 1`);
+  return fragment`insert into audit_log_entries (id, instance_id, payload, created_at, ip_address)
+    select gen_random_uuid(), ${noInstance}, ${payload}::json, ${at}::timestamptz, ${ip}::text ${condition}`;
 }
 
-/** The parameters of {@link auditInsert}. */
-export function auditParameters({ payload, at, ip }: AuditEntry): Parameter[] {
-  return [payload, at, ip];
-}
+const insertEntry = statement({})`${auditInsert()}`;
 
-const insertEntry = auditInsert(1);
-
-const searchConditions: Readonly<Record<AuditScope, (pattern: string) => string>> = {
+const searchConditions: Readonly<Record<AuditScope, (pattern: Fragment<unknown>) => Fragment<unknown>>> = {
   author: (pattern) =>
-    `(payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern})`,
-  action: (pattern) => `payload ->> 'action' ilike ${pattern}`,
-  type: (pattern) => `payload ->> 'log_type' ilike ${pattern}`,
+    fragment`(payload ->> 'actor_username' ilike ${pattern} or payload ->> 'actor_name' ilike ${pattern})`,
+  action: (pattern) => fragment`payload ->> 'action' ilike ${pattern}`,
+  type: (pattern) => fragment`payload ->> 'log_type' ilike ${pattern}`,
 };
 
 /** Equality by index: only the prefix of a text is in it. */
-function equals(expression: string, value: string): string {
-  return `${expression} = ${indexedText(value)}`;
+function equals(expression: string, value: string): Fragment<unknown> {
+  return fragment`${raw(expression)} = ${indexed(bind(text, value))}`;
 }
 
-function matching({ search, actorId, action, kind }: AuditFilter, bind: Bind): string {
+function matching({ search, actorId, action, kind }: AuditFilter): Fragment<unknown> {
   const parts = [
-    ...(search === undefined ? [] : [searchConditions[search.scope](bind(containing(search.text)))]),
-    ...(actorId === undefined ? [] : [equals(indexedExpressions.actorId, bind(actorId))]),
-    ...(action === undefined ? [] : [equals(indexedExpressions.action, bind(action))]),
-    ...(kind === undefined ? [] : [equals(indexedExpressions.actorKind, bind(kind))]),
+    ...(search === undefined ? [] : [searchConditions[search.scope](bind(text, containing(search.text)))]),
+    ...(actorId === undefined ? [] : [equals(indexedExpressions.actorId, actorId)]),
+    ...(action === undefined ? [] : [equals(indexedExpressions.action, action)]),
+    ...(kind === undefined ? [] : [equals(indexedExpressions.actorKind, kind)]),
   ];
-  return parts.length === 0 ? 'true' : parts.join(' and ');
+  return parts.length === 0 ? raw('true') : join(parts, ' and ');
 }
 
-export const auditListing: Listing<AuditFilter> = {
+const entryRow = {
+  position: text.orNull,
+  id: uuid,
+  payload: json.as<JsonObject | null>().orNull,
+  created_at: timestamptz.orNull,
+  ip_address: text,
+};
+
+export const auditListing: Listing<AuditFilter, typeof entryRow> = {
   table: 'audit_log_entries',
   alias: 'e',
-  columns: 'e.id, e.payload, e.created_at, e.ip_address',
+  columns: raw('e.id, e.payload, e.created_at, e.ip_address'),
+  row: entryRow,
   condition: matching,
-  count: (filter, bind) => `(select count(*) from audit_log_entries e where ${matching(filter, bind)})`,
+  count: (filter) => fragment`(select count(*) from audit_log_entries e where ${matching(filter)})`,
   mustCountByIndex: ({ search, actorId, action }) =>
     search === undefined && (actorId !== undefined || action !== undefined),
   alternative: ({ search }) =>
     search === undefined ? undefined : 'use actor_id, action or kind instead of query',
 };
 
-interface EntryRow {
-  readonly id: string;
-  readonly payload: JsonObject | null;
-  readonly created_at: Date | null;
-  readonly ip_address: string | null;
-}
-
 /**
  * The table of audit entries. Statements that change something else write their entry themselves.
  */
 export class AuditLog {
   readonly #sql: Queryable;
-  readonly #lister: Lister<AuditFilter>;
+  readonly #lister: Lister<AuditFilter, typeof entryRow>;
 
   constructor(sql: Queryable) {
     this.#sql = sql;
@@ -197,7 +203,7 @@ export class AuditLog {
 
   /** For events that change nothing else. */
   async append(entry: AuditEntry): Promise<void> {
-    await query(this.#sql, insertEntry, auditParameters(entry));
+    await insertEntry.run(this.#sql, { audit: entry });
   }
 
   /** Newest first. */
@@ -225,8 +231,7 @@ export class AuditLog {
   }
 }
 
-function toEntry(row: Row): StoredAuditEntry {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const { id, payload, created_at: at, ip_address: ip } = row as unknown as EntryRow;
-  return { id, payload: payload ?? {}, at: at ?? new Date(0), ip: ip ?? '' };
+function toEntry(row: RowOf<typeof entryRow>): StoredAuditEntry {
+  const { id, payload, created_at: at, ip_address: ip } = row;
+  return { id, payload: payload ?? {}, at: at ?? new Date(0), ip };
 }

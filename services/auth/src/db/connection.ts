@@ -124,10 +124,10 @@ export function isPool(sql: Queryable): sql is Sql {
 }
 
 /** A row, not validated. */
-export type Row = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, unknown>>;
 
 /** Text, number, boolean, date, `null`, a list of them, or an object for JSON. */
-export type Parameter = unknown;
+type Parameter = unknown;
 
 /**
  * Runs a statement. `text` must be a constant, which is prepared once per connection; values go
@@ -192,22 +192,7 @@ export async function queryByIndex(
 }
 
 /** Rows of a batched statement, which takes a few milliseconds for so many. */
-const maxBatchRows = 500;
-
-/**
- * A `from` item with the rows of a batch: `i`, with these columns and `position`. Each column is an
- * array parameter, starting at `$1`. The condition makes the planner expect a single row, so that
- * it keeps one plan for all sizes. That plan may have been made while the tables were small; joins
- * by `lateral (… offset 0)` look up each row by index even then.
- *
- * @param columns names with types
- */
-export function batchedInput(...columns: readonly `${string} ${string}`[]): string {
-  const arrays = columns.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`);
-  const names = columns.map((column) => column.split(' ')[0]);
-  return `(select * from unnest(${arrays.join(', ')}) with ordinality as b(${names.join(', ')}, position)
-    where position between 1 and ${maxBatchRows}) i`;
-}
+export const maxBatchRows = 500;
 
 interface BatchOptions<T, R> {
   /** Runs one statement. Returns the results in the order of the items. */
@@ -311,41 +296,6 @@ export function containing(text: string): string {
 /** A `like` pattern for a prefix. */
 export function startingWith(text: string): string {
   return `${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
-}
-
-// GoTrue cannot read rows with null in one of these columns.
-
-/** Value of `instance_id` columns. */
-export const noInstance = `'00000000-0000-0000-0000-000000000000'::uuid`;
-
-/** A JSON column as an object; any other value, also JSON `null`, counts as an empty one. */
-export function jsonObject(column: string): string {
-  return `case jsonb_typeof(${column}) when 'object' then ${column} else '{}' end`;
-}
-
-/** Columns of a new user that are empty strings. */
-export const emptyUserColumns = [
-  'confirmation_token',
-  'recovery_token',
-  'email_change_token_new',
-  'email_change_token_current',
-  'email_change',
-  'phone_change',
-  'phone_change_token',
-  'reauthentication_token',
-] as const;
-
-/** The id of a new row of `refresh_tokens`. */
-export const nextRefreshTokenId = `nextval('refresh_tokens_id_seq')`;
-
-/**
- * Part of a statement that deletes rows (sessions, factors, tokens) of the user whose id is
- * `parameter`. The other parts read the id from it, so they start once the user row is locked:
- * otherwise two such statements could deadlock. Sign-ins and refreshes delete nothing and do not
- * wait.
- */
-export function lockOwner(parameter: `$${number}`): string {
-  return `select id from users where id = ${parameter} for no key update`;
 }
 
 /**

@@ -1,5 +1,7 @@
 import type { ColumnCipher } from '../keys/secrets.ts';
-import { type Queryable, query } from './connection.ts';
+import type { Queryable } from './connection.ts';
+import { integer, text, uuid } from './sql-types.ts';
+import { parameters, raw, statement } from './statement.ts';
 
 const encryptedColumns = [
   'password hashes',
@@ -16,17 +18,22 @@ interface ReencryptedBatch {
   readonly next: string | undefined;
 }
 
-interface ColumnQueries {
-  readonly find: string;
-  readonly update: string;
-}
+const p = {
+  ...parameters(uuid, 'after'),
+  ...parameters(integer, 'limit'),
+  ...parameters(uuid.list, 'ids'),
+  ...parameters(text.list, 'stored', 'encrypted'),
+};
 
-function columnQueries(table: string, column: string): ColumnQueries {
+function columnQueries(tableName: string, columnName: string) {
+  const [table, column] = [raw(tableName), raw(columnName)];
   return {
-    find: `select id, ${column} as stored from ${table} where id > $1::uuid and ${column} <> '' order by id limit $2`,
-    update: `with updated as (
+    find: statement({ id: uuid, stored: text.notNull })`
+      select id, ${column} as stored from ${table} where id > ${p.after}::uuid and ${column} <> ''
+      order by id limit ${p.limit}`,
+    update: statement({ reencrypted: integer })`with updated as (
         update ${table} t set ${column} = n.encrypted
-        from unnest($1::uuid[], $2::text[], $3::text[]) as n(id, stored, encrypted)
+        from unnest(${p.ids}::uuid[], ${p.stored}::text[], ${p.encrypted}::text[]) as n(id, stored, encrypted)
         where t.id = n.id and t.${column} = n.stored
         returning 1
       )
@@ -34,17 +41,12 @@ function columnQueries(table: string, column: string): ColumnQueries {
   };
 }
 
-const queries: Readonly<Record<EncryptedColumn, ColumnQueries>> = {
+const queries = {
   'password hashes': columnQueries('users', 'encrypted_password'),
   'factor secrets': columnQueries('mfa_factors', 'secret'),
   'refresh token keys': columnQueries('sessions', 'refresh_token_hmac_key'),
   'provider secrets': columnQueries('custom_oauth_providers', 'client_secret'),
-};
-
-interface StoredValue {
-  readonly id: string;
-  readonly stored: string;
-}
+} satisfies Readonly<Record<EncryptedColumn, unknown>>;
 
 export class EncryptedColumnStore {
   readonly #sql: Queryable;
@@ -61,20 +63,16 @@ export class EncryptedColumnStore {
    */
   async reencrypt(column: EncryptedColumn, after: string, limit: number): Promise<ReencryptedBatch> {
     const { find, update } = queries[column];
-    // Parsed boundary: the two columns selected above.
-    const rows = (await query(this.#sql, find, [
-      after,
-      limit,
-    ])) as readonly unknown[] as readonly StoredValue[];
+    const rows = await find.run(this.#sql, { after, limit });
     const next = rows.length < limit ? undefined : rows.at(-1)?.id;
     const old = rows.filter(({ stored }) => !this.#cipher.isCurrent(stored));
     if (old.length === 0) return { reencrypted: 0, next };
-    const [row] = await query(this.#sql, update, [
-      old.map(({ id }) => id),
-      old.map(({ stored }) => stored),
-      old.map(({ id, stored }) => this.#cipher.encrypt(id, this.#cipher.decrypt(id, stored))),
-    ]);
-    return { reencrypted: Number(row?.reencrypted ?? 0), next };
+    const row = await update.first(this.#sql, {
+      ids: old.map(({ id }) => id),
+      stored: old.map(({ stored }) => stored),
+      encrypted: old.map(({ id, stored }) => this.#cipher.encrypt(id, this.#cipher.decrypt(id, stored))),
+    });
+    return { reencrypted: row?.reencrypted ?? 0, next };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { type Client, escapeIdentifier } from 'pg';
 import type { ReadRows } from './schema.ts';
+import { type Fragment, fragment, raw } from './statement.ts';
 
 /** An index of our own. GoTrue works on the schema with or without it. */
 interface OwnIndex {
@@ -19,13 +20,18 @@ interface OwnIndex {
 const maxIndexedChars = 100;
 
 /** The part of a text in metadata that an index has. */
-export function indexedText(expression: string): string {
+function indexedText(expression: string): string {
   return `left(${expression}, ${maxIndexedChars})`;
 }
 
 /** Whether an index has all of a text in metadata, so that equal entries are equal texts. */
 export function isIndexedWhole(text: string): boolean {
   return [...text].length < maxIndexedChars;
+}
+
+/** As {@link indexedText}, for a statement. */
+export function indexed<V>(expression: Fragment<V>): Fragment<V> {
+  return fragment`left(${expression}, ${raw(String(maxIndexedChars))})`;
 }
 
 /** Indexed expressions. A condition uses the index only if it has the very same expression. */

@@ -1,13 +1,8 @@
 import { monotonicNow } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
-import {
-  type Parameter,
-  type Queryable,
-  queryAtMost,
-  queryByIndex,
-  queryOnce,
-  type Row,
-} from './connection.ts';
+import type { Queryable } from './connection.ts';
+import { type Columns, integer, type RowOf, type SqlType, text, uuid } from './sql-types.ts';
+import { bind, type Fragment, fragment, raw, type Statement, statement } from './statement.ts';
 
 export interface PageRequest {
   readonly limit: number;
@@ -38,25 +33,23 @@ export interface CursorPage {
   readonly after: Position | undefined;
 }
 
-/** Adds a parameter and returns its name, `$n`. */
-export type Bind = (value: Parameter) => string;
-
-/** A statement built from constants, and its parameters. */
-interface Statement {
-  readonly text: string;
-  readonly parameters: Parameter[];
+interface ListedColumns extends Columns {
+  readonly id: SqlType<string>;
+  /** Creation time as text; the list adds it to the columns. */
+  readonly position: SqlType<string | null>;
 }
 
 /** How rows of a table are listed, in the order of `created_at` and `id`. */
-export interface Listing<F> {
+export interface Listing<F, C extends ListedColumns> {
   readonly table: string;
   /** Name of the table in `columns`, conditions and counts. */
   readonly alias: string;
   /** Columns of a row on the page. */
-  readonly columns: string;
-  condition(filter: F, bind: Bind): string;
+  readonly columns: Fragment<unknown>;
+  readonly row: C;
+  condition(filter: F): Fragment<unknown>;
   /** An expression with the number of rows that match. */
-  count(filter: F, bind: Bind): string;
+  count(filter: F): Fragment<unknown>;
   /** Whether the planner may count by reading the table, although an index is quicker. */
   readonly mustCountByIndex?: (filter: F) => boolean;
   /** Alternative to a filter that reads all rows. */
@@ -81,80 +74,88 @@ function shortestScan(page: OrderedPage, total: number | undefined): OrderedPage
   };
 }
 
-function startStatement(): { readonly parameters: Parameter[]; readonly bind: Bind } {
-  const parameters: Parameter[] = [];
-  return { parameters, bind: (value) => `$${parameters.push(value)}` };
+/** Reads whole rows only of the page: an index has what most filters need. */
+function readPage<F, C extends ListedColumns>(
+  { table, alias, columns, row }: Listing<F, C>,
+  positions: Fragment<unknown>,
+  order: Order,
+): Statement<unknown, RowOf<C>> {
+  const t = raw(alias);
+  return statement(row)`select ${t}.created_at::text as position, ${columns}
+    from (select ${t}.id from ${raw(table)} ${t} where ${positions}) p join ${raw(table)} ${t} using (id)
+    ${inOrder(alias, order)}`;
 }
 
-/** Reads whole rows only of the page: an index has what most filters need. */
-function pageText<F>({ table, alias, columns }: Listing<F>, positions: string, order: Order): string {
-  return `select ${alias}.created_at::text as position, ${columns}
-    from (select ${alias}.id from ${table} ${alias} where ${positions}) p join ${table} ${alias} using (id)
-    order by ${alias}.created_at ${order}, ${alias}.id ${order}`;
+function inOrder(alias: string, order: Order): Fragment<unknown> {
+  return raw(`order by ${alias}.created_at ${order}, ${alias}.id ${order}`);
 }
 
 /** The number of rows, as `total`. */
-export function countRows<F>(listing: Listing<F>, filter: F): Statement {
-  const { parameters, bind } = startStatement();
-  return { text: `select ${listing.count(filter, bind)}::int as total`, parameters };
+export function countRows<F, C extends ListedColumns>(listing: Listing<F, C>, filter: F) {
+  return statement({ total: integer })`select ${listing.count(filter)}::int as total`;
 }
 
 /** A page by number. With the total, the last pages are counted from the end. */
-function numberedPage<F>(listing: Listing<F>, filter: F, page: OrderedPage & { total?: number }): Statement {
-  const { parameters, bind } = startStatement();
-  const condition = listing.condition(filter, bind);
+function numberedPage<F, C extends ListedColumns>(
+  listing: Listing<F, C>,
+  filter: F,
+  page: OrderedPage & { total?: number },
+): Statement<unknown, RowOf<C>> {
   const { order, limit, offset } = shortestScan(page, page.total);
-  const { alias } = listing;
-  const scan = `order by ${alias}.created_at ${order}, ${alias}.id ${order} limit ${bind(limit)} offset ${bind(offset)}`;
-  return { text: pageText(listing, `${condition} ${scan}`, page.order), parameters };
+  const positions = fragment`${listing.condition(filter)} ${inOrder(listing.alias, order)}
+    limit ${bind(integer, limit)} offset ${bind(integer, offset)}`;
+  return readPage(listing, positions, page.order);
 }
 
 /**
  * The page after a position. Its cost does not depend on how many pages precede it. Rows without a
  * creation time, which only other programs store, are omitted.
  */
-export function nextPage<F>(listing: Listing<F>, filter: F, { order, limit, after }: CursorPage): Statement {
-  const { parameters, bind } = startStatement();
-  const condition = listing.condition(filter, bind);
-  const { alias } = listing;
-  const position = after
-    ? `(${alias}.created_at, ${alias}.id) ${order === 'asc' ? '>' : '<'} (${bind(after.createdAt)}::text::timestamptz, ${bind(after.id)}::uuid)`
-    : `${alias}.created_at is not null`;
-  const scan = `${condition} and ${position} order by ${alias}.created_at ${order}, ${alias}.id ${order} limit ${bind(limit)}`;
-  return { text: pageText(listing, scan, order), parameters };
+export function nextPage<F, C extends ListedColumns>(
+  listing: Listing<F, C>,
+  filter: F,
+  { order, limit, after }: CursorPage,
+): Statement<unknown, RowOf<C>> {
+  const t = raw(listing.alias);
+  const isAfter = after
+    ? fragment`(${t}.created_at, ${t}.id) ${raw(order === 'asc' ? '>' : '<')} (${bind(text, after.createdAt)}::text::timestamptz, ${bind(uuid, after.id)}::uuid)`
+    : fragment`${t}.created_at is not null`;
+  const positions = fragment`${listing.condition(filter)} and ${isAfter} ${inOrder(listing.alias, order)}
+    limit ${bind(integer, limit)}`;
+  return readPage(listing, positions, order);
 }
 
 /** Lists the rows of a table. Rows are not validated. */
-export class Lister<F> {
+export class Lister<F, C extends ListedColumns> {
   readonly #sql: Queryable;
-  readonly #listing: Listing<F>;
+  readonly #listing: Listing<F, C>;
 
-  constructor(sql: Queryable, listing: Listing<F>) {
+  constructor(sql: Queryable, listing: Listing<F, C>) {
     this.#sql = sql;
     this.#listing = listing;
   }
 
   /** @throws AppError `request_timeout` if the filter reads all rows, and that takes too long. */
-  async list(filter: F, page: OrderedPage): Promise<Page<Row>> {
+  async list(filter: F, page: OrderedPage): Promise<Page<RowOf<C>>> {
     const deadlineMs = monotonicNow() + maxSearchMs;
     const count = countRows(this.#listing, filter);
     const [counted] =
       this.#listing.mustCountByIndex?.(filter) === true
-        ? await queryByIndex(this.#sql, count)
+        ? await count.runByIndex(this.#sql, {})
         : await this.#run(filter, count, deadlineMs);
-    const total = Number(counted?.total ?? 0);
+    const total = counted?.total ?? 0;
     if (page.offset >= total) return { total, items: [] };
-    const statement = numberedPage(this.#listing, filter, { ...page, total });
-    return { total, items: await this.#run(filter, statement, deadlineMs) };
+    const query = numberedPage(this.#listing, filter, { ...page, total });
+    return { total, items: await this.#run(filter, query, deadlineMs) };
   }
 
   /** As `list`, without the total: whether another page follows. */
   async listUncounted(
     filter: F,
     { limit, ...page }: OrderedPage,
-  ): Promise<{ readonly items: readonly Row[]; readonly hasMore: boolean }> {
-    const statement = numberedPage(this.#listing, filter, { ...page, limit: limit + 1 });
-    const rows = await this.#run(filter, statement);
+  ): Promise<{ readonly items: readonly RowOf<C>[]; readonly hasMore: boolean }> {
+    const query = numberedPage(this.#listing, filter, { ...page, limit: limit + 1 });
+    const rows = await this.#run(filter, query);
     return { items: rows.slice(0, limit), hasMore: rows.length > limit };
   }
 
@@ -162,26 +163,26 @@ export class Lister<F> {
   async listAfter(
     filter: F,
     { limit, ...page }: CursorPage,
-  ): Promise<{ readonly items: readonly Row[]; readonly next: Position | undefined }> {
+  ): Promise<{ readonly items: readonly RowOf<C>[]; readonly next: Position | undefined }> {
     const rows = await this.#run(filter, nextPage(this.#listing, filter, { ...page, limit: limit + 1 }));
     const items = rows.slice(0, limit);
     const last = rows.length > limit ? items.at(-1) : undefined;
-    return { items, next: last && { createdAt: String(last.position), id: String(last.id) } };
+    return { items, next: last && { createdAt: String(last.position), id: last.id } };
   }
 
-  async #run(
+  async #run<R>(
     filter: F,
-    { text, parameters }: Statement,
+    query: Statement<unknown, R>,
     deadlineMs = monotonicNow() + maxSearchMs,
-  ): Promise<readonly Row[]> {
+  ): Promise<readonly R[]> {
     const alternative = this.#listing.alternative(filter);
-    if (alternative === undefined) return queryOnce(this.#sql, text, parameters);
+    if (alternative === undefined) return query.runOnce(this.#sql, {});
     const late = () =>
       errors.request_timeout({
         message: `The search took longer than ${maxSearchMs / 1000} seconds because it reads all rows: ${alternative}`,
       });
     // 0 would be no limit.
     const timeoutMs = Math.max(1, Math.ceil(deadlineMs - monotonicNow()));
-    return queryAtMost(this.#sql, { timeoutMs, late }, { text, parameters });
+    return query.runAtMost(this.#sql, {}, { timeoutMs, late });
   }
 }

@@ -1,8 +1,11 @@
 import { RecentlyUsed } from '@tollgate/kit/collections';
-import type { Json, JsonObject } from '@tollgate/kit/json';
+import type { JsonObject } from '@tollgate/kit/json';
 import { isUuid } from '@tollgate/kit/text';
 import { inTime } from '@tollgate/kit/time';
-import { Batch, batchedInput, type Queryable, query, type Row, toObject } from '../db/connection.ts';
+import { Batch, type Queryable, toObject } from '../db/connection.ts';
+import { batchedInput, column } from '../db/fragments.ts';
+import { boolean, json, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { type StatementRow, statement } from '../db/statement.ts';
 import { errors } from '../errors.ts';
 
 /** Ids of users (UUIDs in lower case) that may have changed, or all users. */
@@ -239,9 +242,20 @@ export interface IdentityKey {
 }
 
 // See `batchedInput` for `offset 0`.
-const findStates = `
+const userState = {
+  role: text.orNull,
+  raw_app_meta_data: json.orNull,
+  is_anonymous: boolean,
+  banned_until: timestamptz.orNull,
+};
+const sessionState = { session_id: uuid, created_at: timestamptz.orNull, not_after: timestamptz.orNull };
+
+const findStates = statement({}, userState, sessionState)`
   select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after
-  from ${batchedInput('user_id uuid', 'session_id uuid')}
+  from ${batchedInput<IdentityKey>({
+    user_id: column(uuid, ({ userId }) => userId),
+    session_id: column(uuid.orNull, ({ sessionId }) => sessionId ?? null),
+  })}
   left join lateral (
     select role, raw_app_meta_data, is_anonymous, banned_until from users
     where id = i.user_id and deleted_at is null offset 0
@@ -252,17 +266,6 @@ const findStates = `
   ) s on true
   order by i.position`;
 
-interface StateRow {
-  readonly role: string | null;
-  readonly raw_app_meta_data: Json;
-  /** Null if there is no user: the column is not nullable. */
-  readonly is_anonymous: boolean | null;
-  readonly banned_until: Date | null;
-  readonly session_id: string | null;
-  readonly created_at: Date | null;
-  readonly not_after: Date | null;
-}
-
 export class IdentityStateStore {
   readonly #sql: Queryable;
 
@@ -272,15 +275,11 @@ export class IdentityStateStore {
 
   /** Reads states in the order of the keys with one statement. Undefined: no such user. */
   async findMany(keys: readonly IdentityKey[]): Promise<readonly (IdentityState | undefined)[]> {
-    const userIds = keys.map(({ userId }) => userId);
-    const sessionIds = keys.map(({ sessionId }) => sessionId ?? null);
-    return (await query(this.#sql, findStates, [userIds, sessionIds])).map(toState);
+    return (await findStates.run(this.#sql, { items: keys })).map(toState);
   }
 }
 
-function toState(row: Row): IdentityState | undefined {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const r = row as unknown as StateRow;
+function toState(r: StatementRow<typeof findStates>): IdentityState | undefined {
   if (r.is_anonymous === null) return undefined;
   return {
     role: r.role ?? '',

@@ -1,6 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { AppError } from '@tollgate/kit/errors';
-import { type Queryable, query, type Row } from '../db/connection.ts';
+import type { Queryable } from '../db/connection.ts';
+import { type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { parameters, raw, statement } from '../db/statement.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
@@ -9,7 +11,7 @@ import type { SessionsContext } from '../sessions/issue.ts';
 import { type IssuedSession, prepareSession, storeSession } from '../sessions/issue.ts';
 import { reissueSession } from '../sessions/refresh.ts';
 import { recordFailedSignIn } from '../users/failed-sign-in.ts';
-import { isBanned, toUser, type User, userColumns } from '../users/user.ts';
+import { isBanned, toUser, type User, userColumns, userRow } from '../users/user.ts';
 
 export type FlowsContext = SessionsContext & { readonly store: { readonly flows: FlowStore } };
 
@@ -198,35 +200,57 @@ export async function findCodeOwner(
   return found !== undefined && matchesChallenge(codeVerifier, found.flow) ? found.user : undefined;
 }
 
-const start = `
+const p = {
+  ...parameters(uuid, 'id', 'sessionId'),
+  ...parameters(uuid.orNull, 'userId'),
+  ...parameters(text, 'challenge', 'method', 'authenticationMethod', 'code'),
+  ...parameters(timestamptz, 'at'),
+};
+
+const flowRow = {
+  flow_id: uuid,
+  code_challenge: text.notNull,
+  code_challenge_method: text.as<ChallengeMethod>().notNull,
+  authentication_method: text,
+  provider_type: text,
+  provider_access_token: text.orNull,
+  provider_refresh_token: text.orNull,
+  flow_created_at: timestamptz.notNull,
+  auth_code_issued_at: timestamptz.orNull,
+};
+
+const start = statement({})`
   insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
     created_at, updated_at, auth_code, provider_access_token, provider_refresh_token)
-  values ($1, $2, $3, $4::code_challenge_method, 'email', $5, $6, $6, gen_random_uuid()::text, '', '')`;
+  values (${p.id}, ${p.userId}, ${p.challenge}, ${p.method}::code_challenge_method, 'email',
+    ${p.authenticationMethod}, ${p.at}, ${p.at}, gen_random_uuid()::text, '', '')`;
 
 // Another code for the session replaces the first.
-const handOver = `
+const handOver = statement({})`
   insert into flow_state (id, user_id, code_challenge, code_challenge_method, provider_type, authentication_method,
     created_at, updated_at, auth_code, auth_code_issued_at, provider_access_token, provider_refresh_token)
-  values ($1, $2, $3, $4::code_challenge_method, '${handover}', '${handoverMethod}', $6, $6, $5, $6, '', '')
+  values (${p.sessionId}, ${p.userId}, ${p.challenge}, ${p.method}::code_challenge_method, '${raw(handover)}',
+    '${raw(handoverMethod)}', ${p.at}, ${p.at}, ${p.code}, ${p.at}, '', '')
   on conflict (id) do update set code_challenge = excluded.code_challenge, auth_code = excluded.auth_code,
     code_challenge_method = excluded.code_challenge_method, auth_code_issued_at = excluded.auth_code_issued_at`;
 
 // The code is created when the link is followed. Until then the column has a random value that is
 // never sent, since GoTrue requires one.
-const issueCode = `
-  update flow_state set auth_code = $3, auth_code_issued_at = $4, updated_at = $4
+const issueCode = statement({})`
+  update flow_state set auth_code = ${p.code}, auth_code_issued_at = ${p.at}, updated_at = ${p.at}
   where id = (
-    select id from flow_state where user_id = $1 and authentication_method = $2 order by created_at desc limit 1
+    select id from flow_state where user_id = ${p.userId} and authentication_method = ${p.authenticationMethod} order by created_at desc limit 1
   )
   returning 1`;
 
-const findByCode = `
-  select ${userColumns}, f.id as flow_id, f.provider_type, f.provider_access_token, f.provider_refresh_token, f.code_challenge, f.code_challenge_method, f.authentication_method,
+const findByCode = statement({ ...userRow, ...flowRow })`
+  select ${userColumns}, f.id as flow_id, f.provider_type, f.provider_access_token, f.provider_refresh_token,
+    f.code_challenge, f.code_challenge_method, f.authentication_method,
     f.created_at as flow_created_at, f.auth_code_issued_at
   from flow_state f join users u on u.id = f.user_id
-  where f.auth_code = $1 and f.code_challenge <> '' and u.deleted_at is null`;
+  where f.auth_code = ${p.code} and f.code_challenge <> '' and u.deleted_at is null`;
 
-const spend = 'delete from flow_state where id = $1 returning 1';
+const spend = statement({})`delete from flow_state where id = ${p.id} returning 1`;
 
 /** A flow whose code was issued. */
 interface Flow extends CodeChallenge {
@@ -248,65 +272,40 @@ export class FlowStore {
   }
 
   async start(flow: FlowRequest & { readonly id: string; readonly at: Date }): Promise<void> {
-    const { id, userId = null, challenge, method, authenticationMethod, at } = flow;
-    await query(this.#sql, start, [id, userId, challenge, method, authenticationMethod, at]);
+    await start.run(this.#sql, flow);
   }
 
-  async handOver({
-    sessionId,
-    userId,
-    challenge,
-    method,
-    code,
-    at,
-  }: CodeChallenge & {
-    readonly sessionId: string;
-    readonly userId: string;
-    readonly code: string;
-    readonly at: Date;
-  }): Promise<void> {
-    await query(this.#sql, handOver, [sessionId, userId, challenge, method, toStoredForm(code), at]);
+  async handOver(
+    flow: CodeChallenge & {
+      readonly sessionId: string;
+      readonly userId: string;
+      readonly code: string;
+      readonly at: Date;
+    },
+  ): Promise<void> {
+    await handOver.run(this.#sql, { ...flow, code: toStoredForm(flow.code) });
   }
 
   /** Sets the code of the latest flow of a user and method. Returns false if there is none. */
   async issueCode(
-    {
-      userId,
-      authenticationMethod,
-      code,
-    }: { readonly userId: string; readonly authenticationMethod: FlowMethod; readonly code: string },
+    flow: { readonly userId: string; readonly authenticationMethod: FlowMethod; readonly code: string },
     at: Date,
   ): Promise<boolean> {
-    const rows = await query(this.#sql, issueCode, [userId, authenticationMethod, toStoredForm(code), at]);
-    return rows.length > 0;
+    return issueCode.matches(this.#sql, { ...flow, code: toStoredForm(flow.code), at });
   }
 
   async findByCode(code: string): Promise<{ readonly flow: Flow; readonly user: User } | undefined> {
-    const [row] = await query(this.#sql, findByCode, [toStoredForm(code)]);
+    const row = await findByCode.first(this.#sql, { code: toStoredForm(code) });
     return row && { flow: toFlow(row), user: toUser(row) };
   }
 
   /** Removes a flow. Returns true for one of concurrent requests. */
   async spend(id: string): Promise<boolean> {
-    return (await query(this.#sql, spend, [id])).length > 0;
+    return spend.matches(this.#sql, { id });
   }
 }
 
-interface FlowRow {
-  readonly flow_id: string;
-  readonly code_challenge: string;
-  readonly code_challenge_method: ChallengeMethod;
-  readonly authentication_method: string;
-  readonly provider_type: string;
-  readonly provider_access_token: string | null;
-  readonly provider_refresh_token: string | null;
-  readonly flow_created_at: Date;
-  readonly auth_code_issued_at: Date | null;
-}
-
-function toFlow(row: Row): Flow {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const r = row as unknown as FlowRow;
+function toFlow(r: RowOf<typeof flowRow>): Flow {
   return {
     id: r.flow_id,
     challenge: r.code_challenge,

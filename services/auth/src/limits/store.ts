@@ -1,6 +1,8 @@
 import type { Millis } from '@tollgate/kit/time';
 import type { Quota } from '../config/quotas.ts';
-import { type Queryable, query } from '../db/connection.ts';
+import type { Queryable } from '../db/connection.ts';
+import { float, text, timestamptz } from '../db/sql-types.ts';
+import { fragment, parameters, raw, statement } from '../db/statement.ts';
 import type { Metrics } from '../metrics.ts';
 import {
   accountLeakMs,
@@ -46,20 +48,18 @@ export class LimitStore {
 
   /** Takes back the last event, which did not happen after all. */
   async giveBack({ limiter, key }: Pick<QuotaEvent, 'limiter' | 'key'>): Promise<void> {
-    await query(this.#sql, giveBack, [limiter, key]);
+    await giveBack.run(this.#sql, { limiter, key });
   }
 
   /** Rejects if the database accepts no writes. */
   async probeWrite(nowMs: number): Promise<void> {
-    await query(this.#sql, probeWrite, [new Date(nowMs)]);
+    await probeWrite.run(this.#sql, { at: new Date(nowMs) });
   }
 
   async readGuesses(keys: GuessKeys): Promise<GuessCounts> {
-    const rows = await query(this.#sql, readGuesses, [...wrongKeys(keys), keys.knownNetwork ?? null]);
-    const guesses = new Map<GuessRow['limiter'], WrongGuesses>();
-    for (const row of rows) {
-      // Parsed boundary: the columns selected above, with the types of the schema.
-      const { limiter, used, since } = row as unknown as GuessRow;
+    const rows = await readGuesses.run(this.#sql, { ...wrongKeys(keys), knownNetwork: keys.knownNetwork });
+    const guesses = new Map<GuessLimiter, WrongGuesses>();
+    for (const { limiter, used, since } of rows) {
       if (since !== null) guesses.set(limiter, { count: used, lastMs: since.getTime() });
     }
     return {
@@ -78,26 +78,28 @@ export class LimitStore {
     nowMs: number,
   ): Promise<{ readonly accountCount: number }> {
     this.#metrics.wrongGuesses.inc({ kind: keys.kind });
-    const retention = [network.guesses, network.forgetMs, network.rememberMs];
-    const parameters = [...wrongKeys(keys), new Date(nowMs), accountLeakMs(account), ...retention];
-    const rows = await query(this.#sql, countWrong, parameters);
+    const rows = await countWrong.run(this.#sql, {
+      ...wrongKeys(keys),
+      ...network,
+      at: new Date(nowMs),
+      accountLeakMs: accountLeakMs(account),
+    });
     return { accountCount: Number(rows.find(({ limiter }) => limiter === 'wrong_account')?.used) };
   }
 
   /** Resets the wrong guesses of the network, and adds it to the account's known ones. */
   async countRight({ network, knownNetwork }: GuessKeys, nowMs: number): Promise<void> {
-    await query(this.#sql, countRight, [network ?? null, knownNetwork ?? null, new Date(nowMs)]);
+    await countRight.run(this.#sql, { network, knownNetwork, at: new Date(nowMs) });
   }
 
   async #count({ limiter, key, quota }: QuotaEvent, nowMs: number): Promise<boolean> {
     const size = quota.kind === 'window' ? quota.events : quota.size;
     // The statements check the limit on conflict only, not for the first event of a key.
     if (size < 1) return false;
-    const rows =
-      quota.kind === 'window'
-        ? await query(this.#sql, window, [limiter, key, new Date(windowStart(quota, nowMs)), size])
-        : await query(this.#sql, bucket, [limiter, key, new Date(nowMs), size, quota.refillEveryMs]);
-    return rows.length > 0;
+    const event = { limiter, key, size };
+    return quota.kind === 'window'
+      ? window.matches(this.#sql, { ...event, at: new Date(windowStart(quota, nowMs)) })
+      : bucket.matches(this.#sql, { ...event, at: new Date(nowMs), refillEveryMs: quota.refillEveryMs });
   }
 }
 
@@ -105,69 +107,76 @@ function windowStart({ periodMs }: Extract<Quota, { kind: 'window' }>, nowMs: nu
   return Math.floor(nowMs / periodMs) * periodMs;
 }
 
+const p = {
+  ...parameters(text, 'limiter', 'key', 'account'),
+  ...parameters(timestamptz, 'at'),
+  ...parameters(float, 'size', 'refillEveryMs', 'accountLeakMs', 'guesses', 'forgetMs', 'rememberMs'),
+  ...parameters(text.orNull, 'network', 'code', 'contact', 'knownNetwork'),
+};
+
 // Concurrent statements for one key wait for each other, also for a new key: they conflict on the
 // primary key. Nothing is returned, and nothing counted, if the limit is reached.
-const window = `
-  insert into rate_limits as l (limiter, key, used, since) values ($1, $2, 1, $3)
+const window = statement({})`
+  insert into rate_limits as l (limiter, key, used, since) values (${p.limiter}, ${p.key}, 1, ${p.at})
   on conflict (limiter, key) do update
     set used = case when l.since = excluded.since then l.used + 1 else 1 end, since = excluded.since
-    where l.since <> excluded.since or l.used + 1 <= $4::float8
+    where l.since <> excluded.since or l.used + 1 <= ${p.size}::float8
   returning used`;
 
-const left = `greatest(0, l.used - extract(epoch from excluded.since - l.since) * 1000 / $5::float8)`;
-const bucket = `
-  insert into rate_limits as l (limiter, key, used, since) values ($1, $2, 1, $3)
+const left = fragment`greatest(0, l.used - extract(epoch from excluded.since - l.since) * 1000 / ${p.refillEveryMs}::float8)`;
+const bucket = statement({})`
+  insert into rate_limits as l (limiter, key, used, since) values (${p.limiter}, ${p.key}, 1, ${p.at})
   on conflict (limiter, key) do update
     set used = ${left} + 1, since = excluded.since
-    where ${left} + 1 <= $4::float8
+    where ${left} + 1 <= ${p.size}::float8
   returning used`;
 
-const giveBack = 'update rate_limits set used = greatest(0, used - 1) where limiter = $1 and key = $2';
+const giveBack = statement({})`
+  update rate_limits set used = greatest(0, used - 1) where limiter = ${p.limiter} and key = ${p.key}`;
 
 /** An unlogged row, so that no file is synchronized. */
-const probeWrite = `
-  insert into rate_limits as l (limiter, key, used, since) values ('ready', '', 0, $1)
+const probeWrite = statement({})`
+  insert into rate_limits as l (limiter, key, used, since) values ('ready', '', 0, ${p.at})
   on conflict (limiter, key) do update set since = excluded.since`;
 
 // `rate_limits` has the spacing of codes of factors and, with uniform answers, of each contact.
-const latestCode = (contact: string): string =>
-  `greatest((select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${contact}),
+const latestCode = fragment`greatest(
+    (select max(created_at) at time zone 'utc' from one_time_tokens where relates_to = ${p.contact}),
     (select max(since) from rate_limits
-      where key = ${contact} and limiter in ('contact_confirmation', 'contact_sign_in', 'contact_change', 'factor_code')))`;
+      where key = ${p.contact} and limiter in ('contact_confirmation', 'contact_sign_in', 'contact_change', 'factor_code')))`;
 
-const readGuesses = `
+type GuessLimiter = 'wrong_network' | 'wrong_account' | 'wrong_code' | 'known_network' | 'sent';
+
+const readGuesses = statement({ limiter: text.as<GuessLimiter>(), used: float, since: timestamptz.orNull })`
   select limiter, used, since from rate_limits where (limiter, key) in (
-    ('wrong_network', $1), ('wrong_account', $2), ('wrong_code', $3), ('known_network', $5))
-  union all select 'sent', 0, ${latestCode('$4')} where $4::text is not null`;
+    ('wrong_network', ${p.network}), ('wrong_account', ${p.account}), ('wrong_code', ${p.code}),
+    ('known_network', ${p.knownNetwork}))
+  union all select 'sent', 0, ${latestCode} where ${p.contact}::text is not null`;
 
 // One row per limit. `since` is the time of the last wrong guess; it never decreases, although an
 // earlier request may be counted later. For a code, only guesses after it was sent count.
-const elapsedMs = 'greatest(0, extract(epoch from excluded.since - l.since)) * 1000';
-const countWrong = `
+const elapsedMs = raw('greatest(0, extract(epoch from excluded.since - l.since)) * 1000');
+const countWrong = statement({ limiter: text, used: float })`
   insert into rate_limits as l (limiter, key, used, since)
-  select limiter, key, 1, $5 from (values
-    ('wrong_network', $1::text), ('wrong_account', $2), ('wrong_code', $3)) as guess (limiter, key)
+  select limiter, key, 1, ${p.at} from (values
+    ('wrong_network', ${p.network}::text), ('wrong_account', ${p.account}), ('wrong_code', ${p.code}))
+    as guess (limiter, key)
   where key is not null
   on conflict (limiter, key) do update set since = greatest(l.since, excluded.since), used = 1 + case
-    when l.limiter = 'wrong_account' then greatest(0, l.used - ${elapsedMs} / $6::float8)
+    when l.limiter = 'wrong_account' then greatest(0, l.used - ${elapsedMs} / ${p.accountLeakMs}::float8)
     when l.limiter = 'wrong_code' then case
-      when ${latestCode('$4')} between l.since + interval '1 microsecond' and excluded.since then 0 else l.used end
-    when ${elapsedMs} >= case when l.used < $7::float8 then $8::float8 else $9::float8 end then 0
+      when ${latestCode} between l.since + interval '1 microsecond' and excluded.since then 0 else l.used end
+    when ${elapsedMs} >= case when l.used < ${p.guesses}::float8 then ${p.forgetMs}::float8
+      else ${p.rememberMs}::float8 end then 0
     else l.used end
   returning limiter, used`;
 
-const countRight = `
-  with forgotten as (delete from rate_limits where limiter = 'wrong_network' and key = $1)
-  insert into rate_limits (limiter, key, used, since) select 'known_network', $2, 1, $3 where $2::text is not null
+const countRight = statement({})`
+  with forgotten as (delete from rate_limits where limiter = 'wrong_network' and key = ${p.network})
+  insert into rate_limits (limiter, key, used, since) select 'known_network', ${p.knownNetwork}, 1, ${p.at}
+  where ${p.knownNetwork}::text is not null
   on conflict (limiter, key) do update set since = excluded.since`;
 
-interface GuessRow {
-  readonly limiter: 'wrong_network' | 'wrong_account' | 'wrong_code' | 'known_network' | 'sent';
-  readonly used: number;
-  readonly since: Date | null;
-}
-
-/** The first four parameters. */
-function wrongKeys({ network, account, code }: GuessKeys): (string | null)[] {
-  return [network ?? null, account, code?.key ?? null, code?.contact ?? null];
+function wrongKeys({ network, account, code }: GuessKeys) {
+  return { network, account, code: code?.key, contact: code?.contact };
 }

@@ -1,7 +1,17 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
-import { isUniqueViolation, lockOwner, type Queryable, query } from '../db/connection.ts';
+import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
+import { isUniqueViolation, type Queryable } from '../db/connection.ts';
+import { lockOwner } from '../db/fragments.ts';
+import { integer, jsonOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { fragment, parameters, statement } from '../db/statement.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
-import { type RaisedSession, raiseParameters, raiseSql, type SessionRaise, toRaise } from './raise-sql.ts';
+import {
+  type RaisedSession,
+  raisedRow,
+  raiseParameters,
+  raiseSql,
+  type SessionRaise,
+  toRaise,
+} from './raise-sql.ts';
 
 /** The codes of a user, of which there is one set. */
 export interface RecoveryCodeSet {
@@ -32,16 +42,10 @@ export class RecoveryCodeStore {
   }
 
   async find(userId: string): Promise<RecoveryCodeSet | undefined> {
-    const [row] = await query(this.#sql, findSql, [userId]);
+    const row = await find.first(this.#sql, { userId });
     if (row === undefined) return undefined;
-    // Parsed boundary: the columns selected by the statement, with the types of the schema.
-    const r = row as unknown as SetRow;
-    return {
-      factorId: r.mfa_factor_id,
-      total: r.total,
-      unused: r.unused,
-      lockedUntil: r.verification_locked_until ?? undefined,
-    };
+    const { mfa_factor_id: factorId, verification_locked_until: lockedUntil, total, unused } = row;
+    return { factorId, total, unused, lockedUntil: lockedUntil ?? undefined };
   }
 
   /**
@@ -49,18 +53,11 @@ export class RecoveryCodeStore {
    * the name, or no other factor is verified.
    */
   async enroll(
-    {
-      userId,
-      hashes,
-      at,
-      ...factor
-    }: NewCodes & { readonly factorId: string; readonly friendlyName: string },
+    codes: NewCodes & { readonly factorId: string; readonly friendlyName: string },
     audit: AuditEntry,
   ): Promise<boolean> {
-    const { factorId, friendlyName } = factor;
-    const parameters = [factorId, userId, friendlyName, at, [...hashes], ...auditParameters(audit)];
     try {
-      return (await query(this.#sql, enrollSql, parameters)).length > 0;
+      return await enroll.matches(this.#sql, { ...codes, audit });
     } catch (error) {
       if (isUniqueViolation(error)) return false;
       throw error;
@@ -71,9 +68,8 @@ export class RecoveryCodeStore {
    * Replaces all codes, and ends a lockout. Returns false when there are none, or they are replaced
    * concurrently.
    */
-  async replace({ userId, hashes, at }: NewCodes, audit: AuditEntry): Promise<boolean> {
-    const parameters = [userId, at, [...hashes], ...auditParameters(audit)];
-    return (await query(this.#sql, replaceSql, parameters)).length > 0;
+  async replace(codes: NewCodes, audit: AuditEntry): Promise<boolean> {
+    return replace.matches(this.#sql, { ...codes, audit });
   }
 
   /**
@@ -82,71 +78,77 @@ export class RecoveryCodeStore {
    * the session has ended.
    */
   async redeem(
-    { codeId, ...session }: RaisedSession & { readonly codeId: string },
+    session: RaisedSession & { readonly codeId: string },
     audit: AuditEntry,
   ): Promise<SessionRaise | false> {
-    const parameters = [codeId, ...raiseParameters(session), ...auditParameters(audit)];
-    const [row] = await query(this.#sql, redeemSql, parameters);
+    const row = await redeem.first(this.#sql, { ...session, audit });
     this.#onChange?.(session.userId);
     return row !== undefined && toRaise(row, session.sessionId, this.#cipher);
   }
 }
 
-const findSql = `
+const p = {
+  ...raiseParameters,
+  ...parameters(uuid, 'codeId'),
+  ...parameters(text.list, 'hashes'),
+  ...parameters(text, 'friendlyName'),
+};
+
+const setRow = {
+  mfa_factor_id: uuid,
+  verification_locked_until: timestamptz.orNull,
+  total: integer,
+  unused: jsonOf<RecoveryCodeSet['unused']>(),
+};
+
+const find = statement(setRow)`
   select s.mfa_factor_id, s.verification_locked_until, count(c.id)::integer as total,
     coalesce(json_agg(json_build_object('id', c.id, 'hash', c.code_hash)) filter (where c.consumed_at is null and c.id is not null), '[]')
       as unused
   from mfa_recovery_code_sets s left join mfa_recovery_codes c on c.mfa_recovery_code_set_id = s.id
-  where s.user_id = $1 group by s.id`;
+  where s.user_id = ${p.userId} group by s.id`;
 
-interface SetRow {
-  readonly mfa_factor_id: string;
-  readonly verification_locked_until: Date | null;
-  readonly total: number;
-  readonly unused: RecoveryCodeSet['unused'];
-}
-
-const insertCodes = (set: string, hashes: `$${number}`, at: `$${number}`): string => `
+const insertCodes = fragment`
   insert into mfa_recovery_codes (id, mfa_recovery_code_set_id, code_hash, created_at)
-  select gen_random_uuid(), ${set}.id, code.hash, ${at} from ${set}, unnest(${hashes}::text[]) as code (hash)`;
+  select gen_random_uuid(), code_set.id, code.hash, ${p.at} from code_set, unnest(${p.hashes}::text[]) as code (hash)`;
 
-const enrollSql = `
-  with owner as (${lockOwner('$2')}), enrolled as (
+const enroll = statement({})`
+  with owner as (${lockOwner(p.userId)}), enrolled as (
     insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, created_at, updated_at)
-    select $1, id, $3, 'recovery_code', 'verified', '', $4, $4 from owner
-    where exists (select 1 from mfa_factors where user_id = $2 and status = 'verified' and factor_type <> 'recovery_code')
+    select ${p.factorId}, id, ${p.friendlyName}, 'recovery_code', 'verified', '', ${p.at}, ${p.at} from owner
+    where exists (select 1 from mfa_factors where user_id = ${p.userId} and status = 'verified' and factor_type <> 'recovery_code')
     on conflict do nothing
     returning id
   ), code_set as (
     insert into mfa_recovery_code_sets (id, user_id, mfa_factor_id, created_at, updated_at)
-    select gen_random_uuid(), $2, id, $4, $4 from enrolled
+    select gen_random_uuid(), ${p.userId}, id, ${p.at}, ${p.at} from enrolled
     returning id
-  ), codes as (${insertCodes('code_set', '$5', '$4')}), audit as (${auditInsert(6, 'code_set')})
+  ), codes as (${insertCodes}), audit as (${auditInsert('code_set')})
   select id from code_set`;
 
 // A new set, because deleting the old one deletes all of its codes, also concurrently added ones.
-const replaceSql = `
-  with removed as (delete from mfa_recovery_code_sets where user_id = $1 returning mfa_factor_id), code_set as (
+const replace = statement({})`
+  with removed as (delete from mfa_recovery_code_sets where user_id = ${p.userId} returning mfa_factor_id), code_set as (
     insert into mfa_recovery_code_sets (id, user_id, mfa_factor_id, created_at, updated_at)
-    select gen_random_uuid(), $1, mfa_factor_id, $2, $2 from removed
+    select gen_random_uuid(), ${p.userId}, mfa_factor_id, ${p.at}, ${p.at} from removed
     returning id
-  ), codes as (${insertCodes('code_set', '$3', '$2')}), audit as (${auditInsert(4, 'code_set')})
+  ), codes as (${insertCodes}), audit as (${auditInsert('code_set')})
   select id from code_set`;
 
-const redeemSql = `
-  with owner as (${lockOwner('$3')}), code_set as (
+const redeem = statement(raisedRow)`
+  with owner as (${lockOwner(p.userId)}), code_set as (
     select id from mfa_recovery_code_sets
-    where user_id = (select id from owner) and mfa_factor_id = $2
-      and (verification_locked_until is null or verification_locked_until <= $7)
+    where user_id = (select id from owner) and mfa_factor_id = ${p.factorId}
+      and (verification_locked_until is null or verification_locked_until <= ${p.at})
     for update
   ), spent as (
-    update mfa_recovery_codes set consumed_at = $7
-    where id = $1 and mfa_recovery_code_set_id = (select id from code_set) and consumed_at is null
-      and exists (select 1 from sessions where id = $4 and user_id = $3)
+    update mfa_recovery_codes set consumed_at = ${p.at}
+    where id = ${p.codeId} and mfa_recovery_code_set_id = (select id from code_set) and consumed_at is null
+      and exists (select 1 from sessions where id = ${p.sessionId} and user_id = ${p.userId})
     returning mfa_recovery_code_set_id as id
   ), reset as (
     update mfa_recovery_code_sets
-    set failed_verification_count = 0, verification_locked_until = null, updated_at = $7
+    set failed_verification_count = 0, verification_locked_until = null, updated_at = ${p.at}
     where id = (select id from spent)
-  ), ${raiseSql('spent')}, audit as (${auditInsert(8, 'raised')})
+  ), ${raiseSql('spent')}, audit as (${auditInsert('raised')})
   select * from raised`;

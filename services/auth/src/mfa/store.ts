@@ -1,9 +1,19 @@
 import type { JsonObject } from '@tollgate/kit/json';
-import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
-import { isUniqueViolation, lockOwner, type Queryable, query } from '../db/connection.ts';
+import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
+import { isUniqueViolation, type Queryable } from '../db/connection.ts';
+import { lockOwner } from '../db/fragments.ts';
+import { boolean, integer, jsonOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { fragment, parameters, raw, statement } from '../db/statement.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import type { Assertion, CeremonyData } from '../passkeys/ceremonies.ts';
-import { type RaisedSession, raiseParameters, raiseSql, type SessionRaise, toRaise } from './raise-sql.ts';
+import {
+  type RaisedSession,
+  raisedRow,
+  raiseParameters,
+  raiseSql,
+  type SessionRaise,
+  toRaise,
+} from './raise-sql.ts';
 
 /** Columns of a factor that depend on its type. */
 export interface FactorColumns {
@@ -103,7 +113,7 @@ export class FactorStore {
    * factors that are there when it starts.
    */
   async lockOwner(userId: string): Promise<void> {
-    await query(this.#sql, lockOwner('$1'), [userId]);
+    await lock.run(this.#sql, { userId });
   }
 
   /**
@@ -114,27 +124,25 @@ export class FactorStore {
     factor: NewFactor,
     { max, audit }: { readonly max: number; readonly audit: AuditEntry },
   ): Promise<'enrolled' | 'conflict' | 'full'> {
-    const { id, userId, type, friendlyName, secret, phone, at } = factor;
+    const { id, phone } = factor;
     // GoTrue cannot read factors with null here.
-    const sealed = secret === undefined ? '' : this.#cipher.encrypt(id, secret);
-    const columns = [id, userId, type, friendlyName, sealed, at, phone ?? null];
-    const [row] = await query(this.#sql, enrollSql, [...columns, ...auditParameters(audit), max]);
+    const secret = factor.secret === undefined ? '' : this.#cipher.encrypt(id, factor.secret);
+    const row = await enroll.first(this.#sql, { ...factor, phone, secret, max, audit });
     if (row?.is_full === true) return 'full';
     return row?.is_enrolled === true ? 'enrolled' : 'conflict';
   }
 
   /** Deletes factors that were enrolled at `before` or earlier and never verified. */
   async removeUnverified(userId: string, before: Date): Promise<void> {
-    await query(this.#sql, removeUnverifiedSql, [userId, before]);
+    await removeUnverified.run(this.#sql, { userId, before });
   }
 
   async challenge(challenge: NewChallenge, audit: AuditEntry): Promise<void> {
-    const { id, factorId, ip, at, otpCode, webAuthnData = null } = challenge;
-    const sealed = otpCode === undefined ? '' : this.#cipher.encrypt(id, otpCode);
-    const parameters = [id, factorId, ip, at, sealed, webAuthnData, ...auditParameters(audit)];
+    const { id, webAuthnData } = challenge;
+    const otpCode = challenge.otpCode === undefined ? '' : this.#cipher.encrypt(id, challenge.otpCode);
     for (let attempt = 1; ; attempt += 1) {
       try {
-        await query(this.#sql, challengeSql, parameters);
+        await insertChallenge.run(this.#sql, { ...challenge, otpCode, webAuthnData, audit });
         return;
       } catch (error) {
         if (!isUniqueViolation(error) || attempt === maxChallengeAttempts) throw error;
@@ -147,14 +155,12 @@ export class FactorStore {
     readonly factorId: string;
     readonly ip: string;
   }): Promise<Challenge | undefined> {
-    const [row] = await query(this.#sql, findChallengeSql, [key.challengeId, key.factorId, key.ip]);
-    if (row === undefined) return undefined;
-    // Parsed boundary: the columns selected by the statement, with the types of the schema.
-    const r = row as unknown as ChallengeRow;
+    const r = await findChallenge.first(this.#sql, key);
+    if (r === undefined) return undefined;
     return {
       createdAt: r.created_at,
       isSpent: r.spent,
-      isSameAddress: r.same_address,
+      isSameAddress: r.same_address === true,
       otpCode: this.#cipher.decrypt(key.challengeId, r.otp_code ?? ''),
       secret: r.secret === null ? '' : this.#cipher.decrypt(key.factorId, r.secret),
       lastTotpPeriod: r.last_period,
@@ -164,16 +170,14 @@ export class FactorStore {
   }
 
   async deleteChallenge(id: string): Promise<void> {
-    await query(this.#sql, 'delete from mfa_challenges where id = $1', [id]);
+    await deleteChallenge.run(this.#sql, { id });
   }
 
   /** The credentials of the user's verified WebAuthn factors. */
   async listCredentials(
     userId: string,
   ): Promise<readonly { readonly factorId: string; readonly credential: JsonObject }[]> {
-    const rows = await query(this.#sql, listCredentialsSql, [userId]);
-    // Parsed boundary: the columns selected by the statement, with the types of the schema.
-    return rows as readonly unknown[] as readonly { factorId: string; credential: JsonObject }[];
+    return listCredentials.run(this.#sql, { userId });
   }
 
   /**
@@ -182,17 +186,14 @@ export class FactorStore {
    * credential has been spent concurrently, or the session has ended.
    */
   async verify(verified: VerifiedChallenge, audit: AuditEntry): Promise<SessionRaise | false> {
-    const { userId, sessionId } = verified;
-    const [row] = await query(this.#sql, verifySql, [
-      verified.challengeId,
-      ...raiseParameters(verified),
-      verified.totpPeriod ?? null,
-      verified.newCredential ?? null,
-      verified.aaguid ?? null,
-      verified.assertion?.signCount ?? null,
-      verified.assertion?.isBackedUp ?? null,
-      ...auditParameters(audit),
-    ]);
+    const { userId, sessionId, totpPeriod, newCredential, aaguid, assertion } = verified;
+    const row = await verify.first(this.#sql, {
+      ...verified,
+      ...{ totpPeriod, newCredential, aaguid },
+      signCount: assertion?.signCount,
+      isBackedUp: assertion?.isBackedUp,
+      audit,
+    });
     this.#onChange?.(userId);
     return row !== undefined && toRaise(row, sessionId, this.#cipher);
   }
@@ -201,20 +202,19 @@ export class FactorStore {
    * Sessions that the factor raised to `aal2` fall back to `aal1`. Returns false when there is no
    * such factor.
    */
-  async remove({ id, userId }: FactorKey, { at, audit }: WriteOptions): Promise<boolean> {
-    const parameters = [id, userId, at, ...auditParameters(audit)];
-    return (await query(this.#sql, removeSql, parameters)).length > 0;
+  async remove(key: FactorKey, options: WriteOptions): Promise<boolean> {
+    return remove.matches(this.#sql, { ...key, ...options });
   }
 
   /** Absent changes leave the value as it is. */
   async update(
-    { id, userId }: FactorKey,
+    key: FactorKey,
     { friendlyName, phone }: { readonly friendlyName?: string; readonly phone?: string },
-    { at, audit }: WriteOptions,
+    options: WriteOptions,
   ): Promise<'updated' | 'not_found' | 'name_conflict'> {
-    const parameters = [id, userId, at, friendlyName ?? null, phone ?? null, ...auditParameters(audit)];
     try {
-      return (await query(this.#sql, updateSql, parameters)).length > 0 ? 'updated' : 'not_found';
+      const isUpdated = await update.matches(this.#sql, { ...key, newName: friendlyName, phone, ...options });
+      return isUpdated ? 'updated' : 'not_found';
     } catch (error) {
       if (isUniqueViolation(error)) return 'name_conflict';
       throw error;
@@ -222,115 +222,132 @@ export class FactorStore {
   }
 }
 
-const enrollSql = `
+const p = {
+  ...raiseParameters,
+  ...parameters(uuid, 'id', 'challengeId'),
+  ...parameters(text, 'type', 'friendlyName', 'secret', 'ip', 'otpCode'),
+  ...parameters(text.orNull, 'newName', 'phone'),
+  ...parameters(integer, 'max'),
+  ...parameters(timestamptz, 'before'),
+  ...parameters(jsonOf<CeremonyData>().orNull, 'webAuthnData'),
+  ...parameters(integer.orNull, 'totpPeriod', 'signCount'),
+  ...parameters(jsonOf<JsonObject>().orNull, 'newCredential'),
+  ...parameters(uuid.orNull, 'aaguid'),
+  ...parameters(boolean.orNull, 'isBackedUp'),
+};
+
+const lock = statement({ id: uuid })`${lockOwner(p.userId)}`;
+const deleteChallenge = statement({})`delete from mfa_challenges where id = ${p.id}`;
+
+const enroll = statement({ is_full: boolean, is_enrolled: boolean })`
   with replaced as (
-    delete from mfa_factors where user_id = $2 and phone = $7 and status = 'unverified' returning id
+    delete from mfa_factors where user_id = ${p.userId} and phone = ${p.phone} and status = 'unverified' returning id
   ), counted as (
-    select count(*) >= $11::int as is_full from mfa_factors where user_id = $2 and id not in (select id from replaced)
+    select count(*) >= ${p.max}::int as is_full from mfa_factors where user_id = ${p.userId} and id not in (select id from replaced)
   ), enrolled as (
     insert into mfa_factors (id, user_id, friendly_name, factor_type, status, secret, phone, created_at, updated_at)
-    select $1, $2, $4, $3::factor_type, 'unverified', $5, $7, $6, $6 from counted where not is_full
+    select ${p.id}, ${p.userId}, ${p.friendlyName}, ${p.type}::factor_type, 'unverified', ${p.secret}, ${p.phone},
+      ${p.at}, ${p.at} from counted where not is_full
     on conflict do nothing
     returning id
-  ), audit as (${auditInsert(8, 'enrolled')})
+  ), audit as (${auditInsert('enrolled')})
   select is_full, exists (select 1 from enrolled) as is_enrolled from counted`;
 
-const removeUnverifiedSql = `
-  delete from mfa_factors where user_id = $1 and status = 'unverified' and created_at <= $2`;
+const removeUnverified = statement({})`
+  delete from mfa_factors where user_id = ${p.userId} and status = 'unverified' and created_at <= ${p.before}`;
 
-function address(parameter: string): string {
-  return `coalesce(nullif(${parameter}, ''), '0.0.0.0')::inet`;
-}
+const address = fragment`coalesce(nullif(${p.ip}, ''), '0.0.0.0')::inet`;
 
 // GoTrue's schema forbids two factors with the same challenge time: random microseconds keep them
 // apart.
-const challengeSql = `
+const insertChallenge = statement({})`
   with challenge as (
     insert into mfa_challenges (id, factor_id, created_at, ip_address, otp_code, web_authn_session_data)
-    values ($1, $2, $4, ${address('$3')}, $5, $6)
+    values (${p.id}, ${p.factorId}, ${p.at}, ${address}, ${p.otpCode}, ${p.webAuthnData})
   ), challenged as (
     update mfa_factors
-    set last_challenged_at = $4::timestamptz + floor(random() * 1000)::integer * interval '1 microsecond' where id = $2
+    set last_challenged_at = ${p.at}::timestamptz + floor(random() * 1000)::integer * interval '1 microsecond' where id = ${p.factorId}
   )
-  ${auditInsert(7)}`;
+  ${auditInsert()}`;
 
-const findChallengeSql = `
-  select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address('$3')} as same_address,
+const challengeRow = {
+  created_at: timestamptz,
+  spent: boolean,
+  same_address: boolean.orNull,
+  otp_code: text.orNull,
+  secret: text.orNull,
+  last_period: integer,
+  web_authn_credential: jsonOf<JsonObject>().orNull,
+  web_authn_challenge: text.orNull,
+};
+
+const findChallenge = statement(challengeRow)`
+  select c.created_at, c.verified_at is not null as spent, c.ip_address = ${address} as same_address,
     c.otp_code, f.secret, coalesce(p.period, 0) as last_period, f.web_authn_credential,
     c.web_authn_session_data ->> 'challenge' as web_authn_challenge
   from mfa_challenges c join mfa_factors f on f.id = c.factor_id left join tollgate_totp_periods p on p.factor_id = f.id
-  where c.id = $1 and c.factor_id = $2`;
+  where c.id = ${p.challengeId} and c.factor_id = ${p.factorId}`;
 
-interface ChallengeRow {
-  readonly created_at: Date;
-  readonly spent: boolean;
-  readonly same_address: boolean;
-  readonly otp_code: string | null;
-  readonly secret: string | null;
-  readonly last_period: number;
-  readonly web_authn_challenge: string | null;
-  readonly web_authn_credential: JsonObject | null;
-}
-
-const listCredentialsSql = `
+const listCredentials = statement({ factorId: uuid, credential: jsonOf<JsonObject>().notNull })`
   select id as "factorId", web_authn_credential as credential from mfa_factors
-  where user_id = $1 and status = 'verified' and web_authn_credential is not null order by created_at, id`;
+  where user_id = ${p.userId} and status = 'verified' and web_authn_credential is not null order by created_at, id`;
 
-const storedSignCount = `(web_authn_credential -> 'authenticator' ->> 'signCount')::bigint`;
+const storedSignCount = raw(`(web_authn_credential -> 'authenticator' ->> 'signCount')::bigint`);
 
-const removeSql = `
-  with owner as (${lockOwner('$2')}), removed as (
-    delete from mfa_factors where id = $1 and user_id = (select id from owner) returning id, factor_type
+const remove = statement({})`
+  with owner as (${lockOwner(p.userId)}), removed as (
+    delete from mfa_factors where id = ${p.id} and user_id = (select id from owner) returning id, factor_type
   ), lowered as (
-    update sessions set aal = 'aal1', factor_id = null, updated_at = $3
-    where user_id = $2 and factor_id = (select id from removed)
+    update sessions set aal = 'aal1', factor_id = null, updated_at = ${p.at}
+    where user_id = ${p.userId} and factor_id = (select id from removed)
     returning id
   ), proofs as (
     delete from mfa_amr_claims
     where session_id in (select id from lowered) and authentication_method in (
       select case factor_type when 'totp' then 'totp' else 'mfa/' || factor_type end from removed)
-  ), audit as (${auditInsert(4, 'removed')})
+  ), audit as (${auditInsert('removed')})
   select id from removed`;
 
-const updateSql = `
+const update = statement({})`
   with updated as (
     update mfa_factors
-    set friendly_name = coalesce($4, friendly_name), phone = coalesce($5, phone), updated_at = $3
-    where id = $1 and user_id = $2
+    set friendly_name = coalesce(${p.newName}, friendly_name), phone = coalesce(${p.phone}, phone), updated_at = ${p.at}
+    where id = ${p.id} and user_id = ${p.userId}
     returning id
-  ), audit as (${auditInsert(6, 'updated')})
+  ), audit as (${auditInsert('updated')})
   select id from updated`;
 
 // Concurrent answers wait for the row locks, and all but one then find the code or the challenge
 // spent. The user row is locked first: two sessions would otherwise deadlock on each other's factor
 // and session. Locking the factor fails when it has been deleted concurrently.
-const verifySql = `
-  with owner as (${lockOwner('$3')}), factor as (
-    select id, factor_type from mfa_factors where id = $2 and user_id = (select id from owner) for no key update
+const verify = statement(raisedRow)`
+  with owner as (${lockOwner(p.userId)}), factor as (
+    select id, factor_type from mfa_factors where id = ${p.factorId} and user_id = (select id from owner) for no key update
   ), spent as (
-    update mfa_challenges set verified_at = $7
-    where id = $1 and factor_id = (select id from factor) and verified_at is null
-      and exists (select 1 from sessions where id = $4 and user_id = $3)
+    update mfa_challenges set verified_at = ${p.at}
+    where id = ${p.challengeId} and factor_id = (select id from factor) and verified_at is null
+      and exists (select 1 from sessions where id = ${p.sessionId} and user_id = ${p.userId})
     returning factor_id
   ), fresh as (
     insert into tollgate_totp_periods as p (factor_id, period)
-    select factor_id, $8::integer from spent where $8::integer is not null
+    select factor_id, ${p.totpPeriod}::integer from spent where ${p.totpPeriod}::integer is not null
     on conflict (factor_id) do update set period = excluded.period where p.period < excluded.period
     returning factor_id
   ), accepted as (
-    select factor_id from fresh union all select factor_id from spent where $8::integer is null
+    select factor_id from fresh union all select factor_id from spent where ${p.totpPeriod}::integer is null
   ), verified as (
     update mfa_factors
-    set status = 'verified', updated_at = case status when 'verified' then updated_at else $7 end,
-      web_authn_aaguid = coalesce($10::uuid, web_authn_aaguid),
-      web_authn_credential = case when $11::bigint is null then coalesce($9::jsonb, web_authn_credential) else
-        jsonb_set(jsonb_set(web_authn_credential, '{authenticator,signCount}', to_jsonb($11::bigint)),
-          '{flags,backupState}', to_jsonb($12::boolean)) end
-    where id = (select factor_id from accepted) and ($9::jsonb is null or status = 'unverified')
-      and ($11::bigint is null or ${storedSignCount} < $11 or (${storedSignCount} = 0 and $11 = 0))
+    set status = 'verified', updated_at = case status when 'verified' then updated_at else ${p.at} end,
+      web_authn_aaguid = coalesce(${p.aaguid}::uuid, web_authn_aaguid),
+      web_authn_credential = case when ${p.signCount}::bigint is null then coalesce(${p.newCredential}::jsonb, web_authn_credential) else
+        jsonb_set(jsonb_set(web_authn_credential, '{authenticator,signCount}', to_jsonb(${p.signCount}::bigint)),
+          '{flags,backupState}', to_jsonb(${p.isBackedUp}::boolean)) end
+    where id = (select factor_id from accepted) and (${p.newCredential}::jsonb is null or status = 'unverified')
+      and (${p.signCount}::bigint is null or ${storedSignCount} < ${p.signCount} or (${storedSignCount} = 0 and ${p.signCount} = 0))
     returning id
   ), ${raiseSql('verified')}, unverified as (
     delete from mfa_factors
-    where user_id = $3 and id <> $2 and status = 'unverified' and factor_type = (select factor_type from factor) and exists (select 1 from raised)
-  ), audit as (${auditInsert(13, 'raised')})
+    where user_id = ${p.userId} and id <> ${p.factorId} and status = 'unverified'
+      and factor_type = (select factor_type from factor) and exists (select 1 from raised)
+  ), audit as (${auditInsert('raised')})
   select * from raised`;

@@ -1,6 +1,19 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
-import { lockOwner, type Queryable, query, type Row } from '../db/connection.ts';
-import { toUser, type User, userColumns } from '../users/user.ts';
+import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
+import type { Queryable } from '../db/connection.ts';
+import { lockOwner } from '../db/fragments.ts';
+import {
+  bigint,
+  boolean,
+  bytea,
+  integer,
+  jsonOf,
+  type RowOf,
+  text,
+  timestamptz,
+  uuid,
+} from '../db/sql-types.ts';
+import { parameters, raw, statement } from '../db/statement.ts';
+import { toUser, type User, userColumns, userRow } from '../users/user.ts';
 import type { Assertion, CeremonyData, Credential } from './ceremonies.ts';
 
 /** A credential that signs a user in. */
@@ -49,50 +62,39 @@ export class PasskeyStore {
     this.#sql = sql;
   }
 
-  async challenge({ id, type, userId, data, at, expiresAt }: NewPasskeyChallenge): Promise<void> {
-    await query(this.#sql, challengeSql, [id, type, userId ?? null, data, at, expiresAt]);
+  async challenge(challenge: NewPasskeyChallenge): Promise<void> {
+    await insertChallenge.run(this.#sql, challenge);
   }
 
   /** Returns a challenge once. It may have expired. */
-  async spendChallenge({
-    id,
-    type,
-    userId,
-  }: ChallengeKey): Promise<{ readonly challenge: string; readonly expiresAt: Date } | undefined> {
-    const [row] = await query(this.#sql, spendChallengeSql, [id, type, userId ?? null]);
-    // Parsed boundary: the columns selected by the statement, with the types of the schema.
-    return row && { challenge: String(row.challenge), expiresAt: row.expires_at as Date };
+  async spendChallenge(
+    key: ChallengeKey,
+  ): Promise<{ readonly challenge: string; readonly expiresAt: Date } | undefined> {
+    const row = await spendChallenge.first(this.#sql, key);
+    return row && { challenge: String(row.challenge), expiresAt: row.expires_at };
   }
 
   /** Oldest first. */
   async list(userId: string): Promise<readonly Passkey[]> {
-    return (await query(this.#sql, listSql, [userId])).map(toPasskey);
+    return (await list.run(this.#sql, { userId })).map(toPasskey);
   }
 
   /** Locks the user, so that concurrent registrations count each other. Within a transaction. */
   async lockOwner(userId: string): Promise<void> {
-    await query(this.#sql, lockOwner('$1'), [userId]);
+    await lock.run(this.#sql, { userId });
   }
 
   async add(
-    { id, userId, friendlyName, createdAt, credential }: NewPasskey,
-    { max, audit }: { readonly max: number; readonly audit: AuditEntry },
+    { createdAt, credential, ...passkey }: NewPasskey,
+    options: { readonly max: number; readonly audit: AuditEntry },
   ): Promise<'added' | 'too_many' | 'exists'> {
-    const [row] = await query(this.#sql, addSql, [
-      id,
-      userId,
-      credential.id,
-      credential.publicKey,
-      credential.aaguid,
-      credential.signCount,
-      credential.transports,
-      credential.isBackupEligible,
-      credential.isBackedUp,
-      friendlyName,
-      createdAt,
-      max,
-      ...auditParameters(audit),
-    ]);
+    const row = await add.first(this.#sql, {
+      ...credential,
+      credentialId: credential.id,
+      ...passkey,
+      at: createdAt,
+      ...options,
+    });
     if (row?.added === true) return 'added';
     return row?.fits === true ? 'exists' : 'too_many';
   }
@@ -101,95 +103,103 @@ export class PasskeyStore {
   async findByCredential(
     credentialId: Buffer,
   ): Promise<{ readonly passkey: Passkey; readonly user: User } | undefined> {
-    const [row] = await query(this.#sql, findByCredentialSql, [credentialId]);
+    const row = await findByCredential.first(this.#sql, { credentialId });
     return row && { passkey: toPasskey(row), user: toUser(row) };
   }
 
   /** Returns false if the counter has increased concurrently, or the passkey has been removed. */
   async use(id: string, { signCount, isBackedUp }: Assertion, at: Date): Promise<boolean> {
-    return (await query(this.#sql, useSql, [id, signCount, isBackedUp, at])).length > 0;
+    return use.matches(this.#sql, { id, signCount, isBackedUp, at });
   }
 
   /** Returns undefined if there is no such passkey. */
-  async rename(
-    { id, userId }: PasskeyKey,
-    friendlyName: string,
-    { at, audit }: WriteOptions,
-  ): Promise<Passkey | undefined> {
-    const parameters = [id, userId, friendlyName, at, ...auditParameters(audit)];
-    const [row] = await query(this.#sql, renameSql, parameters);
+  async rename(key: PasskeyKey, friendlyName: string, options: WriteOptions): Promise<Passkey | undefined> {
+    const row = await rename.first(this.#sql, { ...key, friendlyName, ...options });
     return row && toPasskey(row);
   }
 
   /** Returns false if there is no such passkey. */
-  async remove({ id, userId }: PasskeyKey, audit: AuditEntry): Promise<boolean> {
-    return (await query(this.#sql, removeSql, [id, userId, ...auditParameters(audit)])).length > 0;
+  async remove(key: PasskeyKey, audit: AuditEntry): Promise<boolean> {
+    return remove.matches(this.#sql, { ...key, audit });
   }
 }
 
-const challengeSql = `
-  insert into webauthn_challenges (id, challenge_type, user_id, session_data, created_at, expires_at)
-  values ($1, $2, $3, $4, $5, $6)`;
+const p = {
+  ...parameters(uuid, 'id', 'aaguid'),
+  ...parameters(uuid.orNull, 'userId'),
+  ...parameters(text, 'type', 'friendlyName'),
+  ...parameters(jsonOf<CeremonyData>(), 'data'),
+  ...parameters(timestamptz, 'at', 'expiresAt'),
+  ...parameters(bytea, 'credentialId', 'publicKey'),
+  ...parameters(integer, 'signCount', 'max'),
+  ...parameters(jsonOf<readonly string[]>(), 'transports'),
+  ...parameters(boolean, 'isBackupEligible', 'isBackedUp'),
+};
 
-const spendChallengeSql = `
-  delete from webauthn_challenges where id = $1 and challenge_type = $2 and user_id is not distinct from $3
+const lock = statement({ id: uuid })`${lockOwner(p.userId)}`;
+
+const insertChallenge = statement({})`
+  insert into webauthn_challenges (id, challenge_type, user_id, session_data, created_at, expires_at)
+  values (${p.id}, ${p.type}, ${p.userId}, ${p.data}, ${p.at}, ${p.expiresAt})`;
+
+const spendChallenge = statement({ challenge: text.orNull, expires_at: timestamptz })`
+  delete from webauthn_challenges where id = ${p.id} and challenge_type = ${p.type} and user_id is not distinct from ${p.userId}
   returning session_data ->> 'challenge' as challenge, expires_at`;
 
-const passkeyColumns = `
+const passkeyColumns = raw(`
   p.id as passkey_id, p.credential_id, p.public_key, p.aaguid, p.sign_count, p.transports, p.backup_eligible, p.backed_up,
-  p.friendly_name, p.created_at as passkey_created_at, p.last_used_at`;
+  p.friendly_name, p.created_at as passkey_created_at, p.last_used_at`);
+const passkeyRow = {
+  passkey_id: uuid,
+  credential_id: bytea,
+  public_key: bytea,
+  aaguid: uuid.orNull,
+  sign_count: bigint,
+  transports: jsonOf<readonly string[]>(),
+  backup_eligible: boolean,
+  backed_up: boolean,
+  friendly_name: text,
+  passkey_created_at: timestamptz,
+  last_used_at: timestamptz.orNull,
+};
 
-const listSql = `select ${passkeyColumns} from webauthn_credentials p where p.user_id = $1 order by p.created_at, p.id`;
+const list = statement(passkeyRow)`
+  select ${passkeyColumns} from webauthn_credentials p where p.user_id = ${p.userId} order by p.created_at, p.id`;
 
-const addSql = `
-  with fitting as (select 1 where (select count(*) from webauthn_credentials where user_id = $2) < $12), added as (
+const add = statement({ added: boolean, fits: boolean })`
+  with fitting as (select 1 where (select count(*) from webauthn_credentials where user_id = ${p.userId}) < ${p.max}), added as (
     insert into webauthn_credentials (id, user_id, credential_id, public_key, attestation_type, aaguid, sign_count, transports,
       backup_eligible, backed_up, friendly_name, created_at, updated_at)
-    select $1, $2, $3, $4, 'none', $5::uuid, $6, $7::jsonb, $8, $9, $10, $11, $11 from fitting
+    select ${p.id}, ${p.userId}, ${p.credentialId}, ${p.publicKey}, 'none', ${p.aaguid}::uuid, ${p.signCount},
+      ${p.transports}::jsonb, ${p.isBackupEligible}, ${p.isBackedUp}, ${p.friendlyName}, ${p.at}, ${p.at} from fitting
     on conflict (credential_id) do nothing
     returning id
-  ), audit as (${auditInsert(13, 'added')})
+  ), audit as (${auditInsert('added')})
   select exists (select 1 from added) as added, exists (select 1 from fitting) as fits`;
 
-const findByCredentialSql = `
+const findByCredential = statement({ ...passkeyRow, ...userRow })`
   select ${passkeyColumns}, ${userColumns} from webauthn_credentials p join users u on u.id = p.user_id
-  where p.credential_id = $1 and u.deleted_at is null`;
+  where p.credential_id = ${p.credentialId} and u.deleted_at is null`;
 
-const useSql = `
-  update webauthn_credentials set sign_count = $2, backed_up = $3, last_used_at = $4, updated_at = $4
-  where id = $1 and (sign_count < $2 or (sign_count = 0 and $2 = 0)) returning id`;
+const use = statement({})`
+  update webauthn_credentials set sign_count = ${p.signCount}, backed_up = ${p.isBackedUp}, last_used_at = ${p.at}, updated_at = ${p.at}
+  where id = ${p.id} and (sign_count < ${p.signCount} or (sign_count = 0 and ${p.signCount} = 0)) returning id`;
 
-const renameSql = `
+const rename = statement(passkeyRow)`
   with renamed as (
-    update webauthn_credentials set friendly_name = $3, updated_at = $4 where id = $1 and user_id = $2 returning *
-  ), audit as (${auditInsert(5, 'renamed')})
+    update webauthn_credentials set friendly_name = ${p.friendlyName}, updated_at = ${p.at} where id = ${p.id}
+      and user_id = ${p.userId} returning *
+  ), audit as (${auditInsert('renamed')})
   select ${passkeyColumns} from renamed p`;
 
-const removeSql = `
+const remove = statement({})`
   with removed as (
-    delete from webauthn_credentials where id = $1 and user_id = $2 returning id
-  ), audit as (${auditInsert(3, 'removed')})
+    delete from webauthn_credentials where id = ${p.id} and user_id = ${p.userId} returning id
+  ), audit as (${auditInsert('removed')})
   select id from removed`;
 
-interface PasskeyRow {
-  readonly passkey_id: string;
-  readonly credential_id: Buffer;
-  readonly public_key: Buffer;
-  readonly aaguid: string | null;
-  /** A bigint. */
-  readonly sign_count: string;
-  readonly transports: readonly string[] | null;
-  readonly backup_eligible: boolean;
-  readonly backed_up: boolean;
-  readonly friendly_name: string;
-  readonly passkey_created_at: Date;
-  readonly last_used_at: Date | null;
-}
-
 /** Converts a row of {@link passkeyColumns}. */
-function toPasskey(row: Row): Passkey {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const r = row as unknown as PasskeyRow;
+function toPasskey(r: RowOf<typeof passkeyRow>): Passkey {
   return {
     id: r.passkey_id,
     friendlyName: r.friendly_name,
@@ -199,7 +209,7 @@ function toPasskey(row: Row): Passkey {
       id: r.credential_id,
       publicKey: r.public_key,
       signCount: Number(r.sign_count),
-      transports: r.transports ?? [],
+      transports: r.transports,
       aaguid: r.aaguid ?? '',
       isBackupEligible: r.backup_eligible,
       isBackedUp: r.backed_up,

@@ -1,7 +1,9 @@
 import { containing, startingWith } from '../db/connection.ts';
-import { indexedExpressions, indexedText, isIndexedWhole } from '../db/indexes.ts';
-import type { Bind, Listing } from '../db/paging.ts';
-import { idsByEmail, userColumns } from './user.ts';
+import { indexed, indexedExpressions, isIndexedWhole } from '../db/indexes.ts';
+import type { Listing } from '../db/paging.ts';
+import { boolean, text, timestamptz } from '../db/sql-types.ts';
+import { bind, type Fragment, fragment, join, parameters, raw, statement } from '../db/statement.ts';
+import { idsByEmail, userColumns, userRow } from './user.ts';
 
 /** Which users to list. An absent member does not restrict the list. */
 export interface UserFilter {
@@ -16,7 +18,7 @@ export interface UserFilter {
   readonly phone?: string;
   /** Provider of one of the identities. */
   readonly provider?: string;
-  /** As `provider`, for one that few users have: see {@link isRareProviderSql}. */
+  /** As `provider`, for one that few users have: see {@link isRareProvider}. */
   readonly rareProvider?: string;
   readonly role?: string;
   /** `plan` of the app metadata. */
@@ -32,42 +34,43 @@ export interface UserFilter {
 
 type FilterValues = Required<UserFilter>;
 
+const email = raw(indexedExpressions.email);
+const fullName = raw(indexedExpressions.fullName);
+
 /** The condition of each member. Expressions are those of the indexes in `db/indexes.ts`. */
-const conditions: {
-  readonly [K in keyof FilterValues]: (value: FilterValues[K], bind: Bind) => string;
-} = {
-  aud: (aud, bind) => `u.aud = ${bind(aud)}`,
-  prefix: (prefix, bind) => {
-    const pattern = bind(startingWith(prefix));
+const conditions: { readonly [K in keyof FilterValues]: (value: FilterValues[K]) => Fragment<unknown> } = {
+  aud: (aud) => fragment`u.aud = ${bind(text, aud)}`,
+  prefix: (prefix) => {
+    const pattern = bind(text, startingWith(prefix));
     // Phone numbers are stored as digits.
-    const phone = bind(startingWith(prefix.replaceAll(/[\s+]/g, '')));
-    return `(${indexedExpressions.email} like lower(${pattern}) or u.phone like ${phone} or ${indexedExpressions.fullName} like lower(${pattern}))`;
+    const phone = bind(text, startingWith(prefix.replaceAll(/[\s+]/g, '')));
+    return fragment`(${email} like lower(${pattern}) or u.phone like ${phone} or ${fullName} like lower(${pattern}))`;
   },
-  part: (part, bind) => {
-    const pattern = bind(containing(part));
-    return `(${indexedExpressions.email} like lower(${pattern}) or u.phone like ${pattern} or ${indexedExpressions.wholeName} ilike ${pattern})`;
+  part: (part) => {
+    const pattern = bind(text, containing(part));
+    return fragment`(${email} like lower(${pattern}) or u.phone like ${pattern} or ${raw(indexedExpressions.wholeName)} ilike ${pattern})`;
   },
-  email: (email, bind) => `u.id = any(array(${idsByEmail(`array[${bind(email)}::text]`)}))`,
-  phone: (phone, bind) => `u.phone = ${bind(phone)}`,
-  provider: (provider, bind) =>
-    `exists (select from identities i where i.user_id = u.id and i.provider = ${bind(provider)})`,
+  email: (value) => fragment`u.id = any(array(${idsByEmail(fragment`array[${bind(text, value)}::text]`)}))`,
+  phone: (phone) => fragment`u.phone = ${bind(text, phone)}`,
+  provider: (provider) =>
+    fragment`exists (select from identities i where i.user_id = u.id and i.provider = ${bind(text, provider)})`,
   // Reads the users of the provider, whereas the other condition looks each listed user up.
-  rareProvider: (provider, bind) =>
-    `u.id = any(array(select i.user_id from identities i where i.provider = ${bind(provider)}))`,
-  role: (role, bind) => `u.role = ${bind(role)}`,
-  plan: (plan, bind) => {
-    const value = bind(plan);
-    const prefix = `${indexedExpressions.plan} = ${indexedText(value)}`;
-    return isIndexedWhole(plan) ? prefix : `${prefix} and u.raw_app_meta_data ->> 'plan' = ${value}`;
+  rareProvider: (provider) =>
+    fragment`u.id = any(array(select i.user_id from identities i where i.provider = ${bind(text, provider)}))`,
+  role: (role) => fragment`u.role = ${bind(text, role)}`,
+  plan: (plan) => {
+    const value = bind(text, plan);
+    const prefix = fragment`${raw(indexedExpressions.plan)} = ${indexed(value)}`;
+    return isIndexedWhole(plan) ? prefix : fragment`${prefix} and u.raw_app_meta_data ->> 'plan' = ${value}`;
   },
-  confirmed: (confirmed) => `u.confirmed_at is ${confirmed ? 'not null' : 'null'}`,
+  confirmed: (confirmed) => raw(`u.confirmed_at is ${confirmed ? 'not null' : 'null'}`),
   banned: (banned) =>
-    banned ? 'u.banned_until > now()' : '(u.banned_until is null or u.banned_until <= now())',
-  anonymous: (anonymous) => (anonymous ? 'u.is_anonymous' : 'not u.is_anonymous'),
-  createdFrom: (time, bind) => `u.created_at >= ${bind(time)}`,
-  createdBefore: (time, bind) => `u.created_at < ${bind(time)}`,
-  lastSignInFrom: (time, bind) => `u.last_sign_in_at >= ${bind(time)}`,
-  lastSignInBefore: (time, bind) => `u.last_sign_in_at < ${bind(time)}`,
+    raw(banned ? 'u.banned_until > now()' : '(u.banned_until is null or u.banned_until <= now())'),
+  anonymous: (anonymous) => raw(anonymous ? 'u.is_anonymous' : 'not u.is_anonymous'),
+  createdFrom: (time) => fragment`u.created_at >= ${bind(timestamptz, time)}`,
+  createdBefore: (time) => fragment`u.created_at < ${bind(timestamptz, time)}`,
+  lastSignInFrom: (time) => fragment`u.last_sign_in_at >= ${bind(timestamptz, time)}`,
+  lastSignInBefore: (time) => fragment`u.last_sign_in_at < ${bind(timestamptz, time)}`,
 };
 
 const filterKeys = Object.keys(conditions) as readonly (keyof FilterValues)[]; // of the constant above
@@ -75,26 +78,27 @@ const filterKeys = Object.keys(conditions) as readonly (keyof FilterValues)[]; /
 /** So many users are read and sorted in about the time of a page of a provider with more. */
 const maxRareUsers = 5_000;
 
+const p = parameters(text, 'provider');
+
 /**
- * Whether few users have an identity of the provider `$1`. The planner underestimates what it costs
+ * Whether few users have an identity of the provider. The planner underestimates what it costs
  * to look up, for each of the newest users, whether they are among the few.
  */
-export const isRareProviderSql = `select count(*) <= ${maxRareUsers} as rare from (
-  select from identities where provider = $1 limit ${maxRareUsers + 1}) i`;
+export const isRareProvider = statement({ rare: boolean })`
+  select count(*) <= ${raw(String(maxRareUsers))} as rare from (
+    select from identities where provider = ${p.provider} limit ${raw(String(maxRareUsers + 1))}) i`;
 
 function condition<K extends keyof FilterValues>(
   filter: Partial<FilterValues>,
   key: K,
-  bind: Bind,
-): string | undefined {
+): Fragment<unknown> | undefined {
   const value = filter[key];
-  return value === undefined ? undefined : conditions[key](value, bind);
+  return value === undefined ? undefined : conditions[key](value);
 }
 
-function matching(filter: UserFilter, bind: Bind): string {
-  return ['u.deleted_at is null', ...filterKeys.flatMap((key) => condition(filter, key, bind) ?? [])].join(
-    ' and ',
-  );
+function matching(filter: UserFilter): Fragment<unknown> {
+  const parts = filterKeys.flatMap((key) => condition(filter, key) ?? []);
+  return join([raw('u.deleted_at is null'), ...parts], ' and ');
 }
 
 /** Conditions that most users match. Their opposites have indexes. */
@@ -105,33 +109,36 @@ const commonKeys = Object.keys(commonValues) as readonly (keyof typeof commonVal
  * Subtracts the few users that do not match a common condition, which avoids reading all rows. A
  * search for a substring reads them anyway.
  */
-function count(filter: UserFilter, bind: Bind): string {
+function count(filter: UserFilter): Fragment<unknown> {
   const provider = filter.provider ?? filter.rareProvider;
   if (provider !== undefined && filter.aud !== undefined && Object.keys(filter).length === 2)
-    return countOfProvider(provider, filter.aud, bind);
+    return countOfProvider(provider, filter.aud);
   const common = commonKeys.find((key) => filter[key] === commonValues[key]);
   if (common === undefined || filter.part !== undefined)
-    return `(select count(*) from users u where ${matching(filter, bind)})`;
+    return fragment`(select count(*) from users u where ${matching(filter)})`;
   const { [common]: value, ...others } = filter;
-  return `(${count(others, bind)} - ${count({ ...others, [common]: value !== true }, bind)})`;
+  return fragment`(${count(others)} - ${count({ ...others, [common]: value !== true })})`;
 }
 
 /**
  * Counts the users of a provider in the index of identities, and subtracts the few that are not
  * listed. Looking all users of the provider up would read the table.
  */
-function countOfProvider(provider: string, audience: string, bind: Bind): string {
-  const [name, aud] = [bind(provider), bind(audience)];
-  return `((select count(distinct i.user_id) from identities i where i.provider = ${name}) - (
+function countOfProvider(provider: string, audience: string): Fragment<unknown> {
+  const [name, aud] = [bind(text, provider), bind(text, audience)];
+  return fragment`((select count(distinct i.user_id) from identities i where i.provider = ${name}) - (
     select count(*) from users u
     where (u.aud < ${aud} or u.aud > ${aud} or u.aud is null or u.aud = ${aud} and u.deleted_at is not null)
       and exists (select from identities i where i.user_id = u.id and i.provider = ${name})))`;
 }
 
-export const userListing: Listing<UserFilter> = {
+const listedRow = { ...userRow, position: text.orNull };
+
+export const userListing: Listing<UserFilter, typeof listedRow> = {
   table: 'users',
   alias: 'u',
   columns: userColumns,
+  row: listedRow,
   condition: matching,
   count,
   alternative: ({ part }) =>

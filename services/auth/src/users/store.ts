@@ -1,18 +1,22 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../audit/audit-log.ts';
-import {
-  emptyUserColumns,
-  isUniqueViolation,
-  jsonObject,
-  noInstance,
-  type Queryable,
-  query,
-} from '../db/connection.ts';
+import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
+import { isUniqueViolation, type Queryable } from '../db/connection.ts';
+import { emptyUserColumnNames, emptyUserColumnValues, jsonObject, noInstance } from '../db/fragments.ts';
 import { type CursorPage, Lister, type OrderedPage, type Page, type Position } from '../db/paging.ts';
+import { boolean, integer, json, jsonOf, type SqlType, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { type Fragment, fragment, join, Parameter, parameters, raw, statement } from '../db/statement.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import type { NewIdentity, NewUser } from './new-user.ts';
-import { isRareProviderSql, type UserFilter, userListing } from './search.ts';
+import { isRareProvider, type UserFilter, userListing } from './search.ts';
 import { emptyTokenColumns, tokenTypes } from './token-columns.ts';
-import { type Contact, idsByEmail, toUser, type User, type UserChanges, userColumns } from './user.ts';
+import {
+  type Contact,
+  idsByEmail,
+  toUser,
+  type User,
+  type UserChanges,
+  userColumns,
+  userRow,
+} from './user.ts';
 
 type UserUpdate =
   | { readonly ok: true; readonly user: User }
@@ -21,7 +25,7 @@ type UserUpdate =
 /** Users with identities and factors. Soft-deleted users are never found. */
 export class UserStore {
   readonly #sql: Queryable;
-  readonly #lister: Lister<UserFilter>;
+  readonly #lister: Lister<UserFilter, typeof userListing.row>;
   readonly #cipher: ColumnCipher;
   readonly #onChange: ((userId: string) => void) | undefined;
 
@@ -32,27 +36,25 @@ export class UserStore {
     this.#onChange = onChange;
   }
 
-  findById(id: string): Promise<User | undefined> {
-    return this.#find(findByIdSql, [id]);
+  async findById(id: string): Promise<User | undefined> {
+    const row = await findById.first(this.#sql, { id });
+    return row && toUser(row);
   }
 
-  findByEmail(email: string, aud: string): Promise<User | undefined> {
-    return this.#find(findByEmailSql, [email, aud]);
+  async findByEmail(email: string, aud: string): Promise<User | undefined> {
+    const row = await findByEmail.first(this.#sql, { email, aud });
+    return row && toUser(row);
   }
 
-  findByPhone(phone: string, aud: string): Promise<User | undefined> {
-    return this.#find(findByPhoneSql, [phone, aud]);
+  async findByPhone(phone: string, aud: string): Promise<User | undefined> {
+    const row = await findByPhone.first(this.#sql, { phone, aud });
+    return row && toUser(row);
   }
 
   findByContact(contact: Contact, aud: string): Promise<User | undefined> {
     return contact.kind === 'email'
       ? this.findByEmail(contact.email, aud)
       : this.findByPhone(contact.phone, aud);
-  }
-
-  async #find(text: string, parameters: readonly string[]): Promise<User | undefined> {
-    const [row] = await query(this.#sql, text, parameters);
-    return row && toUser(row);
   }
 
   async list(filter: UserFilter, page: OrderedPage): Promise<Page<User>> {
@@ -81,7 +83,7 @@ export class UserStore {
   async #withRarity(filter: UserFilter): Promise<UserFilter> {
     const { provider, ...others } = filter;
     if (provider === undefined) return filter;
-    const [row] = await query(this.#sql, isRareProviderSql, [provider]);
+    const row = await isRareProvider.first(this.#sql, { provider });
     return row?.rare === true ? { ...others, rareProvider: provider } : filter;
   }
 
@@ -91,9 +93,9 @@ export class UserStore {
     email,
     phone,
   }: Pick<NewUser, 'id' | 'email' | 'phone'>): Promise<'email' | 'phone' | 'id' | undefined> {
-    const [row] = await query(this.#sql, findTakenSql, [id, email || null, phone || null]);
-    // Parsed boundary: one of the constants of the statement.
-    return (row as { readonly taken: 'email' | 'phone' | 'id' } | undefined)?.taken;
+    // An empty contact belongs to no user.
+    const contacts = { email: email || null, phone: phone || null };
+    return (await findTaken.first(this.#sql, { id, ...contacts }))?.taken;
   }
 
   /**
@@ -101,25 +103,14 @@ export class UserStore {
    * concurrently.
    */
   async insert(user: NewUser, audit: AuditEntry): Promise<boolean> {
-    const rows = await query(this.#sql, insertSql, [
-      user.id,
-      user.aud,
-      user.role,
-      user.email,
-      user.phone,
-      user.passwordHash === undefined ? null : this.#cipher.encrypt(user.id, user.passwordHash),
-      user.emailConfirmedAt ?? null,
-      user.phoneConfirmedAt ?? null,
-      user.appMetadata,
-      user.userMetadata,
-      user.isAnonymous,
-      user.createdAt,
-      user.invitedAt ?? null,
-      user.bannedUntil ?? null,
-      user.identities,
-      ...auditParameters(audit),
-    ]);
-    return rows.length > 0;
+    const { id, passwordHash } = user;
+    return insert.matches(this.#sql, {
+      invitedAt: undefined,
+      bannedUntil: undefined,
+      ...user,
+      passwordHash: passwordHash && this.#cipher.encrypt(id, passwordHash),
+      audit,
+    });
   }
 
   /**
@@ -137,13 +128,12 @@ export class UserStore {
       ? { ...changes, passwordHash: this.#cipher.encrypt(id, passwordHash) }
       : changes;
     const keys = changeKeys.filter((key) => values[key] !== undefined);
-    const parameters = [id, at, ...auditParameters(audit), identities, ...keys.map((key) => values[key])];
     try {
-      const [row] = await query(this.#sql, updateSql(keys), parameters);
+      const row = await update(keys).first(this.#sql, { id, at, audit, identities, ...values });
       this.#onChange?.(id);
       if (row === undefined) return { ok: false, reason: 'not_found' };
       // A statement does not see the identities that it writes.
-      const [user] = identities.length > 0 ? await query(this.#sql, findUpdatedSql, [id]) : [row];
+      const user = identities.length > 0 ? await findUpdated.first(this.#sql, { id }) : row;
       return { ok: true, user: toUser(user ?? row) };
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
@@ -157,35 +147,31 @@ export class UserStore {
    * Deletes a user and everything that belongs to them. Returns false when there is no such user.
    */
   async delete(id: string, audit: AuditEntry): Promise<boolean> {
-    const rows = await query(this.#sql, deleteSql, [id, ...auditParameters(audit)]);
+    const isDeleted = await deleteUser.matches(this.#sql, { id, audit });
     this.#onChange?.(id);
-    return rows.length > 0;
+    return isDeleted;
   }
 
   /**
    * Keeps the row for references only: contacts and identities are hashed; metadata, sessions,
    * factors and tokens are deleted. Returns false when there is no such user.
    */
-  async softDelete(
-    id: string,
-    { at, audit }: { readonly at: Date; readonly audit: AuditEntry },
-  ): Promise<boolean> {
-    const rows = await query(this.#sql, softDeleteSql, [id, at, ...auditParameters(audit)]);
+  async softDelete(id: string, options: { readonly at: Date; readonly audit: AuditEntry }): Promise<boolean> {
+    const isDeleted = await softDelete.matches(this.#sql, { id, ...options });
     this.#onChange?.(id);
-    return rows.length > 0;
+    return isDeleted;
   }
 
   /** Deletes an unconfirmed user whose confirmation could not be sent. */
   async discardUnconfirmed(id: string): Promise<void> {
-    await query(this.#sql, discardUnconfirmedSql, [id]);
+    await discardUnconfirmed.run(this.#sql, { id });
   }
 
   /**
    * Counts one of the two addresses that confirm an email change. Returns how many have confirmed.
    */
   async countEmailConfirmation(id: string, at: Date): Promise<number> {
-    const [row] = await query(this.#sql, countEmailConfirmationSql, [id, at]);
-    return Number(row?.confirmed ?? 0);
+    return (await countEmailConfirmation.first(this.#sql, { id, at }))?.confirmed ?? 0;
   }
 
   /**
@@ -195,123 +181,142 @@ export class UserStore {
     id: string,
     { from, to }: { readonly from: string; readonly to: string },
   ): Promise<void> {
-    await query(this.#sql, rehashPasswordSql, [id, from, this.#cipher.encrypt(id, to)]);
+    await rehashPassword.run(this.#sql, { id, from, to: this.#cipher.encrypt(id, to) });
   }
 }
 
-const findByIdSql = `select ${userColumns} from users u where u.id = $1 and u.deleted_at is null`;
-const findByEmailSql = `select ${userColumns} from users u
-  where u.id = any(array(${idsByEmail('array[$1::text]')}))
-    and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null
-  order by u.email = $1 desc limit 1`;
-const findByPhoneSql = `select ${userColumns} from users u
-  where u.phone = $1 and u.aud = $2 and u.is_sso_user = false and u.deleted_at is null`;
+const p = {
+  ...parameters(uuid, 'id'),
+  ...parameters(text, 'aud', 'role', 'from', 'to'),
+  ...parameters(text.orNull, 'email', 'phone', 'passwordHash'),
+  ...parameters(timestamptz.orNull, 'emailConfirmedAt', 'phoneConfirmedAt', 'invitedAt', 'bannedUntil'),
+  ...parameters(json, 'appMetadata', 'userMetadata'),
+  ...parameters(boolean, 'isAnonymous'),
+  ...parameters(timestamptz, 'createdAt', 'at'),
+  ...parameters(jsonOf<readonly NewIdentity[]>(), 'identities'),
+};
 
-const findTakenSql = `
+const findById = statement(userRow)`
+  select ${userColumns} from users u where u.id = ${p.id} and u.deleted_at is null`;
+const findByEmail = statement(userRow)`select ${userColumns} from users u
+  where u.id = any(array(${idsByEmail(fragment`array[${p.email}::text]`)}))
+    and u.aud = ${p.aud} and u.is_sso_user = false and u.deleted_at is null
+  order by u.email = ${p.email} desc limit 1`;
+const findByPhone = statement(userRow)`select ${userColumns} from users u
+  where u.phone = ${p.phone} and u.aud = ${p.aud} and u.is_sso_user = false and u.deleted_at is null`;
+
+const findTaken = statement({ taken: text.as<'email' | 'phone' | 'id'>() })`
   select taken from (
-    select case when lower(email) = $2 and is_sso_user = false then 'email' when phone = $3 then 'phone' else 'id' end as taken
+    select case when lower(email) = ${p.email} and is_sso_user = false then 'email' when phone = ${p.phone} then 'phone' else 'id' end as taken
     from users
-    where (id = any(array(${idsByEmail('array[$2::text]')})) and is_sso_user = false) or phone = $3 or id = $1
+    where (id = any(array(${idsByEmail(fragment`array[${p.email}::text]`)})) and is_sso_user = false) or phone = ${p.phone} or id = ${p.id}
   ) t
   order by array_position(array['email', 'phone', 'id'], taken) limit 1`;
 
 // A unique value that exists already, also in an uncommitted transaction, leaves this without rows.
-const insertSql = `
+const insert = statement({})`
   with new_user as (
     insert into users (id, instance_id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
       raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at, invited_at, banned_until,
-      is_sso_user, is_super_admin, email_change_confirm_status, ${emptyUserColumns.join(', ')})
-    values ($1, ${noInstance}, $2, $3, nullif($4, ''), nullif($5, ''), coalesce($6, ''), $7, $8,
-      $9, $10, $11, $12, $12, $13, $14, false, false, 0, ${emptyUserColumns.map(() => "''").join(', ')})
+      is_sso_user, is_super_admin, email_change_confirm_status, ${emptyUserColumnNames})
+    values (${p.id}, ${noInstance}, ${p.aud}, ${p.role}, nullif(${p.email}, ''), nullif(${p.phone}, ''),
+      coalesce(${p.passwordHash}, ''), ${p.emailConfirmedAt}, ${p.phoneConfirmedAt},
+      ${p.appMetadata}, ${p.userMetadata}, ${p.isAnonymous}, ${p.createdAt}, ${p.createdAt}, ${p.invitedAt},
+      ${p.bannedUntil}, false, false, 0, ${emptyUserColumnValues})
     on conflict do nothing
     returning id
   ), new_identity as (
     insert into identities (id, provider, provider_id, identity_data, user_id, last_sign_in_at, created_at, updated_at)
-    select gen_random_uuid(), i.provider, i."providerId", i.data, u.id, $12, $12, $12
-    from new_user u, jsonb_to_recordset($15::jsonb) as i(provider text, "providerId" text, data jsonb)
-  ), audit as (${auditInsert(16, 'new_user')})
+    select gen_random_uuid(), i.provider, i."providerId", i.data, u.id, ${p.createdAt}, ${p.createdAt}, ${p.createdAt}
+    from new_user u, jsonb_to_recordset(${p.identities}::jsonb) as i(provider text, "providerId" text, data jsonb)
+  ), audit as (${auditInsert('new_user')})
   select id from new_user`;
 
-/** Assignment of each change, given its parameter `$n`. */
-const assignments: { readonly [K in keyof UserChanges]-?: (parameter: string) => string } = {
-  aud: assign('aud'),
-  role: assign('role'),
-  email: assign('email'),
-  phone: assign('phone'),
-  passwordHash: (parameter) => `encrypted_password = coalesce(${parameter}, '')`,
-  emailConfirmedAt: assign('email_confirmed_at'),
-  phoneConfirmedAt: assign('phone_confirmed_at'),
-  invitedAt: assign('invited_at'),
-  newEmail: (parameter) => `email_change = coalesce(${parameter}, '')`,
-  emailChangeConfirmStatus: assign('email_change_confirm_status'),
-  newPhone: (parameter) => `phone_change = coalesce(${parameter}, '')`,
-  bannedUntil: assign('banned_until'),
-  isAnonymous: assign('is_anonymous'),
+type ReadChange = (changes: UserChanges) => unknown;
+
+/** Assignment of each change. */
+const assignments: { readonly [K in keyof UserChanges]-?: (read: ReadChange) => Fragment<UserChanges> } = {
+  aud: assign('aud', text),
+  role: assign('role', text),
+  email: assign('email', text),
+  phone: assign('phone', text),
+  passwordHash: assignText('encrypted_password'),
+  emailConfirmedAt: assign('email_confirmed_at', timestamptz),
+  phoneConfirmedAt: assign('phone_confirmed_at', timestamptz),
+  invitedAt: assign('invited_at', timestamptz),
+  newEmail: assignText('email_change'),
+  emailChangeConfirmStatus: assign('email_change_confirm_status', integer),
+  newPhone: assignText('phone_change'),
+  bannedUntil: assign('banned_until', timestamptz),
+  isAnonymous: assign('is_anonymous', boolean),
   appMetadata: merge('raw_app_meta_data'),
   userMetadata: merge('raw_user_meta_data'),
 };
 
 const changeKeys = Object.keys(assignments) as readonly (keyof UserChanges)[]; // of the constant above
 
-function assign(column: string): (parameter: string) => string {
-  return (parameter) => `${column} = ${parameter}`;
+function assign(column: string, type: SqlType<unknown>) {
+  return (read: ReadChange) => fragment`${raw(column)} = ${new Parameter(type, read)}`;
 }
 
-function merge(column: string): (parameter: string) => string {
-  return (parameter) => `${column} = coalesce((
-    select jsonb_object_agg(key, value) from jsonb_each(${jsonObject(column)} || ${parameter}::jsonb)
+function assignText(column: string) {
+  return (read: ReadChange) => fragment`${raw(column)} = coalesce(${new Parameter(text, read)}, '')`;
+}
+
+function merge(column: string) {
+  return (read: ReadChange) => fragment`${raw(column)} = coalesce((
+    select jsonb_object_agg(key, value) from jsonb_each(${jsonObject(column)} || ${new Parameter(json, read)}::jsonb)
     where value <> 'null'), '{}')`;
 }
 
-/** Id, time, audit entry and identities come before the changes. */
-const firstChange = 7;
-
-/** Built from constants only. */
-function updateSql(keys: readonly (keyof UserChanges)[]): string {
-  const assigned = keys.map((key, index) => assignments[key](`$${firstChange + index}`));
-  return `
+/** Composed for each call: the text depends on which members change. */
+function update(keys: readonly (keyof UserChanges)[]) {
+  const assigned = keys.map((key) => fragment`${assignments[key](({ [key]: value }) => value)}, `);
+  return statement(userRow)`
     with updated as (
-      update users set ${[...assigned, 'updated_at = $2'].join(', ')} where id = $1 and deleted_at is null returning *
+      update users set ${join(assigned, '')}updated_at = ${p.at} where id = ${p.id} and deleted_at is null returning *
     ), identified as (
       insert into identities as i (id, provider, provider_id, identity_data, user_id, last_sign_in_at, created_at, updated_at)
-      select gen_random_uuid(), t.provider, t."providerId", t.data, u.id, $2, $2, $2
-      from updated u, jsonb_to_recordset($6::jsonb) as t(provider text, "providerId" text, data jsonb)
+      select gen_random_uuid(), t.provider, t."providerId", t.data, u.id, ${p.at}, ${p.at}, ${p.at}
+      from updated u, jsonb_to_recordset(${p.identities}::jsonb) as t(provider text, "providerId" text, data jsonb)
       on conflict (provider_id, provider) do update
         set identity_data = ${jsonObject('i.identity_data')} || excluded.identity_data, updated_at = excluded.updated_at
         where i.user_id = excluded.user_id
-    ), audit as (${auditInsert(3, 'updated')})
+    ), audit as (${auditInsert('updated')})
     select ${userColumns} from updated u`;
 }
 
-const findUpdatedSql = `select ${userColumns} from users u where u.id = $1`;
+const findUpdated = statement(userRow)`select ${userColumns} from users u where u.id = ${p.id}`;
 
 // Everything but flows is deleted by the foreign keys.
-const deleteSql = `
+const deleteUser = statement({})`
   with deleted as (
-    delete from users where id = $1 and deleted_at is null returning id
+    delete from users where id = ${p.id} and deleted_at is null returning id
   ), flows as (
     delete from flow_state where user_id = (select id from deleted)
-  ), audit as (${auditInsert(2, 'deleted')})
+  ), audit as (${auditInsert('deleted')})
   select id from deleted`;
 
 /** Base64url SHA-256, salted with the user id so that known addresses cannot be looked up. */
-function digest(value: string): string {
-  const hash = `sha256(convert_to($1::text || ${value}, 'UTF8'))`;
-  return `rtrim(translate(encode(${hash}, 'base64'), '+/', '-_'), '=')`;
+function digest(column: string) {
+  const hash = fragment`sha256(convert_to(${p.id}::text || ${raw(column)}, 'UTF8'))`;
+  return fragment`rtrim(translate(encode(${hash}, 'base64'), '+/', '-_'), '=')`;
 }
 
-function hide(column: string): string {
-  return `${column} = case when ${column} <> '' then ${digest(column)} else ${column} end`;
+function hide(name: string) {
+  const column = raw(name);
+  return fragment`${column} = case when ${column} <> '' then ${digest(name)} else ${column} end`;
 }
 
-const softDeleteSql = `
+const softDelete = statement({})`
   with deleted as (
     update users set ${hide('email')}, ${hide('phone')}, ${hide('email_change')}, ${hide('phone_change')},
-      ${emptyTokenColumns}, encrypted_password = '', raw_user_meta_data = '{}', raw_app_meta_data = '{}', deleted_at = $2, updated_at = $2
-    where id = $1::uuid and deleted_at is null
+      ${emptyTokenColumns}, encrypted_password = '', raw_user_meta_data = '{}', raw_app_meta_data = '{}',
+      deleted_at = ${p.at}, updated_at = ${p.at}
+    where id = ${p.id}::uuid and deleted_at is null
     returning id
   ), hidden as (
-    update identities set provider_id = ${digest('provider_id')}, identity_data = '{}', updated_at = $2
+    update identities set provider_id = ${digest('provider_id')}, identity_data = '{}', updated_at = ${p.at}
     where user_id = (select id from deleted)
   ), ended as (
     delete from sessions where user_id = (select id from deleted)
@@ -325,18 +330,18 @@ const softDeleteSql = `
     delete from one_time_tokens where user_id = (select id from deleted)
   ), flows as (
     delete from flow_state where user_id = (select id from deleted)
-  ), audit as (${auditInsert(3, 'deleted')})
+  ), audit as (${auditInsert('deleted')})
   select id from deleted`;
 
 // A concurrent request for the same contact may have sent a token already.
-const discardUnconfirmedSql = `delete from users u where id = $1 and confirmed_at is null
+const discardUnconfirmed = statement({})`delete from users u where id = ${p.id} and confirmed_at is null
   and not exists (select 1 from one_time_tokens t where t.user_id = u.id)
-  and concat(${tokenTypes.join(', ')}) = ''`;
+  and concat(${raw(tokenTypes.join(', '))}) = ''`;
 
-const rehashPasswordSql =
-  'update users set encrypted_password = $3 where id = $1 and encrypted_password = $2';
+const rehashPassword = statement({})`
+  update users set encrypted_password = ${p.to} where id = ${p.id} and encrypted_password = ${p.from}`;
 
 // Concurrent confirmations wait for the row lock, so each is counted.
-const countEmailConfirmationSql = `
-  update users set email_change_confirm_status = least(coalesce(email_change_confirm_status, 0) + 1, 2), updated_at = $2
-  where id = $1 returning email_change_confirm_status as confirmed`;
+const countEmailConfirmation = statement({ confirmed: integer.notNull })`
+  update users set email_change_confirm_status = least(coalesce(email_change_confirm_status, 0) + 1, 2), updated_at = ${p.at}
+  where id = ${p.id} returning email_change_confirm_status as confirmed`;

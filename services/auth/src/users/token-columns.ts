@@ -1,3 +1,5 @@
+import { type Fragment, fragment, join, raw } from '../db/statement.ts';
+
 /** Each user has at most one token of each type. */
 export type OneTimeTokenType =
   | 'confirmation_token'
@@ -23,8 +25,11 @@ export const sentAtColumns: Readonly<Record<OneTimeTokenType, string>> = {
 /** Types, and names of columns of `users`. */
 export const tokenTypes = Object.keys(sentAtColumns) as readonly OneTimeTokenType[]; // of the constant just above
 
-export function setTokenColumns(value: (type: OneTimeTokenType) => string): string {
-  return tokenTypes.map((type) => `${type} = ${value(type)}`).join(', ');
+export function setTokenColumns<V>(value: (type: OneTimeTokenType) => Fragment<V>): Fragment<V> {
+  return join(
+    tokenTypes.map((type) => fragment`${raw(type)} = ${value(type)}`),
+    ', ',
+  );
 }
 
-export const emptyTokenColumns = setTokenColumns(() => "''");
+export const emptyTokenColumns = setTokenColumns(() => raw("''"));

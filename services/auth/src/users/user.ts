@@ -1,5 +1,8 @@
 import type { Json, JsonObject } from '@tollgate/kit/json';
-import { noInstance, type Row, toObject } from '../db/connection.ts';
+import { toObject } from '../db/connection.ts';
+import { noInstance } from '../db/fragments.ts';
+import { boolean, integer, json, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { columnNames, type Fragment, fragment } from '../db/statement.ts';
 import { errors } from '../errors.ts';
 import type { Factor } from './factor.ts';
 
@@ -145,13 +148,44 @@ export function hasConfirmed(user: User, { kind }: Contact): boolean {
   return (kind === 'email' ? user.emailConfirmedAt : user.phoneConfirmedAt) !== undefined;
 }
 
-/** Columns of a user with identities and factors, for `select … from users u`. */
-export const userColumns = `
-  u.id, u.aud, u.role, u.email, u.phone, u.encrypted_password, u.email_confirmed_at, u.phone_confirmed_at, u.confirmed_at,
-  u.invited_at, u.confirmation_sent_at, u.recovery_sent_at, u.email_change, u.email_change_sent_at,
-  u.email_change_confirm_status, u.phone_change, u.phone_change_sent_at, u.reauthentication_sent_at, u.last_sign_in_at,
-  u.raw_app_meta_data, u.raw_user_meta_data, u.is_anonymous, u.is_sso_user, u.banned_until, u.deleted_at, u.created_at,
-  u.updated_at,
+const storedRow = {
+  id: uuid,
+  aud: text.orNull,
+  role: text.orNull,
+  email: text.orNull,
+  phone: text.orNull,
+  encrypted_password: text.orNull,
+  email_confirmed_at: timestamptz.orNull,
+  phone_confirmed_at: timestamptz.orNull,
+  confirmed_at: timestamptz.orNull,
+  invited_at: timestamptz.orNull,
+  confirmation_sent_at: timestamptz.orNull,
+  recovery_sent_at: timestamptz.orNull,
+  email_change: text.orNull,
+  email_change_sent_at: timestamptz.orNull,
+  email_change_confirm_status: integer.orNull,
+  phone_change: text.orNull,
+  phone_change_sent_at: timestamptz.orNull,
+  reauthentication_sent_at: timestamptz.orNull,
+  last_sign_in_at: timestamptz.orNull,
+  raw_app_meta_data: json.orNull,
+  raw_user_meta_data: json.orNull,
+  is_anonymous: boolean,
+  is_sso_user: boolean,
+  banned_until: timestamptz.orNull,
+  deleted_at: timestamptz.orNull,
+  created_at: timestamptz.orNull,
+  updated_at: timestamptz.orNull,
+};
+
+export const userRow = {
+  ...storedRow,
+  identities: jsonOf<readonly IdentityRow[]>().orNull,
+  factors: jsonOf<readonly FactorRow[]>().orNull,
+};
+
+/** Columns of a user with identities and factors, for `select … from users u`: {@link userRow}. */
+export const userColumns = fragment`${columnNames(storedRow, 'u')},
   (select json_agg(i order by i.created_at, i.provider, i.id) from identities i where i.user_id = u.id) as identities,
   (select json_agg(f order by f.created_at, f.id) from (
     select id, status, factor_type, friendly_name, phone, last_challenged_at, created_at, updated_at
@@ -161,15 +195,13 @@ export const userColumns = `
  * SQL for the ids of users with one of the emails, which are in lower case. As in GoTrue, rows that
  * an import has written may have upper case; each part has an index.
  */
-export function idsByEmail(emails: string): string {
-  return `select id from users where email = any(${emails}) and is_sso_user = false
+export function idsByEmail<V>(emails: Fragment<V>): Fragment<V> {
+  return fragment`select id from users where email = any(${emails}) and is_sso_user = false
     union select id from users where instance_id = ${noInstance} and lower(email) = any(${emails})`;
 }
 
 /** Converts a row of {@link userColumns}. */
-export function toUser(row: Row): User {
-  // Parsed boundary: these are the columns selected above, with the types of the schema.
-  const r = row as unknown as UserRow;
+export function toUser(r: RowOf<typeof userRow>): User {
   return {
     id: r.id,
     aud: r.aud ?? '',
@@ -202,38 +234,6 @@ export function toUser(row: Row): User {
     identities: r.identities?.map(toIdentity) ?? [],
     factors: r.factors?.map(toFactor) ?? [],
   };
-}
-
-interface UserRow {
-  readonly id: string;
-  readonly aud: string | null;
-  readonly role: string | null;
-  readonly email: string | null;
-  readonly phone: string | null;
-  readonly encrypted_password: string | null;
-  readonly email_confirmed_at: Date | null;
-  readonly phone_confirmed_at: Date | null;
-  readonly confirmed_at: Date | null;
-  readonly invited_at: Date | null;
-  readonly confirmation_sent_at: Date | null;
-  readonly recovery_sent_at: Date | null;
-  readonly email_change: string | null;
-  readonly email_change_sent_at: Date | null;
-  readonly email_change_confirm_status: number | null;
-  readonly phone_change: string | null;
-  readonly phone_change_sent_at: Date | null;
-  readonly reauthentication_sent_at: Date | null;
-  readonly last_sign_in_at: Date | null;
-  readonly raw_app_meta_data: Json;
-  readonly raw_user_meta_data: Json;
-  readonly is_anonymous: boolean;
-  readonly is_sso_user: boolean;
-  readonly banned_until: Date | null;
-  readonly deleted_at: Date | null;
-  readonly created_at: Date | null;
-  readonly updated_at: Date | null;
-  readonly identities: readonly IdentityRow[] | null;
-  readonly factors: readonly FactorRow[] | null;
 }
 
 /** Aggregated as JSON, so times are text. */

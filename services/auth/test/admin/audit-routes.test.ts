@@ -339,8 +339,8 @@ t.test('filters of the audit log use indexes in the order of the list', async (t
     [{ action: 'login' }, 'action'],
     [{ kind: 'administrator' }, 'actor_kind'],
   ] as const) {
-    const { text, parameters } = nextPage(auditListing, filter, { order: 'desc', limit: 1, after });
-    const lines = await sql.unsafe(`explain ${text}`, parameters as string[], { prepare: false });
+    const page = nextPage(auditListing, filter, { order: 'desc', limit: 1, after });
+    const lines = await sql.unsafe(`explain ${page.text}`, page.bind({}) as string[], { prepare: false });
     const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n');
     t.match(plan, new RegExp(`Backward using tollgate_audit_${index} .*ROW\\(created_at, id\\) < ROW`, 's'));
   }

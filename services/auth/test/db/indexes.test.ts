@@ -104,8 +104,8 @@ t.test(
     await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent, indexes: 'wait' });
     t.same(await store.missingIndexes(), []);
     t.same(await sql`select 1 from pg_indexes where indexname = 'tollgate_users_plan'`, []);
-    const { text, parameters } = countRows(userListing, { part: 'ada@' });
-    const lines = await sql.unsafe(`explain ${text}`, parameters as string[], { prepare: false });
+    const count = countRows(userListing, { part: 'ada@' });
+    const lines = await sql.unsafe(`explain ${count.text}`, count.bind({}) as string[], { prepare: false });
     const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n');
     t.equal(plan.split('on tollgate_users_substrings').length - 1, 3, plan);
   },

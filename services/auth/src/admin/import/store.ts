@@ -1,22 +1,34 @@
-import { type AuditEntry, auditInsert, auditParameters } from '../../audit/audit-log.ts';
-import { emptyUserColumns, noInstance, type Queryable, query } from '../../db/connection.ts';
+import { type AuditEntry, auditInsert } from '../../audit/audit-log.ts';
+import type { Queryable } from '../../db/connection.ts';
+import { emptyUserColumnNames, emptyUserColumnValues, noInstance } from '../../db/fragments.ts';
+import { boolean, integer, jsonOf, type RowOf, uuid } from '../../db/sql-types.ts';
+import { parameters, statement } from '../../db/statement.ts';
 import type { ColumnCipher } from '../../keys/secrets.ts';
 import type { ImportedUser } from './user.ts';
 
 /** Outcome of a user, and the users that have its id, contacts and identities. */
-export interface ImportedRow {
-  readonly isNew: boolean;
-  readonly hasSameId: boolean;
-  readonly emailOwner: string | null;
-  readonly phoneOwner: string | null;
-  readonly identityOwner: string | null;
-}
+export type ImportedRow = RowOf<typeof importedRow>;
+
+const importedRow = {
+  position: integer,
+  id: uuid,
+  isNew: boolean,
+  hasSameId: boolean,
+  emailOwner: uuid.orNull,
+  phoneOwner: uuid.orNull,
+  identityOwner: uuid.orNull,
+};
+
+const p = {
+  ...parameters(jsonOf<readonly object[]>(), 'users'),
+  ...parameters(boolean, 'isStored'),
+};
 
 // The lookups use the unique indexes. With `on conflict`, a row that another transaction inserts at
 // the same time is neither new nor found.
-const importSql = `
+const importUsers = statement(importedRow)`
   with input as materialized (
-    select * from jsonb_to_recordset($1::jsonb) as i(position int, id uuid, aud text, role text, email text, phone text,
+    select * from jsonb_to_recordset(${p.users}::jsonb) as i(position int, id uuid, aud text, role text, email text, phone text,
       hash text, "emailConfirmedAt" timestamptz, "phoneConfirmedAt" timestamptz, "appMetadata" jsonb, "userMetadata" jsonb,
       "createdAt" timestamptz, "lastSignInAt" timestamptz, "bannedUntil" timestamptz, identities jsonb)
   ), found as materialized (
@@ -29,12 +41,12 @@ const importSql = `
   ), new_user as (
     insert into users (id, instance_id, aud, role, email, phone, encrypted_password, email_confirmed_at, phone_confirmed_at,
       raw_app_meta_data, raw_user_meta_data, is_anonymous, created_at, updated_at, last_sign_in_at, banned_until,
-      is_sso_user, is_super_admin, email_change_confirm_status, ${emptyUserColumns.join(', ')})
+      is_sso_user, is_super_admin, email_change_confirm_status, ${emptyUserColumnNames})
     select i.id, ${noInstance}, i.aud, i.role, i.email, i.phone, coalesce(i.hash, ''), i."emailConfirmedAt",
       i."phoneConfirmedAt", i."appMetadata", i."userMetadata", false, i."createdAt", i."createdAt", i."lastSignInAt",
-      i."bannedUntil", false, false, 0, ${emptyUserColumns.map(() => "''").join(', ')}
+      i."bannedUntil", false, false, 0, ${emptyUserColumnValues}
     from input i join found f using (position)
-    where $2::boolean and not f."hasSameId" and num_nonnulls(f."emailOwner", f."phoneOwner", f."identityOwner") = 0
+    where ${p.isStored}::boolean and not f."hasSameId" and num_nonnulls(f."emailOwner", f."phoneOwner", f."identityOwner") = 0
     on conflict do nothing
     returning id
   ), new_identity as (
@@ -42,12 +54,13 @@ const importSql = `
     select gen_random_uuid(), n.provider, n."providerId", n.data, i.id, i."lastSignInAt", i."createdAt", i."createdAt"
     from new_user join input i using (id),
       jsonb_to_recordset(i.identities) as n(provider text, "providerId" text, data jsonb)
-  ), audit as (${auditInsert(3, 'new_user')})
+  ), audit as (${auditInsert('new_user')})
   select f.*, n.id is not null as "isNew" from found f left join new_user n using (id) order by f.position`;
 
 // A plan that was made while the tables were small would scan them for each row. No events: an
 // import would flood the webhook.
-const prepareSql = `select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('tollgate.events', 'off', true)`;
+const prepare = statement({})`
+  select set_config('plan_cache_mode', 'force_custom_plan', true), set_config('tollgate.events', 'off', true)`;
 
 /** Inserts users in batches. Requires a transaction. */
 export class ImportStore {
@@ -75,9 +88,7 @@ export class ImportStore {
       phone: phone || null,
       hash: passwordHash === undefined ? null : this.#cipher.encrypt(user.id, passwordHash),
     }));
-    await query(this.#sql, prepareSql, []);
-    const rows = await query(this.#sql, importSql, [input, !isDryRun, ...auditParameters(audit)]);
-    // Parsed boundary: the columns selected above.
-    return rows as readonly unknown[] as readonly ImportedRow[];
+    await prepare.run(this.#sql, {});
+    return importUsers.run(this.#sql, { users: input, isStored: !isDryRun, audit });
   }
 }
