@@ -265,7 +265,7 @@ function callbackParams(callback: Exclude<AuthorizationCallback, Request>): URLS
   const hashAt = text.indexOf('#');
   const bare = hashAt < 0 ? text : text.slice(0, hashAt);
   const query = new URLSearchParams(bare.slice(bare.indexOf('?') + 1));
-  // With response_mode=fragment, for applications in browsers.
+  // Applications in browsers use response_mode=fragment.
   return query.has('state') || hashAt < 0 ? query : new URLSearchParams(text.slice(hashAt + 1));
 }
 

@@ -26,7 +26,7 @@ export type RequestContext = {
   /** How the client authenticates; undefined if it does not. */
   readonly clientAuth: string | undefined;
   readonly method: string;
-  /** Without the query, which may hold tokens. */
+  /** The URL lacks the query, which may hold tokens. */
   readonly url: string;
   /** The caller's signal. */
   readonly signal: AbortSignal | undefined;
@@ -35,7 +35,7 @@ export type RequestContext = {
 /** Before a request is sent. Attempts count from 1. */
 export type RequestEvent = { readonly context: RequestContext; readonly attempt: number };
 
-/** After a response, whatever its status. */
+/** Follows every response, whatever its status. */
 export type ResponseEvent = RequestEvent & {
   readonly status: number;
   readonly durationMs: number;

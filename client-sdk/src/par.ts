@@ -94,7 +94,7 @@ export async function startPushedAuthorization(
   return { ...pushed, transaction: prepared.transaction };
 }
 
-/** Without the parameters that were pushed. */
+/** Leaves out the parameters that were pushed. */
 function referenceUrl(client: AnyClient, clientId: string, requestUri: string): string {
   return client.authorizationUrl({ client_id: clientId, request_uri: requestUri, redirect_uri: undefined });
 }

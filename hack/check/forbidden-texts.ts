@@ -1,3 +1,5 @@
+import { findFragments } from './sentences.ts';
+
 interface Rule {
   readonly pattern: RegExp;
   readonly reason: string;
@@ -56,17 +58,6 @@ const rules: readonly Rule[] = [
 
 /** Recorded facts and generated code. */
 const exempt = /(?:^|\/)(?:generated|testdata)\/|^CODE_OF_CONDUCT\.md$/;
-
-/** A comment that begins in the middle of a sentence, without its subject. */
-const fragment =
-  /(?:\/\*\*?\s*(?:\*\s*)?|(?<!^[ \t]*\/\/.*\n)^[ \t]*\/\/ )(?:Of|Those|That of|The same|What)\b.*/gm;
-
-function findFragments(path: string, text: string): string[] {
-  return [...text.matchAll(fragment)].map(({ index, 0: found }) => {
-    const line = text.slice(0, index).split('\n').length;
-    return `${path}:${line}: a comment that is not a sentence: ${found.trim()}`;
-  });
-}
 
 /** Texts that must not be committed, as `path:line: reason: text`. */
 export function findForbiddenTexts(path: string, text: string): string[] {

@@ -79,8 +79,8 @@ export async function pollDeviceToken<Keys extends KeyCase>(
 }
 
 /**
- * Like `pollDeviceToken`, with an event after each poll; the last one has the token. Leaving the
- * loop stops polling.
+ * Does what `pollDeviceToken` does, and yields an event after each poll; the last one has the
+ * token. Leaving the loop stops polling.
  *
  * @example
  * ```ts

@@ -42,7 +42,7 @@ export async function authenticateRequest(
 ): Promise<void> {
   if (!request.headers.has('accept')) request.headers.set('accept', 'application/json');
   await auth?.(request, client);
-  // After authentication, which may change the URL.
+  // The check follows authentication, which may change the URL.
   assertSecure(request.url, allowInsecure);
 }
 

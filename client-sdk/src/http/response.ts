@@ -146,7 +146,7 @@ export class ApiResponse<T = unknown> {
     return await parseAs(this.parsed, schema);
   }
 
-  /** Without the body and the URL's query, which may hold secrets. */
+  /** Leaves out the body and the URL's query, which may hold secrets. */
   toJSON(): Record<string, unknown> {
     const { status, contentType, redirected, body } = this;
     return { status, url: this.url.split(/[?#]/, 1)[0], contentType, redirected, bodyLength: body.length };

@@ -85,7 +85,7 @@ export interface AgentSettings {
 
 /** The connection pools of a transport, one for each kind of route. */
 export class Agents {
-  /** For plain http targets, and for plain http requests to an http proxy. */
+  /** Agent of plain http targets, and of plain http requests to an http proxy. */
   readonly http: HttpAgent;
   /** Agent of https targets without a proxy. */
   readonly https: HttpsAgent;

@@ -26,7 +26,7 @@ export function toStoredToken(
 ): StoredToken {
   const stored: Record<string, JsonValue> = Object.create(null);
   Object.assign(stored, token.params);
-  // Under its own name, where `fromHash` looks for it.
+  // `fromHash` looks for the token under its own name.
   stored[options.tokenName ?? 'access_token'] = token.token;
   if (token.refreshToken !== undefined) stored.refresh_token = token.refreshToken;
   if (token.expiresAt !== undefined) stored.expires_at = token.expiresAt;

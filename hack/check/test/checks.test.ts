@@ -4,6 +4,7 @@ import { findStaleFiles } from '../files.ts';
 import { findCycles, findStrayTestFolders } from '../floors.ts';
 import { findForbiddenTexts } from '../forbidden-texts.ts';
 import { findUnverifiedPackages } from '../lock-file.ts';
+import { findFragments } from '../sentences.ts';
 import { findNumberGaps, findUnusualSizes } from '../sizes.ts';
 
 /** Joined here, so that this file does not contain what the check looks for. */
@@ -147,6 +148,36 @@ t.test('folders of a service that depend on each other are reported with the imp
   ]);
   sources.delete('services/a/src/mail/send.ts');
   t.same(findCycles(sources), []);
+});
+
+t.test('comments without a subject or a verb are reported with their line', async (t) => {
+  const report = (comment: string) => findFragments('a/src/a.ts', `const a = 1;\n${comment}\nconst b = 2;\n`);
+  for (const sentence of [
+    'In base32.',
+    'By kind and language, which differ.',
+    'As {@link list}, without the total: whether another page follows.',
+    'For ID tokens that clients present, if the sign-in does not use any.',
+    'Per sign-in; sixteen times what others use.',
+    'Of domains only.',
+    'What a request needs.',
+  ])
+    for (const comment of [
+      `/** ${sentence} */`,
+      `// ${sentence}`,
+      `/**\n * ${sentence}\n *\n * @see RFC 1\n */`,
+    ])
+      t.match(report(comment), [/^a\/src\/a\.ts:2: a comment that is not a sentence: /], comment);
+  for (const sentence of [
+    'In lists and maps, nil is valid for every verb.',
+    'Without a listener an error of the socket would end the process.',
+    'After a panic the server recovers.',
+    'In one transaction: a failed sign-in does not spend the code.',
+    'As in Go, `:6379` is this machine.',
+    'With TLS, requests refer to the socket inside the tunnel.',
+    'Keys by id.',
+  ])
+    t.same(report(`/** ${sentence} */`), [], sentence);
+  t.same(report('// A sentence continues\n// by the next line.'), []);
 });
 
 t.test('a feature that takes the whole context of a service is reported', async (t) => {

@@ -224,7 +224,7 @@ export class GrpcServer {
       // Before the first SETTINGS the time for the preface applies.
       if (nowMs >= state.drainAtMs && connection.established) {
         connection.drain();
-        // From the GOAWAY on, which a busy process may send late.
+        // The time counts from the GOAWAY on, which a busy process may send late.
         state.drainedMs ??= nowMs;
         if (nowMs - state.drainedMs > drainPingMs) connection.finishDrain();
         if (maxAgeGraceMs > 0 && nowMs - state.drainedMs > maxAgeGraceMs) connection.destroy();

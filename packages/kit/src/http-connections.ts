@@ -62,7 +62,7 @@ export class HttpConnections {
     this.#handshakes = isTls ? new PendingHandshakes(server, (socket) => socket) : undefined;
     // With TLS, requests refer to the socket inside the tunnel.
     server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => this.#add(socket));
-    // Before the application's own listener, which may respond at once.
+    // This listener precedes the application's own, which may respond at once.
     server.prependListener('request', (request: IncomingMessage, response: ServerResponse) =>
       this.#track(request, response),
     );

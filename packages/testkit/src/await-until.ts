@@ -41,7 +41,8 @@ export async function awaitUntil<T>(
 }
 
 /**
- * Like `awaitUntil`, for assertions without a result: resolves when `assertion` does not throw.
+ * Waits as `awaitUntil` does, for assertions without a result: resolves when `assertion` does not
+ * throw.
  *
  * @throws Error as `awaitUntil` does.
  */

@@ -40,7 +40,7 @@ interface SlotMove {
 
 /** A running cluster. */
 export interface RedisCluster {
-  /** In the order of the slots that they began with. */
+  /** They have the order of the slots that they began with. */
   readonly masters: readonly RedisClusterNode[];
   readonly replicas: readonly RedisClusterNode[];
   /** `host:port,host:port` of all masters. */

@@ -68,7 +68,8 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   // Started in this order and stopped in reverse: statistics are sent last, health fails first.
   await addStatistics(lifecycle, settings, options, stats);
   const trace = await addTracing(lifecycle, settings, logger);
-  // Before everything that may have to wait, so that a slow start can be inspected.
+  // The debug port precedes everything that may have to wait, so that a slow start can be
+  // inspected.
   const buffers = createMeasuredBuffers(settings.clientBufferMaxBytes, context);
   const debug = createDebugServer(
     {

@@ -69,7 +69,9 @@ const defaultSliceMs = 5;
 /** A limiter that loses its connection reconnects within five seconds. */
 const defaultStartGraceMs = 5_000;
 
-/** From the events of a source to the snapshot that is served and the statuses of the objects. */
+/**
+ * Turns the events of a source into the snapshot that is served and the statuses of the objects.
+ */
 export class Pipeline {
   readonly #context: Context;
   readonly #options: PipelineOptions;

@@ -25,7 +25,9 @@ interface Row {
   readonly wire: number;
   /** Number of an option of the domain for its rules on trial. */
   readonly trialWire?: number;
-  /** For the CRD and the tables of the documentation, in the words of a RateLimitConfig. */
+  /**
+   * The CRD and the tables of the documentation have this text, in the words of a RateLimitConfig.
+   */
   readonly description: string;
   /** Section of the documentation. */
   readonly link?: string;
@@ -121,7 +123,7 @@ export const domainFields = {
     description:
       'Tree of rules, up to 8 levels deep. A request descriptor is matched entry by entry, level by level, and limited by the rateLimit of the level that its last entry reaches; without one it is not limited.',
   },
-  /** As written, in any case: the policy of limits that have none. */
+  /** The policy of limits that have none, as written, in any case. */
   onStoreFailure: {
     file: 'on_store_failure',
     wire: 1002,
@@ -227,7 +229,7 @@ export const descriptorFields = {
 
 /** Fields of a `rateLimit`. */
 export const limitFields = {
-  /** As written, in any case. */
+  /** The unit as written, in any case. */
   unit: {
     file: 'unit',
     wire: 1,
@@ -237,7 +239,10 @@ export const limitFields = {
     description:
       'Length of the window. Windows are fixed and start at the Unix epoch: a Month is 30 days, a Year 365.',
   },
-  /** As written, instead of `unit`: `5m`. Whether it is possible is checked with the rules. */
+  /**
+   * Replaces `unit`, and is kept as written: `5m`. Whether it is possible is checked with the
+   * rules.
+   */
   period: {
     file: 'period',
     wire: 1002,
@@ -250,7 +255,7 @@ export const limitFields = {
     },
     description: 'Length of the window instead of unit, in whole seconds from 1s to 8784h.',
   },
-  /** As written; windows start at the epoch when missing. */
+  /** The name as written; windows start at the epoch when missing. */
   timeZone: {
     file: 'time_zone',
     wire: 1003,
@@ -279,7 +284,7 @@ export const limitFields = {
     withUnlimited: true,
     description: 'Allows all requests, instead of a limit. Use it to exempt a client from a broader rule.',
   },
-  /** As written, in any case; a fixed window when missing. */
+  /** The name as written, in any case; a fixed window when missing. */
   algorithm: {
     file: 'algorithm',
     wire: 1000,
@@ -310,7 +315,7 @@ export const limitFields = {
     description:
       'For hot counters: the part of requestsPerUnit that each replica of the limiter reserves at once, and then counts without the store. Up to that part is refused too early for each other replica.',
   },
-  /** As written, in any case; the default depends on the algorithm and the domain. */
+  /** The value as written, in any case; the default depends on the algorithm and the domain. */
   charge: {
     file: 'charge',
     wire: 1006,
@@ -332,7 +337,7 @@ export const limitFields = {
     description:
       'With charge Always, the hits that a TokenBucket or SlidingWindow may be charged beyond its limit; time pays them back. Default burst, or requestsPerUnit of a SlidingWindow.',
   },
-  /** As written, in any case; that of the domain when missing. */
+  /** The policy as written, in any case; that of the domain when missing. */
   onStoreFailure: {
     file: 'on_store_failure',
     wire: 1004,

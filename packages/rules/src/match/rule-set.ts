@@ -100,7 +100,7 @@ export interface RuleNode {
   readonly keyLength: number;
   /** Undefined for the root of a domain. */
   readonly parent: RuleNode | undefined;
-  /** By composite, including wildcards. Undefined without children, as for most nodes. */
+  /** Children by composite, including wildcards. Undefined without children, as for most nodes. */
   readonly children: ReadonlyMap<string, RuleNode> | undefined;
   /** Items of `children` with a `*`. */
   readonly wildcards: WildcardIndex<RuleNode> | undefined;

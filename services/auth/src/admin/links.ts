@@ -38,9 +38,9 @@ interface LinkRequest {
   /** `signup`, `magiclink`, `recovery`, `invite`, `email_change_current` or `email_change_new`. */
   readonly type: string;
   readonly email: string;
-  /** For a change of email. */
+  /** Only a change of email has it. */
   readonly newEmail: string;
-  /** For a sign-up. */
+  /** Only a sign-up has it. */
   readonly password: string;
   /** User metadata of a new user. */
   readonly data: JsonObject;

@@ -184,7 +184,7 @@ export class CleanupStore {
 
 /** Rows that one statement removes, and locks. */
 const batchSize = 1000;
-/** Per kind and run. The next run removes the rest. */
+/** Applies to each kind and run. The next run removes the rest. */
 const maxBatches = 50;
 const intervalMs = 10 * 60_000;
 

@@ -21,7 +21,7 @@ export interface Operation {
 const forUser = { caller: 'user' } as const;
 const forAdmin = { caller: 'admin' } as const;
 
-/** By `METHOD /path`, with parameters in braces. */
+/** Operations by `METHOD /path`, with parameters in braces. */
 export const operations: Readonly<Record<string, Operation>> = {
   'GET /health': { summary: 'Name and version of the server' },
   'GET /ready': {

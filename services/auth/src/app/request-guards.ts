@@ -68,7 +68,7 @@ export function guardRoutes(api: Api, context: Context): void {
     const preHandler: RequestHook[] = [];
     if (typeof limiter === 'function') preHandler.push((request) => limit(request, limiter(request)));
     const needsCaptcha = context.settings.captchaEnabled ? route.config?.captcha : undefined;
-    // After the rate limit, which also bounds the requests to the provider.
+    // CAPTCHAs are verified after the rate limit, which also bounds the requests to the provider.
     if (needsCaptcha !== undefined)
       preHandler.push(async (request) => {
         if (needsCaptcha(request)) await verifyCaptcha(request, context);

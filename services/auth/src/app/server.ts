@@ -124,7 +124,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
     schemaController: { compilersFactory: { buildValidator } },
   }).withTypeProvider<TypeBoxTypeProvider>();
   limitForwardedFor(api);
-  // Before the other hooks, so that the requests they reject are recorded.
+  // These hooks precede the others, so that the requests they reject are recorded.
   addTracing(api, tracing);
   addRequestMetrics(api, registry);
   addCors(api, settings);
@@ -144,7 +144,7 @@ function createApi(context: Context, { tracing, registry }: Observability): Api 
   api.setNotFoundHandler(() => {
     throw errors.not_found();
   });
-  // In a separate scope, which starts once the plugins above have loaded.
+  // A separate scope starts once the plugins above have loaded.
   void api.register((scope, _options, done) => {
     const typed = scope.withTypeProvider<TypeBoxTypeProvider>();
     const rejectOtherMethods = trackRoutes(typed);

@@ -65,7 +65,7 @@ export interface AuditEntry {
 }
 
 /**
- * In which role an actor acts. `service` is a token without a session; `unauthenticated` is a
+ * The role in which an actor acts. `service` is a token without a session; `unauthenticated` is a
  * request that names the account of the actor, and has not proven to be of its owner.
  */
 type AuditActorKind = 'user' | 'administrator' | 'service' | 'command_line' | 'unauthenticated';
@@ -201,7 +201,7 @@ export class AuditLog {
     this.#lister = new Lister(sql, auditListing);
   }
 
-  /** For events that change nothing else. */
+  /** Records an event that changes nothing else. */
   async append(entry: AuditEntry): Promise<void> {
     await insertEntry.run(this.#sql, { audit: entry });
   }
@@ -212,7 +212,7 @@ export class AuditLog {
     return { total, items: items.map(toEntry) };
   }
 
-  /** As `list`, without the total: whether another page follows. */
+  /** Lists without the total: says whether another page follows. */
   async listUncounted(
     filter: AuditFilter,
     page: PageRequest,

@@ -19,7 +19,7 @@ export interface Finding {
 
 /** The state of a database. */
 export interface DatabaseReport {
-  /** Without the password. */
+  /** Names the database, without the password. */
   readonly where: string;
   readonly server: string;
   readonly schema: string;
@@ -297,7 +297,7 @@ function settingDifferences(env: Environment): Finding[] {
   return [...known, ...prefixed];
 }
 
-/** As the operator spells it, or as GoTrue does. */
+/** The name that the operator uses, or that of GoTrue. */
 function settingName({ env: main, aliases }: Setting<unknown>, env: Environment): string {
   const names = [main, ...aliases];
   return (

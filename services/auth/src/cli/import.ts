@@ -12,7 +12,7 @@ import { metadataNow, operator, withContext } from './operator.ts';
 /** Some lines were not imported; 1 is a failure of the command, and 2 invalid arguments. */
 const exitCodeOfProblems = 3;
 const progressIntervalMs = 1_000;
-/** Without a report. */
+/** The rest is in the report only. */
 const maxShownProblems = 20;
 
 /**

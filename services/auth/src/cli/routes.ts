@@ -15,7 +15,7 @@ import { withDefaultsOfMode } from './development.ts';
 import { loadSettings } from './load-settings.ts';
 
 interface RouteRequest {
-  /** In upper case. */
+  /** The method in upper case. */
   readonly method: string;
   readonly path: string;
 }

@@ -33,7 +33,7 @@ export function seconds(
   });
 }
 
-/** As `seconds`. 0 is the default, as in GoTrue. */
+/** A period in seconds; 0 is the default, as in GoTrue. */
 export function lifetime(
   options: SettingOptions<string> & { readonly default: string; readonly min?: string },
 ): Setting<Millis> {
@@ -47,7 +47,7 @@ export function lifetime(
   });
 }
 
-/** As `seconds`, without a default. */
+/** A period in seconds without a default. */
 export function optionalSeconds(
   options: Omit<SettingOptions<string>, 'default' | 'required'>,
 ): Setting<Millis | undefined> {
@@ -198,7 +198,7 @@ export function svc(name: string): VariableNames {
   return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`] };
 }
 
-/** As `svc`, with an alias without prefix, as GoTrue has for some variables. */
+/** Adds an alias without prefix to the names of `svc`, as GoTrue has for some variables. */
 export function svcOrBare(name: string): VariableNames {
   return { env: `SVC_${name}`, aliases: [`GOTRUE_${name}`, name] };
 }

@@ -16,7 +16,7 @@ export interface DatabaseOptions {
   readonly dbMaxPoolSize: number;
   /** If set, changes write events. */
   readonly eventWebhookUri?: string;
-  /** For failovers. */
+  /** Failovers are logged. */
   readonly logger?: Logger;
 }
 
@@ -157,9 +157,7 @@ export async function queryOnce(
 
 const statementTimedOut = '57014';
 
-/**
- * As {@link queryOnce}, for a statement that may read a large table. Takes three more round trips.
- */
+/** Runs a statement that may read a large table. Takes three more round trips. */
 export async function queryAtMost(
   sql: Queryable,
   { timeoutMs, late }: { readonly timeoutMs: number; readonly late: () => Error },
@@ -177,7 +175,7 @@ export async function queryAtMost(
 }
 
 /**
- * As {@link queryOnce}, without reading a table from its start to its end. For conditions on JSON
+ * Runs a statement without reading a table from its start to its end. Meant for conditions on JSON
  * with an index, whose evaluation the planner takes for free. Takes three more round trips.
  */
 export async function queryByIndex(
@@ -206,7 +204,7 @@ interface BatchOptions<T, R> {
 interface QueuedItem<T, R> {
   readonly item: T;
   readonly result: PromiseWithResolvers<R>;
-  /** After its deadline. */
+  /** The deadline has passed. */
   isLate: boolean;
 }
 

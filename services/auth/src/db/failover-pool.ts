@@ -17,7 +17,9 @@ const defaultMaxSilenceMs = 30_000;
 const watchEveryMs = 1_000;
 /** No requests are in flight when the service stops. */
 const closeTimeoutSeconds = 1;
-/** For statements in flight on a server that became read-only: reads still succeed there. */
+/**
+ * Statements in flight on a server that became read-only have this time: reads still succeed there.
+ */
 const retireTimeoutSeconds = 5;
 /** A database that stays read-only must not get new connections for each statement. */
 const retireEveryMs = 5_000;

@@ -11,7 +11,7 @@ interface IndexBuilderOptions {
   readonly dbNamespace: string;
   readonly store: { missingIndexes(): Promise<readonly string[]> };
   readonly logger: Logger;
-  /** Between attempts, also while another replica makes them. */
+  /** Time between attempts, also while another replica makes them. */
   readonly retryMs?: number;
 }
 

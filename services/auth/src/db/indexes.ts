@@ -29,7 +29,7 @@ export function isIndexedWhole(text: string): boolean {
   return [...text].length < maxIndexedChars;
 }
 
-/** As {@link indexedText}, for a statement. */
+/** Does what {@link indexedText} does, in a statement. */
 export function indexed<V>(expression: Fragment<V>): Fragment<V> {
   return fragment`left(${expression}, ${raw(String(maxIndexedChars))})`;
 }
@@ -37,7 +37,7 @@ export function indexed<V>(expression: Fragment<V>): Fragment<V> {
 /** Indexed expressions. A condition uses the index only if it has the very same expression. */
 export const indexedExpressions = {
   email: 'lower(email)',
-  /** For substrings. */
+  /** Searches for substrings use it. */
   wholeName: "(raw_user_meta_data ->> 'full_name')",
   fullName: `lower(${indexedText("raw_user_meta_data ->> 'full_name'")})`,
   plan: indexedText("raw_app_meta_data ->> 'plan'"),
@@ -53,7 +53,7 @@ export const indexedExpressions = {
  */
 const filteredColumns = 'deleted_at, confirmed_at, last_sign_in_at, banned_until, is_anonymous, role';
 
-/** For the users that do not match a common condition: lists and totals read no rows. */
+/** Lists and totals of users that do not match a common condition read no rows. */
 const exceptionColumns = `(created_at, id) include (aud, ${filteredColumns})`;
 
 /** The role of nearly all users, by default. */
@@ -101,7 +101,7 @@ export const ownIndexes: readonly OwnIndex[] = [
     table: 'users',
     definition: `${exceptionColumns} where is_anonymous`,
   },
-  // In the order of lists, as those of the audit log.
+  // These have the order of lists, as those of the audit log.
   {
     name: 'tollgate_users_role_created',
     table: 'users',
@@ -181,9 +181,7 @@ export async function findMissingIndexes(readRows: ReadRows, schema?: string): P
 
 interface BuildOptions {
   readonly schema: string;
-  /**
-   * Without a lock that blocks writes. Takes longer, and waits for all transactions that are open.
-   */
+  /** Takes no lock that blocks writes, but longer, and waits for all transactions that are open. */
   readonly concurrently: boolean;
   readonly logger: Logger;
 }
@@ -225,7 +223,7 @@ export async function buildIndexes(client: Client, options: BuildOptions): Promi
     }
     if (indexes.length > 0)
       for (const name of replacedIndexes) await readRows(`drop index ${mode} if exists ${qualified(name)}`);
-    // For the statistics of indexed expressions. An empty table keeps the estimates of one that was
+    // Makes statistics of indexed expressions. An empty table keeps the estimates of one that was
     // never analyzed: PostgreSQL plans sequential scans for a table that it knows to be empty.
     if (concurrently)
       for (const table of new Set(indexes.map((index) => index.table)))

@@ -225,7 +225,7 @@ function getAdvice(error: unknown, { databaseUrl, dbNamespace }: DatabaseTarget)
   }
 }
 
-/** Without the password. */
+/** Names the database, without the password. */
 export function describeDatabase({ databaseUrl }: Pick<DatabaseTarget, 'databaseUrl'>): string {
   const { where, database } = parseTarget(databaseUrl);
   return `database ${database} ${where}`;

@@ -149,7 +149,7 @@ export class Lister<F, C extends ListedColumns> {
     return { total, items: await this.#run(filter, query, deadlineMs) };
   }
 
-  /** As `list`, without the total: whether another page follows. */
+  /** Lists without the total: says whether another page follows. */
   async listUncounted(
     filter: F,
     { limit, ...page }: OrderedPage,

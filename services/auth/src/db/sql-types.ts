@@ -19,12 +19,12 @@ export class SqlType<T> {
     return new SqlType(this.name, 'allowed');
   }
 
-  /** For a nullable column of rows that have a value: a condition of the statement selects them. */
+  /** A condition of the statement selects rows in which the nullable column has a value. */
   get notNull(): SqlType<T> {
     return new SqlType(this.name, 'excluded');
   }
 
-  /** For a column with fewer values than its type has. */
+  /** The column has fewer values than its type. */
   as<U extends T>(): SqlType<U> {
     return new SqlType(this.name, this.nulls);
   }

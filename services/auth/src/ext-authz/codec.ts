@@ -213,7 +213,7 @@ export function writeAllowed(
   responseHeaders: Readonly<Record<string, string>> = {},
 ): Uint8Array | undefined {
   const writer = new MessageWriter();
-  // From the end to the beginning.
+  // The writer writes from the end to the beginning.
   const metadataEnd = writer.position;
   writeStruct(writer, metadata);
   writer.writeHeader(0x22, metadataEnd);

@@ -14,9 +14,9 @@ import {
 
 /** The parts of a request that a decision depends on. */
 export interface AuthzRequest {
-  /** In upper case. */
+  /** The method in upper case. */
   readonly method: string;
-  /** As sent by the client, with the query: neither decoded nor normalized. */
+  /** The path and query that the client sent: neither decoded nor normalized. */
   readonly path: string;
   /** Values of all `authorization` headers in order; values joined by a proxy are one. */
   readonly authorization: readonly string[];
@@ -49,7 +49,7 @@ export interface AuthzAllowed {
   readonly headers: HeaderChanges;
   /** Undefined if no limit applies. */
   readonly rateLimit?: RateLimitResult['code'];
-  /** For the response to the client, such as `ratelimit-remaining`. */
+  /** The response to the client has them, such as `ratelimit-remaining`. */
   readonly responseHeaders?: Readonly<Record<string, string>>;
 }
 

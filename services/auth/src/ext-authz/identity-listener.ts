@@ -16,7 +16,7 @@ export interface IdentityListenerOptions extends Pick<DatabaseOptions, 'database
   readonly logger: Logger;
 }
 
-/** As in the triggers of the schema. */
+/** The triggers of the schema notify this channel. */
 const channel = 'tollgate_identity';
 const connectTimeoutMs = 5_000;
 const queryTimeoutMs = 5_000;

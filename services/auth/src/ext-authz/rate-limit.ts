@@ -35,10 +35,13 @@ export function writeRateLimitRequest(
   return writeUsual(domain, descriptors) ?? encodeRateLimitRequest(domain, descriptors);
 }
 
-/** Without reflection. Undefined with the limit of a user, text outside ASCII, or a lot of text. */
+/**
+ * Writes without reflection. Undefined with the limit of a user, text outside ASCII, or a lot of
+ * text.
+ */
 function writeUsual(domain: string, descriptors: readonly Descriptor[]): Uint8Array | undefined {
   const writer = new MessageWriter();
-  // From the end to the beginning.
+  // The writer writes from the end to the beginning.
   for (const { entries, limit } of descriptors.toReversed()) {
     if (limit !== undefined) return undefined;
     const descriptorEnd = writer.position;
@@ -115,7 +118,7 @@ function getValue(
 /** The answer of the rate limit service. */
 export interface RateLimitAnswer {
   readonly code: 'ok' | 'over_limit';
-  /** For the client, in lower case. */
+  /** The client gets them; names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
 }
 

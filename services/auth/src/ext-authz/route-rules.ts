@@ -7,13 +7,13 @@ import { parseRequestPath } from './request-path.ts';
  * A path pattern: `/healthz`, `/docs/*` (any one segment), `/api/**` (`/api` and everything below).
  */
 export interface RoutePath {
-  /** As written in the file. */
+  /** The path as it is in the file. */
   readonly source: string;
   /** Undefined matches any one segment. */
   readonly segments: readonly (string | undefined)[];
   /** Ends with `**`. */
   readonly isPrefix: boolean;
-  /** For upstreams with case-insensitive paths. The segments are in lower case. */
+  /** Set for upstreams with case-insensitive paths. The segments are in lower case. */
   readonly ignoreCase: boolean;
 }
 

@@ -53,7 +53,7 @@ export async function postHook(
   }
 }
 
-/** As in GoTrue, for transports of all kinds. */
+/** GoTrue has this error as well, for transports of all kinds. */
 export function timeoutError(timeoutMs: Millis): AppError {
   const seconds = (timeoutMs / 1000).toFixed(6);
   return errors.hook_timeout({ message: `Failed to reach hook within maximum time of ${seconds} seconds` });

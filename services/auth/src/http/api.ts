@@ -38,7 +38,7 @@ export function body<T extends Record<string, TSchema>>(members: T) {
   return Type.Object(members);
 }
 
-/** For a route without required members, whose clients may also omit the body. */
+/** Used by a route without required members, whose clients may also omit the body. */
 export function allowMissingBody(request: FastifyRequest, _reply: unknown, done: () => void): void {
   request.body ??= {};
   done();

@@ -16,7 +16,7 @@ const notHttp: ClientError = {
   message: 'The request is not valid HTTP/1.1: its path and header names must be ASCII, without spaces',
 };
 
-/** By the code of the parser. */
+/** Errors by the code of the parser. */
 const clientErrors: Readonly<Record<string, ClientError>> = {
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,

@@ -5,7 +5,7 @@ interface CookieOptions {
   readonly settings: Pick<Settings, 'apiExternalUrl'>;
   /** Default `Lax`. `None` needs https. */
   readonly sameSite?: 'Lax' | 'None';
-  /** Until the browser closes when absent. */
+  /** When absent, the cookie lasts until the browser closes. */
   readonly maxAgeSeconds?: number;
 }
 

@@ -7,7 +7,7 @@ import { errors } from '../errors.ts';
 import type { Api } from './api.ts';
 import { errorCodeHeader } from './error-response.ts';
 
-/** From a cached response to a password hash that waits in the queue. */
+/** The range is from a cached response to a password hash that waits in the queue. */
 const bucketsSeconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** In metrics only: the client closed the connection before the response. */

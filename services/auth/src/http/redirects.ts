@@ -96,7 +96,7 @@ function describeMismatch(glob: Glob, target: string): string | undefined {
 
 interface UrlParts {
   readonly scheme: string;
-  /** In lower case. Undefined for a URL without authority, such as `com.example:/path`. */
+  /** The host in lower case; undefined for a URL without authority, such as `com.example:/path`. */
   readonly host: string | undefined;
   /** The default port of the scheme if the URL has none; empty if the scheme has none. */
   readonly port: string;

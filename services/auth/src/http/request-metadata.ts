@@ -39,9 +39,9 @@ export interface RequestMetadata {
   readonly nowMs: number;
   /** IP address of the client, behind trusted proxies. */
   readonly clientAddress: string;
-  /** For limits of guesses. Undefined if it is hidden by a proxy. */
+  /** Limits of guesses count by it. Undefined if it is hidden by a proxy. */
   readonly clientNetwork?: string | undefined;
-  /** For limits of requests. */
+  /** Limits of requests count by it. */
   readonly client?: LimitedClient;
   /** Empty if the header is missing. */
   readonly userAgent: string;
@@ -269,7 +269,7 @@ export function addAccessLog(api: Api, logger: Logger): void {
   });
 }
 
-/** Without query and fragment, which may hold tokens. */
+/** Leaves out query and fragment, which may hold tokens. */
 function toLoggedReferer(referer: string | undefined): string | undefined {
   const url = referer === undefined ? null : URL.parse(referer);
   if (url === null || !/^https?:$/.test(url.protocol)) return undefined;

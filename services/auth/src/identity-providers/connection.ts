@@ -27,10 +27,10 @@ type ProviderClient = Client<true, 'preserve'>;
 /** A sign-in on its way to the provider. */
 export interface SignInRequest {
   readonly state: string;
-  /** For PKCE between us and the provider. Undefined: without PKCE. */
+  /** Verifier of PKCE between us and the provider; undefined without PKCE. */
   readonly codeVerifier: string | undefined;
   readonly nonce: string;
-  /** In addition to those of the provider. */
+  /** They are added to those of the provider. */
   readonly scopes: readonly string[];
   /** Parameters that the client gave. */
   readonly parameters: Readonly<Record<string, string>>;
@@ -57,7 +57,7 @@ export interface PresentedIdToken {
   readonly idToken: string;
   /** Compared with the ID token if present. */
   readonly accessToken: string;
-  /** As the client generated it; the ID token has it or its SHA-256. */
+  /** The client generated it; the ID token has it or its SHA-256. */
   readonly nonce: string;
 }
 
@@ -92,7 +92,7 @@ interface ConnectionOptions {
   readonly nowMs: () => number;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
-  /** For the metadata of an issuer. Default `fetch`. */
+  /** Fetches the metadata of an issuer. Default `fetch`. */
   readonly fetchMetadata?: Fetch;
 }
 

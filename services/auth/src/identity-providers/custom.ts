@@ -14,7 +14,7 @@ import {
  * OpenID Connect, or the endpoints of OAuth 2.0.
  */
 export interface CustomProvider {
-  /** Without the prefix `custom:`. */
+  /** The name lacks the prefix `custom:`. */
   readonly name: string;
   readonly clientIds: readonly string[];
   readonly clientSecret: string;

@@ -20,7 +20,7 @@ export interface Provider {
   readonly parameterNames?: Readonly<Record<string, string>>;
   /** How the ID token of the token response is validated. Undefined: there is none. */
   readonly idToken?: IdTokenRules;
-  /** For ID tokens that clients present, if the sign-in does not use any. */
+  /** Applies to ID tokens that clients present, if the sign-in does not use any. */
   readonly idTokenGrant?: IdTokenRules;
   /** @throws ProviderError if the response does not identify a user. */
   readonly readProfile: (session: ProviderSession) => Profile | Promise<Profile>;
@@ -33,7 +33,7 @@ export interface Provider {
 export type Endpoints =
   | { readonly authorization: string; readonly token: string }
   | { readonly issuer: string }
-  /** For a provider whose URLs depend on the setting in another way. */
+  /** Needed when the URLs depend on the setting in another way. */
   | ((baseUrl: string) => { readonly authorization: string; readonly token: string });
 
 /** Whose ID tokens are accepted. Not needed with the metadata of an issuer. */

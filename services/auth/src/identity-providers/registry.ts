@@ -24,7 +24,9 @@ import { workos } from './vendors/workos.ts';
 import { x } from './vendors/x.ts';
 import { zoom } from './vendors/zoom.ts';
 
-/** By the value of the parameter `provider`, which is also that of `identities.provider`. */
+/**
+ * Providers by the value of the parameter `provider`, which is also that of `identities.provider`.
+ */
 export const providers = {
   apple,
   azure,

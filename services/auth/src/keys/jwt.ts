@@ -135,7 +135,7 @@ interface AudienceSettings {
 
 /** The claim `iss` of new tokens; empty for none. */
 export function tokenIssuer({ jwtIssuer, jwtIssuerRequired, apiExternalUrl }: IssuerSettings): string {
-  // As in /.well-known/openid-configuration.
+  // `/.well-known/openid-configuration` has the same issuer.
   return jwtIssuer === '' && jwtIssuerRequired ? apiExternalUrl.replace(/\/+$/, '') : jwtIssuer;
 }
 

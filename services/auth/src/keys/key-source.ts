@@ -60,7 +60,7 @@ export class SigningKeySource implements LifecycleComponent {
     const { jwtKeysFile: file } = this.#settings;
     if (file === '') return;
     this.#watch = await watchFiles({ paths: [file], onChange: () => this.#reload(), logger: this.#logger });
-    // For changes before the watch started.
+    // The file may have changed before the watch started.
     await this.#reload();
   }
 

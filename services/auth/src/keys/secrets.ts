@@ -15,7 +15,7 @@ export interface EncryptionSettings {
   readonly dbEncryptionKeyId: string;
   /** Base64url of 32 bytes. */
   readonly dbEncryptionKey: string;
-  /** By id. */
+  /** Keys by id. */
   readonly dbEncryptionDecryptionKeys: Readonly<Record<string, string>>;
 }
 

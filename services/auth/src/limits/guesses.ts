@@ -26,7 +26,7 @@ export interface GuessKeys {
   readonly account: string;
   /** Account and client network; absent if the network is unknown. */
   readonly network?: string | undefined;
-  /** As `network`, for all kinds of guesses: networks from which the account was signed in. */
+  /** Key of a network from which the account was signed in; the same for all kinds of guesses. */
   readonly knownNetwork?: string | undefined;
   /**
    * For guesses of codes: the key of the account's codes, and the contact that they are sent to.

@@ -127,9 +127,9 @@ export const limits = {
     counts: 'requests',
     quota: per(5 * minuteMs, 'rateLimitUnknownSignUps'),
   },
-  // By email or phone, whether or not there is a user.
+  // The key is the email or phone, whether or not there is a user.
   sign_up: { by: 'account', counts: 'requests', quota: per(hourMs, 'rateLimitSignUpsPerContact') },
-  // By session.
+  // The key is the session.
   refresh: { by: 'account', counts: 'requests', quota: per(5 * minuteMs, 'rateLimitRefreshesPerSession') },
   // By factor and network: the attempts of an attacker must not use up those of the owner.
   factor_attempt: { by: 'account', counts: 'requests', quota: per(minuteMs, 'rateLimitFactorVerify') },

@@ -157,7 +157,7 @@ interface LinkRequest {
   /** Result of `redirectTarget`. */
   readonly redirectTo: string;
   readonly flow: FlowType;
-  /** For a change of email. */
+  /** Only a change of email has it. */
   readonly newEmail?: string | undefined;
   /** Who the audit log names; the user if absent. */
   readonly actor?: AuditActor | undefined;

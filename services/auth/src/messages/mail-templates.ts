@@ -43,9 +43,9 @@ export class MailTemplates implements LifecycleComponent {
   readonly name = 'mail templates';
   readonly #options: MailTemplatesOptions;
   readonly #fetch: (url: URL) => Promise<string>;
-  /** By kind and language. */
+  /** Templates by kind and language. */
   readonly #builtIn = new Map<string, Template>();
-  /** By location. */
+  /** Templates by location. */
   readonly #cache = new Map<string, CachedTemplate>();
   readonly #fetching = new Map<string, Promise<CachedTemplate>>();
 

@@ -60,7 +60,7 @@ export class Mailer {
   readonly #options: MailerOptions;
   readonly #from: MailMessage['from'];
   readonly #headers: ReturnType<typeof parseExtraHeaders>;
-  /** By source text. */
+  /** Templates by source text. */
   readonly #subjects = new Map<string, Template>();
 
   constructor(options: MailerOptions) {

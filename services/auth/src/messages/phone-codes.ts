@@ -13,7 +13,7 @@ import type { CodeMessage, SmsChannel, SmsGateway } from './sms.ts';
 
 /** Fixed codes of phones that get no message: for app reviewers and tests. */
 interface TestCodes {
-  /** By phone, with or without `+`. */
+  /** Codes by phone, with or without `+`. */
   readonly smsTestOtp: Readonly<Record<string, string>>;
   /** Absent for no expiry. */
   readonly smsTestOtpValidUntil: Date | undefined;

@@ -162,7 +162,7 @@ export async function removeFactor(
   await store.factors.remove({ id: last.id, userId: user.id }, { at, audit: audit(last) });
 }
 
-/** For the QR code of TOTP, which may contain the name. */
+/** The QR code of TOTP may contain the name. */
 const maxNameChars = 255;
 
 interface EnrolledFactor {

@@ -15,7 +15,7 @@ import {
 
 /** The codes of a user, of which there is one set. */
 export interface RecoveryCodeSet {
-  /** In the list of the user's factors. */
+  /** The list of the user's factors has it. */
   readonly factorId: string;
   readonly total: number;
   readonly unused: readonly { readonly id: string; readonly hash: string }[];

@@ -17,7 +17,7 @@ import {
 
 /** Columns of a factor that depend on its type. */
 export interface FactorColumns {
-  /** In base32. */
+  /** The secret in base32. */
   readonly secret?: string;
   /** Digits. An unverified factor of the same phone is replaced. */
   readonly phone?: string;
@@ -55,11 +55,11 @@ export interface Challenge {
   readonly isSameAddress: boolean;
   /** The code that was sent, or its hash; empty for none. */
   readonly otpCode: string;
-  /** In base32; of TOTP only. */
+  /** The secret of TOTP in base32. */
   readonly secret: string;
   /** TOTP period of the last accepted code of the factor; 0 for none. */
   readonly lastTotpPeriod: number;
-  /** In base64url; empty for none. */
+  /** The challenge in base64url; empty for none. */
   readonly webAuthnChallenge: string;
   /** Credential of WebAuthn only, once verified. */
   readonly credential: JsonObject | undefined;

@@ -39,7 +39,7 @@ export const totp: FactorType = {
 
 /** @see https://github.com/google/google-authenticator/wiki/Key-Uri-Format */
 function toTotpUri(options: {
-  /** In base32. */
+  /** The secret in base32. */
   readonly secret: string;
   readonly issuer: string;
   /** Email or phone of the user. */
@@ -61,7 +61,7 @@ function findTotpPeriod(code: string, secret: string, nowMs: number): number | u
   return delta === null ? undefined : TOTP.counter({ ...parameters, timestamp: nowMs }) + delta;
 }
 
-/** Without `#`, as clients put the SVG into a data URL unescaped. */
+/** The SVG has no `#`, as clients put it into a data URL unescaped. */
 async function toQrCodeSvg(text: string): Promise<string> {
   const svg = await qrcode.toString(text, { type: 'svg', errorCorrectionLevel: 'L' });
   return svg.replaceAll('#ffffff', 'white').replaceAll('#000000', 'black').trim();

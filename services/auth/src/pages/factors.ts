@@ -31,7 +31,7 @@ export const enrollPage: PageDefinition = {
     const enrollment = { type, friendlyName: fields.friendly_name, body: { phone: fields.phone } };
     const { id, members } = await enrollFactor(context, owner, enrollment, metadata);
     if (type === 'totp') return sendView(visit, viewSecret(visit, id, toObject(members.totp)));
-    // With the new factor.
+    // This user has the new factor.
     const user = await getUser(context.store, owner.user.id);
     const challengeId = await sendCode(visit, { ...owner, user }, id);
     return sendView(visit, viewCode(visit, { id, type, challengeId }, {}));
@@ -140,7 +140,7 @@ interface NewFactor extends Pick<Factor, 'id'> {
   readonly challengeId?: string | undefined;
 }
 
-/** After a wrong code of an app, without its secret, which is shown once. */
+/** Asks again after a wrong code of an app, without its secret, which is shown once. */
 function viewCode(visit: Visit, factor: NewFactor, outcome: Outcome): View {
   return {
     title: visit.texts[setups[factor.type].title],

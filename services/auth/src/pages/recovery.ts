@@ -29,7 +29,7 @@ export const recoveryPage: PageDefinition = {
       form: { email },
       metadata,
     } = visit;
-    // In the link, as the mail may be read on another device.
+    // The link has the verifier, as the mail may be read on another device.
     const verifier = randomBytes(32).toString('base64url');
     const input = {
       email,

@@ -95,7 +95,7 @@ ${captcha(visit)}
   });
 }
 
-/** For a user who is already signed in here, and comes from an app. */
+/** Shown to a user who is already signed in here, and comes from an app. */
 function continueForm(visit: Visit, user: { readonly email: string; readonly phone: string }): Html {
   const { texts } = visit;
   const content = html`<button>${texts.continueAs(user.email || user.phone)}</button>`;

@@ -213,7 +213,7 @@ function readTexts(members: unknown): Parameters {
 }
 
 /**
- * By `Sec-Fetch-Site`, which scripts cannot set, or by `Origin` for browsers that do not send it.
+ * Reads `Sec-Fetch-Site`, which scripts cannot set, or `Origin` of browsers that do not send it.
  * Clients that send neither have no cookies of a user.
  *
  * @see https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header
@@ -224,7 +224,7 @@ function isSameOrigin({ headers }: FastifyRequest, { apiExternalUrl }: Settings)
   return origin === undefined || origin === new URL(apiExternalUrl).origin;
 }
 
-/** In constant time. */
+/** Compares in constant time. */
 export function isEqual(presented: string, expected: string): boolean {
   const bytes = Buffer.from(presented);
   const wanted = Buffer.from(expected);

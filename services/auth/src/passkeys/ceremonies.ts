@@ -13,7 +13,7 @@ import type { PasskeysContext } from './passkeys.ts';
 /** The public key of an authenticator and what is known of it. */
 export interface Credential {
   readonly id: Buffer;
-  /** In COSE format. */
+  /** The key in COSE format. */
   readonly publicKey: Buffer;
   /** 0 for authenticators that do not count. */
   readonly signCount: number;
@@ -42,7 +42,7 @@ type UserVerification = 'required' | 'preferred';
 export type CeremonyData = JsonObject & { readonly challenge: string };
 
 interface Ceremony<Options> {
-  /** As JSON of WebAuthn Level 3. */
+  /** The options as JSON of WebAuthn Level 3. */
   readonly options: Options;
   readonly data: CeremonyData;
 }
@@ -143,7 +143,7 @@ function toDescriptor({ id, transports }: Pick<Credential, 'id' | 'transports'>)
 }
 
 interface ReceivedResponse {
-  /** As received. The library checks the members that it uses. */
+  /** The response as received. The library checks the members that it uses. */
   readonly response: unknown;
   readonly challenge: string;
   readonly userVerification: UserVerification;

@@ -8,7 +8,7 @@ type ChallengeType = 'registration' | 'authentication';
 
 export interface IssuedPasskeyChallenge {
   readonly id: string;
-  /** For the browser. */
+  /** The browser gets them. */
   readonly options: object;
   readonly expiresAtMs: number;
 }

@@ -83,7 +83,7 @@ export async function finishRegistration(
   return { ...passkey, lastUsedAt: undefined };
 }
 
-/** In notifications. */
+/** Notifications name it. */
 const variables = { Provider: 'passkey' };
 
 function checkMayRegister(user: User, session: Session): void {

@@ -54,7 +54,7 @@ export function isImportableHash(hash: string): boolean {
   return hash.length <= maxHashChars && forms.some((form) => form.isImportable(hash));
 }
 
-/** For messages. */
+/** Messages name these forms. */
 export const importableForms =
   'bcrypt, argon2i or argon2id (v=19), scrypt, fbscrypt (Firebase) or PBKDF2, within limits';
 

@@ -8,7 +8,7 @@ interface Cost {
   readonly p: number;
 }
 
-/** Per sign-in; sixteen times what Firebase uses. */
+/** A sign-in takes at most this, sixteen times what Firebase uses. */
 const maxMemoryBytes = 256 * 1024 * 1024;
 /** Memory is passed through once per unit of `p`: about a second. */
 const maxWorkBytes = 1024 * 1024 * 1024;

@@ -17,7 +17,7 @@ import type { ProvidersContext } from './connections.ts';
 export interface ProviderIdentity {
   readonly provider: string;
   readonly id: string;
-  /** In lower case; empty for none. */
+  /** A lower-case address; empty for none. */
   readonly email: string;
   /** Whether the provider has verified the email. */
   readonly isVerified: boolean;

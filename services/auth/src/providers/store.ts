@@ -32,7 +32,7 @@ export interface SignInFlow {
   readonly requestToken: RequestToken;
   /** Whether GoTrue may complete the sign-in of a user without email. */
   readonly emailOptional: boolean;
-  /** For PKCE between us and the provider, if it is stored for GoTrue. */
+  /** Verifier of PKCE between us and the provider, if it is stored for GoTrue. */
   readonly codeVerifier?: string | undefined;
 }
 
@@ -273,7 +273,7 @@ export class ProviderStore {
   }
 }
 
-/** For a statement without rows. */
+/** Runs a statement without rows. */
 async function runAll<T>(
   statement: Statement<{ readonly items: readonly T[] }, unknown>,
   sql: Queryable,

@@ -41,8 +41,8 @@ export async function authenticateUser(request: FastifyRequest, context: Session
 }
 
 /**
- * As `authenticateUser`, for users who are not anonymous: those cannot recover from the loss of a
- * factor or a passkey.
+ * Authenticates users who are not anonymous: those cannot recover from the loss of a factor or a
+ * passkey.
  *
  * @throws AppError `no_authorization` with 403, and others
  */
@@ -62,7 +62,7 @@ export async function authenticatePermanentUser(
 
 export interface AdminCaller {
   readonly claims: JwtClaims;
-  /** For the audit log. */
+  /** The audit log names the actor. */
   readonly actor: AuditActor;
 }
 

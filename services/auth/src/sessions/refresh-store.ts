@@ -9,7 +9,7 @@ import { type Session, sessionColumns, sessionRow, toSession } from './store.ts'
 
 /** State of a session with refresh tokens of version 2, which are signed and not stored. */
 export interface RefreshCounter {
-  /** In base64url. */
+  /** The key in base64url. */
   readonly hmacKey: string;
   /** Counter of the current refresh token. */
   readonly counter: number;

@@ -59,7 +59,7 @@ interface GrantRequest {
 
 type Grant = (context: SignInContext, request: GrantRequest) => Promise<IssuedSession>;
 
-/** By `grant_type`. */
+/** Grants by `grant_type`. */
 const grants: ReadonlyMap<string, Grant> = new Map<string, Grant>([
   [
     'password',

@@ -16,7 +16,7 @@ export function escapeHtmlText(text: string): string {
   return text.replaceAll(/[\0"&'<>]/g, (char) => htmlEntities[char] ?? char);
 }
 
-/** For text and quoted attributes. Escapes `+` for browsers that detect UTF-7. */
+/** Escapes text and quoted attributes; and `+` for browsers that detect UTF-7. */
 function escapeHtmlValue(text: string): string {
   return text.replaceAll(/[\0"&'+<>]/g, (char) => (char === '+' ? '&#43;' : (htmlEntities[char] ?? char)));
 }
@@ -24,7 +24,7 @@ function escapeHtmlValue(text: string): string {
 /** Output instead of an unsafe value, as in Go. */
 const unsafeValue = 'ZgotmplZ';
 
-/** For unquoted attributes, which end at white space. */
+/** Escapes unquoted attributes, which end at white space. */
 function escapeUnquoted(text: string): string {
   // After an empty value, the next attribute would become the value.
   if (text === '') return unsafeValue;
@@ -106,7 +106,7 @@ export function toOperandText(args: readonly Value[]): string {
   return printAll(args.map((arg) => arg ?? '<no value>'));
 }
 
-/** Like `print`, but empty for nil. */
+/** Prints as `print` does; the text of nil is empty. */
 export function toText(value: Value): string {
   if (typeof value === 'string') return value;
   return value === undefined || value === null ? '' : printAll([value]);

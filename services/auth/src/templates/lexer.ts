@@ -74,7 +74,7 @@ function lineCounter(source: string): (position: number) => number {
 const space = /[ \t\r\n]+/y;
 const isSpace = (char: string): boolean => char !== '' && ' \t\r\n'.includes(char);
 
-/** Without a pattern, which would backtrack over long runs of white space. */
+/** A pattern would backtrack over long runs of white space. */
 function trimEnd(text: string): string {
   let end = text.length;
   while (isSpace(text.charAt(end - 1))) end -= 1;

@@ -37,7 +37,7 @@ export type Node =
   | BranchNode
   | {
       readonly kind: 'template';
-      /** After the analysis of HTML templates, with the context of the call. */
+      /** The analysis of HTML templates adds the context of the call. */
       readonly name: string;
       readonly pipeline: Pipeline | undefined;
       readonly line: number;
@@ -109,7 +109,7 @@ export function getMember(map: JsonObject, key: string): Value {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** In the order in which Go prints maps and ranges over them. */
+/** The order is that in which Go prints maps and ranges over them. */
 export function sortedKeys(map: JsonObject): readonly string[] {
   return Object.keys(map).toSorted((a, b) => (a < b ? -1 : Number(a > b)));
 }

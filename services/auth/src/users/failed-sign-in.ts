@@ -32,7 +32,7 @@ export function recordFailedSignIn(
   background.run(work, () => store.audit.append(entry));
 }
 
-/** As {@link recordFailedSignIn}, for a request that names an account which was not looked up. */
+/** Records the failure of a request that names an account which was not looked up. */
 export function recordFailedSignInOf(
   { store, background }: AuditContext,
   findUser: () => Promise<User | undefined>,

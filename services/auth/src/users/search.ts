@@ -12,13 +12,13 @@ export interface UserFilter {
   readonly part?: string;
   /** How the email, phone or `full_name` starts, in any case. */
   readonly prefix?: string;
-  /** In lower case. */
+  /** A lower-case address. */
   readonly email?: string;
   /** Digits. */
   readonly phone?: string;
   /** Provider of one of the identities. */
   readonly provider?: string;
-  /** As `provider`, for one that few users have: see {@link isRareProvider}. */
+  /** A provider that few users have: see {@link isRareProvider}. */
   readonly rareProvider?: string;
   readonly role?: string;
   /** `plan` of the app metadata. */

@@ -62,7 +62,7 @@ export class UserStore {
     return { total, items: items.map(toUser) };
   }
 
-  /** As `list`, without the total: whether another page follows. */
+  /** Lists without the total: says whether another page follows. */
   async listUncounted(
     filter: UserFilter,
     page: OrderedPage,

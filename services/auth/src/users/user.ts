@@ -26,11 +26,11 @@ export interface User {
   readonly id: string;
   readonly aud: string;
   readonly role: string;
-  /** In lower case; empty for none. */
+  /** A lower-case address; empty for none. */
   readonly email: string;
   /** Digits without `+`; empty for none. */
   readonly phone: string;
-  /** As stored, possibly encrypted; undefined for a user without password. */
+  /** The stored form, possibly encrypted; undefined for a user without password. */
   readonly passwordHash: string | undefined;
   readonly emailConfirmedAt: Date | undefined;
   readonly phoneConfirmedAt: Date | undefined;

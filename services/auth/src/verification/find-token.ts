@@ -20,7 +20,7 @@ interface Verification {
 
 const signUp = (): FlowMethod => 'email/signup';
 
-/** By `type` of `/verify`. `sms` signs in, or confirms a phone for the first time. */
+/** Verifications by `type` of `/verify`. `sms` signs in, or confirms a phone for the first time. */
 export const verifications = {
   signup: { contact: 'email', tokens: ['confirmation_token'], flowMethod: signUp },
   invite: { contact: 'email', tokens: ['confirmation_token'], flowMethod: () => 'invite' },

@@ -38,7 +38,7 @@ export async function verify(
     ...presented
   }: PresentedToken & {
     readonly by: 'request' | 'link';
-    /** For a user without one. */
+    /** Set only for a user without one. */
     readonly password?: string | undefined;
   },
   metadata: RequestMetadata,

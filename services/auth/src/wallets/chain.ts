@@ -4,7 +4,7 @@ import { solana } from './solana.ts';
 
 /** A chain whose accounts can sign in. */
 export interface Chain extends MessageFormat {
-  /** For errors. */
+  /** Errors name this form. */
   readonly signatureForm: string;
   /** Undefined for a text that is not a signature. */
   parseSignature(text: string): Uint8Array | undefined;
@@ -18,7 +18,7 @@ export interface Chain extends MessageFormat {
   otherForms(address: string): readonly string[];
 }
 
-/** By the value of `chain`. */
+/** Chains by the value of `chain`. */
 export const chains = { ethereum, solana } as const satisfies Readonly<Record<string, Chain>>;
 
 export type ChainName = keyof typeof chains;

@@ -2,7 +2,7 @@ import { parseInstant } from '@tollgate/kit/time';
 
 /** How messages of a chain differ. */
 export interface MessageFormat {
-  /** In the first line. */
+  /** The first line has it. */
   readonly title: string;
   readonly chainId: RegExp;
   /** Undefined for an address that is not valid. */
@@ -18,7 +18,7 @@ export interface MessageFormat {
 export interface SignInMessage {
   readonly domain: string;
   readonly scheme: string | undefined;
-  /** In its canonical form. */
+  /** The canonical form of the address. */
   readonly address: string;
   /** Empty for none. */
   readonly statement: string;
@@ -39,7 +39,7 @@ const controls = /\p{Cc}/u;
 
 type FieldName = (typeof fieldNames)[number];
 
-/** In the order of the grammar. */
+/** They have the order of the grammar. */
 const fieldNames = [
   'URI',
   'Version',

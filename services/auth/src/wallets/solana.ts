@@ -15,7 +15,7 @@ export const solana: Chain = {
     const key = decodeAddress(address);
     if (key === undefined) return false;
     const message = Buffer.from(text);
-    // By RFC 8032, which excludes keys of small order and signatures that were altered.
+    // RFC 8032 excludes keys of small order and signatures that were altered.
     return [message, ...offChainMessages(message, key)].some((signed) =>
       ed25519.verify(signature, signed, key, { zip215: false }),
     );

@@ -133,7 +133,7 @@ export class Overrides {
   refresh(changed: readonly string[] | 'all'): void {
     if (changed === 'all') this.#areAllOutdated = true;
     else for (const name of changed) this.#outdated.add(name);
-    // As many reads of one take longer than one of all.
+    // So many reads of one take longer than one of all.
     if (this.#outdated.size > maxSingleReads) this.#areAllOutdated = true;
     if (this.#areAllOutdated) this.#outdated.clear();
     if (!this.#isRefreshing) void this.#refreshOutdated();

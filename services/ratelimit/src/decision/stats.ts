@@ -14,7 +14,7 @@ export class DecisionStats {
   /** Descriptors that a failure policy decided. */
   readonly storeFailure: Readonly<Record<StoreFailurePolicy, Counter>>;
   readonly #registry: StatsRegistry;
-  /** By the metric path, which is an object of the rule. */
+  /** Statistics by the metric path, which is an object of the rule. */
   #byPath = new WeakMap<readonly string[], RuleStats>();
   #releases: number;
 

@@ -41,7 +41,7 @@ interface RuleSeries extends RuleStats {
 /** Statistics of all rules, configured and dynamic; the latter are bounded in number. */
 export class RuleSeriesTable {
   readonly #options: RuleSeriesOptions;
-  // By the dotted key before sanitising, which the hot path therefore skips.
+  // Series by the dotted key before sanitising, which the hot path therefore skips.
   readonly #series = new Map<string, RuleSeries>();
   // Separate, because a client could create a series of this name.
   readonly #overflow = new Map<string, RuleSeries>();

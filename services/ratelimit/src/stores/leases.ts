@@ -37,7 +37,7 @@ export class Leases implements Store {
     return this.#shared.store.take(hits);
   }
 
-  /** Without leases, which rules of atomic domains do not have. */
+  /** Rules of atomic domains have no leases. */
   takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
     const { store } = this.#shared;
     if (store.takeAllOrNone === undefined) {
@@ -114,7 +114,7 @@ interface Shared {
   waiting: number;
 }
 
-/** As many as may wait for Redis. */
+/** Equals the number that may wait for Redis. */
 const maxWaiting = 100_000;
 
 interface Waiting {

@@ -137,7 +137,7 @@ type PeerQueue = Map<Sender, WaitingSender>;
 
 /** Waiting senders: clients with an acknowledgement first, then round-robin by peer. */
 class SendQueue {
-  /** By peer, in the order of their turns; within a peer first in, first out. */
+  /** Streams by peer, in the order of their turns; within a peer first in, first out. */
   readonly #acknowledged = new Map<string, PeerQueue>();
   readonly #newClients = new Map<string, PeerQueue>();
 

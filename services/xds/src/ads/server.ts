@@ -201,7 +201,7 @@ function toChannelOptions(options: AdsListenOptions): ConstructorParameters<type
   const { maxConnectionAgeMs, maxConnectionAgeGraceMs, keepaliveTimeMs, keepaliveTimeoutMs } = options;
   return {
     'grpc.max_receive_message_length': maxRequestBytes,
-    // As large as the rules are: the client bounds what it accepts.
+    // Messages are as large as the rules: the client bounds what it accepts.
     'grpc.max_send_message_length': -1,
     'grpc.max_concurrent_streams': maxStreamsPerConnection,
     // Channelz tracks every stream of every connection, and its service is not served here.

@@ -24,7 +24,7 @@ export interface SnapshotResource {
 export interface Snapshot {
   /** Hash of the names and versions of all resources. */
   readonly version: string;
-  /** By name, sorted by code units. */
+  /** Resources by name, sorted by code units. */
   readonly resources: ReadonlyMap<string, SnapshotResource>;
 }
 

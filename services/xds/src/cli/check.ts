@@ -100,7 +100,7 @@ async function checkFolder(folder: string): Promise<Findings> {
   if (problems.length === 0 && objects.length === 0)
     problems.push({ source: '', message: `no ${resourceKind} found in .yaml, .yml and .json files` });
 
-  // With paths relative to the working directory, which editors and shells resolve.
+  // Paths are relative to the working directory, which editors and shells resolve.
   const locate = <T extends { readonly source: string }>(one: T): T => ({
     ...one,
     source: join(folder, one.source),

@@ -233,7 +233,7 @@ export class ResponseTooLarge extends Error {
   override readonly name = 'ResponseTooLarge';
 }
 
-/** With the code of a lost connection, so that the watch is resumed. */
+/** The error has the code of a lost connection, so that the watch is resumed. */
 function idleError(idleMs: number): Error {
   return Object.assign(new Error(`no data received for ${idleMs} ms`), { code: 'ETIMEDOUT' });
 }

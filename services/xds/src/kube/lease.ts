@@ -181,13 +181,13 @@ export class LeaseElector {
     return holder !== '' && holder !== this.#options.identity && this.#untilExpiryMs() > 0;
   }
 
-  /** Until the Lease of another replica expires, for an attempt at that moment. */
+  /** Time until the Lease of another replica expires, for an attempt at that moment. */
   #untilTakeoverMs(): number {
     const leftMs = this.#held === undefined ? this.#untilExpiryMs() : 0;
     return leftMs > 0 ? leftMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Until the record that this candidate has observed expires; 0 for none. */
+  /** Time until the record that this candidate has observed expires; 0 for none. */
   #untilExpiryMs(): number {
     if (this.#observed === undefined) return 0;
     const { record, atMs } = this.#observed;

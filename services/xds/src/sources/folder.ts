@@ -203,7 +203,7 @@ export class FolderContents {
     for (const file of texts) files.set(file.source, yield* this.#parseFile(file));
     for (const { source } of unread) {
       const known = this.#files.get(source);
-      // Without a text, so that the next one counts as changed.
+      // The text is removed, so that the next one counts as changed.
       if (known !== undefined) files.set(source, { ...known, text: undefined, problems: [] });
     }
     return files;

@@ -10,7 +10,7 @@ export interface KubernetesSourceOptions
 
 /** Follows the RateLimitConfigs of a cluster, of all namespaces or of several. */
 export class KubernetesSource implements ResourceSource {
-  /** By id, as the API server last sent them. */
+  /** Objects by id, as the API server last sent them. */
   readonly objects = new Map<string, KubeObject>();
   readonly #reflectors: readonly Reflector[];
 

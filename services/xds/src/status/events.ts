@@ -69,7 +69,7 @@ export class KubernetesEvents implements StatusWriter {
   readonly #options: KubernetesEventsOptions;
   readonly #bucket: TokenBucket;
   readonly #closing = new AbortController();
-  /** By id, for a replica that becomes the leader. */
+  /** Events by id, for a replica that becomes the leader. */
   readonly #current = new Map<string, ObjectEvent>();
   readonly #waiting = new Map<string, ObjectEvent>();
   readonly #written = new RecentlyUsed<true>({ capacity: maxRemembered });

@@ -385,7 +385,7 @@ function readLiveStatus(value: unknown): LiveStatus {
  * is written.
  */
 class RefusedStatuses {
-  /** By namespace, in the order of their retries. */
+  /** Objects by namespace, in the order of their retries. */
   readonly #refused = new Map<string, Set<string>>();
   readonly #delayAfter: (attempts: number) => number;
   readonly #retry: (id: string) => void;
@@ -404,7 +404,7 @@ class RefusedStatuses {
   add(id: string): void {
     const namespace = getNamespace(id);
     const ids = this.#refused.get(namespace) ?? new Set();
-    // To the end, so that one object that is always refused does not block the others.
+    // It moves to the end, so that one object that is always refused does not block the others.
     ids.delete(id);
     this.#refused.set(namespace, ids.add(id));
   }

@@ -24,7 +24,7 @@ interface ImportOptions {
   readonly actor: AuditActor;
   readonly metadata: RequestMetadata;
   readonly onProblem: (problem: LineProblem) => void;
-  /** After each batch. */
+  /** Called after each batch. */
   readonly onProgress?: (counts: ImportCounts) => void;
 }
 

@@ -28,7 +28,7 @@ export interface ImportedUser extends NewUser {
 /** Why a line is not imported. */
 export interface LineProblem {
   readonly line: number;
-  /** As in responses of the API. */
+  /** Responses of the API have the same codes. */
   readonly code: string;
   readonly message: string;
 }

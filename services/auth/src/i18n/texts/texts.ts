@@ -21,9 +21,9 @@ interface MailText {
 
 /** All texts of a language. */
 export interface Texts {
-  /** Before the URL of a link. */
+  /** Precedes the URL of a link. */
   readonly openLink: string;
-  /** Before the code of a mail with a link. */
+  /** Precedes the code of a mail with a link. */
   readonly enterCode: string;
   /** Advice of notifications. */
   readonly report: string;
@@ -37,7 +37,7 @@ export interface Texts {
   readonly mails: Readonly<Record<MailKind, MailText>>;
 }
 
-/** By BCP 47 tag. A new language is a file and an entry here. */
+/** Texts by BCP 47 tag. A new language is a file and an entry here. */
 export const builtInTexts: Readonly<Record<string, Texts>> = { en, de, es, fr, ja, pt };
 
 /** The settings of languages. */

@@ -78,7 +78,7 @@ function copyObject(source: JsonObject): MutableObject {
   return mergeFirstWins(emptyObject(), source);
 }
 
-/** Without a prototype, so that `__proto__` is an ordinary key. */
+/** The object has no prototype, so that `__proto__` is an ordinary key. */
 function emptyObject(): MutableObject {
   return Object.create(null) as MutableObject;
 }

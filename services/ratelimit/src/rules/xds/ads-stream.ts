@@ -80,7 +80,7 @@ class AdsStream {
       () => this.#fail(`not connected within ${connectTimeoutMs} ms`),
       connectTimeoutMs,
     );
-    // Without a deadline, whose timer would outlive the client.
+    // There is no deadline, whose timer would outlive the client.
     this.#client.waitForReady(Infinity, (error) => {
       this.#connected = error === undefined;
       clearTimeout(this.#connectTimer);

@@ -230,7 +230,7 @@ function groupByServer(
   const parts = new Map<MemcachedServer | undefined, ServerBatch>();
   for (const counter of batch.counters()) {
     const key = toStoredKey(counter.key);
-    // As in envoyproxy/ratelimit, so that both find the counters of each other.
+    // The choice is that of envoyproxy/ratelimit, so that both find the counters of each other.
     const server = servers.length > 1 ? servers[crc32(key) % servers.length] : servers[0];
     const part = parts.get(server) ?? { reads: [], adds: [] };
     parts.set(server, part);

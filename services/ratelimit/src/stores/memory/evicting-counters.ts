@@ -90,7 +90,7 @@ export class EvictingCounters {
   readonly #counters = new Map<string, StoredCounter>();
   readonly #windows = new Generations();
   readonly #states = new Generations();
-  /** By magnitude, as in a generation. */
+  /** Queues by magnitude, as in a generation. */
   readonly #statesByUse: KeyQueue[] = [];
   #size = 0;
   #evicted = 0;

@@ -57,7 +57,10 @@ export async function exchangeBatch(
   return { replies, calls, callReplies: await resendUnknown(connection, calls, callReplies) };
 }
 
-/** After SCRIPT FLUSH, or a restart behind a proxy: a call of an unknown script changed nothing. */
+/**
+ * Scripts are lost by SCRIPT FLUSH, or a restart behind a proxy: a call of an unknown script
+ * changed nothing.
+ */
 async function resendUnknown(
   connection: RedisConnection,
   calls: readonly ScriptCall[],
