@@ -24,8 +24,7 @@ import { toUserJson } from '../users/user.ts';
 import type { AdminUserInput } from './input.ts';
 import { cursorQuery, encodeCursor, parseCursor, totalQuery, wantsCursor, wantsTotal } from './list-pages.ts';
 import { filterQuery, readFilter, readOrder } from './user-list.ts';
-import type { AdminContext } from './users.ts';
-import { createUser, deleteUser, updateUser } from './users.ts';
+import { type AdminContext, createUser, deleteUser, updateUser } from './users.ts';
 
 const userMembers = {
   role: optionalText,

@@ -11,7 +11,7 @@ import {
   usedColumns,
 } from '../db/schema.ts';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
-import { FlowStore } from '../flows/pkce.ts';
+import { FlowStore } from '../flows/store.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
 import { LimitStore } from '../limits/store.ts';
 import { Metrics } from '../metrics.ts';

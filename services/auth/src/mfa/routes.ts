@@ -14,8 +14,7 @@ import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { sendSession } from '../sessions/response.ts';
 import { readFactorType } from './factor-types.ts';
-import type { MfaContext } from './factors.ts';
-import { challengeFactor, enrollFactor, unenrollFactor } from './factors.ts';
+import { challengeFactor, enrollFactor, type MfaContext, unenrollFactor } from './factors.ts';
 import { verifyFactor } from './verify.ts';
 
 const enrollBody = body({

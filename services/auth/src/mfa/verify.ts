@@ -8,8 +8,7 @@ import { recordFailedSignIn } from '../users/failed-sign-in.ts';
 import type { User } from '../users/user.ts';
 import { checkFactorAttempt, factorGuess } from './factor-guess.ts';
 import { type FactorBody, getFactorType } from './factor-types.ts';
-import type { MfaContext } from './factors.ts';
-import { checkMayUse, getFactor, hasExpired } from './factors.ts';
+import { checkMayUse, getFactor, hasExpired, type MfaContext } from './factors.ts';
 import { raiseSession } from './raise-session.ts';
 import type { Challenge } from './store.ts';
 

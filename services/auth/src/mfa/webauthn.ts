@@ -11,8 +11,7 @@ import {
 import type { Factor } from '../users/factor.ts';
 import type { User } from '../users/user.ts';
 import type { FactorBody, FactorType } from './factor-types.ts';
-import type { MfaContext } from './factors.ts';
-import { challengeLifeMs } from './factors.ts';
+import { challengeLifeMs, type MfaContext } from './factors.ts';
 
 /** The first factor has identified the user: possession of the authenticator is enough here. */
 const userVerification = 'preferred';

@@ -4,8 +4,7 @@ import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutFo
 import { confirmPage } from './confirm.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { addLinkingRoute } from './linking.ts';
-import type { PagesContext } from './page.ts';
-import { addPage, type PageDefinition } from './page.ts';
+import { addPage, type PageDefinition, type PagesContext } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
 import { recoveryCodesPage } from './recovery-codes.ts';

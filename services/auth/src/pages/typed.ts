@@ -1,7 +1,6 @@
 import { readCookie, setCookie } from '../http/cookies.ts';
 import { toObject } from '../outbound/post-form.ts';
-import type { Visit } from './visit.ts';
-import { isEqual } from './visit.ts';
+import { isEqual, type Visit } from './visit.ts';
 
 /** Never passwords and codes. */
 const keptFields = ['email', 'friendly_name', 'phone'] as const;

@@ -1,8 +1,7 @@
 import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-import type { MessagesContext } from '../messages/send.ts';
-import { notify } from '../messages/send.ts';
+import { type MessagesContext, notify } from '../messages/send.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
 import type { User } from '../users/user.ts';

@@ -11,8 +11,7 @@ import { OAuth1Connection } from '../identity-providers/oauth1.ts';
 import { providerNames, providers } from '../identity-providers/registry.ts';
 import type { MessagesContext } from '../messages/send.ts';
 import { guardedFetch } from '../outbound/fetch.ts';
-import type { CustomProviderStore } from './custom-store.ts';
-import { fromStored, type StoredVersion } from './custom-store.ts';
+import { type CustomProviderStore, fromStored, type StoredVersion } from './custom-store.ts';
 import { callbackUrl, getCredentials, isEnabled } from './settings.ts';
 import type { ProviderStore } from './store.ts';
 

@@ -1,8 +1,7 @@
 import { Type } from 'typebox';
 import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
-import type { AddRoutes } from '../http/api.ts';
-import { uuidParameter } from '../http/api.ts';
+import { type AddRoutes, uuidParameter } from '../http/api.ts';
 import { type RequestMetadata, requestMetadata } from '../http/request-metadata.ts';
 import { notify } from '../messages/send.ts';
 import { requireRecentSignIn, requireSecondFactor } from '../sessions/assurance.ts';

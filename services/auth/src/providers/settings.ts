@@ -1,6 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { ProviderCredentials } from '../identity-providers/provider.ts';
-import { withoutSlash } from '../identity-providers/provider.ts';
+import { type ProviderCredentials, withoutSlash } from '../identity-providers/provider.ts';
 import type { ProviderName } from '../identity-providers/registry.ts';
 
 export function isEnabled(name: ProviderName, settings: Settings): boolean {

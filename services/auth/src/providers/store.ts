@@ -13,8 +13,7 @@ import type { CodeChallenge } from '../flows/pkce.ts';
 import type { RequestToken } from '../identity-providers/connection.ts';
 import type { ProviderTokens } from '../identity-providers/provider.ts';
 import { toStoredForm } from '../keys/secrets.ts';
-import type { User } from '../users/user.ts';
-import { idsByEmail, toUser, userColumns, userRow } from '../users/user.ts';
+import { idsByEmail, toUser, type User, userColumns, userRow } from '../users/user.ts';
 
 /** A sign-in that is waiting for its callback. */
 export interface SignInFlow {

@@ -12,8 +12,7 @@ import { type FoundOrCreated, findOrCreateUser, takeOver } from '../sign-up/sign
 import { checkMetadata, withLocale } from '../users/metadata.ts';
 import { confirmsAutomatically, newContactUser } from '../users/new-user.ts';
 import { type Contact, hasConfirmed, readContact, readEmail, type User } from '../users/user.ts';
-import type { SignInContext } from './password.ts';
-import { checkLoginEnabled } from './password.ts';
+import { checkLoginEnabled, type SignInContext } from './password.ts';
 
 interface OtpInput {
   readonly email?: string | undefined;

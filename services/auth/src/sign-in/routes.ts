@@ -21,8 +21,7 @@ import { refreshSession } from '../sessions/refresh.ts';
 import { sendSession } from '../sessions/response.ts';
 import { signInWithWeb3 } from '../web3/grant.ts';
 import { recover, resend, sendOtp } from './otp.ts';
-import type { SignInContext } from './password.ts';
-import { signInWithPassword } from './password.ts';
+import { type SignInContext, signInWithPassword } from './password.ts';
 
 const tokenBody = body({
   grant_type: optionalText,

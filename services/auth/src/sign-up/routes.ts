@@ -8,8 +8,7 @@ import { requestedAudience, requestMetadata } from '../http/request-metadata.ts'
 import type { ClientLimit } from '../limits/table.ts';
 import { sendSession } from '../sessions/response.ts';
 import { toUserJson } from '../users/user.ts';
-import type { SignUpContext } from './sign-up.ts';
-import { signUp, signUpAnonymously } from './sign-up.ts';
+import { type SignUpContext, signUp, signUpAnonymously } from './sign-up.ts';
 
 const signUpBody = body({
   email: optionalText,

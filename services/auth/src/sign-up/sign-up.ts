@@ -7,11 +7,9 @@ import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { digest } from '../limits/guesses.ts';
 import { readChannel } from '../messages/phone-codes.ts';
-import type { MessagesContext } from '../messages/send.ts';
-import { sendToContact } from '../messages/send.ts';
+import { type MessagesContext, sendToContact } from '../messages/send.ts';
 import type { SmsChannel } from '../messages/sms.ts';
-import type { PasswordsContext } from '../passwords/passwords.ts';
-import { checkPassword } from '../passwords/passwords.ts';
+import { checkPassword, type PasswordsContext } from '../passwords/passwords.ts';
 import { type IssuedSession, startSession } from '../sessions/issue.ts';
 import { checkMetadata, metadataSizeProblem, withLocale } from '../users/metadata.ts';
 import {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Millis } from '@tollgate/kit/time';
 import { errors, RetryLaterError } from '../errors.ts';
-import { type FlowMethod, pkcePrefix } from '../flows/pkce.ts';
+import { pkcePrefix } from '../flows/pkce.ts';
+import type { FlowMethod } from '../flows/store.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { checkGatewayCode, isGatewayCode } from '../messages/phone-codes.ts';
 import { oneTimeTokenHashes } from '../one-time-tokens/hash.ts';

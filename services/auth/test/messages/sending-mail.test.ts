@@ -1,6 +1,5 @@
 import t from 'tap';
-import type { AuthServer } from '../helpers/auth-server.ts';
-import { signedIn } from '../helpers/auth-server.ts';
+import { type AuthServer, signedIn } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 import { startWebServer } from '../helpers/web-server.ts';
 

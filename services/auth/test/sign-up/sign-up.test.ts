@@ -1,8 +1,7 @@
 import postgres from 'postgres';
 import t from 'tap';
 import { adminToken } from '../helpers/admin.ts';
-import type { Answer, AuthServer } from '../helpers/auth-server.ts';
-import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
+import { type Answer, type AuthServer, signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import { codeIn, startMailingServer } from '../helpers/mail-server.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 

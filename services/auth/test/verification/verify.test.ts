@@ -1,7 +1,6 @@
 import postgres from 'postgres';
 import t from 'tap';
-import type { AuthServer } from '../helpers/auth-server.ts';
-import { startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
 import { codeIn, linkIn, startMailingServer } from '../helpers/mail-server.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 
