@@ -212,7 +212,7 @@ export interface AdsProtocol<Exchange extends AdsExchange, Request extends AdsRe
 }
 
 // Responses are encoded field by field, because all streams share the encoded resources and differ
-// only in the nonce. The nonce is appended last: the order of fields in protocol buffers is free.
+// only in the nonce. The nonce comes first: the order of fields in protocol buffers is free.
 
 /** Begins a field of text, bytes or a message. */
 export const field = (writer: BinaryWriter, number: number): BinaryWriter =>
@@ -228,9 +228,9 @@ export function encodeDiscoveryResponse(
   return field(writer, 4).string(rateLimitConfigType).finish();
 }
 
-/** Adds the nonce, which is field 5 of both responses. */
-export function withNonce(body: Uint8Array, nonce: string): Uint8Array {
-  return field(new BinaryWriter().raw(body), 5).string(nonce).finish();
+/** Encodes the nonce, which is field 5 of both responses. */
+export function encodeNonce(nonce: string): Uint8Array {
+  return field(new BinaryWriter(), 5).string(nonce).finish();
 }
 
 type Resources = ReadonlyMap<string, SnapshotResource>;

@@ -24,8 +24,11 @@ export const maxStreams = 10_000;
 /** Token bucket per stream. A limiter sends one request per response. */
 export const requestBudget = { burst: 1_000, perSecond: 100, bytesPerRequest: 8 * 1024 } as const;
 
-/** Bytes of responses, over all streams, that clients have not read yet. */
-export const maxBytesInFlight = 256 * 1024 * 1024;
+/**
+ * Bytes of responses, over all streams, that clients have not read yet. Streams share them, unless
+ * they subscribe by name or are stuck at different versions: a Pod has 512 MiB.
+ */
+export const maxBytesInFlight = 128 * 1024 * 1024;
 
 /** How long a client may take to read a response while other streams wait for capacity. */
 export const stallMs = 2_000;

@@ -48,7 +48,7 @@ export interface AdsListenOptions {
   readonly sendTimeoutMs?: number;
   /** Default two seconds. */
   readonly stallMs?: number;
-  /** Default 256 MiB. */
+  /** Default 128 MiB. */
   readonly maxBytesInFlight?: number;
   /** Streams, and connections, per client address; 0 means no limit. Default 0. */
   readonly maxStreamsPerPeer?: number;

@@ -258,6 +258,18 @@ async function subscribeManyUnread(t: Test, port: number, count: number): Promis
   return streams;
 }
 
+t.test('streams share the bytes of a response that their clients do not read', async (t) => {
+  const size = 1_000_000;
+  const server = await startAdsServer(t, { snapshot: largeSnapshot(size), maxBytesInFlight: 1_000 * size });
+  const before = process.memoryUsage().arrayBuffers;
+  await subscribeManyUnread(t, server.port, 60);
+  await awaitUntil(async () => (await server.metrics.pushes.get()).values[0]?.value === 60, {
+    what: 'a response on each stream',
+  });
+  const grown = process.memoryUsage().arrayBuffers - before;
+  t.ok(grown < 10 * size, `${grown} bytes for 60 streams`);
+});
+
 t.test('limiter receives its update while hundreds of streams do not read', async (t) => {
   const server = await startAdsServer(t, {
     snapshot: combined(largeSnapshot(100_000), testSnapshot({ shop: 1 })),
