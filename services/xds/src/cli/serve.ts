@@ -1,8 +1,15 @@
+import { configureHeap } from '@tollgate/kit/heap';
 import { runUntilSignal } from '@tollgate/kit/lifecycle';
 import { createLogger } from '@tollgate/kit/logger';
 import { findMisspelled, formatSettingProblems } from '@tollgate/kit/settings';
 import { buildApp } from '../app.ts';
 import { readSettings, settingsSpec } from '../config/settings.ts';
+
+/**
+ * With 5,000 objects 90 MB of the heap are in use. V8 would let it grow to several times that
+ * before a major collection, in bursts of status writes.
+ */
+const heapGrowingPercent = 20;
 
 /** Serves until a signal. `takeOver` ends what handled signals until then. */
 export async function serve(takeOver: () => void): Promise<void> {
@@ -12,6 +19,7 @@ export async function serve(takeOver: () => void): Promise<void> {
     process.exit(1);
   }
   const { settings } = read;
+  configureHeap({ growingPercent: heapGrowingPercent });
   const logger = createLogger({ level: settings.logLevel, format: settings.logFormat });
   for (const { variable, meant } of findMisspelled(settingsSpec, process.env, ['XDS_'])) {
     logger.warn({ variable, meant }, 'unknown setting, possibly misspelled');

@@ -227,8 +227,8 @@ export class Reflector {
     if (isSame && old.resourceVersion === resourceVersion) return;
     // Deleted and created again between watches.
     if (old !== undefined && !isSame) this.#remove(id);
-    this.#objects.set(id, object);
     const isNew = !isSame || generation === 0 || old.generation !== generation;
+    this.#objects.set(id, isNew ? object : shareSpec(object, old));
     if (isNew || old.stored?.generation !== object.stored?.generation)
       this.#emit({ type: 'changed', object });
   }
@@ -296,6 +296,11 @@ export class Reflector {
       ? AbortSignal.timeout(Math.ceil(resyncMs * (0.9 + 0.2 * this.#random())))
       : new AbortController().signal;
   }
+}
+
+/** Thousands of status writes would otherwise parse a second copy of each spec, which stays. */
+function shareSpec(object: KubeObject, { manifest: { spec } }: KubeObject): KubeObject {
+  return { ...object, manifest: { ...object.manifest, spec } };
 }
 
 /** Not after an error response or an invalid line, which would come again. */
