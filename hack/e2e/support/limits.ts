@@ -16,6 +16,7 @@ export interface ManifestOptions {
   /** Unit of all limits. Default `Hour`; a `Year` hardly ends during a test. */
   readonly unit?: 'Hour' | 'Year';
   readonly trial?: boolean;
+  readonly limiterClassName?: string;
 }
 
 /** A RateLimitConfig as JSON, which kubectl takes like YAML. */
@@ -26,6 +27,7 @@ export function manifest({
   limits,
   unit = 'Hour',
   trial,
+  limiterClassName,
 }: ManifestOptions): string {
   return JSON.stringify({
     apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
@@ -34,6 +36,7 @@ export function manifest({
     spec: {
       domain,
       trial,
+      limiterClassName,
       descriptors: Object.entries(limits).map(([key, requestsPerUnit]) => ({
         key,
         rateLimit: { unit, requestsPerUnit },
@@ -109,7 +112,12 @@ const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggre
 const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
 
 /** Connects to an xDS server and rejects all of its responses. */
-export function connectNackingClient(address: string, nodeId: string, message: string): NackingClient {
+export function connectNackingClient(
+  address: string,
+  nodeId: string,
+  message: string,
+  metadata: Readonly<Record<string, string>> = {},
+): NackingClient {
   const client = new Client(address, credentials.createInsecure());
   let received = 0;
   const stream = client.makeBidiStreamRequest(
@@ -124,7 +132,7 @@ export function connectNackingClient(address: string, nodeId: string, message: s
     send({ typeUrl, responseNonce: nonce, errorDetail: { code: 0, message } });
   });
   stream.on('error', () => {});
-  send({ typeUrl, node: { id: nodeId } });
+  send({ typeUrl, node: { id: nodeId, metadata: { ...metadata } } });
   return {
     get received() {
       return received;

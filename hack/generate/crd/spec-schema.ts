@@ -1,5 +1,6 @@
 import { descriptorFields, domainFields, domainOptions, nameBounds, rows } from '@tollgate/rules/fields';
 import {
+  limiterClassBounds,
   matchFields,
   maxResourceDepth,
   resourceFields,
@@ -184,6 +185,10 @@ const spec: Record<string, JsonSchema> = {
   limits,
   trial: flagSchema(
     'The rules are on trial: limiters compare them with the rules in force, and show what they would refuse. They refuse nothing. atomic and onStoreFailure of this object are then for the rules on trial only.',
+  ),
+  limiterClassName: textSchema(
+    limiterClassBounds,
+    'Only limiters of this class (CONFIG_GRPC_XDS_LIMITER_CLASS) get the rules, instead of those of objects without a class for the domain. By default all limiters get them, and Programmed waits for limiters without a class.',
   ),
   ...schemasOf(domainOptions),
 };

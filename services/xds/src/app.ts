@@ -76,7 +76,7 @@ export async function buildApp(
     stopWaiting();
   });
   const limiters = new LimiterRegistry();
-  registerLimiters(() => countByState(limiters.all(), snapshots.current()), registry);
+  registerLimiters(() => countByState(limiters.all(), (name) => snapshots.currentOf(name)), registry);
   const tracing = await startTracing({ ...toTracingOptions(settings), logger });
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
   const context: Context = { logger, metrics, nowMs, trace };
@@ -313,7 +313,7 @@ function composeStatus(
     namespace,
     name: `${name}-limiters`,
     identity,
-    summarize: () => summarizeLimiters(limiters.settled(), snapshots.current()),
+    summarize: () => summarizeLimiters(limiters.settled(), (name) => snapshots.currentOf(name)),
   });
   const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
     name,

@@ -2,7 +2,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { maxTimerMs, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { LimiterRegistry } from './ads/limiters.ts';
 import { Catalog, type CatalogChange } from './catalog/catalog.ts';
-import type { Snapshot, SnapshotStore } from './catalog/snapshot.ts';
+import { type CommonSnapshot, isSameSnapshot, type SnapshotStore } from './catalog/snapshot.ts';
 import {
   formatOutages,
   type ResourceSource,
@@ -14,7 +14,7 @@ import { acceptedReasons, type ValidationResult } from './catalog/validation.ts'
 import type { Context } from './context.ts';
 import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
 import type { ReplicaReports } from './status/replica-reports.ts';
-import { StatusReporter, type StatusWriter } from './status/reporter.ts';
+import { type DomainOfClass, StatusReporter, type StatusWriter } from './status/reporter.ts';
 
 export interface PipelineOptions {
   readonly source: ResourceSource;
@@ -58,7 +58,7 @@ export interface PipelineState {
   /** Limiters connected to other replicas. */
   readonly limitersElsewhere: number;
   /** The limiters of a domain, connected to any replica; undefined when it is not served. */
-  limitersOf(domain: string | undefined): DomainLimiters | undefined;
+  limitersOf(domain: DomainOfClass): DomainLimiters | undefined;
 }
 
 /** A batch that failed may fail again. */
@@ -241,10 +241,10 @@ export class Pipeline {
       this.#context.metrics.objects.set({ reason }, counts.get(reason) ?? 0);
   }
 
-  #serve(snapshot: Snapshot): void {
+  #serve(snapshot: CommonSnapshot): void {
     const { metrics, trace } = this.#context;
     const { snapshots, allowEmpty } = this.#options;
-    const domains = snapshot.resources.size;
+    const domains = countDomains(snapshot);
     const before = snapshots.current();
     const wasHeldBack = this.#emptyHeldBack;
     this.#emptyHeldBack = domains === 0 && !allowEmpty;
@@ -253,7 +253,7 @@ export class Pipeline {
       if (!wasHeldBack) this.#log.emptyHeldBack(before);
       return;
     }
-    if (before?.version === snapshot.version) return;
+    if (isSameSnapshot(snapshot, before)) return;
     const { rules } = this.#catalog;
     this.#servedRules = rules;
     metrics.rules.set(rules);
@@ -295,6 +295,11 @@ export class PendingEvents {
   }
 }
 
+/** Domains of all classes; a class with rules of its own for a domain counts once more. */
+function countDomains({ resources, classes }: CommonSnapshot): number {
+  return [...classes.values()].reduce((sum, { size }) => sum + size, resources.size);
+}
+
 /** Lines per turn: a broken template causes one per object, and the debug page shows all. */
 const maxLines = 100;
 
@@ -327,16 +332,16 @@ export class PipelineLog {
     for (const problem of added.slice(0, maxLines)) this.#logger.warn({ problem }, 'invalid source content');
   }
 
-  served(snapshot: Snapshot, before: Snapshot | undefined, rules: number): void {
-    const fields = { domains: snapshot.resources.size, rules, version: snapshot.version };
-    const isLifted = snapshot.resources.size === 0 && (before?.resources.size ?? 0) > 0;
+  served(snapshot: CommonSnapshot, before: CommonSnapshot | undefined, rules: number): void {
+    const fields = { domains: countDomains(snapshot), rules, version: snapshot.version };
+    const isLifted = countDomains(snapshot) === 0 && before !== undefined && countDomains(before) > 0;
     if (isLifted) this.#logger.warn(fields, 'no rules left, limiters lift all limits');
     else this.#logger.info(fields, 'rules served');
   }
 
-  emptyHeldBack(served: Snapshot | undefined): void {
+  emptyHeldBack(served: CommonSnapshot | undefined): void {
     this.#logger.warn(
-      { domains: served?.resources.size ?? 0 },
+      { domains: served === undefined ? 0 : countDomains(served) },
       'no rules left, limiters keep their limits because of XDS_ALLOW_EMPTY=false',
     );
   }

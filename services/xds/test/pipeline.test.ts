@@ -94,13 +94,13 @@ t.test('limiters that join and leave cause no status write', async (t) => {
   // It counts although it has not answered.
   time.advance(5_000);
   time.advance(100);
-  t.match(pipeline.state().limitersOf('shop'), { connected: 2, acknowledged: 1 });
+  t.match(pipeline.state().limitersOf({ domain: 'shop' }), { connected: 2, acknowledged: 1 });
   limiters.put(makeLimiter('2', { accepted }));
   time.advance(100);
   for (const id of ['1', '2']) limiters.remove(id);
   time.advance(100);
   time.advance(60_000);
-  t.match(pipeline.state().limitersOf('shop'), { connected: 0 });
+  t.match(pipeline.state().limitersOf({ domain: 'shop' }), { connected: 0 });
   t.strictSame(written, []);
 });
 
@@ -352,7 +352,7 @@ t.test('limiters of other replicas count like own ones', async (t) => {
   time.advance(100);
   t.match(written.splice(0), [{ programmed: { reason: 'Acknowledged' } }]);
   t.equal(pipeline.state().limitersElsewhere, 2);
-  t.match(pipeline.state().limitersOf('shop'), { connected: 3, acknowledged: 3 });
+  t.match(pipeline.state().limitersOf({ domain: 'shop' }), { connected: 3, acknowledged: 3 });
 
   const rejection = { node: 'limiter-9', message: 'shop: no', snapshot: version };
   setOthers([{ ...other, report: { snapshot: version, groups: [{ count: 2, rejection }] } }]);

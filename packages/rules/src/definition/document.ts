@@ -50,6 +50,8 @@ export interface RuleDocument extends DomainRules, Pick<SpecOf<typeof domainFiel
   readonly spelling: Spelling;
   /** Rules on trial, which have no effect; undefined without any. */
   readonly trial?: DomainRules | undefined;
+  /** Class of the limiters that it is for; undefined for all. Only resources have it. */
+  readonly limiterClass?: string | undefined;
   /** Handle of the document for `locate`. */
   readonly at?: number;
   /**
@@ -61,9 +63,9 @@ export interface RuleDocument extends DomainRules, Pick<SpecOf<typeof domainFiel
 
 /** The rules on trial as a document of their own; undefined without any. */
 export function getTrialDocument(document: RuleDocument): RuleDocument | undefined {
-  const { source, spelling, domain, trial, at, locate } = document;
+  const { source, spelling, domain, trial, limiterClass, at, locate } = document;
   const place = at === undefined || locate === undefined ? undefined : { at, locate };
-  return trial && { source, spelling, domain, ...place, ...trial };
+  return trial && { source, spelling, domain, limiterClass, ...place, ...trial };
 }
 
 /** One entry of a `descriptors` list. Absent, false and empty mean the same. */

@@ -1,4 +1,4 @@
-import { domainOptions, rows } from './fields.ts';
+import { domainOptions, rows, type TextBounds } from './fields.ts';
 
 /** The API that a RateLimitConfig belongs to. */
 export const resourceGroup = 'ratelimit.tollgate.dev';
@@ -11,6 +11,17 @@ export const resourceKind = 'RateLimitConfig';
 
 /** `apiVersion` of every RateLimitConfig. */
 export const resourceApiVersion = `${resourceGroup}/${resourceVersion}`;
+
+/** A class of limiters, as objects and limiters name it. */
+export const limiterClassBounds: TextBounds & Required<Pick<TextBounds, 'pattern' | 'form'>> = {
+  min: 1,
+  max: 63,
+  pattern: /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  form: 'a lower-case name such as edge-eu',
+};
+
+/** Metadata of the node of an ADS client: the class of the limiter. */
+export const limiterClassKey = 'tollgate.dev/limiter-class';
 
 const namesOf = (fields: readonly { readonly name: string }[]) => fields.map(({ name }) => name);
 
@@ -26,7 +37,7 @@ export const unnamedLimitFields = rows.limit.filter(({ name }) => name !== 'name
 /** Fields of each part of a RateLimitConfig, for the CRD and the reader of manifests. */
 export const resourceFields = {
   manifest: ['apiVersion', 'kind', 'metadata', 'spec', 'status'],
-  spec: ['domain', 'descriptors', 'limits', 'trial', ...namesOf(domainOptions)],
+  spec: ['domain', 'descriptors', 'limits', 'trial', 'limiterClassName', ...namesOf(domainOptions)],
   descriptor: namesOf(rows.descriptor),
   rateLimit: namesOf(rows.limit),
   replaced: ['name'],

@@ -9,6 +9,7 @@ import {
 import { domainFields, domainOptions, type NamedField, nameBounds, rows } from '../definition/fields.ts';
 import type { Location, RuleProblem } from '../definition/problem.ts';
 import {
+  limiterClassBounds,
   maxResourceDepth,
   resourceApiVersion,
   resourceFields,
@@ -110,6 +111,7 @@ function readSpec(spec: Mapping): RuleDocument {
   const locations: ResourceLocations = [{ entry: spec.field, rule: undefined }];
   const descriptors = hasLimits ? readLimits(spec, locations) : readDescriptors(spec, locations);
   const isOnTrial = booleanField(spec, 'trial') ?? false;
+  const limiterClass = textField(spec, 'limiterClassName', limiterClassBounds);
   const options: DomainOptions = fillIn({}, domainOptions, (field) => readField(spec, field));
   const rules = { ...options, descriptors };
   return {
@@ -117,6 +119,7 @@ function readSpec(spec: Mapping): RuleDocument {
     spelling: resourceSpelling,
     domain,
     ...(isOnTrial ? { descriptors: [], trial: rules } : rules),
+    ...(limiterClass !== undefined && { limiterClass }),
     at: 0,
     locate: (at, field) => findLocation(locations, at, field),
   };

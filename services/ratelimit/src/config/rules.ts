@@ -10,6 +10,7 @@ import {
   type SettingsCheck,
   text,
 } from '@tollgate/kit/settings';
+import { limiterClassBounds } from '@tollgate/rules/resource-shape';
 
 const group = 'Rules';
 
@@ -99,6 +100,13 @@ export const xdsSettings = {
     group: xdsGroup,
     default: 'default',
     doc: 'Node id sent to the server. Give each replica its own, such as the Pod name, so that the server can distinguish them.',
+  }),
+  xdsLimiterClass: text({
+    env: 'CONFIG_GRPC_XDS_LIMITER_CLASS',
+    group: xdsGroup,
+    default: '',
+    matches: { pattern: limiterClassBounds.pattern, form: limiterClassBounds.form },
+    doc: 'Class of this limiter. The xDS server sends objects with this `spec.limiterClassName` and those without one. Objects without a class do not wait for limiters of a class.',
   }),
   xdsNodeMetadata: pairs({
     env: 'CONFIG_GRPC_XDS_NODE_METADATA',

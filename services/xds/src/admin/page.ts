@@ -2,7 +2,7 @@ import type { Health } from '@tollgate/kit/health';
 import { type Html, html, trustedHtml } from '@tollgate/kit/html';
 import type { Registry } from 'prom-client';
 import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
-import type { Snapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
+import type { CommonSnapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import { formatOutages } from '../catalog/source.ts';
 import type { Condition, ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
@@ -28,11 +28,11 @@ export function notReadyReason({ pipeline, health }: AdminState): string | undef
 
 /** An object as the pages show it. Without `programmed` until the first status of a new object. */
 export function toObjectRow(result: ValidationResult, { statuses, limitersOf }: PipelineState) {
-  const { id, label, domain, generation, inForce, rules, accepted } = result;
+  const { id, label, domain, limiterClass, generation, inForce, rules, accepted } = result;
   const { programmed } = statuses.get(id) ?? {};
-  const { connected = 0, acknowledged = 0 } = limitersOf(domain) ?? {};
+  const { connected = 0, acknowledged = 0 } = limitersOf(result) ?? {};
   const limiters = { connected, acknowledged: inForce === undefined ? 0 : acknowledged };
-  return { id, label, domain, generation, inForce, rules, accepted, programmed, limiters };
+  return { id, label, domain, limiterClass, generation, inForce, rules, accepted, programmed, limiters };
 }
 
 /** Rows of each table. */
@@ -67,7 +67,7 @@ ${limiterTable(admin, find)}
 function summary(
   { limiters, sourceName, nowMs }: AdminState,
   state: PipelineState,
-  snapshot: Snapshot | undefined,
+  snapshot: CommonSnapshot | undefined,
 ): Html {
   const { lastEventMs, results, rules, limitersElsewhere } = state;
   const age = lastEventMs === undefined ? 'no event yet' : `last change ${ago(nowMs() - lastEventMs)}`;
@@ -113,14 +113,28 @@ function notAcceptedObjects(state: PipelineState, find: string): Html | undefine
   });
 }
 
-function domainTable(snapshot: Snapshot | undefined, find: string): Html {
-  const rows = findRows([...(snapshot?.resources ?? [])], find, (name) => [name]);
-  return section('Domains', rows, ['Domain', 'Version', 'Bytes'], domainCells);
+function domainTable(snapshot: CommonSnapshot | undefined, find: string): Html {
+  const sets = snapshot === undefined ? [] : [['', snapshot.resources] as const, ...snapshot.classes];
+  const all = sets.flatMap(([limiterClass, resources]) =>
+    [...resources.values()].map((resource): [string, DomainRow] => [
+      resource.name,
+      { limiterClass, resource },
+    ]),
+  );
+  const rows = findRows(all, find, (name, { limiterClass }) => [name, limiterClass]);
+  return section('Domains', rows, ['Domain', 'Class', 'Version', 'Bytes'], domainCells);
 }
 
-function domainCells({ name, version, any }: SnapshotResource): Html {
-  const link = `/snapshot?domain=${encodeURIComponent(name)}`;
-  return html`<td><a href="${link}">${name}</a></td><td>${shortVersion(version)}</td><td>${any.length}</td>`;
+interface DomainRow {
+  /** Empty for limiters without a class. */
+  readonly limiterClass: string;
+  readonly resource: SnapshotResource;
+}
+
+function domainCells({ limiterClass, resource: { name, version, any } }: DomainRow): Html {
+  const ofClass = limiterClass === '' ? '' : `&class=${limiterClass}`;
+  const link = `/snapshot?domain=${encodeURIComponent(name)}${ofClass}`;
+  return html`<td><a href="${link}">${name}</a></td><td>${limiterClass}</td><td>${shortVersion(version)}</td><td>${any.length}</td>`;
 }
 
 function objectTable(state: PipelineState, find: string): Html {
@@ -140,18 +154,19 @@ function limiterTable({ limiters, nowMs }: AdminState, find: string): Html {
     limiter,
   ]);
   const rows = findRows(all, find, (_, { nodeId, identity, peer }) => [nodeId, identity, peer]);
-  const heads = ['Node', 'Address', 'Protocol', 'Connected', 'Accepted version', 'Rejection'];
+  const heads = ['Node', 'Class', 'Address', 'Protocol', 'Connected', 'Accepted version', 'Rejection'];
   return section('Limiters', rows, heads, (limiter) => limiterCells(limiter, nowMs()));
 }
 
 function limiterCells(limiter: Limiter, nowMs: number): Html {
-  const { nodeId, identity, peer, protocol, connectedMs, acceptedVersion, rejection } = limiter;
+  const { nodeId, identity, limiterClass, peer, protocol, connectedMs } = limiter;
+  const { acceptedVersion, rejection } = limiter;
   const accepted =
     acceptedVersion === undefined ? html`<span class="dim">none yet</span>` : shortVersion(acceptedVersion);
   const refused =
     rejection &&
     html`<span class="False">refused ${shortVersion(rejection.snapshotVersion)} ${ago(nowMs - rejection.atMs)}</span><div class="message">${rejection.message}</div>`;
-  return html`<td>${nodeId}${identity === '' ? undefined : html`<br><span class="dim">${identity}</span>`}</td><td>${peer}</td><td>${protocol}</td><td>${ago(nowMs - connectedMs)}</td><td>${accepted}</td><td>${refused}</td>`;
+  return html`<td>${nodeId}${identity === '' ? undefined : html`<br><span class="dim">${identity}</span>`}</td><td>${limiterClass}</td><td>${peer}</td><td>${protocol}</td><td>${ago(nowMs - connectedMs)}</td><td>${accepted}</td><td>${refused}</td>`;
 }
 
 /** The first matching rows. */

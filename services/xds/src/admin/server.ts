@@ -14,7 +14,7 @@ import {
   type FastifyRequest,
   fastify,
 } from 'fastify';
-import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
+import type { Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
 import { createPageGuard } from './access.ts';
 import { contentSecurityPolicy, type PageQuery, paginate, parsePageQuery } from './html.ts';
 import { type AdminState, notReadyReason, renderDebugPage, toObjectRow } from './page.ts';
@@ -83,8 +83,9 @@ function addPages(app: FastifyInstance, { pipeline, snapshots, ...state }: Admin
   app.get('/snapshot', async (request, reply) => {
     const query = parseQuery(request);
     const domain = query.get('domain');
-    if (domain === null) return await describeSnapshot(snapshots, parsePageQuery(query, defaultDomains));
-    const described = await describeDomain(snapshots, domain);
+    const snapshot = snapshots.currentOf(query.get('class') ?? undefined);
+    if (domain === null) return await describeSnapshot(snapshot, parsePageQuery(query, defaultDomains));
+    const described = await describeDomain(snapshot, domain);
     return described ?? reply.code(404).send({ message: `domain '${domain}' is not served` });
   });
 }
@@ -133,15 +134,14 @@ const sliceMs = 5;
 
 /** Undefined when the domain is not served. */
 async function describeDomain(
-  snapshots: SnapshotStore,
+  snapshot: Snapshot | undefined,
   domain: string,
 ): Promise<DomainDescription | undefined> {
-  const resource = snapshots.current()?.resources.get(domain);
+  const resource = snapshot?.resources.get(domain);
   return resource === undefined ? undefined : await runInSlices(describe(resource, maxRules), { sliceMs });
 }
 
-async function describeSnapshot(snapshots: SnapshotStore, { after, limit }: PageQuery) {
-  const snapshot = snapshots.current();
+async function describeSnapshot(snapshot: Snapshot | undefined, { after, limit }: PageQuery) {
   const page = paginate(snapshot?.resources ?? [], { after, limit: Math.min(limit, maxDomains) });
   const domains = await runInSlices(describeAll(page.items), { sliceMs });
   return { version: snapshot?.version ?? null, total: page.total, domains, next: page.next };

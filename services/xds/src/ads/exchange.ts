@@ -5,6 +5,7 @@ import {
   type DiscoveryRequest,
   DiscoveryRequestSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { limiterClassKey } from '@tollgate/rules/resource-shape';
 import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
 import { rejectionMessage } from './limiters.ts';
 
@@ -137,6 +138,8 @@ export interface AdsRequest {
   readonly typeUrl: string;
   /** Only the first request of a stream must have it. */
   readonly nodeId: string;
+  /** Class of the limiter, in the metadata of the node; undefined for none. */
+  readonly limiterClass: unknown;
   /** All names in the request, to which bounds apply. */
   readonly names: readonly string[];
   /** Nonce of the response that it answers; empty for none. */
@@ -153,6 +156,7 @@ export function toAdsRequest(request: DiscoveryRequest | DeltaDiscoveryRequest):
   return {
     typeUrl,
     nodeId: node?.id ?? '',
+    limiterClass: node?.metadata?.[limiterClassKey],
     nonce,
     message: errorDetail && rejectionMessage(errorDetail.message),
     rejects: errorDetail !== undefined,

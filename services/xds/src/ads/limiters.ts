@@ -15,6 +15,8 @@ export interface Limiter {
   readonly peer: string;
   readonly protocol: 'sotw' | 'delta';
   readonly connectedMs: number;
+  /** Undefined for a limiter without a class. */
+  readonly limiterClass: string | undefined;
   /** Domains subscribed to by name; undefined for a wildcard. Others are not sent. */
   readonly names: ReadonlySet<string> | undefined;
   /** Accepted versions by domain; undefined before its first ACK. */
@@ -134,6 +136,11 @@ export class LimiterRegistry {
 
   get size(): number {
     return this.#limiters.size;
+  }
+
+  /** Classes of the connected limiters. */
+  classes(): ReadonlySet<string> {
+    return new Set([...this.#limiters.values()].flatMap(({ limiterClass }) => limiterClass ?? []));
   }
 
   onChange(listener: () => void): () => void {

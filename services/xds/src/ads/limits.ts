@@ -1,4 +1,5 @@
 import { status } from '@grpc/grpc-js';
+import { limiterClassBounds } from '@tollgate/rules/resource-shape';
 
 /**
  * Largest request. A client that reconnects with 10,000 resources in `initial_resource_versions`
@@ -14,6 +15,9 @@ export const maxNameLength = 512;
 
 /** Resource types on one stream: Envoy has twelve. */
 export const maxTypesPerStream = 32;
+
+/** Classes of the connected limiters: the server keeps a set of all resources for each. */
+export const maxLimiterClasses = 32;
 
 /** Streams on one connection: a limiter needs one, and one for health checks. */
 export const maxStreamsPerConnection = 100;
@@ -77,6 +81,16 @@ export const streamEnds = {
     code: status.INVALID_ARGUMENT,
     details: `at most ${maxNames} resource names, of at most ${maxNameLength} characters: subscribe to * for all`,
     reason: 'too_many_names',
+  },
+  invalidClass: {
+    code: status.INVALID_ARGUMENT,
+    details: `the class of the limiter must be ${limiterClassBounds.form}`,
+    reason: 'invalid_class',
+  },
+  tooManyClasses: {
+    code: status.RESOURCE_EXHAUSTED,
+    details: `the server has limiters of ${maxLimiterClasses} classes already`,
+    reason: 'too_many_classes',
   },
   flood: {
     code: status.RESOURCE_EXHAUSTED,

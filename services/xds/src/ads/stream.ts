@@ -4,6 +4,7 @@ import type { Stall } from '@tollgate/kit/grpc/connections';
 import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow } from '@tollgate/kit/time';
+import { limiterClassBounds } from '@tollgate/rules/resource-shape';
 import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, PushSpan } from '../context.ts';
 import {
@@ -17,6 +18,7 @@ import {
 import { escapeClientText, type LimiterRegistry, RegisteredLimiter } from './limiters.ts';
 import {
   maxIdentityLength,
+  maxLimiterClasses,
   maxNameLength,
   maxNames,
   maxNodeIdLength,
@@ -79,6 +81,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   readonly #unsubscribe: () => void;
   #logger: Logger;
   #nodeId = '';
+  #limiterClass: string | undefined;
   #exchange: Exchange;
   #limiter: RegisteredLimiter | undefined;
   #subscribedMs = Number.POSITIVE_INFINITY;
@@ -131,7 +134,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   #push(): void {
     if (this.#closed || this.#halfClosed || this.#writer.busy) return;
     const { cache, snapshots } = this.#options;
-    const snapshot = snapshots.current();
+    const snapshot = snapshots.currentOf(this.#limiterClass);
     const reply = snapshot && this.#protocol.due(this.#exchange, snapshot, cache);
     if (snapshot === undefined || reply === undefined) return;
     const nonce = `${this.#noncePrefix}${this.#lastNonce + 1}`;
@@ -184,7 +187,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     const request = this.#decode(bytes);
     if (request === undefined) return streamEnds.malformed;
     this.#setNode(request.nodeId);
-    const violation = this.#findViolation(request);
+    const violation = this.#findViolation(request) ?? this.#setClass(request.limiterClass);
     if (violation !== undefined) return violation;
     // Subscriptions to unknown types get no response: other types may share the stream.
     return request.typeUrl === rateLimitConfigType ? this.#handle(request) : undefined;
@@ -202,6 +205,17 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     if (this.#nodeId !== '' || id === '') return;
     this.#nodeId = escapeClientText(id, maxNodeIdLength).replaceAll('\n', ' ');
     this.#logger = this.#logger.child({ node: this.#nodeId });
+  }
+
+  /** The class is that of the first request which has one, before the subscription. */
+  #setClass(limiterClass: unknown): StreamEnd | undefined {
+    if (limiterClass === undefined || this.#limiter !== undefined) return undefined;
+    if (typeof limiterClass !== 'string' || !limiterClassBounds.pattern.test(limiterClass))
+      return streamEnds.invalidClass;
+    const classes = this.#options.limiters.classes();
+    if (!classes.has(limiterClass) && classes.size >= maxLimiterClasses) return streamEnds.tooManyClasses;
+    this.#limiterClass = limiterClass;
+    return undefined;
   }
 
   #findViolation(request: Request): StreamEnd | undefined {
@@ -243,6 +257,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
         names,
         protocol: this.#protocol.label,
         connectedMs: this.#openedMs,
+        limiterClass: this.#limiterClass,
       },
       { limiters, cache, nowMs },
     );

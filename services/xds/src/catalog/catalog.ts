@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
-import { mergeDomain } from './merge.ts';
-import { type Snapshot, SnapshotBuilder } from './snapshot.ts';
+import type { RuleDocument } from '@tollgate/rules/rule-document';
+import { type MergeResult, mergeDomain } from './merge.ts';
+import { type CommonSnapshot, SnapshotBuilder } from './snapshot.ts';
 import type { ConfigObject, SourceEvent } from './source.ts';
 import {
   type CatalogObject,
@@ -14,7 +15,7 @@ import {
 
 /** The effect of a batch of events. */
 export interface CatalogChange {
-  readonly snapshot: Snapshot;
+  readonly snapshot: CommonSnapshot;
   /** Results that differ from before. */
   readonly results: readonly ValidationResult[];
   /** Ids of deleted objects. */
@@ -25,8 +26,12 @@ export interface CatalogChange {
 export class Catalog {
   readonly #owners: DomainOwners;
   readonly #objects = new Map<string, CatalogObject>();
-  /** Objects with a valid version, by domain. */
+  /** Objects with a valid version, by class and domain. */
   readonly #members = new Map<string, Map<string, CatalogObject>>();
+  /** Classes of the objects of a domain. */
+  readonly #classesByDomain = new Map<string, Set<string>>();
+  /** Owners of domains of objects without a class. */
+  readonly #commonOwners = new Map<string, DomainOwner>();
   readonly #rulesByDomain = new Map<string, number>();
   readonly #results = new Map<string, ValidationResult>();
   readonly #builder = new SnapshotBuilder();
@@ -90,10 +95,10 @@ export class Catalog {
   }
 
   #put(id: string, object: CatalogObject | undefined): void {
-    const before = this.#objects.get(id)?.valid?.document.domain;
+    const before = this.#objects.get(id)?.valid?.document;
     if (before !== undefined) {
-      this.#members.get(before)?.delete(id);
-      this.#dirtyDomains.add(before);
+      this.#members.get(toKey(before))?.delete(id);
+      this.#markDirty(toKey(before));
     }
     this.#dirtyIds.add(id);
     if (object === undefined) {
@@ -102,68 +107,135 @@ export class Catalog {
     }
     this.#objects.set(id, object);
     if (object.valid === undefined) return;
-    const { domain } = object.valid.document;
-    const members = this.#members.get(domain) ?? new Map<string, CatalogObject>();
-    this.#members.set(domain, members.set(id, object));
-    this.#dirtyDomains.add(domain);
+    const { document } = object.valid;
+    const key = toKey(document);
+    const members = this.#members.get(key) ?? new Map<string, CatalogObject>();
+    this.#members.set(key, members.set(id, object));
+    if (document.limiterClass !== undefined) this.#addClass(document.domain, document.limiterClass);
+    this.#markDirty(key);
+  }
+
+  #addClass(domain: string, limiterClass: string): void {
+    const classes = this.#classesByDomain.get(domain);
+    if (classes === undefined) this.#classesByDomain.set(domain, new Set([limiterClass]));
+    else classes.add(limiterClass);
+  }
+
+  /** Limiters of a class get the rules of objects without a class, too. */
+  #markDirty(key: string): void {
+    this.#dirtyDomains.add(key);
+    const { limiterClass, domain } = parseKey(key);
+    if (limiterClass !== undefined) return;
+    for (const other of this.#classesByDomain.get(domain) ?? [])
+      this.#dirtyDomains.add(toKey({ domain, limiterClass: other }));
   }
 
   /** Statuses name the owners of domains in conflict, as they were before a restart. */
   #restoreOwners(objects: readonly ConfigObject[], nowMs: number): void {
     const owners = new Map<string, Set<string>>();
     for (const { id, manifest } of objects) {
-      const domain = this.#objects.get(id)?.valid?.document.domain;
+      const document = this.#objects.get(id)?.valid?.document;
       const owner = readDomainOwner(manifest);
-      if (domain === undefined || owner === undefined) continue;
-      owners.set(domain, (owners.get(domain) ?? new Set()).add(owner));
+      if (document === undefined || owner === undefined) continue;
+      const key = toKey(document);
+      owners.set(key, (owners.get(key) ?? new Set()).add(owner));
     }
-    for (const [domain, namespaces] of owners) {
+    for (const [key, namespaces] of owners) {
       const [namespace] = namespaces;
       // When statuses differ, one of them is outdated, and nothing says which.
-      if (namespace !== undefined && namespaces.size === 1) this.#owners.restore(domain, namespace, nowMs);
+      if (namespace !== undefined && namespaces.size === 1) this.#owners.restore(key, namespace, nowMs);
     }
   }
 
   *#evaluateDirty(nowMs: number): Steps<ValidationResult[]> {
-    for (const domain of this.#owners.expired(nowMs)) this.#dirtyDomains.add(domain);
+    for (const key of this.#owners.expired(nowMs)) this.#markDirty(key);
     const results: ValidationResult[] = [];
     for (const id of this.#dirtyIds) {
       const object = this.#objects.get(id);
       if (object !== undefined && object.valid === undefined)
         results.push(toValidationResult(object, undefined, true));
     }
-    for (const domain of this.#dirtyDomains) {
-      for (const result of this.#evaluateDomain(domain, nowMs)) results.push(result);
+    // Objects without a class come first, because limiters of a class get their rules, too.
+    for (const key of [...this.#dirtyDomains].sort((a, b) => Number(isOfClass(a)) - Number(isOfClass(b)))) {
+      for (const result of this.#evaluateDomain(key, nowMs)) results.push(result);
       yield;
     }
     return results;
   }
 
-  #evaluateDomain(domain: string, nowMs: number): readonly ValidationResult[] {
-    const members = [...(this.#members.get(domain)?.values() ?? [])].sort(compareAge);
-    if (members.length === 0) this.#members.delete(domain);
-    const namespaces = members.map(({ namespace }) => namespace);
-    const owner = this.#owners.update(domain, namespaces, nowMs);
-    if (owner === undefined) {
-      this.#setRules(domain, 0);
-      this.#builder.remove(domain);
+  #evaluateDomain(key: string, nowMs: number): readonly ValidationResult[] {
+    const { domain, limiterClass } = parseKey(key);
+    const members = this.#sortedMembers(key);
+    if (members.length === 0) this.#members.delete(key);
+    const common = limiterClass === undefined ? [] : this.#sortedMembers(toKey({ domain }));
+    const owner = this.#updateOwner(key, { members, common, nowMs });
+    if (owner === undefined || (limiterClass !== undefined && members.length === 0)) {
+      if (limiterClass !== undefined) this.#forgetClass(domain, limiterClass);
+      this.#setRules(key, 0);
+      this.#builder.remove(domain, limiterClass);
       return [];
     }
     const isOnTrial = ({ valid }: CatalogObject) => valid?.isOnTrial === true;
-    const trials = members.filter(isOnTrial).length;
-    const { document, rules, results } = mergeDomain(domain, members, owner);
-    if (owner.type === 'owned') this.#builder.put(domain, document);
-    else this.#builder.remove(domain);
-    this.#setRules(domain, rules);
-    return [...results].map(([object, merge]) =>
-      toValidationResult(object, merge, isOnTrial(object) ? trials === 1 : members.length - trials === 1),
-    );
+    const all = [...common, ...members];
+    const trials = all.filter(isOnTrial).length;
+    const { document, rules, results } = mergeDomain(domain, all, owner);
+    const isServed = owner.type === 'owned' && members.some(({ namespace }) => namespace === owner.namespace);
+    if (isServed) this.#builder.put(domain, document, limiterClass);
+    else this.#builder.remove(domain, limiterClass);
+    this.#setRules(key, limiterClass === undefined ? rules : countRules(members, results));
+    return members.flatMap((object) => {
+      const merge = results.get(object);
+      const isAlone = isOnTrial(object) ? trials === 1 : all.length - trials === 1;
+      return merge === undefined ? [] : [toValidationResult(object, merge, isAlone)];
+    });
   }
 
-  #setRules(domain: string, count: number): void {
-    this.#rules += count - (this.#rulesByDomain.get(domain) ?? 0);
-    if (count === 0) this.#rulesByDomain.delete(domain);
-    else this.#rulesByDomain.set(domain, count);
+  #sortedMembers(key: string): readonly CatalogObject[] {
+    return [...(this.#members.get(key)?.values() ?? [])].sort(compareAge);
+  }
+
+  /**
+   * The owner of a domain. Objects of a class cannot take a domain that objects without a class
+   * have, however old they are; otherwise each class has an owner of its own.
+   */
+  #updateOwner(
+    key: string,
+    {
+      members,
+      common,
+      nowMs,
+    }: {
+      readonly members: readonly CatalogObject[];
+      readonly common: readonly CatalogObject[];
+      readonly nowMs: number;
+    },
+  ): DomainOwner | undefined {
+    const { domain, limiterClass } = parseKey(key);
+    const namespaces = members.map(({ namespace }) => namespace);
+    if (limiterClass === undefined) {
+      const owner = this.#owners.update(key, namespaces, nowMs);
+      if (owner === undefined) this.#commonOwners.delete(domain);
+      else this.#commonOwners.set(domain, owner);
+      return owner;
+    }
+    const commonOwner = this.#commonOwners.get(domain);
+    if (commonOwner === undefined) return this.#owners.update(key, namespaces, nowMs);
+    this.#owners.forget(key);
+    const { namespace } = commonOwner;
+    const isPresent = [...common, ...members].some((object) => object.namespace === namespace);
+    return isPresent ? { type: 'owned', namespace } : commonOwner;
+  }
+
+  #forgetClass(domain: string, limiterClass: string): void {
+    const classes = this.#classesByDomain.get(domain);
+    classes?.delete(limiterClass);
+    if (classes?.size === 0) this.#classesByDomain.delete(domain);
+  }
+
+  #setRules(key: string, count: number): void {
+    this.#rules += count - (this.#rulesByDomain.get(key) ?? 0);
+    if (count === 0) this.#rulesByDomain.delete(key);
+    else this.#rulesByDomain.set(key, count);
   }
 
   #publish(results: readonly ValidationResult[]): Pick<CatalogChange, 'results' | 'deleted'> {
@@ -174,6 +246,31 @@ export class Catalog {
     this.#dirtyDomains = new Set();
     return { results: changed, deleted };
   }
+}
+
+type KeyParts = Pick<RuleDocument, 'domain' | 'limiterClass'>;
+
+/** Key of a domain for the limiters of a class. A class contains no slash, and is not empty. */
+const toKey = ({ domain, limiterClass = '' }: KeyParts): string => `${limiterClass}/${domain}`;
+
+function parseKey(key: string): KeyParts {
+  const slash = key.indexOf('/');
+  return { domain: key.slice(slash + 1), limiterClass: slash === 0 ? undefined : key.slice(0, slash) };
+}
+
+const isOfClass = (key: string): boolean => !key.startsWith('/');
+
+/** Limits in force of these objects only. */
+function countRules(
+  objects: readonly CatalogObject[],
+  results: ReadonlyMap<CatalogObject, MergeResult>,
+): number {
+  let rules = 0;
+  for (const object of objects) {
+    const merge = results.get(object);
+    if (merge?.type === 'merged' && object.valid?.isOnTrial !== true) rules += merge.rules;
+  }
+  return rules;
 }
 
 /** Status updates and resyncs bring objects whose spec has not changed. */
@@ -268,6 +365,11 @@ class DomainOwners {
     const untilMs = releasedMs + this.#graceMs;
     this.#reserve(domain, untilMs);
     return { type: 'reserved', namespace, untilMs };
+  }
+
+  forget(domain: string): void {
+    this.#reserved.delete(domain);
+    this.#ownerships.delete(domain);
   }
 
   /** Domains whose reservation has ended. */

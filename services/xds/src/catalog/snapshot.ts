@@ -20,73 +20,145 @@ export interface SnapshotResource {
   readonly any: Uint8Array;
 }
 
-/** All resources at one moment. Immutable. */
+type Resources = ReadonlyMap<string, SnapshotResource>;
+
+/** All resources for limiters of one class at one moment. Immutable. */
 export interface Snapshot {
   /** Hash of the names and versions of all resources. */
   readonly version: string;
   /** Resources by name, sorted by code units. */
-  readonly resources: ReadonlyMap<string, SnapshotResource>;
+  readonly resources: Resources;
 }
+
+/** Resources for limiters without a class, and what limiters of each class have instead. */
+export interface CommonSnapshot extends Snapshot {
+  /** Resources by class and name. */
+  readonly classes: ReadonlyMap<string, Resources>;
+}
+
+/** Resources, of which a snapshot may have the map: changes go to a copy then. */
+class ResourceMap {
+  resources: Map<string, SnapshotResource> = new Map();
+  #isShared: boolean = false;
+  #isSorted: boolean = true;
+
+  /** False when nothing changes. */
+  put(resource: SnapshotResource): boolean {
+    const known = this.resources.get(resource.name);
+    if (known?.version === resource.version) return false;
+    this.#copyIfShared();
+    if (known === undefined) this.#isSorted = false;
+    this.resources.set(resource.name, resource);
+    return true;
+  }
+
+  /** False when nothing changes. */
+  remove(name: string): boolean {
+    if (!this.resources.has(name)) return false;
+    this.#copyIfShared();
+    this.resources.delete(name);
+    return true;
+  }
+
+  /** The sorted resources; this map does not change any more. */
+  share(): Resources {
+    if (!this.#isSorted) this.resources = sortByName(this.resources);
+    this.#isSorted = true;
+    this.#isShared = true;
+    return this.resources;
+  }
+
+  #copyIfShared(): void {
+    if (this.#isShared) this.resources = new Map(this.resources);
+    this.#isShared = false;
+  }
+}
+
+const sortByName = (resources: Resources): Map<string, SnapshotResource> =>
+  new Map([...resources].sort(([a], [b]) => compareText(a, b)));
 
 /** Builds snapshots one after the other, sharing what has not changed. */
 export class SnapshotBuilder {
-  #resources = new Map<string, SnapshotResource>();
-  #isSorted: boolean = true;
-  #last: Snapshot | undefined;
+  readonly #common = new ResourceMap();
+  readonly #classes = new Map<string, ResourceMap>();
+  #last: CommonSnapshot | undefined;
+  #isChanged: boolean = true;
 
-  put(domain: string, document: RuleDocument): void {
+  put(domain: string, document: RuleDocument, limiterClass?: string): void {
     const any = encodeRules(document);
-    const version = hashContent(any);
-    const known = this.#resources.get(domain);
-    if (known?.version === version) return;
-    this.#copyIfShared();
-    if (known === undefined) this.#isSorted = false;
-    this.#resources.set(domain, { name: domain, version, any });
+    const resource = { name: domain, version: hashContent(any), any };
+    if (this.#resourcesOf(limiterClass).put(resource)) this.#isChanged = true;
   }
 
-  remove(domain: string): void {
-    if (!this.#resources.has(domain)) return;
-    this.#copyIfShared();
-    this.#resources.delete(domain);
+  remove(domain: string, limiterClass?: string): void {
+    const resources = this.#resourcesOf(limiterClass);
+    if (resources.remove(domain)) this.#isChanged = true;
+    if (limiterClass !== undefined && resources.resources.size === 0) this.#classes.delete(limiterClass);
   }
 
   /** Returns the previous object when nothing has changed. */
-  build(): Snapshot {
-    if (this.#last !== undefined && this.#last.resources === this.#resources) return this.#last;
-    if (!this.#isSorted)
-      this.#resources = new Map([...this.#resources].sort(([a], [b]) => compareText(a, b)));
-    this.#isSorted = true;
-    this.#last = { version: hashVersions(this.#resources), resources: this.#resources };
+  build(): CommonSnapshot {
+    if (this.#last !== undefined && !this.#isChanged) return this.#last;
+    this.#isChanged = false;
+    const resources = this.#common.share();
+    const version = resources === this.#last?.resources ? this.#last.version : hashVersions(resources);
+    const classes = new Map([...this.#classes].map(([name, own]) => [name, own.share()]));
+    this.#last = { version, resources, classes };
     return this.#last;
   }
 
-  /** The map of a snapshot does not change: changes go to a copy. */
-  #copyIfShared(): void {
-    if (this.#last?.resources === this.#resources) this.#resources = new Map(this.#resources);
+  #resourcesOf(limiterClass: string | undefined): ResourceMap {
+    if (limiterClass === undefined) return this.#common;
+    const known = this.#classes.get(limiterClass);
+    if (known !== undefined) return known;
+    const created = new ResourceMap();
+    this.#classes.set(limiterClass, created);
+    return created;
   }
 }
 
 /** The snapshot in force. */
 export class SnapshotStore {
   readonly #nowMs: () => number;
-  readonly #listeners = new Set<(snapshot: Snapshot) => void>();
+  readonly #listeners = new Set<(snapshot: CommonSnapshot) => void>();
   readonly #sinceMs = new WeakMap<Snapshot, number>();
-  #current: Snapshot | undefined;
+  /** Snapshots for limiters of a class, once one has asked for it. */
+  readonly #ofClass = new Map<string, { readonly common: CommonSnapshot; readonly snapshot: Snapshot }>();
+  #current: CommonSnapshot | undefined;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
   /** Undefined until the source has synced: nothing is served before. */
-  current(): Snapshot | undefined {
+  current(): CommonSnapshot | undefined {
     return this.#current;
   }
 
-  /** A no-op for a snapshot of the same version. */
-  set(snapshot: Snapshot): void {
-    if (snapshot.version === this.#current?.version) return;
+  /** The snapshot for limiters of a class: what they have instead, and everything else. */
+  currentOf(limiterClass: string | undefined): Snapshot | undefined {
+    const common = this.#current;
+    const own = common?.classes.get(limiterClass ?? '');
+    if (common === undefined || own === undefined) return common;
+    const known = this.#ofClass.get(limiterClass ?? '');
+    if (known?.common === common) return known.snapshot;
+    const resources = sortByName(new Map([...common.resources, ...own]));
+    const version = hashVersions(resources);
+    // An edit of another class changes nothing.
+    const snapshot = known?.snapshot.version === version ? known.snapshot : { version, resources };
+    if (!this.#sinceMs.has(snapshot)) this.#sinceMs.set(snapshot, this.#sinceMs.get(common) ?? 0);
+    this.#ofClass.set(limiterClass ?? '', { common, snapshot });
+    return snapshot;
+  }
+
+  /** A no-op for a snapshot of the same content. */
+  set(snapshot: CommonSnapshot): void {
+    if (isSameSnapshot(snapshot, this.#current)) return;
+    const isSameVersion = snapshot.version === this.#current?.version;
+    const sinceMs = this.#current && isSameVersion ? this.#sinceMs.get(this.#current) : undefined;
+    for (const name of this.#ofClass.keys()) if (!snapshot.classes.has(name)) this.#ofClass.delete(name);
     this.#current = snapshot;
-    this.#sinceMs.set(snapshot, this.#nowMs());
+    this.#sinceMs.set(snapshot, sinceMs ?? this.#nowMs());
     for (const listener of [...this.#listeners]) listener(snapshot);
   }
 
@@ -96,10 +168,23 @@ export class SnapshotStore {
   }
 
   /** Returns the function that unsubscribes. */
-  onChange(listener: (snapshot: Snapshot) => void): () => void {
+  onChange(listener: (snapshot: CommonSnapshot) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
+}
+
+/** Whether limiters of all classes get the same. */
+export function isSameSnapshot(one: CommonSnapshot, other: CommonSnapshot | undefined): boolean {
+  if (one === other) return true;
+  if (one.version !== other?.version || one.classes.size !== other.classes.size) return false;
+  return [...one.classes].every(([name, resources]) => {
+    const others = other.classes.get(name);
+    return (
+      others?.size === resources.size &&
+      [...resources.values()].every((resource) => others.get(resource.name)?.version === resource.version)
+    );
+  });
 }
 
 /** The encoded `google.protobuf.Any` of a domain's rules: equal bytes for equal rules. */

@@ -54,7 +54,9 @@ export function toStoredVersion({ generation, spec }: StoredManifest): StoredVer
   return {
     generation,
     readSpec: () =>
-      JSON.parse(gunzipSync(Buffer.from(spec, 'base64'), { chunkSize, maxOutputLength: maxSpecBytes }).toString()),
+      JSON.parse(
+        gunzipSync(Buffer.from(spec, 'base64'), { chunkSize, maxOutputLength: maxSpecBytes }).toString(),
+      ),
   };
 }
 

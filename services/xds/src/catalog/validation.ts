@@ -213,6 +213,8 @@ export interface ValidationResult {
   readonly label: string;
   /** Undefined when no version of the object was valid. */
   readonly domain: string | undefined;
+  /** Class of the limiters that it is for; absent for all. */
+  readonly limiterClass?: string | undefined;
   /** The generation whose rules are in force, or on trial; undefined when there is none. */
   readonly inForce: number | undefined;
   /** Limits of the object in force, or on trial. */
@@ -242,6 +244,7 @@ export function toValidationResult(
     generation,
     label,
     domain: valid?.document.domain,
+    ...(valid?.document.limiterClass !== undefined && { limiterClass: valid.document.limiterClass }),
     inForce: isInForce ? valid?.generation : undefined,
     rules,
     ...(valid && { lastValid: { generation: valid.generation, spec: valid.spec } }),

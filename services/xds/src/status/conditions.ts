@@ -224,8 +224,10 @@ export const notServed: DomainStatus = {
   programmed: { status: 'False', reason: 'Pending', message: 'not served yet' },
 };
 
-/** A domain and its version. */
-type Resource = Pick<SnapshotResource, 'name' | 'version'>;
+/** A domain and its version, for limiters of a class or, without one, for all. */
+export interface ServedDomain extends Pick<SnapshotResource, 'name' | 'version'> {
+  readonly limiterClass?: string | undefined;
+}
 
 /** Characters of a limiter's message in a condition. */
 const maxMessage = 1000;
@@ -244,7 +246,7 @@ export interface DomainStatusOptions {
  * domain changes it. Returns `before` when nothing has changed.
  */
 export function toDomainStatus(
-  resource: Resource,
+  resource: ServedDomain,
   subscribers: Subscribers,
   { before, isStarting = false }: DomainStatusOptions = {},
 ): DomainStatus {
@@ -257,7 +259,7 @@ export function toDomainStatus(
   if (blamed !== undefined) return keep(before, version, wasAcknowledged, blamed);
   if (wasAcknowledged || (isAcknowledgedByAll(tally) && !isStarting))
     return keep(before, version, true, acknowledged);
-  return keep(before, version, false, describeOpen(tally, subscribers, isStarting));
+  return keep(before, version, false, describeOpen(tally, subscribers, { resource, isStarting }));
 }
 
 function keep(
@@ -290,7 +292,7 @@ export const toAcknowledged = (version: string): DomainStatus => ({
 function describeOpen(
   tally: DomainLimiters,
   { size }: Subscribers,
-  isStarting: boolean,
+  { resource, isStarting }: { readonly resource: ServedDomain; readonly isStarting: boolean },
 ): DomainStatus['programmed'] {
   const { connected, behind, blocked } = tally;
   const pending = (message: string) => ({ status: 'False', reason: 'Pending', message }) as const;
@@ -298,8 +300,10 @@ function describeOpen(
   if (rejection !== undefined) return rejection;
   if (isStarting) return pending('the xDS server has just started, and limiters reconnect');
   if (connected === 0) {
+    const { limiterClass } = resource;
+    const ofClass = limiterClass === undefined ? '' : ` of class '${limiterClass}'`;
     const message =
-      size === 0 ? 'no limiter is connected' : 'no limiter that asks for this domain is connected';
+      size === 0 ? 'no limiter is connected' : `no limiter${ofClass} that asks for this domain is connected`;
     return { status: 'Unknown', reason: 'NoClients', message };
   }
   return pending(blocked ?? `${behind} has not acknowledged it`);
@@ -336,7 +340,7 @@ const isAcknowledgedByAll = ({ connected, acknowledged }: DomainLimiters): boole
   connected > 0 && acknowledged === connected;
 
 /** Counts the limiters of a domain that is served. */
-export function countLimiters(resource: Resource, subscribers: Subscribers): DomainLimiters {
+export function countLimiters(resource: ServedDomain, subscribers: Subscribers): DomainLimiters {
   const tally: DomainLimiters = {
     connected: 0,
     acknowledged: 0,
@@ -345,11 +349,11 @@ export function countLimiters(resource: Resource, subscribers: Subscribers): Dom
     blocked: undefined,
     behind: undefined,
   };
-  for (const group of subscribers.of(resource.name)) countGroup(tally, group, resource);
+  for (const group of subscribers.of(resource)) countGroup(tally, group, resource);
   return tally;
 }
 
-function countGroup(tally: DomainLimiters, group: LimiterGroup, { name, version }: Resource): void {
+function countGroup(tally: DomainLimiters, group: LimiterGroup, { name, version }: ServedDomain): void {
   const { size, example, accepted, rejection } = group;
   tally.connected += size;
   if (accepted?.get(name) === version) {
@@ -380,6 +384,8 @@ export interface LimiterGroup {
   readonly size: number;
   /** Display name of one of them: the one that sorts first, because their order changes. */
   readonly example: string;
+  /** Undefined for limiters without a class. */
+  readonly limiterClass?: string | undefined;
   /** Domains that they subscribe to by name; undefined for a wildcard. */
   readonly names: ReadonlySet<string> | undefined;
   /** Versions by domain; undefined when they have accepted nothing. */
@@ -399,15 +405,16 @@ export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGrou
   };
   const groups = new Map<string, LimiterGroup>();
   for (const limiter of limiters) {
-    const { names, accepted, rejection } = limiter;
+    const { names, limiterClass, accepted, rejection } = limiter;
     const maps = [names, accepted, rejection?.resources].map(identify);
-    const key = `${maps.join(' ')} ${rejection?.message ?? ''}`;
+    const key = `${maps.join(' ')} ${limiterClass ?? ''} ${rejection?.message ?? ''}`;
     const example = limiterName(limiter);
     const group = groups.get(key);
     if (group === undefined)
       groups.set(key, {
         size: 1,
         example,
+        limiterClass,
         names,
         accepted,
         rejection: rejection && parseRejection(rejection),
@@ -427,26 +434,63 @@ export interface Subscribers {
   /** Limiters in total. */
   readonly size: number;
   readonly hasRejections: boolean;
-  of(domain: string): readonly LimiterGroup[];
+  /** Limiters whose acknowledgements the domain waits for. */
+  of(domain: ServedDomain): readonly LimiterGroup[];
 }
+
+/** Whether limiters of a class have other rules for a domain than limiters without a class. */
+type HasOwnRules = (limiterClass: string, domain: string) => boolean;
 
 /**
  * Indexes groups by domain. Limiters with subscriptions of their own are groups of their own:
  * checking hundreds of groups for each of thousands of domains would take most of a second.
+ *
+ * Rules without a class wait for limiters without a class, so that others, of a class for
+ * development or far away, hold up only their own. Where every limiter has a class, they wait for
+ * all that get them.
  */
-export function* indexSubscribers(groups: readonly LimiterGroup[]): Steps<Subscribers> {
-  const wildcards = groups.filter(({ names }) => names === undefined);
-  const byName = new Map<string, LimiterGroup[]>();
-  let size = 0;
+export function* indexSubscribers(
+  groups: readonly LimiterGroup[],
+  hasOwnRules: HasOwnRules = () => false,
+): Steps<Subscribers> {
+  const byClass = new Map<string | undefined, GroupIndex>();
   for (const group of groups) {
-    size += group.size;
-    for (const name of group.names ?? []) {
-      const others = byName.get(name);
-      if (others === undefined) byName.set(name, [...wildcards, group]);
-      else others.push(group);
-    }
+    const index = byClass.get(group.limiterClass) ?? new GroupIndex();
+    byClass.set(group.limiterClass, index.add(group));
     yield;
   }
-  const hasRejections = groups.some(({ rejection }) => rejection !== undefined);
-  return { size, hasRejections, of: (domain) => byName.get(domain) ?? wildcards };
+  const common = byClass.get(undefined);
+  const ofAllClasses = (name: string): readonly LimiterGroup[] =>
+    [...byClass].flatMap(([limiterClass = '', index]) =>
+      hasOwnRules(limiterClass, name) ? [] : index.of(name),
+    );
+  return {
+    size: groups.reduce((sum, { size }) => sum + size, 0),
+    hasRejections: groups.some(({ rejection }) => rejection !== undefined),
+    of({ name, limiterClass }) {
+      if (limiterClass !== undefined) return byClass.get(limiterClass)?.of(name) ?? [];
+      return common === undefined ? ofAllClasses(name) : common.of(name);
+    },
+  };
+}
+
+/** Groups of one class. */
+class GroupIndex {
+  readonly #wildcards: LimiterGroup[] = [];
+  readonly #byName = new Map<string, LimiterGroup[]>();
+
+  add(group: LimiterGroup): this {
+    if (group.names === undefined) this.#wildcards.push(group);
+    for (const name of group.names ?? []) {
+      const others = this.#byName.get(name);
+      if (others === undefined) this.#byName.set(name, [group]);
+      else others.push(group);
+    }
+    return this;
+  }
+
+  of(name: string): readonly LimiterGroup[] {
+    const named = this.#byName.get(name);
+    return named === undefined ? this.#wildcards : [...this.#wildcards, ...named];
+  }
 }

@@ -21,13 +21,17 @@ export interface LimiterCounts {
   readonly rejecting: number;
 }
 
+/** The snapshot for limiters of a class. */
+type SnapshotOf = (limiterClass: string | undefined) => Snapshot | undefined;
+
 /** Counts limiters, also before their first answer. */
-export function countByState(limiters: Iterable<Limiter>, snapshot: Snapshot | undefined): LimiterCounts {
+export function countByState(limiters: Iterable<Limiter>, snapshotOf: SnapshotOf): LimiterCounts {
   const counts = { connected: 0, current: 0, rejecting: 0 };
-  for (const { acceptedVersion, rejection } of limiters) {
+  for (const { limiterClass, acceptedVersion, rejection } of limiters) {
     counts.connected += 1;
     if (rejection !== undefined) counts.rejecting += 1;
-    else if (acceptedVersion !== undefined && acceptedVersion === snapshot?.version) counts.current += 1;
+    else if (acceptedVersion !== undefined && acceptedVersion === snapshotOf(limiterClass)?.version)
+      counts.current += 1;
   }
   return counts;
 }
@@ -35,6 +39,10 @@ export function countByState(limiters: Iterable<Limiter>, snapshot: Snapshot | u
 /** Limiters with the same subscription, accepted version and rejection. */
 export interface ReportedGroup {
   readonly count: number;
+  /** Undefined for limiters without a class. */
+  readonly limiterClass?: string | undefined;
+  /** Version of the snapshot for their class, if it has rules of its own. */
+  readonly snapshot?: string | undefined;
   /** Domains subscribed to by name; undefined for a wildcard, empty when there are too many. */
   readonly names?: readonly string[] | undefined;
   /** Version of the snapshot that they accepted last; undefined before the first. */
@@ -59,13 +67,11 @@ const maxNames = 100;
 const maxMessageLength = 300;
 const maxNodeLength = 200;
 
-type Description = Pick<ReportedGroup, 'names' | 'accepted' | 'rejection'>;
+type Description = Pick<ReportedGroup, 'limiterClass' | 'names' | 'accepted' | 'rejection'>;
 
 /** Beyond the bounds, limiters are still counted, with less detail. */
-export function summarizeLimiters(
-  limiters: readonly Limiter[],
-  snapshot: Snapshot | undefined,
-): LimiterReport {
+export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: SnapshotOf): LimiterReport {
+  const common = snapshotOf(undefined);
   const groups = new Map<string, { count: number; description: Description; limiter: Limiter }>();
   let rejections = 0;
   const fits = ({ rejection }: Description): boolean =>
@@ -91,12 +97,16 @@ export function summarizeLimiters(
     return list;
   };
   return {
-    limiters: countByState(limiters, snapshot),
-    snapshot: snapshot?.version,
-    groups: [...groups.values()].map(({ count, description: { names, accepted, rejection }, limiter }) => {
+    limiters: countByState(limiters, snapshotOf),
+    snapshot: common?.version,
+    groups: [...groups.values()].map(({ count, description, limiter }) => {
+      const { limiterClass, names, accepted, rejection } = description;
+      const snapshot = snapshotOf(limiterClass);
       const isCurrent = accepted === undefined || accepted === snapshot?.version;
       return {
         count,
+        ...(limiterClass !== undefined && { limiterClass }),
+        ...(snapshot !== common && { snapshot: snapshot?.version }),
         names: names && (takeNames(names) ?? []),
         accepted,
         behind: isCurrent ? undefined : takeNames(findBehind(limiter, snapshot)),
@@ -107,8 +117,9 @@ export function summarizeLimiters(
 }
 
 function describe(limiter: Limiter): Description {
-  const { names, acceptedVersion, rejection } = limiter;
+  const { limiterClass, names, acceptedVersion, rejection } = limiter;
   return {
+    ...(limiterClass !== undefined && { limiterClass }),
     names: names && [...names].sort(compareText),
     accepted: acceptedVersion,
     rejection: rejection && {
@@ -120,8 +131,8 @@ function describe(limiter: Limiter): Description {
 }
 
 /** Limiters with the same rejection are one group, whatever their names. */
-function toKey({ names, accepted, rejection }: Description): string {
-  return JSON.stringify([names, accepted, rejection?.message, rejection?.snapshot]);
+function toKey({ limiterClass, names, accepted, rejection }: Description): string {
+  return JSON.stringify([limiterClass, names, accepted, rejection?.message, rejection?.snapshot]);
 }
 
 /** Domains that the limiter has in another version than the snapshot; undefined when too many. */
@@ -159,10 +170,12 @@ export function parseReport(text: string): LimiterReport | undefined {
 }
 
 function parseGroup(value: unknown): ReportedGroup | undefined {
-  const { count, names, accepted, behind, rejection } = toFields(value);
+  const { count, limiterClass, snapshot, names, accepted, behind, rejection } = toFields(value);
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 1) return undefined;
   return {
     count,
+    ...(limiterClass !== undefined && { limiterClass: toText(limiterClass) }),
+    ...(snapshot !== undefined && { snapshot: toText(snapshot) }),
     names: toTexts(names),
     accepted: toText(accepted),
     behind: toTexts(behind),
@@ -198,6 +211,12 @@ export interface ReplicaReport {
   readonly report: LimiterReport;
 }
 
+/** Classes of limiters in reports that have one. */
+export function listClasses(reports: Iterable<ReplicaReport>): ReadonlySet<string> {
+  const groups = [...reports].flatMap(({ report }) => report.groups);
+  return new Set(groups.flatMap(({ limiterClass }) => limiterClass ?? []));
+}
+
 /** Versions by domain. */
 type Versions = Pick<ReadonlyMap<string, string>, 'get'>;
 
@@ -231,11 +250,12 @@ export class ReportedLimiters {
   }
 
   #toGroup(group: ReportedGroup, report: LimiterReport, replica: string): LimiterGroup {
-    const { count, names, rejection } = group;
+    const { count, limiterClass, names, rejection } = group;
     const rejected = rejection && this.#history.get(rejection.snapshot);
     return {
       size: count,
       example: `${rejection?.node || 'a limiter'} at ${replica}`,
+      limiterClass,
       names: names && new Set(names),
       accepted: this.#findAccepted(group, report),
       rejection: rejection && rejected && parseRejection({ resources: rejected, message: rejection.message }),
@@ -243,10 +263,10 @@ export class ReportedLimiters {
   }
 
   /** Undefined when they have accepted nothing, or an unknown version. */
-  #findAccepted({ accepted, behind }: ReportedGroup, report: LimiterReport): Versions | undefined {
+  #findAccepted({ accepted, behind, snapshot }: ReportedGroup, report: LimiterReport): Versions | undefined {
     if (accepted === undefined) return undefined;
     const versions = this.#history.get(accepted);
-    const served = this.#history.get(report.snapshot ?? '');
+    const served = this.#history.get(snapshot ?? report.snapshot ?? '');
     if (versions !== undefined || behind === undefined || served === undefined) return versions;
     const missing = new Set(behind);
     return { get: (domain) => (missing.has(domain) ? undefined : served.get(domain)) };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
 import type { LimiterRegistry } from '../ads/limiters.ts';
-import type { SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
+import type { CommonSnapshot, SnapshotStore } from '../catalog/snapshot.ts';
 import type { ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
 import {
@@ -14,13 +14,14 @@ import {
   needsAction,
   notServed,
   type ObjectStatus,
+  type ServedDomain,
   type StoredStatus,
   type Subscribers,
   toAcknowledged,
   toDomainStatus,
   toObjectStatus,
 } from './conditions.ts';
-import { ReportedLimiters } from './limiter-report.ts';
+import { listClasses, ReportedLimiters } from './limiter-report.ts';
 import type { ReplicaReports } from './replica-reports.ts';
 
 /** Receives statuses, from all replicas. */
@@ -64,7 +65,24 @@ interface Reported {
   readonly domain: DomainStatus;
 }
 
-type Resources = ReadonlyMap<string, SnapshotResource>;
+/** A domain of an object. */
+export type DomainOfClass = Pick<ValidationResult, 'domain' | 'limiterClass'>;
+
+/** Everything that is served, by class and domain. */
+type ServedDomains = ReadonlyMap<string, ServedDomain>;
+
+/** Key of a domain for the limiters of a class. A class contains no slash. */
+const toKey = ({ domain = '', limiterClass = '' }: DomainOfClass): string => `${limiterClass}/${domain}`;
+
+function listServed(snapshot: CommonSnapshot | undefined): ServedDomains {
+  const served = new Map<string, ServedDomain>();
+  for (const resource of snapshot?.resources.values() ?? [])
+    served.set(toKey({ domain: resource.name }), resource);
+  for (const [limiterClass, resources] of snapshot?.classes ?? [])
+    for (const { name, version } of resources.values())
+      served.set(toKey({ domain: name, limiterClass }), { name, version, limiterClass });
+  return served;
+}
 
 /**
  * Keeps the status of every object up to date and passes changed ones to the writers.
@@ -78,7 +96,7 @@ export class StatusReporter {
   readonly #options: StatusReporterOptions;
   readonly #reported = new Map<string, Reported>();
   readonly #statuses = new Map<string, ObjectStatus>();
-  /** Status of every domain that is served. */
+  /** Status of every domain that is served, by class and domain. */
   readonly #domains = new Map<string, DomainStatus>();
   /** Limiters of other replicas. */
   readonly #reportedLimiters = new ReportedLimiters();
@@ -87,6 +105,7 @@ export class StatusReporter {
   readonly #edits = new Set<string>();
   /** Limiters as of the last report. */
   #subscribers: Subscribers | undefined;
+  #served: { readonly snapshot: CommonSnapshot | undefined; readonly domains: ServedDomains } | undefined;
   #isStarting: boolean;
   #hasReported: boolean = false;
   #cancelReport: (() => void) | undefined;
@@ -124,9 +143,11 @@ export class StatusReporter {
   }
 
   /** The limiters of a domain, as of the last report; undefined when it is not served. */
-  limitersOf(domain: string | undefined): DomainLimiters | undefined {
-    const resource = this.#options.snapshots.current()?.resources.get(domain ?? '');
-    return resource && this.#subscribers && countLimiters(resource, this.#subscribers);
+  limitersOf({ domain = '', limiterClass }: DomainOfClass): DomainLimiters | undefined {
+    const snapshot = this.#options.snapshots.current();
+    const resources = limiterClass === undefined ? snapshot?.resources : snapshot?.classes.get(limiterClass);
+    const resource = resources?.get(domain);
+    return resource && this.#subscribers && countLimiters({ ...resource, limiterClass }, this.#subscribers);
   }
 
   /** Schedules a report after a change of objects, rules or limiters. */
@@ -173,9 +194,13 @@ export class StatusReporter {
       const groups = this.#exchangeReports();
       const results = [...this.#options.results.values()];
       const snapshot = this.#options.snapshots.current();
-      const resources: Resources = snapshot?.resources ?? new Map();
-      this.#subscribers = yield* indexSubscribers(groups);
-      yield* this.#updateDomains(resources, this.#subscribers, this.#findAcknowledged(results, resources));
+      if (this.#served?.snapshot !== snapshot) this.#served = { snapshot, domains: listServed(snapshot) };
+      const { domains } = this.#served ?? { domains: listServed(snapshot) };
+      this.#subscribers = yield* indexSubscribers(
+        groups,
+        (limiterClass, domain) => snapshot?.classes.get(limiterClass)?.has(domain) === true,
+      );
+      yield* this.#updateDomains(domains, this.#subscribers, this.#findAcknowledged(results, domains));
       yield* this.#reportAll(results);
       this.#hasReported ||= snapshot !== undefined;
     } finally {
@@ -192,45 +217,49 @@ export class StatusReporter {
     reports.changed();
     const snapshot = snapshots.current();
     if (snapshot !== undefined) this.#reportedLimiters.remember(snapshot);
-    return [...groups, ...this.#reportedLimiters.groups(reports.others ?? [])];
+    const others = reports.others ?? [];
+    for (const limiterClass of listClasses(others)) {
+      const ofClass = snapshots.currentOf(limiterClass);
+      if (ofClass !== undefined && ofClass !== snapshot) this.#reportedLimiters.remember(ofClass);
+    }
+    return [...groups, ...this.#reportedLimiters.groups(others)];
   }
 
   /** Domains of the first report that limiters have acknowledged before this process started. */
-  #findAcknowledged(results: readonly ValidationResult[], resources: Resources): ReadonlySet<string> {
+  #findAcknowledged(results: readonly ValidationResult[], served: ServedDomains): ReadonlySet<string> {
     const acknowledged = new Set<string>();
     const { stored } = this.#options;
     if (stored === undefined || this.#hasReported) return acknowledged;
-    for (const { id, domain = '' } of results) {
-      const resource = resources.get(domain);
+    for (const result of results) {
+      const resource = served.get(toKey(result));
       if (resource === undefined) continue;
-      const { version, isProgrammed } = stored(id) ?? {};
-      if (isProgrammed === true && version === resource.version) acknowledged.add(domain);
+      const { version, isProgrammed } = stored(result.id) ?? {};
+      if (isProgrammed === true && version === resource.version) acknowledged.add(toKey(result));
     }
     return acknowledged;
   }
 
   *#updateDomains(
-    resources: Resources,
+    served: ServedDomains,
     subscribers: Subscribers,
     acknowledged: ReadonlySet<string>,
   ): Steps<void> {
     const isStarting = this.#isStarting;
-    for (const resource of resources.values()) {
-      const { name, version } = resource;
-      const before =
-        this.#domains.get(name) ?? (acknowledged.has(name) ? toAcknowledged(version) : undefined);
-      const status = toDomainStatus(resource, subscribers, { before, isStarting });
-      if (status !== this.#domains.get(name)) this.#domains.set(name, status);
+    for (const [key, domain] of served) {
+      const known = this.#domains.get(key);
+      const before = known ?? (acknowledged.has(key) ? toAcknowledged(domain.version) : undefined);
+      const status = toDomainStatus(domain, subscribers, { before, isStarting });
+      if (status !== known) this.#domains.set(key, status);
       yield;
     }
-    if (this.#domains.size === resources.size) return;
-    for (const name of [...this.#domains.keys()]) if (!resources.has(name)) this.#domains.delete(name);
+    if (this.#domains.size === served.size) return;
+    for (const key of [...this.#domains.keys()]) if (!served.has(key)) this.#domains.delete(key);
   }
 
   *#reportAll(results: readonly ValidationResult[]): Steps<void> {
     for (const result of results) {
       if (this.#closed) return;
-      this.#reportObject(result, this.#domains.get(result.domain ?? '') ?? notServed);
+      this.#reportObject(result, this.#domains.get(toKey(result)) ?? notServed);
       yield;
     }
     for (const id of [...this.#reported.keys()]) if (!this.#options.results.has(id)) this.#forget(id);

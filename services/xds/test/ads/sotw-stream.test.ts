@@ -1,6 +1,7 @@
 import { status } from '@grpc/grpc-js';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
+import { maxLimiterClasses } from '../../src/ads/limits.ts';
 import type { SotwTestStream } from '../support/ads-client.ts';
 import { configsIn, namesIn } from '../support/names-in.ts';
 import { startAdsServer } from '../support/start-ads-server.ts';
@@ -243,4 +244,52 @@ t.test('propagation time is observed for limiters that were connected before the
     values.find(({ metricName }) => metricName === `tollgate_xds_propagation_seconds_${name}`)?.value;
   t.equal(of('count'), 1);
   t.equal(of('sum'), 0.25);
+});
+
+/** A snapshot with a domain for all limiters, and one for those of a class. */
+function snapshotWithClass(limiterClass: string) {
+  const { resources } = testSnapshot({ own: 2 });
+  return { ...testSnapshot({ shop: 1 }), classes: new Map([[limiterClass, resources]]) };
+}
+
+const ofClass = (limiterClass: string) => ({
+  node: { id: 'limiter', metadata: { 'tollgate.dev/limiter-class': limiterClass } },
+});
+
+t.test('class in the metadata of the node selects the resources', async (t) => {
+  const { connect, limiters } = await startAdsServer(t, { snapshot: snapshotWithClass('dev') });
+  const client = connect();
+  const [dev, edge, common, delta] = [client.sotw(), client.sotw(), client.sotw(), client.delta()];
+  dev.send(ofClass('dev'));
+  edge.send(ofClass('edge'));
+  common.send();
+  delta.send(ofClass('dev'));
+  const [ofDev, ofEdge, ofCommon] = [await dev.next(), await edge.next(), await common.next()];
+  t.equal(ofDev.resources.length, 2);
+  t.equal(ofEdge.resources.length, 1);
+  t.equal(ofEdge.versionInfo, ofCommon.versionInfo);
+  t.not(ofDev.versionInfo, ofCommon.versionInfo);
+  t.strictSame(
+    (await delta.next()).resources.map(({ name }) => name),
+    ['own', 'shop'],
+  );
+  t.strictSame([...limiters.classes()].sort(), ['dev', 'edge']);
+});
+
+t.test('class that is no name, and one too many, end the stream', async (t) => {
+  const { connect, metrics, limiters } = await startAdsServer(t, { snapshot: testSnapshot({ shop: 1 }) });
+  const client = connect();
+  const invalid = client.sotw();
+  invalid.send(ofClass('Dev'));
+  t.match(await invalid.ended, { code: status.INVALID_ARGUMENT, details: /lower-case name/ });
+  for (let i = 0; i < maxLimiterClasses; i += 1) client.sotw().send(ofClass(`class-${i}`));
+  await awaitUntil(() => limiters.size === maxLimiterClasses, { what: 'all limiters' });
+  const tooMany = client.sotw();
+  tooMany.send(ofClass('another'));
+  t.match(await tooMany.ended, { code: status.RESOURCE_EXHAUSTED });
+  const known = client.sotw();
+  known.send(ofClass('class-1'));
+  t.ok(await known.next());
+  const reasons = (await metrics.refusedStreams.get()).values.map(({ labels }) => labels.reason);
+  t.strictSame(reasons, ['invalid_class', 'too_many_classes']);
 });

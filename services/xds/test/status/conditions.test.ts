@@ -171,6 +171,39 @@ t.test('limiter that subscribes to other domains is not waited for', async (t) =
   });
 });
 
+t.test('rules without a class do not wait for limiters of a class', async (t) => {
+  const slow = makeLimiter('dev', { limiterClass: 'dev' });
+  const rejecting = makeLimiter('b', {
+    limiterClass: 'dev',
+    rejection: makeRejection(current, 'shop: no'),
+  });
+  t.match(progress([makeLimiter('a', { accepted: current }), slow, rejecting]).programmed, {
+    status: 'True',
+  });
+  t.match(progress([slow]).programmed, { reason: 'Pending', message: /limiter-dev/ }, 'it is the only one');
+});
+
+t.test('rules of a class wait for limiters of this class only', async (t) => {
+  const shop = { name: 'shop', version: '2', limiterClass: 'dev' };
+  const others = [makeLimiter('a', { accepted: old }), makeLimiter('b', { limiterClass: 'edge' })];
+  t.match(toDomainStatus(shop, subscribersOf(...others)).programmed, {
+    reason: 'NoClients',
+    message: "no limiter of class 'dev' that asks for this domain is connected",
+  });
+  const dev = makeLimiter('dev', { limiterClass: 'dev', accepted: current });
+  t.match(toDomainStatus(shop, subscribersOf(...others, dev)).programmed, { status: 'True' });
+});
+
+t.test('where every limiter has a class, rules without one wait for all that get them', async (t) => {
+  const shop = { name: 'shop', version: '2' };
+  const groups = groupLimiters([
+    makeLimiter('a', { limiterClass: 'edge', accepted: current }),
+    makeLimiter('b', { limiterClass: 'dev', accepted: versions({ shop: 'own' }) }),
+  ]);
+  const subscribers = runSteps(indexSubscribers(groups, (limiterClass) => limiterClass === 'dev'));
+  t.match(toDomainStatus(shop, subscribers).programmed, { status: 'True' });
+});
+
 t.test('limiter that subscribes to the domain by name is waited for', async (t) => {
   t.match(progress([makeLimiter('a', { names: new Set(['shop']) })]), {
     programmed: { reason: 'Pending' },

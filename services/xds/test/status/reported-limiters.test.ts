@@ -141,7 +141,8 @@ t.test('domain has the limiters that subscribe to it by name or by wildcard', as
       ]),
     ),
   );
-  const subscribed = (domain: string) => subscribers.of(domain).map(({ example }) => example);
+  const subscribed = (domain: string) =>
+    subscribers.of({ name: domain, version: '' }).map(({ example }) => example);
   t.strictSame(subscribed('web'), ['limiter-all', 'limiter-shop', 'limiter-web']);
   t.strictSame(subscribed('shop'), ['limiter-all', 'limiter-shop']);
   t.strictSame(subscribed('other'), ['limiter-all']);

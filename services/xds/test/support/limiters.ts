@@ -1,5 +1,5 @@
 import type { Limiter } from '../../src/ads/limiters.ts';
-import type { Snapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
+import type { CommonSnapshot, SnapshotResource } from '../../src/catalog/snapshot.ts';
 
 /** A limiter that has acknowledged nothing by default. */
 export function makeLimiter(id: string, given: Partial<Limiter> = {}): Limiter {
@@ -10,6 +10,7 @@ export function makeLimiter(id: string, given: Partial<Limiter> = {}): Limiter {
     peer: '127.0.0.1:1',
     protocol: 'sotw',
     connectedMs: 0,
+    limiterClass: undefined,
     names: undefined,
     accepted: undefined,
     acceptedVersion: undefined,
@@ -28,10 +29,10 @@ export function makeRejection(resources: ReadonlyMap<string, string>, message: s
 }
 
 /** A snapshot of that version, in which every domain has this version. */
-export function makeSnapshot(version: string, set: Readonly<Record<string, string>>): Snapshot {
+export function makeSnapshot(version: string, set: Readonly<Record<string, string>>): CommonSnapshot {
   const resources = Object.entries(set).map(([name, of]): [string, SnapshotResource] => [
     name,
     { name, version: of, any: new Uint8Array() },
   ]);
-  return { version, resources: new Map(resources) };
+  return { version, resources: new Map(resources), classes: new Map() };
 }

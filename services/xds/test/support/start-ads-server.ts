@@ -5,7 +5,7 @@ import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type { Test } from 'tap';
 import { type Limiter, LimiterRegistry } from '../../src/ads/limiters.ts';
 import { AdsServer, type AdsServerOptions } from '../../src/ads/server.ts';
-import { type Snapshot, SnapshotStore } from '../../src/catalog/snapshot.ts';
+import { type CommonSnapshot, SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { Context } from '../../src/context.ts';
 import type { XdsMetrics } from '../../src/metrics.ts';
 import { type AdsTestClient, connectAds } from './ads-client.ts';
@@ -33,7 +33,7 @@ export async function startAdsServer(
     snapshot,
     trace,
     ...options
-  }: Partial<AdsServerOptions> & Pick<Context, 'trace'> & { readonly snapshot?: Snapshot } = {},
+  }: Partial<AdsServerOptions> & Pick<Context, 'trace'> & { readonly snapshot?: CommonSnapshot } = {},
 ): Promise<StartedAdsServer> {
   const clock = fakeClock();
   const snapshots = new SnapshotStore(clock.now);

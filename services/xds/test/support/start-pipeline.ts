@@ -58,7 +58,9 @@ export async function startPipeline(
   const edits: string[] = [];
   const forgotten: string[] = [];
   const { context, registry, lines } = recordingContext({ nowMs });
-  const replicas = otherReplicas(() => summarizeLimiters(limiters.settled(), store.current()));
+  const replicas = otherReplicas(() =>
+    summarizeLimiters(limiters.settled(), (name) => store.currentOf(name)),
+  );
   let tell: (event: SourceEvent) => void = () => undefined;
   let lost: readonly SourceOutage[] = [];
   store.onChange(({ version }) => served.push(version));

@@ -3,6 +3,7 @@ import { getErrorMessage } from '@tollgate/kit/errors';
 import { trimDetails } from '@tollgate/kit/grpc/library';
 import type { Logger } from '@tollgate/kit/logger';
 import { maxTimerMs, sleepFor } from '@tollgate/kit/time';
+import { limiterClassKey } from '@tollgate/rules/resource-shape';
 import { defaultMaxMessageBytes } from '../../config/rules.ts';
 import type { Settings } from '../../config/settings.ts';
 import { describeNotAtomic } from '../../config/stores.ts';
@@ -46,7 +47,13 @@ export interface XdsSourceContext extends Pick<Context, 'random' | 'stats' | 'lo
 export function createXdsSource(settings: Settings, context: Context): XdsSource {
   return new XdsSource(
     {
-      node: { id: settings.xdsNodeId, metadata: settings.xdsNodeMetadata },
+      node: {
+        id: settings.xdsNodeId,
+        metadata: {
+          ...settings.xdsNodeMetadata,
+          ...(settings.xdsLimiterClass !== '' && { [limiterClassKey]: settings.xdsLimiterClass }),
+        },
+      },
       stream: {
         // As in Go, `:18000` is this machine.
         serverUrl: settings.xdsServerUrl.startsWith(':')
