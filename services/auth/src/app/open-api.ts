@@ -5,50 +5,62 @@ import type { AddRoutes, Api } from '../http/api.ts';
 import { type ComponentName, components } from '../http/open-api-components.ts';
 import type { Context } from './context.ts';
 
+/** A component, a list of one, or one of several. */
+type ResponseBody = ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
+
 /** Members of the document in addition to the schemas of a route. */
-export interface Operation {
+export type Operation = {
   readonly summary: string;
   /** Whose token it requires. Undefined: none. */
   readonly caller?: 'user' | 'admin';
-  /** A component, a list of one, or one of several. Undefined: any object. */
-  readonly response?: ComponentName | readonly [ComponentName] | { readonly oneOf: readonly ComponentName[] };
   /** Content type of a body without a schema. */
   readonly bodyType?: string;
-  /** Default 200. */
-  readonly status?: 200 | 201 | 204 | 302 | 303;
-}
+  /** Whether it needs a CAPTCHA token, if CAPTCHAs are enabled. */
+  readonly captcha?: true;
+} & (
+  | { readonly status: 204 | 302 | 303; readonly response?: undefined }
+  /** Status: default 200. */
+  | { readonly status?: 200 | 201; readonly response: ResponseBody }
+);
 
 const forUser = { caller: 'user' } as const;
 const forAdmin = { caller: 'admin' } as const;
 
 /** Operations by `METHOD /path`, with parameters in braces. */
 export const operations: Readonly<Record<string, Operation>> = {
-  'GET /health': { summary: 'Name and version of the server' },
+  'GET /health': { summary: 'Name and version of the server', response: 'Health' },
   'GET /ready': {
     summary:
       'Readiness: 200, or 503 if the database is unavailable or read-only. `missing_indexes` names indexes that are being made',
+    response: 'Readiness',
   },
   'GET /settings': { summary: 'Enabled features', response: 'Settings' },
-  'GET /openapi.json': { summary: 'This document' },
-  'GET /.well-known/jwks.json': { summary: 'Public keys of access tokens (RFC 7517)' },
+  'GET /openapi.json': { summary: 'This document', response: 'Document' },
+  'GET /.well-known/jwks.json': { summary: 'Public keys of access tokens (RFC 7517)', response: 'KeySet' },
   'GET /.well-known/openid-configuration': {
     summary: 'Issuer of access tokens and where its keys are (OpenID Connect Discovery)',
+    response: 'OpenIdConfiguration',
   },
 
   'POST /signup': {
     summary: 'Sign up by email or phone; with neither, as an anonymous user',
     response: { oneOf: ['Session', 'User'] },
+    captcha: true,
   },
   'POST /token': {
     summary: 'Get tokens by password, refresh token or PKCE code. Forms get the response of RFC 6749',
     response: 'Session',
+    captcha: true,
   },
-  'POST /otp': { summary: 'Send a sign-in link or code' },
-  'POST /magiclink': { summary: 'Send a sign-in link. Prefer /otp' },
-  'POST /recover': { summary: 'Send a password reset link' },
-  'POST /resend': { summary: 'Send a link or a code again' },
+  'POST /otp': { summary: 'Send a sign-in link or code', response: 'SentMessage', captcha: true },
+  'POST /magiclink': { summary: 'Send a sign-in link. Prefer /otp', response: 'Empty', captcha: true },
+  'POST /recover': { summary: 'Send a password reset link', response: 'Empty', captcha: true },
+  'POST /resend': { summary: 'Send a link or a code again', response: 'SentMessage', captcha: true },
   'GET /verify': { summary: 'Follow a link: signs in and redirects', status: 303 },
-  'POST /verify': { summary: 'Verify a code or the token of a link', response: 'Session' },
+  'POST /verify': {
+    summary: 'Verify a code or the token of a link',
+    response: { oneOf: ['Session', 'AcceptedLink'] },
+  },
 
   'GET /authorize': { summary: 'Sign in with an identity provider: redirects to it', status: 302 },
   'GET /callback': { summary: 'Response of an identity provider: signs in and redirects', status: 302 },
@@ -60,44 +72,86 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Change email, phone, password or metadata of the user',
     response: 'User',
   },
-  'GET /user/identities': { ...forUser, summary: 'List the identities of the user' },
+  'GET /user/identities': {
+    ...forUser,
+    summary: 'List the identities of the user',
+    response: 'IdentityList',
+  },
   'GET /user/identities/authorize': {
     ...forUser,
     summary: 'Link an identity: returns the URL to open with `skip_http_redirect=true`, or redirects to it',
+    response: 'ProviderUrl',
   },
-  'DELETE /user/identities/{identity_id}': { ...forUser, summary: 'Unlink an identity' },
-  'GET /reauthenticate': { ...forUser, summary: 'Send a nonce that confirms the session' },
+  'DELETE /user/identities/{identity_id}': { ...forUser, summary: 'Unlink an identity', response: 'Empty' },
+  'GET /reauthenticate': {
+    ...forUser,
+    summary: 'Send a nonce that confirms the session',
+    response: 'SentMessage',
+  },
   'POST /reauthenticate': {
     ...forUser,
     summary:
       'Confirm the session with the current password or a nonce, before a change that requires a recent sign-in',
+    response: 'Empty',
   },
   'POST /logout': { ...forUser, summary: 'End sessions: `global`, `local` or `others`', status: 204 },
-  'GET /user/sessions': { ...forUser, summary: 'List the sessions of the user' },
-  'DELETE /user/sessions': { ...forUser, summary: 'End sessions of the user, as /logout' },
-  'DELETE /user/sessions/{session_id}': { ...forUser, summary: 'End a session of the user' },
+  'GET /user/sessions': { ...forUser, summary: 'List the sessions of the user', response: 'SessionList' },
+  'DELETE /user/sessions': { ...forUser, summary: 'End sessions of the user, as /logout', response: 'Empty' },
+  'DELETE /user/sessions/{session_id}': {
+    ...forUser,
+    summary: 'End a session of the user',
+    response: 'Empty',
+  },
 
-  'POST /factors': { ...forUser, summary: 'Enroll a second factor' },
-  'POST /factors/{factor_id}/challenge': { ...forUser, summary: 'Create a challenge for a factor' },
+  'POST /factors': { ...forUser, summary: 'Enroll a second factor', response: 'EnrolledFactor' },
+  'POST /factors/{factor_id}/challenge': {
+    ...forUser,
+    summary: 'Create a challenge for a factor',
+    response: 'Challenge',
+  },
   'POST /factors/{factor_id}/verify': {
     ...forUser,
     summary: 'Verify a factor. Returns a session with aal2',
     response: 'Session',
   },
-  'DELETE /factors/{factor_id}': { ...forUser, summary: 'Remove a factor' },
-  'GET /factors/recovery-codes': { ...forUser, summary: 'Count the recovery codes' },
-  'POST /factors/recovery-codes': { ...forUser, summary: 'Generate recovery codes' },
-  'POST /factors/recovery-codes/regenerate': { ...forUser, summary: 'Replace the recovery codes' },
+  'DELETE /factors/{factor_id}': { ...forUser, summary: 'Remove a factor', response: 'RemovedFactor' },
+  'GET /factors/recovery-codes': {
+    ...forUser,
+    summary: 'Count the recovery codes',
+    response: 'RecoveryCodes',
+  },
+  'POST /factors/recovery-codes': {
+    ...forUser,
+    summary: 'Generate recovery codes',
+    response: 'RecoveryCodes',
+  },
+  'POST /factors/recovery-codes/regenerate': {
+    ...forUser,
+    summary: 'Replace the recovery codes',
+    response: 'RecoveryCodes',
+  },
   'POST /factors/recovery-codes/verify': {
     ...forUser,
     summary: 'Spend a recovery code. Returns a session with aal2',
     response: 'Session',
   },
-  'DELETE /factors/recovery-codes': { ...forUser, summary: 'Remove the recovery codes' },
+  'DELETE /factors/recovery-codes': {
+    ...forUser,
+    summary: 'Remove the recovery codes',
+    response: 'RemovedFactor',
+  },
 
-  'POST /passkeys/authentication/options': { summary: 'Create a challenge for a sign-in with a passkey' },
+  'POST /passkeys/authentication/options': {
+    summary: 'Create a challenge for a sign-in with a passkey',
+    response: 'PasskeyChallenge',
+    captcha: true,
+  },
   'POST /passkeys/authentication/verify': { summary: 'Sign in with a passkey', response: 'Session' },
-  'POST /passkeys/registration/options': { ...forUser, summary: 'Create a challenge for a new passkey' },
+  'POST /passkeys/registration/options': {
+    ...forUser,
+    summary: 'Create a challenge for a new passkey',
+    response: 'PasskeyChallenge',
+  },
   'POST /passkeys/registration/verify': { ...forUser, summary: 'Register a passkey', response: 'Passkey' },
   'GET /passkeys': { ...forUser, summary: 'List the passkeys of the user', response: ['Passkey'] },
   'PATCH /passkeys/{passkey_id}': { ...forUser, summary: 'Rename a passkey', response: 'Passkey' },
@@ -115,6 +169,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...forAdmin,
     summary:
       'Import users: one JSON object per line, at most 10,000. Users that are present are skipped. Returns counts, and `errors` with line numbers',
+    response: 'ImportResult',
     bodyType: 'application/x-ndjson',
   },
   'GET /admin/users/{user_id}': { ...forAdmin, summary: 'Get a user', response: 'User' },
@@ -124,10 +179,22 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Change a user; `ban_duration` bans',
     response: 'User',
   },
-  'DELETE /admin/users/{user_id}': { ...forAdmin, summary: 'Delete a user' },
-  'GET /admin/users/{user_id}/sessions': { ...forAdmin, summary: 'List the sessions of a user' },
-  'DELETE /admin/users/{user_id}/sessions': { ...forAdmin, summary: 'End all sessions of a user' },
-  'DELETE /admin/users/{user_id}/sessions/{session_id}': { ...forAdmin, summary: 'End a session of a user' },
+  'DELETE /admin/users/{user_id}': { ...forAdmin, summary: 'Delete a user', response: 'Empty' },
+  'GET /admin/users/{user_id}/sessions': {
+    ...forAdmin,
+    summary: 'List the sessions of a user',
+    response: 'SessionList',
+  },
+  'DELETE /admin/users/{user_id}/sessions': {
+    ...forAdmin,
+    summary: 'End all sessions of a user',
+    response: 'Empty',
+  },
+  'DELETE /admin/users/{user_id}/sessions/{session_id}': {
+    ...forAdmin,
+    summary: 'End a session of a user',
+    response: 'Empty',
+  },
   'GET /admin/users/{user_id}/factors': {
     ...forAdmin,
     summary: 'List the second factors of a user',
@@ -158,14 +225,27 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Generate a link without sending it',
     response: 'ActionLink',
   },
-  'GET /admin/custom-providers': { ...forAdmin, summary: 'List custom identity providers' },
+  'GET /admin/custom-providers': {
+    ...forAdmin,
+    summary: 'List custom identity providers',
+    response: 'CustomProviderList',
+  },
   'POST /admin/custom-providers': {
     ...forAdmin,
     summary: 'Add an identity provider, by OpenID Connect discovery or OAuth 2.0',
+    response: 'CustomProvider',
     status: 201,
   },
-  'GET /admin/custom-providers/{identifier}': { ...forAdmin, summary: 'Get a custom identity provider' },
-  'PUT /admin/custom-providers/{identifier}': { ...forAdmin, summary: 'Change a custom identity provider' },
+  'GET /admin/custom-providers/{identifier}': {
+    ...forAdmin,
+    summary: 'Get a custom identity provider',
+    response: 'CustomProvider',
+  },
+  'PUT /admin/custom-providers/{identifier}': {
+    ...forAdmin,
+    summary: 'Change a custom identity provider',
+    response: 'CustomProvider',
+  },
   'DELETE /admin/custom-providers/{identifier}': {
     ...forAdmin,
     summary: 'Delete a custom identity provider',
@@ -174,20 +254,33 @@ export const operations: Readonly<Record<string, Operation>> = {
   'GET /admin/redirect-check': {
     ...forAdmin,
     summary: 'Explain which rule allows a `redirect_to`, or why none does',
+    response: 'RedirectCheck',
   },
-  'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first' },
-  'GET /admin/events/failed': { ...forAdmin, summary: 'List events whose delivery was given up' },
-  'POST /admin/events/{event_id}/redeliver': { ...forAdmin, summary: 'Deliver a failed event again' },
+  'GET /admin/audit': { ...forAdmin, summary: 'List the audit log, newest first', response: ['AuditEntry'] },
+  'GET /admin/events/failed': {
+    ...forAdmin,
+    summary: 'List events whose delivery was given up',
+    response: 'EventList',
+  },
+  'POST /admin/events/{event_id}/redeliver': {
+    ...forAdmin,
+    summary: 'Deliver a failed event again',
+    response: 'Event',
+  },
 };
 
 /** An OpenAPI document as JSON. */
 export type OpenApiDocument = Readonly<Record<string, unknown>>;
 
+interface RequestBody {
+  readonly content: Record<string, unknown>;
+}
+
 interface OperationObject {
   summary?: string;
   security?: readonly Readonly<Record<string, readonly string[]>>[];
   responses?: unknown;
-  requestBody?: { content: Record<string, unknown> };
+  requestBody?: RequestBody;
 }
 
 /** Collects the schemas of the routes that are added later. */
@@ -234,20 +327,30 @@ export function openApiDocument(api: Api): OpenApiDocument {
 
 function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
   if (operation === undefined) return;
-  const { summary, caller, response, bodyType, status = 200 } = operation;
+  const { summary, caller, response, bodyType, captcha, status = 200 } = operation;
   target.summary = summary;
   if (caller !== undefined) target.security = [{ [caller]: [] }];
-  target.responses = { [status]: successResponse(response, status), default: errorResponse(path) };
+  target.responses = { [status]: successResponse(status, response), default: errorResponse(path) };
   if (bodyType !== undefined)
     target.requestBody = { content: { [bodyType]: { schema: { type: 'string' } } } };
+  if (captcha) target.requestBody = withCaptcha(target.requestBody);
   const json = target.requestBody?.content['application/json'];
   if (path === '/token' && target.requestBody !== undefined)
     target.requestBody.content['application/x-www-form-urlencoded'] = json;
 }
 
-function successResponse(response: Operation['response'], status: number) {
+/** Adds the member with the CAPTCHA token, which is read before the others. */
+function withCaptcha(body: RequestBody | undefined): RequestBody {
+  // Parsed boundary: the schema of a body, which `body()` makes.
+  const { schema } = (body?.content['application/json'] ?? {}) as { schema?: { properties?: object } };
+  const member = { type: 'object', properties: { captcha_token: { type: 'string' } } };
+  const properties = { ...schema?.properties, gotrue_meta_security: member };
+  return { content: { 'application/json': { schema: { type: 'object', ...schema, properties } } } };
+}
+
+function successResponse(status: number, response: ResponseBody | undefined) {
   if (status === 204) return { description: 'Success.' };
-  if (status === 302 || status === 303)
+  if (response === undefined)
     return {
       description:
         'Redirect to the application, with tokens, a code or an error in the fragment or query; or to the provider.',
@@ -261,8 +364,7 @@ function errorResponse(path: string) {
   return { description: 'Error.', ...jsonContent({ oneOf }) };
 }
 
-function responseSchema(response: Operation['response']): object {
-  if (response === undefined) return { type: ['object', 'array'] };
+function responseSchema(response: ResponseBody): object {
   if (typeof response === 'string') return ref(response);
   return 'oneOf' in response
     ? { oneOf: response.oneOf.map(ref) }

@@ -1,4 +1,5 @@
 import { type TSchema, Type } from 'typebox';
+import { responses } from './open-api-responses.ts';
 
 const text = Type.String();
 const flag = Type.Boolean();
@@ -6,6 +7,7 @@ const uuid = Type.String({ format: 'uuid' });
 const time = Type.String({ format: 'date-time' });
 const object = Type.Record(Type.String(), Type.Unknown());
 const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
+const weakness = Type.Enum(['length', 'characters', 'pwned']);
 
 const identity = Type.Object({
   identity_id: uuid,
@@ -84,6 +86,15 @@ const session = Type.Object({
   expires_at: Type.Integer({ description: 'Unix time in seconds.' }),
   refresh_token: text,
   type: maybe(Type.String({ description: 'After an email verification: what was verified.' })),
+  provider_token: maybe(Type.String({ description: 'The access token of an identity provider.' })),
+  provider_refresh_token: maybe(text),
+  weak_password: maybe(
+    Type.Object(
+      { message: text, reasons: Type.Array(weakness) },
+      { description: 'The password is accepted, and no longer meets the requirements.' },
+    ),
+  ),
+  recovery_codes_remaining: maybe(Type.Integer({ description: 'After a recovery code.' })),
   user,
 });
 
@@ -94,20 +105,21 @@ const settings = Type.Object({
   mailer_autoconfirm: flag,
   phone_autoconfirm: flag,
   sms_provider: text,
+  saml_enabled: flag,
+  saml_private_key_next_configured: flag,
+  passkeys_enabled: flag,
 });
 
-const actionLink = Type.Intersect([
-  user,
-  Type.Object({
-    action_link: Type.String({ format: 'uri' }),
-    email_otp: text,
-    hashed_token: text,
-    verification_type: text,
-    redirect_to: text,
-  }),
-]);
+const actionLink = Type.Object({
+  ...user.properties,
+  action_link: Type.String({ format: 'uri' }),
+  email_otp: text,
+  hashed_token: text,
+  verification_type: text,
+  redirect_to: text,
+});
 
-const reasons = maybe(Type.Object({ reasons: Type.Array(Type.Enum(['length', 'characters', 'pwned'])) }));
+const reasons = maybe(Type.Object({ reasons: Type.Array(weakness) }));
 
 const error = Type.Object(
   {
@@ -133,6 +145,9 @@ const oauthError = Type.Object({ error: text, error_description: text }, { descr
 
 /** Schemas by their name in the document. */
 export const components = {
+  ...responses,
+  Identity: identity,
+  IdentityList: Type.Object({ identities: Type.Array(identity) }),
   User: user,
   UserList: userList,
   Session: session,

@@ -172,7 +172,8 @@ function mapUsername(body: TokenBody): TokenBody {
 }
 
 const challenge = { code_challenge: optionalText, code_challenge_method: optionalText };
-const emailBody = body({ email: optionalText, data: optionalObject, ...challenge });
+const recoverBody = body({ email: optionalText, ...challenge });
+const magicLinkBody = body({ email: optionalText, data: optionalObject, ...challenge });
 const otpBody = body({
   email: optionalText,
   phone: optionalText,
@@ -204,7 +205,7 @@ export const addOtpRoutes: AddRoutes<SignInContext> = (api, context) => {
     return sendMessageId(reply, await sendOtp(context, input, requestMetadata(request, context)));
   });
 
-  api.post('/magiclink', { schema: { body: emailBody }, ...withMetadata }, async (request, reply) => {
+  api.post('/magiclink', { schema: { body: magicLinkBody }, ...withMetadata }, async (request, reply) => {
     const { email = '' } = request.body;
     if (email === '')
       throw errors.validation_failed({ httpStatus: 422, message: 'Password recovery requires an email' });
@@ -213,7 +214,7 @@ export const addOtpRoutes: AddRoutes<SignInContext> = (api, context) => {
     return sendMessageId(reply, await sendOtp(context, input, requestMetadata(request, context)));
   });
 
-  api.post('/recover', { schema: { body: emailBody }, ...withContact }, async (request, reply) => {
+  api.post('/recover', { schema: { body: recoverBody }, ...withContact }, async (request, reply) => {
     const input = { email: request.body.email, ...commonInput(request, request.body) };
     await recover(context, input, requestMetadata(request, context));
     return reply.send({});

@@ -64,3 +64,22 @@ t.test('responses match the document', async (t) => {
   t.equal(users.headers.get('x-total-count'), '2');
   t.same([...Value.Errors(components.UserList, users.body)], []);
 });
+
+t.test('routes that need a CAPTCHA are those of the document', async (t) => {
+  const server = await startAuthServer(t, {
+    SECURITY_CAPTCHA_ENABLED: 'true',
+    SECURITY_CAPTCHA_PROVIDER: 'turnstile',
+    SECURITY_CAPTCHA_SECRET: 'secret',
+    PASSKEY_ENABLED: 'true',
+    WEBAUTHN_RP_DISPLAY_NAME: 'Example',
+    WEBAUTHN_RP_ID: 'example.com',
+    WEBAUTHN_RP_ORIGINS: 'https://example.com',
+  });
+  for (const [route, { captcha = false }] of Object.entries(operations)) {
+    const [method = '', path = ''] = route.split(' ');
+    if (method === 'GET') continue;
+    const query = path === '/token' ? '?grant_type=password' : '';
+    const { body } = await server.call(method, `${path.replaceAll(/[{}]/g, '')}${query}`, { body: {} });
+    t.equal(body.error_code === 'captcha_failed', captcha, route);
+  }
+});

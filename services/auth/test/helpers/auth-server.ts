@@ -3,6 +3,7 @@ import { type FakeClock, fakeClock } from '@tollgate/testkit/fake-clock';
 import type t from 'tap';
 import { buildApp } from '../../src/app/app.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { checkDocumented } from './documented-responses.ts';
 import { requireGotrueHashes, testDatabase } from './test-database.ts';
 
 /** A running server with its own database. */
@@ -78,7 +79,11 @@ export async function startAuthServer(
     clock,
     logs: () => lines.join(''),
     stop: () => app.lifecycle.stop('stopped by the test'),
-    call: (...request) => callServer(url, ...request),
+    call: async (method, path, options) => {
+      const answer = await callServer(url, method, path, options);
+      if (isJson(answer)) checkDocumented(method, path, answer);
+      return answer;
+    },
   };
 }
 
@@ -130,10 +135,13 @@ export async function callServer(
     ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
   // A response to HEAD has the content type of JSON and no body.
-  const json = isJson && text !== '' ? JSON.parse(text) : {};
+  const json = isJson({ headers: response.headers, text }) ? JSON.parse(text) : {};
   return { status: response.status, headers: response.headers, body: json, text };
+}
+
+function isJson({ headers, text }: Pick<Answer, 'headers' | 'text'>): boolean {
+  return text !== '' && (headers.get('content-type')?.startsWith('application/json') ?? false);
 }
 
 /** Signs up a user. Throws if the response has no session. */

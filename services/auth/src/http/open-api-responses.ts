@@ -1,0 +1,129 @@
+import { type TSchema, Type } from 'typebox';
+
+const text = Type.String();
+const flag = Type.Boolean();
+const count = Type.Integer();
+const uuid = Type.String({ format: 'uuid' });
+const time = Type.String({ format: 'date-time' });
+const unixTime = Type.Integer({ description: 'Unix time in seconds.' });
+const object = Type.Record(Type.String(), Type.Unknown());
+const texts = Type.Array(text);
+const maybe = <T extends TSchema>(schema: T) => Type.Optional(schema);
+
+const sessionInfo = Type.Object({
+  id: uuid,
+  current: Type.Boolean({ description: 'Whether it is the session of the request.' }),
+  created_at: time,
+  refreshed_at: maybe(time),
+  not_after: maybe(time),
+  aal: text,
+  amr: Type.Array(Type.Object({ method: text, timestamp: unixTime })),
+  user_agent: text,
+  ip: text,
+  tag: maybe(text),
+});
+
+const event = Type.Object({
+  id: text,
+  type: text,
+  user_id: uuid,
+  data: object,
+  created_at: time,
+  attempts: count,
+  failed_at: maybe(time),
+  last_error: text,
+});
+
+const customProvider = Type.Object({
+  id: uuid,
+  provider_type: Type.Enum(['oauth2', 'oidc']),
+  identifier: text,
+  name: text,
+  client_id: text,
+  acceptable_client_ids: texts,
+  scopes: texts,
+  pkce_enabled: flag,
+  attribute_mapping: object,
+  custom_claims_allowlist: texts,
+  authorization_params: object,
+  enabled: flag,
+  email_optional: flag,
+  issuer: maybe(text),
+  discovery_url: maybe(text),
+  skip_nonce_check: flag,
+  authorization_url: maybe(text),
+  token_url: maybe(text),
+  userinfo_url: maybe(text),
+  jwks_uri: maybe(text),
+  discovery_document: maybe(object),
+  created_at: time,
+  updated_at: time,
+});
+
+/** Schemas of responses of one route or a few. */
+export const responses = {
+  Empty: Type.Object({}),
+  Document: Type.Record(Type.String(), Type.Unknown()),
+  Health: Type.Object({ version: text, name: text, description: text }),
+  Readiness: Type.Object({ status: text, missing_indexes: maybe(texts) }),
+  KeySet: Type.Object({ keys: Type.Array(object) }, { description: 'RFC 7517 §5.' }),
+  OpenIdConfiguration: Type.Object({
+    issuer: text,
+    jwks_uri: text,
+    response_types_supported: texts,
+    subject_types_supported: texts,
+    id_token_signing_alg_values_supported: texts,
+  }),
+  SentMessage: Type.Object({
+    message_id: maybe(Type.String({ description: 'Of a text message, as its gateway returned it.' })),
+  }),
+  AcceptedLink: Type.Object(
+    { msg: text, code: text },
+    { description: 'The link to the other address must be followed, too.' },
+  ),
+  SessionList: Type.Object({ sessions: Type.Array(sessionInfo) }),
+  ProviderUrl: Type.Object({ url: text }),
+  EnrolledFactor: Type.Object({
+    id: uuid,
+    type: text,
+    friendly_name: maybe(text),
+    totp: maybe(Type.Object({ qr_code: text, secret: text, uri: text })),
+    phone: maybe(text),
+  }),
+  Challenge: Type.Object({
+    id: uuid,
+    type: text,
+    expires_at: unixTime,
+    webauthn: maybe(Type.Object({ type: Type.Enum(['create', 'request']), credential_options: object })),
+  }),
+  RemovedFactor: Type.Object({ id: uuid }),
+  RecoveryCodes: Type.Object({
+    id: uuid,
+    type: text,
+    friendly_name: maybe(text),
+    total: count,
+    remaining: maybe(count),
+    codes: maybe(Type.Array(text, { description: 'Shown once.' })),
+  }),
+  PasskeyChallenge: Type.Object({ challenge_id: uuid, options: object, expires_at: unixTime }),
+  AuditEntry: Type.Object({ id: uuid, payload: object, created_at: time, ip_address: text }),
+  Event: event,
+  EventList: Type.Object({ events: Type.Array(event) }),
+  RedirectCheck: Type.Object({
+    to: text,
+    allowed: flag,
+    redirects_to: text,
+    reason: maybe(text),
+    rules: Type.Array(Type.Object({ source: text, rule: text, matches: flag, reason: maybe(text) })),
+  }),
+  CustomProvider: customProvider,
+  CustomProviderList: Type.Object({ providers: Type.Array(customProvider) }),
+  ImportResult: Type.Object({
+    imported: count,
+    skipped: count,
+    failed: count,
+    last_line: count,
+    errors: Type.Array(Type.Object({ line: count, code: text, message: text })),
+    msg: maybe(text),
+  }),
+} as const satisfies Record<string, TSchema>;
