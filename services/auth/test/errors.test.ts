@@ -17,18 +17,3 @@ t.test('every error of the catalogue is used', async (t) => {
     t.ok(isNamed || templates.some((template) => template.test(name)), name);
   }
 });
-
-t.test('error codes of GoTrue are ours, or the list of differences names them', async (t) => {
-  const page = join(import.meta.dirname, '../../../docs/coming-from-gotrue.md');
-  const named = new Set(
-    Array.from((await readFile(page, 'utf8')).matchAll(/`([a-z0-9_]+)`/g), ([, name]) => name),
-  );
-  const codes = await readFile(join(import.meta.dirname, 'gotrue-error-codes.txt'), 'utf8');
-  t.same(
-    codes
-      .trim()
-      .split('\n')
-      .filter((code) => !Object.hasOwn(errors, code) && !named.has(code)),
-    [],
-  );
-});
