@@ -68,7 +68,7 @@ t.test('members of bodies that only one of both has are in the table', async (t)
     const cells = difference(gotrue, memberNames(schema, components));
     if (cells !== undefined) found.set(cells, [...(found.get(cells) ?? []), name]);
   };
-  for (const [route, { request }] of Object.entries(gotrueRoutes)) {
+  for (const [route, request] of Object.entries(gotrueRoutes)) {
     const [method = '', path = ''] = route.split(' ');
     const content = document.paths[path]?.[method.toLowerCase()]?.requestBody?.content;
     compare(`\`${route}\``, split(request), content?.['application/json']?.schema);

@@ -83,10 +83,22 @@ class Progress {
     const nowMs = Date.now();
     if (nowMs - this.#shownMs < progressIntervalMs) return;
     this.#shownMs = nowMs;
-    const lines = counts.lastLine - this.#firstLine + 1;
-    const perSecond = Math.round((lines * 1000) / (nowMs - this.#startedMs));
-    stderr.write(`line ${counts.lastLine}: ${describe(counts, this.#isDryRun)}, ${perSecond} lines/s\n`);
+    const run = { isDryRun: this.#isDryRun, firstLine: this.#firstLine, elapsedMs: nowMs - this.#startedMs };
+    stderr.write(`${describeProgress(counts, run)}\n`);
   }
+}
+
+interface ProgressOfRun {
+  readonly isDryRun: boolean;
+  readonly firstLine: number;
+  readonly elapsedMs: number;
+}
+
+/** Lines that are skipped count, and those before the first one do not. */
+export function describeProgress(counts: ImportCounts, run: ProgressOfRun): string {
+  const lines = counts.lastLine - run.firstLine + 1;
+  const perSecond = Math.round((lines * 1000) / run.elapsedMs);
+  return `line ${counts.lastLine}: ${describe(counts, run.isDryRun)}, ${perSecond} lines/s`;
 }
 
 /** Lines that were not imported: all as NDJSON in a file, or the first ones on standard error. */

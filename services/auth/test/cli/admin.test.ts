@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import postgres from 'postgres';
 import t from 'tap';
 import { parseArguments } from '../../src/cli/arguments.ts';
+import { describeProgress } from '../../src/cli/import.ts';
 import { commands } from '../../src/cli/run-command.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
@@ -48,6 +49,15 @@ t.test('import reports lines that fail, and repeats without harm', async (t) => 
     exitCode: 1,
     errors: /^ENOENT.*missing/,
   });
+});
+
+t.test('progress of an import counts skipped lines, from the line where it resumed', (t) => {
+  const counts = { imported: 0, skipped: 8_990, failed: 10, lastLine: 10_000 };
+  t.equal(
+    describeProgress(counts, { isDryRun: false, firstLine: 1_001, elapsedMs: 3_000 }),
+    'line 10000: imported 0, skipped 8990, failed 10, 3000 lines/s',
+  );
+  t.end();
 });
 
 t.test('admin createuser and deleteuser create and delete users', async (t) => {
