@@ -47,7 +47,7 @@ function memberNames(schema: Schema | undefined, components: ReadonlySet<string>
 
 const split = (members = ''): string[] => members.split(' ').filter((name) => name !== '');
 
-/** What only one of them has, as the page writes it. */
+/** Names that only one of both has, as the page writes them. */
 function difference(gotrue: readonly string[], ours: readonly string[]): string | undefined {
   const only = (names: readonly string[], others: readonly string[]) =>
     names
