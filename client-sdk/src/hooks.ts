@@ -32,7 +32,7 @@ export type RequestContext = {
   readonly signal: AbortSignal | undefined;
 };
 
-/** Before a request is sent. Attempts count from 1. */
+/** Precedes each request. Attempts count from 1. */
 export type RequestEvent = { readonly context: RequestContext; readonly attempt: number };
 
 /** Follows every response, whatever its status. */
@@ -45,7 +45,7 @@ export type ResponseEvent = RequestEvent & {
 /** Describes a request that got no usable response. */
 export type ErrorEvent = RequestEvent & { readonly error: OAuthClientError; readonly durationMs: number };
 
-/** Before the same call is retried. */
+/** Precedes another attempt of the same call. */
 export type RetryEvent = RequestEvent & { readonly delayMs: number; readonly reason: string };
 
 /**
@@ -57,9 +57,9 @@ export type ClientHooks = {
   readonly onResponse?: (event: ResponseEvent) => void;
   readonly onError?: (event: ErrorEvent) => void;
   readonly onRetry?: (event: RetryEvent) => void;
-  /** After a token was refreshed. */
+  /** Called after a token was refreshed. */
   readonly onRefresh?: (event: { readonly expiresAt: number | undefined; readonly rotated: boolean }) => void;
-  /** After a token was revoked. */
+  /** Called after a token was revoked. */
   readonly onRevoke?: (event: { readonly hint: string | undefined }) => void;
 };
 

@@ -63,7 +63,7 @@ export interface RetryOptions {
   deadlineMs?: number;
   /** Whether the server responds to a repeated refresh like to the first. Default false. */
   refreshIsIdempotent?: boolean;
-  /** In [0, 1). Default `Math.random`. */
+  /** Returns a number in [0, 1). Default `Math.random`. */
   random?: () => number;
   /** Default: the machine's timers. */
   sleep?: Sleep;

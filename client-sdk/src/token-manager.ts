@@ -132,7 +132,7 @@ export interface TokenManagerOptions<Keys extends KeyCase = KeyCase> {
    * What it throws goes to the client's `onHookError`.
    */
   readonly onError?: (error: unknown) => void;
-  /** In [0, 1). Default `Math.random`. */
+  /** Returns a number in [0, 1). Default `Math.random`. */
   readonly random?: () => number;
   /** Default: the machine's timers. */
   readonly sleep?: Sleep;

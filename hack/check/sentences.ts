@@ -6,6 +6,8 @@ const noSubject = /^(?:Of|Those|That of|The same|What)\b/;
 const prepositions =
   'as|by|with|without|for|from|in|on|at|before|after|until|per|like|within|between|under|to';
 const phrase = new RegExp(`^(?:${prepositions})\\b`, 'i');
+/** A clause that begins a sentence, or is all of it: "Before a request is sent". */
+const clause = /^(?:before|after|until)\b/i;
 const relativeClause =
   /,? (?:that|which|who|whose|when|where|while|if|because|since|so that|as|unless|than)\b[^,]*/g;
 const addition =
@@ -39,7 +41,7 @@ function isPhrase(sentence: string): boolean {
     phrase.test(main) &&
     main.split(' ').length <= maxPhraseWords &&
     !/[,:](?: |$)/.test(main) &&
-    !verb.test(main) &&
+    (clause.test(main) || !verb.test(main)) &&
     !secondNoun.test(main)
   );
 }

@@ -44,7 +44,7 @@ export async function startAuthorizationServer(
   options: StartOptions = {},
 ): Promise<StartedAuthorizationServer> {
   const { port = 0, tls, ...serverOptions } = options;
-  // Before a port is open.
+  // Invalid settings throw before a port is open.
   resolveSettings(serverOptions);
   if (tls !== undefined) assertKnownOptions('`tls`', tls, tlsNames);
   const handler = (request: IncomingMessage, response: ServerResponse) => void relay(request, response);

@@ -74,7 +74,7 @@ export interface RenewalContext {
   readonly holder: string;
   readonly leaseSeconds: number;
   readonly sleep: Sleep;
-  /** In [0, 1). */
+  /** Returns a number in [0, 1). */
   readonly random: () => number;
   /** Called if the store cannot be written; the token is valid nevertheless. */
   readonly onStoreError: (error: unknown) => void;

@@ -158,6 +158,8 @@ t.test('comments without a subject or a verb are reported with their line', asyn
     'As {@link list}, without the total: whether another page follows.',
     'For ID tokens that clients present, if the sign-in does not use any.',
     'Per sign-in; sixteen times what others use.',
+    'Before a request is sent.',
+    'Until the body is read, unless the limit depends on it.',
     'Of domains only.',
     'What a request needs.',
   ])
@@ -171,6 +173,7 @@ t.test('comments without a subject or a verb are reported with their line', asyn
     'In lists and maps, nil is valid for every verb.',
     'Without a listener an error of the socket would end the process.',
     'After a panic the server recovers.',
+    'After a failover the clock may be behind.',
     'In one transaction: a failed sign-in does not spend the code.',
     'As in Go, `:6379` is this machine.',
     'With TLS, requests refer to the socket inside the tunnel.',

@@ -57,7 +57,7 @@ export class HttpConnections {
     this.#buffers = buffers;
     this.#maxHeadBytes = getMaxHeaderSize(server);
     const isTls = server instanceof TlsServer;
-    // Before a connection is added. Node's own `maxConnections` closes the new one.
+    // Space is made before a connection is added. Node's own `maxConnections` closes the new one.
     server.prependListener('connection', () => this.#makeSpace());
     this.#handshakes = isTls ? new PendingHandshakes(server, (socket) => socket) : undefined;
     // With TLS, requests refer to the socket inside the tunnel.

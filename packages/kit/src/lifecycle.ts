@@ -138,7 +138,7 @@ export class Lifecycle {
   }
 
   async #startOne(component: LifecycleComponent): Promise<void> {
-    // Before its start has ended, so that a start that ignores the signal is still followed by a
+    // The start need not have ended, so that one that ignores the signal is still followed by a
     // stop.
     this.#started.push(component);
     try {

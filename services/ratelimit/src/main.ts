@@ -8,7 +8,7 @@ if (outcome !== undefined) {
   finish(outcome);
   process.exit();
 }
-// Before the code of the service is loaded, which takes longest.
+// Signals work before the code of the service is loaded, which takes longest.
 const takeOver = exitOnStopSignal({ signals: process, exit: (code) => process.exit(code) });
 const { serve } = await import('./cli/serve.ts');
 await serve(takeOver);

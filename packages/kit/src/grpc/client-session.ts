@@ -274,7 +274,7 @@ export class ClientSession {
       throw violation('headers of more than 16 KiB');
     if ((flags & Flag.END_HEADERS) === 0) return;
     this.#block = undefined;
-    // Also of streams that are gone: the block changes the state of HPACK.
+    // Blocks of streams that are gone are decoded, too: the block changes the state of HPACK.
     const fields = this.#decoder.decode(
       block.fragments.length > 1 ? Buffer.concat(block.fragments) : fragment,
     );

@@ -63,7 +63,7 @@ export function guardRoutes(api: Api, context: Context): void {
   api.addHook('onRoute', (route) => {
     const limiter = route.config?.limiter;
     const onRequest: RequestHook[] = [];
-    // Before the body is read, unless the limit depends on it.
+    // The limit applies before the body is read, unless it depends on the body.
     if (typeof limiter === 'string') onRequest.push((request) => limit(request, limiter));
     const preHandler: RequestHook[] = [];
     if (typeof limiter === 'function') preHandler.push((request) => limit(request, limiter(request)));

@@ -221,7 +221,7 @@ function trackRoutes(api: Api): () => void {
         method: rejected,
         exposeHeadRoute: false,
         schema: { hide: true },
-        // Before the body is read.
+        // Rejects before the body is read.
         onRequest: reject,
         handler: reject,
       });

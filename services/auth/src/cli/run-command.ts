@@ -17,7 +17,7 @@ function lazily(load: () => Promise<Command>): Command {
 }
 
 async function serveCommand({ environmentFiles }: CommandOptions): Promise<void> {
-  // Before the code of the server is loaded, which takes longest.
+  // Signals work before the code of the server is loaded, which takes longest.
   const takeOver = exitOnStopSignal({ signals: process, exit: (code) => process.exit(code) });
   const { serve } = await import('./serve.ts');
   await serve(environmentFiles, takeOver);

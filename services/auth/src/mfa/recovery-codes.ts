@@ -160,7 +160,7 @@ function checkEnabled({ settings }: MfaContext, action: 'enroll' | 'verify'): vo
       : errors.mfa_recovery_codes_verify_not_enabled();
 }
 
-/** Also without another factor: recovery codes must not be the only one. */
+/** Applies without another factor, too: recovery codes must not be the only one. */
 function checkLevel(session: Session, action: string): void {
   if (session.aal === 'aal1')
     throw errors.insufficient_aal({

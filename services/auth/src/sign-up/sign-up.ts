@@ -58,7 +58,7 @@ export async function signUp(
   const { contact } = read;
   const isAutomatic = confirmsAutomatically(contact, context.settings);
   const newUser = await toNewUser(context, read, metadata);
-  // Also for existing users: the response must not disclose them.
+  // The hook runs for existing users, too: the response must not disclose them.
   await checkNewUser(context, newUser, metadata);
   const action = isAutomatic ? 'user_signedup' : 'user_confirmation_requested';
   const { user, created } = await findOrCreateUser(context, { newUser, contact, action }, metadata);

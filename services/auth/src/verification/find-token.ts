@@ -205,7 +205,8 @@ export async function findPhoneToken(
   if (!isGatewayCode(context, phone, nowMs))
     return store.oneTimeTokens.find(oneTimeTokenHashes(phone, code, settings), types);
   const sent = await store.oneTimeTokens.findSentTo(phone, types, new Date(nowMs - settings.smsOtpExpMs));
-  // Also for a phone without a user: the response time must not disclose whether there is one.
+  // The code is checked without a user, too: the response time must not disclose whether there is
+  // one.
   return (await checkGatewayCode(context, { to: phone, code })) ? sent : undefined;
 }
 

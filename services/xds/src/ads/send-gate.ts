@@ -353,8 +353,8 @@ export class ResponseWriter {
 
   #cutOff(): void {
     this.#options.onTimeout();
-    // Also after the call has ended: a client that does not read the response does not read the
-    // status behind it.
+    // The stream is reset even when the call has ended: a client that does not read the response
+    // does not read the status behind it.
     resetCall(this.#call);
   }
 }

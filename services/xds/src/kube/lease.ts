@@ -217,7 +217,7 @@ export class LeaseElector {
     };
   }
 
-  /** Until this replica must step down; the whole deadline while it does not lead. */
+  /** Time until this replica must step down; the whole deadline while it does not lead. */
   #leftMs(): number {
     if (this.#held === undefined) return this.#renewDeadlineMs;
     return this.#held.renewedMs + this.#renewDeadlineMs - this.#now();

@@ -92,7 +92,7 @@ export class Subscriber {
     this.#active = { version, compiled };
     this.#rejectedVersion = undefined;
     this.#accepted.value += 1;
-    // Also when the active set is resent after a rejected one, which loads nothing.
+    // The active set may be resent after a rejected one, which loads nothing.
     this.#isCurrent.value = 1;
     return encodeAck(version, nonce);
   }
