@@ -57,8 +57,10 @@ export interface BatchCounter {
   readonly rate: BatchHit['rate'];
   redirections: number;
   asking: boolean;
-  /** The command that adds is followed by one that sets the expiry. */
-  setsExpiry: boolean;
+  /** Position of its reply, once it was sent. */
+  replyAt: number;
+  /** Position of the reply to EXPIRE; undefined when the counter has its expiry. */
+  expiryReplyAt: number | undefined;
   first: Share | undefined;
   last: Share | undefined;
 }
@@ -231,7 +233,8 @@ function createCounter(hit: BatchHit): BatchCounter {
     rate,
     redirections,
     asking,
-    setsExpiry: true,
+    replyAt: -1,
+    expiryReplyAt: undefined,
     first: undefined,
     last: undefined,
   };

@@ -33,19 +33,20 @@ export async function exchangeBatch(
 ): Promise<Exchange> {
   const pipeline = new Pipeline();
   // ASKING applies to the next command only.
-  for (const { key, asking } of batch.reads.values()) {
-    if (asking) pipeline.command('ASKING');
-    pipeline.get(key);
+  for (const counter of batch.reads.values()) {
+    if (counter.asking) pipeline.command('ASKING');
+    counter.replyAt = pipeline.commandCount;
+    pipeline.get(counter.key);
   }
   for (const counter of batch.adds.values()) {
     const { key, addend, ttlSeconds, asking } = counter;
-    counter.setsExpiry = !expiries.isSet(counter);
     if (asking) pipeline.command('ASKING');
+    counter.replyAt = pipeline.commandCount;
     pipeline.incrBy(key, addend);
-    if (counter.setsExpiry) {
-      if (asking) pipeline.command('ASKING');
-      pipeline.expire(key, ttlSeconds);
-    }
+    if (expiries.isSet(counter)) continue;
+    if (asking) pipeline.command('ASKING');
+    counter.expiryReplyAt = pipeline.commandCount;
+    pipeline.expire(key, ttlSeconds);
   }
   if (batch.scripts.length === 0 && batch.requests.length === 0) {
     return { replies: await connection.send(pipeline), calls: [], callReplies: [] };
@@ -86,13 +87,8 @@ export async function settleBatch(
   { expiries, redirect }: { readonly expiries: Expiries; readonly redirect: Redirect },
 ): Promise<boolean> {
   const refused: Promise<boolean>[] = [];
-  let taken = 0;
-  const nextReply = ({ asking }: BatchCounter): RedisReply => {
-    taken += asking ? 2 : 1;
-    return replies[taken - 1] ?? null;
-  };
   for (const counter of batch.reads.values()) {
-    const reply = nextReply(counter);
+    const reply = replies[counter.replyAt] ?? null;
     if (reply instanceof RedisReplyError) {
       refused.push(
         settleRefused(batch, counter, { refusal: reply, redirected: redirect(reply, 'peek', counter) }),
@@ -102,8 +98,8 @@ export async function settleBatch(
     }
   }
   for (const counter of batch.adds.values()) {
-    const reply = nextReply(counter);
-    const expireReply = counter.setsExpiry ? nextReply(counter) : undefined;
+    const reply = replies[counter.replyAt] ?? null;
+    const expireReply = counter.expiryReplyAt === undefined ? undefined : replies[counter.expiryReplyAt];
     const count = typeof reply === 'number' ? reply : Number.NaN;
     if (reply instanceof RedisReplyError) {
       const redirected = redirect(reply, 'take', counter);

@@ -50,7 +50,7 @@ export class Expiries {
 
   /** Records the replies to INCRBY and, if it was sent, EXPIRE. */
   onReplies(counter: BatchCounter, count: number, expireReply: unknown): void {
-    if (!counter.setsExpiry) {
+    if (counter.expiryReplyAt === undefined) {
       if (!(count > counter.addend)) this.onUncertain(counter);
     } else if (expireReply === 1) {
       this.#missing.delete(counter.key);

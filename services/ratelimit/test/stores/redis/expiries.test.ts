@@ -179,7 +179,8 @@ t.test('keys that are remembered are bounded, in number and length', (t) => {
     isRepeated: false,
     redirections: 0,
     asking: false,
-    setsExpiry: true,
+    replyAt: 0,
+    expiryReplyAt: 1,
     first: undefined,
     last: undefined,
   });
