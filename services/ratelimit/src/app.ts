@@ -58,7 +58,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   });
   const ports: Ports = { http: settings.port, grpc: settings.grpcPort, debug: settings.debugPort };
   const rules = createRuleStore(settings, context);
-  const createStore = await counterStores[settings.backendType]();
+  const createStore = await counterStores[settings.backendType].load();
   const store = await createStore(settings, context);
   const counterApi = await createCounterApi(settings, context, store);
   const trial = createTrial(settings, context, { inForce: store, overrides: counterApi?.overrides });

@@ -1,6 +1,7 @@
 import { toPublicError } from '@tollgate/kit/errors';
 import { type SpanOptions, type Tracing, traceCarrier } from '@tollgate/kit/telemetry';
 import type { Settings } from '../config/settings.ts';
+import { counterStores } from '../stores/registry.ts';
 import type { LimitCheck } from './check.ts';
 import type { Decide } from './decide.ts';
 import type { Descriptor } from './wire/request.ts';
@@ -16,26 +17,6 @@ const maxRuleLength = 256;
 const maxRequestLength = 1024;
 
 /**
- * The span of the exchange with each store; the names of the first two are those of
- * envoyproxy/ratelimit.
- *
- * @see https://opentelemetry.io/docs/specs/semconv/db/redis/
- */
-export const backendSpans = {
-  redis: {
-    name: 'Redis Pipeline Execution',
-    kind: spanKind.client,
-    attributes: { 'db.system.name': 'redis', 'db.operation.name': 'PIPELINE' },
-  },
-  memcache: {
-    name: 'Memcached Fetch Execution',
-    kind: spanKind.client,
-    attributes: { 'db.system.name': 'memcached', 'db.operation.name': 'incr' },
-  },
-  memory: { name: 'Memory Counter Execution', kind: spanKind.internal, attributes: {} },
-} as const;
-
-/**
  * Runs decisions in spans: the server span of the call, in it the decision with its domain,
  * request, rules, codes and hits of the local cache, in that the exchange with the store. Returns
  * `decide` itself when tracing is disabled.
@@ -48,7 +29,12 @@ export function traceDecisions(
   if (!tracing.enabled) {
     return decide;
   }
-  const backendSpan = backendSpans[options.backendType];
+  const { span: name, database } = counterStores[options.backendType];
+  const kind = database === undefined ? spanKind.internal : spanKind.client;
+  const databaseAttributes = database && {
+    'db.system.name': database.system,
+    'db.operation.name': database.operation,
+  };
   return (request, call) =>
     tracing.inSpan(
       options.callName,
@@ -66,8 +52,7 @@ export function traceDecisions(
                 ...call,
                 trace: {
                   inBackendSpan(descriptors, run) {
-                    const { name, kind } = backendSpan;
-                    const attributes = { ...backendSpan.attributes, 'db.operation.batch.size': descriptors };
+                    const attributes = { ...databaseAttributes, 'db.operation.batch.size': descriptors };
                     return tracing.inSpan(name, { kind, parent, attributes }, run);
                   },
                   onResults: (limited) => span.setAttributes(resultAttributes(limited)),

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
-import { backendSpans } from '../../src/decision/tracing.ts';
+import { counterStores } from '../../src/stores/registry.ts';
 import { startApp } from '../support/start-app.ts';
 
 /** The part of an OTLP export that is looked at. */
@@ -116,7 +116,7 @@ t.test('the span of a decision has hits of the local cache and the error', async
 });
 
 t.test('the span of the backend has the name of envoyproxy/ratelimit', async (t) => {
-  t.equal(backendSpans.redis.name, 'Redis Pipeline Execution');
-  t.equal(backendSpans.memcache.name, 'Memcached Fetch Execution');
-  t.match(backendSpans.redis.attributes, { 'db.system.name': 'redis' });
+  t.equal(counterStores.redis.span, 'Redis Pipeline Execution');
+  t.equal(counterStores.memcache.span, 'Memcached Fetch Execution');
+  t.equal(counterStores.redis.database?.system, 'redis');
 });

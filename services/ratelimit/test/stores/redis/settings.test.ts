@@ -35,7 +35,7 @@ async function createStore(
 ): Promise<CounterStore> {
   const read = readSettings({ KVSTORE_SOCKET_TYPE: 'tcp', KVSTORE_TIMEOUT: '20s', ...env });
   if (!read.ok) throw new Error(formatSettingProblems(read.problems));
-  const createStore = await counterStores.redis();
+  const createStore = await counterStores.redis.load();
   const store = await createStore(read.settings, {
     nowMs: Date.now,
     nowSeconds: () => 1_000_000,
