@@ -152,6 +152,18 @@ t.test('all missing values of all charts are in one message', { skip }, async (t
   ]);
 });
 
+t.test(
+  'a new installation of the auth server has the strict profile, unless it is set',
+  { skip },
+  async (t) => {
+    const profile = async (...args: string[]) =>
+      /name: SVC_SECURITY_PROFILE\n\s+value: "?(\w+)/.exec((await template('auth', args)).stdout)?.[1];
+    t.equal(await profile(), 'strict');
+    t.equal(await profile('--set=settings.SVC_SECURITY_PROFILE=standard'), 'standard');
+    t.equal(await profile('--set=settings.SVC_SECURITY_PROFILE=null'), undefined);
+  },
+);
+
 t.test('required values are the settings that the service cannot start without', { skip }, async (t) => {
   const required = serviceCharts
     .flatMap(({ settings, settingDefaults }) =>
