@@ -20,7 +20,7 @@ import { watchBearerTokens } from './ads/bearer-tokens.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
 import { SnapshotStore } from './catalog/snapshot.ts';
-import type { ResourceSource } from './catalog/source.ts';
+import type { HoldStore, ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import {
   getGrpcHost,
@@ -33,12 +33,15 @@ import {
   toTracingOptions,
 } from './config/settings.ts';
 import { type Context, PipelineTrace } from './context.ts';
+import { memoryHold } from './deletions.ts';
 import { ApiClient } from './kube/client.ts';
 import { currentNamespace, loadKubeConfig } from './kube/config.ts';
-import { LeaseElector, replicaIdentity } from './kube/lease.ts';
+import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts';
 import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
+import { AllowFile } from './sources/allow-file.ts';
 import { FolderSource } from './sources/folder.ts';
+import { HeldConfigMap } from './sources/held-config-map.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
 import { LastValidFiles } from './sources/last-valid-files.ts';
 import { readStoredStatus, type StoredStatus } from './status/conditions.ts';
@@ -88,6 +91,15 @@ export async function buildApp(
     limiters,
     debounceMs: settings.debounceMs,
     allowEmpty: settings.allowEmpty,
+    deletions: settings.deletionGuard
+      ? {
+          store: environment.holdStore,
+          delayMs: settings.deletionDelayMs,
+          windowMs: settings.deletionGuardWindowMs,
+          domains: settings.deletionGuardDomains,
+          share: settings.deletionGuardShare / 100,
+        }
+      : undefined,
     // The files of a folder have one owner, who may move a domain to another namespace at once.
     domainGraceMs: source === 'kubernetes' ? settings.domainGraceMs : 0,
   });
@@ -213,6 +225,8 @@ async function loadCredentials(
 /** Where objects come from, and where their statuses are written. */
 interface Environment {
   readonly source: ResourceSource;
+  /** Where held deletions are stored. */
+  readonly holdStore: HoldStore;
   /** Empty when objects have no status. */
   readonly writers: readonly StatusWriter[];
   /** @see PipelineOptions */
@@ -220,6 +234,8 @@ interface Environment {
   readonly stored?: (id: string) => StoredStatus | undefined;
   /** Undefined when replicas do not report to each other. */
   readonly reports?: ReplicaReports;
+  /** Undefined without an election. */
+  readonly leadership?: Leadership | undefined;
   /** Started before the source. */
   readonly components: readonly LifecycleComponent[];
   /** Started after the ADS server. */
@@ -231,13 +247,16 @@ interface Environment {
 /** Environments by the values of XDS_SOURCE. */
 const environments = { folder: readFolder, kubernetes: readCluster };
 
-function readFolder(context: Context, { folder, namespaces, dataFolder }: Settings): Environment {
+function readFolder(context: Context, settings: Settings): Environment {
+  const { folder, namespaces, dataFolder, deletionGuard: comparesStored } = settings;
   const lastValid =
     dataFolder === '' ? undefined : new LastValidFiles({ logger: context.logger, directory: dataFolder });
-  const source = new FolderSource(context, { folder, namespaces, lastValid });
-  if (lastValid === undefined) return { source, writers: [], components: [], statusComponents: [] };
+  const source = new FolderSource(context, { folder, namespaces, lastValid, comparesStored });
+  const holdStore = new AllowFile(folder, context);
+  if (lastValid === undefined)
+    return { source, holdStore, writers: [], components: [], statusComponents: [] };
   const components = [{ name: 'last valid versions', stop: () => lastValid.close() }];
-  return { source, writers: [lastValid], startGraceMs: 0, components, statusComponents: [] };
+  return { source, holdStore, writers: [lastValid], startGraceMs: 0, components, statusComponents: [] };
 }
 
 async function readCluster(context: Context, settings: Settings, served: Served): Promise<Environment> {
@@ -261,14 +280,17 @@ async function readCluster(context: Context, settings: Settings, served: Served)
       })
     : undefined;
   const components = [{ name: 'API client', stop: () => api.close() }];
-  return settings.statusEnabled
-    ? {
-        source,
-        certificates,
-        components,
-        ...composeStatus(context, settings, { api, config, source, ...served }),
-      }
-    : { source, certificates, components, writers: [], statusComponents: [] };
+  const status = settings.statusEnabled
+    ? composeStatus(context, settings, { api, config, source, ...served })
+    : { leadership: undefined, writers: [], statusComponents: [] };
+  const namespace = settings.leaseNamespace || podNamespace;
+  const name = `${settings.leaseName}-held`;
+  // Without statuses, the privileges for objects that replicas share are missing, too.
+  const holdStore =
+    status.leadership === undefined
+      ? memoryHold
+      : new HeldConfigMap({ api, logger, namespace, name, leadership: status.leadership });
+  return { source, holdStore, certificates, components, ...status };
 }
 
 interface ClusterParts extends Served {
@@ -281,7 +303,7 @@ function composeStatus(
   context: Context,
   settings: Settings,
   { api, config, source, snapshots, limiters }: ClusterParts,
-): Pick<Environment, 'writers' | 'reports' | 'stored' | 'statusComponents'> {
+): Pick<Environment, 'writers' | 'reports' | 'stored' | 'statusComponents' | 'leadership'> {
   const { logger, metrics } = context;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
   const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
@@ -321,6 +343,7 @@ function composeStatus(
     stop: () => part.close(),
   });
   return {
+    leadership,
     writers: [writer, events],
     reports,
     stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),

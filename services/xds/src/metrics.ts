@@ -109,6 +109,11 @@ function catalogMetrics(registers: Registry[]) {
     }),
     domains: new Gauge({ name: 'tollgate_xds_domains', help: 'Domains served.', registers }),
     rules: new Gauge({ name: 'tollgate_xds_rules', help: 'Limits served.', registers }),
+    heldDomains: new Gauge({
+      name: 'tollgate_xds_held_domains',
+      help: 'Domains whose objects were deleted and whose rules stay in force, because too many vanished at once.',
+      registers,
+    }),
     emptyHeldBack: new Gauge({
       name: 'tollgate_xds_empty_set_held_back',
       help: '1 while no limit is left and XDS_ALLOW_EMPTY=false prevents serving an empty set.',

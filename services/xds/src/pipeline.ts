@@ -1,7 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { maxTimerMs, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
+import { maxTimerMs, monotonicNow, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
 import type { LimiterRegistry } from './ads/limiters.ts';
-import { Catalog, type CatalogChange } from './catalog/catalog.ts';
+import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
 import { type CommonSnapshot, isSameSnapshot, type SnapshotStore } from './catalog/snapshot.ts';
 import {
   formatOutages,
@@ -12,6 +12,7 @@ import {
 } from './catalog/source.ts';
 import { acceptedReasons, type ValidationResult } from './catalog/validation.ts';
 import type { Context } from './context.ts';
+import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
 import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
 import type { ReplicaReports } from './status/replica-reports.ts';
 import { type DomainOfClass, StatusReporter, type StatusWriter } from './status/reporter.ts';
@@ -28,6 +29,10 @@ export interface PipelineOptions {
   readonly debounceMs: number;
   /** Whether an empty set is served. Otherwise limiters keep the last one. */
   readonly allowEmpty: boolean;
+  /** Undefined when deletions take effect at once. */
+  readonly deletions?: DeletionOptions | undefined;
+  /** A monotonic clock in milliseconds, for deletions. */
+  readonly monotonicNow?: () => number;
   /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
   readonly domainGraceMs?: number;
   /** The status that an object has, if the source has statuses. */
@@ -45,6 +50,8 @@ export interface PipelineState {
   readonly synced: boolean;
   /** Whether there is no rule left and limiters keep the last ones. */
   readonly emptyHeldBack: boolean;
+  /** Undefined while no deletion is held back. */
+  readonly hold: HoldState | undefined;
   /** Unix time; undefined before the first event. */
   readonly lastEventMs: number | undefined;
   readonly outages: readonly SourceOutage[];
@@ -80,6 +87,8 @@ export class Pipeline {
   readonly #catalog: Catalog;
   readonly #pending = new PendingEvents();
   readonly #log: PipelineLog;
+  readonly #deletions: Deletions | undefined;
+  readonly #monotonicNow: () => number;
   readonly #reporter: StatusReporter;
   #problems: readonly SourceProblem[] = [];
   #synced: boolean = false;
@@ -87,7 +96,8 @@ export class Pipeline {
   #servedRules = 0;
   #lastEventMs: number | undefined;
   #cancelBatch: (() => void) | undefined;
-  #cancelExpiry: (() => void) | undefined;
+  /** Timers of the catalog and the deletions. */
+  #cancelTimers: (() => void)[] = [];
   /** The batch being applied. */
   #batch: Promise<void> | undefined;
   #closed: boolean = false;
@@ -102,6 +112,15 @@ export class Pipeline {
     this.#sliceMs = sliceMs;
     this.#catalog = new Catalog({ graceMs: domainGraceMs });
     this.#log = new PipelineLog(context.logger);
+    const { source, deletions, allowEmpty, monotonicNow: now = monotonicNow } = options;
+    this.#monotonicNow = now;
+    this.#deletions =
+      deletions &&
+      new Deletions(context, {
+        ...deletions,
+        ...{ source, schedule, now, allowEmpty, catalog: this.#catalog },
+        onDue: () => this.#scheduleEmptyBatch(0),
+      });
     const { results } = this.#catalog;
     this.#reporter = new StatusReporter(context, {
       results,
@@ -117,17 +136,22 @@ export class Pipeline {
   }
 
   /** Rejects when the source cannot exist. */
-  start(): Promise<void> {
-    return this.#options.source.start((event) => this.#receive(event));
+  async start(): Promise<void> {
+    await this.#deletions?.start();
+    await this.#options.source.start((event) => this.#receive(event));
+    // With the CRD, all objects are gone, and the source has nothing to list.
+    if (!this.#synced && (await this.#deletions?.replacesSource()) === true)
+      this.#receive({ type: 'replaced', objects: [] });
   }
 
   /** Also closes the source. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelBatch?.();
-    this.#cancelExpiry?.();
+    this.#clearTimers();
     await this.#reporter.close();
     await this.#options.source.close();
+    await this.#deletions?.close();
     await this.#batch;
   }
 
@@ -144,6 +168,7 @@ export class Pipeline {
     return {
       synced: this.#synced,
       emptyHeldBack: this.#emptyHeldBack,
+      hold: this.#deletions?.state(),
       lastEventMs: this.#lastEventMs,
       outages: this.#outages(),
       problems: this.#problems,
@@ -192,29 +217,50 @@ export class Pipeline {
       nextMs = retryMs;
     }
     this.#batch = undefined;
-    this.#scheduleExpiry();
+    this.#scheduleDue();
     this.#scheduleBatch(nextMs);
   }
 
-  /** The end of a reservation changes domains without an event. */
-  #scheduleExpiry(): void {
-    this.#cancelExpiry?.();
+  /** The end of a reservation, and of the delay of a deletion, change domains without an event. */
+  #scheduleDue(): void {
+    this.#clearTimers();
     const expiryMs = this.#catalog.nextExpiryMs();
-    if (this.#closed || expiryMs === undefined) return;
-    const delayMs = Math.max(0, expiryMs - this.#context.nowMs());
-    this.#cancelExpiry = this.#schedule(Math.min(delayMs, maxTimerMs), () => {
-      this.#cancelExpiry = undefined;
+    if (expiryMs !== undefined) this.#scheduleEmptyBatch(expiryMs - this.#context.nowMs());
+    const deletionMs = this.#deletions?.nextDueMs();
+    if (deletionMs !== undefined) this.#scheduleEmptyBatch(deletionMs - this.#monotonicNow());
+  }
+
+  #scheduleEmptyBatch(delayMs: number): void {
+    if (this.#closed) return;
+    const cancel = this.#schedule(Math.min(Math.max(0, delayMs), maxTimerMs), () => {
       // A batch in progress schedules it again.
       if (!this.#closed && this.#batch === undefined) this.#batch = this.#applyBatch();
     });
+    this.#cancelTimers.push(cancel);
+  }
+
+  #clearTimers(): void {
+    for (const cancel of this.#cancelTimers) cancel();
+    this.#cancelTimers = [];
   }
 
   async #apply(events: readonly SourceEvent[]): Promise<void> {
-    const { trace, nowMs } = this.#context;
-    const validate = (): Promise<CatalogChange> =>
-      runInSlices(this.#catalog.apply(events, nowMs()), { sliceMs: this.#sliceMs });
+    const { trace } = this.#context;
+    const validate = () => this.#validate(events);
     const change = await (trace === undefined ? validate() : trace.validate(validate));
     if (!this.#closed) this.#publish(events, change);
+  }
+
+  async #validate(events: readonly SourceEvent[]): Promise<CatalogChange> {
+    const apply = (admitted: readonly CatalogEvent[]) =>
+      runInSlices(this.#catalog.apply(admitted, this.#context.nowMs()), { sliceMs: this.#sliceMs });
+    if (this.#deletions === undefined) return await apply(events);
+    const [first] = events;
+    if (!this.#synced && first?.type === 'replaced' && first.before !== undefined)
+      await apply(await this.#deletions.admit([{ type: 'replaced', objects: first.before }]));
+    const change = await apply(await this.#deletions.admit(events));
+    this.#deletions.applied();
+    return change;
   }
 
   #publish(events: readonly SourceEvent[], { snapshot, results, deleted }: CatalogChange): void {
@@ -228,6 +274,7 @@ export class Pipeline {
     }
     this.#log.results(results);
     this.#log.deleted(deleted);
+    this.#reporter.forgetUnreported(deleted);
     if (this.#synced) this.#serve(snapshot);
     this.#countObjects();
     this.#reporter.changed();

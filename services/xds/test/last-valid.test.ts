@@ -71,7 +71,7 @@ kubeSuite(
 
       const replicas = [await startReplica(t, kube), await startReplica(t, kube)];
       for (const replica of replicas) t.strictSame(await replica.next(), { version, limits: ['web 6'] });
-      await untilStatus(/"observedGeneration":3,.*"connected":2|"connected":2.*"observedGeneration":3/);
+      await untilStatus(/"observedGeneration":3,/);
       t.match(await status(), /generation 2 stays in force/);
       await Promise.all(replicas.map((replica) => replica.stop()));
     });
@@ -97,9 +97,7 @@ kubeSuite(
       await editor.edit('shop', 'web', 9);
       const first = await startReplica(t, kube);
       t.strictSame((await first.next()).limits, ['web 9']);
-      await untilStatus(
-        /"lastValid":\{"generation":3,.*"connected":1|"connected":1.*"lastValid":\{"generation":3,/,
-      );
+      await untilStatus(/"lastValid":\{"generation":3,/);
       await untilStatus(/"Acknowledged"/);
       const before = await editor.get('shop', 'web');
       await first.stop();

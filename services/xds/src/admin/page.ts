@@ -80,13 +80,17 @@ function summary(
 }
 
 /** Notices for an operator, the most important first. */
-function notices(admin: AdminState, { emptyHeldBack, outages, synced, problems }: PipelineState): Html {
+function notices(admin: AdminState, { emptyHeldBack, hold, outages, synced, problems }: PipelineState): Html {
   const reason = notReadyReason(admin);
   const lines: Html[] = [];
   if (reason !== undefined) lines.push(html`<p class="notice">Not ready: ${reason}</p>`);
   if (emptyHeldBack && reason === undefined)
     lines.push(
       html`<p class="notice">There are no limits left. Limiters keep theirs, because XDS_ALLOW_EMPTY=false.</p>`,
+    );
+  if (hold !== undefined)
+    lines.push(
+      html`<p class="notice">Deletions are held back: ${hold.reason}. The limits of ${formatCount(hold.objects, 'deleted object')} in ${formatCount(hold.domains, 'domain')} stay in force, and no other deletion takes effect. They return when the objects exist again. To let the deletions through, run: <code>${hold.command}</code></p>`,
     );
   // Before it has synced, outages are the reason why the service is not ready.
   if (synced && outages.length > 0)

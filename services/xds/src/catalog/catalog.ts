@@ -22,6 +22,11 @@ export interface CatalogChange {
   readonly deleted: readonly string[];
 }
 
+export type CatalogEvent =
+  | SourceEvent
+  /** The rules of a deleted object stay in force, or come into force again. */
+  | { readonly type: 'restored'; readonly object: CatalogObject };
+
 /** All objects, their validation results, and the rules. Without I/O, clock and logger. */
 export class Catalog {
   readonly #owners: DomainOwners;
@@ -55,6 +60,25 @@ export class Catalog {
     return this.#rules;
   }
 
+  /** Ids of all objects. */
+  get ids(): Iterable<string> {
+    return this.#objects.keys();
+  }
+
+  /** Number of domains with a valid object; each class of limiters counts. */
+  get domainCount(): number {
+    return this.#members.size;
+  }
+
+  find(id: string): CatalogObject | undefined {
+    return this.#objects.get(id);
+  }
+
+  /** Objects of a class and domain with a valid version. */
+  countMembers(key: string): number {
+    return this.#members.get(key)?.size ?? 0;
+  }
+
   /** When the next reservation of a domain ends and `apply` is due; undefined without any. */
   nextExpiryMs(): number | undefined {
     return this.#owners.nextExpiryMs();
@@ -65,15 +89,16 @@ export class Catalog {
    * step, all at once. Runs must not overlap; after a run that threw, the same events may be
    * applied again.
    */
-  *apply(events: readonly SourceEvent[], nowMs: number): Steps<CatalogChange> {
+  *apply(events: readonly CatalogEvent[], nowMs: number): Steps<CatalogChange> {
     for (const event of events) yield* this.#applyEvent(event, nowMs);
     const results = yield* this.#evaluateDirty(nowMs);
     return { snapshot: this.#builder.build(), ...this.#publish(results) };
   }
 
-  *#applyEvent(event: SourceEvent, nowMs: number): Steps<void> {
+  *#applyEvent(event: CatalogEvent, nowMs: number): Steps<void> {
     if (event.type === 'replaced') yield* this.#replaceAll(event.objects, nowMs);
     else if (event.type === 'changed') yield* this.#change(event.object);
+    else if (event.type === 'restored') this.#put(event.object.id, event.object);
     else if (this.#objects.has(event.id)) this.#put(event.id, undefined);
   }
 
@@ -88,8 +113,9 @@ export class Catalog {
   *#change(object: ConfigObject): Steps<void> {
     const known = this.#objects.get(object.id);
     if (known !== undefined && isSameVersion(known, object) && !isReplacedByStored(known, object)) return;
-    // An object that was deleted and created again does not inherit the rules of its predecessor.
-    const last = known?.uid === object.uid ? known.valid : undefined;
+    // An object that was deleted and created again does not inherit the rules of its predecessor,
+    // unless they are in force.
+    const last = known?.uid === object.uid || known?.heldBack !== undefined ? known.valid : undefined;
     this.#put(object.id, yield* validateObject(object, last));
     yield;
   }
@@ -251,7 +277,7 @@ export class Catalog {
 type KeyParts = Pick<RuleDocument, 'domain' | 'limiterClass'>;
 
 /** Key of a domain for the limiters of a class. A class contains no slash, and is not empty. */
-const toKey = ({ domain, limiterClass = '' }: KeyParts): string => `${limiterClass}/${domain}`;
+export const toKey = ({ domain, limiterClass = '' }: KeyParts): string => `${limiterClass}/${domain}`;
 
 function parseKey(key: string): KeyParts {
   const slash = key.indexOf('/');

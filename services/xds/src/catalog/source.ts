@@ -35,10 +35,17 @@ export type SourceEvent =
       readonly type: 'replaced';
       readonly objects: readonly ConfigObject[];
       readonly problems?: readonly SourceProblem[];
+      /** Objects that were in force before a restart, in the first event. */
+      readonly before?: readonly ConfigObject[];
     }
   /** Added or changed. */
   | { readonly type: 'changed'; readonly object: ConfigObject }
-  | { readonly type: 'deleted'; readonly id: string };
+  | {
+      readonly type: 'deleted';
+      readonly id: string;
+      /** A list did not contain it. Default: the source reported its deletion. */
+      readonly byList?: boolean;
+    };
 
 /** Why a source cannot follow its objects. */
 export interface SourceOutage {
@@ -46,6 +53,36 @@ export interface SourceOutage {
   readonly reason: string;
   /** Unix time in milliseconds. */
   readonly sinceMs: number;
+}
+
+/** All objects of a source vanish. */
+export interface SourceDeletion {
+  readonly reason: string;
+  /** They are gone, and will not be listed. */
+  readonly isGone: boolean;
+}
+
+/** A deleted object whose rules stay in force. */
+export interface HeldObject extends Pick<ConfigObject, 'id' | 'uid' | 'generation' | 'createdMs'> {
+  readonly spec: unknown;
+}
+
+/** Held deletions as they are stored. */
+export interface StoredHold {
+  /** An operator lets the deletions through. */
+  readonly isAllowed: boolean;
+  readonly objects: readonly HeldObject[];
+}
+
+/** Where held deletions are stored, and how an operator lets them through. */
+export interface HoldStore {
+  /** A command for an operator. */
+  readonly command: string;
+  /** Resolves when the first state is known, or after a bound. */
+  start(onChange: (stored: StoredHold) => void): Promise<void>;
+  /** Sets the objects that are held back; empty for none. */
+  put(objects: readonly HeldObject[]): void;
+  close(): Promise<void>;
 }
 
 /** Where RateLimitConfig objects come from: a cluster or a folder. */
@@ -57,6 +94,11 @@ export interface ResourceSource {
   start(onEvent: (event: SourceEvent) => void): Promise<void>;
   /** Current outages, each reason once. Absent in sources that have none. */
   outages?(): readonly SourceOutage[];
+  /**
+   * Why all objects vanish, or have vanished; undefined when nothing is known. Rejects when that
+   * cannot be found out. Absent in sources that never know.
+   */
+  findDeletion?(): Promise<SourceDeletion | undefined>;
   close(): Promise<void>;
 }
 

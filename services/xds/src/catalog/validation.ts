@@ -15,6 +15,8 @@ export interface CatalogObject extends Omit<ConfigObject, 'manifest' | 'stored'>
   readonly valid: ValidVersion | undefined;
   /** Problems of the current version, one per line; undefined when it is the valid one. */
   readonly problems: string | undefined;
+  /** Why the rules stay in force although the object was deleted; absent for one that exists. */
+  readonly heldBack?: string;
 }
 
 /** A version of an object that the limiter's own loader accepts. */
@@ -37,8 +39,9 @@ export function compareAge(a: CatalogObject, b: CatalogObject): number {
 }
 
 /** The id, and the file if there is one. */
-function displayName({ id, label }: Pick<CatalogObject, 'id' | 'label'>): string {
-  return label === undefined ? id : `${id} (${label})`;
+function displayName({ id, label, heldBack }: CatalogObject): string {
+  const name = label === undefined ? id : `${id} (${label})`;
+  return heldBack === undefined ? name : `${name}, whose deletion is held back`;
 }
 
 /**
@@ -191,7 +194,14 @@ function formatProblem({ field, path, message, hint }: RuleProblem): string {
 const truncate = (line: string): string =>
   line.length <= maxLineLength ? line : `${line.slice(0, maxLineLength)}…`;
 
-export const acceptedReasons = ['Accepted', 'OnTrial', 'Invalid', 'DuplicateKey', 'DomainConflict'] as const;
+export const acceptedReasons = [
+  'Accepted',
+  'OnTrial',
+  'Invalid',
+  'DuplicateKey',
+  'DomainConflict',
+  'Held',
+] as const;
 
 type AcceptedReason = (typeof acceptedReasons)[number];
 
@@ -264,6 +274,8 @@ function toAccepted(object: CatalogObject, merge: MergeResult | undefined, alone
   const { valid, problems } = object;
   if (valid === undefined || merge === undefined)
     return notAccepted('Invalid', `not valid, and nothing of this object is in force:\n${problems ?? ''}`);
+  if (object.heldBack !== undefined)
+    return notAccepted('Held', `deleted, but ${describeInForce(valid, merge)}: ${object.heldBack}`);
   if (problems !== undefined)
     return notAccepted('Invalid', `not valid; ${describeInForce(valid, merge)}:\n${problems}`);
   if (merge.type === 'conflict')

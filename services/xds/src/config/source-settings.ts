@@ -1,4 +1,4 @@
-import { bool, duration, list, longestTimer, oneOf, text } from '@tollgate/kit/settings';
+import { bool, duration, int, list, longestTimer, oneOf, text } from '@tollgate/kit/settings';
 
 const group = 'Source';
 
@@ -32,6 +32,42 @@ export const sourceSettings = {
     group,
     default: true,
     doc: 'Serve an empty set, which lifts every limit. With `false`, limiters keep their limits until there is a new one, and an xDS server that starts without limits is not ready.',
+  }),
+  deletionGuard: bool({
+    env: 'XDS_DELETION_GUARD',
+    group,
+    default: true,
+    doc: 'Hold deletions back when many domains vanish at once, the CRD is deleted, or the source lists nothing any more: limiters keep the limits until the objects exist again, or until an operator lets the deletions through with the command in the log. `false` lets everything through.',
+  }),
+  deletionGuardShare: int({
+    env: 'XDS_DELETION_GUARD_PERCENT',
+    group,
+    default: 50,
+    min: 0,
+    max: 100,
+    doc: 'Deletions are held back when more than this percentage of all domains, and more than XDS_DELETION_GUARD_DOMAINS, vanish within XDS_DELETION_GUARD_WINDOW.',
+  }),
+  deletionGuardDomains: int({
+    env: 'XDS_DELETION_GUARD_DOMAINS',
+    group,
+    default: 10,
+    min: 0,
+    max: 1_000_000,
+    doc: 'So many domains may vanish within XDS_DELETION_GUARD_WINDOW in any case. When more do, their deletion takes effect at the end of that time, if it is not held back.',
+  }),
+  deletionGuardWindowMs: duration({
+    env: 'XDS_DELETION_GUARD_WINDOW',
+    group,
+    default: '30s',
+    max: '1h',
+    doc: 'Deletions within this time are counted together, and undone together when they are held back.',
+  }),
+  deletionDelayMs: duration({
+    env: 'XDS_DELETION_DELAY',
+    group,
+    default: '2s',
+    max: '1h',
+    doc: 'A deletion takes effect after this time, during which others are counted. An object that is created again meanwhile keeps its limits without a gap.',
   }),
   debounceMs: duration({
     env: 'XDS_DEBOUNCE',

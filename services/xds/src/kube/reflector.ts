@@ -54,7 +54,12 @@ export interface ReflectorOptions {
 export type ReflectorEvent =
   | { readonly type: 'replaced'; readonly objects: readonly KubeObject[] }
   | { readonly type: 'changed'; readonly object: KubeObject }
-  | { readonly type: 'deleted'; readonly id: string };
+  | {
+      readonly type: 'deleted';
+      readonly id: string;
+      /** A list did not contain it. */
+      readonly byList?: boolean;
+    };
 
 const defaultPageSize = 500;
 /** The API server sends a bookmark about once a minute: two missing ones mean a dead connection. */
@@ -216,7 +221,8 @@ export class Reflector {
     }
     const { namespace } = this.#options;
     for (const old of [...this.#objects.values()])
-      if (!listed.has(old.id) && (namespace === '' || namespace === old.namespace)) this.#remove(old.id);
+      if (!listed.has(old.id) && (namespace === '' || namespace === old.namespace))
+        this.#remove(old.id, { byList: true });
     for (const object of listed.values()) this.#put(object);
   }
 
@@ -233,8 +239,8 @@ export class Reflector {
       this.#emit({ type: 'changed', object });
   }
 
-  #remove(id: string): void {
-    if (this.#objects.delete(id)) this.#emit({ type: 'deleted', id });
+  #remove(id: string, how: { readonly byList?: true } = {}): void {
+    if (this.#objects.delete(id)) this.#emit({ type: 'deleted', id, ...how });
   }
 
   #emit(event: ReflectorEvent): void {

@@ -24,6 +24,9 @@ export class FolderSource implements ResourceSource {
   readonly #folder: string;
   readonly #contents: FolderContents;
   readonly #lastValid: LastValidFiles | undefined;
+  readonly #comparesStored: boolean;
+  /** Stored objects, for the first event. */
+  #before: readonly ConfigObject[] = [];
   #watch: FileWatch | undefined;
   #reading: Promise<void> = Promise.resolve();
   #closed: boolean = false;
@@ -38,18 +41,27 @@ export class FolderSource implements ResourceSource {
       readonly namespaces: readonly string[];
       /** Where last valid versions are kept for a restart. */
       readonly lastValid?: LastValidFiles | undefined;
+      /**
+       * Whether the first event has the stored objects, for a guard that compares them. Otherwise
+       * deleted ones are forgotten at the start.
+       */
+      readonly comparesStored?: boolean;
     },
   ) {
     this.#context = context;
     this.#folder = options.folder;
     this.#contents = new FolderContents(options.namespaces);
     this.#lastValid = options.lastValid;
+    this.#comparesStored = options.comparesStored ?? false;
   }
 
   async start(onEvent: (event: SourceEvent) => void): Promise<void> {
     await requireDirectory(this.#folder);
-    if (this.#lastValid !== undefined)
-      this.#contents.restore(await this.#lastValid.load((id) => this.#contents.find(id)));
+    if (this.#lastValid !== undefined) {
+      const stored = await this.#lastValid.load((id) => this.#contents.find(id));
+      this.#contents.restore(stored);
+      if (this.#comparesStored) this.#before = this.#contents.select(stored);
+    }
     const { logger } = this.#context;
     // The watch comes first, so that a change during the first read is not missed.
     const onChange = () => this.#readNext(onEvent);
@@ -68,7 +80,8 @@ export class FolderSource implements ResourceSource {
   /** A folder without objects may be a volume that is not mounted. */
   #pruneStored(): void {
     const { objects } = this.#lastEvent;
-    if (objects.length > 0) this.#lastValid?.prune(new Set(objects.map(({ id }) => id)));
+    if (objects.length > 0 && !this.#comparesStored)
+      this.#lastValid?.prune(new Set(objects.map(({ id }) => id)));
   }
 
   /** Reads run one after the other, so that events are in order. */
@@ -82,7 +95,9 @@ export class FolderSource implements ResourceSource {
     await before.catch(() => undefined);
     if (this.#closed) return;
     this.#lastEvent = await this.#read();
-    if (!this.#closed) onEvent(this.#lastEvent);
+    if (this.#closed) return;
+    onEvent(this.#before.length === 0 ? this.#lastEvent : { ...this.#lastEvent, before: this.#before });
+    this.#before = [];
   }
 
   async #read(): Promise<SourceEvent & { type: 'replaced' }> {
@@ -169,6 +184,13 @@ export class FolderContents {
       const file = this.#files.get(source) ?? noContents;
       this.#files.set(source, { ...file, text: undefined, objects: [...file.objects, object] });
     }
+  }
+
+  /** The stored objects of the selected namespaces, older than any version that is read. */
+  select(stored: readonly ManifestObject[]): readonly ConfigObject[] {
+    const isSelected = ({ namespace }: ManifestObject) =>
+      this.#namespaces.length === 0 || this.#namespaces.includes(namespace);
+    return stored.filter(isSelected).map((object) => ({ ...object, generation: 0 }));
   }
 
   /** The current version of an object. */

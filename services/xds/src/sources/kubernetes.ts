@@ -1,4 +1,6 @@
-import type { ResourceSource, SourceEvent, SourceOutage } from '../catalog/source.ts';
+import type { ResourceSource, SourceDeletion, SourceEvent, SourceOutage } from '../catalog/source.ts';
+import { type ApiClient, requireRecord } from '../kube/client.ts';
+import { hasStatus } from '../kube/errors.ts';
 import { type KubeObject, Reflector, type ReflectorOptions } from '../kube/reflector.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
 
@@ -8,13 +10,18 @@ export interface KubernetesSourceOptions
   readonly namespaces: readonly string[];
 }
 
+/** Edits wait for the answer, too. */
+const discoveryTimeoutMs = 2_000;
+
 /** Follows the RateLimitConfigs of a cluster, of all namespaces or of several. */
 export class KubernetesSource implements ResourceSource {
   /** Objects by id, as the API server last sent them. */
   readonly objects = new Map<string, KubeObject>();
+  readonly #api: ApiClient;
   readonly #reflectors: readonly Reflector[];
 
   constructor({ namespaces, ...options }: KubernetesSourceOptions) {
+    this.#api = options.api;
     const scopes = namespaces.length === 0 ? [''] : [...new Set(namespaces)];
     this.#reflectors = scopes.map(
       (namespace) =>
@@ -42,6 +49,33 @@ export class KubernetesSource implements ResourceSource {
       byReason.set(reason, { reason, sinceMs: Math.min(sinceMs, byReason.get(reason)?.sinceMs ?? sinceMs) });
     }
     return [...byReason.values()];
+  }
+
+  /**
+   * Reads the discovery document of the API group, which every authenticated client may: while a
+   * CRD is being deleted, its objects cannot be created.
+   */
+  async findDeletion(): Promise<SourceDeletion | undefined> {
+    const { apiVersion, plural } = rateLimitConfigs;
+    const isGone = { reason: 'the CustomResourceDefinition was deleted', isGone: true };
+    try {
+      const path = `/apis/${apiVersion}`;
+      const value = await this.#api.send({ method: 'GET', path, timeoutMs: discoveryTimeoutMs });
+      const { resources } = requireRecord(value, 'list of resources');
+      if (!Array.isArray(resources)) throw new Error('the API server sent no resources');
+      const resource: unknown = resources.find((one: unknown) => Object(one).name === plural);
+      if (resource === undefined) return isGone;
+      const { verbs } = requireRecord(resource, 'resource');
+      const canCreate = Array.isArray(verbs) && verbs.includes('create');
+      return canCreate
+        ? undefined
+        : { reason: 'the CustomResourceDefinition is being deleted', isGone: false };
+    } catch (error) {
+      if (hasStatus(error, 404)) return isGone;
+      // Without the privilege, only numbers tell.
+      if (hasStatus(error, 403)) return undefined;
+      throw error;
+    }
   }
 
   /** A partial set would remove the limits of namespaces that are not listed yet. */

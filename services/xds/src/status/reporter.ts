@@ -160,6 +160,12 @@ export class StatusReporter {
     });
   }
 
+  /** The next report forgets deleted objects that had a status; others may be stored, too. */
+  forgetUnreported(ids: readonly string[]): void {
+    const unreported = ids.filter((id) => !this.#statuses.has(id));
+    for (const id of unreported) for (const writer of this.#options.writers) writer.forget(id);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelReport?.();

@@ -4,6 +4,7 @@ import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t, { type Test } from 'tap';
 import type { ApiClient } from '../../src/kube/client.ts';
 import { LeaseElector } from '../../src/kube/lease.ts';
+import { HeldConfigMap } from '../../src/sources/held-config-map.ts';
 import { ReplicaReports } from '../../src/status/replica-reports.ts';
 import { KubernetesStatusWriter } from '../../src/status/writer.ts';
 import { connectApi, createEditor, deployFile, prepareCluster } from '../support/cluster.ts';
@@ -75,6 +76,7 @@ const never: readonly Right[] = [
     namespace: 'tollgate',
     name: 'tollgate-xds-limiters',
   })),
+  { verb: 'update', ...configMap, namespace: 'tollgate', name: 'tollgate-xds-held' },
   { verb: 'create', ...configMap, namespace: 'shop' },
   ...['secrets', 'configmaps', 'pods', 'serviceaccounts'].flatMap((resource) =>
     ['tollgate', 'shop', 'kube-system'].map((namespace) => ({ verb: 'get', resource, namespace })),
@@ -108,7 +110,11 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
     summarize: () => ({ groups: [{ count: namespaces.length + 1 }] }),
     debounceMs: 5,
   });
+  const holds = new HeldConfigMap({ ...cluster, leadership, name: 'tollgate-xds-held' });
+  const held: number[] = [];
+  await holds.start(({ objects }) => held.push(objects.length));
   t.teardown(async () => {
+    await holds.close();
     await writer.close();
     await leadership.close();
     await reports.close();
@@ -144,6 +150,10 @@ async function serve(t: Test, kube: KubeApiserver, namespaces: readonly string[]
       ),
     { what: 'the report' },
   );
+  holds.put([{ id: 'shop/gone', uid: 'u', generation: 3, createdMs: 5, spec: { domain: 'gone' } }]);
+  await awaitUntil(() => held.at(-1) === 1, { what: 'the held deletion' });
+  holds.put([]);
+  await awaitUntil(() => held.at(-1) === 0, { what: 'its removal' });
   await reports.close();
   await writer.close();
   await leadership.close();

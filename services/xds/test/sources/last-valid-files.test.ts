@@ -13,7 +13,11 @@ function makeFolders(t: Test) {
   const manifests = makeTextFolder(t);
   const data = join(makeTextFolder(t).path, 'data');
   const start = async () => {
-    const app = await startApp(t, { XDS_FOLDER: manifests.path, XDS_DATA_FOLDER: data });
+    const app = await startApp(t, {
+      XDS_FOLDER: manifests.path,
+      XDS_DATA_FOLDER: data,
+      XDS_DELETION_DELAY: '0s',
+    });
     const stream = connectAds(t, `127.0.0.1:${app.ports.grpc}`).sotw();
     stream.send();
     const next = async () => {

@@ -1,0 +1,206 @@
+import { getErrorMessage } from '@tollgate/kit/errors';
+import { runSteps, type Schedule } from '@tollgate/kit/time';
+import type { Catalog, CatalogEvent } from './catalog/catalog.ts';
+import { DeletionGuard, type DeletionGuardOptions } from './catalog/deletion-guard.ts';
+import type {
+  ConfigObject,
+  HeldObject,
+  HoldStore,
+  ResourceSource,
+  SourceEvent,
+  StoredHold,
+} from './catalog/source.ts';
+import { type CatalogObject, validateObject } from './catalog/validation.ts';
+import type { Context } from './context.ts';
+import { rateLimitConfigs } from './kube/resources.ts';
+
+/** Limits of the deletion guard, and where it stores what it holds back. */
+export interface DeletionOptions extends Omit<DeletionGuardOptions, 'allowEmpty' | 'command'> {
+  readonly store: HoldStore;
+}
+
+interface Parts extends DeletionOptions, Pick<DeletionGuardOptions, 'allowEmpty'> {
+  readonly catalog: Catalog;
+  readonly source: ResourceSource;
+  readonly schedule: Schedule;
+  /** A monotonic clock in milliseconds. */
+  readonly now: () => number;
+  /** Events for the catalog are due. */
+  readonly onDue: () => void;
+}
+
+/** Deletions that are held back in memory only. */
+export const memoryHold: HoldStore = {
+  command: 'restart all xDS servers with XDS_DELETION_GUARD=false',
+  start: async () => undefined,
+  put: () => undefined,
+  close: async () => undefined,
+};
+
+/** Held deletions as the debug page shows them. */
+export interface HoldState {
+  readonly reason: string;
+  readonly domains: number;
+  readonly objects: number;
+  /** Lets them through. */
+  readonly command: string;
+}
+
+/** Delay after a source could not say whether its objects are about to vanish. */
+const retryMs = 1_000;
+
+/** Applies the deletion guard to the events of a source, and stores what is held back. */
+export class Deletions {
+  readonly #context: Context;
+  readonly #parts: Parts;
+  readonly #guard: DeletionGuard;
+  /** Events for the catalog that are not applied yet. */
+  #due: CatalogEvent[] = [];
+  #stored: StoredHold = { isAllowed: false, objects: [] };
+  #put: readonly HeldObject[] = [];
+  #isHolding: boolean = false;
+  #cancelClear: (() => void) | undefined;
+
+  constructor(context: Context, parts: Parts) {
+    this.#context = context;
+    this.#parts = parts;
+    this.#guard = new DeletionGuard(parts.catalog, { ...parts, command: parts.store.command });
+  }
+
+  async start(): Promise<void> {
+    await this.#parts.store.start((stored) => {
+      this.#stored = stored;
+      this.#follow(stored);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#cancelClear?.();
+    await this.#parts.store.close();
+  }
+
+  /** Undefined while nothing is held back. */
+  state(): HoldState | undefined {
+    const { hold } = this.#guard;
+    if (hold === undefined) return undefined;
+    const { reason, objects } = hold;
+    return {
+      reason,
+      domains: countDomains(objects),
+      objects: objects.size,
+      command: this.#parts.store.command,
+    };
+  }
+
+  /** Whether deleted objects are to be served although the source has none to list. */
+  async replacesSource(): Promise<boolean> {
+    if (this.#guard.hold === undefined) return false;
+    const deletion = await this.#parts.source.findDeletion?.().catch(() => undefined);
+    return deletion?.isGone === true;
+  }
+
+  /** When `admit` is due without an event, by the monotonic clock. */
+  nextDueMs(): number | undefined {
+    return this.#due.length > 0 ? this.#parts.now() : this.#guard.nextDueMs();
+  }
+
+  /** Returns the events for the catalog. They come again until `applied` is called. */
+  async admit(events: readonly SourceEvent[]): Promise<readonly CatalogEvent[]> {
+    const { now } = this.#parts;
+    this.#due.push(...this.#guard.admit(events, now()));
+    const reason = this.#guard.isDue(now()) ? await this.#findReason() : undefined;
+    this.#due.push(...this.#guard.decide(now(), reason));
+    if (this.#stored.isAllowed && this.#guard.hold !== undefined) this.#release();
+    return this.#due;
+  }
+
+  /** The events of `admit` were applied. */
+  applied(): void {
+    this.#due = [];
+    this.#report();
+  }
+
+  /** Undefined also when the source cannot find out, which postpones the deletions. */
+  async #findReason(): Promise<string | undefined> {
+    const { source, now } = this.#parts;
+    try {
+      return (await source.findDeletion?.())?.reason;
+    } catch (error) {
+      const reason = getErrorMessage(error);
+      this.#context.logger.info({ reason }, 'cannot find out whether the CRD is deleted, keeping objects');
+      this.#guard.postpone(now() + retryMs);
+      return undefined;
+    }
+  }
+
+  /** Follows another replica, or an earlier process. */
+  #follow({ isAllowed, objects }: StoredHold): void {
+    const { onDue, windowMs } = this.#parts;
+    if (isAllowed) {
+      if (this.#guard.hold !== undefined) this.#release();
+      else this.#clearAfter(windowMs);
+    } else if (objects.length > 0) {
+      const reason = 'held back before the restart, or by another replica';
+      this.#due.push(...this.#guard.adopt(objects.map(toCatalogObject), reason));
+    } else if (this.#guard.hold !== undefined) {
+      // Only the annotation lets deletions through: what was removed is stored again.
+      this.#put = [];
+      this.#report();
+    }
+    if (this.#due.length > 0) onDue();
+  }
+
+  #release(): void {
+    const { now, windowMs } = this.#parts;
+    this.#context.logger.warn(this.state() ?? {}, 'let held deletions through');
+    this.#due.push(...this.#guard.release(now()));
+    this.#isHolding = false;
+    this.#clearAfter(windowMs);
+  }
+
+  /** Other replicas have to see that an operator lets the deletions through. */
+  #clearAfter(delayMs: number): void {
+    this.#cancelClear?.();
+    this.#cancelClear = this.#parts.schedule(delayMs, () => {
+      this.#cancelClear = undefined;
+      if (this.#guard.hold === undefined) this.#store([]);
+    });
+  }
+
+  #report(): void {
+    const { logger, metrics } = this.#context;
+    const { hold } = this.#guard;
+    const state = this.state();
+    metrics.heldDomains.set(state?.domains ?? 0);
+    if (state !== undefined && !this.#isHolding)
+      logger.error(state, 'held deletions back, run the command to let them through');
+    if (state === undefined && this.#isHolding) logger.info('all objects of held deletions exist again');
+    this.#isHolding = state !== undefined;
+    if (hold !== undefined) this.#store([...hold.objects.values()].map(toHeldObject));
+    else if (this.#cancelClear === undefined && this.#put.length > 0) this.#store([]);
+  }
+
+  #store(objects: readonly HeldObject[]): void {
+    const isSame =
+      objects.length === this.#put.length && objects.every(({ uid }, index) => uid === this.#put[index]?.uid);
+    if (isSame && objects.length > 0) return;
+    this.#put = objects;
+    this.#parts.store.put(objects);
+  }
+}
+
+function countDomains(objects: ReadonlyMap<string, CatalogObject>): number {
+  return new Set([...objects.values()].map(({ valid }) => valid?.document.domain)).size;
+}
+
+function toHeldObject({ id, uid, generation, createdMs, valid }: CatalogObject): HeldObject {
+  return { id, uid, generation, createdMs, spec: valid?.spec };
+}
+
+function toCatalogObject({ id, spec, ...identity }: HeldObject): CatalogObject {
+  const [namespace = '', name = ''] = id.split('/');
+  const { apiVersion, kind } = rateLimitConfigs;
+  const manifest = { apiVersion, kind, metadata: { namespace, name }, spec };
+  const object: ConfigObject = { ...identity, id, namespace, name, order: id, manifest };
+  return runSteps(validateObject(object, undefined));
+}

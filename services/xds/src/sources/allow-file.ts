@@ -1,0 +1,58 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { HeldObject, HoldStore, StoredHold } from '../catalog/source.ts';
+
+/** Ignored by the source: names of manifests do not begin with a dot. */
+const fileName = '.allow-deletions';
+
+const pollMs = 1_000;
+
+/**
+ * Lets held deletions of a folder through when a file in it was written after they were held back.
+ * Its writer may change the manifests, too. Nothing is stored: with XDS_DATA_FOLDER, the
+ * last valid versions of the objects are, and a start compares the folder with them.
+ */
+export class AllowFile implements HoldStore {
+  readonly #path: string;
+  readonly #nowMs: () => number;
+  #onChange: (stored: StoredHold) => void = () => undefined;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(folder: string, { nowMs }: { readonly nowMs: () => number }) {
+    this.#path = join(folder, fileName);
+    this.#nowMs = nowMs;
+  }
+
+  get command(): string {
+    return `touch ${this.#path}`;
+  }
+
+  async start(onChange: (stored: StoredHold) => void): Promise<void> {
+    this.#onChange = onChange;
+  }
+
+  put(objects: readonly HeldObject[]): void {
+    if (objects.length === 0) {
+      this.#stop();
+      this.#onChange({ isAllowed: false, objects: [] });
+    } else if (this.#timer === undefined) {
+      const sinceMs = this.#nowMs();
+      this.#timer = setInterval(() => void this.#check(sinceMs), pollMs).unref();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+  }
+
+  #stop(): void {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #check(sinceMs: number): Promise<void> {
+    const found = await stat(this.#path).catch(() => undefined);
+    if (found !== undefined && found.mtimeMs >= sinceMs && this.#timer !== undefined)
+      this.#onChange({ isAllowed: true, objects: [] });
+  }
+}
