@@ -10,7 +10,7 @@ import {
   type PageRequest,
   type Position,
 } from '../db/paging.ts';
-import { json, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { json, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { bind, type Fragment, fragment, join, Parameter, raw, statement } from '../db/statement.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 
@@ -171,7 +171,7 @@ function matching({ search, actorId, action, kind }: AuditFilter): Fragment<unkn
 const entryRow = {
   position: text.orNull,
   id: uuid,
-  payload: json.as<JsonObject | null>().orNull,
+  payload: jsonOf<JsonObject>().orNull,
   created_at: timestamptz.orNull,
   ip_address: text,
 };

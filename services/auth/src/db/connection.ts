@@ -142,52 +142,50 @@ export async function query(
   return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: true });
 }
 
+/** A way to run a statement. */
+export type Query = typeof query;
+
 /**
  * Runs a statement that is planned for the values of its parameters: the best index of a list
  * depends on them. Costs a round trip more than {@link query}.
  */
-export async function queryOnce(
-  sql: Queryable,
-  text: string,
-  parameters: readonly Parameter[],
-): Promise<readonly Row[]> {
+export const queryOnce: Query = async (sql, text, parameters) =>
   // Parsed boundary: the server, not the library's type, determines the types of parameters.
-  return await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: false });
-}
+  await sql.unsafe(text, parameters as ParameterOrJSON<never>[], { prepare: false });
 
 const statementTimedOut = '57014';
 
+interface TimeLimit {
+  readonly timeoutMs: number;
+  readonly late: () => Error;
+}
+
 /** Runs a statement that may read a large table. Takes three more round trips. */
-export async function queryAtMost(
-  sql: Queryable,
-  { timeoutMs, late }: { readonly timeoutMs: number; readonly late: () => Error },
-  { text, parameters }: { readonly text: string; readonly parameters: readonly Parameter[] },
-): Promise<readonly Row[]> {
-  if (!isPool(sql)) return queryOnce(sql, text, parameters);
-  return sql.begin(async (transaction) => {
-    await query(transaction, `set local statement_timeout = ${timeoutMs}`, []);
-    try {
-      return await queryOnce(transaction, text, parameters);
-    } catch (error) {
-      throw getCode(error) === statementTimedOut ? late() : error;
-    }
-  });
+export function queryAtMost({ timeoutMs, late }: TimeLimit): Query {
+  return async (sql, text, parameters) => {
+    if (!isPool(sql)) return queryOnce(sql, text, parameters);
+    return sql.begin(async (transaction) => {
+      await query(transaction, `set local statement_timeout = ${timeoutMs}`, []);
+      try {
+        return await queryOnce(transaction, text, parameters);
+      } catch (error) {
+        throw getCode(error) === statementTimedOut ? late() : error;
+      }
+    });
+  };
 }
 
 /**
  * Runs a statement without reading a table from its start to its end. Meant for conditions on JSON
  * with an index, whose evaluation the planner takes for free. Takes three more round trips.
  */
-export async function queryByIndex(
-  sql: Queryable,
-  { text, parameters }: { readonly text: string; readonly parameters: readonly Parameter[] },
-): Promise<readonly Row[]> {
+export const queryByIndex: Query = async (sql, text, parameters) => {
   if (!isPool(sql)) return queryOnce(sql, text, parameters);
   return sql.begin(async (transaction) => {
     await query(transaction, 'set local enable_seqscan = off', []);
     return queryOnce(transaction, text, parameters);
   });
-}
+};
 
 /** Rows of a batched statement, which takes a few milliseconds for so many. */
 export const maxBatchRows = 500;

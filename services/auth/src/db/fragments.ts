@@ -28,7 +28,7 @@ export function batchedInput<T>(
     return fragment`${values}::${raw(list.name)}`;
   });
   return fragment`(select * from unnest(${join(arrays, ', ')}) with ordinality
-    as b(${raw(Object.keys(columns).join(', '))}, position) where position between 1 and ${raw(String(maxBatchRows))}) i`;
+    as b(${raw(Object.keys(columns).join(', '))}, position) where position between 1 and ${raw(maxBatchRows)}) i`;
 }
 
 /** The driver derives the type of an array from its first element, which may be null. */

@@ -31,7 +31,7 @@ export function isIndexedWhole(text: string): boolean {
 
 /** Does what {@link indexedText} does, in a statement. */
 export function indexed<V>(expression: Fragment<V>): Fragment<V> {
-  return fragment`left(${expression}, ${raw(String(maxIndexedChars))})`;
+  return fragment`left(${expression}, ${raw(maxIndexedChars)})`;
 }
 
 /** Indexed expressions. A condition uses the index only if it has the very same expression. */

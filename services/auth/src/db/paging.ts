@@ -1,6 +1,6 @@
 import { monotonicNow } from '@tollgate/kit/time';
 import { errors } from '../errors.ts';
-import type { Queryable } from './connection.ts';
+import { type Queryable, queryAtMost, queryByIndex, queryOnce } from './connection.ts';
 import { type Columns, integer, type RowOf, type SqlType, text, uuid } from './sql-types.ts';
 import { bind, type Fragment, fragment, raw, type Statement, statement } from './statement.ts';
 
@@ -141,7 +141,7 @@ export class Lister<F, C extends ListedColumns> {
     const count = countRows(this.#listing, filter);
     const [counted] =
       this.#listing.mustCountByIndex?.(filter) === true
-        ? await count.runByIndex(this.#sql, {})
+        ? await count.run(this.#sql, {}, queryByIndex)
         : await this.#run(filter, count, deadlineMs);
     const total = counted?.total ?? 0;
     if (page.offset >= total) return { total, items: [] };
@@ -176,13 +176,13 @@ export class Lister<F, C extends ListedColumns> {
     deadlineMs = monotonicNow() + maxSearchMs,
   ): Promise<readonly R[]> {
     const alternative = this.#listing.alternative(filter);
-    if (alternative === undefined) return query.runOnce(this.#sql, {});
+    if (alternative === undefined) return query.run(this.#sql, {}, queryOnce);
     const late = () =>
       errors.request_timeout({
         message: `The search took longer than ${maxSearchMs / 1000} seconds because it reads all rows: ${alternative}`,
       });
     // 0 would be no limit.
     const timeoutMs = Math.max(1, Math.ceil(deadlineMs - monotonicNow()));
-    return query.runAtMost(this.#sql, {}, { timeoutMs, late });
+    return query.run(this.#sql, {}, queryAtMost({ timeoutMs, late }));
   }
 }

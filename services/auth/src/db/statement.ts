@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel';
-import { type Queryable, query, queryAtMost, queryByIndex, queryOnce } from './connection.ts';
+import { type Query, type Queryable, query } from './connection.ts';
 import type { Columns, RowOf, SqlType } from './sql-types.ts';
 
 /** Text of a statement or of a part of one, with the parameters that it reads from values `V`. */
@@ -47,8 +47,8 @@ export function bind<T>(type: SqlType<T>, value: T): Parameter<unknown> {
 export type ValuesOf<F extends readonly Fragment<never>[]> = F[number] extends Fragment<infer V> ? V : never;
 
 /** SQL without parameters. Must be a constant, never a value of a request. */
-export function raw(sql: string): Fragment<unknown> {
-  return { pieces: [sql] };
+export function raw(sql: string | number): Fragment<unknown> {
+  return { pieces: [String(sql)] };
 }
 
 /** A part of statements. */
@@ -80,6 +80,14 @@ export function join<V>(fragments: readonly Fragment<V>[], separator: string): F
 /** Receives each statement when it is made, so that a test can compare all with the schema. */
 export const statementChannel = channel('tollgate.auth.statement');
 
+/** Receives {@link ReceivedRows}, so that tests can compare values with the declared columns. */
+export const rowsChannel = channel('tollgate.auth.rows');
+
+export interface ReceivedRows {
+  readonly statement: Statement<never, unknown>;
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+}
+
 /**
  * A statement with rows `R`. Its text is constant, so that each connection prepares it once.
  */
@@ -106,8 +114,12 @@ export class Statement<in V, out R> {
     if (statementChannel.hasSubscribers) statementChannel.publish(this);
   }
 
-  async run(sql: Queryable, values: V): Promise<readonly R[]> {
-    return this.#typed(await query(sql, this.text, this.bind(values)));
+  async run(sql: Queryable, values: V, send: Query = query): Promise<readonly R[]> {
+    const rows = await send(sql, this.text, this.bind(values));
+    if (rowsChannel.hasSubscribers) rowsChannel.publish({ statement: this, rows } satisfies ReceivedRows);
+    // Parsed boundary: tests compare the columns of all statements with the schema, and all rows
+    // with the columns.
+    return rows as readonly object[] as readonly R[];
   }
 
   async first(sql: Queryable, values: V): Promise<R | undefined> {
@@ -116,38 +128,12 @@ export class Statement<in V, out R> {
 
   /** Whether there are rows. */
   async matches(sql: Queryable, values: V): Promise<boolean> {
-    return (await query(sql, this.text, this.bind(values))).length > 0;
-  }
-
-  /** See {@link queryOnce}. */
-  async runOnce(sql: Queryable, values: V): Promise<readonly R[]> {
-    return this.#typed(await queryOnce(sql, this.text, this.bind(values)));
-  }
-
-  /** See {@link queryAtMost}. */
-  async runAtMost(
-    sql: Queryable,
-    values: V,
-    limit: Parameters<typeof queryAtMost>[1],
-  ): Promise<readonly R[]> {
-    const statement = { text: this.text, parameters: this.bind(values) };
-    return this.#typed(await queryAtMost(sql, limit, statement));
-  }
-
-  /** See {@link queryByIndex}. */
-  async runByIndex(sql: Queryable, values: V): Promise<readonly R[]> {
-    return this.#typed(await queryByIndex(sql, { text: this.text, parameters: this.bind(values) }));
+    return (await this.run(sql, values)).length > 0;
   }
 
   /** The values in the order of their positions. */
   bind(values: V): unknown[] {
     return this.parameters.map(({ read }) => read(values) ?? null);
-  }
-
-  #typed(rows: readonly object[]): readonly R[] {
-    // Parsed boundary: `test/db/statements.test.ts` compares the columns of all statements with
-    // the schema.
-    return rows as readonly R[];
   }
 }
 

@@ -34,7 +34,7 @@ const maxListedSessions = 100;
 /** Columns of a session, for `… sessions s`: {@link sessionRow}. */
 export const sessionColumns = raw(`
   s.id as session_id, s.user_id as session_user_id, s.aal as session_aal, s.factor_id as session_factor_id,
-  coalesce(s.created_at, 'epoch') as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
+  s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
     from mfa_amr_claims a where a.session_id = s.id) as session_methods`);
@@ -44,13 +44,13 @@ export const sessionRow = {
   session_user_id: uuid,
   session_aal: text.as<Session['aal']>().orNull,
   session_factor_id: uuid.orNull,
-  session_created_at: timestamptz,
+  session_created_at: timestamptz.orNull,
   session_refreshed_at: timestamptz.orNull,
   session_not_after: timestamptz.orNull,
   session_user_agent: text.orNull,
   session_ip: text.orNull,
   session_tag: text.orNull,
-  session_methods: jsonOf<readonly { readonly method: string; readonly at: string }[] | null>(),
+  session_methods: jsonOf<readonly { readonly method: string; readonly at: string }[]>().orNull,
 };
 
 /** Reads {@link sessionColumns}. */
@@ -60,7 +60,7 @@ export function toSession(r: RowOf<typeof sessionRow>): Session {
     userId: r.session_user_id,
     aal: r.session_aal ?? 'aal1',
     factorId: r.session_factor_id ?? undefined,
-    createdAt: r.session_created_at,
+    createdAt: r.session_created_at ?? new Date(0),
     refreshedAt: r.session_refreshed_at ?? undefined,
     notAfter: r.session_not_after ?? undefined,
     userAgent: r.session_user_agent ?? '',
@@ -116,7 +116,7 @@ const findWithUser = statement({}, userRow, sessionRow)`select ${userColumns}, $
   order by i.position`;
 
 const list = statement(sessionRow)`select ${sessionColumns} from sessions s where s.user_id = ${p.userId}
-  order by s.created_at desc, s.id limit ${raw(String(maxListedSessions))}`;
+  order by s.created_at desc, s.id limit ${raw(maxListedSessions)}`;
 
 function tagGroup(session: 'mine' | 'other') {
   const tag = raw(`${session}.tag`);

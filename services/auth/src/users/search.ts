@@ -85,8 +85,8 @@ const p = parameters(text, 'provider');
  * to look up, for each of the newest users, whether they are among the few.
  */
 export const isRareProvider = statement({ rare: boolean })`
-  select count(*) <= ${raw(String(maxRareUsers))} as rare from (
-    select from identities where provider = ${p.provider} limit ${raw(String(maxRareUsers + 1))}) i`;
+  select count(*) <= ${raw(maxRareUsers)} as rare from (
+    select from identities where provider = ${p.provider} limit ${raw(maxRareUsers + 1)}) i`;
 
 function condition<K extends keyof FilterValues>(
   filter: Partial<FilterValues>,

@@ -1,17 +1,23 @@
+import { randomUUID } from 'node:crypto';
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres, { type Sql } from 'postgres';
 import t from 'tap';
-import { integer, json, type SqlType, text, uuid } from '../../src/db/sql-types.ts';
+import { integer, json, type SqlType, text, timestamptz, uuid } from '../../src/db/sql-types.ts';
 import { parameters, type Statement, statement, statementChannel } from '../../src/db/statement.ts';
 import { testDatabase } from '../helpers/test-database.ts';
+import { unencrypted } from '../helpers/unencrypted.ts';
+import { findWrongValues, valueType } from '../helpers/value-types.ts';
 
 type AnyStatement = Statement<never, unknown>;
 
 const source = join(import.meta.dirname, '../../src');
 
-/** The statements that the modules of the service declare. */
-async function loadStatements(): Promise<readonly AnyStatement[]> {
+/**
+ * The statements that modules of the service declare, and composed ones.
+ * Modules must not be loaded before.
+ */
+async function loadStatements(sql: Sql): Promise<readonly AnyStatement[]> {
   const statements: AnyStatement[] = [];
   statementChannel.subscribe((message) => {
     // Only statements are published.
@@ -21,25 +27,32 @@ async function loadStatements(): Promise<readonly AnyStatement[]> {
     const path = join(source, file);
     if (/\bstatement\(/.test(await readFile(path, 'utf8'))) await import(path);
   }
+  const { UserStore } = await import('../../src/users/store.ts');
+  const { AuditLog } = await import('../../src/audit/audit-log.ts');
+  const users = new UserStore(sql, unencrypted);
+  const at = new Date();
+  const changes = {
+    ...{ aud: 'a', role: 'a', email: 'a', phone: '1', passwordHash: 'a', newEmail: 'a', newPhone: '1' },
+    ...{ emailConfirmedAt: at, phoneConfirmedAt: at, invitedAt: at, bannedUntil: at },
+    ...{ emailChangeConfirmStatus: 1, isAnonymous: false, appMetadata: {}, userMetadata: {} },
+  };
+  await users.update(randomUUID(), changes, { at, audit: { payload: {}, at, ip: '' } });
+  const filter = {
+    ...{ aud: 'a', part: 'a', prefix: 'a', email: 'a', phone: '1', provider: 'a', role: 'a', plan: 'a' },
+    ...{ confirmed: true, banned: false, anonymous: false },
+    ...{ createdFrom: at, createdBefore: at, lastSignInFrom: at, lastSignInBefore: at },
+  };
+  await users.listAfter(filter, {
+    order: 'asc',
+    limit: 1,
+    after: { createdAt: '2026-01-01', id: randomUUID() },
+  });
+  await users.list(filter, { order: 'asc', limit: 1, offset: 0 });
+  const search = { scope: 'author', text: 'a' } as const;
+  const page = { limit: 1, offset: 0 };
+  await new AuditLog(sql).list({ search, actorId: 'a', action: 'a', kind: 'a' }, page);
+  await new AuditLog(sql).listUncounted({}, page);
   return statements;
-}
-
-/** JavaScript types that the driver returns for types of PostgreSQL. The others are strings. */
-const valueTypes: Readonly<Record<string, string>> = {
-  boolean: 'boolean',
-  smallint: 'number',
-  integer: 'number',
-  'double precision': 'number',
-  'timestamp without time zone': 'Date',
-  'timestamp with time zone': 'Date',
-  timestamptz: 'Date',
-  json: 'json',
-  jsonb: 'json',
-  bytea: 'Buffer',
-};
-
-function valueType(name: string): string {
-  return name.endsWith('[]') ? `${valueType(name.slice(0, -2))}[]` : (valueTypes[name] ?? 'string');
 }
 
 /** The driver also sends numbers as text. */
@@ -122,7 +135,7 @@ async function openCatalog(test: Pick<typeof t, 'teardown' | 'name'>) {
 
 t.test('each statement has the parameters and columns that it declares', async (t) => {
   const { sql, catalog } = await openCatalog(t);
-  const statements = await loadStatements();
+  const statements = await loadStatements(sql);
   t.ok(statements.length > 90, `${statements.length} statements`);
   const mistakes: string[] = [];
   for (const statement of statements) {
@@ -148,4 +161,18 @@ t.test('wrong declarations are found', async (t) => {
     'aud is character varying, declared as integer',
     'email is not declared',
   ]);
+});
+
+t.test('values that are not as declared are found', async (t) => {
+  const find = (wrong: AnyStatement, row: Readonly<Record<string, unknown>>) =>
+    findWrongValues({ statement: wrong, rows: [row] }).map((message) => message.split(' ')[0]);
+  const user = statement(
+    { id: uuid, role: text.orNull, count: integer },
+    { at: timestamptz, by: text },
+  )`select`;
+  const right = { id: 'x', role: null, count: 1, at: new Date(), by: 'x' };
+  t.same(find(user, right), []);
+  t.same(find(user, { ...right, at: null, by: null }), [], 'no row of the outer join');
+  t.same(find(user, { ...right, at: null }), ['at']);
+  t.same(find(user, { ...right, id: null, count: '1' }), ['id', 'count']);
 });

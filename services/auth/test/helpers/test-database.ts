@@ -4,11 +4,13 @@ import t from 'tap';
 import { migrate } from '../../src/db/migrate.ts';
 import { findUnreadableRows } from './readable-rows.ts';
 import type { HashStorage } from './row-rules.ts';
+import { watchRows } from './value-types.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
 let server: Promise<TestPostgres> | undefined;
 /** Problems found after all tests of the file. */
 const unreadable: string[] = [];
+const wrongValues = watchRows();
 /** URLs of databases. */
 const unchecked = new Set<string>();
 const shared = new Set<string>();
@@ -64,6 +66,7 @@ async function startServer(): Promise<TestPostgres> {
     await started.stop();
     // An error in the teardown of one test would keep the server from being stopped.
     if (unreadable.length > 0) throw new Error(`GoTrue cannot read ${unreadable.join(', ')}`);
+    if (wrongValues.size > 0) throw new Error([...wrongValues].join('\n'));
   });
   return started;
 }
