@@ -20,7 +20,10 @@ t.teardown(certificates.remove);
 const { certFile, keyFile } = certificates.server;
 
 t.test('auth: every series that an alert reads exists from the start', async (t) => {
+  const routes = makeTextFolder(t);
+  routes.write('routes.yaml', 'issuers: [{ name: idp, issuer: "https://127.0.0.1:1", audiences: [orders] }]');
   const server = await startAuthServer(t, {
+    EXT_AUTHZ_ROUTES_FILE: `${routes.path}/routes.yaml`,
     METRICS_ENABLED: 'true',
     METRICS_EXPORTER: 'pull',
     OTEL_EXPORTER_PULL_HOST: '127.0.0.1',

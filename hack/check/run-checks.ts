@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /** Longer than any tool here takes on a cold, busy machine. */
-const toolTimeoutMs = 120_000;
+const toolTimeoutMs = 300_000;
 
 export interface Finding {
   readonly ok: boolean;

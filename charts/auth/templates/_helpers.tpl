@@ -22,6 +22,15 @@ alerts.
 {{- if and (ne (toString $settings.SVC_METRICS_ENABLED) "false") (ne (toString $settings.SVC_METRICS_EXPORTER) "opentelemetry") }}true{{ end -}}
 {{- end -}}
 
+{{/* Whether the route rules trust the issuer of the cluster, whose keys the Pods read from the API server; empty if not. */}}
+{{- define "auth.kubernetesIssuer" -}}
+{{- $found := .Values.routes.kubernetesIssuer -}}
+{{- range .Values.routes.rules.issuers }}
+  {{- if .kubernetes }}{{ $found = true }}{{ end }}
+{{- end }}
+{{- if $found }}true{{ end }}
+{{- end }}
+
 {{/*
 Hosts of the routes, as a JSON list: the configured ones, or the host of the external URL. Also used by
 "auth.problems".

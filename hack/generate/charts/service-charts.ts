@@ -80,6 +80,8 @@ export const serviceCharts: readonly ServiceChart[] = [
       SVC_EXT_AUTHZ_GRPC_PORT: 'ports.grpc',
       SVC_EXT_AUTHZ_HTTP_PORT: 'ports.http-authz',
       OTEL_EXPORTER_PULL_PORT: 'ports.metrics',
+      KUBERNETES_SERVICE_HOST: downwardApi,
+      KUBERNETES_SERVICE_PORT: downwardApi,
     },
     sometimesSecret: [],
     settingDefaults: {

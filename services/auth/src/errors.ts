@@ -63,6 +63,11 @@ export const errors = defineErrors({
   route_denied: define(403, g.permissionDenied, 'Access denied'),
   role_not_allowed: define(403, g.permissionDenied, 'The role of the user does not permit this request'),
   anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users are not allowed'),
+  issuer_unavailable: define(
+    503,
+    g.unavailable,
+    'The issuer of the token cannot be reached, and its key is not known. Retry later',
+  ),
   authorization_unavailable: define(
     503,
     g.unavailable,

@@ -6,6 +6,7 @@ import { type HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import type { Logger } from '@tollgate/kit/logger';
 import { TlsMetrics } from '@tollgate/kit/metrics';
+import { scheduleByTimer } from '@tollgate/kit/time';
 import type { Sql } from 'postgres';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { connect, disconnect } from '../db/connection.ts';
@@ -14,7 +15,9 @@ import { migrate } from '../db/migrate.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
 import { IdentityCache } from '../ext-authz/identity-cache.ts';
+import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
+import { trustIssuers } from '../ext-authz/issuer-rules.ts';
 import {
   exportIdentityMetrics,
   observeChecks,
@@ -26,7 +29,12 @@ import { defaultRules } from '../ext-authz/route-rules.ts';
 import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
 import { createExtAuthzServers, type ExtAuthzServers } from '../ext-authz/server.ts';
 import { HookCaller } from '../hooks/caller.ts';
-import { TokenCache } from '../keys/jwt.ts';
+import { loadKeys } from '../issuers/discovery.ts';
+import { TokenIntrospection } from '../issuers/introspection.ts';
+import { Issuers } from '../issuers/issuers.ts';
+import { clusterAccess } from '../issuers/kubernetes.ts';
+import { IssuerMetrics } from '../issuers/metrics.ts';
+import { TokenCache, tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import { ColumnCipher, systemRandomness } from '../keys/secrets.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
@@ -215,13 +223,16 @@ async function createExtAuthz(
   const tlsMetrics = registry && new TlsMetrics(registry);
   const limitMetrics = registry && new RateLimitMetrics(registry);
   const canLimit = settings.extAuthzRateLimitAddress !== '';
+  const issuers = createIssuers(context, registry);
   const rulesFile =
     settings.extAuthzRoutesFile === ''
       ? undefined
       : await RulesFile.open(settings.extAuthzRoutesFile, {
           logger,
           canLimit,
+          tokenIssuer: tokenIssuer(settings),
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
+          onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
         });
   const rules = rulesFile ?? { current: defaultRules };
   if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit });
@@ -234,6 +245,7 @@ async function createExtAuthz(
       rateLimiter,
       tokens,
       keys,
+      issuers,
       identities,
       tracing: tracing.enabled ? tracing : undefined,
       nowMs,
@@ -260,6 +272,7 @@ async function createExtAuthz(
     components: [
       ...(listener ? [listener] : []),
       { name: 'route rules', stop: () => rulesFile?.close() },
+      issuers,
       {
         name: 'connections to the rate limit service',
         start: () => rateLimiter?.start(),
@@ -269,6 +282,23 @@ async function createExtAuthz(
       ...listeners(servers, ports),
     ],
   };
+}
+
+/** Other issuers, without any until the routes file names them. */
+function createIssuers(
+  { settings, logger, nowMs }: Context,
+  registry: Telemetry['registry'],
+): Issuers<KnownCaller> {
+  const { extAuthzIssuerPrivateHosts: privateHosts } = settings;
+  const cluster = clusterAccess(settings);
+  return new Issuers({
+    load: (definition) => loadKeys(definition, { privateHosts, cluster }),
+    introspection: new TokenIntrospection({ privateHosts, nowMs, logger }),
+    schedule: scheduleByTimer,
+    metrics: registry && new IssuerMetrics(registry),
+    nowMs,
+    logger,
+  });
 }
 
 function listeners({ http, grpc }: ExtAuthzServers, ports: Ports): readonly LifecycleComponent[] {

@@ -5,6 +5,7 @@ import { givenValue } from '../config/builders.ts';
 import { readSettings, type Settings, settingsSpec } from '../config/settings.ts';
 import { incompleteSettings, settingWarnings, withoutServiceLinks } from '../config/warnings.ts';
 import { loadRouteRules } from '../ext-authz/rules-file.ts';
+import { tokenIssuer } from '../keys/jwt.ts';
 import { SigningKeySource } from '../keys/key-source.ts';
 import type { Command } from './arguments.ts';
 import { evaluateAsvs, formatAsvs } from './asvs.ts';
@@ -193,7 +194,7 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
   const { extAuthzRoutesFile } = settings;
   if (settings.extAuthzEnabled && extAuthzRoutesFile !== '') {
     const canLimit = settings.extAuthzRateLimitAddress !== '';
-    const loaded = await loadRouteRules(extAuthzRoutesFile, { canLimit });
+    const loaded = await loadRouteRules(extAuthzRoutesFile, { canLimit, tokenIssuer: tokenIssuer(settings) });
     const text = loaded.ok ? '' : loaded.problems.join('; ');
     if (text !== '') found.push({ subject: settingsSpec.extAuthzRoutesFile.env, text });
   }

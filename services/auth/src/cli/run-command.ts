@@ -190,6 +190,17 @@ export const commands: Commands = {
     args: ['[method path …]'],
     flags: { file: { value: 'file', doc: 'Route rules. Default: the file of the settings.' } },
   },
+  'issuers check': {
+    doc: 'Print the metadata and keys of another issuer, and why a token is accepted or not.',
+    run: lazily(async () => (await import('./issuers.ts')).checkIssuersCommand),
+    args: ['[issuer]'],
+    flags: {
+      file: { value: 'file', doc: 'Route rules whose issuers are checked, instead of the argument.' },
+      aud: { value: 'audience', doc: 'Audience that the token must have.' },
+    },
+    details:
+      'The token is read from standard input. It is never an argument: other users of the machine can see those.',
+  },
   version: { doc: 'Print the version.', run: printVersion },
 };
 

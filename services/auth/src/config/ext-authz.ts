@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import { bool, duration, oneOf, port, type SettingsCheck, text } from '@tollgate/kit/settings';
-import { svc } from './builders.ts';
+import { hostList, svc } from './builders.ts';
 
 const group = 'External authorization';
 
@@ -64,6 +64,30 @@ export const extAuthzSettings = {
     group,
     default: '',
     doc: 'YAML file with route rules. Reloaded when it changes. Empty: every path requires a signed-in user.',
+  }),
+  extAuthzIssuerPrivateHosts: hostList({
+    ...svc('EXT_AUTHZ_ISSUER_PRIVATE_HOSTS'),
+    group,
+    default: [],
+    doc: 'Hosts of `issuers` in the routes file that may have a private address, and may be reached without TLS. Other ones must have public addresses and https.',
+  }),
+  extAuthzServiceAccountFolder: text({
+    ...svc('EXT_AUTHZ_SERVICE_ACCOUNT_FOLDER'),
+    group,
+    default: '/var/run/secrets/kubernetes.io/serviceaccount',
+    doc: 'Folder with `token` and `ca.crt` of the ServiceAccount, with which the keys of an issuer with `kubernetes: true` are read.',
+  }),
+  kubernetesServiceHost: text({
+    env: 'KUBERNETES_SERVICE_HOST',
+    group,
+    default: '',
+    doc: 'Set by Kubernetes in every pod: address of the API server, for an issuer with `kubernetes: true`.',
+  }),
+  kubernetesServicePort: port({
+    env: 'KUBERNETES_SERVICE_PORT',
+    group,
+    default: 443,
+    doc: 'Set by Kubernetes in every pod: port of the API server.',
   }),
   extAuthzDefaultPlan: text({
     ...svc('EXT_AUTHZ_DEFAULT_PLAN'),

@@ -1,5 +1,6 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
-import type { AuthzRequest, HeaderChanges } from './decision.ts';
+import type { AuthzRequest } from './decision.ts';
+import type { HeaderChanges } from './identity-headers.ts';
 
 // The messages of usual checks are read and written here, without reflection, which costs more than
 // a decision. Everything unusual is left to protobuf-es.

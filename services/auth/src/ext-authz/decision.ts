@@ -1,7 +1,9 @@
 import type { Logger } from '@tollgate/kit/logger';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
-import { type AuthzContext, type Caller, CallerIdentifier, type CallerIdentity } from './identity.ts';
+import type { CallerIdentity } from './caller.ts';
+import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
+import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
 import type { LimitedCheck, RateLimiter, RateLimitResult } from './rate-limiter.ts';
 import { parseRequestPath } from './request-path.ts';
 import {
@@ -29,15 +31,6 @@ export interface AuthzRequest {
   readonly forwardedFor: readonly string[];
   /** Names of all headers, in lower case. */
   readonly headerNames: readonly string[];
-}
-
-/** Changes to the request that Envoy makes before it forwards it. */
-export interface HeaderChanges {
-  /**
-   * Each replaces all headers of its name. No name is also in `remove`, which Envoy applies last.
-   */
-  readonly set: Readonly<Record<string, string>>;
-  readonly remove: readonly string[];
 }
 
 export type AuthzDecision = AuthzAllowed | AuthzDenied;
@@ -106,9 +99,9 @@ export class Authorizer {
       if (!match.ok) return ambiguousPath(match.reason);
       const { requirement } = match;
       if (requirement.access === 'deny') return forbidden('route_denied');
-      const caller = this.#identifier.identify(request.authorization, timeoutMs);
+      const caller = this.#identifier.identify(request.authorization, rules.claims, timeoutMs);
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
-        const decision = decide(request, requirement, known);
+        const decision = decide(request, { requirement, added: rules.addedAttributes }, known);
         if (!decision.allowed || match.limit.length === 0) return decision;
         const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
         return this.#limit(decision, { request, match, domain: rules.limitDomain, timeLeftMs });
@@ -180,27 +173,40 @@ export function matchRoute(rules: RouteRules, method: string, target: string): R
 
 type PassableRequirement = Exclude<RouteRequirement, { access: 'deny' }>;
 
-function decide(request: AuthzRequest, requirement: PassableRequirement, caller: Caller): AuthzDecision {
-  // Public routes treat callers with an invalid token as unauthenticated.
-  if (requirement.access === 'public') return allow(request, caller.ok ? caller.identity : undefined);
-  if (!caller.ok) return caller.denial;
-  const unmet = findUnmetRequirement(requirement, caller.identity);
-  if (unmet === undefined) return allow(request, caller.identity);
+interface DecisionRules {
+  readonly requirement: PassableRequirement;
+  /** Attributes that the routes file adds. */
+  readonly added: readonly string[];
+}
+
+function decide(request: AuthzRequest, { requirement, added }: DecisionRules, caller: Caller): AuthzDecision {
+  const { headerNames } = request;
+  if (!caller.ok) {
+    // Public routes treat callers with an invalid token as unauthenticated.
+    if (requirement.access !== 'public') return caller.denial;
+    return { allowed: true, identity: undefined, headers: identityHeaders(undefined, headerNames, added) };
+  }
+  const { identity } = caller;
+  const denial = requirement.access === 'public' ? undefined : findDenial(requirement, identity);
+  return denial ?? { allowed: true, identity, headers: caller.headers(headerNames, added) };
+}
+
+type CallerRequirement = Extract<RouteRequirement, { access: 'authenticated' }>;
+
+function findDenial(requirement: CallerRequirement, identity: CallerIdentity): AuthzDenied | undefined {
+  const unmet = findUnmetRequirement(requirement, identity);
+  if (unmet === undefined) return undefined;
   return unmet === 'insufficient_aal' ? insufficientAssurance(requirement.aal) : forbidden(unmet);
 }
 
 function findUnmetRequirement(
-  { roles, aal, anonymous }: Extract<RouteRequirement, { access: 'authenticated' }>,
+  { roles, aal, anonymous }: CallerRequirement,
   identity: CallerIdentity,
 ): 'role_not_allowed' | 'insufficient_aal' | 'anonymous_not_allowed' | undefined {
   if (roles !== undefined && !roles.includes(identity.role)) return 'role_not_allowed';
   // The levels sort as text: aal1, aal2, aal3.
   if (identity.aal < aal) return 'insufficient_aal';
   return identity.isAnonymous && !anonymous ? 'anonymous_not_allowed' : undefined;
-}
-
-function allow(request: AuthzRequest, identity: CallerIdentity | undefined): AuthzDecision {
-  return { allowed: true, identity, headers: identityHeaders(identity, request.headerNames) };
 }
 
 /** Fails closed. */
@@ -255,7 +261,10 @@ export function forbidden(code: ForbiddenCode): AuthzDenied {
 }
 
 export function unavailable(
-  code: 'authorization_unavailable' | 'rate_limit_unavailable' = 'authorization_unavailable',
+  code:
+    | 'authorization_unavailable'
+    | 'rate_limit_unavailable'
+    | 'issuer_unavailable' = 'authorization_unavailable',
 ): AuthzDenied {
   const { message } = errors[code].definition;
   return deny(503, code, message, { 'retry-after': String(retryAfterSeconds) });
@@ -282,67 +291,4 @@ export function denialBody({ errorCode, message }: AuthzDenied, httpStatus: numb
 
 export function denialHeaders({ headers }: AuthzDenied): Readonly<Record<string, string>> {
   return { 'content-type': 'application/json', ...headers };
-}
-
-/** Headers that carry the identity of the caller to upstreams. */
-export const identityHeaderNames = [
-  'x-auth-user-id',
-  'x-auth-session-id',
-  'x-auth-role',
-  'x-auth-plan',
-  'x-auth-aal',
-  'x-auth-anonymous',
-] as const;
-
-type IdentityHeaderName = (typeof identityHeaderNames)[number];
-
-/**
- * Names that upstreams may mistake for ours, or for those of another authentication proxy. CGI and
- * its successors do not distinguish `-` from `_`, and some of them no punctuation at all.
- */
-const spoofableName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
-
-/** Everything except visible ASCII, and the escape character itself. */
-const notPlain = /[^!-$&-~]/gu;
-const plain = /^[!-$&-~]*$/;
-
-/** Sets the identity headers, and removes what the client sent under their names. */
-export function identityHeaders(
-  identity: CallerIdentity | undefined,
-  incomingNames: readonly string[],
-): HeaderChanges {
-  const set: Record<string, string> = {};
-  const remove: string[] = [];
-  for (const name of identityHeaderNames) {
-    const value = identity === undefined ? '' : headerValue(identity, name);
-    if (value === '') remove.push(name);
-    else set[name] = encode(value);
-  }
-  for (const name of incomingNames) {
-    if (spoofableName.test(name) && set[name] === undefined && !remove.includes(name)) remove.push(name);
-  }
-  return { set, remove };
-}
-
-/** Empty when the identity does not have it. */
-function headerValue(identity: CallerIdentity, name: IdentityHeaderName): string {
-  switch (name) {
-    case 'x-auth-user-id':
-      return identity.userId ?? '';
-    case 'x-auth-session-id':
-      return identity.sessionId ?? '';
-    case 'x-auth-role':
-      return identity.role;
-    case 'x-auth-plan':
-      return identity.plan;
-    case 'x-auth-aal':
-      return identity.aal;
-    case 'x-auth-anonymous':
-      return String(identity.isAnonymous);
-  }
-}
-
-/** Encodes a value so that it cannot split a header; `decodeURIComponent` restores it. */
-function encode(value: string): string {
-  return plain.test(value) ? value : value.toWellFormed().replace(notPlain, encodeURIComponent);
 }

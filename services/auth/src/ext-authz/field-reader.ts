@@ -3,6 +3,12 @@ import type { Position, YamlNode } from '@tollgate/yaml/tree';
 /** Plain scalars that some version of YAML reads as another type than text. */
 const otherType = /^(?:|~|null|true|false|y|n|yes|no|on|off|[-+.]*\d.*|[-+]?\.(?:inf|nan))$/i;
 
+interface NamedNode {
+  readonly name: string;
+  readonly key: YamlNode;
+  readonly value: YamlNode;
+}
+
 /**
  * Reads values of the expected types. A value of another type is reported, and read as undefined.
  */
@@ -28,6 +34,20 @@ export class FieldReader {
       else found[known] = value;
     }
     return found;
+  }
+
+  /** The pairs of a mapping with keys of any name. Duplicate keys are reported. */
+  entries(node: YamlNode): readonly NamedNode[] {
+    if (node.kind !== 'mapping')
+      this.#report(node.position, `expected keys and values, found ${describe(node)}`);
+    const found = new Map<string, NamedNode>();
+    for (const { key, value } of node.entries()) {
+      const name = key.kind === 'scalar' ? key.text : '';
+      if (name === '') this.#report(key.position, 'a key must be text');
+      else if (found.has(name)) this.#report(key.position, `duplicate key ${name}`);
+      else found.set(name, { name, key, value });
+    }
+    return [...found.values()];
   }
 
   items(node: YamlNode): readonly YamlNode[] {

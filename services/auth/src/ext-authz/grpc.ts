@@ -11,6 +11,7 @@ import {
 import type { AttributeContext } from '@tollgate/proto/envoy/service/auth/v3/attribute_context';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { errors } from '../errors.ts';
+import { attributeOutputs, type CallerIdentity } from './caller.ts';
 import { type Metadata, noSource, readCheckRequest, writeAllowed } from './codec.ts';
 import {
   type Authorizer,
@@ -21,7 +22,7 @@ import {
   denialBody,
   denialHeaders,
 } from './decision.ts';
-import type { CallerIdentity } from './identity.ts';
+import { CallerHeaders } from './identity-headers.ts';
 
 /** @see envoy.service.auth.v3.Authorization.Check */
 export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
@@ -119,6 +120,14 @@ function toText({ value, rawValue }: HeaderValue): string {
 type Response = MessageInitShape<typeof CheckResponseSchema>;
 
 function writeCheckResponse(decision: AuthzDecision): Uint8Array {
+  if (!decision.allowed || decision.rateLimit !== undefined) return writeResponse(decision);
+  const { headers } = decision;
+  return headers instanceof CallerHeaders
+    ? headers.response(() => writeResponse(decision))
+    : writeResponse(decision);
+}
+
+function writeResponse(decision: AuthzDecision): Uint8Array {
   const usual = decision.allowed
     ? writeAllowed(decision.headers, decisionMetadata(decision), decision.responseHeaders)
     : undefined;
@@ -194,14 +203,13 @@ export function decisionMetadata({ identity, rateLimit }: AuthzDecision): Metada
  */
 export function identityMetadata(identity: CallerIdentity | undefined): Metadata {
   if (identity === undefined) return {};
-  const { userId, sessionId, role, plan, aal, isAnonymous, limit } = identity;
-  return {
-    ...(userId !== undefined && { user_id: userId }),
-    ...(sessionId !== undefined && { session_id: sessionId }),
-    ...(role !== '' && { role }),
-    plan,
-    aal,
-    anonymous: isAnonymous,
-    ...(limit && { limit: { requests_per_unit: limit.requestsPerUnit, unit: limit.unit } }),
-  };
+  const metadata: Record<string, Metadata[string]> = {};
+  for (const { name, read } of attributeOutputs) {
+    const value = read(identity);
+    if (value !== undefined && value !== '') metadata[name] = value;
+  }
+  const { claims, limit } = identity;
+  for (const name of Object.keys(claims)) metadata[name] = claims[name] ?? '';
+  if (limit) metadata.limit = { requests_per_unit: limit.requestsPerUnit, unit: limit.unit };
+  return metadata;
 }

@@ -5,36 +5,27 @@ import { isUuid } from '@tollgate/kit/text';
 import { inTime } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
+import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { isBanned } from '../users/user.ts';
+import { type CallerIdentity, type LimitOverride, limitUnits, ownIssuer } from './caller.ts';
+import { type ClaimMapping, readAdded, readAttribute, type StoredValues } from './claim-mapping.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
-
-/** The caller, as upstreams and rate limits see it. */
-export interface CallerIdentity {
-  /** Undefined for a service token, which has no user. */
-  readonly userId: string | undefined;
-  /** Undefined for a token without a session. */
-  readonly sessionId: string | undefined;
-  readonly role: string;
-  readonly plan: string;
-  readonly aal: AssuranceLevel;
-  readonly isAnonymous: boolean;
-  readonly limit: LimitOverride | undefined;
-}
+import { KnownCaller } from './identity-headers.ts';
 
 /** The caller, or the response of a route that requires one. */
-export type Caller =
-  | { readonly ok: true; readonly identity: CallerIdentity }
-  | { readonly ok: false; readonly denial: AuthzDenied };
+export type Caller = KnownCaller | { readonly ok: false; readonly denial: AuthzDenied };
 
 /** Parts that ext_authz shares with the API, and its own caches. */
 export interface AuthzContext {
-  readonly tokens: Pick<TokenCache, 'verify'>;
+  readonly tokens: Pick<TokenCache, 'verify' | 'recall'>;
   readonly keys: SigningKeys;
+  /** Undefined: only own tokens are accepted. */
+  readonly issuers: Pick<Issuers<KnownCaller>, 'isEmpty' | 'recall' | 'verify'> | undefined;
   /** Undefined: tokens are trusted until they expire. */
   readonly identities: Pick<IdentityCache, 'find'> | undefined;
   /** Undefined if tracing is off. */
@@ -62,14 +53,20 @@ interface Token {
   readonly userId: string | undefined;
   readonly sessionId: string | undefined;
   readonly claims: JwtClaims;
+  /** The mapping in force when the request arrived. */
+  readonly mapping: ClaimMapping;
+}
+
+/** A caller, and the values that it was created from. */
+interface CreatedCaller {
+  readonly stored: StoredValues | undefined;
+  readonly mapping: ClaimMapping;
+  readonly caller: Caller;
 }
 
 type ParsedToken =
   | { readonly ok: true; readonly token: Token }
   | { readonly ok: false; readonly denial: AuthzDenied };
-
-/** The attributes of a user that may change while a token is valid. */
-type UserAttributes = Pick<IdentityState, 'role' | 'appMetadata' | 'isAnonymous'>;
 
 /** Users whose invalid limit has been logged. The oldest is forgotten, and logged again. */
 const maxLoggedUsers = 10_000;
@@ -82,20 +79,33 @@ const timeoutShare = 0.8;
 export class CallerIdentifier {
   readonly #context: AuthzContext;
   readonly #loggedUsers = new Set<string>();
+  /** Keyed by claims, which are one object for as long as their token is cached. */
+  readonly #callers = new WeakMap<JwtClaims, CreatedCaller>();
   #quietUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: AuthzContext) {
     this.#context = context;
   }
 
-  /** Returns a promise only if the state of the user must be read from the database. */
-  identify(authorization: readonly string[], timeoutMs = Number.POSITIVE_INFINITY): Caller | Promise<Caller> {
-    const parsed = this.#parseToken(authorization);
+  /**
+   * Returns a promise only if the state of the user must be read from the database, or depends on
+   * an answer of another issuer.
+   */
+  identify(
+    authorization: readonly string[],
+    mapping: ClaimMapping,
+    timeoutMs = Number.POSITIVE_INFINITY,
+  ): Caller | Promise<Caller> {
+    const bearer = parseBearer(authorization);
+    if (bearer === undefined) return { ok: false, denial: noToken() };
+    if ('reason' in bearer) return badJwt(bearer.reason);
+    const foreign = this.#identifyForeign(bearer.token, timeoutMs);
+    if (foreign !== undefined) return foreign;
+    const parsed = this.#parseToken(bearer.token, mapping);
     if (!parsed.ok) return parsed;
     const { token } = parsed;
     const { identities, tracing } = this.#context;
-    if (identities === undefined || token.userId === undefined)
-      return this.#toCaller(token, claimedAttributes(token.claims));
+    if (identities === undefined || token.userId === undefined) return this.#toCaller(token, undefined);
     try {
       const state = identities.find(token.userId, token.sessionId);
       const isCached = !(state instanceof Promise);
@@ -106,25 +116,34 @@ export class CallerIdentifier {
     }
   }
 
-  #parseToken(authorization: readonly string[]): ParsedToken {
+  /** Undefined if no other issuer can have issued the token. */
+  #identifyForeign(token: string, timeoutMs: number): Caller | Promise<Caller> | undefined {
+    const { issuers, tokens, keys, nowMs } = this.#context;
+    if (issuers === undefined || issuers.isEmpty) return undefined;
+    const known = issuers.recall(token, nowMs());
+    if (known !== undefined) return known;
+    // Own tokens that are cached are not decoded again.
+    if (tokens.recall(token, keys) !== undefined) return undefined;
+    const result = issuers.verify(token, timeoutMs);
+    return result instanceof Promise ? result.then(toForeignCaller) : result && toForeignCaller(result);
+  }
+
+  #parseToken(bearer: string, mapping: ClaimMapping): ParsedToken {
     const { tokens, keys, settings, nowMs } = this.#context;
-    const bearer = parseBearer(authorization);
-    if (bearer === undefined) return { ok: false, denial: noToken() };
-    if ('reason' in bearer) return badJwt(bearer.reason);
-    const verified = tokens.verify(bearer.token, keys, nowMs());
+    const verified = tokens.verify(bearer, keys, nowMs());
     if (!verified.ok) return badJwt(verified.reason);
     const { claims } = verified;
     const foreign = findForeignClaim(claims, settings);
     if (foreign !== undefined) return badJwt(foreign);
     // Only administrators may have tokens that do not expire.
-    if (claims.exp === undefined && !settings.jwtAdminRoles.includes(claimedAttributes(claims).role))
+    if (claims.exp === undefined && !settings.jwtAdminRoles.includes(claimedValues(claims).role))
       return badJwt('token has no exp claim');
     const userId = parseUuidClaim(claims.sub);
     const sessionId = parseUuidClaim(claims.session_id);
     if (userId === null) return badJwt('sub claim must be a UUID');
     if (sessionId === null) return badJwt('session_id claim must be a UUID');
     if (sessionId !== undefined && userId === undefined) return badJwt('missing sub claim');
-    return { ok: true, token: { userId, sessionId, claims } };
+    return { ok: true, token: { userId, sessionId, claims, mapping } };
   }
 
   async #awaitState(
@@ -147,26 +166,51 @@ export class CallerIdentifier {
     const problem = findStateProblem(state, token, { limits: settings, nowMs: nowMs() });
     if (problem === 'user_banned') return { ok: false, denial: forbidden(problem) };
     if (problem !== undefined) return { ok: false, denial: invalidToken(problem) };
-    return this.#toCaller(token, state ?? claimedAttributes(token.claims));
+    return this.#toCaller(token, state);
+  }
+
+  /** Creates the caller of a token once for each state of the user. */
+  #toCaller(token: Token, stored: StoredValues | undefined): Caller {
+    const { claims, mapping } = token;
+    const known = this.#callers.get(claims);
+    if (known !== undefined && known.stored === stored && known.mapping === mapping) return known.caller;
+    const caller = new KnownCaller(this.#createIdentity(token, stored));
+    this.#callers.set(claims, { stored, mapping, caller });
+    return caller;
   }
 
   /**
    * Tokens without a user belong to services of an administrator. Other tokens without a user,
    * such as a public key of a web page, identify no caller and are treated as anonymous.
    */
-  #toCaller(token: Token, { role, appMetadata, isAnonymous }: UserAttributes): Caller {
+  #createIdentity(
+    { userId, sessionId, claims, mapping }: Token,
+    stored: StoredValues | undefined,
+  ): CallerIdentity {
     const { settings } = this.#context;
-    const { userId, sessionId, claims } = token;
-    const identity: CallerIdentity = {
+    const { role, appMetadata, isAnonymous } = stored ?? claimedValues(claims);
+    const isService = userId === undefined && settings.jwtAdminRoles.includes(role);
+    const values = { claims, stored };
+    const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
+    const plan = mapping.attributes.get('plan')?.fromToken
+      ? (read('plan') ?? parsePlan(appMetadata))
+      : (parsePlan(appMetadata) ?? read('plan'));
+    return {
+      kind: userId === undefined ? (isService ? 'client' : undefined) : 'user',
       userId,
       sessionId,
+      clientId: read('client_id'),
+      orgId: read('org_id'),
+      orgRole: read('org_role'),
       role,
-      plan: parsePlan(appMetadata) ?? settings.extAuthzDefaultPlan,
+      plan: plan ?? settings.extAuthzDefaultPlan,
+      scope: read('scope'),
       aal: isAssuranceLevel(claims.aal) ? claims.aal : 'aal1',
-      isAnonymous: isAnonymous || (userId === undefined && !settings.jwtAdminRoles.includes(role)),
+      isAnonymous: isAnonymous || (userId === undefined && !isService),
+      issuer: ownIssuer,
+      claims: readAdded(mapping, values),
       limit: this.#parseLimit(userId, appMetadata),
     };
-    return { ok: true, identity };
   }
 
   #parseLimit(userId = '', appMetadata: JsonObject): LimitOverride | undefined {
@@ -217,8 +261,8 @@ function parseUuidClaim(claim: unknown): string | undefined | null {
   return typeof claim === 'string' && isUuid(claim) ? claim.toLowerCase() : null;
 }
 
-/** The attributes as of when the token was issued. */
-function claimedAttributes(claims: JwtClaims): UserAttributes {
+/** The values as of when the token was issued. */
+function claimedValues(claims: JwtClaims): StoredValues {
   const { role, app_metadata: appMetadata, is_anonymous: isAnonymous } = claims;
   return {
     role: typeof role === 'string' ? role : '',
@@ -265,6 +309,13 @@ function findStateProblem(
   return expiry === undefined ? undefined : 'session_expired';
 }
 
+function toForeignCaller(result: TokenVerification<KnownCaller>): Caller {
+  if (result.ok) return result.caller;
+  return 'unavailable' in result
+    ? { ok: false, denial: unavailable('issuer_unavailable') }
+    : badJwt(result.reason);
+}
+
 function timedOut(timeoutMs: number): Error {
   const detail = `the database did not respond within the proxy's timeout of ${timeoutMs} ms`;
   return errors.authorization_unavailable({ detail });
@@ -272,15 +323,6 @@ function timedOut(timeoutMs: number): Error {
 
 function badJwt(reason: string): { readonly ok: false; readonly denial: AuthzDenied } {
   return { ok: false, denial: invalidToken('bad_jwt', `${errors.bad_jwt.definition.message}, ${reason}`) };
-}
-
-/** Values of envoy.type.v3.RateLimitUnit. */
-const units = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
-
-/** The rate limit of a single user, which Envoy reads from dynamic metadata. */
-export interface LimitOverride {
-  readonly requestsPerUnit: number;
-  readonly unit: (typeof units)[number];
 }
 
 type ParsedLimitOverride =
@@ -300,8 +342,8 @@ export function parseLimitOverride({ limit, rate_limit: rateLimit }: JsonObject)
   const { requests_per_unit: requestsPerUnit, unit } = given;
   if (!isRequestCount(requestsPerUnit))
     return reject(`requests_per_unit must be a whole number from 1 to ${maxRequestsPerUnit}`);
-  const known = units.find((name) => typeof unit === 'string' && name === unit.toUpperCase());
-  if (known === undefined) return reject(`unit must be one of ${units.join(', ').toLowerCase()}`);
+  const known = limitUnits.find((name) => typeof unit === 'string' && name === unit.toUpperCase());
+  if (known === undefined) return reject(`unit must be one of ${limitUnits.join(', ').toLowerCase()}`);
   return { ok: true, limit: { requestsPerUnit, unit: known } };
 }
 

@@ -8,9 +8,9 @@ import {
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
+import { attributeText, type CallerIdentity } from './caller.ts';
 import { MessageWriter } from './codec.ts';
-import type { CallerIdentity } from './identity.ts';
-import { knownMethods, type LimitAttribute, type RouteLimit } from './route-rules.ts';
+import { knownMethods, type RouteLimit } from './route-rules.ts';
 
 /** Data of a request for its descriptors. */
 export interface LimitedRequest {
@@ -65,15 +65,12 @@ function encodeRateLimitRequest(domain: string, descriptors: readonly Descriptor
 }
 
 interface Descriptor {
-  readonly entries: { readonly key: LimitAttribute; readonly value: string }[];
+  readonly entries: { readonly key: string; readonly value: string }[];
   readonly limit?: NonNullable<MessageInitShape<typeof RateLimitDescriptorSchema>['limit']>;
 }
 
-function toDescriptor(
-  attributes: readonly LimitAttribute[],
-  request: LimitedRequest,
-): Descriptor | undefined {
-  const entries: { key: LimitAttribute; value: string }[] = [];
+function toDescriptor(attributes: readonly string[], request: LimitedRequest): Descriptor | undefined {
+  const entries: { key: string; value: string }[] = [];
   for (const key of attributes) {
     const value = getValue(key, request);
     if (value === '') return undefined;
@@ -86,15 +83,12 @@ function toDescriptor(
 }
 
 /** Whether a descriptor counts all requests of a user, which `app_metadata.limit` is about. */
-function isOfUser(attributes: readonly LimitAttribute[]): boolean {
+function isOfUser(attributes: readonly string[]): boolean {
   return attributes.includes('user_id') && attributes.every((name) => name === 'user_id' || name === 'plan');
 }
 
 /** Empty when the request does not have it. */
-function getValue(
-  name: LimitAttribute,
-  { identity, method, rulePath, remoteAddress }: LimitedRequest,
-): string {
+function getValue(name: string, { identity, method, rulePath, remoteAddress }: LimitedRequest): string {
   switch (name) {
     case 'remote_address':
       return remoteAddress;
@@ -102,16 +96,8 @@ function getValue(
       return rulePath ?? 'default';
     case 'method':
       return knownMethods.includes(method) ? method : 'other';
-    case 'user_id':
-      return identity?.userId ?? '';
-    case 'session_id':
-      return identity?.sessionId ?? '';
-    case 'anonymous':
-      return identity === undefined ? '' : String(identity.isAnonymous);
-    case 'role':
-    case 'plan':
-    case 'aal':
-      return identity?.[name] ?? '';
+    default:
+      return identity === undefined ? '' : attributeText(identity, name);
   }
 }
 

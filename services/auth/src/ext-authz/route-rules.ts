@@ -1,6 +1,9 @@
 import type { Position } from '@tollgate/yaml/tree';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
+import { callerAttributeNames, constantAttributes } from './caller.ts';
+import { type ClaimMapping, emptyMapping } from './claim-mapping.ts';
+import type { IssuerRule } from './issuer-rules.ts';
 import { parseRequestPath } from './request-path.ts';
 
 /**
@@ -97,17 +100,22 @@ export interface RouteRules {
   readonly fallbackLimit: RouteLimit;
   /** Domain of the descriptors. Undefined: that of the settings. */
   readonly limitDomain: string | undefined;
+  /** Attributes from claims of own tokens. */
+  readonly claims: ClaimMapping;
+  readonly issuers: readonly IssuerRule[];
+  /** Names of the attributes that the mappings add, for headers. */
+  readonly addedAttributes: readonly string[];
 }
 
+/** Attributes of requests that do not depend on the caller. */
+export const requestAttributes = ['remote_address', 'path', 'method'];
+
 /**
- * Attributes of a request that a rate limit can be by. No request can choose its values, but a user
- * gets another `session_id` with each sign-in, and on a route with `anonymous: true` another
- * `user_id` with each anonymous sign-up.
+ * Attributes of a request that a rate limit can be by; the file may add others. No request can
+ * choose its values, but a user gets another `session_id` with each sign-in, and on a route with
+ * `anonymous: true` another `user_id` with each anonymous sign-up.
  */
-export const limitAttributes = [
-  ...(['user_id', 'session_id', 'role', 'plan', 'aal', 'anonymous'] as const),
-  ...(['remote_address', 'path', 'method'] as const),
-] as const;
+export const limitAttributes: readonly string[] = [...callerAttributeNames, ...requestAttributes];
 
 /** Registered methods. A misspelled method would never match. */
 export const knownMethods: readonly string[] = [
@@ -115,10 +123,8 @@ export const knownMethods: readonly string[] = [
   ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH'],
 ];
 
-export type LimitAttribute = (typeof limitAttributes)[number];
-
 /** The descriptors that the rate limit service gets. Empty: no limit. */
-export type RouteLimit = readonly (readonly LimitAttribute[])[];
+export type RouteLimit = readonly (readonly string[])[];
 
 export interface RouteRule {
   readonly path: RoutePath;
@@ -160,6 +166,9 @@ export const defaultRules: RouteRules = {
   fallback: signedIn,
   fallbackLimit: [],
   limitDomain: undefined,
+  claims: emptyMapping,
+  issuers: [],
+  addedAttributes: [],
 };
 
 /** Returns the first route that matches. Takes time proportional to routes × segments. */
@@ -188,6 +197,7 @@ export function routeRuleWarnings(rules: RouteRules, { canLimit }: { readonly ca
     ...openDefaultWarnings(rules),
     ...unlimitedCallerWarnings(rules),
     ...sessionLimitWarnings(rules),
+    ...clientLimitWarnings(rules),
     ...(canLimit && !hasLimits(rules) ? [unused] : []),
   ];
 }
@@ -222,6 +232,19 @@ function sessionLimitWarnings(rules: RouteRules): string[] {
   ];
 }
 
+/** Clients of other issuers have no user. */
+function clientLimitWarnings(rules: RouteRules): string[] {
+  const names = rules.issuers
+    .filter(({ definition, kinds }) => definition.isKubernetes || kinds.client !== undefined)
+    .map(({ definition }) => definition.name);
+  const places = names.length === 0 ? '' : findRules(rules, isByUser);
+  if (places === '') return [];
+  return [
+    `clients of the issuers ${names.join(', ')} are not limited (${places}): all descriptors of limit need a user. ` +
+      'Add one without, such as [issuer, client_id]',
+  ];
+}
+
 /** The lines of such rules, and `default`. */
 function findRules(
   { routes, fallback, fallbackLimit }: RouteRules,
@@ -238,13 +261,21 @@ function isBySession({ access }: RouteRequirement, limit: RouteLimit): boolean {
   return access !== 'deny' && limit.length > 0 && limit.every((names) => names.includes('session_id'));
 }
 
-const ofUsers: ReadonlySet<LimitAttribute> = new Set(['user_id', 'session_id']);
-const ofEveryRequest: ReadonlySet<LimitAttribute> = new Set(['remote_address', 'path', 'method']);
+const ofUsers = ['user_id', 'session_id'];
+
+function isByUser({ access }: RouteRequirement, limit: RouteLimit): boolean {
+  if (access === 'deny' || limit.length === 0) return false;
+  return limit.every((names) => ofUsers.some((name) => names.includes(name)));
+}
+
+const ofEveryRequest: ReadonlySet<string> = new Set(requestAttributes);
+/** Attributes of every caller with a token. Roles count: no token is without one by default. */
+const ofEveryCaller: ReadonlySet<string> = new Set([...constantAttributes, ...requestAttributes, 'role']);
 
 function admitsUnlimited(requirement: RouteRequirement, limit: RouteLimit): boolean {
   if (limit.length === 0 || requirement.access === 'deny') return false;
   if (requirement.access === 'public')
     return !limit.some((descriptor) => descriptor.every((name) => ofEveryRequest.has(name)));
   // The public key of a web page is a token without a user.
-  return requirement.anonymous && !limit.some((names) => !names.some((name) => ofUsers.has(name)));
+  return requirement.anonymous && !limit.some((names) => names.every((name) => ofEveryCaller.has(name)));
 }

@@ -6,13 +6,16 @@ import { parseNode } from '@tollgate/yaml/documents';
 import type { Position, YamlNode } from '@tollgate/yaml/tree';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
+import { emptyMapping } from './claim-mapping.ts';
 import { FieldReader } from './field-reader.ts';
+import { readClaims } from './read-claims.ts';
+import { readIssuers } from './read-issuers.ts';
+import { LimitReader } from './read-limit.ts';
 import {
   coversPath,
   defaultRules,
   hasLimits,
   knownMethods,
-  limitAttributes,
   parseRoutePath,
   type RouteLimit,
   type RoutePath,
@@ -36,11 +39,13 @@ const maxProblems = 20;
 interface LoadOptions {
   /** Whether a rate limit service is set. Default false: a file with limits is rejected. */
   readonly canLimit?: boolean;
+  /** The `iss` of own tokens, which no other issuer may have. Empty: none. */
+  readonly tokenIssuer?: string;
 }
 
 export async function loadRouteRules(
   file: string,
-  { canLimit = false }: LoadOptions = {},
+  { canLimit = false, tokenIssuer = '' }: LoadOptions = {},
 ): Promise<LoadedRouteRules> {
   let text: string;
   try {
@@ -50,8 +55,17 @@ export async function loadRouteRules(
   }
   const parsed = parseRouteRules(text);
   if (!parsed.ok) return fail(file, parsed.problems);
-  const limited = canLimit ? undefined : findLimit(parsed.rules);
-  return limited === undefined ? parsed : fail(file, [limited]);
+  const problem =
+    (canLimit ? undefined : findLimit(parsed.rules)) ?? findOwnIssuer(parsed.rules, tokenIssuer);
+  return problem === undefined ? parsed : fail(file, [problem]);
+}
+
+/** Tokens of this server would be verified with the keys of the other issuer. */
+function findOwnIssuer({ issuers }: RouteRules, tokenIssuer: string): FileProblem | undefined {
+  const own = issuers.find(({ definition }) => tokenIssuer !== '' && definition.issuer === tokenIssuer);
+  if (own === undefined) return undefined;
+  const { name } = own.definition;
+  return { position: undefined, message: `the issuer of ${name} is that of this server: ${tokenIssuer}` };
 }
 
 function findLimit({ routes, fallbackLimit }: RouteRules): FileProblem | undefined {
@@ -79,6 +93,8 @@ interface RulesFileOptions extends LoadOptions, Pick<WatchFilesOptions, 'debounc
   readonly logger: Logger;
   /** Called after each attempt to load the file. */
   readonly onLoad?: ((succeeded: boolean) => void) | undefined;
+  /** Called with new rules before they are in force. */
+  readonly onRules?: ((rules: RouteRules) => void) | undefined;
 }
 
 /**
@@ -98,7 +114,7 @@ export class RulesFile {
 
   /** @throws Error with all problems if the file is invalid. */
   static async open(file: string, options: RulesFileOptions): Promise<RulesFile> {
-    const { logger, onLoad: _, ...watchOptions } = options;
+    const { logger, onLoad: _onLoad, onRules: _onRules, ...watchOptions } = options;
     const rules = new RulesFile(file, options);
     const opened = Promise.withResolvers<void>();
     // Started before the first load, so that no change is missed. Reloads wait for the first load,
@@ -144,10 +160,11 @@ export class RulesFile {
   }
 
   async #load(): Promise<LoadedRouteRules> {
-    const { onLoad } = this.#options;
+    const { onLoad, onRules } = this.#options;
     const loaded = await loadRouteRules(this.#file, this.#options);
     onLoad?.(loaded.ok);
     if (!loaded.ok) return loaded;
+    onRules?.(loaded.rules);
     this.#rules = loaded.rules;
     logRuleWarnings(loaded.rules, { ...this.#options, file: this.#file });
     return loaded;
@@ -191,7 +208,7 @@ export function parseRouteRules(text: string): ParsedRouteRules {
   return { ok: false, problems: problems.sort(byPosition) };
 }
 
-type Report = (position: Position | undefined, message: string) => void;
+export type Report = (position: Position | undefined, message: string) => void;
 
 /** A problem at a position; without one, of the file as a whole. */
 interface FileProblem {
@@ -203,8 +220,16 @@ function readRules(root: YamlNode | undefined, reader: FieldReader, report: Repo
   // An empty file is most likely still being written.
   if (root === undefined) report(undefined, 'the file is empty: write routes: [] for no rules');
   const fields =
-    root === undefined ? {} : reader.fields(root, ['routes', 'default', 'limit', 'limit_domain']);
-  const limit = (fields.limit && readLimit(fields.limit, reader, report)) ?? [];
+    root === undefined
+      ? {}
+      : reader.fields(root, ['routes', 'default', 'limit', 'limit_domain', 'claims', 'issuers']);
+  const claims = fields.claims ? readClaims(fields.claims, 'own', { reader, report }) : emptyMapping;
+  const issuers = fields.issuers ? readIssuers(fields.issuers, { reader, report }) : [];
+  const mappings = [claims, ...issuers.map(({ mapping }) => mapping)];
+  const addedAttributes = [...new Set(mappings.flatMap(({ added }) => [...added.keys()]))];
+  const mapped = new Set(mappings.flatMap(({ attributes }): string[] => [...attributes.keys()]));
+  const limits = new LimitReader({ reader, report, addedAttributes, mapped, hasIssuers: issuers.length > 0 });
+  const limit = (fields.limit && limits.read(fields.limit)) ?? [];
   if (fields.limit?.kind === 'list' && fields.limit.items().length === 0)
     report(fields.limit.position, 'the list is empty: leave it out');
   const limitDomain = fields.limit_domain && reader.text(fields.limit_domain);
@@ -213,18 +238,19 @@ function readRules(root: YamlNode | undefined, reader: FieldReader, report: Repo
     report(fields.routes?.position, `too many routes: ${items.length}, the limit is ${maxRoutes}`);
   const routes = items
     .slice(0, maxRoutes)
-    .flatMap((item) => readRoute(item, { limit, reader, report }) ?? []);
+    .flatMap((item) => readRoute(item, { limit, limits, reader, report }) ?? []);
   reportUnreachable(routes, report);
   if (fields.limit_domain !== undefined && !hasLimits({ routes, fallbackLimit: limit }))
     report(fields.limit_domain.position, 'limit_domain has no effect without limit; remove it, or add limit');
   const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
   const fallback = access === undefined || access === 'authenticated' ? signedIn : { access };
-  return { routes, fallback, fallbackLimit: limit, limitDomain };
+  return { routes, fallback, fallbackLimit: limit, limitDomain, claims, issuers, addedAttributes };
 }
 
 interface RouteOptions {
   /** Limit of routes that have none of their own. */
   readonly limit: RouteLimit;
+  readonly limits: LimitReader;
   readonly reader: FieldReader;
   readonly report: Report;
 }
@@ -243,7 +269,7 @@ function readRoute(item: YamlNode, options: RouteOptions): RouteRule | undefined
   ]);
   const methods = fields.methods && readMethods(fields.methods, reader);
   const requirement = readRequirement(fields, reader, report);
-  const limit = (fields.limit && readLimit(fields.limit, reader, report)) ?? options.limit;
+  const limit = (fields.limit && options.limits.read(fields.limit)) ?? options.limit;
   if (fields.limit !== undefined && requirement.access === 'deny')
     report(fields.limit.position, 'limit has no effect with access: deny; remove one of them');
   if (fields.path === undefined) {
@@ -254,26 +280,6 @@ function readRoute(item: YamlNode, options: RouteOptions): RouteRule | undefined
   const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
   const path = readPath(fields.path, { ignoreCase, reader, report });
   return path && { path, methods, requirement, limit, position };
-}
-
-/** Envoy's filter sends as many per request at most, and each costs a counter. */
-const maxDescriptors = 10;
-
-/** Reads descriptors, of which each is a list of attributes. An empty list is no limit. */
-function readLimit(value: YamlNode, reader: FieldReader, report: Report): RouteLimit {
-  const items = reader.items(value);
-  if (items.length > maxDescriptors)
-    report(value.position, `too many descriptors: ${items.length}, the limit is ${maxDescriptors}`);
-  const known = new Set<string>();
-  return items.slice(0, maxDescriptors).map((item) => {
-    const attributes = reader.list(item, (name) => reader.oneOf(name, limitAttributes));
-    const text = attributes.join(', ');
-    if (new Set(attributes).size < attributes.length)
-      report(item.position, `[${text}] has an attribute twice`);
-    else if (text !== '' && known.has(text)) report(item.position, `duplicate descriptor [${text}]`);
-    known.add(text);
-    return attributes;
-  });
 }
 
 function readPath(

@@ -213,9 +213,14 @@ export class TokenCache {
     });
   }
 
-  verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+  /** The claims of a token whose signature was verified before; it may have expired since. */
+  recall(token: string, keys: SigningKeys): JwtClaims | undefined {
     this.#clearAfterRotation(keys);
-    const claims = this.#claims.get(token);
+    return this.#claims.get(token);
+  }
+
+  verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+    const claims = this.recall(token, keys);
     if (claims !== undefined) return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
     const result = verifyJwt(token, keys, nowMs);
     if (result.ok) this.#claims.set(token, result.claims);

@@ -71,21 +71,25 @@ interface SendOptions {
   readonly privateHosts: readonly string[];
   readonly timeoutMs: number;
   readonly headers?: Readonly<Record<string, string>>;
+  /** PEM of the CAs of the server. Default: those of the system. */
+  readonly ca?: string | undefined;
   /** Default: the resolver of the system. */
   readonly lookUp?: typeof lookUpName;
 }
 
 interface FetchTextOptions extends SendOptions {
   readonly maxBytes: number;
-  /** Also sent to redirect targets, so no secrets. */
+  /** Also sent to redirect targets, so no secrets, unless `maxRedirects` is 0. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default 3. */
+  readonly maxRedirects?: number;
+  /** Requires https, except for `privateHosts`, also of redirect targets. */
+  readonly requiresHttps?: boolean;
 }
 
 class FetchRejected extends Error {
   override readonly name = 'FetchRejected';
 }
-
-const maxRedirects = 3;
 
 /**
  * Fetches a text from a URL that may be hostile. All hosts, including those of redirects, must have
@@ -96,8 +100,10 @@ const maxRedirects = 3;
  */
 export async function fetchText(url: URL, options: FetchTextOptions): Promise<string> {
   const signal = AbortSignal.timeout(options.timeoutMs);
+  const { maxRedirects = 3, requiresHttps = false } = options;
   let at = url;
   for (let hop = 0; hop <= maxRedirects; hop++) {
+    if (requiresHttps) rejectPlaintext(at, options.privateHosts);
     const response = await send(at, options, { signal });
     const location = getRedirect(response);
     if (location === undefined) return readText(response, options.maxBytes);
@@ -114,13 +120,31 @@ export async function fetchText(url: URL, options: FetchTextOptions): Promise<st
  * @throws FetchRejected if the status is not 2xx, or an error of the network.
  */
 export async function postText(url: URL, options: SendOptions & { readonly body: string }): Promise<void> {
-  if (url.protocol !== 'https:' && !options.privateHosts.includes(getHost(url)))
-    throw new FetchRejected(`${url.protocol} is not https`);
+  rejectPlaintext(url, options.privateHosts);
   const signal = AbortSignal.timeout(options.timeoutMs);
   const response = await send(url, options, { signal, body: options.body });
   const { statusCode = 0 } = response;
   response.destroy();
   if (statusCode < 200 || statusCode > 299) throw new FetchRejected(`the response has status ${statusCode}`);
+}
+
+/**
+ * Posts a text as {@link postText} does, and returns the body of the response.
+ *
+ * @throws FetchRejected if the status is not 200, or an error of the network.
+ */
+export async function postForText(
+  url: URL,
+  options: SendOptions & { readonly body: string; readonly maxBytes: number },
+): Promise<string> {
+  rejectPlaintext(url, options.privateHosts);
+  const signal = AbortSignal.timeout(options.timeoutMs);
+  return readText(await send(url, options, { signal, body: options.body }), options.maxBytes);
+}
+
+function rejectPlaintext(url: URL, privateHosts: readonly string[]): void {
+  if (url.protocol !== 'https:' && !privateHosts.includes(getHost(url)))
+    throw new FetchRejected(`${url.protocol} is not https`);
 }
 
 /**
@@ -190,7 +214,12 @@ function getHost(url: URL): string {
 /** Without a method, sends a body with POST, and GET without one. */
 function send(
   url: URL,
-  { privateHosts, headers, lookUp = lookUpName }: Pick<SendOptions, 'privateHosts' | 'headers' | 'lookUp'>,
+  {
+    privateHosts,
+    headers,
+    ca,
+    lookUp = lookUpName,
+  }: Pick<SendOptions, 'privateHosts' | 'headers' | 'ca' | 'lookUp'>,
   {
     signal,
     body,
@@ -211,6 +240,7 @@ function send(
     lookup: guardedLookup(check, lookUp),
     agent: false,
     headers: { accept: 'text/html, */*', ...headers },
+    ...(ca !== undefined && { ca }),
   };
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve);

@@ -2,10 +2,11 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { CheckRequestSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import fc from 'fast-check';
 import t from 'tap';
+import type { CallerIdentity } from '../../src/ext-authz/caller.ts';
 import { readCheckRequest, writeAllowed } from '../../src/ext-authz/codec.ts';
-import { type AuthzAllowed, identityHeaders } from '../../src/ext-authz/decision.ts';
+import type { AuthzAllowed } from '../../src/ext-authz/decision.ts';
 import { decisionMetadata, decodeCheckRequest, encodeCheckResponse } from '../../src/ext-authz/grpc.ts';
-import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+import { identityHeaders } from '../../src/ext-authz/identity-headers.ts';
 
 const text = fc.oneof(
   { weight: 50, arbitrary: fc.string({ maxLength: 40 }) },
@@ -172,9 +173,14 @@ t.test('allowed requests have the response of the definition, byte for byte', as
       plan: text,
       aal: fc.constantFrom('aal1', 'aal2', 'aal3'),
       isAnonymous: fc.boolean(),
+      kind: fc.constantFrom('user', 'client'),
+      clientId: text,
+      scope: text,
+      issuer: text,
+      claims: fc.dictionary(fc.stringMatching(/^[a-z]{1,9}$/), text, { maxKeys: 2 }),
       limit: fc.record({ requestsPerUnit: fc.nat(), unit: fc.constantFrom('MINUTE', 'HOUR') }),
     },
-    { requiredKeys: ['role', 'plan', 'aal', 'isAnonymous'] },
+    { requiredKeys: ['role', 'plan', 'aal', 'isAnonymous', 'issuer', 'claims'] },
   ) as fc.Arbitrary<CallerIdentity>;
   let usual = 0;
   const limited = fc.option(fc.dictionary(name, text, { maxKeys: 3 }), { nil: undefined });

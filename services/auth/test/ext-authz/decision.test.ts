@@ -9,6 +9,7 @@ import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
 import { signJwt, verifyJwt } from '../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
+import { callerIdentity } from '../helpers/caller.ts';
 
 const clock = fakeClock();
 const nowSeconds = clock.nowMs() / 1000;
@@ -79,7 +80,8 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
   });
   const authorizer = new Authorizer({
     rules: more.rules ?? { current: rules },
-    tokens: { verify: verifyJwt },
+    tokens: { verify: verifyJwt, recall: () => undefined },
+    issuers: undefined,
     keys,
     rateLimiter: more.rateLimiter,
     identities: find && { find },
@@ -129,15 +131,7 @@ t.test('a signed-in user is allowed, with identity headers', (t) => {
   const { ask } = startAuthorizer();
   t.same(ask('/anything', bearer(), { headerNames: ['x-user-id', 'accept'] }), {
     allowed: true,
-    identity: {
-      userId,
-      sessionId,
-      role: 'authenticated',
-      plan: 'pro',
-      aal: 'aal1',
-      isAnonymous: false,
-      limit: undefined,
-    },
+    identity: callerIdentity({ userId, sessionId, plan: 'pro' }),
     headers: {
       set: {
         'x-auth-user-id': userId,
@@ -146,8 +140,10 @@ t.test('a signed-in user is allowed, with identity headers', (t) => {
         'x-auth-plan': 'pro',
         'x-auth-aal': 'aal1',
         'x-auth-anonymous': 'false',
+        'x-auth-kind': 'user',
+        'x-auth-issuer': 'tollgate',
       },
-      remove: ['x-user-id'],
+      remove: ['x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope', 'x-user-id'],
     },
   });
   t.equal(outcome(ask('/anything', bearer().replace('Bearer', 'bEARER  '))), 'allowed');

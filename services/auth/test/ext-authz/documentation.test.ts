@@ -10,7 +10,7 @@ import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 
 const page = readFileSync(join(import.meta.dirname, '../../../../docs/external-authorization.md'), 'utf8');
-const [grpc = '', http = '', _traefik, routes = '', limits = ''] = [
+const [grpc = '', http = '', _traefik, routes = '', claims = '', limits = ''] = [
   ...page.matchAll(/^```yaml\n(.*?)^```$/gms),
 ].map(([, text = '']) => text);
 
@@ -53,6 +53,11 @@ t.test('the route rules of the page are valid', async (t) => {
   const file = join(folder.path, 'routes.yaml');
   writeFileSync(file, routes);
   t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 7 } } });
+  writeFileSync(file, claims);
+  t.match(await loadRouteRules(file, { canLimit: true }), {
+    ok: true,
+    rules: { addedAttributes: ['department'], fallbackLimit: [['department', 'user_id']] },
+  });
   writeFileSync(file, limits);
   const loaded = await loadRouteRules(file, { canLimit: true });
   t.match(loaded, { ok: true, rules: { routes: { length: 3 }, limitDomain: 'shop' } });

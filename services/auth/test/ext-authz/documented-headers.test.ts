@@ -5,55 +5,46 @@ import {
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import t from 'tap';
-import {
-  denialHeaders,
-  forbidden,
-  identityHeaderNames,
-  identityHeaders,
-  noToken,
-  unavailable,
-} from '../../src/ext-authz/decision.ts';
+import { type CallerIdentity, callerAttributeNames } from '../../src/ext-authz/caller.ts';
+import { denialHeaders, forbidden, noToken, unavailable } from '../../src/ext-authz/decision.ts';
 import { decisionMetadata } from '../../src/ext-authz/grpc.ts';
-import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
+import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/identity-headers.ts';
 import { readRateLimitResponse } from '../../src/ext-authz/rate-limit.ts';
+import { callerIdentity } from '../helpers/caller.ts';
 
 const page = new URL('../../../../docs/external-authorization.md', import.meta.url);
 
-const identity: CallerIdentity = {
-  userId: '6f0e8a3c-5d0b-4a7e-9a53-000000000001',
-  sessionId: '6f0e8a3c-5d0b-4a7e-9a53-000000000002',
-  role: 'authenticated',
-  plan: 'free',
-  aal: 'aal2',
-  isAnonymous: false,
-  limit: { requestsPerUnit: 5, unit: 'MINUTE' },
-};
-
-t.test('the documented table has every header and metadata key, and no others', async (t) => {
+t.test('the documented table has every other header and metadata key, and no others', async (t) => {
   const section = (await readFile(page, 'utf8'))
     .split(/^## /m)
     .find((part) => part.startsWith('Headers and'));
   const rows = [...(section ?? '').matchAll(/^\| (?:`([\w-]+)`)? *\| (?:`(\w+)[^|]*)? *\| (\w*) *\|/gm)];
-  const upstream = rows.filter(([, , , to]) => to === 'upstream');
-  t.strictSame(
-    upstream.map(([, header]) => header),
-    identityHeaderNames,
-  );
-  t.strictSame(Object.keys(identityHeaders(identity, []).set), identityHeaderNames);
+  const limited = callerIdentity({ limit: { requestsPerUnit: 5, unit: 'MINUTE' } });
   t.strictSame(
     rows.flatMap(([, , key]) => key ?? []),
-    Object.keys(
-      decisionMetadata({ allowed: true, identity, rateLimit: 'ok', headers: { set: {}, remove: [] } }),
+    Object.keys(decisionMetadata({ ...allowedAs(limited), rateLimit: 'ok' })).filter(
+      (name) => !callerAttributeNames.includes(name),
     ),
   );
   const overLimit = create(RateLimitResponseSchema, {
     overallCode: RateLimitResponse_Code.OVER_LIMIT,
     statuses: [{ currentLimit: { requestsPerUnit: 5 }, durationUntilReset: { seconds: 9n } }],
   });
-  const limited = readRateLimitResponse(toBinary(RateLimitResponseSchema, overLimit));
+  const { headers } = readRateLimitResponse(toBinary(RateLimitResponseSchema, overLimit));
   const denials = [noToken(), forbidden('role_not_allowed'), unavailable()].map(denialHeaders);
   t.strictSame(
     new Set(rows.filter(([, , , to]) => to === 'client').map(([, header]) => header)),
-    new Set([...denials, limited.headers].flatMap((headers) => Object.keys(headers))),
+    new Set([...denials, headers].flatMap((names) => Object.keys(names))),
   );
 });
+
+t.test('an attribute of the table is a header and metadata, unless the caller lacks it', async (t) => {
+  const full = callerIdentity({ clientId: 'c', orgId: 'o', orgRole: 'owner', scope: 'read' });
+  t.strictSame(Object.keys(identityHeaders(full, []).set), identityHeaderNames);
+  t.strictSame(Object.keys(decisionMetadata(allowedAs(full))), callerAttributeNames);
+  t.strictSame(identityHeaders(undefined, []), { set: {}, remove: [...identityHeaderNames] });
+});
+
+function allowedAs(identity: CallerIdentity) {
+  return { allowed: true, identity, headers: { set: {}, remove: [] } } as const;
+}

@@ -1,18 +1,13 @@
 import type { Json } from '@tollgate/kit/json';
 import t from 'tap';
-import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/decision.ts';
 import { identityMetadata } from '../../src/ext-authz/grpc.ts';
-import { type CallerIdentity, parseLimitOverride } from '../../src/ext-authz/identity.ts';
+import { parseLimitOverride } from '../../src/ext-authz/identity.ts';
+import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/identity-headers.ts';
+import { callerIdentity } from '../helpers/caller.ts';
 
-const ada: CallerIdentity = {
-  userId: '8fba2b4c-1a5b-4bd0-9c6b-2c8f8a3a1111',
-  sessionId: '11111111-2222-4333-8444-555555555555',
-  role: 'editor',
-  plan: 'pro',
-  aal: 'aal2',
-  isAnonymous: false,
-  limit: { requestsPerUnit: 42, unit: 'MINUTE' },
-};
+const ada = callerIdentity({
+  ...{ role: 'editor', plan: 'pro', aal: 'aal2', limit: { requestsPerUnit: 42, unit: 'MINUTE' } },
+});
 
 t.test('headers identify the caller', (t) => {
   t.same(identityHeaders(ada, []), {
@@ -23,17 +18,23 @@ t.test('headers identify the caller', (t) => {
       'x-auth-plan': 'pro',
       'x-auth-aal': 'aal2',
       'x-auth-anonymous': 'false',
+      'x-auth-kind': 'user',
+      'x-auth-issuer': 'tollgate',
     },
-    remove: [],
+    remove: ['x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope'],
   });
   t.end();
 });
 
 t.test('headers without a value are removed, whether or not the client sent them', (t) => {
-  const program = { ...ada, userId: undefined, sessionId: undefined, role: '' };
+  const program = { ...ada, kind: 'client', userId: undefined, sessionId: undefined, role: '' } as const;
   const { set, remove } = identityHeaders(program, []);
-  t.same(Object.keys(set), ['x-auth-plan', 'x-auth-aal', 'x-auth-anonymous']);
-  t.same(remove, ['x-auth-user-id', 'x-auth-session-id', 'x-auth-role']);
+  const names = ['plan', 'aal', 'anonymous', 'kind', 'issuer'].map((name) => `x-auth-${name}`);
+  t.same(Object.keys(set), names);
+  t.same(
+    remove,
+    identityHeaderNames.filter((name) => !names.includes(name)),
+  );
   t.same(identityHeaders(undefined, []), { set: {}, remove: [...identityHeaderNames] });
   t.end();
 });
@@ -52,7 +53,7 @@ t.test('spoofed headers are removed in every spelling, and others are not', (t) 
     'my-x-auth-role',
   ];
   const { set, remove } = identityHeaders(ada, [...spoofed, ...unrelated, 'x-auth-role']);
-  t.same(new Set(remove), new Set(spoofed));
+  t.same(new Set(remove), new Set([...spoofed, ...identityHeaders(ada, []).remove]));
   t.equal(set['x-auth-role'], 'editor', 'the value replaces the one of the client');
   t.notOk(
     Object.keys(set).some((name) => remove.includes(name)),
@@ -79,12 +80,16 @@ t.test('dynamic metadata has the values unencoded', (t) => {
     plan: 'prö',
     aal: 'aal2',
     anonymous: false,
+    kind: 'user',
+    issuer: 'tollgate',
     limit: { requests_per_unit: 42, unit: 'MINUTE' },
   });
   t.same(identityMetadata({ ...ada, userId: undefined, sessionId: undefined, role: '', limit: undefined }), {
     plan: 'pro',
     aal: 'aal2',
     anonymous: false,
+    kind: 'user',
+    issuer: 'tollgate',
   });
   t.same(identityMetadata(undefined), {});
   t.end();

@@ -6,18 +6,15 @@ import {
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import t from 'tap';
 import { ClientAddresses } from '../../src/ext-authz/client-address.ts';
-import type { CallerIdentity } from '../../src/ext-authz/identity.ts';
 import {
   type LimitedRequest,
   readRateLimitResponse,
   writeRateLimitRequest,
 } from '../../src/ext-authz/rate-limit.ts';
 import { limitAttributes, type RouteLimit } from '../../src/ext-authz/route-rules.ts';
+import { callerIdentity } from '../helpers/caller.ts';
 
-const identity: CallerIdentity = {
-  ...{ userId: 'u', sessionId: 's', role: 'staff', plan: 'pro', aal: 'aal2', isAnonymous: false },
-  limit: undefined,
-};
+const identity = callerIdentity({ userId: 'u', sessionId: 's', role: 'staff', plan: 'pro', aal: 'aal2' });
 const request: LimitedRequest = {
   identity,
   method: 'GET',
@@ -38,10 +35,22 @@ function descriptors(limit: RouteLimit, of: Partial<LimitedRequest> = {}): strin
 }
 
 t.test('a descriptor has the attributes in the order of the file', (t) => {
-  t.same(descriptors([limitAttributes, ['plan', 'user_id']]), [
-    'user_id=u,session_id=s,role=staff,plan=pro,aal=aal2,anonymous=false,remote_address=192.0.2.1,path=/orders/*,method=GET',
-    'plan=pro,user_id=u',
-  ]);
+  const ids = { clientId: 'c', orgId: 'o', orgRole: 'owner', scope: 'a b', claims: { department: 'books' } };
+  const full = { identity: { ...identity, ...ids } };
+  t.same(
+    descriptors(
+      [
+        [...limitAttributes, 'department'],
+        ['plan', 'user_id'],
+      ],
+      full,
+    ),
+    [
+      'user_id=u,session_id=s,role=staff,plan=pro,aal=aal2,anonymous=false,kind=user,client_id=c,org_id=o,' +
+        'org_role=owner,scope=a b,issuer=tollgate,remote_address=192.0.2.1,path=/orders/*,method=GET,department=books',
+      'plan=pro,user_id=u',
+    ],
+  );
   t.same(
     descriptors([['path', 'method']], { method: 'XYZ1', rulePath: undefined }),
     ['path=default,method=other'],

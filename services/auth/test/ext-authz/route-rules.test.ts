@@ -5,7 +5,12 @@ import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
 import { matchRoute } from '../../src/ext-authz/decision.ts';
-import { defaultRules, type RouteRules, routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
+import {
+  defaultRules,
+  limitAttributes,
+  type RouteRules,
+  routeRuleWarnings,
+} from '../../src/ext-authz/route-rules.ts';
 import { loadRouteRules, RulesFile } from '../../src/ext-authz/rules-file.ts';
 
 const good = `routes:
@@ -251,7 +256,6 @@ t.test('limits without a rate limit service are a problem', async (t) => {
 
 t.test('every problem of a limit is reported', async (t) => {
   const descriptors = Array.from({ length: 11 }, () => '[path]').join(', ');
-  const attributes = 'user_id, session_id, role, plan, aal, anonymous, remote_address, path, method';
   const text = `routes:
   - {path: /a, limit: [user_id]}
   - {path: /b, limit: [[user], [], [path, path]]}
@@ -262,7 +266,7 @@ limit: []
   const problems = (await problemsOf(t, text)).filter((problem) => !/^:5:.*duplicate/.test(problem));
   t.same(problems, [
     ':2:24: expected a list, found user_id',
-    `:3:25: expected one of ${attributes}, found user`,
+    `:3:25: expected one of ${limitAttributes.join(', ')}, found user`,
     ':3:32: the list is empty: leave it out',
     ':3:36: [path, path] has an attribute twice',
     ':4:23: limit has no effect with access: deny; remove one of them',
@@ -291,6 +295,20 @@ t.test('a limit that callers without a user escape is a warning', async (t) => {
   t.match(await warnings('{routes: [{path: /a, limit: [[session_id], [path, session_id]]}]}'), [
     /new limit with each sign-in, and tokens without a session are not limited \(line 1\).*\[user_id\]/,
   ]);
+});
+
+t.test('a limit that clients of other issuers escape is a warning', async (t) => {
+  const warnings = async (limit: string, issuer = 'kubernetes: true') => {
+    const text = `{limit: ${limit}, issuers: [{ name: idp, ${issuer} }]}`;
+    return routeRuleWarnings(await rulesOf(t, text, true), { canLimit: true });
+  };
+  const clients = `issuer: "https://idp.example", audiences: [a], kinds: { client: "azp != ''" }`;
+  for (const issuer of ['kubernetes: true', clients])
+    t.match(await warnings('[[plan, user_id]]', issuer), [
+      /clients of the issuers idp are not limited \(default\)/,
+    ]);
+  t.same(await warnings('[[user_id], [issuer, client_id]]'), []);
+  t.same(await warnings('[[user_id]]', 'issuer: "https://idp.example", audiences: [a]'), []);
 });
 
 t.test(

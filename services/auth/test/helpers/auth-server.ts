@@ -110,7 +110,8 @@ export function serverVariables(
 }
 
 function readVariables(own: Readonly<Record<string, string>>): Settings {
-  const variableOf = (name: string): string => (/^(?:OTEL_|LOG_|DEBUG$)/.test(name) ? name : `SVC_${name}`);
+  const variableOf = (name: string): string =>
+    /^(?:OTEL_|LOG_|KUBERNETES_|DEBUG$)/.test(name) ? name : `SVC_${name}`;
   const env = Object.fromEntries(Object.entries(own).map(([name, value]) => [variableOf(name), value]));
   const read = readSettings({ ...env, PORT: '0' });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));

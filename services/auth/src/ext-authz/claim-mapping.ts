@@ -1,0 +1,68 @@
+import { type CallerIdentity, type MappedAttribute, noClaims } from './caller.ts';
+import { type ClaimPath, claimText, maxClaimChars, maxScopeChars, valueAt } from './claim-path.ts';
+import type { IdentityState } from './identity-cache.ts';
+
+/** Where an attribute comes from. */
+export interface ClaimSource {
+  readonly path: ClaimPath;
+  /** Whether claims win over stored values. */
+  readonly fromToken: boolean;
+}
+
+/** The `claims` of the routes file, or of an issuer. */
+export interface ClaimMapping {
+  /** Attributes of the table. */
+  readonly attributes: ReadonlyMap<MappedAttribute, ClaimSource>;
+  /** Attributes that the file adds. */
+  readonly added: ReadonlyMap<string, ClaimSource>;
+}
+
+export const emptyMapping: ClaimMapping = { attributes: new Map(), added: new Map() };
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/** Values of the user in the database. */
+export type StoredValues = Pick<IdentityState, 'role' | 'appMetadata' | 'isAnonymous'>;
+
+/** The text of an attribute. Stored values replace the claims of their names. */
+export function readAttribute(
+  { attributes }: ClaimMapping,
+  name: MappedAttribute,
+  values: { readonly claims: Claims; readonly stored: StoredValues | undefined },
+): string | undefined {
+  const source = attributes.get(name);
+  return source && readSource(source, values, name === 'scope' ? maxScopeChars : maxClaimChars);
+}
+
+/** The attributes that the file adds, without those of which the claim is missing. */
+export function readAdded(
+  { added }: ClaimMapping,
+  values: { readonly claims: Claims; readonly stored: StoredValues | undefined },
+): CallerIdentity['claims'] {
+  if (added.size === 0) return noClaims;
+  const read: Record<string, string> = Object.create(null);
+  for (const [name, source] of added) {
+    const text = readSource(source, values, maxClaimChars);
+    if (text !== undefined) read[name] = text;
+  }
+  return read;
+}
+
+function readSource(
+  { path, fromToken }: ClaimSource,
+  { claims, stored }: { readonly claims: Claims; readonly stored: StoredValues | undefined },
+  maxChars: number,
+): string | undefined {
+  const [name, ...rest] = path;
+  if (stored === undefined || fromToken) return claimText(valueAt(claims, path), maxChars);
+  switch (name) {
+    case 'app_metadata':
+      return claimText(valueAt(stored.appMetadata, rest), maxChars);
+    case 'role':
+      return claimText(valueAt(stored.role, rest), maxChars);
+    case 'is_anonymous':
+      return claimText(valueAt(stored.isAnonymous, rest), maxChars);
+    default:
+      return claimText(valueAt(claims, path), maxChars);
+  }
+}

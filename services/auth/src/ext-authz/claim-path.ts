@@ -1,0 +1,77 @@
+/** A parsed path such as `realm_access.roles[0]`: names of members and indexes of lists. */
+export type ClaimPath = readonly (string | number)[];
+
+type ParsedClaimPath =
+  | { readonly ok: true; readonly path: ClaimPath }
+  | { readonly ok: false; readonly reason: string };
+
+const maxPathChars = 256;
+const maxSegments = 8;
+/** A name, after a dot unless it is the first; an index; a quoted name for those with dots. */
+const segment = /(?:^|(?<!^)\.)([^.[\]"'\s]+)|\[(\d{1,4})\]|\["([^"\\]+)"\]/y;
+
+/** Parses a path in claims: `plan`, `org.id`, `roles[0]`, `["https://example.com/plan"]`. */
+export function parseClaimPath(text: string): ParsedClaimPath {
+  if (text.length > maxPathChars) return reject(`it is longer than ${maxPathChars} characters`);
+  const path: (string | number)[] = [];
+  let at = 0;
+  while (at < text.length) {
+    segment.lastIndex = at;
+    const [match = '', name, index, quoted] = segment.exec(text) ?? [];
+    if (match === '') return reject(`it cannot be read from ${text.slice(at)}`);
+    path.push(index === undefined ? (name ?? quoted ?? '') : Number(index));
+    at += match.length;
+  }
+  if (path.length === 0 || typeof path[0] === 'number') return reject('it starts with the name of a claim');
+  if (path.length > maxSegments) return reject(`it has more than ${maxSegments} parts`);
+  return { ok: true, path };
+}
+
+/** The value at a path; undefined if there is none. */
+export function valueAt(root: unknown, path: ClaimPath): unknown {
+  let value = root;
+  for (const key of path) {
+    if (typeof key === 'number') value = Array.isArray(value) ? value[key] : undefined;
+    else value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined;
+  }
+  return value;
+}
+
+/** The limit of values that are sent to upstreams with each request. */
+export const maxClaimChars = 255;
+
+/** Line breaks and other characters that no header, key or log should have. */
+const control = /\p{Cc}/u;
+
+/**
+ * A claim as text: numbers and booleans too, and lists separated by spaces. Undefined for anything
+ * else, for control characters, and for a text that is too long: a part of it could equal another.
+ */
+export function claimText(value: unknown, maxChars: number = maxClaimChars): string | undefined {
+  const text = Array.isArray(value) ? joinItems(value) : scalarText(value);
+  if (text === undefined || text === '' || text.length > maxChars || control.test(text)) return undefined;
+  return text;
+}
+
+function joinItems(items: readonly unknown[]): string | undefined {
+  // Each has one character at least.
+  if (items.length > maxScopeChars) return undefined;
+  const texts = items.map(scalarText);
+  return texts.every((text) => text !== undefined) ? texts.join(' ') : undefined;
+}
+
+/** Scopes are lists, and longer than other values. */
+export const maxScopeChars = 1024;
+
+function scalarText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function reject(reason: string): ParsedClaimPath {
+  return { ok: false, reason };
+}

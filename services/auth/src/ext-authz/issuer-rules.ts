@@ -1,0 +1,81 @@
+import type { Settings } from '../config/settings.ts';
+import type { IssuerDefinition } from '../issuers/definition.ts';
+import type { Accepted, TrustedIssuer } from '../issuers/issuers.ts';
+import type { Claims } from '../issuers/verify.ts';
+import type { CallerIdentity } from './caller.ts';
+import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
+import { claimText, maxScopeChars } from './claim-path.ts';
+import { KnownCaller } from './identity-headers.ts';
+import type { Predicate } from './predicate.ts';
+
+/** An issuer of the routes file, and what its claims mean. */
+export interface IssuerRule {
+  readonly definition: IssuerDefinition;
+  readonly mapping: ClaimMapping;
+  /** Conditions of the kinds of callers, in order. Undefined: it is not tested. */
+  readonly kinds: { readonly client?: Predicate; readonly user?: Predicate };
+  /** Whether ids of users start with the name of the issuer. */
+  readonly isPrefixed: boolean;
+}
+
+/** Issuers with the mapping of their claims. */
+export function trustIssuers(
+  rules: readonly IssuerRule[],
+  { extAuthzDefaultPlan }: Pick<Settings, 'extAuthzDefaultPlan'>,
+): readonly TrustedIssuer<KnownCaller>[] {
+  return rules.map((rule) => ({
+    definition: rule.definition,
+    accept: (claims) => toForeignCaller(rule, claims, extAuthzDefaultPlan),
+  }));
+}
+
+/** The caller of a verified token of another issuer. */
+function toForeignCaller(rule: IssuerRule, claims: Claims, defaultPlan: string): Accepted<KnownCaller> {
+  const { definition, mapping, isPrefixed } = rule;
+  const values = { claims, stored: undefined };
+  const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
+  const kind = findKind(rule, claims);
+  if (kind === undefined) return { ok: false, reason: 'token is of no kind of its issuer' };
+  const subject = mapping.attributes.has('user_id') ? read('user_id') : claimText(claims.sub);
+  const userId = kind === 'user' ? subject : undefined;
+  if (kind === 'user' && userId === undefined) return { ok: false, reason: 'token names no user' };
+  const clientId = read('client_id') ?? findClient(rule, claims, kind);
+  if (kind === 'client' && clientId === undefined) return { ok: false, reason: 'token names no client' };
+  const caller: CallerIdentity = {
+    kind,
+    userId: userId !== undefined && isPrefixed ? `${definition.name}|${userId}` : userId,
+    sessionId: undefined,
+    clientId,
+    orgId: read('org_id'),
+    orgRole: read('org_role'),
+    role: read('role') ?? '',
+    plan: read('plan') ?? defaultPlan,
+    scope: mapping.attributes.has('scope')
+      ? read('scope')
+      : (claimText(claims.scope, maxScopeChars) ?? claimText(claims.scp, maxScopeChars)),
+    aal: 'aal1',
+    isAnonymous: false,
+    issuer: definition.name,
+    claims: readAdded(mapping, values),
+    limit: undefined,
+  };
+  return { ok: true, caller: new KnownCaller(caller) };
+}
+
+function findKind({ definition, kinds }: IssuerRule, claims: Claims): CallerIdentity['kind'] {
+  if (definition.isKubernetes) return 'client';
+  if (kinds.client?.(claims)) return 'client';
+  return kinds.user === undefined || kinds.user(claims) ? 'user' : undefined;
+}
+
+/** Without a mapping: the authorized party (OpenID Connect), or the client (RFC 9068). */
+function findClient(
+  { definition, mapping }: IssuerRule,
+  claims: Claims,
+  kind: CallerIdentity['kind'],
+): string | undefined {
+  if (mapping.attributes.has('client_id')) return undefined;
+  if (definition.isKubernetes) return claimText(claims.sub);
+  const named = claimText(claims.azp) ?? claimText(claims.client_id);
+  return kind === 'client' ? (named ?? claimText(claims.sub)) : named;
+}

@@ -1,0 +1,57 @@
+import type { YamlNode } from '@tollgate/yaml/tree';
+import type { FieldReader } from './field-reader.ts';
+import { limitAttributes, type RouteLimit } from './route-rules.ts';
+import type { Report } from './rules-file.ts';
+
+/** Envoy's filter sends as many per request at most, and each costs a counter. */
+const maxDescriptors = 10;
+
+/** Attributes that only a mapping sets, or the claims of other issuers. */
+const ofMappings: ReadonlySet<string> = new Set(['client_id', 'org_id', 'org_role', 'scope']);
+const ofIssuers: ReadonlySet<string> = new Set(['client_id', 'scope']);
+
+interface LimitReaderOptions {
+  readonly reader: FieldReader;
+  readonly report: Report;
+  /** Attributes that the file adds. */
+  readonly addedAttributes: readonly string[];
+  /** Attributes of callers that a mapping of the file sets. */
+  readonly mapped: ReadonlySet<string>;
+  readonly hasIssuers: boolean;
+}
+
+/** Reads descriptors, of which each is a list of attributes. An empty list is no limit. */
+export class LimitReader {
+  readonly #options: LimitReaderOptions;
+  readonly #names: readonly string[];
+
+  constructor(options: LimitReaderOptions) {
+    this.#options = options;
+    this.#names = [...limitAttributes, ...options.addedAttributes];
+  }
+
+  read(value: YamlNode): RouteLimit {
+    const { reader, report } = this.#options;
+    const items = reader.items(value);
+    if (items.length > maxDescriptors)
+      report(value.position, `too many descriptors: ${items.length}, the limit is ${maxDescriptors}`);
+    const known = new Set<string>();
+    return items.slice(0, maxDescriptors).map((item) => {
+      const attributes = reader.list(item, (name) => reader.oneOf(name, this.#names));
+      const text = attributes.join(', ');
+      const unset = attributes.find((name) => !this.#isSet(name));
+      // The descriptor would never be sent.
+      if (unset !== undefined) report(item.position, `no caller has ${unset}: set it by claims`);
+      else if (new Set(attributes).size < attributes.length)
+        report(item.position, `[${text}] has an attribute twice`);
+      else if (text !== '' && known.has(text)) report(item.position, `duplicate descriptor [${text}]`);
+      known.add(text);
+      return attributes;
+    });
+  }
+
+  #isSet(name: string): boolean {
+    const { mapped, hasIssuers } = this.#options;
+    return !ofMappings.has(name) || mapped.has(name) || (hasIssuers && ofIssuers.has(name));
+  }
+}

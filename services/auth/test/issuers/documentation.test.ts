@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { issuerKeys } from '../../src/ext-authz/read-issuers.ts';
+import { routeRuleWarnings } from '../../src/ext-authz/route-rules.ts';
+import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/other-issuers.md'), 'utf8');
+
+t.test('the route rules of the page are valid, without warnings', (t) => {
+  const blocks = [
+    ...page.matchAll(/^```yaml\n(issuers:.*?)^```$/gms),
+    ...page.matchAll(/<<'YAML'\n(.*?)^YAML$/gms),
+  ];
+  t.equal(blocks.length, 3);
+  for (const [, text = ''] of blocks) {
+    const parsed = parseRouteRules(text);
+    t.match(parsed, { ok: true }, JSON.stringify(!parsed.ok && parsed.problems));
+    if (parsed.ok) t.same(routeRuleWarnings(parsed.rules, { canLimit: false }), []);
+  }
+  t.end();
+});
+
+t.test('the page has a row for every key of an issuer', (t) => {
+  const [, table = ''] = page.split('| Key ');
+  const rows = [
+    ...table
+      .split('\n\n', 1)
+      .join('')
+      .matchAll(/^\| `(\w+)` /gm),
+  ].map(([, key]) => key);
+  t.same(new Set(rows), new Set(issuerKeys));
+  t.end();
+});

@@ -1,0 +1,77 @@
+import { copyFileSync } from 'node:fs';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { kubeSuite } from '@tollgate/testkit/kube-suite';
+import t from 'tap';
+import { startAuthServer } from '../helpers/auth-server.ts';
+import { connectAuthz, summary } from '../helpers/authz-client.ts';
+
+const routes = `
+issuers:
+  - name: cluster
+    kubernetes: true
+    claims: { namespace: '["kubernetes.io"].namespace' }
+`;
+
+kubeSuite(t, 'a cluster as an issuer', async (t, kube) => {
+  const createToken = async (account: string, ...more: string[]) => {
+    const { code, stdout, stderr } = await kube.kubectl(['create', 'token', account, ...more]);
+    if (code !== 0) throw new Error(stderr);
+    return stdout.trim();
+  };
+  for (const account of ['gateway', 'orders']) await kube.kubectl(['create', 'serviceaccount', account]);
+  const folder = makeTextFolder(t);
+  // As Kubernetes mounts the ServiceAccount of the Pod.
+  copyFileSync(kube.caFile, `${folder.path}/ca.crt`);
+  folder.write('token', await createToken('gateway'));
+  folder.write('routes.yaml', routes);
+  const { port } = new URL(kube.url);
+  const server = await startAuthServer(t, {
+    EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
+    EXT_AUTHZ_SERVICE_ACCOUNT_FOLDER: folder.path,
+    KUBERNETES_SERVICE_HOST: '127.0.0.1',
+    KUBERNETES_SERVICE_PORT: port,
+  });
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const check = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return summary(await client.check({ method: 'GET', path: '/', headers }));
+  };
+
+  t.test('a token of a service account is a client', async (t) => {
+    t.match(await check(await createToken('orders', '--audience', 'tollgate')), {
+      code: 0,
+      set: {
+        'x-auth-kind': 'client',
+        'x-auth-client-id': 'system:serviceaccount:default:orders',
+        'x-auth-issuer': 'cluster',
+        'x-auth-namespace': 'default',
+        'x-auth-user-id': undefined,
+      },
+      metadata: { kind: 'client', client_id: 'system:serviceaccount:default:orders', namespace: 'default' },
+    });
+  });
+
+  t.test('a token for the API server is rejected', async (t) => {
+    const body = { error_code: 'bad_jwt', msg: /aud is not an accepted audience/ };
+    t.match(await check(await createToken('orders')), { httpStatus: 401, body });
+  });
+
+  t.test('keys stay in use while the API server is down', async (t) => {
+    const token = await createToken('orders', '--audience', 'tollgate');
+    await kube.killApiserver();
+    t.match(await check(token), { code: 0 });
+    await kube.startApiserver();
+  });
+});
+
+t.test('outside of Kubernetes such an issuer is unavailable, and the log says why', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('routes.yaml', routes);
+  const server = await startAuthServer(t, { EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml` });
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const claims = Buffer.from(JSON.stringify({ iss: 'https://kubernetes.default.svc' })).toString('base64url');
+  const headers = { authorization: `Bearer e30.${claims}.AA` };
+  const body = { error_code: 'issuer_unavailable' };
+  t.match(summary(await client.check({ method: 'GET', path: '/', headers })), { httpStatus: 503, body });
+  t.match(server.logs(), 'kubernetes: true requires that the service runs in Kubernetes');
+});
