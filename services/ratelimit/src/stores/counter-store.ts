@@ -53,7 +53,7 @@ export interface CounterStore {
    * Counts the hits of a request, or none of them when it is refused. Absent where the store cannot
    * decide several counters together; rules that need it are refused when they are loaded then.
    */
-  takeAllOrNone?(hits: readonly ConditionalHit[]): Promise<AllOrNone>;
+  readonly takeAllOrNone?: ((hits: readonly ConditionalHit[]) => Promise<AllOrNone>) | undefined;
   /** Absent where the store cannot do it: memcached lists no keys and sends no messages. */
   readonly shared?: SharedStore | undefined;
   /** Connects; resolves once the store can be used. Rejects soon after `signal` aborts. */

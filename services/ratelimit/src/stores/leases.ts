@@ -3,7 +3,6 @@ import type { Lease } from '@tollgate/rules/rule-set';
 import type { CounterResult } from '../algorithms/algorithm.ts';
 import { toWindowResult } from '../algorithms/fixed-window.ts';
 import { backendFailure } from '../errors.ts';
-import type { AllOrNone, ConditionalHit } from './all-or-none.ts';
 import { type CounterStore, type Hit, requireNext } from './counter-store.ts';
 
 /** Keys are chosen by clients. About 100,000 counters; at least half of it is for those in use. */
@@ -22,6 +21,8 @@ type Store = Pick<CounterStore, 'take' | 'peek' | 'takeAllOrNone'>;
  * Other hits pass through.
  */
 export class Leases implements Store {
+  /** Rules of atomic domains have no leases. */
+  readonly takeAllOrNone: Store['takeAllOrNone'];
   readonly #shared: Shared;
   readonly #counters = new RecentlyUsed<LeasedCounter>({
     capacity: maxBytes,
@@ -30,20 +31,12 @@ export class Leases implements Store {
 
   constructor(store: Store) {
     this.#shared = { store, waiting: 0 };
+    this.takeAllOrNone = store.takeAllOrNone?.bind(store);
   }
 
   take(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
     for (const hit of hits) if (hit.lease !== undefined) return this.#takeLeased(hits);
     return this.#shared.store.take(hits);
-  }
-
-  /** Rules of atomic domains have no leases. */
-  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    const { store } = this.#shared;
-    if (store.takeAllOrNone === undefined) {
-      throw new TypeError('the store cannot decide a request together');
-    }
-    return store.takeAllOrNone(hits);
   }
 
   peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {

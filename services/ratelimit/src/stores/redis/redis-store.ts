@@ -16,7 +16,6 @@ import type { Context } from '../../context.ts';
 import { backendFailure } from '../../errors.ts';
 import type { poolPrefixes } from '../../metrics/names.ts';
 import { createTlsStats } from '../../metrics/server-stats.ts';
-import type { AllOrNone, ConditionalHit } from '../all-or-none.ts';
 import type { CircuitBreakerOptions } from '../circuit-breaker.ts';
 import { type CounterStore, type Hit, type SharedStore, sendInParts } from '../counter-store.ts';
 import { watchStoreTls } from '../store-tls.ts';
@@ -281,6 +280,8 @@ interface RedisBackendOptions {
  */
 export class RedisStore implements CounterStore {
   readonly shared: SharedStore | undefined;
+  /** Absent on a cluster or two instances, where rules that need it are not loaded. */
+  readonly takeAllOrNone: CounterStore['takeAllOrNone'];
   readonly #options: RedisBackendOptions;
   readonly #closing = new AbortController();
   readonly #instances: readonly RedisInstance[];
@@ -288,6 +289,7 @@ export class RedisStore implements CounterStore {
   constructor(options: RedisBackendOptions) {
     const { main, perSecond, shared } = options;
     this.shared = shared;
+    this.takeAllOrNone = perSecond === undefined ? main.takeAllOrNone?.bind(main) : undefined;
     this.#options = options;
     this.#instances = perSecond === undefined ? [main] : [main, perSecond];
   }
@@ -300,15 +302,6 @@ export class RedisStore implements CounterStore {
   peek(hits: readonly Hit[]): Promise<readonly CounterResult[]> {
     const { main, perSecond } = this.#options;
     return perSecond === undefined ? main.peek(hits) : sendToBoth(main, perSecond, 'peek', hits);
-  }
-
-  /** @throws Error on a cluster or two instances, where rules that need it are not loaded. */
-  takeAllOrNone(hits: readonly ConditionalHit[]): Promise<AllOrNone> {
-    const { main, perSecond } = this.#options;
-    if (perSecond !== undefined || main.takeAllOrNone === undefined) {
-      throw new TypeError('several Redis cannot decide a request together');
-    }
-    return main.takeAllOrNone(hits);
   }
 
   async start({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {
