@@ -91,13 +91,15 @@ export class Batch {
     return new Promise((resolve, reject) => {
       const results = new Array<CounterResult>(hits.length);
       const request: PendingRequest = { results, missing: hits.length, resolve, reject };
-      hits.forEach((given, index) => {
+      for (let index = 0; index < hits.length; index += 1) {
+        const given = hits[index];
+        if (given === undefined) continue;
         const hit = method === 'take' ? given : { ...given, addend: 0 };
         this.keyChars += hit.key.length;
         const counter = this.#getCounter(hit, method);
         counter.addend += hit.addend;
         append(counter, { request, index, hit, upTo: counter.addend, next: undefined });
-      });
+      }
       this.hitCount += hits.length;
     });
   }
