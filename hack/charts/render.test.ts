@@ -331,6 +331,19 @@ t.test('only the xDS server has a token for the API server', { skip }, async (t)
   );
 });
 
+t.test('with an issuer that is the cluster the auth server has a token, too', { skip }, async (t) => {
+  for (const flags of [
+    ['--values=charts/auth/ci/full-values.yaml'],
+    [
+      '--values=charts/auth/ci/default-values.yaml',
+      '--set=routes.existingConfigMap=routes,routes.kubernetesIssuer=true',
+    ],
+  ]) {
+    const [template] = getPodTemplates(parseManifests(await renderChart('auth', flags)));
+    t.equal(template?.spec.automountServiceAccountToken, true, flags.join(' '));
+  }
+});
+
 t.test('with a NetworkPolicy of limiters the values allow their store', { skip }, async (t) => {
   for (const { file, ports } of [
     { file: 'redis-cluster', ports: [6379] },
