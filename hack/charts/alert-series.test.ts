@@ -77,8 +77,20 @@ t.test('xds: every series that an alert reads exists from the start', async (t) 
     XDS_GRPC_TLS_CERT: certFile,
     XDS_GRPC_TLS_KEY: keyFile,
   };
-  const { ports } = await startXds(t, env);
-  await allExist(t, 'xds', await scrape(`http://127.0.0.1:${ports.admin}/metrics`));
+  const admitting = {
+    ...env,
+    XDS_GRPC_TLS_CERT: '',
+    XDS_GRPC_TLS_KEY: '',
+    XDS_GRPC_OWN_CA: 'true',
+    XDS_GRPC_SERVER_NAMES: 'localhost',
+    XDS_ADMISSION_ENABLED: 'true',
+  };
+  const found: Series[] = [];
+  for (const variables of [env, admitting]) {
+    const { ports } = await startXds(t, variables);
+    found.push(...(await scrape(`http://127.0.0.1:${ports.admin}/metrics`)));
+  }
+  await allExist(t, 'xds', found);
 });
 
 t.test('xds: with a folder no alert reads the series of a cluster', async (t) => {
@@ -87,6 +99,7 @@ t.test('xds: with a folder no alert reads the series of a cluster', async (t) =>
   const found = await scrape(`http://127.0.0.1:${ports.admin}/metrics`);
   const names = new Set(found.map(({ name }) => name));
   t.notOk(names.has('tollgate_xds_leader'));
+  t.notOk(names.has('tollgate_xds_admission_registered'));
   t.notOk(names.has('tollgate_xds_source_last_event_timestamp_seconds'));
   t.ok(names.has('tollgate_xds_source_synced'));
 });

@@ -8,6 +8,11 @@
 {{- if or (include "xds.tlsSecret" .) .Values.settings.XDS_GRPC_TLS_CERT }}files{{ else }}{{ .Values.tls.mode }}{{ end -}}
 {{- end -}}
 
+{{/* Not empty when the admission webhook is served, with a certificate of the xDS server. */}}
+{{- define "xds.servesAdmission" -}}
+{{- if and .Values.admissionWebhook.enabled (eq (include "xds.tlsMode" .) "managed") }}true{{ end -}}
+{{- end -}}
+
 {{/* Secrets with certificates of the xDS server, in the namespace of the release. */}}
 {{- define "xds.certificateSecrets" -}}
 {{- $name := include "tollgate.fullname" . -}}

@@ -1,7 +1,7 @@
 import { type NamedField, nameBounds } from '@tollgate/rules/fields';
 import { resourceSpelling } from '@tollgate/rules/spelling';
 import { resourceTexts } from '@tollgate/rules/values';
-import { flagSchema, type JsonSchema, mapList, textSchema } from './json-schema.ts';
+import { flagSchema, type JsonSchema, keepUnknown, mapList, textSchema } from './json-schema.ts';
 
 /** The schemas of fields without parts, by name. */
 export const schemasOf = (fields: readonly NamedField[]): Readonly<Record<string, JsonSchema>> =>
@@ -27,7 +27,7 @@ function schemaOf(field: NamedField): JsonSchema | undefined {
     case 'names':
       return mapList(['name'], replaced, { description, maxItems: field.maxItems });
     case 'json':
-      return { description, type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+      return { description, type: 'object', ...keepUnknown };
     default:
       return undefined;
   }
@@ -43,6 +43,7 @@ const replaced: JsonSchema = {
   type: 'object',
   required: ['name'],
   properties: { name: textSchema(nameBounds, 'Name of a limit of the same domain.') },
+  ...keepUnknown,
 };
 
 /** The fields that an object must have. */

@@ -60,37 +60,15 @@ export function mapList(
 }
 
 /**
- * Properties that refuse what fields are taken for: their snake_case, as in rule files, and the
- * misspellings given with what to do instead. The API server drops a field that it does not know,
- * and a rule would silently lose its limit with it; a field that it knows and never accepts is an
- * error for every client, whatever its validation mode.
+ * Every object of the spec has it. Without it, the API server drops unknown fields, also those of a
+ * newer version, and rules would silently mean something else. The admission webhook and the status
+ * refuse what is kept.
  */
-export function misspellings(
-  fields: readonly string[],
-  others: Readonly<Record<string, string>> = {},
-): Readonly<Record<string, JsonSchema>> {
-  const inSnakeCase = fields
-    .filter((field) => snakeCase(field) !== field)
-    .map((field): [string, string] => [snakeCase(field), `use ${field}`]);
-  return Object.fromEntries(
-    [...inSnakeCase, ...Object.entries(others)].map(([name, advice]) => [name, refused(advice)]),
-  );
-}
+export const keepUnknown = { 'x-kubernetes-preserve-unknown-fields': true } as const;
 
-const snakeCase = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-
-/**
- * The API server quotes the one value of an `enum` in its error, so that is where the advice goes.
- */
-const refused = (advice: string): JsonSchema => ({
-  enum: [advice],
-  not: {},
-  'x-kubernetes-preserve-unknown-fields': true,
-});
-
-/** Fields of an object, without the properties that only refuse their name. */
+/** Fields of an object. */
 export const listFields = ({ properties = {} }: JsonSchema): [string, JsonSchema][] =>
-  Object.entries(properties).filter(([, { not }]) => not === undefined || Object.keys(not).length > 0);
+  Object.entries(properties);
 
 /** The schema that has the fields of a field: itself, or that of each item of a list. */
 export const itemOf = (schema: JsonSchema): JsonSchema => schema.items ?? schema;

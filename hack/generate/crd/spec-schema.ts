@@ -3,13 +3,12 @@ import {
   limiterClassBounds,
   matchFields,
   maxResourceDepth,
-  resourceFields,
   resourceLists,
   ruleFields,
   unnamedLimitFields,
 } from '@tollgate/rules/resource-shape';
 import { requiredOf, schemasOf } from './field-schema.ts';
-import { flagSchema, type JsonSchema, mapList, misspellings, textSchema } from './json-schema.ts';
+import { flagSchema, type JsonSchema, keepUnknown, mapList, textSchema } from './json-schema.ts';
 
 /**
  * Without CEL, whose estimated cost would be multiplied by every level that lists are nested in.
@@ -43,25 +42,18 @@ const { description } = descriptorFields.rateLimit;
 const rateLimitSchema: JsonSchema = {
   description,
   type: 'object',
-  properties: {
-    ...schemasOf(rows.limit),
-    ...misspellings(resourceFields.rateLimit, { replace: 'use replaces' }),
-  },
+  properties: schemasOf(rows.limit),
   ...unlimitedOrLimit,
+  ...keepUnknown,
 };
 
 /** `rateLimit` of a limit, which is named outside of it. */
 const limitRateLimitSchema: JsonSchema = {
   description,
   type: 'object',
-  properties: {
-    ...schemasOf(unnamedLimitFields),
-    ...misspellings(resourceFields.limitRateLimit, {
-      replace: 'use replaces',
-      name: 'use the name of the limit, outside of rateLimit',
-    }),
-  },
+  properties: schemasOf(unnamedLimitFields),
   ...unlimitedOrLimit,
+  ...keepUnknown,
 };
 
 /** Without CEL, for its cost. @see unlimitedOrLimit */
@@ -69,13 +61,6 @@ const sharesOnlyPatterns: readonly JsonSchema[] = [
   { properties: { shareThreshold: { enum: [false] } } },
   { required: ['value'], properties: { value: { pattern: '\\*' } } },
 ];
-
-/** Names that people write for a field of a descriptor or of a limit. */
-const otherNames = {
-  ratelimit: 'use rateLimit',
-  rateLimits: 'use rateLimit',
-  shadow: 'use shadowMode',
-} as const;
 
 /** Unrolled to its depth: schemas of Kubernetes cannot recurse. */
 function descriptorsSchema(depth: number): JsonSchema {
@@ -85,20 +70,12 @@ function descriptorsSchema(depth: number): JsonSchema {
     rateLimit: rateLimitSchema,
     descriptors: isLast ? tooDeep : descriptorsSchema(depth + 1),
   };
-  const others = {
-    ...otherNames,
-    descriptor: 'use descriptors',
-    limit: 'use rateLimit',
-    limits: 'use rateLimit',
-  };
   const items: JsonSchema = {
     type: 'object',
     required: requiredOf(rows.descriptor),
-    properties: { ...properties, ...misspellings(resourceFields.descriptor, others) },
+    properties,
     anyOf: sharesOnlyPatterns,
-    // Kept, and refused in the status: dropped, a misspelled rateLimit would leave a descriptor
-    // that limits nothing.
-    'x-kubernetes-preserve-unknown-fields': true,
+    ...keepUnknown,
   };
   const description =
     depth === 1
@@ -115,15 +92,14 @@ function descriptorsSchema(depth: number): JsonSchema {
   };
 }
 
-/** Said once, and not of each of the properties that refuse a name. */
 const refusedNames =
-  'Names of rule files (rate_limit, requests_per_unit, shadow_mode, …) and other spellings of fields are refused, and the error has the right one.';
+  'Unknown fields, such as the names of rule files (rate_limit, requests_per_unit), are refused, and the error suggests the right one.';
 
 const tooDeep: JsonSchema = {
   description: 'Always empty: the tree ends here.',
   type: 'array',
   maxItems: 0,
-  items: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+  items: { type: 'object', ...keepUnknown },
 };
 
 const limit: Record<string, JsonSchema> = {
@@ -140,8 +116,9 @@ const limit: Record<string, JsonSchema> = {
     items: {
       type: 'object',
       required: requiredOf(matchFields),
-      properties: { ...schemasOf(matchFields), ...misspellings(resourceFields.match) },
+      properties: schemasOf(matchFields),
       anyOf: sharesOnlyPatterns,
+      ...keepUnknown,
     },
   },
   rateLimit: limitRateLimitSchema,
@@ -153,16 +130,8 @@ const limits = mapList(
   {
     type: 'object',
     required: ['name', 'match', 'rateLimit'],
-    properties: {
-      ...limit,
-      ...misspellings(resourceFields.limit, {
-        ...otherNames,
-        value_to_metric: 'use valueToMetric in an entry of match',
-        valueToMetric: 'use valueToMetric in an entry of match',
-        share_threshold: 'use shareThreshold in an entry of match',
-        shareThreshold: 'use shareThreshold in an entry of match',
-      }),
-    },
+    properties: limit,
+    ...keepUnknown,
   },
   {
     description: `The same rules as a flat list, each with the whole descriptor that it is for. Instead of descriptors. ${refusedNames}`,
@@ -199,6 +168,7 @@ export const specSchema: JsonSchema = {
   type: 'object',
   required: requiredOf(rows.domain),
   properties: spec,
+  ...keepUnknown,
   'x-kubernetes-validations': [
     {
       rule: 'has(self.descriptors) != has(self.limits)',

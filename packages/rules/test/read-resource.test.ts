@@ -8,9 +8,9 @@ import { dumpRules } from '../src/match/rule-set.ts';
 import {
   badResources,
   conflictingResources,
-  droppedResources,
   goodResources,
   manifestOf,
+  unknownFieldResources,
 } from './helpers/resource-cases.ts';
 
 /** All that is wrong with a manifest, of its form or of its rules. */
@@ -43,7 +43,11 @@ for (const { name, spec } of goodResources) {
   });
 }
 
-for (const { name, spec, field, says } of [...badResources, ...droppedResources, ...conflictingResources]) {
+for (const { name, spec, field, says } of [
+  ...badResources,
+  ...unknownFieldResources,
+  ...conflictingResources,
+]) {
   t.test(`a manifest may not have ${name}, and the problem names the field`, async (t) => {
     const [problem] = problemsOf(manifestOf(spec));
     t.equal(problem?.field, field);

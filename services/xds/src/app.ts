@@ -8,7 +8,7 @@ import {
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { Health } from '@tollgate/kit/health';
-import { nameListenSettings } from '@tollgate/kit/http-server';
+import { HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { startTracing } from '@tollgate/kit/telemetry';
@@ -16,11 +16,13 @@ import { maskUrl } from '@tollgate/kit/text';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
 import { buildAdminServer } from './admin/server.ts';
+import { CaBundle } from './admission/ca-bundle.ts';
+import { AdmissionServer } from './admission/server.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
 import { SnapshotStore } from './catalog/snapshot.ts';
-import type { HoldStore, ResourceSource } from './catalog/source.ts';
+import type { ConfigObject, HoldStore, ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import {
   getGrpcHost,
@@ -56,7 +58,7 @@ export interface App {
   readonly lifecycle: Lifecycle;
   readonly health: Health;
   /** Ports in use once started; those set to 0 are chosen by the system. */
-  readonly ports: { grpc: number; admin: number };
+  readonly ports: { grpc: number; admin: number; admission: number };
 }
 
 /** Composes the service. */
@@ -70,7 +72,8 @@ export async function buildApp(
   addProcessMetrics(registry);
   const source = getSourceName(settings);
   const electsLeader = source === 'kubernetes' && settings.statusEnabled;
-  const metrics = registerMetrics(registry, { source, electsLeader });
+  const admits = settings.admissionEnabled;
+  const metrics = registerMetrics(registry, { source, electsLeader, admits });
   const health = new Health();
   const served = health.component('snapshot', { healthy: false });
   const snapshots = new SnapshotStore(nowMs);
@@ -110,7 +113,7 @@ export async function buildApp(
   const { certificates } = environment;
   const ads = await composeAds(context, settings, { snapshots, limiters, health, certificates });
 
-  const ports = { grpc: settings.grpcPort, admin: settings.adminPort };
+  const ports = { grpc: settings.grpcPort, admin: settings.adminPort, admission: settings.admissionPort };
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
   const lifecycle = new Lifecycle({ logger, drainTimeoutMs });
   // Components start in this order and stop in reverse. The admin server comes first, to observe a
@@ -139,6 +142,7 @@ export async function buildApp(
         ads.close();
       },
     },
+    ...composeAdmission(context, settings, { ...environment, pipeline, ports }),
     // Stopped before the ADS server, so that limiters which reconnect elsewhere are not reported as
     // gone.
     ...environment.statusComponents,
@@ -147,6 +151,43 @@ export async function buildApp(
   ];
   for (const component of components) lifecycle.add(component);
   return { lifecycle, health, ports };
+}
+
+interface AdmissionParts extends Pick<Environment, 'api' | 'certificates' | 'leadership'> {
+  readonly pipeline: Pipeline;
+  readonly ports: App['ports'];
+}
+
+/** Connections: a few API servers, with one per request in flight. */
+const maxAdmissionConnections = 128;
+
+/** Empty when the webhook is off. */
+function composeAdmission(
+  context: Context,
+  settings: Settings,
+  { api, certificates: tls, leadership, pipeline, ports }: AdmissionParts,
+): readonly LifecycleComponent[] {
+  if (!settings.admissionEnabled || api === undefined || tls === undefined) return [];
+  const preview = (object: ConfigObject) => pipeline.preview(object);
+  const { admissionHost: host, admissionPort: port, admissionConfiguration: name } = settings;
+  const server = new HttpServer(
+    new AdmissionServer(context, { tls, preview }),
+    { host, port },
+    { maxConnections: maxAdmissionConnections },
+  );
+  const bundle = new CaBundle(context, { api, name, tls, leadership });
+  return [
+    {
+      name: 'admission webhook',
+      start: async () => {
+        const { admissionHost, admissionPort } = settingsSpec;
+        const names = { host: admissionHost.env, port: admissionPort.env };
+        ports.admission = await nameListenSettings(server.start(), names);
+      },
+      stop: ({ signal }) => server.stop(signal),
+    },
+    { name: 'admission registration', start: () => bundle.start(), stop: () => bundle.close() },
+  ];
 }
 
 /** Unhealthy until there is a certificate: before, the ADS server does not listen. */
@@ -159,6 +200,7 @@ function certificatesComponent(certificates: SecretCertificates, health: Health)
   return {
     name: 'certificates',
     start: (context: { readonly signal: AbortSignal }) => certificates.start(context),
+    stop: () => certificates.close(),
   };
 }
 
@@ -209,7 +251,7 @@ async function loadCredentials(
     certificates.onChange(({ notBeforeMs, notAfterMs }) => {
       if (notBeforeMs !== undefined && notAfterMs !== undefined) onCertificate({ notBeforeMs, notAfterMs });
     });
-    return { credentials: followTls(certificates, { mutual: true }), close: () => certificates.close() };
+    return { credentials: followTls(certificates, { mutual: true }), close: () => undefined };
   }
   if (settings.grpcTlsCert !== '') {
     const onAttempt = countReloads(metrics, 'tls');
@@ -242,6 +284,8 @@ interface Environment {
   readonly statusComponents: readonly LifecycleComponent[];
   /** Undefined when certificates are files, or TLS is off. */
   readonly certificates?: SecretCertificates | undefined;
+  /** Undefined without a cluster. */
+  readonly api?: ApiClient;
 }
 
 /** Environments by the values of XDS_SOURCE. */
@@ -290,7 +334,7 @@ async function readCluster(context: Context, settings: Settings, served: Served)
     status.leadership === undefined
       ? memoryHold
       : new HeldConfigMap({ api, logger, namespace, name, leadership: status.leadership });
-  return { source, holdStore, certificates, components, ...status };
+  return { api, source, holdStore, certificates, components, ...status };
 }
 
 interface ClusterParts extends Served {
@@ -308,7 +352,7 @@ function composeStatus(
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
   const namespace = settings.leaseNamespace || settings.podNamespace || currentNamespace(config);
   const identity = replicaIdentity(settings.podName);
-  const elector = new LeaseElector({
+  const leadership = new LeaseElector({
     api,
     logger,
     metrics,
@@ -320,7 +364,6 @@ function composeStatus(
     renewDeadlineMs: settings.leaseRenewDeadlineMs,
     retryPeriodMs: settings.leaseRetryPeriodMs,
   });
-  const leadership = elector;
   const writer = new KubernetesStatusWriter(context, {
     api,
     objects: source.objects,
@@ -349,7 +392,7 @@ function composeStatus(
     stored: (id) => readStoredStatus(source.objects.get(id)?.manifest),
     statusComponents: [
       toComponent('limiter reports', reports),
-      toComponent('leader election', elector),
+      toComponent('leader election', leadership),
       toComponent('status writer', writer),
       toComponent('event writer', events),
     ],

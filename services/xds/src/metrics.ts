@@ -11,11 +11,18 @@ export interface XdsMetricsOptions {
   readonly source?: 'kubernetes' | 'folder';
   /** Whether a leader is elected to write statuses. Default true. */
   readonly electsLeader?: boolean;
+  /** Whether the admission webhook is served. Default true. */
+  readonly admits?: boolean;
 }
+
+/** `allowed` and `denied` are reviews; without one, the failure policy of the webhook decides. */
+const admissionResults = ['allowed', 'denied', 'malformed', 'overloaded', 'late', 'failed'] as const;
+
+export type AdmissionResult = (typeof admissionResults)[number];
 
 /** Registers the metrics. Every series that an alert reads exists from then on. */
 export function registerMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
-  const { source = 'kubernetes', electsLeader = true } = options;
+  const { source = 'kubernetes', electsLeader = true, admits = true } = options;
   const metrics = {
     tls: new TlsMetrics(registry),
     ...adsMetrics([registry]),
@@ -23,8 +30,10 @@ export function registerMetrics(registry: Registry, options: XdsMetricsOptions =
     ...catalogMetrics([registry]),
     ...sourceMetrics([registry], source),
     ...statusMetrics([registry], electsLeader),
+    ...admissionMetrics(admits ? [registry] : []),
   };
   for (const protocol of ['sotw', 'delta']) metrics.nacks.inc({ protocol }, 0);
+  for (const result of admissionResults) metrics.admissionRequests.inc({ result }, 0);
   for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
   for (const files of ['tls', 'tokens']) metrics.filesCurrent.set({ files }, 1);
   for (const result of ['succeeded', 'failed']) {
@@ -166,6 +175,28 @@ function statusMetrics(registers: Registry[], electsLeader: boolean) {
       name: 'tollgate_xds_leader',
       help: '1 while this replica writes the status of objects. Missing when no status is written.',
       registers: electsLeader ? registers : [],
+    }),
+  };
+}
+
+function admissionMetrics(registers: Registry[]) {
+  return {
+    admissionRequests: new Counter({
+      name: 'tollgate_xds_admission_requests_total',
+      help: 'Requests to the admission webhook. Other results than allowed and denied are no reviews: the failure policy of the webhook decides.',
+      labelNames: ['result'],
+      registers,
+    }),
+    admissionSeconds: new Histogram({
+      name: 'tollgate_xds_admission_seconds',
+      help: 'Duration of requests to the admission webhook.',
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2],
+      registers,
+    }),
+    admissionRegistered: new Gauge({
+      name: 'tollgate_xds_admission_registered',
+      help: '1 while the ValidatingWebhookConfiguration has the authorities of our certificate, so that the API server can call the webhook.',
+      registers,
     }),
   };
 }

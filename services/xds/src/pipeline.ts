@@ -1,16 +1,24 @@
 import type { Logger } from '@tollgate/kit/logger';
-import { maxTimerMs, monotonicNow, runInSlices, type Schedule, scheduleByTimer } from '@tollgate/kit/time';
+import {
+  maxTimerMs,
+  monotonicNow,
+  runInSlices,
+  type Schedule,
+  type Steps,
+  scheduleByTimer,
+} from '@tollgate/kit/time';
 import type { LimiterRegistry } from './ads/limiters.ts';
 import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
 import { type CommonSnapshot, isSameSnapshot, type SnapshotStore } from './catalog/snapshot.ts';
 import {
+  type ConfigObject,
   formatOutages,
   type ResourceSource,
   type SourceEvent,
   type SourceOutage,
   type SourceProblem,
 } from './catalog/source.ts';
-import { acceptedReasons, type ValidationResult } from './catalog/validation.ts';
+import { acceptedReasons, type Preview, type ValidationResult } from './catalog/validation.ts';
 import type { Context } from './context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
 import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
@@ -153,6 +161,11 @@ export class Pipeline {
     await this.#options.source.close();
     await this.#deletions?.close();
     await this.#batch;
+  }
+
+  /** Returns the result of an object if it were created or changed now. Changes nothing. */
+  preview(object: ConfigObject): Steps<Preview> {
+    return this.#catalog.preview(object, this.#context.nowMs());
   }
 
   /** Why nothing is served yet; undefined once something is. */

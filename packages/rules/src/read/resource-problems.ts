@@ -52,7 +52,30 @@ export function hintFor(name: string, known: readonly string[]): string {
     .map((field) => ({ field, distance: editDistance(bare(field), plain) }))
     .filter(({ field, distance }) => distance <= maxTypos && distance < field.length / 2)
     .sort((a, b) => a.distance - b.distance);
-  return nearest === undefined ? `known here: ${known.join(', ')}` : `did you mean ${nearest.field}?`;
+  if (nearest !== undefined) return `did you mean ${nearest.field}?`;
+  return findPlace(plain, known) ?? `known here: ${known.join(', ')}`;
+}
+
+/** Other words for a field. */
+const synonyms: Readonly<Record<string, string>> = {
+  shadow: 'shadowMode',
+  quota: 'quotaMode',
+  limit: 'rateLimit',
+  limits: 'rateLimit',
+  requests: 'requestsPerUnit',
+  window: 'period',
+  duration: 'period',
+};
+
+/** The field that another word stands for, or the part that a field belongs to. */
+function findPlace(plain: string, known: readonly string[]): string | undefined {
+  const meant = synonyms[plain];
+  if (meant !== undefined && known.includes(meant)) return `did you mean ${meant}?`;
+  const belongsTo = (fields: readonly string[]) => fields.some((field) => bare(field) === plain);
+  if (known.includes('match') && belongsTo(resourceFields.match)) return 'it belongs in an entry of match';
+  if (known.includes('rateLimit') && belongsTo(resourceFields.rateLimit)) return 'it belongs in rateLimit';
+  if (known.includes('replaces') && belongsTo(resourceFields.limit)) return 'it belongs beside rateLimit';
+  return undefined;
 }
 
 /** A normalized name: `rate_limit`, `RateLimit` and `ratelimit` are equal. */

@@ -503,42 +503,6 @@ export const badResources: readonly BadResource[] = [
     says: /deeper than 8 levels/,
   },
   {
-    name: 'rate_limit',
-    spec: descriptor({ rate_limit: perMinute }),
-    field: `${descriptorField}.rate_limit`,
-    says: /unknown field/,
-  },
-  {
-    name: 'requests_per_unit',
-    spec: rateLimit({ ...perMinute, requests_per_unit: 3 }),
-    field: `${descriptorField}.rateLimit.requests_per_unit`,
-    says: /unknown field/,
-  },
-  {
-    name: 'share_threshold',
-    spec: descriptor({ share_threshold: true }),
-    field: `${descriptorField}.share_threshold`,
-    says: /unknown field/,
-  },
-  {
-    name: 'rateLimits beside descriptors',
-    spec: descriptor({ rateLimit: null, rateLimits: perMinute, descriptors: [chain(1)] }),
-    field: `${descriptorField}.rateLimits`,
-    says: /unknown field/,
-  },
-  {
-    name: 'descriptor for descriptors',
-    spec: descriptor({ descriptor: [chain(1)] }),
-    field: `${descriptorField}.descriptor`,
-    says: /unknown field/,
-  },
-  {
-    name: 'rate_limit on the last level',
-    spec: { domain: 'd', descriptors: [chain(8, { rate_limit: perMinute })] },
-    field: `spec${'.descriptors[0]'.repeat(8)}.rate_limit`,
-    says: /unknown field/,
-  },
-  {
     name: 'a limit without name',
     spec: limits({ name: null }),
     field: `${limitField}.name`,
@@ -586,6 +550,46 @@ export const badResources: readonly BadResource[] = [
     field: `${limitField}.rateLimit`,
     says: /is required/,
   },
+];
+
+/** Fields that the API server keeps, in any mode, for the reader to refuse. */
+export const unknownFieldResources: readonly BadResource[] = [
+  {
+    name: 'rate_limit',
+    spec: descriptor({ rate_limit: perMinute }),
+    field: `${descriptorField}.rate_limit`,
+    says: /unknown field/,
+  },
+  {
+    name: 'requests_per_unit',
+    spec: rateLimit({ ...perMinute, requests_per_unit: 3 }),
+    field: `${descriptorField}.rateLimit.requests_per_unit`,
+    says: /unknown field/,
+  },
+  {
+    name: 'share_threshold',
+    spec: descriptor({ share_threshold: true }),
+    field: `${descriptorField}.share_threshold`,
+    says: /unknown field/,
+  },
+  {
+    name: 'rateLimits beside descriptors',
+    spec: descriptor({ rateLimit: null, rateLimits: perMinute, descriptors: [chain(1)] }),
+    field: `${descriptorField}.rateLimits`,
+    says: /unknown field/,
+  },
+  {
+    name: 'descriptor for descriptors',
+    spec: descriptor({ descriptor: [chain(1)] }),
+    field: `${descriptorField}.descriptor`,
+    says: /unknown field/,
+  },
+  {
+    name: 'rate_limit on the last level',
+    spec: { domain: 'd', descriptors: [chain(8, { rate_limit: perMinute })] },
+    field: `spec${'.descriptors[0]'.repeat(8)}.rate_limit`,
+    says: /unknown field/,
+  },
   {
     name: 'a limit that is named inside',
     spec: limits({ rateLimit: { ...perMinute, name: 'x' } }),
@@ -604,13 +608,6 @@ export const badResources: readonly BadResource[] = [
     field: `${limitField}.shadow_mode`,
     says: /unknown field/,
   },
-];
-
-/**
- * Resources that the reader refuses and the API server drops, unless it validates strictly, as
- * kubectl does.
- */
-export const droppedResources: readonly BadResource[] = [
   {
     name: 'an unknown field of the spec',
     spec: { ...descriptor({}), note: 'x' },
@@ -621,6 +618,18 @@ export const droppedResources: readonly BadResource[] = [
     name: 'an unknown field of a replaced limit',
     spec: rateLimit({ ...perMinute, replaces: [{ name: 'x', why: 'y' }] }),
     field: `${descriptorField}.rateLimit.replaces[0].why`,
+    says: /unknown field/,
+  },
+  {
+    name: 'a misspelled limit that leaves none',
+    spec: descriptor({ rateLimit: null, rateLimt: perMinute }),
+    field: `${descriptorField}.rateLimt`,
+    says: /unknown field/,
+  },
+  {
+    name: 'an unknown field beside a limit',
+    spec: descriptor({ color: 'red' }),
+    field: `${descriptorField}.color`,
     says: /unknown field/,
   },
 ];
@@ -662,18 +671,6 @@ export const conflictingResources: readonly BadResource[] = [
     spec: { domain: 'd', descriptors: [chain(1), { ...chain(1), value: '' }] },
     field: 'spec.descriptors[1].key',
     says: /duplicate/,
-  },
-  {
-    name: 'a misspelled limit that leaves none',
-    spec: descriptor({ rateLimit: null, rateLimt: perMinute }),
-    field: `${descriptorField}.rateLimt`,
-    says: /unknown field/,
-  },
-  {
-    name: 'an unknown field beside a limit',
-    spec: descriptor({ color: 'red' }),
-    field: `${descriptorField}.color`,
-    says: /unknown field/,
   },
   {
     name: 'two ways to write one descriptor',

@@ -8,8 +8,11 @@ import {
   type CatalogObject,
   compareAge,
   isNewer,
+  type Preview,
+  toPreview,
   toValidationResult,
   type ValidationResult,
+  validateAlone,
   validateObject,
 } from './validation.ts';
 
@@ -93,6 +96,25 @@ export class Catalog {
     for (const event of events) yield* this.#applyEvent(event, nowMs);
     const results = yield* this.#evaluateDirty(nowMs);
     return { snapshot: this.#builder.build(), ...this.#publish(results) };
+  }
+
+  /** The result of an object if it were created or changed now. Changes nothing. */
+  *preview({ manifest, stored: _, ...identity }: ConfigObject, nowMs: number): Steps<Preview> {
+    const validated = yield* validateAlone(manifest, identity);
+    if (!validated.ok) return { problems: validated.problems, warnings: [] };
+    const object = { ...identity, valid: validated.version, problems: undefined };
+    const { domain, limiterClass } = validated.version.document;
+    const key = toKey({ domain, limiterClass });
+    const others = [...(this.#members.get(key)?.values() ?? [])].filter(({ id }) => id !== object.id);
+    const members = [...others, object].sort(compareAge);
+    const common = limiterClass === undefined ? [] : this.#sortedMembers(toKey({ domain }));
+    const all = [...common, ...members];
+    const namespaces = members.map(({ namespace }) => namespace);
+    const owner =
+      (limiterClass === undefined ? undefined : this.#findCommonOwner(domain, all)) ??
+      this.#owners.preview(key, namespaces, nowMs);
+    if (owner === undefined) return { problems: [], warnings: [] };
+    return toPreview(object, mergeDomain(domain, all, owner).results, this.#results);
   }
 
   *#applyEvent(event: CatalogEvent, nowMs: number): Steps<void> {
@@ -244,12 +266,17 @@ export class Catalog {
       else this.#commonOwners.set(domain, owner);
       return owner;
     }
-    const commonOwner = this.#commonOwners.get(domain);
-    if (commonOwner === undefined) return this.#owners.update(key, namespaces, nowMs);
+    const owner = this.#findCommonOwner(domain, [...common, ...members]);
+    if (owner === undefined) return this.#owners.update(key, namespaces, nowMs);
     this.#owners.forget(key);
-    const { namespace } = commonOwner;
-    const isPresent = [...common, ...members].some((object) => object.namespace === namespace);
-    return isPresent ? { type: 'owned', namespace } : commonOwner;
+    return owner;
+  }
+
+  /** The owner of a domain of objects without a class, for objects of a class. */
+  #findCommonOwner(domain: string, objects: readonly CatalogObject[]): DomainOwner | undefined {
+    const owner = this.#commonOwners.get(domain);
+    const isPresent = objects.some(({ namespace }) => namespace === owner?.namespace);
+    return owner !== undefined && isPresent ? { type: 'owned', namespace: owner.namespace } : owner;
   }
 
   #forgetClass(domain: string, limiterClass: string): void {
@@ -373,24 +400,14 @@ class DomainOwners {
 
   /** `namespaces` are those of the objects of the domain, the oldest object first. */
   update(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
-    const [oldest] = namespaces;
-    if (this.#graceMs === 0) return oldest === undefined ? undefined : { type: 'owned', namespace: oldest };
-    const before = this.#ownerships.get(domain);
-    const owner = this.#nextOwner(before, namespaces, nowMs);
-    if (owner === undefined) {
-      this.#reserved.delete(domain);
-      this.#ownerships.delete(domain);
-      return undefined;
-    }
-    this.#ownerships.set(domain, owner);
-    const { namespace, releasedMs } = owner;
-    if (releasedMs === undefined) {
-      this.#reserved.delete(domain);
-      return { type: 'owned', namespace };
-    }
-    const untilMs = releasedMs + this.#graceMs;
-    this.#reserve(domain, untilMs);
-    return { type: 'reserved', namespace, untilMs };
+    const owner = this.#nextOwner(domain, namespaces, nowMs);
+    if (this.#graceMs > 0) this.#remember(domain, owner);
+    return this.#describe(owner);
+  }
+
+  /** The owner that `update` would return. Remembers nothing. */
+  preview(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
+    return this.#describe(this.#nextOwner(domain, namespaces, nowMs));
   }
 
   forget(domain: string): void {
@@ -414,14 +431,26 @@ class DomainOwners {
     return first;
   }
 
-  #nextOwner(
-    before: Ownership | undefined,
-    namespaces: readonly string[],
-    nowMs: number,
-  ): Ownership | undefined {
+  #describe(owner: Ownership | undefined): DomainOwner | undefined {
+    if (owner === undefined) return undefined;
+    const { namespace, releasedMs } = owner;
+    return releasedMs === undefined
+      ? { type: 'owned', namespace }
+      : { type: 'reserved', namespace, untilMs: releasedMs + this.#graceMs };
+  }
+
+  #remember(domain: string, owner: Ownership | undefined): void {
+    if (owner === undefined) this.#ownerships.delete(domain);
+    else this.#ownerships.set(domain, owner);
+    if (owner?.releasedMs === undefined) this.#reserved.delete(domain);
+    else this.#reserve(domain, owner.releasedMs + this.#graceMs);
+  }
+
+  #nextOwner(domain: string, namespaces: readonly string[], nowMs: number): Ownership | undefined {
     const [oldest] = namespaces;
     const oldestOwns =
       oldest === undefined ? undefined : { namespace: oldest, sinceMs: nowMs, releasedMs: undefined };
+    const before = this.#ownerships.get(domain);
     if (before === undefined) return oldestOwns;
     const { namespace, sinceMs, releasedMs } = before;
     if (namespaces.includes(namespace)) {

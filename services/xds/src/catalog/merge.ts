@@ -15,6 +15,8 @@ import type { CatalogObject } from './validation.ts';
 export interface DuplicateRule {
   /** `key` or `key_value`, as limiters identify it; or the name of the setting. */
   readonly composite: string;
+  /** JSON path of the younger one. */
+  readonly field: string;
   readonly older: CatalogObject;
 }
 
@@ -103,11 +105,12 @@ function mergeObject(merge: Merge, object: CatalogObject): MergeResult & { type:
     const first = merge.settings.get(name);
     if (first === undefined) merge.settings.set(name, { value, from: object });
     else if (first.value !== value) {
-      duplicates.push({ composite: name, older: first.from });
+      duplicates.push({ composite: name, field: `spec.${name}`, older: first.from });
     }
   }
   let rules = object.valid?.rules ?? 0;
-  for (const spec of object.valid?.document.descriptors ?? []) {
+  const { descriptors: specs = [], locate } = object.valid?.document ?? {};
+  for (const spec of specs) {
     // Limiters identify a level by this text: `a_b` without a value equals `a` with the value `b`.
     const composite = spec.value === undefined || spec.value === '' ? spec.key : `${spec.key}_${spec.value}`;
     const older = taken.get(composite);
@@ -115,7 +118,8 @@ function mergeObject(merge: Merge, object: CatalogObject): MergeResult & { type:
       taken.set(composite, object);
       descriptors.push(spec);
     } else {
-      duplicates.push({ composite, older });
+      const field = (spec.at === undefined ? undefined : locate?.(spec.at)?.field) ?? 'spec';
+      duplicates.push({ composite, field, older });
       rules -= countLimits(spec);
     }
   }

@@ -53,7 +53,7 @@ export function* validateObject(
   { manifest, stored, ...identity }: ConfigObject,
   last: ValidVersion | undefined,
 ): Steps<CatalogObject> {
-  const validated = yield* validateSafely(manifest, identity);
+  const validated = yield* validateAlone(manifest, identity);
   if (validated.ok) return { ...identity, valid: validated.version, problems: undefined };
   if (stored === undefined || !isNewer(stored, last))
     return { ...identity, valid: last, problems: formatProblems(validated.problems) };
@@ -87,12 +87,12 @@ function* validateStored(
     return { ok: false, problems: [{ source: identity.id, path: '', message }] };
   }
   const version = { ...(typeof manifest === 'object' ? manifest : undefined), spec };
-  return yield* validateSafely(version, { ...identity, generation: stored.generation });
+  return yield* validateAlone(version, { ...identity, generation: stored.generation });
 }
 
 /** All problems of one object on its own; empty for a valid one. */
 export function* findObjectProblems({ manifest, ...identity }: ConfigObject): Steps<readonly RuleProblem[]> {
-  const validated = yield* validateSafely(manifest, identity);
+  const validated = yield* validateAlone(manifest, identity);
   return validated.ok ? [] : validated.problems;
 }
 
@@ -100,8 +100,11 @@ type Validated =
   | { readonly ok: true; readonly version: ValidVersion }
   | { readonly ok: false; readonly problems: readonly RuleProblem[] };
 
-/** A manifest on which the reader or the loader throws must not affect other objects. */
-function* validateSafely(manifest: unknown, object: Omit<ConfigObject, 'manifest'>): Steps<Validated> {
+/**
+ * Validates a manifest without the other objects. One on which the reader or the loader throws must
+ * not affect them.
+ */
+export function* validateAlone(manifest: unknown, object: Omit<ConfigObject, 'manifest'>): Steps<Validated> {
   const source = object.label ?? object.id;
   try {
     const read = readResource(manifest, source);
@@ -185,10 +188,11 @@ function formatProblems(problems: readonly RuleProblem[]): string {
   return lines.join('\n');
 }
 
-function formatProblem({ field, path, message, hint }: RuleProblem): string {
+export function formatProblem({ source, field, path, message, hint }: RuleProblem): string {
   const location = field ?? path;
   const text = location === '' ? message : `${location}: ${message}`;
-  return hint === undefined ? text : `${text} (${hint})`;
+  // Another location in the same object needs no name of it.
+  return hint === undefined ? text : `${text} (${hint.replace(`${source}: `, '')})`;
 }
 
 const truncate = (line: string): string =>
@@ -374,4 +378,78 @@ function describeLimits({ document, isOnTrial, rules, warnings }: ValidVersion, 
     : limits;
   // With other objects in the domain, a limit that looks unused may be referenced by one of them.
   return warnings === '' || !alone ? text : `${text}; to be checked:\n${warnings}`;
+}
+
+/** The result of an object if it were created or changed now. */
+export interface Preview {
+  /** Why it would not be accepted; empty for an acceptable object. */
+  readonly problems: readonly RuleProblem[];
+  /** Rules without effect, exemptions, and other objects that would lose rules. */
+  readonly warnings: readonly string[];
+}
+
+/** `merged` are the results of all objects of the domain, `before` those without the change. */
+export function toPreview(
+  object: CatalogObject & { readonly valid: ValidVersion },
+  merged: ReadonlyMap<CatalogObject, MergeResult>,
+  before: ReadonlyMap<string, ValidationResult>,
+): Preview {
+  const { warnings } = object.valid;
+  return {
+    problems: findMergeProblems(object, merged.get(object)),
+    // With other objects in the domain, a limit that looks unused may be referenced by one of them.
+    warnings: [
+      ...(merged.size > 1 || warnings === '' ? [] : warnings.split('\n')),
+      ...findLosses(object, merged, before),
+    ],
+  };
+}
+
+function findMergeProblems(
+  object: CatalogObject & { readonly valid: ValidVersion },
+  merge: MergeResult | undefined,
+): readonly RuleProblem[] {
+  const { document } = object.valid;
+  const { domain } = document;
+  const toProblem = (field: string, message: string): RuleProblem => ({
+    source: document.source,
+    path: domain,
+    field,
+    message,
+  });
+  switch (merge?.type) {
+    case 'conflict': {
+      const { winner } = merge;
+      const older = `whose object ${displayName(winner)} ${describePrecedence(winner, object)}`;
+      const message = `'${domain}' belongs to namespace '${winner.namespace}', ${older}: choose another domain`;
+      return [toProblem('spec.domain', message)];
+    }
+    case 'reserved': {
+      const { namespace, untilMs } = merge;
+      const until = new Date(untilMs).toISOString();
+      const message = `'${domain}' belonged to namespace '${namespace}', and is kept for it until ${until}: choose another domain, or wait`;
+      return [toProblem('spec.domain', message)];
+    }
+    case 'merged':
+      return merge.duplicates.map(({ composite, field, older }) => {
+        const precedence = describePrecedence(older, object);
+        const message = `'${composite.slice(0, maxComposite)}' is already in ${displayName(older)}, which ${precedence}`;
+        return toProblem(field, message);
+      });
+    default:
+      return [];
+  }
+}
+
+/** Other objects that are accepted now, and of which rules would be left out. */
+function findLosses(
+  object: CatalogObject,
+  merged: ReadonlyMap<CatalogObject, MergeResult>,
+  before: ReadonlyMap<string, ValidationResult>,
+): readonly string[] {
+  return [...merged].flatMap(([other, merge]) => {
+    if (other === object || before.get(other.id)?.accepted.status !== 'True') return [];
+    const { accepted } = toValidationResult(other, merge, false);
+    return accepted.status === 'True' ? [] : [`${displayName(other)} loses rules: ${accepted.message}`];
+  });
 }

@@ -185,6 +185,35 @@ export const tlsSettings = {
   }),
 };
 
+const admissionGroup = 'Admission webhook';
+
+export const admissionSettings = {
+  admissionEnabled: bool({
+    env: 'XDS_ADMISSION_ENABLED',
+    group: admissionGroup,
+    default: false,
+    doc: 'Serve the validating admission webhook, so that `kubectl apply` shows the problems of an object. Requires XDS_GRPC_OWN_CA.',
+  }),
+  admissionHost: text({
+    env: 'XDS_ADMISSION_HOST',
+    group: admissionGroup,
+    default: '0.0.0.0',
+    doc: 'Address of the webhook.',
+  }),
+  admissionPort: port({
+    env: 'XDS_ADMISSION_PORT',
+    group: admissionGroup,
+    default: 8443,
+    doc: 'TCP port of the webhook; 0 picks a free one.',
+  }),
+  admissionConfiguration: text({
+    env: 'XDS_ADMISSION_CONFIGURATION',
+    group: admissionGroup,
+    default: 'tollgate-xds',
+    doc: 'Name of the ValidatingWebhookConfiguration, in which the leader keeps the certificate authorities (`caBundle`) up to date.',
+  }),
+};
+
 const tracingGroup = 'Tracing';
 
 export const tracingSettings = {

@@ -12,7 +12,13 @@ import type { TracingOptions } from '@tollgate/kit/telemetry';
 import { hostAndPort } from '@tollgate/kit/text';
 import type { AdsListenOptions } from '../ads/server.ts';
 import type { SecretCertificatesOptions } from '../certificates/certificates.ts';
-import { connectionSettings, serverSettings, tlsSettings, tracingSettings } from './server-settings.ts';
+import {
+  admissionSettings,
+  connectionSettings,
+  serverSettings,
+  tlsSettings,
+  tracingSettings,
+} from './server-settings.ts';
 import { kubernetesSettings, sourceSettings, statusSettings } from './source-settings.ts';
 
 /** All settings, in the order of docs/settings-xds.md. */
@@ -23,6 +29,7 @@ export const settingsSpec = defineSettings({
   ...serverSettings,
   ...connectionSettings,
   ...tlsSettings,
+  ...admissionSettings,
   ...tracingSettings,
 });
 
@@ -138,6 +145,14 @@ const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
     ? problem('grpcClientCacert', `a PEM file, because ${variableName('grpcClientSan')} is set`)
     : undefined;
 
+const admissionNeedsOwnCa: Check = (s, { problem, variableName }) =>
+  s.admissionEnabled && !s.grpcOwnCa
+    ? problem(
+        'admissionEnabled',
+        `false, or ${variableName('grpcOwnCa')}=true: the webhook has its certificate`,
+      )
+    : undefined;
+
 /** Otherwise two replicas could both consider themselves the holder. */
 const leaseTimes: Check = (s, { problem, variableName }) => {
   if (s.leaseRetryPeriodMs < s.leaseRenewDeadlineMs && s.leaseRenewDeadlineMs < s.leaseDurationMs)
@@ -163,6 +178,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       tlsPair,
       clientAuthorityNeedsTls,
       sanNeedsAuthority,
+      admissionNeedsOwnCa,
       leaseTimes,
     ],
   });

@@ -364,6 +364,13 @@ function parseJson(line: string): unknown {
  * @throws Error without a name, uid or resourceVersion.
  */
 export function parseKubeObject(value: unknown): KubeObject {
+  const object = parseConfigObject(value);
+  const { metadata } = requireRecord(value, 'object');
+  return { ...object, resourceVersion: requireVersion(requireRecord(metadata, 'metadata'), 'an object') };
+}
+
+/** Parses an object that may not be stored yet. @throws Error without a name or uid. */
+export function parseConfigObject(value: unknown): Omit<KubeObject, 'resourceVersion'> {
   const manifest = requireRecord(value, 'object');
   const metadata = requireRecord(manifest.metadata, 'metadata');
   const requireText = (key: string): string => {
@@ -383,7 +390,6 @@ export function parseKubeObject(value: unknown): KubeObject {
     name,
     order: id,
     uid: requireText('uid'),
-    resourceVersion: requireText('resourceVersion'),
     generation,
     createdMs: typeof creationTimestamp === 'string' ? Date.parse(creationTimestamp) || 0 : 0,
     manifest: { ...manifest, metadata: withoutBookkeeping(metadata) },

@@ -42,7 +42,16 @@ export const events: KubeResource = {
   kind: 'Event',
 };
 
+/** Makes the API server call the webhook. */
+export const validatingWebhookConfigurations: KubeResource = {
+  group: 'admissionregistration.k8s.io',
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  plural: 'validatingwebhookconfigurations',
+  kind: 'ValidatingWebhookConfiguration',
+};
+
 export interface ObjectName {
+  /** Empty for objects of the cluster. */
   readonly namespace: string;
   readonly name: string;
 }
