@@ -137,6 +137,6 @@ kind: RateLimitConfig
 metadata:
   name: first
 spec:
-  domain: shop
+  domain: default/first
   descriptors: [{key: user, rateLimit: {unit: Minute, requestsPerUnit: 3}}]
 `;

@@ -199,7 +199,7 @@ async function theRightsOfPeople(t: Test, kube: KubeApiserver): Promise<void> {
     await until('the role view to have what the chart adds', () => allowed('view'));
     await until('the role edit to have it', async () => (await allowed('edit')) && (await mayCreate()));
 
-    const limit = manifest({ name: 'blog', namespace, domain: 'blog', limits: { user: 2 } });
+    const limit = manifest({ name: 'blog', namespace, domain: 'shop/blog', limits: { user: 2 } });
     t.match(await as('view', ['create', '-f', '-'], namespace, limit), /cannot create .*ratelimitconfigs/);
     t.match(await as('edit', ['create', '-f', '-'], namespace, limit), /blog created/);
     t.match(await as('view', list), /ratelimitconfig.*\/blog/);

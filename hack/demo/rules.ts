@@ -139,6 +139,7 @@ export async function clusterRules(environment: Environment): Promise<RuleStore>
       ...forCredentials(environment),
       XDS_SOURCE: 'kubernetes',
       XDS_NAMESPACES: namespace,
+      XDS_ANY_DOMAIN_NAMESPACES: namespace,
       XDS_LEASE_NAMESPACE: namespace,
     },
     async write() {

@@ -81,6 +81,7 @@ function startXds(t: Test, kube: KubeApiserver, name: string): Promise<XdsServer
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: kube.kubeconfigFile,
     POD_NAME: name,
+    XDS_ANY_DOMAIN_NAMESPACES: '*',
     XDS_LEASE_NAMESPACE: 'default',
   });
   t.teardown(async () => (await started).stop());

@@ -85,6 +85,7 @@ kubeSuite(t, 'limiters use the certificates that the xDS server keeps in Secrets
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: kube.kubeconfigFile,
     POD_NAMESPACE: 'default',
+    XDS_ANY_DOMAIN_NAMESPACES: 'default',
     XDS_GRPC_OWN_CA: 'true',
     XDS_GRPC_SERVER_NAMES: 'xds.test',
     XDS_LEASE_DURATION: '3s',

@@ -207,7 +207,12 @@ export async function startKubeObjects(): Promise<KubeObjects> {
   }
   return {
     label: 'kube-apiserver',
-    settings: { XDS_SOURCE: 'kubernetes', KUBECONFIG: kube.kubeconfigFile, XDS_LEASE_NAMESPACE: 'default' },
+    settings: {
+      XDS_SOURCE: 'kubernetes',
+      KUBECONFIG: kube.kubeconfigFile,
+      XDS_ANY_DOMAIN_NAMESPACES: '*',
+      XDS_LEASE_NAMESPACE: 'default',
+    },
     async fill(count, userLimit) {
       let next = 0;
       const worker = async (): Promise<void> => {

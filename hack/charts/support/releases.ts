@@ -45,7 +45,7 @@ async function installRelease(
 const ports = {
   auth: ['http', 'grpc', 'http-authz', 'metrics'],
   ratelimit: ['http', 'grpc', 'debug', 'metrics', 'https-admin'],
-  xds: ['grpc', 'admin'],
+  xds: ['grpc', 'admin', 'https-admission'],
 } as const;
 
 /**
@@ -77,11 +77,13 @@ export interface PreparedCluster {
   readonly operator: Operator;
 }
 
-/** Prepares it, with a limit in the namespace `default`. */
+/** Prepares it, with limits in the namespaces `default` and `shop`. */
 export async function prepareCluster(t: Test, kube: KubeApiserver): Promise<PreparedCluster> {
   await kube.apply(await readFile('crds/ratelimitconfigs.yaml', 'utf8'));
   await applyThirdPartyKinds(kube);
-  await kube.apply(manifest({ name: 'shop', domain: 'shop', limits: { user: 2 } }));
+  await createNamespace(kube, 'shop');
+  for (const namespace of ['default', 'shop'])
+    await kube.apply(manifest({ name: 'limits', namespace, domain: namespace, limits: { user: 2 } }));
   return { kube, operator: await startOperator(t) };
 }
 

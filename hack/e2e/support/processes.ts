@@ -226,6 +226,7 @@ export function startReplica(t: Test, kube: KubeApiserver, name: string): Promis
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: kube.kubeconfigFile,
     POD_NAME: name,
+    XDS_ANY_DOMAIN_NAMESPACES: '*',
     XDS_LEASE_NAMESPACE: 'default',
     XDS_LEASE_DURATION: '3s',
     XDS_LEASE_RENEW_DEADLINE: '2s',

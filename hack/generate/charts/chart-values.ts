@@ -107,6 +107,7 @@ const globalValues: JsonSchema = {
     imageRegistry: { type: 'string' },
     imagePullSecrets: { type: 'array' },
     gatewayNamespaces: { type: 'array' },
+    anyDomainNamespaces: { type: 'array' },
   },
 };
 

@@ -59,6 +59,7 @@ export const serviceCharts: readonly ServiceChart[] = [
       XDS_GRPC_PORT: 'ports.grpc',
       XDS_ADMIN_PORT: 'ports.admin',
       XDS_NAMESPACES: 'watchNamespaces',
+      XDS_ANY_DOMAIN_NAMESPACES: 'global.anyDomainNamespaces',
       XDS_GRPC_OWN_CA: 'tls.mode',
       XDS_GRPC_PLAINTEXT: 'tls.mode',
       XDS_GRPC_CERTIFICATE_SECRET: 'tls.mode',

@@ -25,7 +25,7 @@ const condition: JsonSchema = {
     status: { description: 'True, False or Unknown.', type: 'string', enum: ['True', 'False', 'Unknown'] },
     reason: {
       description:
-        'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for.',
+        'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict, DomainNotAllowed. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for.',
       type: 'string',
       minLength: 1,
       maxLength: 1024,

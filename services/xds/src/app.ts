@@ -105,6 +105,7 @@ export async function buildApp(
       : undefined,
     // The files of a folder have one owner, who may move a domain to another namespace at once.
     domainGraceMs: source === 'kubernetes' ? settings.domainGraceMs : 0,
+    anyDomainNamespaces: source === 'kubernetes' ? settings.anyDomainNamespaces : ['*'],
   });
   const admin = buildAdminServer(
     { registry, pipeline, snapshots, limiters, health, logger, nowMs, sourceName: source },

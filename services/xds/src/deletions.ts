@@ -202,5 +202,6 @@ function toCatalogObject({ id, spec, ...identity }: HeldObject): CatalogObject {
   const { apiVersion, kind } = rateLimitConfigs;
   const manifest = { apiVersion, kind, metadata: { namespace, name }, spec };
   const object: ConfigObject = { ...identity, id, namespace, name, order: id, manifest };
-  return runSteps(validateObject(object, undefined));
+  // It was in force; the catalog finds out whether its namespace may claim the domain.
+  return { ...runSteps(validateObject(object, undefined)), claim: 'tolerated' };
 }

@@ -41,6 +41,8 @@ export interface PipelineOptions {
   readonly deletions?: DeletionOptions | undefined;
   /** A monotonic clock in milliseconds, for deletions. */
   readonly monotonicNow?: () => number;
+  /** Namespaces that may claim any domain, `*` for all. Default all. */
+  readonly anyDomainNamespaces?: readonly string[];
   /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
   readonly domainGraceMs?: number;
   /** The status that an object has, if the source has statuses. */
@@ -111,14 +113,25 @@ export class Pipeline {
   #closed: boolean = false;
 
   constructor(context: Context, options: PipelineOptions) {
-    const { snapshots, limiters, reports, stored, writers = [], domainGraceMs = 0 } = options;
+    const {
+      snapshots,
+      limiters,
+      reports,
+      stored,
+      writers = [],
+      domainGraceMs = 0,
+      anyDomainNamespaces,
+    } = options;
     const { schedule = scheduleByTimer, sliceMs = defaultSliceMs } = options;
     const { startGraceMs = writers.length === 0 ? 0 : defaultStartGraceMs } = options;
     this.#context = context;
     this.#options = options;
     this.#schedule = schedule;
     this.#sliceMs = sliceMs;
-    this.#catalog = new Catalog({ graceMs: domainGraceMs });
+    this.#catalog = new Catalog({
+      graceMs: domainGraceMs,
+      ...(anyDomainNamespaces && { anyDomainNamespaces }),
+    });
     this.#log = new PipelineLog(context.logger);
     const { source, deletions, allowEmpty, monotonicNow: now = monotonicNow } = options;
     this.#monotonicNow = now;

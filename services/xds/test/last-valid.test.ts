@@ -16,6 +16,7 @@ async function startReplica(t: Test, kube: KubeApiserver) {
   const app = await startApp(t, {
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: kube.kubeconfigFor(server),
+    XDS_ANY_DOMAIN_NAMESPACES: '*',
     XDS_LEASE_NAMESPACE: 'tollgate',
     XDS_STATUS_DEBOUNCE: '0s',
     XDS_DOMAIN_GRACE_PERIOD: '0s',

@@ -7,6 +7,7 @@ import type { ConfigObject, SourceEvent } from './source.ts';
 import {
   type CatalogObject,
   compareAge,
+  type DomainClaim,
   isNewer,
   type Preview,
   toPreview,
@@ -30,8 +31,16 @@ export type CatalogEvent =
   /** The rules of a deleted object stay in force, or come into force again. */
   | { readonly type: 'restored'; readonly object: CatalogObject };
 
+export interface CatalogOptions {
+  /** How long a domain stays reserved after the last object of its owner was deleted. Default 0. */
+  readonly graceMs?: number;
+  /** Namespaces that may claim any domain, `*` for all. Default all. */
+  readonly anyDomainNamespaces?: readonly string[];
+}
+
 /** All objects, their validation results, and the rules. Without I/O, clock and logger. */
 export class Catalog {
+  readonly #anyDomainNamespaces: ReadonlySet<string>;
   readonly #owners: DomainOwners;
   readonly #objects = new Map<string, CatalogObject>();
   /** Objects with a valid version, by class and domain. */
@@ -49,8 +58,9 @@ export class Catalog {
   #dirtyDomains = new Set<string>();
   #dirtyIds = new Set<string>();
 
-  constructor({ graceMs = 0 }: { readonly graceMs?: number } = {}) {
-    this.#owners = new DomainOwners(graceMs);
+  constructor({ graceMs = 0, anyDomainNamespaces = ['*'] }: CatalogOptions = {}) {
+    this.#anyDomainNamespaces = new Set(anyDomainNamespaces);
+    this.#owners = new DomainOwners(graceMs, (namespace, domain) => this.#mayClaim(namespace, domain));
   }
 
   /** Results by id. */
@@ -102,12 +112,16 @@ export class Catalog {
   *preview({ manifest, stored: _, ...identity }: ConfigObject, nowMs: number): Steps<Preview> {
     const validated = yield* validateAlone(manifest, identity);
     if (!validated.ok) return { problems: validated.problems, warnings: [] };
-    const object = { ...identity, valid: validated.version, problems: undefined };
     const { domain, limiterClass } = validated.version.document;
+    const known = this.#objects.get(identity.id);
+    const wasInForce = known?.uid === identity.uid ? known.claim !== 'refused' : hasRulesInForce(manifest);
+    const claim = this.#findClaim(identity.namespace, domain, wasInForce);
+    const object = { ...identity, valid: validated.version, problems: undefined, claim };
+    if (claim === 'refused') return toPreview(object, new Map([[object, refused]]), this.#results);
     const key = toKey({ domain, limiterClass });
     const others = [...(this.#members.get(key)?.values() ?? [])].filter(({ id }) => id !== object.id);
-    const members = [...others, object].sort(compareAge);
-    const common = limiterClass === undefined ? [] : this.#sortedMembers(toKey({ domain }));
+    const members = selectClaims([...others, object].sort(compareAge));
+    const common = limiterClass === undefined ? [] : selectClaims(this.#sortedMembers(toKey({ domain })));
     const all = [...common, ...members];
     const namespaces = members.map(({ namespace }) => namespace);
     const owner =
@@ -120,7 +134,7 @@ export class Catalog {
   *#applyEvent(event: CatalogEvent, nowMs: number): Steps<void> {
     if (event.type === 'replaced') yield* this.#replaceAll(event.objects, nowMs);
     else if (event.type === 'changed') yield* this.#change(event.object);
-    else if (event.type === 'restored') this.#put(event.object.id, event.object);
+    else if (event.type === 'restored') this.#restore(event.object);
     else if (this.#objects.has(event.id)) this.#put(event.id, undefined);
   }
 
@@ -137,9 +151,32 @@ export class Catalog {
     if (known !== undefined && isSameVersion(known, object) && !isReplacedByStored(known, object)) return;
     // An object that was deleted and created again does not inherit the rules of its predecessor,
     // unless they are in force.
-    const last = known?.uid === object.uid || known?.heldBack !== undefined ? known.valid : undefined;
-    this.#put(object.id, yield* validateObject(object, last));
+    const before = known?.uid === object.uid || known?.heldBack !== undefined ? known : undefined;
+    const validated = yield* validateObject(object, before?.valid);
+    const wasInForce = before === undefined ? hasRulesInForce(object.manifest) : before.claim !== 'refused';
+    const { document } = validated.valid ?? {};
+    const claim = this.#findClaim(object.namespace, document?.domain, wasInForce);
+    this.#put(object.id, { ...validated, claim });
     yield;
+  }
+
+  #restore(object: CatalogObject): void {
+    const { namespace, valid, claim } = object;
+    const next = this.#findClaim(namespace, valid?.document.domain, claim !== 'refused');
+    this.#put(object.id, { ...object, claim: next });
+  }
+
+  /** An object without a valid version claims nothing. */
+  #findClaim(namespace: string, domain: string | undefined, wasInForce: boolean): DomainClaim {
+    if (domain !== undefined && this.#mayClaim(namespace, domain)) return 'allowed';
+    return wasInForce ? 'tolerated' : 'refused';
+  }
+
+  #mayClaim(namespace: string, domain: string): boolean {
+    const names = this.#anyDomainNamespaces;
+    return (
+      names.has('*') || names.has(namespace) || domain === namespace || domain.startsWith(`${namespace}/`)
+    );
   }
 
   #put(id: string, object: CatalogObject | undefined): void {
@@ -213,29 +250,34 @@ export class Catalog {
 
   #evaluateDomain(key: string, nowMs: number): readonly ValidationResult[] {
     const { domain, limiterClass } = parseKey(key);
-    const members = this.#sortedMembers(key);
-    if (members.length === 0) this.#members.delete(key);
-    const common = limiterClass === undefined ? [] : this.#sortedMembers(toKey({ domain }));
+    const present = this.#sortedMembers(key);
+    if (present.length === 0) this.#members.delete(key);
+    const members = selectClaims(present);
+    const results = present
+      .filter(({ claim }) => claim === 'refused')
+      .map((object) => toValidationResult(object, refused, true));
+    const common = limiterClass === undefined ? [] : selectClaims(this.#sortedMembers(toKey({ domain })));
     const owner = this.#updateOwner(key, { members, common, nowMs });
     if (owner === undefined || (limiterClass !== undefined && members.length === 0)) {
-      if (limiterClass !== undefined) this.#forgetClass(domain, limiterClass);
+      if (limiterClass !== undefined && present.length === 0) this.#forgetClass(domain, limiterClass);
       this.#setRules(key, 0);
       this.#builder.remove(domain, limiterClass);
-      return [];
+      return results;
     }
     const isOnTrial = ({ valid }: CatalogObject) => valid?.isOnTrial === true;
     const all = [...common, ...members];
     const trials = all.filter(isOnTrial).length;
-    const { document, rules, results } = mergeDomain(domain, all, owner);
+    const { document, rules, results: merged } = mergeDomain(domain, all, owner);
     const isServed = owner.type === 'owned' && members.some(({ namespace }) => namespace === owner.namespace);
     if (isServed) this.#builder.put(domain, document, limiterClass);
     else this.#builder.remove(domain, limiterClass);
-    this.#setRules(key, limiterClass === undefined ? rules : countRules(members, results));
-    return members.flatMap((object) => {
-      const merge = results.get(object);
+    this.#setRules(key, limiterClass === undefined ? rules : countRules(members, merged));
+    for (const object of members) {
+      const merge = merged.get(object);
       const isAlone = isOnTrial(object) ? trials === 1 : all.length - trials === 1;
-      return merge === undefined ? [] : [toValidationResult(object, merge, isAlone)];
-    });
+      if (merge !== undefined) results.push(toValidationResult(object, merge, isAlone));
+    }
+    return results;
   }
 
   #sortedMembers(key: string): readonly CatalogObject[] {
@@ -326,6 +368,22 @@ function countRules(
   return rules;
 }
 
+const refused: MergeResult = { type: 'refused' };
+
+/** Objects that count for their domain; a namespace that may claim it comes before others. */
+function selectClaims(objects: readonly CatalogObject[]): readonly CatalogObject[] {
+  const claims = objects.filter(({ claim }) => claim !== 'refused');
+  const isAllowed = ({ claim }: CatalogObject) => claim === 'allowed';
+  if (claims.every(isAllowed) || !claims.some(isAllowed)) return claims;
+  return [...claims.filter(isAllowed), ...claims.filter((object) => !isAllowed(object))];
+}
+
+/** The xDS server has written that rules of the object are in force, or on trial. */
+function hasRulesInForce(manifest: unknown): boolean {
+  const rules = getField(getField(manifest, 'status'), 'rules');
+  return typeof rules === 'number' && rules > 0;
+}
+
 /** Status updates and resyncs bring objects whose spec has not changed. */
 function isSameVersion(known: CatalogObject, object: ConfigObject): boolean {
   return (
@@ -383,13 +441,15 @@ const maxReserved = 100_000;
  */
 class DomainOwners {
   readonly #graceMs: number;
+  readonly #mayClaim: (namespace: string, domain: string) => boolean;
   readonly #ownerships = new Map<string, Ownership>();
   /** End of each reservation, in the order of release, which is the order of these times. */
   readonly #reserved = new Map<string, number>();
 
   /** With a grace period of 0 the oldest object owns the domain, and nothing is remembered. */
-  constructor(graceMs: number) {
+  constructor(graceMs: number, mayClaim: (namespace: string, domain: string) => boolean) {
     this.#graceMs = graceMs;
+    this.#mayClaim = mayClaim;
   }
 
   /** Restores the owner from before a restart. */
@@ -451,7 +511,7 @@ class DomainOwners {
     const oldestOwns =
       oldest === undefined ? undefined : { namespace: oldest, sinceMs: nowMs, releasedMs: undefined };
     const before = this.#ownerships.get(domain);
-    if (before === undefined) return oldestOwns;
+    if (before === undefined || this.#isTolerated(before, domain, oldest)) return oldestOwns;
     const { namespace, sinceMs, releasedMs } = before;
     if (namespaces.includes(namespace)) {
       const stays = namespace === oldest || nowMs - sinceMs >= settleMs;
@@ -460,6 +520,12 @@ class DomainOwners {
     const sinceReleaseMs = nowMs - (releasedMs ?? nowMs);
     if (sinceReleaseMs >= this.#graceMs) return oldestOwns;
     return { namespace, sinceMs, releasedMs: releasedMs ?? nowMs };
+  }
+
+  /** A namespace whose domain it is takes it from one that is only tolerated, at once. */
+  #isTolerated({ namespace }: Ownership, key: string, oldest: string | undefined): boolean {
+    const { domain } = parseKey(key);
+    return !this.#mayClaim(namespace, domain) && oldest !== undefined && this.#mayClaim(oldest, domain);
   }
 
   #reserve(domain: string, untilMs: number): void {

@@ -31,7 +31,9 @@ export type MergeResult =
   /** The domain belongs to the namespace of another object. */
   | { readonly type: 'conflict'; readonly winner: CatalogObject }
   /** The domain is reserved for a namespace without objects. */
-  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
+  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number }
+  /** The domain does not belong to the namespace of the object. */
+  | { readonly type: 'refused' };
 
 /** The rules of a domain, and what became of each of its objects. */
 interface MergedDomain {

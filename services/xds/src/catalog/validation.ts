@@ -17,7 +17,14 @@ export interface CatalogObject extends Omit<ConfigObject, 'manifest' | 'stored'>
   readonly problems: string | undefined;
   /** Why the rules stay in force although the object was deleted; absent for one that exists. */
   readonly heldBack?: string;
+  readonly claim: DomainClaim;
 }
+
+/**
+ * Whether the domain belongs to the namespace of the object. `tolerated`: it does not, but the
+ * object was in force before the rule existed, and limits must not vanish with an upgrade.
+ */
+export type DomainClaim = 'allowed' | 'tolerated' | 'refused';
 
 /** A version of an object that the limiter's own loader accepts. */
 export interface ValidVersion {
@@ -52,7 +59,7 @@ function displayName({ id, label, heldBack }: CatalogObject): string {
 export function* validateObject(
   { manifest, stored, ...identity }: ConfigObject,
   last: ValidVersion | undefined,
-): Steps<CatalogObject> {
+): Steps<Omit<CatalogObject, 'claim'>> {
   const validated = yield* validateAlone(manifest, identity);
   if (validated.ok) return { ...identity, valid: validated.version, problems: undefined };
   if (stored === undefined || !isNewer(stored, last))
@@ -205,6 +212,7 @@ export const acceptedReasons = [
   'DuplicateKey',
   'DomainConflict',
   'Held',
+  'DomainNotAllowed',
 ] as const;
 
 type AcceptedReason = (typeof acceptedReasons)[number];
@@ -285,10 +293,22 @@ function toAccepted(object: CatalogObject, merge: MergeResult | undefined, alone
   if (merge.type === 'conflict')
     return notAccepted('DomainConflict', describeConflict(object, valid, merge.winner));
   if (merge.type === 'reserved') return notAccepted('DomainConflict', describeReservation(valid, merge));
+  if (merge.type === 'refused')
+    return notAccepted(
+      'DomainNotAllowed',
+      `${describeRefusal(object, valid)}; nothing of this object is in force: ${describeAllowed(object)}`,
+    );
   if (merge.duplicates.length > 0)
     return notAccepted('DuplicateKey', describeDuplicates(object, valid, merge));
   const reason = valid.isOnTrial ? 'OnTrial' : 'Accepted';
-  return { status: 'True', reason, message: describeLimits(valid, alone) };
+  const limits = describeLimits(valid, alone);
+  if (object.claim !== 'tolerated') return { status: 'True', reason, message: limits };
+  const tolerated = `${describeRefusal(object, valid)}, and stays in force because it was before`;
+  return {
+    status: 'True',
+    reason,
+    message: `${limits}\n${tolerated}: list the namespace in XDS_ANY_DOMAIN_NAMESPACES`,
+  };
 }
 
 function notAccepted(reason: AcceptedReason, message: string): Accepted {
@@ -304,6 +324,8 @@ function describeInForce(version: ValidVersion, merge: MergeResult): string {
     return `nothing of this object is in force, because domain '${document.domain}' belongs to namespace '${merge.winner.namespace}'`;
   if (merge.type === 'reserved')
     return `nothing of this object is in force, because domain '${document.domain}' is kept for namespace '${merge.namespace}'`;
+  if (merge.type === 'refused')
+    return `nothing of this object is in force, because domain '${document.domain}' does not belong to its namespace`;
   const stays = `${describeGeneration(version)} stays ${describeState(version)}`;
   if (merge.duplicates.length === 0) return stays;
   return `${stays} but for what ${listOlder(merge.duplicates)} has too`;
@@ -321,6 +343,12 @@ function describeConflict(object: CatalogObject, { document }: ValidVersion, win
     'nothing of this object is in force: choose another domain'
   );
 }
+
+const describeRefusal = ({ namespace }: CatalogObject, { document }: ValidVersion): string =>
+  `domain '${document.domain}' does not belong to namespace '${namespace}'`;
+
+const describeAllowed = ({ namespace }: CatalogObject): string =>
+  `use '${namespace}' or '${namespace}/<name>'`;
 
 function describeReservation(
   { document }: ValidVersion,
@@ -362,6 +390,7 @@ function describeDuplicates(
 
 /** Files are ordered by path, not by age, and an owner keeps its domain with a younger object. */
 function describePrecedence(first: CatalogObject, second: CatalogObject): string {
+  if (first.claim === 'allowed' && second.claim === 'tolerated') return 'is in the namespace of that name';
   if (compareAge(first, second) > 0) return 'has had it before';
   return first.createdMs < second.createdMs ? 'is older' : 'comes first';
 }
@@ -428,6 +457,10 @@ function findMergeProblems(
       const { namespace, untilMs } = merge;
       const until = new Date(untilMs).toISOString();
       const message = `'${domain}' belonged to namespace '${namespace}', and is kept for it until ${until}: choose another domain, or wait`;
+      return [toProblem('spec.domain', message)];
+    }
+    case 'refused': {
+      const message = `'${domain}' does not belong to namespace '${object.namespace}': ${describeAllowed(object)}`;
       return [toProblem('spec.domain', message)];
     }
     case 'merged':

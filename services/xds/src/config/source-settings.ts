@@ -100,6 +100,12 @@ export const kubernetesSettings = {
     max: longestTimer,
     doc: 'Interval of complete lists, in addition to the watch. 0 disables them.',
   }),
+  anyDomainNamespaces: list({
+    env: 'XDS_ANY_DOMAIN_NAMESPACES',
+    group: kubernetesGroup,
+    default: [],
+    doc: 'Namespaces whose objects may have any domain; `*` for all. Elsewhere a domain must be the name of the namespace, or begin with it and a slash: `shop`, `shop/web`. The folder source has no such rule.',
+  }),
   domainGraceMs: duration({
     env: 'XDS_DOMAIN_GRACE_PERIOD',
     group: kubernetesGroup,

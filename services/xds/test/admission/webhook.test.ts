@@ -20,7 +20,7 @@ kubeSuite(
   t,
   'the admission webhook of an API server',
   async (t, kube) => {
-    await prepareCluster(kube, ['shop', 'other']);
+    await prepareCluster(kube, ['shop', 'platform']);
     const stored = JSON.stringify(manifestOf('stored', twice));
     await kube.kubectl(['create', '-f', '-'], { input: stored });
     const { app, apply } = await startAdmission(t, kube);
@@ -61,10 +61,18 @@ kubeSuite(
       await awaitUntil(async () => (await get('web', '.status.conditions[0].status')) === 'True', {
         what: 'the status',
       });
-      const rival = manifestOf('rival', { domain: 'shop/web', descriptors: [limited('user')] }, 'other');
+      const rival = manifestOf('rival', { domain: 'shop/web', descriptors: [limited('user')] }, 'platform');
       t.match(
         (await apply(rival)).stderr,
         /spec\.domain: 'shop\/web' belongs to namespace 'shop', whose object shop\/web is older: choose another/,
+      );
+    });
+
+    await t.test('domain that does not belong to the namespace is refused', async (t) => {
+      const { stderr } = await apply(manifestOf('bank', { domain: 'bank', descriptors: [limited('user')] }));
+      t.match(
+        stderr,
+        /spec\.domain: 'bank' does not belong to namespace 'shop': use 'shop' or 'shop\/<name>'/,
       );
     });
 

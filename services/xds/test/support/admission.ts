@@ -36,6 +36,7 @@ export async function startAdmission(
     XDS_ADMISSION_ENABLED: 'true',
     XDS_ADMISSION_HOST: '127.0.0.1',
     XDS_ADMISSION_PORT: '0',
+    XDS_ANY_DOMAIN_NAMESPACES: 'platform',
     ...env,
   });
   const port = app.ports.admission;

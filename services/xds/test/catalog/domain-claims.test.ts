@@ -1,0 +1,108 @@
+import { runSteps } from '@tollgate/kit/time';
+import t from 'tap';
+import { Catalog } from '../../src/catalog/catalog.ts';
+import type { SourceEvent } from '../../src/catalog/source.ts';
+import { formatProblem } from '../../src/catalog/validation.ts';
+import { changed, deleted, getLimits, replaced } from '../support/catalogs.ts';
+import { makeObject, type TestObject } from '../support/manifests.ts';
+
+const graceMs = 600_000;
+
+/** A catalog in which domains belong to namespaces, except to some. */
+function makeCatalog(...anyDomainNamespaces: readonly string[]) {
+  const catalog = new Catalog({ graceMs, anyDomainNamespaces });
+  return {
+    apply: (nowMs: number, ...events: readonly SourceEvent[]) => runSteps(catalog.apply(events, nowMs)),
+    accepted: (id: string) => catalog.results.get(id)?.accepted,
+    preview: (object: ReturnType<typeof makeObject>) =>
+      runSteps(catalog.preview(object, 60_000)).problems.map(formatProblem),
+  };
+}
+
+const limiting = (id: string, requestsPerUnit: number, more: TestObject = {}) =>
+  makeObject(id, { domain: 'shop/web', rules: [{ key: 'k', requestsPerUnit }], ...more });
+
+/** As before an upgrade: the xDS server has written that its rules are in force. */
+const inForce = { status: { rules: 1 } };
+
+t.test('domain is the name of the namespace, or begins with it and a slash', async (t) => {
+  const { apply, accepted, preview } = makeCatalog();
+  const domains = ['shop', 'shop/web', 'shop/web/v2', 'shopping', 'web', 'other/shop', 'Shop'];
+  const objects = domains.map((domain, index) => makeObject(`shop/object-${index}`, { domain }));
+  apply(0, replaced(...objects));
+  const reasons = objects.map(({ id }) => accepted(id)?.reason);
+  const [yes, no] = ['Accepted', 'DomainNotAllowed'];
+  t.strictSame(reasons, [yes, yes, yes, no, no, no, no]);
+  t.equal(
+    accepted('shop/object-4')?.message,
+    "domain 'web' does not belong to namespace 'shop'; nothing of this object is in force: use 'shop' or 'shop/<name>'",
+  );
+  t.strictSame(preview(makeObject('shop/new', { domain: 'web' })), [
+    "spec.domain: 'web' does not belong to namespace 'shop': use 'shop' or 'shop/<name>'",
+  ]);
+  t.strictSame(preview(makeObject('shop/new', { domain: 'shop/new' })), []);
+});
+
+t.test('listed namespaces, or all by *, may claim any domain', async (t) => {
+  for (const names of [['platform'], ['*']]) {
+    const { apply, accepted } = makeCatalog(...names);
+    apply(0, replaced(makeObject('platform/a', { domain: 'web' })));
+    t.match(accepted('platform/a'), { status: 'True', message: /^1 limit for domain 'web'$/ });
+  }
+});
+
+t.test('object that bypassed admission takes no domain, and reserves none', async (t) => {
+  const { apply, accepted } = makeCatalog();
+  const { snapshot } = apply(0, replaced(limiting('evil/a', 1, { createdMs: 1 })));
+  t.strictSame(getLimits(snapshot), []);
+  t.match(accepted('evil/a'), { status: 'False', reason: 'DomainNotAllowed' });
+  const next = apply(60_000, changed(limiting('shop/a', 2, { createdMs: 2 })));
+  t.strictSame(getLimits(next.snapshot), ['shop/web.k 2']);
+  apply(120_000, changed(limiting('evil/a', 3, { createdMs: 1, generation: 2 })));
+  t.match(accepted('evil/a'), { status: 'False', reason: 'DomainNotAllowed' });
+  t.match(accepted('shop/a'), { status: 'True' });
+});
+
+t.test('object in force before the upgrade stays in force, edits included', async (t) => {
+  const { apply, accepted, preview } = makeCatalog();
+  const before = apply(0, replaced(limiting('old/a', 1, inForce)));
+  t.strictSame(getLimits(before.snapshot), ['shop/web.k 1']);
+  t.match(accepted('old/a'), {
+    status: 'True',
+    message:
+      /\ndomain 'shop\/web' does not belong to namespace 'old', and stays in force because it was before: list the namespace in XDS_ANY_DOMAIN_NAMESPACES$/,
+  });
+  const edited = limiting('old/a', 2, { generation: 2, ...inForce });
+  t.strictSame(preview(edited), []);
+  t.strictSame(getLimits(apply(60_000, changed(edited)).snapshot), ['shop/web.k 2']);
+});
+
+t.test('object in force before the upgrade is not tolerated when it is created again', async (t) => {
+  const { apply, accepted } = makeCatalog();
+  apply(0, replaced(limiting('old/a', 1, inForce)));
+  apply(60_000, deleted('old/a'));
+  apply(61_000, changed(limiting('old/a', 1, { uid: 'second' })));
+  t.match(accepted('old/a'), { status: 'False', reason: 'DomainNotAllowed' });
+});
+
+t.test('namespace of that name takes the domain from a tolerated object at once', async (t) => {
+  const { apply, accepted } = makeCatalog();
+  apply(0, replaced(limiting('old/a', 1, { createdMs: 1, ...inForce })));
+  const taken = apply(60_000, changed(limiting('shop/a', 2, { createdMs: 2 })));
+  t.strictSame(getLimits(taken.snapshot), ['shop/web.k 2']);
+  t.match(accepted('old/a'), {
+    status: 'False',
+    reason: 'DomainConflict',
+    message: /belongs to namespace 'shop', whose object shop\/a is in the namespace of that name; /,
+  });
+  const gone = apply(120_000, deleted('shop/a'));
+  t.strictSame(getLimits(gone.snapshot), [], 'and it stays reserved');
+});
+
+t.test('reservation of a tolerated object does not hold the namespace of that name back', async (t) => {
+  const { apply } = makeCatalog();
+  apply(0, replaced(limiting('old/a', 1, inForce)));
+  apply(60_000, deleted('old/a'));
+  const taken = apply(61_000, changed(limiting('shop/a', 2)));
+  t.strictSame(getLimits(taken.snapshot), ['shop/web.k 2']);
+});
