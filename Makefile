@@ -5,7 +5,7 @@
 export PATH := $(CURDIR)/node_modules/.bin:$(CURDIR)/.tools/bin:$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: setup demo test e2e e2e-gateways bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
+.PHONY: setup demo test e2e chaos e2e-gateways bare-machine fuzz bench bench-limiter bench-client bench-xds bench-auth bench-platform check generate format images release clean help
 
 setup: ## Node 24 and npm packages only (other targets run it when necessary)
 	@sh hack/setup.sh
@@ -23,6 +23,10 @@ test: ## the checks, then all tests (ARGS=<file or folder>: only these, and no c
 e2e: ## the end-to-end tests: the whole platform and its failures (ARGS=<file>: only that one)
 	@sh hack/setup.sh test
 	@exec node hack/run-tests/main.ts $(or $(ARGS),$(wildcard hack/e2e/*.test.ts))
+
+chaos: ## random edits and failures of the control plane for 15 minutes, a minute in make test (CHAOS_SEED, CHAOS_SECONDS)
+	@sh hack/setup.sh test
+	@CHAOS_SECONDS=$${CHAOS_SECONDS:-900} exec node hack/run-tests/main.ts hack/e2e/xds-chaos.test.ts
 
 e2e-gateways: ## Envoy Gateway with the objects of examples/envoy-gateway, and restarts under load (root; compiles it once)
 	@sh hack/setup.sh e2e-gateways

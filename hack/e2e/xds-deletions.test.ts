@@ -77,6 +77,7 @@ t.test('an empty folder lifts no limit, also after a restart, until a file allow
   await enforces(limiter, domains.length);
   rmSync(join(folder.path, 'all.yaml'));
   await holds(xds, domains.length);
+  await xds.kill();
   await xds.restart();
   await holds(xds, domains.length);
   await enforces(limiter, domains.length);
