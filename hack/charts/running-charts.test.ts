@@ -26,6 +26,7 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     const [pod] = await runValuesFile(t, cluster, { chart: 'xds', valuesFile, namespace, args });
     await t.test(valuesFile, async (t) => {
       await t.resolves(pod?.askProbes() ?? Promise.reject(new Error('no Pod')));
+      if (!valuesFile.includes('full')) await applyThroughWebhook(t, kube, namespace);
     });
     ports.set(namespace, pod?.port('grpc') ?? 0);
   }
@@ -55,6 +56,32 @@ podSuite(t, 'the Pods of every values file of a chart of one service, installed 
     });
   }
 });
+
+/** There is no network of Services here: the name of the Service leads to this machine. */
+async function applyThroughWebhook(t: Test, kube: KubeApiserver, namespace: string): Promise<void> {
+  const spec = {
+    type: 'ExternalName',
+    externalName: 'localhost',
+    clusterIP: null,
+    clusterIPs: null,
+    ipFamilies: null,
+    ipFamilyPolicy: null,
+    internalTrafficPolicy: null,
+  };
+  const patch = ['--type=merge', '-p', JSON.stringify({ spec })];
+  await kubectl(kube, ['patch', 'service', 'tg-xds', `--namespace=${namespace}`, ...patch]);
+  const limit = { key: 'user', rateLimit: { unit: 'Minute', requestsPerUnit: 1 } };
+  const object = {
+    apiVersion: 'ratelimit.tollgate.dev/v1alpha1',
+    kind: 'RateLimitConfig',
+    metadata: { name: 'twice', namespace },
+    spec: { domain: namespace, descriptors: [limit, limit] },
+  };
+  const apply = async () =>
+    (await kube.kubectl(['apply', '--dry-run=server', '-f', '-'], { input: JSON.stringify(object) })).stderr;
+  await awaitUntil(async () => (await apply()).includes('denied the request'), { what: 'the webhook' });
+  t.match(await apply(), /spec\.descriptors\[1\]\.key: duplicate descriptor composite key/);
+}
 
 /** Inside the Pod the command needs no flags; another one has a certificate and the token. */
 async function callCounterApi(t: Test, { certificates }: Operator, pod: StartedPod | undefined) {

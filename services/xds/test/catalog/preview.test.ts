@@ -89,3 +89,17 @@ t.test('preview changes nothing', async (t) => {
   const { results } = apply(60_000, changed(makeObject('other/d', { domain: 'free', createdMs: 9_000 })));
   t.match(results, [{ id: 'other/d', accepted: { status: 'True' } }]);
 });
+
+t.test('object of a limiter class is evaluated with the objects of no class', async (t) => {
+  const { preview } = makeCatalog(replaced(first));
+  const ofClass = (namespace: string) => {
+    const spec = {
+      domain: 'shop',
+      limiterClassName: 'edge',
+      descriptors: [{ key: 'j', rateLimit: { unit: 'Minute', requestsPerUnit: 1 } }],
+    };
+    return makeObject(`${namespace}/edge`, { spec, createdMs: 2_000 });
+  };
+  t.strictSame(preview(ofClass('shop')).problems, []);
+  t.match(preview(ofClass('other')).problems, [/^spec\.domain: 'shop' belongs to namespace 'shop'/]);
+});
