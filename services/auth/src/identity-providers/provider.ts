@@ -6,6 +6,8 @@ import type { AccessToken, JsonObject as Fields } from '@tollgate/oauth2-client'
  * takes a file in `vendors`, a line in the registry and a payload in its test.
  */
 export interface Provider {
+  /** Name for users. Default: the value of the parameter `provider`, with a capital letter. */
+  readonly label?: string;
   readonly endpoints: Endpoints;
   readonly scopes: readonly string[];
   /** Whether the provider supports PKCE with S256. */

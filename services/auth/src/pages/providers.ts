@@ -2,6 +2,9 @@ import { type Html, html } from '@tollgate/kit/html';
 import type { FastifyReply } from 'fastify';
 import { errors } from '../errors.ts';
 import { exchangeCode } from '../flows/pkce.ts';
+import type { OAuth1Provider } from '../identity-providers/oauth1.ts';
+import type { Provider } from '../identity-providers/provider.ts';
+import { providers } from '../identity-providers/registry.ts';
 import { openBrowserSecret } from '../providers/flow.ts';
 import { checkMayLink } from '../providers/identities.ts';
 import { findConnection } from '../providers/routes.ts';
@@ -11,21 +14,12 @@ import { confirmFirst } from './confirm.ts';
 import type { PageDefinition } from './page.ts';
 import { isEqual, type Visit } from './visit.ts';
 
-/** Names that are not the capitalized value of the parameter `provider`. */
-const labels: Readonly<Record<string, string>> = {
-  azure: 'Microsoft',
-  fly: 'Fly.io',
-  github: 'GitHub',
-  gitlab: 'GitLab',
-  linkedin: 'LinkedIn',
-  linkedin_oidc: 'LinkedIn',
-  slack_oidc: 'Slack',
-  workos: 'WorkOS',
-};
+const builtIn: Readonly<Record<string, Provider | OAuth1Provider>> = providers;
 
 /** Name of a provider for users. */
 export function providerLabel(provider: string): string {
-  if (Object.hasOwn(labels, provider)) return labels[provider] ?? provider;
+  const known = Object.hasOwn(builtIn, provider) ? builtIn[provider] : undefined;
+  if (known !== undefined && 'label' in known && known.label !== undefined) return known.label;
   const name = provider.replace(/^custom:/, '');
   return name.charAt(0).toUpperCase() + name.slice(1);
 }

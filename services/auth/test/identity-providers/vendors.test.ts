@@ -1,5 +1,7 @@
 // Every provider against a server that responds with the payload that its vendor documents.
 import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { providerNames, providers } from '../../src/identity-providers/registry.ts';
 import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
@@ -49,6 +51,13 @@ t.test('every OAuth 2.0 provider has a case', (t) => {
   const tested = providerNames.filter((name) => 'endpoints' in providers[name]);
   t.same(new Set(Object.keys(vendorCases)), new Set(tested));
   t.end();
+});
+
+t.test('every provider is in the table of the documentation', async (t) => {
+  const page = join(import.meta.dirname, '../../../../docs/identity-providers.md');
+  const rows = (await readFile(page, 'utf8')).split('\n').filter((line) => line.startsWith('| `'));
+  const named = new Set(rows.flatMap((row) => Array.from(row.matchAll(/`(\w+)`/g), ([, name]) => name)));
+  for (const name of providerNames) t.ok(named.has(name), name);
 });
 
 t.test('providers sign users in with the identity that the vendor documents', async (t) => {

@@ -13,6 +13,7 @@ const personalTenant = '9188040d-6c67-4c5b-b112-36a304b66dad';
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/v2-oauth2-auth-code-flow
  */
 export const azure: Provider = {
+  label: 'Microsoft',
   endpoints: (baseUrl) => {
     const base = baseUrl === '' ? defaultUrl : baseUrl;
     return { authorization: `${base}/oauth2/v2.0/authorize`, token: `${base}/oauth2/v2.0/token` };

@@ -5,6 +5,7 @@ const api = 'https://api.fly.io';
 
 /** @see https://fly.io/docs/reference/extensions_api/ */
 export const fly: Provider = {
+  label: 'Fly.io',
   endpoints: { authorization: `${api}/oauth/authorize`, token: `${api}/oauth/token` },
   scopes: ['read'],
   readProfile: async ({ get }) => {

@@ -7,6 +7,7 @@ import { type Provider, type ProviderEmail, toProfile, toText, withoutSlash } fr
  * @see https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps
  */
 export const github: Provider = {
+  label: 'GitHub',
   endpoints: {
     authorization: 'https://github.com/login/oauth/authorize',
     token: 'https://github.com/login/oauth/access_token',

@@ -5,6 +5,7 @@ const origin = 'https://gitlab.com';
 
 /** @see https://docs.gitlab.com/api/oauth2/ */
 export const gitlab: Provider = {
+  label: 'GitLab',
   endpoints: { authorization: `${origin}/oauth/authorize`, token: `${origin}/oauth/token` },
   scopes: ['read_user'],
   pkce: true,

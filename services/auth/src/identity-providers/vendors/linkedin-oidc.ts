@@ -4,6 +4,7 @@ const issuer = 'https://www.linkedin.com/oauth';
 
 /** @see https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin-v2 */
 export const linkedinOidc: Provider = {
+  label: 'LinkedIn',
   endpoints: {
     authorization: 'https://www.linkedin.com/oauth/v2/authorization',
     token: 'https://www.linkedin.com/oauth/v2/accessToken',

@@ -9,6 +9,7 @@ const api = 'https://api.linkedin.com';
  * @see https://learn.microsoft.com/en-us/linkedin/consumer/integrations/self-serve/sign-in-with-linkedin
  */
 export const linkedin: Provider = {
+  label: 'LinkedIn',
   endpoints: {
     authorization: `${api}/oauth/v2/authorization`,
     token: `${api}/oauth/v2/accessToken`,

@@ -18,6 +18,7 @@ export const slack: Provider = {
 
 /** @see https://docs.slack.dev/authentication/sign-in-with-slack/ */
 export const slackOidc: Provider = {
+  label: 'Slack',
   endpoints: {
     authorization: 'https://slack.com/openid/connect/authorize',
     token: 'https://slack.com/api/openid.connect.token',

@@ -9,6 +9,7 @@ const api = 'https://api.workos.com';
  * @see https://workos.com/docs/reference/sso
  */
 export const workos: Provider = {
+  label: 'WorkOS',
   endpoints: { authorization: `${api}/sso/authorize`, token: `${api}/sso/token` },
   scopes: [],
   parameterNames: { workos_provider: 'provider' },
