@@ -14,7 +14,7 @@ import { endSession, removeIdentity } from './security.ts';
 import { signInPage } from './sign-in.ts';
 import { signUpPage } from './sign-up.ts';
 
-const pages: readonly PageDefinition[] = [
+export const pages: readonly PageDefinition[] = [
   signInPage,
   signUpPage,
   providerPage,

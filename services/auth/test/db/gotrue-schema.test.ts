@@ -72,6 +72,15 @@ t.test('tables of recovery codes that GoTrue made are kept', async (t) => {
   for (const name of ['mfa_recovery_code_sets', 'mfa_recovery_codes']) t.same(tables[name], expected[name]);
 });
 
+t.test('migrations that run again change nothing', async (t) => {
+  const { url: databaseUrl } = await testDatabase(t);
+  const sql = open(t, databaseUrl);
+  const before = await readCatalog(sql);
+  await sql`delete from auth.tollgate_migrations`;
+  await migrate({ databaseUrl, dbNamespace: 'auth' }, { logger: silent });
+  t.same(await readCatalog(sql), before);
+});
+
 t.test('a database of an earlier version is migrated with its data', async (t) => {
   const { url: databaseUrl } = await emptyDatabase(t);
   allowUnreadableRows(databaseUrl);

@@ -1,6 +1,8 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
 import { parseQuota, type Quota } from '../../src/config/quotas.ts';
-import { bucketQuota } from '../../src/limits/table.ts';
+import { bucketQuota, limits } from '../../src/limits/table.ts';
 import { testStore } from '../helpers/test-store.ts';
 
 const hourMs = 3_600_000;
@@ -38,4 +40,16 @@ t.test('quota of 0 rejects all events, and keys are independent', async (t) => {
   t.same(await quotas.take({ limiter: 'a', key: 'x', quota: one }, nowMs), { allowed: true });
   t.same(await quotas.take({ limiter: 'a', key: 'y', quota: one }, nowMs), { allowed: true });
   t.same(await quotas.take({ limiter: 'b', key: 'x', quota: one }, nowMs), { allowed: true });
+});
+
+t.test('every limit is enforced', async (t) => {
+  const source = join(import.meta.dirname, '../../src');
+  const files = (await readdir(source, { recursive: true })).filter(
+    (file) => file.endsWith('.ts') && file !== 'limits/table.ts',
+  );
+  const code = (await Promise.all(files.map((file) => readFile(join(source, file), 'utf8')))).join('\n');
+  for (const name of Object.keys(limits)) {
+    const named = name.replace(/^wrong_|_to_nobody$/, '');
+    t.ok(code.includes(`'${named}'`), name);
+  }
 });

@@ -1,11 +1,14 @@
 import { createLogger } from '@tollgate/kit/logger';
 import { type EchoedRequest, startJsonServer } from '@tollgate/testkit/echo';
 import t from 'tap';
-import { readSettings } from '../../src/config/settings.ts';
+import { readSettings, settingsSpec } from '../../src/config/settings.ts';
 import { createSmsGateway, type SmsChannel } from '../../src/messages/sms.ts';
 import { textMessages } from '../helpers/text-messages.ts';
 
 const silent = createLogger({ level: 'fatal', format: 'json' });
+
+/** Gateways that accepted a message. */
+const used = new Set<string>();
 
 function gatewayOf(variables: Readonly<Record<string, string>>) {
   const env = Object.entries({
@@ -19,7 +22,13 @@ function gatewayOf(variables: Readonly<Record<string, string>>) {
   }).map(([name, value]) => [`SVC_${name}`, value]);
   const read = readSettings(Object.fromEntries(env));
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
-  return createSmsGateway(read.settings, { logger: silent });
+  const gateway = createSmsGateway(read.settings, { logger: silent });
+  const send: typeof gateway.send = async (message) => {
+    const sent = await gateway.send(message);
+    used.add(read.settings.smsProvider);
+    return sent;
+  };
+  return { ...gateway, send };
 }
 
 function message(channel: SmsChannel = 'sms') {
@@ -235,5 +244,14 @@ t.test('WhatsApp is served by Twilio, the log and the hook only', (t) => {
     t.equal(isServed({ SMS_PROVIDER }), false, SMS_PROVIDER);
     t.equal(isServed({ SMS_PROVIDER, ...hook }), true, `${SMS_PROVIDER} with the hook`);
   }
+  t.end();
+});
+
+/** It makes the codes itself: twilio-verify.test.ts. */
+const withOwnCodes = 'twilio_verify';
+
+t.test('every gateway has sent a message in these tests', (t) => {
+  const names = settingsSpec.smsProvider.schema.enum ?? [];
+  t.same(new Set([...used, '', 'log', withOwnCodes]), new Set(names));
   t.end();
 });

@@ -3,6 +3,7 @@ import { startSmtp } from '@tollgate/testkit/smtp';
 import axe from 'axe-core';
 import { Secret, TOTP } from 'otpauth';
 import t, { type Test } from 'tap';
+import { pages } from '../../src/pages/routes.ts';
 import { Browser } from '../helpers/browser.ts';
 import { linkIn } from '../helpers/mail-server.ts';
 import { apiUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
@@ -92,6 +93,8 @@ t.test('pages', async (t) => {
     const page = await chromium.newPage();
     const open = (name: string) => page.open(`${pagesUrl}/${name}`);
 
+    await open('resend');
+    await checkPage(t, page, 'Send the confirmation again');
     await open('sign-in');
     await checkPage(t, page, 'Sign in');
     await page.navigate(() => click(page, 'Create an account'));
@@ -130,6 +133,13 @@ t.test('pages', async (t) => {
     await submit(page, 'factor-code', { code: code() });
     await checkPage(t, page, 'Your account');
     t.match(await page.evaluate('document.body.innerText'), 'Two-step verification is set up.');
+    await open('recovery-codes');
+    await checkPage(t, page, 'Create recovery codes');
+    await open('factor-remove');
+    await checkPage(t, page, 'Remove second factor');
+    await open('confirm');
+    await checkPage(t, page, 'Confirm that it is you');
+    await open('account');
 
     await submit(page, 'sign-out', {});
     await submit(page, 'sign-in', { identifier: ada.email, password: ada.password });
@@ -170,11 +180,19 @@ t.test('pages', async (t) => {
     await submit(other, 'delete', { current_password: 'battery staple' });
     await checkPage(t, other, 'Sign in');
     t.match(await other.evaluate('document.body.innerText'), 'Your account is deleted.');
+
+    const shown = pages.filter(({ name, hasPage = true }) => hasPage && !redirects.includes(name));
+    for (const { name } of shown)
+      t.ok(checkedPaths.has(`/pages/${name}`), `${name} is tested for accessibility`);
   });
 });
 
+/** Pages that only redirect. */
+const redirects: readonly string[] = ['provider', 'continue'];
+
 /** Pages whose accessibility has been tested. */
 const checked = new Set<string>();
+const checkedPaths = new Set<unknown>();
 
 /** Fails on accessibility problems, another title, or another error than expected. */
 async function checkPage(t: Test, page: ChromiumPage, title: string, error?: string): Promise<void> {
@@ -186,6 +204,7 @@ async function checkPage(t: Test, page: ChromiumPage, title: string, error?: str
     t.match(shown, error);
     t.ok(await page.evaluate(`document.activeElement.matches('[role=alert]')`), 'has the focus');
   }
+  checkedPaths.add(await page.evaluate('location.pathname'));
   if (checked.has(expected + shown)) return;
   checked.add(expected + shown);
   for (const scheme of ['light', 'dark']) {
