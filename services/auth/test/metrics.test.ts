@@ -1,10 +1,17 @@
 // The numbers that dashboards made for GoTrue look for, under the names that it gives them.
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeCertificates } from '@tollgate/testkit/certificates';
 import { Registry } from 'prom-client';
 import t from 'tap';
 import { Metrics } from '../src/metrics.ts';
 import { PasswordHasher } from '../src/passwords/passwords.ts';
 import { startAuthServer } from './helpers/auth-server.ts';
+
+const certificates = makeCertificates();
+t.teardown(certificates.remove);
+const { certFile, keyFile } = certificates.server;
 
 /** The samples of some metrics, one a line, without those of the process. */
 function samplesOf(text: string, names: RegExp): string[] {
@@ -73,4 +80,41 @@ t.test('password rejected by the full queue is counted as submitted, not as comp
     'gotrue_compare_hash_and_password_completed_total 51',
   ]);
   t.same(samplesOf(await registry.metrics(), /^auth_password_queue/), ['auth_password_queue_full_total 1']);
+});
+
+/** Labels of these depend on requests, and on issuers in the route rules. */
+const withoutFirstSeries = [
+  'http_status_codes_total',
+  'auth_ext_authz_denials_total',
+  'auth_issuer_key_loads_total',
+  'auth_issuer_tokens_total',
+];
+
+t.test('every counter has a series from the start', async (t) => {
+  const server = await startAuthServer(t, {
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+    EXTERNAL_GITHUB_ENABLED: 'true',
+    EXTERNAL_GITHUB_CLIENT_ID: 'client',
+    HOOK_SEND_EMAIL_ENABLED: 'true',
+    HOOK_SEND_EMAIL_URI: 'pg-functions://postgres/public/send_email',
+    EXT_AUTHZ_TLS_CERT: certFile,
+    EXT_AUTHZ_TLS_KEY: keyFile,
+  });
+  const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+  const text = await (await fetch(url)).text();
+  const counters = Array.from(text.matchAll(/^# TYPE (\w+) counter$/gm), ([, name = '']) => name);
+  const absent = counters.filter((name) => !new RegExp(`^${name}[ {]`, 'm').test(text));
+  t.same(new Set(absent), new Set(withoutFirstSeries));
+});
+
+t.test('every metric is used', async (t) => {
+  const source = join(import.meta.dirname, '../src');
+  const files = (await readdir(source, { recursive: true })).filter(
+    (file) => file.endsWith('.ts') && file !== 'metrics.ts',
+  );
+  const code = (await Promise.all(files.map((file) => readFile(join(source, file), 'utf8')))).join('\n');
+  for (const name of Object.keys(new Metrics())) t.ok(code.includes(`metrics.${name}`), name);
 });

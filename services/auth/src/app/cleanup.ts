@@ -205,6 +205,7 @@ export class CleanupTimer implements LifecycleComponent {
   constructor(context: CleanupContext, options: { readonly intervalMs?: number } = {}) {
     this.#context = context;
     this.#intervalMs = options.intervalMs ?? intervalMs;
+    for (const kind of expiringKinds) context.metrics.removedRows.inc({ kind }, 0);
   }
 
   start(): void {

@@ -3,7 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import { compile } from 'html-to-text';
 import { parseExtraHeaders } from '../config/mail-headers.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
-import type { MailKind } from '../i18n/texts/mail-kinds.ts';
+import { type MailKind, mailKinds } from '../i18n/texts/mail-kinds.ts';
 import { builtInTexts } from '../i18n/texts/texts.ts';
 import type { Metrics } from '../metrics.ts';
 import { parseTemplate, type Template } from '../templates/template.ts';
@@ -67,6 +67,7 @@ export class Mailer {
     const { settings } = options;
     const { smtpAdminEmail: address, smtpSenderName } = settings;
     this.#options = options;
+    for (const kind of mailKinds) options.metrics.sentMails.inc({ type: toMailType(kind) }, 0);
     this.#from = { name: smtpSenderName === '' ? address : smtpSenderName, address };
     this.#headers = parseExtraHeaders(settings.smtpHeaders);
   }
