@@ -135,33 +135,30 @@ export const tracingSettings = {
   }),
 };
 
-interface SinkSettings {
-  readonly usePushStats: boolean;
-  readonly useTagStatsd: boolean;
-  readonly usePullMetrics: boolean;
-  readonly disableStats: boolean;
-}
+/** Sinks by the setting that chooses them. */
+const sinkKinds = { usePushStats: 'statsd', useTagStatsd: 'tagStatsd', usePullMetrics: 'pull' } as const;
 
-type SinkSwitch = Exclude<keyof SinkSettings, 'disableStats'>;
+type SinkSwitch = keyof typeof sinkKinds;
 
-export type StatsSinkKind = (typeof sinkKinds)[keyof typeof sinkKinds] | 'log';
+const sinkSwitches = Object.keys(sinkKinds) as readonly SinkSwitch[]; // of the constant above
+
+type SinkSettings = Readonly<Record<SinkSwitch | 'disableStats', boolean>>;
+
+export type StatsSinkKind = (typeof sinkKinds)[SinkSwitch] | 'log';
 
 /** The chosen sink, undefined for none; or the setting to turn off, and the reason. */
 type SinkChoice =
   | { readonly ok: true; readonly sink: StatsSinkKind | undefined }
   | { readonly ok: false; readonly turnOff: SinkSwitch; readonly because: SinkSwitch };
 
-const sinkKinds = { usePushStats: 'statsd', useTagStatsd: 'tagStatsd', usePullMetrics: 'pull' } as const;
-
 /**
  * Chooses the sink. `DISABLE_STATS` takes precedence; without a choice it is standard output.
- * `USE_PUSHSTATS` is true by default, so the other two need it set to false, as in
+ * `USE_PUSHSTATS` is true by default, so the others need it set to false, as in
  * envoyproxy/ratelimit.
  */
 export function chooseSink(settings: SinkSettings): SinkChoice {
   if (settings.disableStats) return { ok: true, sink: undefined };
-  const switches = ['usePushStats', 'useTagStatsd', 'usePullMetrics'] as const;
-  const [first, second] = switches.filter((name) => settings[name]);
+  const [first, second] = sinkSwitches.filter((name) => settings[name]);
   if (first !== undefined && second !== undefined) return { ok: false, turnOff: first, because: second };
   return { ok: true, sink: first === undefined ? 'log' : sinkKinds[first] };
 }

@@ -1,3 +1,5 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { findReplaced, formatSettingProblems, type SettingProblem } from '@tollgate/kit/settings';
 import t from 'tap';
 import { readSettings, type Settings, settingsSpec } from '../../src/config/settings.ts';
@@ -509,4 +511,21 @@ t.test('two sources of credentials for a Redis are an error that names both', (t
     'AUTH overrides a URL',
   );
   t.end();
+});
+
+t.test('settings that nothing reads are documented as such', async (t) => {
+  const source = join(import.meta.dirname, '../../src');
+  const definitions = /^config\/(?:admin|ratelimit|rules|server|stats|stores)\.ts$/;
+  const files = (await readdir(source, { recursive: true })).filter(
+    (file) => file.endsWith('.ts') && !definitions.test(file),
+  );
+  const code = (await Promise.all(files.map((file) => readFile(join(source, file), 'utf8')))).join('\n');
+  // `chooseSink` reads these, beside their definition.
+  const switches: readonly string[] = ['usePullMetrics', 'disableStats'];
+  for (const [key, { env, doc }] of Object.entries(settingsSpec).filter(([key]) => !switches.includes(key))) {
+    // Names of both Redis instances are computed from their prefix.
+    const inInstance = key.replace(/^redis(?:PerSecond)?(?=[A-Z])/, '');
+    const isUsed = new RegExp(`\\b${key}\\b|[}']${inInstance}\\b`).test(code);
+    t.equal(isUsed, !/^Accepted.* no effect/i.test(doc), env);
+  }
 });

@@ -1,5 +1,7 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import t from 'tap';
-import { sanitiseStatKey } from '../../src/metrics/names.ts';
+import { sanitiseStatKey, statsNames } from '../../src/metrics/names.ts';
 
 t.test('colons and pipes, which separate statsd fields, become underscores', async (t) => {
   t.equal(sanitiseStatKey('domain.path_/a:b|c'), 'domain.path_/a_b_c');
@@ -17,4 +19,11 @@ t.test('dots inside an IPv4 address become underscores, other dots stay', async 
 
 t.test('letters of all languages are kept', async (t) => {
   t.equal(sanitiseStatKey('domäne.ключ_值'), 'domäne.ключ_值');
+});
+
+t.test('every statistic is used', async (t) => {
+  const source = join(import.meta.dirname, '../../src');
+  const files = (await readdir(source, { recursive: true })).filter((file) => file.endsWith('.ts'));
+  const code = (await Promise.all(files.map((file) => readFile(join(source, file), 'utf8')))).join('\n');
+  for (const name of Object.keys(statsNames)) t.ok(new RegExp(`statsNames\\.${name}\\b`).test(code), name);
 });
