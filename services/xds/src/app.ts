@@ -28,6 +28,7 @@ import {
   getGrpcHost,
   getSourceName,
   type Settings,
+  type SourceName,
   settingsSpec,
   toAdsListenOptions,
   toCertificateOptions,
@@ -290,7 +291,7 @@ interface Environment {
 }
 
 /** Environments by the values of XDS_SOURCE. */
-const environments = { folder: readFolder, kubernetes: readCluster };
+const environments = { folder: readFolder, kubernetes: readCluster } satisfies Record<SourceName, unknown>;
 
 function readFolder(context: Context, settings: Settings): Environment {
   const { folder, namespaces, dataFolder, deletionGuard: comparesStored } = settings;

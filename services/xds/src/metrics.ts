@@ -32,7 +32,9 @@ export function registerMetrics(registry: Registry, options: XdsMetricsOptions =
     ...statusMetrics([registry], electsLeader),
     ...admissionMetrics(admits ? [registry] : []),
   };
-  for (const protocol of ['sotw', 'delta']) metrics.nacks.inc({ protocol }, 0);
+  for (const protocol of ['sotw', 'delta'])
+    for (const responses of [metrics.pushes, metrics.acks, metrics.nacks]) responses.inc({ protocol }, 0);
+  for (const type of ['replaced', 'changed', 'deleted']) metrics.sourceEvents.inc({ type }, 0);
   for (const result of admissionResults) metrics.admissionRequests.inc({ result }, 0);
   for (const reason of acceptedReasons) metrics.objects.set({ reason }, 0);
   for (const files of ['tls', 'tokens']) metrics.filesCurrent.set({ files }, 1);

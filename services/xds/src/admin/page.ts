@@ -5,6 +5,7 @@ import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
 import type { CommonSnapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import { formatOutages } from '../catalog/source.ts';
 import type { Condition, ValidationResult } from '../catalog/validation.ts';
+import type { SourceName } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { Pipeline, PipelineState } from '../pipeline.ts';
 import { type Page, pageStyle, paginate } from './html.ts';
@@ -16,7 +17,7 @@ export interface AdminState extends Pick<Context, 'nowMs' | 'logger'> {
   readonly limiters: LimiterRegistry;
   readonly health: Health;
   readonly registry: Registry;
-  readonly sourceName: 'kubernetes' | 'folder';
+  readonly sourceName: SourceName;
 }
 
 /** Why the service is not ready; undefined when it is. */

@@ -37,11 +37,14 @@ export type Settings = SettingValues<typeof settingsSpec>;
 
 type Check = SettingsCheck<typeof settingsSpec>;
 
+/** Where objects may come from. */
+export type SourceName = Exclude<Settings['source'], 'auto'>;
+
 /** Resolves `auto`. */
 export function getSourceName({
   source,
   kubernetesServiceHost,
-}: Pick<Settings, 'source' | 'kubernetesServiceHost'>): 'kubernetes' | 'folder' {
+}: Pick<Settings, 'source' | 'kubernetesServiceHost'>): SourceName {
   if (source !== 'auto') return source;
   return kubernetesServiceHost === '' ? 'folder' : 'kubernetes';
 }
