@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import t from 'tap';
 import { readSettings as readAuthSettings } from '../../services/auth/src/config/settings.ts';
 import { readSettings as readRatelimitSettings } from '../../services/ratelimit/src/config/settings.ts';
@@ -46,6 +46,19 @@ t.test('every value is explained in values.yaml and in the README', async (t) =>
       t.not(describeValue(path), '', `${chart}: ${name} has a comment`);
       t.ok(readme.includes(`| \`${name}\` `), `${chart}: ${name} is in the README`);
     }
+  }
+});
+
+t.test('every value is read by a template', async (t) => {
+  const readFolder = async (folder: string) => {
+    const files = (await readdir(folder)).filter((file) => /\.(?:tpl|ya?ml)$/.test(file));
+    return (await Promise.all(files.map((file) => readFile(`${folder}/${file}`, 'utf8')))).join('\n');
+  };
+  const common = await readFolder('charts/common/templates');
+  for (const { name } of serviceCharts) {
+    const templates = `${common}${await readFolder(`charts/${name}/templates`)}`;
+    for (const { key } of await getValues(name))
+      t.ok(new RegExp(`[."]${key}\\b`).test(templates), `${name}: ${key}`);
   }
 });
 
