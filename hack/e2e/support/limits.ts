@@ -59,6 +59,7 @@ export interface ShownStatus {
   readonly generation: number;
   readonly accepted: ShownCondition | undefined;
   readonly programmed: ShownCondition | undefined;
+  readonly matched: ShownCondition | undefined;
 }
 
 async function readStatus(kube: KubeApiserver, name: string, namespace = 'default'): Promise<ShownStatus> {
@@ -77,6 +78,7 @@ async function readStatus(kube: KubeApiserver, name: string, namespace = 'defaul
     rules: status.rules,
     accepted: condition('Accepted'),
     programmed: condition('Programmed'),
+    matched: condition('Matched'),
   };
 }
 

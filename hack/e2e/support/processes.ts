@@ -221,7 +221,12 @@ export async function startLimits(
  * Starts an xDS server of a cluster, with an election that is quick. It is stopped when the
  * test ends.
  */
-export function startReplica(t: Test, kube: KubeApiserver, name: string): Promise<XdsServer> {
+export function startReplica(
+  t: Test,
+  kube: KubeApiserver,
+  name: string,
+  settings: ServiceSettings = {},
+): Promise<XdsServer> {
   const started = startXdsServer({
     XDS_SOURCE: 'kubernetes',
     KUBECONFIG: kube.kubeconfigFile,
@@ -234,6 +239,7 @@ export function startReplica(t: Test, kube: KubeApiserver, name: string): Promis
     XDS_STATUS_DEBOUNCE: '100ms',
     // As long as a busy machine may take to see that a domain is kept.
     XDS_DOMAIN_GRACE_PERIOD: '10s',
+    ...settings,
   });
   t.teardown(async () => (await started).stop());
   return started;

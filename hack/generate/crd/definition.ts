@@ -17,7 +17,7 @@ const condition: JsonSchema = {
   properties: {
     type: {
       description:
-        'Accepted: the rules are valid and the namespace owns the domain. Programmed: all connected limiters have acknowledged them; limiters that join later get them before they are ready. Ready: both, for tools that wait for an object (kstatus). Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
+        'Accepted: the rules are valid and the namespace owns the domain. Programmed: all connected limiters have acknowledged them; limiters that join later get them before they are ready. Ready: both, for tools that wait for an object (kstatus). Matched: requests have matched every rule; False names rules that never matched, which may be misspelled. Only while True: Reconciling, until limiters acknowledge; Stalled, until the object is changed.',
       type: 'string',
       minLength: 1,
       maxLength: 316,
@@ -25,7 +25,7 @@ const condition: JsonSchema = {
     status: { description: 'True, False or Unknown.', type: 'string', enum: ['True', 'False', 'Unknown'] },
     reason: {
       description:
-        'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict, DomainNotAllowed. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for.',
+        'Accepted: Accepted, OnTrial, Invalid, DuplicateKey, DomainConflict, DomainNotAllowed. Programmed: Acknowledged, Pending, Nacked, NotAccepted, NoClients. Ready: Enforced, OnTrial, or that of the condition that it waits for. Matched: AllMatched, NeverMatched, Observing.',
       type: 'string',
       minLength: 1,
       maxLength: 1024,
@@ -99,7 +99,7 @@ export const statusSchema: JsonSchema = {
       },
     },
     conditions: {
-      description: 'Accepted, Programmed and Ready; Reconciling or Stalled while they are True.',
+      description: 'Accepted, Programmed, Ready and Matched; Reconciling or Stalled while they are True.',
       type: 'array',
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],

@@ -21,7 +21,7 @@ import { AdmissionServer } from './admission/server.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
-import { SnapshotStore } from './catalog/snapshot.ts';
+import { type Snapshot, SnapshotStore } from './catalog/snapshot.ts';
 import type { ConfigObject, HoldStore, ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import {
@@ -50,6 +50,7 @@ import { LastValidFiles } from './sources/last-valid-files.ts';
 import { readStoredStatus, type StoredStatus } from './status/conditions.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { countByState, summarizeLimiters } from './status/limiter-report.ts';
+import type { ReportedMatches } from './status/matched-rules.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
 import { KubernetesStatusWriter } from './status/writer.ts';
@@ -88,7 +89,10 @@ export async function buildApp(
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
   const context: Context = { logger, metrics, nowMs, trace };
 
-  const environment = await environments[source](context, settings, { snapshots, limiters });
+  const observer: { pipeline: Pipeline | undefined } = { pipeline: undefined };
+  const reportMatches = () => observer.pipeline?.matchedRules?.report(snapshots.current());
+  const parts = { snapshots, limiters, reportMatches };
+  const environment = await environments[source](context, settings, parts);
   const pipeline = new Pipeline(context, {
     ...environment,
     snapshots,
@@ -104,16 +108,24 @@ export async function buildApp(
           share: settings.deletionGuardShare / 100,
         }
       : undefined,
+    unmatchedAfterMs: electsLeader ? settings.unmatchedAfterMs : 0,
     // The files of a folder have one owner, who may move a domain to another namespace at once.
     domainGraceMs: source === 'kubernetes' ? settings.domainGraceMs : 0,
     anyDomainNamespaces: source === 'kubernetes' ? settings.anyDomainNamespaces : ['*'],
   });
+  observer.pipeline = pipeline;
   const admin = buildAdminServer(
     { registry, pipeline, snapshots, limiters, health, logger, nowMs, sourceName: source },
     { host: settings.adminHost, port: settings.adminPort, token: settings.adminToken },
   );
   const { certificates } = environment;
-  const ads = await composeAds(context, settings, { snapshots, limiters, health, certificates });
+  const ads = await composeAds(context, settings, {
+    snapshots,
+    limiters,
+    health,
+    certificates,
+    onMatches: (snapshot, matchedRules) => pipeline.matchedRules?.add(snapshot, matchedRules),
+  });
 
   const ports = { grpc: settings.grpcPort, admin: settings.adminPort, admission: settings.admissionPort };
   const drainTimeoutMs = settings.shutdownDelayMs + settings.drainTimeoutMs;
@@ -209,9 +221,12 @@ function certificatesComponent(certificates: SecretCertificates, health: Health)
 interface Served {
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
+  /** The part of the replica's report about rules that have matched. */
+  readonly reportMatches: () => ReportedMatches | undefined;
 }
 
-interface AdsParts extends Served {
+interface AdsParts extends Pick<Served, 'snapshots' | 'limiters'> {
+  readonly onMatches: (snapshot: Snapshot, matchedRules: unknown) => void;
   readonly health: Health;
   readonly certificates: SecretCertificates | undefined;
 }
@@ -348,7 +363,7 @@ interface ClusterParts extends Served {
 function composeStatus(
   context: Context,
   settings: Settings,
-  { api, config, source, snapshots, limiters }: ClusterParts,
+  { api, config, source, snapshots, limiters, reportMatches }: ClusterParts,
 ): Pick<Environment, 'writers' | 'reports' | 'stored' | 'statusComponents' | 'leadership'> {
   const { logger, metrics } = context;
   const { leaseName: name, leaseDurationMs, statusDebounceMs: debounceMs } = settings;
@@ -380,7 +395,10 @@ function composeStatus(
     namespace,
     name: `${name}-limiters`,
     identity,
-    summarize: () => summarizeLimiters(limiters.settled(), (name) => snapshots.currentOf(name)),
+    summarize: () => ({
+      ...summarizeLimiters(limiters.settled(), (name) => snapshots.currentOf(name)),
+      matched: reportMatches(),
+    }),
   });
   const toComponent = (name: string, part: { start(): void; close(): Promise<void> }) => ({
     name,

@@ -22,6 +22,7 @@ import { acceptedReasons, type Preview, type ValidationResult } from './catalog/
 import type { Context } from './context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
 import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
+import { MatchedRules } from './status/matched-rules.ts';
 import type { ReplicaReports } from './status/replica-reports.ts';
 import { type DomainOfClass, StatusReporter, type StatusWriter } from './status/reporter.ts';
 
@@ -47,6 +48,8 @@ export interface PipelineOptions {
   readonly domainGraceMs?: number;
   /** The status that an object has, if the source has statuses. */
   readonly stored?: ((id: string) => StoredStatus | undefined) | undefined;
+  /** A rule that has matched nothing for this time is named in a status; 0 or undefined never. */
+  readonly unmatchedAfterMs?: number;
   /** Limiters may take this time to reconnect. Default 5000 with writers, 0 without. */
   readonly startGraceMs?: number;
   /** Longest time without yielding to streams and health checks. Default 5. */
@@ -78,6 +81,9 @@ export interface PipelineState {
   limitersOf(domain: DomainOfClass): DomainLimiters | undefined;
 }
 
+/** Interval at which it is looked which rules have matched. */
+const maxMatchedIntervalMs = 60_000;
+
 /** A batch that failed may fail again. */
 const retryMs = 5_000;
 
@@ -90,6 +96,8 @@ const defaultStartGraceMs = 5_000;
  * Turns the events of a source into the snapshot that is served and the statuses of the objects.
  */
 export class Pipeline {
+  /** Which rules have matched requests; undefined when this is not observed. */
+  readonly matchedRules: MatchedRules | undefined;
   readonly #context: Context;
   readonly #options: PipelineOptions;
   readonly #schedule: Schedule;
@@ -143,6 +151,15 @@ export class Pipeline {
         onDue: () => this.#scheduleEmptyBatch(0),
       });
     const { results } = this.#catalog;
+    const { unmatchedAfterMs = 0 } = options;
+    this.matchedRules =
+      unmatchedAfterMs === 0
+        ? undefined
+        : new MatchedRules({
+            nowMs: context.nowMs,
+            documentOf: (id) => this.#catalog.documentOf(id),
+            unmatchedAfterMs,
+          });
     this.#reporter = new StatusReporter(context, {
       results,
       snapshots,
@@ -150,6 +167,8 @@ export class Pipeline {
       reports,
       writers,
       stored,
+      matchedRules: this.matchedRules,
+      matchedIntervalMs: Math.min(unmatchedAfterMs, maxMatchedIntervalMs),
       schedule,
       startGraceMs,
       sliceMs,

@@ -310,6 +310,7 @@ function makeRule(run: Run, node: NodeDraft, { spec, limit, checked, path }: Rul
     detailedMetric: spec.detailedMetric ?? false,
     metadata: spec.metadata,
     metricPath: staticMetricPath(node),
+    matched: false,
   };
 }
 

@@ -90,6 +90,8 @@ export interface Rule {
   readonly metadata?: JsonObject | undefined;
   /** Metric levels as configured, without the domain and not sanitised. */
   readonly metricPath: readonly string[];
+  /** Whether a request has matched it since it was loaded: the only part that changes. */
+  matched: boolean;
 }
 
 /** One level of the tree: a domain, or a descriptor entry below it. */

@@ -108,6 +108,14 @@ export const xdsSettings = {
     matches: { pattern: limiterClassBounds.pattern, form: limiterClassBounds.form },
     doc: 'Class of this limiter. The xDS server sends objects with this `spec.limiterClassName` and those without one. Objects without a class do not wait for limiters of a class.',
   }),
+  xdsMatchReportIntervalMs: duration({
+    env: 'CONFIG_GRPC_XDS_MATCH_REPORT_INTERVAL',
+    group: xdsGroup,
+    default: '1m',
+    max: longestTimer,
+    clamp: true,
+    doc: 'Interval of reports to the xDS server about which rules have matched requests, in the metadata of a repeated ACK. Objects then name rules that have never matched. 0 for no reports.',
+  }),
   xdsNodeMetadata: pairs({
     env: 'CONFIG_GRPC_XDS_NODE_METADATA',
     group: xdsGroup,

@@ -39,10 +39,16 @@ export function findMatches(
   descriptors: readonly Descriptor[],
 ): readonly (Match | undefined)[] {
   const matches = descriptors.map(({ limit, entries }) =>
-    limit === undefined ? matchEntries(domain, entries) : undefined,
+    limit === undefined ? markMatched(matchEntries(domain, entries)) : undefined,
   );
   const replaced = applyReplaces(matches);
   return replaced.includes(true) ? matches.map((match, i) => (replaced[i] ? undefined : match)) : matches;
+}
+
+/** The xDS server finds misspelled rules by this. */
+function markMatched(match: Match | undefined): Match | undefined {
+  if (match?.rule.matched === false) match.rule.matched = true;
+  return match;
 }
 
 /** Finds the limit of each descriptor: its own (the override), else that of its rule. */
@@ -54,7 +60,7 @@ export function findLimits(
   const matches = findMatches(domain, descriptors);
   return descriptors.map((descriptor, i) => {
     if (descriptor.limit !== undefined) {
-      const match = matchEntries(domain, descriptor.entries);
+      const match = markMatched(matchEntries(domain, descriptor.entries));
       return fromOverride(descriptor.entries, descriptor.limit, { match, calendarMonths });
     }
     const match = matches[i];
@@ -134,6 +140,7 @@ const noRule: Rule = {
   quotaMode: false,
   detailedMetric: false,
   metricPath: [],
+  matched: false,
 };
 
 /** The period of a concurrency limit is the life of a slot, and not a part of the limit. */

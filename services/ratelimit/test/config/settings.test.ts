@@ -81,6 +81,7 @@ const table: Readonly<
   ],
   xdsNodeId: ['CONFIG_GRPC_XDS_NODE_ID', 'default', 'pod-1', 'pod-1'],
   xdsLimiterClass: ['CONFIG_GRPC_XDS_LIMITER_CLASS', '', 'edge-eu', 'edge-eu', 'Edge'],
+  xdsMatchReportIntervalMs: ['CONFIG_GRPC_XDS_MATCH_REPORT_INTERVAL', 60_000, '0', 0, 'never'],
   xdsNodeMetadata: ['CONFIG_GRPC_XDS_NODE_METADATA', {}, 'a=b,c=d:e', { a: 'b', c: 'd:e' }, 'a:b'],
   xdsAdditionalHeaders: [
     'CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS',

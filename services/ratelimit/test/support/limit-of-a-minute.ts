@@ -17,6 +17,7 @@ export function ruleOfAMinute(requestsPerUnit: number): Rule {
     quotaMode: false,
     detailedMetric: false,
     metricPath: [],
+    matched: false,
   };
 }
 

@@ -5,6 +5,7 @@ import {
   type DiscoveryRequest,
   DiscoveryRequestSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
+import { matchedRulesKey } from '@tollgate/rules/matched';
 import { limiterClassKey } from '@tollgate/rules/resource-shape';
 import { rateLimitConfigType, type Snapshot, type SnapshotResource } from '../catalog/snapshot.ts';
 import { rejectionMessage } from './limiters.ts';
@@ -140,6 +141,8 @@ export interface AdsRequest {
   readonly nodeId: string;
   /** Class of the limiter, in the metadata of the node; undefined for none. */
   readonly limiterClass: unknown;
+  /** Rules that have matched, in the metadata of the node; undefined in other requests. */
+  readonly matchedRules: unknown;
   /** All names in the request, to which bounds apply. */
   readonly names: readonly string[];
   /** Nonce of the response that it answers; empty for none. */
@@ -157,6 +160,7 @@ export function toAdsRequest(request: DiscoveryRequest | DeltaDiscoveryRequest):
     typeUrl,
     nodeId: node?.id ?? '',
     limiterClass: node?.metadata?.[limiterClassKey],
+    matchedRules: node?.metadata?.[matchedRulesKey],
     nonce,
     message: errorDetail && rejectionMessage(errorDetail.message),
     rejects: errorDetail !== undefined,

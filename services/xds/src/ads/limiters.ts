@@ -17,6 +17,8 @@ export interface Limiter {
   readonly connectedMs: number;
   /** Undefined for a limiter without a class. */
   readonly limiterClass: string | undefined;
+  /** Whether it says which rules have matched requests. */
+  readonly reportsMatches: boolean;
   /** Domains subscribed to by name; undefined for a wildcard. Others are not sent. */
   readonly names: ReadonlySet<string> | undefined;
   /** Accepted versions by domain; undefined before its first ACK. */
@@ -174,7 +176,7 @@ export class RegisteredLimiter {
   #limiter: Limiter;
 
   constructor(
-    limiter: Omit<Limiter, 'accepted' | 'acceptedVersion' | 'rejection'>,
+    limiter: Omit<Limiter, 'accepted' | 'acceptedVersion' | 'rejection' | 'reportsMatches'>,
     options: {
       readonly limiters: LimiterRegistry;
       readonly cache: ResponseCache;
@@ -184,8 +186,18 @@ export class RegisteredLimiter {
     this.#registry = options.limiters;
     this.#cache = options.cache;
     this.#nowMs = options.nowMs;
-    this.#limiter = { ...limiter, accepted: undefined, acceptedVersion: undefined, rejection: undefined };
+    this.#limiter = {
+      ...limiter,
+      reportsMatches: false,
+      accepted: undefined,
+      acceptedVersion: undefined,
+      rejection: undefined,
+    };
     this.#registry.put(this.#limiter);
+  }
+
+  setReportsMatches(): void {
+    if (!this.#limiter.reportsMatches) this.#change({ reportsMatches: true });
   }
 
   setNames(names: ReadonlySet<string> | undefined): void {

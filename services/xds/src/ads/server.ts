@@ -4,7 +4,7 @@ import { GrpcListener } from '@tollgate/kit/grpc/listener';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import type { Health } from '@tollgate/kit/health';
 import { monotonicNow, scheduleByTimer } from '@tollgate/kit/time';
-import type { SnapshotStore } from '../catalog/snapshot.ts';
+import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context } from '../context.ts';
 import type { BearerTokens } from './bearer-tokens.ts';
 import { deltaProtocol } from './delta.ts';
@@ -63,6 +63,7 @@ interface EndableStream extends OpenStream {
 }
 
 export interface AdsServerOptions extends AdsListenOptions {
+  readonly onMatches?: ((snapshot: Snapshot, matchedRules: unknown) => void) | undefined;
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   readonly health: Health;
@@ -162,6 +163,7 @@ export class AdsServer {
       cache: this.#cache,
       gate: this.#gate,
       sendTimeoutMs: this.#options.sendTimeoutMs ?? sendTimeoutMs,
+      onMatches: this.#options.onMatches,
       onRefused: (address, node, reason) => this.#refused(address, node, reason),
       onClose: () => this.#streams.remove(stream),
     });

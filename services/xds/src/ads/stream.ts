@@ -57,6 +57,8 @@ export interface AdsStreamOptions {
   readonly cache: ResponseCache;
   readonly gate: SendGate;
   readonly sendTimeoutMs: number;
+  /** Called with the rules that a limiter says have matched, as it sent them. */
+  readonly onMatches: ((snapshot: Snapshot, matchedRules: unknown) => void) | undefined;
   readonly onRefused: (peer: string, node: string, end: StreamEnd) => void;
   /** Called once, when the stream has ended. */
   readonly onClose: () => void;
@@ -82,6 +84,8 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   #logger: Logger;
   #nodeId = '';
   #limiterClass: string | undefined;
+  /** The response that the client has acknowledged last. */
+  #acknowledged: { readonly nonce: string; readonly snapshot: Snapshot } | undefined;
   #exchange: Exchange;
   #limiter: RegisteredLimiter | undefined;
   #subscribedMs = Number.POSITIVE_INFINITY;
@@ -235,9 +239,18 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     if ((subscription?.names.size ?? 0) + (owed?.size ?? 0) > maxNames) return streamEnds.tooManyNames;
     this.#register(subscribedNames(subscription));
     if (answer.type !== 'none') this.#handleAnswer(answer);
+    if (answer.type === 'ack') this.#acknowledged = { nonce: request.nonce, snapshot: answer.snapshot };
+    this.#handleMatches(request);
     if (answer.type !== 'none' || this.#lastNonce === 0) this.#owesSinceMs = undefined;
     this.#push();
     return undefined;
+  }
+
+  /** A repeated ACK says which rules of the response have matched. */
+  #handleMatches({ matchedRules, nonce }: Request): void {
+    if (matchedRules === undefined || this.#acknowledged?.nonce !== nonce) return;
+    this.#limiter?.setReportsMatches();
+    this.#options.onMatches?.(this.#acknowledged.snapshot, matchedRules);
   }
 
   #register(names: ReadonlySet<string> | undefined): void {

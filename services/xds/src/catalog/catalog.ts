@@ -68,6 +68,11 @@ export class Catalog {
     return this.#results;
   }
 
+  /** The newest valid version of an object. */
+  documentOf(id: string): RuleDocument | undefined {
+    return this.#objects.get(id)?.valid?.document;
+  }
+
   /** Limits in force, of all domains. */
   get rules(): number {
     return this.#rules;

@@ -124,6 +124,13 @@ export const statusSettings = {
     default: true,
     doc: 'Write the status of objects. The replica that holds the Lease writes; all replicas serve.',
   }),
+  unmatchedAfterMs: duration({
+    env: 'XDS_UNMATCHED_AFTER',
+    group: statusGroup,
+    default: '1h',
+    max: longestTimer,
+    doc: 'A rule that has matched no request for this time is named in the condition Matched of its object. 0 observes nothing.',
+  }),
   statusDebounceMs: duration({
     env: 'XDS_STATUS_DEBOUNCE',
     group: statusGroup,

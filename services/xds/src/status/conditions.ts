@@ -22,10 +22,16 @@ export interface ObjectStatus {
   readonly lastValid?: ValidationResult['lastValid'];
   readonly accepted: Condition;
   readonly programmed: Condition;
+  /** Whether its rules have matched requests; undefined while it is not known. */
+  readonly matched?: Condition | undefined;
 }
 
 /** The status of an object, from its validation result and the status of its domain. */
-export function toObjectStatus(result: ValidationResult, domain: DomainStatus): ObjectStatus {
+export function toObjectStatus(
+  result: ValidationResult,
+  domain: DomainStatus,
+  matched?: Condition,
+): ObjectStatus {
   const { id, uid, generation, inForce, rules, domainOwner, lastValid, accepted } = result;
   return {
     id,
@@ -37,6 +43,7 @@ export function toObjectStatus(result: ValidationResult, domain: DomainStatus): 
     ...(lastValid && { lastValid }),
     accepted,
     programmed: toProgrammed(result, domain),
+    ...(matched && { matched }),
   };
 }
 
@@ -91,7 +98,7 @@ export interface StatusManifest {
 
 /** A `metav1.Condition`. */
 interface ConditionManifest extends Condition {
-  readonly type: 'Accepted' | 'Programmed' | 'Ready' | 'Reconciling' | 'Stalled';
+  readonly type: 'Accepted' | 'Programmed' | 'Ready' | 'Matched' | 'Reconciling' | 'Stalled';
   readonly observedGeneration: number;
   /** When `status` last changed, to the second. */
   readonly lastTransitionTime: string;
@@ -130,6 +137,7 @@ export function toStatusManifest(status: ObjectStatus, current: unknown, nowMs: 
       toCondition('Accepted', status.accepted),
       toCondition('Programmed', status.programmed),
       toCondition('Ready', toReady(status)),
+      toCondition('Matched', toMatched(status, current)),
       ...toProgress(status).map(([type, condition]) => toCondition(type, condition)),
     ],
   };
@@ -150,6 +158,26 @@ function chooseLastValid(
   return stored !== undefined && stored.generation >= generation
     ? stored
     : toStoredManifest(generation, spec);
+}
+
+const observing: Condition = {
+  status: 'Unknown',
+  reason: 'Observing',
+  message: 'not known yet whether requests match every rule',
+};
+
+/**
+ * Keeps what was known of this generation before a restart, and that all rules have matched, also
+ * when limiters that were restarted have not seen it again.
+ */
+function toMatched({ observedGeneration, matched }: ObjectStatus, current: unknown): Condition {
+  const known = findCondition(current, 'Matched');
+  const { status, reason, message } = known ?? {};
+  const isOfGeneration = known?.observedGeneration === observedGeneration;
+  const isKnown = typeof reason === 'string' && typeof message === 'string';
+  if (isOfGeneration && isKnown && (status === 'True' || (status === 'False' && matched === undefined)))
+    return { status, reason, message };
+  return matched ?? observing;
 }
 
 /** Whether the object has this status already; fields of other writers are ignored. */
@@ -386,6 +414,8 @@ export interface LimiterGroup {
   readonly example: string;
   /** Undefined for limiters without a class. */
   readonly limiterClass?: string | undefined;
+  /** Whether they say which rules have matched requests. */
+  readonly reportsMatches?: boolean | undefined;
   /** Domains that they subscribe to by name; undefined for a wildcard. */
   readonly names: ReadonlySet<string> | undefined;
   /** Versions by domain; undefined when they have accepted nothing. */
@@ -405,9 +435,9 @@ export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGrou
   };
   const groups = new Map<string, LimiterGroup>();
   for (const limiter of limiters) {
-    const { names, limiterClass, accepted, rejection } = limiter;
+    const { names, limiterClass, reportsMatches, accepted, rejection } = limiter;
     const maps = [names, accepted, rejection?.resources].map(identify);
-    const key = `${maps.join(' ')} ${limiterClass ?? ''} ${rejection?.message ?? ''}`;
+    const key = `${maps.join(' ')} ${limiterClass ?? ''} ${reportsMatches} ${rejection?.message ?? ''}`;
     const example = limiterName(limiter);
     const group = groups.get(key);
     if (group === undefined)
@@ -415,6 +445,7 @@ export function groupLimiters(limiters: Iterable<Limiter>): readonly LimiterGrou
         size: 1,
         example,
         limiterClass,
+        reportsMatches,
         names,
         accepted,
         rejection: rejection && parseRejection(rejection),

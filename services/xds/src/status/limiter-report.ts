@@ -2,6 +2,7 @@ import { compareText } from '@tollgate/kit/text';
 import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
 import type { LimiterGroup } from './conditions.ts';
+import type { ReportedMatches } from './matched-rules.ts';
 
 /** Report of a replica to the others: limiters are counted, not listed. */
 export interface LimiterReport {
@@ -10,6 +11,8 @@ export interface LimiterReport {
   /** Version of the snapshot that the replica serves. */
   readonly snapshot?: string | undefined;
   readonly groups: readonly ReportedGroup[];
+  /** Rules that have matched requests, of some domains. */
+  readonly matched?: ReportedMatches | undefined;
 }
 
 /** Limiters of a replica. */
@@ -41,6 +44,8 @@ export interface ReportedGroup {
   readonly count: number;
   /** Undefined for limiters without a class. */
   readonly limiterClass?: string | undefined;
+  /** Whether they say which rules have matched requests. */
+  readonly reportsMatches?: boolean | undefined;
   /** Version of the snapshot for their class, if it has rules of its own. */
   readonly snapshot?: string | undefined;
   /** Domains subscribed to by name; undefined for a wildcard, empty when there are too many. */
@@ -67,7 +72,10 @@ const maxNames = 100;
 const maxMessageLength = 300;
 const maxNodeLength = 200;
 
-type Description = Pick<ReportedGroup, 'limiterClass' | 'names' | 'accepted' | 'rejection'>;
+type Description = Pick<
+  ReportedGroup,
+  'limiterClass' | 'reportsMatches' | 'names' | 'accepted' | 'rejection'
+>;
 
 /** Beyond the bounds, limiters are still counted, with less detail. */
 export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: SnapshotOf): LimiterReport {
@@ -100,12 +108,13 @@ export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: Snap
     limiters: countByState(limiters, snapshotOf),
     snapshot: common?.version,
     groups: [...groups.values()].map(({ count, description, limiter }) => {
-      const { limiterClass, names, accepted, rejection } = description;
+      const { limiterClass, reportsMatches, names, accepted, rejection } = description;
       const snapshot = snapshotOf(limiterClass);
       const isCurrent = accepted === undefined || accepted === snapshot?.version;
       return {
         count,
         ...(limiterClass !== undefined && { limiterClass }),
+        ...(reportsMatches === true && { reportsMatches }),
         ...(snapshot !== common && { snapshot: snapshot?.version }),
         names: names && (takeNames(names) ?? []),
         accepted,
@@ -117,9 +126,10 @@ export function summarizeLimiters(limiters: readonly Limiter[], snapshotOf: Snap
 }
 
 function describe(limiter: Limiter): Description {
-  const { limiterClass, names, acceptedVersion, rejection } = limiter;
+  const { limiterClass, reportsMatches, names, acceptedVersion, rejection } = limiter;
   return {
     ...(limiterClass !== undefined && { limiterClass }),
+    ...(reportsMatches && { reportsMatches }),
     names: names && [...names].sort(compareText),
     accepted: acceptedVersion,
     rejection: rejection && {
@@ -131,8 +141,15 @@ function describe(limiter: Limiter): Description {
 }
 
 /** Limiters with the same rejection are one group, whatever their names. */
-function toKey({ limiterClass, names, accepted, rejection }: Description): string {
-  return JSON.stringify([limiterClass, names, accepted, rejection?.message, rejection?.snapshot]);
+function toKey({ limiterClass, reportsMatches, names, accepted, rejection }: Description): string {
+  return JSON.stringify([
+    limiterClass,
+    reportsMatches,
+    names,
+    accepted,
+    rejection?.message,
+    rejection?.snapshot,
+  ]);
 }
 
 /** Domains that the limiter has in another version than the snapshot; undefined when too many. */
@@ -161,20 +178,34 @@ export function formatReport(report: LimiterReport, beat: number): string {
  */
 export function parseReport(text: string): LimiterReport | undefined {
   try {
-    const { snapshot, groups } = toFields(JSON.parse(text));
+    const { snapshot, groups, matched } = toFields(JSON.parse(text));
     if (!Array.isArray(groups)) return undefined;
-    return { snapshot: toText(snapshot), groups: groups.flatMap((group) => parseGroup(group) ?? []) };
+    return {
+      snapshot: toText(snapshot),
+      groups: groups.flatMap((group) => parseGroup(group) ?? []),
+      ...(matched !== undefined && { matched: parseMatches(matched) }),
+    };
   } catch {
     return undefined;
   }
 }
 
+function parseMatches(value: unknown): ReportedMatches {
+  const matches = Object.entries(toFields(value)).flatMap(([key, pair]) => {
+    const [version, bits]: readonly unknown[] = Array.isArray(pair) ? pair : [];
+    return typeof version === 'string' && typeof bits === 'string' ? [[key, [version, bits] as const]] : [];
+  });
+  return Object.fromEntries(matches);
+}
+
 function parseGroup(value: unknown): ReportedGroup | undefined {
-  const { count, limiterClass, snapshot, names, accepted, behind, rejection } = toFields(value);
+  const { count, limiterClass, reportsMatches, snapshot, names, accepted, behind, rejection } =
+    toFields(value);
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 1) return undefined;
   return {
     count,
     ...(limiterClass !== undefined && { limiterClass: toText(limiterClass) }),
+    ...(reportsMatches === true && { reportsMatches }),
     ...(snapshot !== undefined && { snapshot: toText(snapshot) }),
     names: toTexts(names),
     accepted: toText(accepted),
@@ -250,12 +281,13 @@ export class ReportedLimiters {
   }
 
   #toGroup(group: ReportedGroup, report: LimiterReport, replica: string): LimiterGroup {
-    const { count, limiterClass, names, rejection } = group;
+    const { count, limiterClass, reportsMatches = false, names, rejection } = group;
     const rejected = rejection && this.#history.get(rejection.snapshot);
     return {
       size: count,
       example: `${rejection?.node || 'a limiter'} at ${replica}`,
       limiterClass,
+      reportsMatches,
       names: names && new Set(names),
       accepted: this.#findAccepted(group, report),
       rejection: rejection && rejected && parseRejection({ resources: rejected, message: rejection.message }),

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
 import type { LimiterRegistry } from '../ads/limiters.ts';
 import type { CommonSnapshot, SnapshotStore } from '../catalog/snapshot.ts';
-import type { ValidationResult } from '../catalog/validation.ts';
+import type { Condition, ValidationResult } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
 import {
   countLimiters,
@@ -22,6 +22,7 @@ import {
   toObjectStatus,
 } from './conditions.ts';
 import { listClasses, ReportedLimiters } from './limiter-report.ts';
+import type { MatchedRules } from './matched-rules.ts';
 import type { ReplicaReports } from './replica-reports.ts';
 
 /** Receives statuses, from all replicas. */
@@ -50,8 +51,12 @@ export interface StatusReporterOptions {
   readonly schedule: Schedule;
   /** The status that an object has; undefined when the source has no statuses. */
   readonly stored: ((id: string) => StoredStatus | undefined) | undefined;
+  /** Undefined when it is not observed which rules match. */
+  readonly matchedRules: MatchedRules | undefined;
   /** How long limiters of an earlier process may take to reconnect; 0 expects none. */
   readonly startGraceMs: number;
+  /** Interval at which it is looked which rules have matched. */
+  readonly matchedIntervalMs: number;
   /** Longest time without yielding to streams and health checks. */
   readonly sliceMs: number;
 }
@@ -63,6 +68,7 @@ const delayMs = 100;
 interface Reported {
   readonly result: ValidationResult;
   readonly domain: DomainStatus;
+  readonly matched: Condition | undefined;
 }
 
 /** A domain of an object. */
@@ -108,6 +114,8 @@ export class StatusReporter {
   #served: { readonly snapshot: CommonSnapshot | undefined; readonly domains: ServedDomains } | undefined;
   #isStarting: boolean;
   #hasReported: boolean = false;
+  #isMatchedDue: boolean = false;
+  #cancelMatched: () => void = () => undefined;
   #cancelReport: (() => void) | undefined;
   #isReporting: boolean = false;
   #changedStatuses = 0;
@@ -119,6 +127,7 @@ export class StatusReporter {
     this.#options = options;
     const { schedule, startGraceMs, snapshots, limiters, reports } = options;
     const changed = () => this.changed();
+    if (options.matchedRules !== undefined) this.#scheduleMatched();
     this.#isStarting = startGraceMs > 0;
     this.#stops = [
       this.#isStarting ? schedule(startGraceMs, () => this.#endStart()) : undefined,
@@ -169,8 +178,18 @@ export class StatusReporter {
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelReport?.();
+    this.#cancelMatched();
     for (const stop of this.#stops) stop?.();
     await this.#lastReport;
+  }
+
+  #scheduleMatched(): void {
+    const { schedule, matchedIntervalMs } = this.#options;
+    this.#cancelMatched = schedule(matchedIntervalMs, () => {
+      this.#isMatchedDue = true;
+      this.changed();
+      this.#scheduleMatched();
+    });
   }
 
   #endStart(): void {
@@ -207,6 +226,7 @@ export class StatusReporter {
         (limiterClass, domain) => snapshot?.classes.get(limiterClass)?.has(domain) === true,
       );
       yield* this.#updateDomains(domains, this.#subscribers, this.#findAcknowledged(results, domains));
+      if (this.#isMatchedDue) yield* this.#evaluateMatched(groups);
       yield* this.#reportAll(results);
       this.#hasReported ||= snapshot !== undefined;
     } finally {
@@ -214,9 +234,18 @@ export class StatusReporter {
     }
   }
 
+  *#evaluateMatched(groups: readonly LimiterGroup[]): Steps<void> {
+    this.#isMatchedDue = false;
+    const { matchedRules, results } = this.#options;
+    if (matchedRules === undefined) return;
+    const areAllReporting =
+      groups.length > 0 && groups.every(({ reportsMatches }) => reportsMatches === true);
+    yield* matchedRules.evaluate(results, areAllReporting);
+  }
+
   /** Reports the limiters of this replica to others, and returns those of all replicas. */
   #exchangeReports(): readonly LimiterGroup[] {
-    const { limiters, snapshots, reports } = this.#options;
+    const { limiters, snapshots, reports, matchedRules } = this.#options;
     const groups = groupLimiters(limiters.settled());
     // Without other replicas, the next heartbeat is early enough.
     if (reports === undefined || reports.others?.length === 0) return groups;
@@ -228,6 +257,8 @@ export class StatusReporter {
       const ofClass = snapshots.currentOf(limiterClass);
       if (ofClass !== undefined && ofClass !== snapshot) this.#reportedLimiters.remember(ofClass);
     }
+    for (const { report } of others)
+      if (snapshot !== undefined) matchedRules?.addReported(report.matched ?? {}, snapshot);
     return [...groups, ...this.#reportedLimiters.groups(others)];
   }
 
@@ -275,10 +306,11 @@ export class StatusReporter {
     const { id } = result;
     const before = this.#reported.get(id);
     // Nearly always: nothing has changed.
-    if (before?.result === result && before.domain === domain) return;
+    const matched = this.#options.matchedRules?.conditionOf(result);
+    if (before?.result === result && before.domain === domain && before.matched === matched) return;
     if (this.#isUnknownYet(result, domain)) return;
-    this.#reported.set(id, { result, domain });
-    const status = toObjectStatus(result, domain);
+    this.#reported.set(id, { result, domain, matched });
+    const status = toObjectStatus(result, domain, matched);
     const known = this.#statuses.get(id);
     if (isDeepStrictEqual(known, status)) return;
     this.#statuses.set(id, status);

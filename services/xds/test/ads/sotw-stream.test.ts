@@ -293,3 +293,37 @@ t.test('class that is no name, and one too many, end the stream', async (t) => {
   const reasons = (await metrics.refusedStreams.get()).values.map(({ labels }) => labels.reason);
   t.strictSame(reasons, ['invalid_class', 'too_many_classes']);
 });
+
+t.test(
+  'repeated ACK with matched rules is no change, and belongs to the acknowledged response',
+  async (t) => {
+    const reported: unknown[] = [];
+    const { connect, onlyLimiter, snapshots } = await startAdsServer(t, {
+      snapshot: testSnapshot({ shop: 1 }),
+      onMatches: ({ version }, matchedRules) => reported.push([version, matchedRules]),
+    });
+    const stream = connect().sotw();
+    const withRules = {
+      node: { id: 'limiter', metadata: { 'tollgate.dev/matched-rules': { shop: 'AQ==' } } },
+    };
+    stream.send({ node });
+    const first = await stream.next();
+    stream.ack(first);
+    stream.ack(first, withRules);
+    await awaitUntil(() => reported.length === 1, { what: 'the report' });
+    t.strictSame(reported, [[testSnapshot({ shop: 1 }).version, { shop: 'AQ==' }]]);
+    t.ok(onlyLimiter().reportsMatches);
+    t.equal(stream.responses.length, 1);
+    snapshots.set(testSnapshot({ shop: 2 }));
+    const second = await stream.next();
+    stream.ack(second);
+    stream.ack(first, withRules);
+    stream.ack(second, withRules);
+    await awaitUntil(() => reported.length > 1, { what: 'the next report' });
+    t.strictSame(
+      reported.slice(1),
+      [[testSnapshot({ shop: 2 }).version, { shop: 'AQ==' }]],
+      'a stale one is ignored',
+    );
+  },
+);

@@ -145,6 +145,13 @@ t.test('status is applied to the status subresource of its object only', async (
         { type: 'Accepted', ...accepted, ...times },
         { type: 'Programmed', ...pending, ...times },
         { type: 'Ready', ...pending, ...times },
+        {
+          type: 'Matched',
+          status: 'Unknown',
+          reason: 'Observing',
+          message: 'not known yet whether requests match every rule',
+          ...times,
+        },
         { type: 'Reconciling', ...pending, ...times, status: 'True' },
       ],
     },
@@ -262,7 +269,7 @@ t.test('Reconciling and Stalled are there only while they are True', async (t) =
     await arrive(server, index + 1);
     objects.set('shop/web', makeObject('shop/web', parseBody(server, index).status));
   }
-  const always = ['Accepted', 'Programmed', 'Ready'];
+  const always = ['Accepted', 'Programmed', 'Ready', 'Matched'];
   t.strictSame(
     changes.map((_, index) => types(index)),
     [[...always, 'Reconciling'], always, [...always, 'Stalled'], [...always, 'Stalled']],
@@ -282,7 +289,7 @@ t.test('a condition that no longer holds is removed, although nothing else diffe
   objects.set('shop/web', makeObject('shop/web', { ...status, conditions: [...status.conditions, stale] }));
   writer.put(toObjectStatus('shop/web', { programmed }));
   await arrive(server, 2);
-  t.equal(parseBody(server, 1).status.conditions.length, 3);
+  t.equal(parseBody(server, 1).status.conditions.length, 4);
 });
 
 t.test('message that exceeds the bound of the CRD is cut', async (t) => {

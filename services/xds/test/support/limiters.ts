@@ -11,6 +11,7 @@ export function makeLimiter(id: string, given: Partial<Limiter> = {}): Limiter {
     protocol: 'sotw',
     connectedMs: 0,
     limiterClass: undefined,
+    reportsMatches: false,
     names: undefined,
     accepted: undefined,
     acceptedVersion: undefined,

@@ -13,6 +13,7 @@ import {
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { decodeInSteps } from '@tollgate/rules/decode-in-steps';
+import { matchedRulesKey } from '@tollgate/rules/matched';
 import { defaultSilenceTimes, type SilenceTimes, watchSilence } from './silence.ts';
 
 export interface AdsStreamOptions {
@@ -135,6 +136,10 @@ interface StreamHandlers {
   readonly onResponse: (response: Uint8Array) => Promise<Uint8Array>;
   /** Called after the first response was handled. */
   readonly onDelivered: () => void;
+  /** Returns a request to send between responses, if there is one. Never rejects. */
+  readonly onReportDue: () => Promise<Uint8Array | undefined>;
+  /** Interval of these requests; 0 for none. */
+  readonly reportIntervalMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -150,11 +155,17 @@ export interface EndedStream {
 export async function followStream(
   options: AdsStreamOptions,
   node: DiscoveryNode,
-  { credentials, onResponse, onDelivered, signal }: StreamHandlers,
+  { credentials, onResponse, onDelivered, signal, ...reports }: StreamHandlers,
 ): Promise<EndedStream> {
   let delivered = false;
   let stream: AdsStream | undefined;
   const close = (): void => stream?.close();
+  const report = async (): Promise<void> => {
+    const request = await reports.onReportDue();
+    if (request !== undefined) stream?.send(request);
+  };
+  const { reportIntervalMs } = reports;
+  const reporting = reportIntervalMs === 0 ? undefined : setInterval(() => void report(), reportIntervalMs);
   const getEnd = () => ({ connected: stream?.connected ?? false, delivered });
   try {
     stream = new AdsStream(options, credentials());
@@ -170,6 +181,7 @@ export async function followStream(
   } catch (error) {
     return { ...getEnd(), error };
   } finally {
+    clearInterval(reporting);
     signal.removeEventListener('abort', close);
     stream?.close();
   }
@@ -256,6 +268,23 @@ function encodeSubscription(node: DiscoveryNode): Uint8Array {
 /** Accepts the response with that nonce: its version is active. */
 export function encodeAck(version: string, nonce: string): Uint8Array {
   return encode({ versionInfo: version, responseNonce: nonce });
+}
+
+/**
+ * Repeats an ACK, with the rules that have matched in the metadata of the node. Servers that do not
+ * know the metadata see an ACK without a change.
+ */
+export function encodeMatchReport(
+  { version, nonce }: Pick<DiscoveredSet, 'version' | 'nonce'>,
+  node: DiscoveryNode,
+  matched: ReadonlyMap<string, string>,
+): Uint8Array {
+  const metadata = { ...node.metadata, [matchedRulesKey]: Object.fromEntries(matched) };
+  return encode({
+    versionInfo: version,
+    responseNonce: nonce,
+    node: { id: node.id, metadata, userAgentName: 'tollgate-ratelimit' },
+  });
 }
 
 /** google.rpc.Code INVALID_ARGUMENT. */

@@ -11,7 +11,15 @@ import { maxWarnings } from '@tollgate/rules/warnings';
 import { statsNames } from '../../metrics/names.ts';
 import type { Counter, Gauge, StatsRegistry } from '../../metrics/registry.ts';
 import type { RuleLoad } from '../rule-store.ts';
-import { type DiscoveredSet, decodeResponse, encodeAck, encodeNack } from './ads-stream.ts';
+import {
+  type DiscoveredSet,
+  type DiscoveryNode,
+  decodeResponse,
+  encodeAck,
+  encodeMatchReport,
+  encodeNack,
+} from './ads-stream.ts';
+import { MatchReport, type ReportedDomain } from './match-report.ts';
 
 interface SubscriberOptions {
   readonly mergeDomains: boolean;
@@ -46,6 +54,9 @@ export class Subscriber {
   /** Undefined until a first set is accepted. */
   #active: { readonly version: string; readonly compiled: CompiledResources } | undefined;
   #rejectedVersion: string | undefined;
+  readonly #matches = new MatchReport();
+  /** The last response of the stream, if it was accepted. */
+  #acknowledged: Pick<DiscoveredSet, 'version' | 'nonce'> | undefined;
 
   constructor(options: SubscriberOptions) {
     const { stats } = options;
@@ -66,6 +77,29 @@ export class Subscriber {
     const { version, nonce } = decoded.ok ? decoded.set : decoded;
     if (version === this.#rejectedVersion) await sleep(repeatedRejectionDelayMs, { signal });
     return decoded.ok ? this.#apply(decoded.set) : this.#reject(version, nonce, decoded.problem);
+  }
+
+  startStream(): void {
+    this.#acknowledged = undefined;
+    this.#matches.startStream();
+  }
+
+  /** A request that says which rules have matched; undefined without news. Never rejects. */
+  async reportMatches(node: DiscoveryNode): Promise<Uint8Array | undefined> {
+    const acknowledged = this.#acknowledged;
+    if (acknowledged === undefined || this.#active === undefined) return undefined;
+    try {
+      const { domains } = this.#active.compiled;
+      const matched = await this.#run(this.#matches.collect(toReported(domains)));
+      // Another response has arrived meanwhile: the server would ignore the nonce.
+      if (matched === undefined || this.#acknowledged !== acknowledged) return undefined;
+      this.#matches.sent(matched);
+      return encodeMatchReport(acknowledged, node, matched);
+    } catch (error) {
+      const reason = getErrorMessage(error);
+      this.#options.logger.debug({ reason }, 'did not report matched rules');
+      return undefined;
+    }
   }
 
   async #apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
@@ -90,6 +124,7 @@ export class Subscriber {
         logger.warn({ server, version }, 'configuration is empty, nothing is limited');
     }
     this.#active = { version, compiled };
+    this.#acknowledged = { version, nonce };
     this.#rejectedVersion = undefined;
     this.#accepted.value += 1;
     // The active set may be resent after a rejected one, which loads nothing.
@@ -100,6 +135,7 @@ export class Subscriber {
   #reject(version: string, nonce: string, problem: string): Uint8Array {
     const { logger, server } = this.#options;
     this.#rejectedVersion = version;
+    this.#acknowledged = undefined;
     this.#rejected.value += 1;
     this.#isCurrent.value = 0;
     const kept = this.#active?.version ?? '';
@@ -138,6 +174,15 @@ function formatProblems(problems: readonly RuleProblem[]): string {
 
 function truncate(text: string): string {
   return text.length > maxTextLength ? `${text.slice(0, maxTextLength - 1)}…` : text;
+}
+
+function toReported(domains: ReadonlyMap<string, CompiledDomain>): ReadonlyMap<string, ReportedDomain> {
+  return new Map(
+    [...domains].map(([name, { root, candidates }]) => [
+      name,
+      { root, trialRoot: candidates?.ok === true ? candidates.rules.domains.get(name) : undefined },
+    ]),
+  );
 }
 
 interface CompiledDomain {

@@ -34,6 +34,8 @@ export interface XdsSourceOptions {
   readonly forMemcached: boolean;
   readonly notAtomic?: string | undefined;
   readonly calendarMonths?: boolean | undefined;
+  /** Interval of reports of the rules that have matched; 0 or undefined for none. */
+  readonly matchReportIntervalMs?: number;
 }
 
 export interface XdsSourceContext extends Pick<Context, 'random' | 'stats' | 'logger'> {
@@ -80,6 +82,7 @@ export function createXdsSource(settings: Settings, context: Context): XdsSource
       forMemcached: settings.backendType === 'memcache',
       notAtomic: describeNotAtomic(settings),
       calendarMonths: settings.useCalendarMonths,
+      matchReportIntervalMs: settings.xdsMatchReportIntervalMs,
     },
     context,
   );
@@ -170,10 +173,13 @@ export class XdsSource implements RuleSource {
       onCandidates,
     });
     while (!signal.aborted) {
+      subscriber.startStream();
       const ended = await followStream(stream, node, {
         credentials: tls.credentials,
         onResponse: (response) => subscriber.handle(response),
         onDelivered: () => this.#onDelivered(),
+        onReportDue: () => subscriber.reportMatches(node),
+        reportIntervalMs: this.#options.matchReportIntervalMs ?? 0,
         signal,
       });
       this.#connected.value = 0;

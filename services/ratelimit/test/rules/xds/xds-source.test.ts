@@ -48,6 +48,38 @@ t.test('a valid set becomes active and is acknowledged; the next one replaces it
   t.equal(source.stats.counter(statsNames.xdsAccepted).value, 2);
 });
 
+t.test('rules that have matched are reported in the metadata of a repeated ACK', async (t) => {
+  const server = await startAdsServer(t);
+  const source = followServer(t, server.url, {
+    node: { id: 'pod-1', metadata: { zone: 'a' } },
+    matchReportIntervalMs: 20,
+  });
+  server.send(limitsResponse('v1', { a: 1, b: 2 }));
+  const ack = await server.answerTo('v1');
+  const reports = () =>
+    server.requests.filter(({ node }) => node?.metadata?.['tollgate.dev/matched-rules'] !== undefined);
+  await awaitUntil(() => reports().length === 1, { what: 'the first report' });
+  t.match(reports()[0], {
+    typeUrl,
+    versionInfo: 'v1',
+    responseNonce: ack.responseNonce,
+    resourceNames: [],
+    errorDetail: undefined,
+    node: { id: 'pod-1', metadata: { zone: 'a', 'tollgate.dev/matched-rules': {} } },
+  });
+  const load = source.loads[0];
+  const match =
+    load?.ok === true ? load.rules.domains.get('a')?.children?.values().next().value?.match : undefined;
+  if (match === undefined) throw new Error('domain a has a rule');
+  match.rule.matched = true;
+  await awaitUntil(() => reports().length === 2, { what: 'the second report' });
+  t.strictSame(reports()[1]?.node?.metadata?.['tollgate.dev/matched-rules'], { a: 'AQ==' });
+  server.send(limitsResponse('v2', { a: 1, b: 3 }));
+  await server.answerTo('v2');
+  await source.inForce('b', 3);
+  t.equal(reports().length, 2, 'nothing new');
+});
+
 t.test('an empty set removes all rules and is logged as a warning', async (t) => {
   const server = await startAdsServer(t);
   const source = followServer(t, server.url);
