@@ -22,7 +22,7 @@ export type Caller = KnownCaller | { readonly ok: false; readonly denial: AuthzD
 
 /** Parts that ext_authz shares with the API, and its own caches. */
 export interface AuthzContext {
-  readonly tokens: Pick<TokenCache, 'verify' | 'recall'>;
+  readonly tokens: Pick<TokenCache, 'verify' | 'recall' | 'isSigned'>;
   readonly keys: SigningKeys;
   /** Undefined: only own tokens are accepted. */
   readonly issuers: Pick<Issuers<KnownCaller>, 'isEmpty' | 'recall' | 'verify'> | undefined;
@@ -124,7 +124,7 @@ export class CallerIdentifier {
     if (known !== undefined) return known;
     // Own tokens that are cached are not decoded again.
     if (tokens.recall(token, keys) !== undefined) return undefined;
-    const result = issuers.verify(token, timeoutMs);
+    const result = issuers.verify(token, timeoutMs, () => tokens.isSigned(token, keys));
     return result instanceof Promise ? result.then(toForeignCaller) : result && toForeignCaller(result);
   }
 

@@ -110,9 +110,14 @@ export class Issuers<T> implements LifecycleComponent {
 
   /**
    * Verifies a token. Undefined if no other issuer can have issued it. A promise only if the result
-   * depends on an answer of the issuer, for which it waits at most most of `timeoutMs`.
+   * depends on an answer of the issuer, for which it waits at most most of `timeoutMs`. `isOwn` is
+   * asked about a token that names none of the issuers.
    */
-  verify(token: string, timeoutMs: number): TokenVerification<T> | Promise<TokenVerification<T>> | undefined {
+  verify(
+    token: string,
+    timeoutMs: number,
+    isOwn: () => boolean = () => false,
+  ): TokenVerification<T> | Promise<TokenVerification<T>> | undefined {
     const waitMs = Math.min(maxWaitMs, timeoutMs * timeoutShare);
     const jwt = decodeJwt(token);
     if (jwt === undefined) return this.#introspect(token, waitMs);
@@ -120,7 +125,7 @@ export class Issuers<T> implements LifecycleComponent {
     if (trust !== undefined) return this.#verifyFor(trust, { token, jwt, waitMs });
     const unknown = this.#trusted.find(({ definition, keys }) => !definition.issuer && !keys.current);
     // The token may be of a cluster whose issuer is not known yet.
-    return unknown && this.#verifyLater(unknown, { token, jwt, waitMs });
+    return unknown === undefined || isOwn() ? undefined : this.#verifyLater(unknown, { token, jwt, waitMs });
   }
 
   #create(definition: IssuerDefinition): IssuerKeys {

@@ -94,6 +94,11 @@ export function signJwt(claims: JwtClaims, { current }: SigningKeys): string {
  * @see RFC 7519 §7.2 https://www.rfc-editor.org/rfc/rfc7519#section-7.2
  */
 export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+  const signed = verifySignature(token, keys);
+  return signed.ok ? (checkJwtTimes(signed.claims, nowMs) ?? signed) : signed;
+}
+
+function verifySignature(token: string, keys: SigningKeys): VerifiedJwt {
   if (token.length > maxTokenChars) return reject('token is too long');
   const parts = token.split('.');
   const [header64 = '', claims64 = '', signature64 = ''] = parts;
@@ -118,7 +123,7 @@ export function verifyJwt(token: string, keys: SigningKeys, nowMs: number): Veri
   // Parsed last: parsing unauthenticated input costs more than the signature.
   const claims = decode(claims64);
   if (claims === undefined) return reject('token is malformed');
-  return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
+  return { ok: true, claims };
 }
 
 interface IssuerSettings {
@@ -220,11 +225,21 @@ export class TokenCache {
   }
 
   verify(token: string, keys: SigningKeys, nowMs: number): VerifiedJwt {
+    const signed = this.#verifySignature(token, keys);
+    return signed.ok ? (checkJwtTimes(signed.claims, nowMs) ?? signed) : signed;
+  }
+
+  /** Whether these keys signed the token; it may have expired since. */
+  isSigned(token: string, keys: SigningKeys): boolean {
+    return this.#verifySignature(token, keys).ok;
+  }
+
+  #verifySignature(token: string, keys: SigningKeys): VerifiedJwt {
     const claims = this.recall(token, keys);
-    if (claims !== undefined) return checkJwtTimes(claims, nowMs) ?? { ok: true, claims };
-    const result = verifyJwt(token, keys, nowMs);
-    if (result.ok) this.#claims.set(token, result.claims);
-    return result;
+    if (claims !== undefined) return { ok: true, claims };
+    const signed = verifySignature(token, keys);
+    if (signed.ok) this.#claims.set(token, signed.claims);
+    return signed;
   }
 
   /** A key may have been removed because it was compromised. */

@@ -7,7 +7,7 @@ import type { IdentityCache, IdentityState } from '../../src/ext-authz/identity-
 import type { LimitedCheck, RateLimiter, RateLimitResult } from '../../src/ext-authz/rate-limiter.ts';
 import type { RouteRules } from '../../src/ext-authz/route-rules.ts';
 import { parseRouteRules } from '../../src/ext-authz/rules-file.ts';
-import { signJwt, verifyJwt } from '../../src/keys/jwt.ts';
+import { signJwt, TokenCache } from '../../src/keys/jwt.ts';
 import { parseSigningKeys, type SigningKeys } from '../../src/keys/signing-keys.ts';
 import { callerIdentity } from '../helpers/caller.ts';
 
@@ -80,7 +80,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
   });
   const authorizer = new Authorizer({
     rules: more.rules ?? { current: rules },
-    tokens: { verify: verifyJwt, recall: () => undefined },
+    tokens: new TokenCache(),
     issuers: undefined,
     keys,
     rateLimiter: more.rateLimiter,

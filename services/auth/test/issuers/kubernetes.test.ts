@@ -2,7 +2,8 @@ import { copyFileSync } from 'node:fs';
 import { makeTextFolder } from '@tollgate/testkit/folders';
 import { kubeSuite } from '@tollgate/testkit/kube-suite';
 import t from 'tap';
-import { startAuthServer } from '../helpers/auth-server.ts';
+import { adminToken } from '../helpers/admin.ts';
+import { signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { connectAuthz, summary } from '../helpers/authz-client.ts';
 
 const routes = `
@@ -74,4 +75,19 @@ t.test('outside of Kubernetes such an issuer is unavailable, and the log says wh
   const body = { error_code: 'issuer_unavailable' };
   t.match(summary(await client.check({ method: 'GET', path: '/', headers })), { httpStatus: 503, body });
   t.match(server.logs(), 'kubernetes: true requires that the service runs in Kubernetes');
+});
+
+t.test('own tokens do not depend on such an issuer', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('routes.yaml', routes);
+  const server = await startAuthServer(t, { EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml` });
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const check = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    return summary(await client.check({ method: 'GET', path: '/', headers }));
+  };
+  const { accessToken, userId } = await signUp(server);
+  t.match(await check(accessToken), { code: 0, metadata: { user_id: userId, issuer: 'tollgate' } });
+  const body = { error_code: 'bad_jwt', msg: /token is expired/ };
+  t.match(await check(adminToken({ exp: 1 })), { httpStatus: 401, body }, 'a client must refresh it');
 });
