@@ -24,6 +24,14 @@ interface TokenIntrospectionOptions {
   readonly logger: Logger;
 }
 
+/** Answers of an issuer about its tokens. */
+interface Answers {
+  readonly definition: IssuerDefinition;
+  /** Tokens that are not active, with the time until they are asked for again. */
+  readonly inactive: RecentlyUsed<number>;
+  readonly calls: Map<string, Promise<Introspected>>;
+}
+
 /** Anyone can send unknown tokens: their number and the time they are remembered are bounded. */
 const negative = { capacityChars: 1024 * 1024, ttlMs: 10_000 };
 /** Requests beyond get 503: an issuer that hangs must not fill the memory. */
@@ -40,12 +48,8 @@ const maxBytes = { response: 64 * 1024, secret: 4 * 1024, ca: 1024 * 1024 };
 export class TokenIntrospection {
   readonly #options: TokenIntrospectionOptions;
   readonly #failures: FailureLog;
-  /** Tokens that are not active, with the time until they are asked for again. */
-  readonly #inactive = new RecentlyUsed<number>({
-    capacity: negative.capacityChars,
-    weigh: (token) => token.length,
-  });
-  readonly #calls = new Map<string, Promise<Introspected>>();
+  /** Undefined until the first token. */
+  #answers: Answers | undefined;
 
   constructor(options: TokenIntrospectionOptions) {
     this.#options = options;
@@ -60,10 +64,11 @@ export class TokenIntrospection {
   async introspect(definition: IssuerDefinition, token: string, waitMs: number): Promise<Introspected> {
     if (token.length > maxTokenChars) return { ok: false, reason: 'token is too long' };
     const nowMs = this.#options.nowMs();
-    const untilMs = this.#inactive.get(token);
+    const answers = this.#answersOf(definition);
+    const untilMs = answers.inactive.get(token);
     // A time far ahead means that the clock was set back.
     if (untilMs !== undefined && nowMs < untilMs && untilMs - nowMs <= negative.ttlMs) return inactive;
-    const call = this.#calls.get(token) ?? this.#start(definition, token);
+    const call = answers.calls.get(token) ?? this.#start(answers, token);
     if (call === undefined) return { ok: false, unavailable: 'too many tokens are being checked' };
     try {
       return await inTime(call, waitMs, () => new Error('the issuer did not answer in time'));
@@ -73,19 +78,29 @@ export class TokenIntrospection {
     }
   }
 
-  #start(definition: IssuerDefinition, token: string): Promise<Introspected> | undefined {
-    if (this.#calls.size >= maxConcurrent || definition.introspection === undefined) return undefined;
-    const call = this.#call(definition, definition.introspection, token).finally(() =>
-      this.#calls.delete(token),
-    );
+  /** Answers of an issuer are not those of the one that replaces it. */
+  #answersOf(definition: IssuerDefinition): Answers {
+    if (this.#answers?.definition !== definition)
+      this.#answers = {
+        definition,
+        inactive: new RecentlyUsed({ capacity: negative.capacityChars, weigh: (token) => token.length }),
+        calls: new Map(),
+      };
+    return this.#answers;
+  }
+
+  #start(answers: Answers, token: string): Promise<Introspected> | undefined {
+    const { definition, calls } = answers;
+    if (calls.size >= maxConcurrent || definition.introspection === undefined) return undefined;
+    const call = this.#call(answers, definition.introspection, token).finally(() => calls.delete(token));
     // Requests may have given up by then.
     call.catch(() => undefined);
-    this.#calls.set(token, call);
+    calls.set(token, call);
     return call;
   }
 
   async #call(
-    definition: IssuerDefinition,
+    { definition, inactive: known }: Answers,
     introspection: IntrospectionDefinition,
     token: string,
   ): Promise<Introspected> {
@@ -105,7 +120,7 @@ export class TokenIntrospection {
       ...{ privateHosts, ca, timeoutMs, maxBytes: maxBytes.response },
     });
     const result = readResponse(text, definition, { nowMs: startedMs, cacheMs });
-    if (!result.ok) this.#inactive.set(token, startedMs + negative.ttlMs);
+    if (!result.ok) known.set(token, startedMs + negative.ttlMs);
     return result;
   }
 }

@@ -210,8 +210,13 @@ export class Issuers<T> implements LifecycleComponent {
     const accepted = trust.accept(verified.claims);
     if (!accepted.ok) return { ...accepted, isKeyUnknown: false };
     const { expiresAtMs } = verified;
-    this.#verified.set(token, { trust, loaded, caller: accepted.caller, expiresAtMs });
+    this.#remember(token, { trust, loaded, caller: accepted.caller, expiresAtMs });
     return accepted;
+  }
+
+  /** The issuers may have been replaced while an answer was awaited. */
+  #remember(token: string, entry: Entry<T>): void {
+    if (this.#trusted.includes(entry.trust)) this.#verified.set(token, entry);
   }
 
   #introspect(token: string, waitMs: number): Promise<TokenVerification<T>> | undefined {
@@ -226,7 +231,7 @@ export class Issuers<T> implements LifecycleComponent {
     if (accepted.ok) {
       const { expiresAtMs } = response;
       const loaded = trust.keys.current;
-      this.#verified.set(token, { trust, loaded, caller: accepted.caller, expiresAtMs });
+      this.#remember(token, { trust, loaded, caller: accepted.caller, expiresAtMs });
     }
     return this.#record(trust, accepted);
   }

@@ -110,14 +110,13 @@ async function startEndpoint(t: Test) {
     server.close();
   });
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`; // it listens on TCP
-  const trusted = startIssuers(opaque(origin, `${origin}/introspect`, writeSecret(t)), {
-    clock: fakeClock(Date.now()),
-  });
+  const entry = opaque(origin, `${origin}/introspect`, writeSecret(t));
+  const trusted = startIssuers(entry, { clock: fakeClock(Date.now()) });
   t.teardown(() => trusted.issuers.stop());
   const answer = (body: object) => {
     state.body = JSON.stringify(body);
   };
-  return { requests, state, answer, origin, ...trusted };
+  return { requests, state, answer, origin, entry, ...trusted };
 }
 
 t.test('the token is sent in a form, with the credentials of the client', async (t) => {
@@ -206,4 +205,19 @@ t.test('requests do not wait for an endpoint that hangs, and few calls are under
   t.equal(tooMany.length, 50);
   t.ok(requests.length <= 100, `${requests.length} calls`);
   t.ok(answers.every((answer) => answer.startsWith('unavailable')));
+});
+
+t.test('an answer of an issuer that was replaced is not used for the next one', async (t) => {
+  const { ask, answer, replace } = await startEndpoint(t);
+  const next = await startEndpoint(t);
+  next.answer({ active: true, sub: 'bob', aud: 'orders' });
+  answer({ active: false });
+  t.equal(await ask('not active'), 'token is not active');
+  answer({ active: true, sub: 'ada', aud: 'orders' });
+  const pending = ask('opaque');
+  replace(next.entry);
+  t.equal(await ask('not active'), 'accepted opaque|bob');
+  t.equal(await ask('opaque'), 'accepted opaque|bob');
+  t.equal(await pending, 'accepted opaque|ada', 'by the rules of its arrival');
+  t.equal(await ask('opaque'), 'cached opaque|bob');
 });

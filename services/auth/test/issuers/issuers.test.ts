@@ -187,6 +187,15 @@ t.test('a change of the file keeps the keys of an issuer that did not change', a
   t.notMatch(await registry.metrics(), 'issuer="idp"');
 });
 
+t.test('a token that was being verified during a change is mapped again', async (t) => {
+  const { idp, ask, replace } = await start(t);
+  const token = await idp.sign();
+  const pending = ask(token);
+  replace(entry('idp', idp).replace(' }', ', prefix: none }'));
+  t.equal(await pending, 'accepted idp|ada', 'by the rules of its arrival');
+  t.equal(await ask(token), 'accepted ada');
+});
+
 t.test('hosts with private addresses, plain http and large documents are refused', async (t) => {
   const idp = await startTokenIssuer(t);
   const refused = startIssuers(entry('idp', idp), { privateHosts: [] });
