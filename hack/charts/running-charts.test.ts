@@ -194,7 +194,7 @@ async function findManagementServer(kube: KubeApiserver, namespace: string): Pro
 async function decide(pod: StartedPod): Promise<number> {
   const answer = await fetch(`http://127.0.0.1:${pod.port('http')}/json`, {
     method: 'POST',
-    body: JSON.stringify({ domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ada' }] }] }),
+    body: JSON.stringify({ domain: 'default', descriptors: [{ entries: [{ key: 'user', value: 'ada' }] }] }),
   });
   await answer.arrayBuffer();
   return answer.status;

@@ -77,6 +77,7 @@ kubeSuite(t, 'Rules in a cluster', async (t, kube) => {
       CLOUD_PROFILE: 'mine',
       XDS_SOURCE: 'kubernetes',
       XDS_LEASE_NAMESPACE: namespace,
+      XDS_ANY_DOMAIN_NAMESPACES: namespace,
     });
   });
 });
