@@ -4,7 +4,7 @@ import { readTextFile } from '@tollgate/kit/text-files';
 import { inTime } from '@tollgate/kit/time';
 import { postForText } from '../outbound/fetch.ts';
 import type { IntrospectionDefinition, IssuerDefinition } from './definition.ts';
-import { type Claims, checkClaims, maxTokenChars } from './verify.ts';
+import { type Claims, checkClaims, isIssuer, maxTokenChars, tenantProblem } from './verify.ts';
 
 export type Introspected =
   | {
@@ -143,11 +143,14 @@ function readResponse(
   if (!isObject(claims) || typeof claims.active !== 'boolean')
     throw new Error('the introspection response has no boolean active');
   if (!claims.active) return inactive;
-  if (claims.iss !== undefined && claims.iss !== definition.issuer)
+  // `iss` is optional in RFC 7662: the endpoint is that of the issuer.
+  if (claims.iss !== undefined && !isIssuer(definition.issuer ?? '', claims))
     return { ok: false, reason: 'iss is not the issuer' };
+  const problem = tenantProblem(claims, definition);
+  if (problem !== undefined) return { ok: false, reason: problem };
   const untilMs = nowMs + cacheMs;
-  // Both are optional in RFC 7662. Without an audience, the client is who the token is for.
-  const { aud = claims.client_id, exp = untilMs / 1000 } = claims;
+  // Both are optional, too. Without an audience, the client is who the token is for.
+  const { aud = claims.client_id, exp = Number.POSITIVE_INFINITY } = claims;
   const checked = checkClaims({ ...claims, aud, exp }, definition, nowMs);
   if (!checked.ok) return { ok: false, reason: checked.reason };
   return { ok: true, claims, expiresAtMs: Math.min(untilMs, checked.expiresAtMs) };

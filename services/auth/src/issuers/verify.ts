@@ -121,8 +121,13 @@ function headerProblem({ typ, crit }: Claims, tokenType: TokenType): string | un
 /** `iss` is compared exactly: a token of one issuer is never accepted for another. */
 function issuerProblem(claims: Claims, { issuer, definition }: Expected): string | undefined {
   if (!isIssuer(issuer, claims)) return 'iss is not the issuer';
-  const { tenants } = definition;
-  const { tid } = claims;
+  return tenantProblem(claims, definition);
+}
+
+export function tenantProblem(
+  { tid }: Claims,
+  { tenants }: Pick<IssuerDefinition, 'tenants'>,
+): string | undefined {
   if (tenants === undefined || (typeof tid === 'string' && tenants.includes(tid))) return undefined;
   return 'tid is not an accepted tenant';
 }

@@ -221,3 +221,27 @@ t.test('an answer of an issuer that was replaced is not used for the next one', 
   t.equal(await pending, 'accepted opaque|ada', 'by the rules of its arrival');
   t.equal(await ask('opaque'), 'cached opaque|bob');
 });
+
+t.test('a response without exp is used once if responses are not kept', async (t) => {
+  const { ask, entry, replace, requests } = await startEndpoint(t);
+  replace(entry.replace('introspection: {', 'introspection: { cache: 0s,'));
+  t.equal(await ask('opaque'), 'accepted opaque|ada');
+  t.equal(await ask('opaque'), 'accepted opaque|ada');
+  t.equal(requests.length, 2);
+});
+
+t.test('the tenant of a response is checked', async (t) => {
+  const { ask, answer, entry, origin, replace } = await startEndpoint(t);
+  const active = { active: true, sub: 'ada', aud: 'orders' };
+  const askAbout = (response: object) => {
+    answer({ ...active, ...response });
+    return ask(JSON.stringify(response));
+  };
+  replace(`${entry}    tenants: [shop]\n`);
+  t.equal(await askAbout({ iss: origin, tid: 'shop' }), 'accepted opaque|ada');
+  t.equal(await askAbout({ tid: 'other' }), 'tid is not an accepted tenant');
+  t.equal(await askAbout({}), 'tid is not an accepted tenant');
+  replace(entry.replace(`issuer: ${origin}`, `issuer: "${origin}/{tenantid}"`));
+  t.equal(await askAbout({ iss: `${origin}/any`, tid: 'any' }), 'accepted opaque|ada');
+  t.equal(await askAbout({ iss: `${origin}/any`, tid: 'else' }), 'iss is not the issuer');
+});
