@@ -38,7 +38,7 @@ export interface LimitOverride {
 export const ownIssuer = 'tollgate';
 
 /** Identities of callers without attributes of the routes file. */
-export const noClaims: CallerIdentity['claims'] = {};
+export const noClaims: CallerIdentity['claims'] = Object.create(null);
 
 interface CallerAttribute {
   /** Key of the metadata and of descriptors. With dashes, and after `x-auth-`, the header. */

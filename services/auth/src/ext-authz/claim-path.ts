@@ -45,7 +45,8 @@ const control = /\p{Cc}/u;
 
 /**
  * A claim as text: numbers and booleans too, and lists separated by spaces. Undefined for anything
- * else, for control characters, and for a text that is too long: a part of it could equal another.
+ * else, for control characters, and for what could equal another text: a part of one that is too
+ * long, a number that JSON rounds, and half of a surrogate pair, which headers replace.
  */
 export function claimText(value: unknown, maxChars: number = maxClaimChars): string | undefined {
   const text = Array.isArray(value) ? joinItems(value) : scalarText(value);
@@ -64,8 +65,10 @@ function joinItems(items: readonly unknown[]): string | undefined {
 export const maxScopeChars = 1024;
 
 function scalarText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value;
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
+  if (typeof value === 'string') return value.isWellFormed() ? value : undefined;
+  if (typeof value === 'number')
+    return Math.abs(value) <= Number.MAX_SAFE_INTEGER ? String(value) : undefined;
+  return typeof value === 'boolean' ? String(value) : undefined;
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,6 +1,8 @@
 import t from 'tap';
+import { attributeText } from '../../src/ext-authz/caller.ts';
 import { claimText, parseClaimPath, valueAt } from '../../src/ext-authz/claim-path.ts';
 import { parsePredicate } from '../../src/ext-authz/predicate.ts';
+import { callerIdentity } from '../helpers/caller.ts';
 
 const claims = {
   azp: 'web',
@@ -56,8 +58,16 @@ t.test('a value is text, or left out as a whole', (t) => {
   t.equal(claimText('é'), 'é', 'encoded in the header');
   const unusable = [undefined, null, '', {}, [], [[]], [{}], 'a\nb', 'a\0', '\u0085', 'x'.repeat(256)];
   for (const value of unusable) t.equal(claimText(value), undefined, JSON.stringify(value));
+  for (const value of ['\ud800', ['a', '\udfff'], 2 ** 53, -(2 ** 53), [2 ** 53], Number.POSITIVE_INFINITY])
+    t.equal(claimText(value), undefined, 'another id could have the same text');
+  t.equal(claimText(2 ** 53 - 1), '9007199254740991');
   t.equal(claimText('x'.repeat(255))?.length, 255);
   t.equal(claimText('x'.repeat(1_024), 1_024)?.length, 1_024);
+  t.end();
+});
+
+t.test('an attribute that nothing sets is empty, whatever its name', (t) => {
+  t.equal(attributeText(callerIdentity(), 'constructor'), '');
   t.end();
 });
 
