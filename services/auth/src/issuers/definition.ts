@@ -26,6 +26,17 @@ export interface IssuerDefinition {
   readonly isKubernetes: boolean;
 }
 
+/** All that the keys of an issuer depend on. */
+export type KeySource = Pick<
+  IssuerDefinition,
+  'name' | 'issuer' | 'discovery' | 'jwksUri' | 'caFile' | 'isKubernetes'
+>;
+
+export function keySource(definition: IssuerDefinition): KeySource {
+  const { name, issuer, discovery, jwksUri, caFile, isKubernetes } = definition;
+  return { name, issuer, discovery, jwksUri, caFile, isKubernetes };
+}
+
 /** How tokens that are no JWTs are checked. @see RFC 7662 */
 export interface IntrospectionDefinition {
   readonly endpoint: string;

@@ -1,6 +1,6 @@
 import { readTextFile } from '@tollgate/kit/text-files';
 import { fetchText } from '../outbound/fetch.ts';
-import { type IssuerDefinition, tenantPlaceholder } from './definition.ts';
+import { type KeySource, tenantPlaceholder } from './definition.ts';
 import { type ParsedKeySet, parseKeySet } from './key-set.ts';
 import { acceptJson, type ClusterAccess, fetchFromCluster } from './kubernetes.ts';
 
@@ -30,9 +30,9 @@ const maxBytes = { metadata: 128 * 1024, keys: 512 * 1024, ca: 1024 * 1024 };
  *
  * @throws Error that says what was wrong.
  */
-export async function loadKeys(definition: IssuerDefinition, options: LoadOptions): Promise<LoadedKeys> {
-  if (definition.isKubernetes) return loadFromCluster(definition, options);
-  const { issuer = '', caFile } = definition;
+export async function loadKeys(source: KeySource, options: LoadOptions): Promise<LoadedKeys> {
+  if (source.isKubernetes) return loadFromCluster(source, options);
+  const { issuer = '', caFile } = source;
   const ca = caFile === undefined ? undefined : await readTextFile(caFile, maxBytes.ca);
   const get = (url: string, limit: number): Promise<string> => {
     const { privateHosts } = options;
@@ -40,14 +40,14 @@ export async function loadKeys(definition: IssuerDefinition, options: LoadOption
     const limits = { timeoutMs, maxBytes: limit, requiresHttps: true };
     return fetchText(new URL(url), { privateHosts, headers, ca, ...limits });
   };
-  const jwksUri = definition.jwksUri ?? (await discoverKeys(definition, issuer, get));
+  const jwksUri = source.jwksUri ?? (await discoverKeys(source, issuer, get));
   const text = await get(jwksUri, maxBytes.keys);
   return { issuer, jwksUri, text, ...parseKeySet(text) };
 }
 
 type Get = (url: string, maxBytes: number) => Promise<string>;
 
-async function discoverKeys({ discovery }: IssuerDefinition, issuer: string, get: Get): Promise<string> {
+async function discoverKeys({ discovery }: KeySource, issuer: string, get: Get): Promise<string> {
   const [url = '', fallback] = discovery === undefined ? metadataUrls(issuer) : [discovery];
   const text = await get(url, maxBytes.metadata).catch((error: unknown) => {
     if (fallback === undefined) throw error;
@@ -92,13 +92,13 @@ function parseMetadata(text: string): Metadata {
 }
 
 /** The keys are those of the API server, whatever `jwks_uri` says: it may be a public copy. */
-async function loadFromCluster(definition: IssuerDefinition, { cluster }: LoadOptions): Promise<LoadedKeys> {
+async function loadFromCluster(source: KeySource, { cluster }: LoadOptions): Promise<LoadedKeys> {
   if (cluster === undefined) throw new Error('kubernetes: true requires that the service runs in Kubernetes');
   const get = (path: string, limit: number) =>
     fetchFromCluster(cluster, path, { timeoutMs, maxBytes: limit });
   const { issuer } = parseMetadata(await get('/.well-known/openid-configuration', maxBytes.metadata));
-  if (definition.issuer !== undefined && definition.issuer !== issuer)
-    throw new Error(`the issuer of the cluster is ${issuer}, expected ${definition.issuer}`);
+  if (source.issuer !== undefined && source.issuer !== issuer)
+    throw new Error(`the issuer of the cluster is ${issuer}, expected ${source.issuer}`);
   const path = '/openid/v1/jwks';
   const text = await get(path, maxBytes.keys);
   return { issuer, jwksUri: `${cluster.url}${path}`, text, ...parseKeySet(text) };

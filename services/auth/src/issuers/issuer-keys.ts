@@ -2,12 +2,12 @@ import { backoffDelays } from '@tollgate/kit/backoff';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Schedule } from '@tollgate/kit/time';
-import type { IssuerDefinition } from './definition.ts';
+import type { KeySource } from './definition.ts';
 import type { LoadedKeys } from './discovery.ts';
 import type { IssuerMetrics } from './metrics.ts';
 
 export interface IssuerKeysOptions {
-  readonly load: (definition: IssuerDefinition) => Promise<LoadedKeys>;
+  readonly load: (source: KeySource) => Promise<LoadedKeys>;
   readonly schedule: Schedule;
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
@@ -27,17 +27,19 @@ const retryDelay = backoffDelays({ initialMs: 1_000, maxMs: 60_000, jitter: 0.2 
  * tokens that are signed with them are verified as usual.
  */
 export class IssuerKeys {
-  readonly definition: IssuerDefinition;
+  readonly source: KeySource;
   readonly #options: IssuerKeysOptions;
   #current: LoadedKeys | undefined;
   #loading: Promise<void> | undefined;
+  /** The load that an unknown key caused, and the one that it waits for. */
+  #requested: Promise<void> | undefined;
   #failures = 0;
   #nextUnknownMs = Number.NEGATIVE_INFINITY;
   #cancelTimer: (() => void) | undefined;
   #isClosed: boolean = false;
 
-  constructor(definition: IssuerDefinition, options: IssuerKeysOptions) {
-    this.definition = definition;
+  constructor(source: KeySource, options: IssuerKeysOptions) {
+    this.source = source;
     this.#options = options;
   }
 
@@ -59,21 +61,27 @@ export class IssuerKeys {
   close(): void {
     this.#isClosed = true;
     this.#cancelTimer?.();
-    this.#options.metrics?.remove(this.definition.name);
+    this.#options.metrics?.remove(this.source.name);
   }
 
   /**
    * Loads the keys because a token names an unknown one: at once, and then once per cooldown.
-   * Undefined during the cooldown. Never rejects.
+   * During the cooldown, the load that is under way, if any. Never rejects.
    */
   loadUnknown(): Promise<void> | undefined {
     // A load that is under way may have started before the key was published, except the first.
     if (this.#loading !== undefined && this.#current === undefined) return this.#loading;
     const nowMs = this.#options.nowMs();
     // A time far ahead means that the clock was set back.
-    if (nowMs < this.#nextUnknownMs && this.#nextUnknownMs - nowMs <= cooldownMs) return this.#loading;
+    if (nowMs < this.#nextUnknownMs && this.#nextUnknownMs - nowMs <= cooldownMs)
+      return this.#requested ?? this.#loading;
     this.#nextUnknownMs = nowMs + cooldownMs;
-    return this.#loading === undefined ? this.#load() : this.#loading.then(() => this.#load());
+    const load = this.#loading === undefined ? this.#load() : this.#loading.then(() => this.#load());
+    const requested = load.finally(() => {
+      if (this.#requested === requested) this.#requested = undefined;
+    });
+    this.#requested = requested;
+    return requested;
   }
 
   #load(): Promise<void> {
@@ -85,10 +93,10 @@ export class IssuerKeys {
 
   async #loadOnce(): Promise<void> {
     const { load, metrics, logger } = this.#options;
-    const { name } = this.definition;
+    const { name } = this.source;
     this.#cancelTimer?.();
     try {
-      const loaded = await load(this.definition);
+      const loaded = await load(this.source);
       if (this.#isClosed) return;
       this.#use(loaded);
       if (this.#failures > 0) logger.info({ issuer: name }, 'issuer reachable again');
@@ -114,9 +122,9 @@ export class IssuerKeys {
     this.#current = loaded;
     const { logger } = this.#options;
     const kids = loaded.keys.map(({ kid = '' }) => kid);
-    logger.info({ issuer: this.definition.name, keys: kids }, 'loaded the keys of an issuer');
+    logger.info({ issuer: this.source.name, keys: kids }, 'loaded the keys of an issuer');
     if (loaded.ignored.length > 0)
-      logger.debug({ issuer: this.definition.name, ignored: loaded.ignored }, 'ignored keys of an issuer');
+      logger.debug({ issuer: this.source.name, ignored: loaded.ignored }, 'ignored keys of an issuer');
   }
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { RecentlyUsed } from '@tollgate/kit/collections';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { inTime } from '@tollgate/kit/time';
-import type { IssuerDefinition } from './definition.ts';
+import { type IssuerDefinition, keySource } from './definition.ts';
 import type { LoadedKeys } from './discovery.ts';
 import type { TokenIntrospection } from './introspection.ts';
 import { IssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
@@ -40,8 +40,10 @@ interface Entry<T> {
   readonly expiresAtMs: number;
 }
 
-/** Tokens usually have fewer than 2,000 characters, so this holds about 5,000. */
-const capacityChars = 8 * 1024 * 1024;
+/** Tokens usually have fewer than 2,000 characters, so this holds about 5,000 and their callers. */
+const capacityChars = 16 * 1024 * 1024;
+/** Headers, metadata and claims of a caller, which a short token has, too. */
+const callerChars = 2_000;
 /** No request waits longer for an issuer, even if the timeout of the gateway is longer. */
 const maxWaitMs = 2_000;
 /** Share of the gateway's timeout that a request waits; the rest is for the response. */
@@ -53,7 +55,7 @@ export class Issuers<T> implements LifecycleComponent {
   readonly #options: IssuersOptions;
   readonly #verified = new RecentlyUsed<Entry<T>>({
     capacity: capacityChars,
-    weigh: (token) => token.length,
+    weigh: (token) => token.length + callerChars,
   });
   #trusted: readonly Trust<T>[] = [];
   #byIssuer: ReadonlyMap<string, Trust<T>> = new Map();
@@ -63,12 +65,13 @@ export class Issuers<T> implements LifecycleComponent {
     this.#options = options;
   }
 
-  /** Replaces the issuers. Those with the same definition keep their keys. */
+  /** Replaces the issuers. Keys are kept if they would be loaded the same way. */
   replace(issuers: readonly TrustedIssuer<T>[]): void {
     const previous = this.#trusted;
     const kept = new Set<IssuerKeys>();
     const reused = issuers.map(({ definition }) => {
-      const same = previous.find(({ keys }) => isDeepStrictEqual(keys.definition, definition))?.keys;
+      const source = keySource(definition);
+      const same = previous.find(({ keys }) => isDeepStrictEqual(keys.source, source))?.keys;
       if (same !== undefined) kept.add(same);
       return same;
     });
@@ -129,7 +132,7 @@ export class Issuers<T> implements LifecycleComponent {
   }
 
   #create(definition: IssuerDefinition): IssuerKeys {
-    const keys = new IssuerKeys(definition, this.#options);
+    const keys = new IssuerKeys(keySource(definition), this.#options);
     this.#options.metrics?.add(definition.name);
     if (this.#isStarted) keys.start();
     return keys;
@@ -157,9 +160,11 @@ export class Issuers<T> implements LifecycleComponent {
   }
 
   async #verifyLater(trust: Trust<T>, check: Check): Promise<TokenVerification<T>> {
+    const startedMs = performance.now();
     await this.#waitFor(trust.keys.loadUnknown(), check.waitMs);
+    const waitMs = Math.max(0, check.waitMs - (performance.now() - startedMs));
     const found = this.#find(check.jwt.claims);
-    if (found !== undefined) return this.#verifyFor(found, check);
+    if (found !== undefined) return this.#verifyFor(found, { ...check, waitMs });
     const { name } = trust.definition;
     if (trust.keys.current === undefined)
       return this.#record(trust, { ok: false, unavailable: `the issuer ${name} is not known yet` });

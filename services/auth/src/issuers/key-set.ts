@@ -26,8 +26,9 @@ const rsaBits = { min: 2048, max: 8192 };
 
 /**
  * Parses a JWK set. Keys that cannot verify signatures are ignored, as RFC 7517 §5 recommends.
+ * An empty list withdraws all keys.
  *
- * @throws Error if it is not a JWK set, or has no usable key.
+ * @throws Error if it is not a JWK set, or has keys of which none is usable.
  */
 export function parseKeySet(text: string): ParsedKeySet {
   const jwks = parseJwks(text);
@@ -39,7 +40,8 @@ export function parseKeySet(text: string): ParsedKeySet {
     if (typeof read === 'string') ignored.push({ kid: nonEmpty(jwk.kid) ?? '', reason: read });
     else keys.push(read);
   }
-  if (keys.length === 0) throw new Error('the key set has no key that can verify signatures');
+  if (keys.length === 0 && jwks.length > 0)
+    throw new Error('the key set has no key that can verify signatures');
   return { keys, ignored };
 }
 

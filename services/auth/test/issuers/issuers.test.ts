@@ -1,6 +1,11 @@
+import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { fakeClock } from '@tollgate/testkit/fake-clock';
 import t, { type Test } from 'tap';
+import type { IssuerDefinition } from '../../src/issuers/definition.ts';
+import type { LoadedKeys } from '../../src/issuers/discovery.ts';
+import { IssuerKeys } from '../../src/issuers/issuer-keys.ts';
+import { Issuers } from '../../src/issuers/issuers.ts';
 import { startTokenIssuer, type TokenIssuer, type TokenIssuerOptions } from '../helpers/token-issuer.ts';
 import { startIssuers } from '../helpers/trusted-issuers.ts';
 
@@ -91,6 +96,16 @@ t.test('a token that was accepted is rejected once its key is withdrawn', async 
   await idp.rotate('key-2');
   timers[0]?.run();
   await awaitUntil(async () => (await ask(token)) !== 'cached idp|ada', { what: 'the new keys' });
+  t.equal(await ask(token), 'no key has the kid of the token');
+});
+
+t.test('an issuer that publishes no keys withdraws all of them', async (t) => {
+  const { idp, ask, timers } = await start(t);
+  const token = await idp.sign();
+  await ask(token);
+  idp.publish('/jwks', { keys: [] });
+  timers[0]?.run();
+  await awaitUntil(async () => (await ask(token)) !== 'cached idp|ada', { what: 'the empty key set' });
   t.equal(await ask(token), 'no key has the kid of the token');
 });
 
@@ -185,6 +200,76 @@ t.test('a change of the file keeps the keys of an issuer that did not change', a
   replace(entry('other', other));
   t.equal(await ask(token), 'not of another issuer');
   t.notMatch(await registry.metrics(), 'issuer="idp"');
+});
+
+t.test('a change of what a token must have keeps the keys, one of their source does not', async (t) => {
+  const { idp, ask, replace } = await start(t);
+  await ask(await idp.sign());
+  idp.become('down');
+  const changed = entry('idp', idp).replace(
+    '[orders] }',
+    '[billing], tenants: [shop], algorithms: [RS256] }',
+  );
+  replace(changed);
+  t.equal(await ask(await idp.sign({ aud: 'billing', tid: 'shop' })), 'accepted idp|ada');
+  t.equal(await ask(await idp.sign({ tid: 'shop' })), 'aud is not an accepted audience');
+  t.equal(jwksRequests(idp), 1);
+  idp.become('up');
+  replace(changed.replace(' }', `, jwks_uri: "${idp.issuer}/other" }`));
+  t.match(await ask(await idp.sign({ aud: 'billing', tid: 'shop' })), /^unavailable/);
+});
+
+/** An issuer of opaque tokens. */
+const definition: IssuerDefinition = {
+  ...{ name: 'idp', issuer: 'https://idp.example', discovery: undefined, jwksUri: undefined },
+  ...{ audiences: ['orders'], algorithms: ['RS256'], tokenType: 'access', tenants: undefined },
+  ...{ caFile: undefined, isKubernetes: false },
+  introspection: { endpoint: 'https://idp.example', clientId: 'shop', secretFile: '', cacheMs: 60_000 },
+};
+
+/** Options of issuers whose keys are loaded when a test says so. */
+const keysOptions = (load: () => Promise<LoadedKeys>) => ({
+  ...{ load, metrics: undefined, schedule: () => () => undefined, nowMs: () => 0 },
+  logger: createLogger({ level: 'fatal', format: 'json' }),
+});
+
+t.test('short tokens do not fill the memory with callers', async (t) => {
+  const response = { ok: true, claims: {}, expiresAtMs: 60_000 } as const;
+  const issuers = new Issuers<string>({
+    ...keysOptions(() => Promise.reject(new Error('not needed'))),
+    introspection: { introspect: () => Promise.resolve(response) },
+  });
+  issuers.replace([{ definition, accept: () => ({ ok: true, caller: 'ada' }) }]);
+  const tokens = Array.from({ length: 20_000 }, (_, n) => `token-${n}`);
+  for (const token of tokens) await issuers.verify(token, 1_000);
+  t.equal(issuers.recall('token-19999', 0), 'ada');
+  const known = tokens.filter((token) => issuers.recall(token, 0) !== undefined);
+  t.ok(known.length > 2_000 && known.length < 10_000, `${known.length} are cached`);
+});
+
+t.test('a token with an unknown key waits for the load that one before it caused', async (t) => {
+  const loads: PromiseWithResolvers<LoadedKeys>[] = [];
+  const keys = new IssuerKeys(
+    definition,
+    keysOptions(() => {
+      const load = Promise.withResolvers<LoadedKeys>();
+      loads.push(load);
+      return load.promise;
+    }),
+  );
+  const answer = async (index: number, text: string) => {
+    await awaitUntil(() => loads.length > index, { what: `load ${index}` });
+    loads[index]?.resolve({ issuer: 'https://idp.example', jwksUri: '', text, keys: [], ignored: [] });
+    await awaitUntil(() => keys.current?.text === text, { what: `the keys of load ${index}` });
+  };
+  keys.start();
+  await answer(0, 'first');
+  keys.start();
+  const seen = [keys.loadUnknown(), keys.loadUnknown()].map((load) => load?.then(() => keys.current?.text));
+  await answer(1, 'of a load that began before');
+  await answer(2, 'new');
+  t.same(await Promise.all(seen), ['new', 'new']);
+  t.equal(keys.loadUnknown(), undefined, 'within the cooldown');
 });
 
 t.test('a token that was being verified during a change is mapped again', async (t) => {

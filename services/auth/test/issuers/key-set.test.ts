@@ -34,10 +34,15 @@ t.test('a private key that was published is used as a public one', (t) => {
   t.end();
 });
 
+t.test('an empty list withdraws all keys', (t) => {
+  t.same(parse(), { keys: [], ignored: [] });
+  t.end();
+});
+
 t.test('a document that is not a key set is an error', (t) => {
   for (const text of ['', '<html>', '[]', 'null', '{}', '{"keys":{}}', '{"keys":[1]}'])
     t.throws(() => parseKeySet(text), { message: /key set/ }, text);
-  t.throws(() => parse(), { message: /no key that can verify/ });
+  t.throws(() => parse({ ...jwk, use: 'enc' }), { message: /no key that can verify/ });
   t.throws(() => parse(...Array.from({ length: 101 }, () => jwk)), { message: /101 keys, more than 100/ });
   t.end();
 });
