@@ -79,6 +79,11 @@ export class Deletions {
     await this.#parts.store.close();
   }
 
+  /** Whether an object is deleted, although its rules are still in force. */
+  isDeleted(id: string): boolean {
+    return this.#guard.isDeleted(id);
+  }
+
   /** Undefined while nothing is held back. */
   state(): HoldState | undefined {
     const { hold } = this.#guard;

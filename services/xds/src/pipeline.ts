@@ -197,7 +197,8 @@ export class Pipeline {
 
   /** Returns the result of an object if it were created or changed now. Changes nothing. */
   preview(object: ConfigObject): Steps<Preview> {
-    return this.#catalog.preview(object, this.#context.nowMs());
+    const isDeleted = (id: string) => this.#deletions?.isDeleted(id) === true;
+    return this.#catalog.preview(object, this.#context.nowMs(), isDeleted);
   }
 
   /** Why nothing is served yet; undefined once something is. */

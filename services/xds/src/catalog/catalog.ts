@@ -113,25 +113,42 @@ export class Catalog {
     return { snapshot: this.#builder.build(), ...this.#publish(results) };
   }
 
-  /** The result of an object if it were created or changed now. Changes nothing. */
-  *preview({ manifest, stored: _, ...identity }: ConfigObject, nowMs: number): Steps<Preview> {
+  /**
+   * The result of an object if it were created or changed now, as if `isDeleted` objects, whose
+   * rules are still in force, were gone. Changes nothing.
+   */
+  *preview(
+    { manifest, stored: _, ...identity }: ConfigObject,
+    nowMs: number,
+    isDeleted: (id: string) => boolean = () => false,
+  ): Steps<Preview> {
     const validated = yield* validateAlone(manifest, identity);
     if (!validated.ok) return { problems: validated.problems, warnings: [] };
     const { domain, limiterClass } = validated.version.document;
-    const known = this.#objects.get(identity.id);
-    const wasInForce = known?.uid === identity.uid ? known.claim !== 'refused' : hasRulesInForce(manifest);
-    const claim = this.#findClaim(identity.namespace, domain, wasInForce);
+    const claim = this.#findClaim(
+      identity.namespace,
+      domain,
+      wasInForce(this.#inherited(identity), manifest),
+    );
     const object = { ...identity, valid: validated.version, problems: undefined, claim };
     if (claim === 'refused') return toPreview(object, new Map([[object, refused]]), this.#results);
     const key = toKey({ domain, limiterClass });
-    const others = [...(this.#members.get(key)?.values() ?? [])].filter(({ id }) => id !== object.id);
+    const others = this.#sortedMembers(key).filter(({ id }) => id !== object.id && !isDeleted(id));
     const members = selectClaims([...others, object].sort(compareAge));
-    const common = limiterClass === undefined ? [] : selectClaims(this.#sortedMembers(toKey({ domain })));
+    const commonKey = toKey({ domain });
+    const common =
+      limiterClass === undefined
+        ? []
+        : selectClaims(this.#sortedMembers(commonKey).filter(({ id }) => !isDeleted(id)));
     const all = [...common, ...members];
-    const namespaces = members.map(({ namespace }) => namespace);
-    const owner =
-      (limiterClass === undefined ? undefined : this.#findCommonOwner(domain, all)) ??
-      this.#owners.preview(key, namespaces, nowMs);
+    const findOwner = (ownerKey: string, objects: readonly CatalogObject[]) =>
+      this.#owners.preview(
+        ownerKey,
+        objects.map(({ namespace }) => namespace),
+        nowMs,
+      );
+    const commonOwner = limiterClass === undefined ? undefined : findOwner(commonKey, common);
+    const owner = adoptOwner(commonOwner, all) ?? findOwner(key, members);
     if (owner === undefined) return { problems: [], warnings: [] };
     return toPreview(object, mergeDomain(domain, all, owner).results, this.#results);
   }
@@ -154,15 +171,21 @@ export class Catalog {
   *#change(object: ConfigObject): Steps<void> {
     const known = this.#objects.get(object.id);
     if (known !== undefined && isSameVersion(known, object) && !isReplacedByStored(known, object)) return;
-    // An object that was deleted and created again does not inherit the rules of its predecessor,
-    // unless they are in force.
-    const before = known?.uid === object.uid || known?.heldBack !== undefined ? known : undefined;
+    const before = this.#inherited(object);
     const validated = yield* validateObject(object, before?.valid);
-    const wasInForce = before === undefined ? hasRulesInForce(object.manifest) : before.claim !== 'refused';
     const { document } = validated.valid ?? {};
-    const claim = this.#findClaim(object.namespace, document?.domain, wasInForce);
+    const claim = this.#findClaim(object.namespace, document?.domain, wasInForce(before, object.manifest));
     this.#put(object.id, { ...validated, claim });
     yield;
+  }
+
+  /**
+   * Returns what an object inherits from. One that was deleted and created again does not inherit
+   * the rules of its predecessor, unless its deletion is held back.
+   */
+  #inherited({ id, uid }: Pick<ConfigObject, 'id' | 'uid'>): CatalogObject | undefined {
+    const known = this.#objects.get(id);
+    return known?.uid === uid || known?.heldBack !== undefined ? known : undefined;
   }
 
   #restore(object: CatalogObject): void {
@@ -172,9 +195,9 @@ export class Catalog {
   }
 
   /** An object without a valid version claims nothing. */
-  #findClaim(namespace: string, domain: string | undefined, wasInForce: boolean): DomainClaim {
+  #findClaim(namespace: string, domain: string | undefined, isTolerated: boolean): DomainClaim {
     if (domain !== undefined && this.#mayClaim(namespace, domain)) return 'allowed';
-    return wasInForce ? 'tolerated' : 'refused';
+    return isTolerated ? 'tolerated' : 'refused';
   }
 
   #mayClaim(namespace: string, domain: string): boolean {
@@ -313,17 +336,10 @@ export class Catalog {
       else this.#commonOwners.set(domain, owner);
       return owner;
     }
-    const owner = this.#findCommonOwner(domain, [...common, ...members]);
+    const owner = adoptOwner(this.#commonOwners.get(domain), [...common, ...members]);
     if (owner === undefined) return this.#owners.update(key, namespaces, nowMs);
     this.#owners.forget(key);
     return owner;
-  }
-
-  /** The owner of a domain of objects without a class, for objects of a class. */
-  #findCommonOwner(domain: string, objects: readonly CatalogObject[]): DomainOwner | undefined {
-    const owner = this.#commonOwners.get(domain);
-    const isPresent = objects.some(({ namespace }) => namespace === owner?.namespace);
-    return owner !== undefined && isPresent ? { type: 'owned', namespace: owner.namespace } : owner;
   }
 
   #forgetClass(domain: string, limiterClass: string): void {
@@ -382,6 +398,19 @@ function selectClaims(objects: readonly CatalogObject[]): readonly CatalogObject
   if (claims.every(isAllowed) || !claims.some(isAllowed)) return claims;
   return [...claims.filter(isAllowed), ...claims.filter((object) => !isAllowed(object))];
 }
+
+/** The owner of a domain of objects without a class, for objects of a class. */
+function adoptOwner(
+  owner: DomainOwner | undefined,
+  objects: readonly CatalogObject[],
+): DomainOwner | undefined {
+  const isPresent = objects.some(({ namespace }) => namespace === owner?.namespace);
+  return owner !== undefined && isPresent ? { type: 'owned', namespace: owner.namespace } : owner;
+}
+
+/** Whether the rules of an object were in force before, here or as its status says. */
+const wasInForce = (before: CatalogObject | undefined, manifest: unknown): boolean =>
+  before === undefined ? hasRulesInForce(manifest) : before.claim !== 'refused';
 
 /** The xDS server has written that rules of the object are in force, or on trial. */
 function hasRulesInForce(manifest: unknown): boolean {

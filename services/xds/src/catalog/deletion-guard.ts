@@ -74,6 +74,11 @@ export class DeletionGuard {
     return this.#hold;
   }
 
+  /** Whether an object is deleted, although its rules are still in force. */
+  isDeleted(id: string): boolean {
+    return this.#pending.has(id) || this.#hold?.objects.has(id) === true;
+  }
+
   /** Returns the events for the catalog, without deletions, which it remembers. */
   admit(events: readonly SourceEvent[], nowMs: number): CatalogEvent[] {
     return events.flatMap((event) => this.#admitEvent(event, nowMs));

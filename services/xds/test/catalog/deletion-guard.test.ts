@@ -51,6 +51,10 @@ t.test('single deletion takes effect after the delay', async (t) => {
   step([replaced(...objects(20))]);
   step([deleted('ns/1')]);
   t.equal(served(), 20);
+  t.strictSame(
+    ['ns/1', 'ns/2'].map((id) => guard.isDeleted(id)),
+    [true, false],
+  );
   t.equal(guard.nextDueMs(), 2 * second);
   pass(2 * second - 1);
   t.equal(served(), 20);
@@ -75,6 +79,10 @@ t.test('more than half and more than ten domains at once are held back', async (
   t.equal(served(), 300);
   t.equal(guard.hold?.reason, '151 of 300 domains vanished within 30 s');
   t.equal(guard.hold?.objects.size, 151);
+  t.strictSame(
+    ['ns/150', 'ns/151'].map((id) => guard.isDeleted(id)),
+    [true, false],
+  );
   pass(3_600 * second);
   t.equal(served(), 300);
   t.match(catalog.results.get('ns/0')?.accepted, {

@@ -1,7 +1,6 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
-import { Catalog } from '../../src/catalog/catalog.ts';
-import type { SourceEvent } from '../../src/catalog/source.ts';
+import { Catalog, type CatalogEvent } from '../../src/catalog/catalog.ts';
 import { formatProblem } from '../../src/catalog/validation.ts';
 import { changed, deleted, getLimits, replaced } from '../support/catalogs.ts';
 import { makeObject, type TestObject } from '../support/manifests.ts';
@@ -12,10 +11,11 @@ const graceMs = 600_000;
 function makeCatalog(...anyDomainNamespaces: readonly string[]) {
   const catalog = new Catalog({ graceMs, anyDomainNamespaces });
   return {
-    apply: (nowMs: number, ...events: readonly SourceEvent[]) => runSteps(catalog.apply(events, nowMs)),
+    apply: (nowMs: number, ...events: readonly CatalogEvent[]) => runSteps(catalog.apply(events, nowMs)),
     accepted: (id: string) => catalog.results.get(id)?.accepted,
     preview: (object: ReturnType<typeof makeObject>) =>
       runSteps(catalog.preview(object, 60_000)).problems.map(formatProblem),
+    catalog,
   };
 }
 
@@ -83,6 +83,18 @@ t.test('object in force before the upgrade is not tolerated when it is created a
   apply(60_000, deleted('old/a'));
   apply(61_000, changed(limiting('old/a', 1, { uid: 'second' })));
   t.match(accepted('old/a'), { status: 'False', reason: 'DomainNotAllowed' });
+});
+
+t.test('tolerated object whose deletion is held back may be created again', async (t) => {
+  const { apply, accepted, preview, catalog } = makeCatalog();
+  apply(0, replaced(limiting('old/a', 1, inForce)));
+  const held = catalog.find('old/a');
+  apply(1, ...(held ? [{ type: 'restored' as const, object: { ...held, heldBack: 'why' } }] : []));
+  t.match(accepted('old/a'), { reason: 'Held' });
+  const again = limiting('old/a', 1, { uid: 'second' });
+  t.strictSame(preview(again), []);
+  apply(2, changed(again));
+  t.match(accepted('old/a'), { status: 'True', reason: 'Accepted' });
 });
 
 t.test('namespace of that name takes the domain from a tolerated object at once', async (t) => {

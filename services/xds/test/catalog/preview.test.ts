@@ -14,8 +14,8 @@ function makeCatalog(...events: readonly SourceEvent[]) {
   runSteps(catalog.apply(events, 0));
   return {
     apply: (nowMs: number, ...more: readonly SourceEvent[]) => runSteps(catalog.apply(more, nowMs)),
-    preview(object: ConfigObject, nowMs = 60_000) {
-      const { problems, warnings } = runSteps(catalog.preview(object, nowMs));
+    preview(object: ConfigObject, nowMs = 60_000, isDeleted?: (id: string) => boolean) {
+      const { problems, warnings } = runSteps(catalog.preview(object, nowMs, isDeleted));
       return { problems: problems.map(formatProblem), warnings };
     },
     catalog,
@@ -23,6 +23,15 @@ function makeCatalog(...events: readonly SourceEvent[]) {
 }
 
 const first = makeObject('shop/a', { rules: [{ key: 'k' }], createdMs: 1_000 });
+
+const edgeObject = (namespace: string) => {
+  const spec = {
+    domain: 'shop',
+    limiterClassName: 'edge',
+    descriptors: [{ key: 'j', rateLimit: { unit: 'Minute', requestsPerUnit: 1 } }],
+  };
+  return makeObject(`${namespace}/edge`, { spec, createdMs: 2_000 });
+};
 
 t.test('new object without conflicts has no problems', async (t) => {
   const { preview } = makeCatalog(replaced(first));
@@ -92,14 +101,20 @@ t.test('preview changes nothing', async (t) => {
 
 t.test('object of a limiter class is evaluated with the objects of no class', async (t) => {
   const { preview } = makeCatalog(replaced(first));
-  const ofClass = (namespace: string) => {
-    const spec = {
-      domain: 'shop',
-      limiterClassName: 'edge',
-      descriptors: [{ key: 'j', rateLimit: { unit: 'Minute', requestsPerUnit: 1 } }],
-    };
-    return makeObject(`${namespace}/edge`, { spec, createdMs: 2_000 });
-  };
-  t.strictSame(preview(ofClass('shop')).problems, []);
-  t.match(preview(ofClass('other')).problems, [/^spec\.domain: 'shop' belongs to namespace 'shop'/]);
+  t.strictSame(preview(edgeObject('shop')).problems, []);
+  t.match(preview(edgeObject('other')).problems, [/^spec\.domain: 'shop' belongs to namespace 'shop'/]);
+});
+
+t.test('object whose deletion waits does not deny its successor, and still owns the domain', async (t) => {
+  const { preview } = makeCatalog(replaced(first));
+  const isDeleted = (id: string) => id === 'shop/a';
+  const rename = makeObject('shop/b', { rules: [{ key: 'k' }], createdMs: 2_000 });
+  t.strictSame(preview(rename, 60_000, isDeleted), { problems: [], warnings: [] });
+  t.match(preview(makeObject('other/b', { createdMs: 2_000 }), 60_000, isDeleted).problems, [
+    /^spec\.domain: 'shop' belonged to namespace 'shop', and is kept for it until /,
+  ]);
+  t.match(preview(edgeObject('other'), 60_000, isDeleted).problems, [
+    /^spec\.domain: 'shop' belonged to namespace 'shop', and is kept for it until /,
+  ]);
+  t.strictSame(preview(edgeObject('shop'), 60_000, isDeleted).problems, []);
 });
