@@ -31,8 +31,11 @@ interface Observed {
 /** Rules named in a condition. */
 const maxNamed = 10;
 
-/** Domains in one report of a replica, of at most 300 bytes each. */
+/** Domains in one report of a replica. */
 const maxReported = 100;
+
+/** Characters of bits in one report: the replicas share a ConfigMap of 1 MiB. */
+const maxReportedBits = 60_000;
 
 /** Time after which a replica reports the next domains. */
 const reportMs = 30_000;
@@ -56,6 +59,8 @@ export class MatchedRules {
   readonly #matched = new Map<string, Set<string>>();
   readonly #paths = new WeakMap<SnapshotResource, readonly string[]>();
   readonly #observed = new Map<string, Observed>();
+  /** The domains that are reported now, by index. */
+  #turn = { at: 0, start: 0, end: 0 };
 
   constructor(options: MatchedRulesOptions) {
     this.#options = options;
@@ -82,15 +87,27 @@ export class MatchedRules {
   report(snapshot: CommonSnapshot | undefined): ReportedMatches | undefined {
     if (snapshot === undefined || this.#matched.size === 0) return undefined;
     const keys = [...listResources(snapshot)].filter(([, { name }]) => this.#matched.has(name));
-    const turns = Math.ceil(keys.length / maxReported);
-    if (turns === 0) return undefined;
-    const turn = Math.floor(this.#options.nowMs() / reportMs) % turns;
-    const reported = keys.slice(turn * maxReported, (turn + 1) * maxReported).map(([key, resource]) => {
+    if (keys.length === 0) return undefined;
+    const start = this.#startTurn(keys.length);
+    const reported: [string, readonly [string, string]][] = [];
+    let length = 0;
+    for (const [key, resource] of keys.slice(start, start + maxReported)) {
       const matched = this.#matched.get(resource.name);
       const bits = encodeBits(this.#pathsOf(resource).map((path) => matched?.has(path) === true)) ?? '';
-      return [key, [resource.version.slice(0, versionLength), bits]] as const;
-    });
+      length += bits.length;
+      if (length > maxReportedBits && reported.length > 0) break;
+      reported.push([key, [resource.version.slice(0, versionLength), bits]]);
+    }
+    this.#turn.end = start + reported.length;
     return Object.fromEntries(reported);
+  }
+
+  /** Returns the index of the first domain of this turn, which begins where the last one ended. */
+  #startTurn(count: number): number {
+    const at = Math.floor(this.#options.nowMs() / reportMs);
+    if (at !== this.#turn.at) this.#turn = { ...this.#turn, at, start: this.#turn.end };
+    if (this.#turn.start >= count) this.#turn.start = 0;
+    return this.#turn.start;
   }
 
   /** Undefined while it is not known. */

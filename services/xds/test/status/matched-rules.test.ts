@@ -109,6 +109,25 @@ t.test('other replicas learn what has matched, all domains in turns', async (t) 
   t.ok(objects.every(({ id }) => conditionOf(id)?.status === 'True'));
 });
 
+t.test('reports are bounded in bytes, and large domains come in turns, too', async (t) => {
+  const many = Array.from({ length: 4_000 }, (_, i) => ({ key: `k${i}` }));
+  const { matched, snapshot, wait } = startObserving(makeObject('ns/a', { rules: many }));
+  matched.add(snapshot, { shop: bits(...many.map(() => true)) });
+  // One resource under many names: to make as many takes seconds.
+  const [resource] = snapshot.resources.values();
+  const resources = new Map(Array.from({ length: 140 }, (_, i) => [`d${i}`, resource] as const));
+  const large = { ...snapshot, resources } as CommonSnapshot;
+  const seen = new Set<string>();
+  for (let turn = 0; turn < 3; turn += 1) {
+    const reported = matched.report(large) ?? {};
+    t.ok(JSON.stringify(reported).length < 64_000);
+    t.strictSame(Object.keys(matched.report(large) ?? {}), Object.keys(reported), 'the same within a turn');
+    for (const key of Object.keys(reported)) seen.add(key);
+    wait(30_000);
+  }
+  t.equal(seen.size, 140);
+});
+
 t.test('report that does not fit is ignored', async (t) => {
   const { matched, snapshot, evaluate } = startObserving(makeObject('ns/a', { rules }));
   for (const report of [undefined, 'x', null, { other: 'AQ==' }, { shop: 7 }, { shop: '' }])
