@@ -51,6 +51,9 @@ const keepAliveTimeoutMs = 120_000;
 const handshakeTimeoutMs = 5_000;
 const requestTimeoutMs = 5_000;
 
+/** Node looks for requests beyond their timeout at this interval. */
+const checkIntervalMs = 1_000;
+
 /** A request that gets no review: `failurePolicy` of the webhook decides. */
 class Refusal extends Error {
   readonly result: Exclude<AdmissionResult, 'allowed' | 'denied'>;
@@ -94,6 +97,7 @@ export class AdmissionServer implements HttpApplication {
         handshakeTimeout: handshakeTimeoutMs,
         requestTimeout: requestTimeoutMs,
         headersTimeout: requestTimeoutMs,
+        connectionsCheckingInterval: checkIntervalMs,
         keepAliveTimeout: keepAliveTimeoutMs,
       },
       (request, response) => void this.#serve(request, response),

@@ -412,15 +412,26 @@ function adoptOwner(
 const wasInForce = (before: CatalogObject | undefined, manifest: unknown): boolean =>
   before === undefined ? hasRulesInForce(manifest) : before.claim !== 'refused';
 
-/** The xDS server has written that rules of the object are in force, or on trial. */
+/**
+ * The xDS server has written that rules of the object are in force, or on trial, or left out only
+ * because of other objects.
+ */
 function hasRulesInForce(manifest: unknown): boolean {
-  const rules = getField(getField(manifest, 'status'), 'rules');
-  return typeof rules === 'number' && rules > 0;
+  const status = getField(manifest, 'status');
+  const rules = getField(status, 'rules');
+  if (typeof rules === 'number' && rules > 0) return true;
+  const conditions = getField(status, 'conditions');
+  const accepted = Array.isArray(conditions)
+    ? conditions.find((condition) => getField(condition, 'type') === 'Accepted')
+    : undefined;
+  const reason = getField(accepted, 'reason');
+  return reason === 'DomainConflict' || reason === 'DuplicateKey';
 }
 
 /** Status updates and resyncs bring objects whose spec has not changed. */
 function isSameVersion(known: CatalogObject, object: ConfigObject): boolean {
   return (
+    known.heldBack === undefined &&
     known.uid === object.uid &&
     known.generation === object.generation &&
     known.createdMs === object.createdMs &&

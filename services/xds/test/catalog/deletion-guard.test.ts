@@ -72,6 +72,16 @@ t.test('object that is created again in time keeps its limits without a gap', as
   t.equal(served(), 3);
 });
 
+t.test('held object that returns with the same uid is no longer held', async (t) => {
+  const { step, catalog, guard } = guarded();
+  step([replaced(...objects(20))]);
+  step(deletions(0, 11));
+  t.match(catalog.results.get('ns/1')?.accepted, { reason: 'Held' });
+  step([replaced(...objects(20))]);
+  t.equal(guard.hold, undefined);
+  t.match(catalog.results.get('ns/1')?.accepted, { reason: 'Accepted' });
+});
+
 t.test('more than half and more than ten domains at once are held back', async (t) => {
   const { step, pass, served, guard, catalog } = guarded();
   step([replaced(...objects(300))]);

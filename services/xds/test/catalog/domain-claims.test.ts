@@ -97,6 +97,26 @@ t.test('tolerated object whose deletion is held back may be created again', asyn
   t.match(accepted('old/a'), { status: 'True', reason: 'Accepted' });
 });
 
+t.test('tolerated object in conflict stays tolerated after a restart', async (t) => {
+  const accepted = (reason: string) => ({ conditions: [{ type: 'Accepted', reason }] });
+  for (const reason of ['DomainConflict', 'DuplicateKey']) {
+    const { preview, catalog, apply } = makeCatalog();
+    const status = { rules: 0, ...accepted(reason) };
+    apply(0, replaced(limiting('old/a', 1, { status })));
+    t.equal(catalog.find('old/a')?.claim, 'tolerated', reason);
+    t.strictSame(preview(limiting('old/a', 2, { generation: 2, status })), []);
+  }
+  const { catalog, apply } = makeCatalog();
+  const others = [
+    accepted('DomainNotAllowed'),
+    accepted('Invalid'),
+    { conditions: [null, 7] },
+    { conditions: 7 },
+  ];
+  apply(0, replaced(...others.map((status, i) => limiting(`old/${i}`, 1, { status }))));
+  t.ok(others.every((_, i) => catalog.find(`old/${i}`)?.claim === 'refused'));
+});
+
 t.test('namespace of that name takes the domain from a tolerated object at once', async (t) => {
   const { apply, accepted } = makeCatalog();
   apply(0, replaced(limiting('old/a', 1, { createdMs: 1, ...inForce })));
