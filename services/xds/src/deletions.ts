@@ -55,7 +55,9 @@ export class Deletions {
   readonly #parts: Parts;
   readonly #guard: DeletionGuard;
   /** Events for the catalog that are not applied yet. */
-  #due: CatalogEvent[] = [];
+  readonly #due: CatalogEvent[] = [];
+  /** Number of these that are being applied; further ones may be due meanwhile. */
+  #admitted = 0;
   #stored: StoredHold = { isAllowed: false, objects: [] };
   #put: readonly HeldObject[] = [];
   #isHolding: boolean = false;
@@ -116,12 +118,14 @@ export class Deletions {
     const reason = this.#guard.isDue(now()) ? await this.#findReason() : undefined;
     this.#due.push(...this.#guard.decide(now(), reason));
     if (this.#stored.isAllowed && this.#guard.hold !== undefined) this.#release();
-    return this.#due;
+    this.#admitted = this.#due.length;
+    return [...this.#due];
   }
 
   /** The events of `admit` were applied. */
   applied(): void {
-    this.#due = [];
+    this.#due.splice(0, this.#admitted);
+    this.#admitted = 0;
     this.#report();
   }
 
@@ -143,10 +147,14 @@ export class Deletions {
     const { onDue, windowMs } = this.#parts;
     if (isAllowed) {
       if (this.#guard.hold !== undefined) this.#release();
-      else this.#clearAfter(windowMs);
+      // The store may report it again and again.
+      else if (this.#cancelClear === undefined) this.#clearAfter(windowMs);
     } else if (objects.length > 0) {
       const reason = 'held back before the restart, or by another replica';
+      this.#put = objects;
       this.#due.push(...this.#guard.adopt(objects.map(toCatalogObject), reason));
+      // The store is cleared when all its objects exist.
+      if (this.#due.length === 0) this.#report();
     } else if (this.#guard.hold !== undefined) {
       // Only the annotation lets deletions through: what was removed is stored again.
       this.#put = [];

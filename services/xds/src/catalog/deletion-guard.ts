@@ -120,8 +120,10 @@ export class DeletionGuard {
 
   /** Holds objects that another process, or an earlier one, holds back. Returns their events. */
   adopt(objects: readonly CatalogObject[], reason: string): CatalogEvent[] {
-    const unknown = objects.filter(({ id }) => this.#catalog.find(id) === undefined);
+    // One whose deletion waits would be lifted here alone.
+    const unknown = objects.filter(({ id }) => this.#pending.has(id) || this.#catalog.find(id) === undefined);
     if (unknown.length === 0) return [];
+    for (const { id } of unknown) this.#pending.delete(id);
     return this.#keep(unknown, reason);
   }
 

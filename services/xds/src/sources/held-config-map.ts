@@ -12,6 +12,8 @@ export interface HeldConfigMapOptions extends ObjectName {
   readonly api: ApiClient;
   readonly logger: Logger;
   readonly leadership: Leadership;
+  /** Delay of a write by a replica that is not the leader. Default 2000. */
+  readonly followerDelayMs?: number;
 }
 
 /** An annotation of the ConfigMap. */
@@ -30,8 +32,9 @@ const maxStartMs = 5_000;
 
 /**
  * Stores deleted objects whose rules stay in force in a ConfigMap, so that they stay in force after
- * restarts, and all replicas agree: with the CRD, their objects are gone. The leader writes. An
- * annotation lets the deletions through, in all replicas.
+ * restarts, and all replicas agree: with the CRD, their objects are gone. The leader writes.
+ * Another replica creates the ConfigMap when it holds deletions alone. An annotation lets the
+ * deletions through, in all replicas.
  */
 export class HeldConfigMap implements HoldStore {
   readonly #options: HeldConfigMapOptions;
@@ -81,7 +84,10 @@ export class HeldConfigMap implements HoldStore {
 
   put(objects: readonly HeldObject[]): void {
     this.#wanted = objects;
-    this.#write();
+    const { leadership, followerDelayMs = retryMs } = this.#options;
+    // The leader writes first, as it usually holds the same deletions.
+    if (leadership.isLeader()) this.#write();
+    else this.#writeAfter(followerDelayMs);
   }
 
   async close(): Promise<void> {
@@ -109,6 +115,16 @@ export class HeldConfigMap implements HoldStore {
     }
   }
 
+  #mayWrite(): boolean {
+    const isMissing = this.#content === undefined && (this.#wanted?.length ?? 0) > 0;
+    return this.#options.leadership.isLeader() || isMissing;
+  }
+
+  #writeAfter(delayMs: number): void {
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#write(), delayMs).unref();
+  }
+
   #write(): void {
     clearTimeout(this.#retry);
     this.#writing ??= this.#writeWanted().finally(() => {
@@ -117,8 +133,8 @@ export class HeldConfigMap implements HoldStore {
   }
 
   async #writeWanted(): Promise<void> {
-    const { leadership, namespace, logger } = this.#options;
-    while (this.#wanted !== undefined && leadership.isLeader()) {
+    const { namespace, logger } = this.#options;
+    while (this.#wanted !== undefined && this.#mayWrite()) {
       const wanted = this.#wanted;
       try {
         await this.#store(wanted);
@@ -130,20 +146,21 @@ export class HeldConfigMap implements HoldStore {
         const reason = describeApiError(error, { verb, resource: configMaps, namespace });
         if (reason !== this.#problem) logger.warn({ reason }, 'cannot store held deletions, retrying');
         this.#problem = reason;
-        this.#retry = setTimeout(() => this.#write(), retryMs).unref();
+        this.#writeAfter(retryMs);
         return;
       }
     }
   }
 
   async #store(objects: readonly HeldObject[]): Promise<void> {
-    const { api, namespace, name, logger } = this.#options;
+    const { api, namespace, name, logger, leadership } = this.#options;
     const limits = { timeoutMs, signal: this.#closing.signal };
     if (objects.length === 0) {
       if (this.#content === undefined) return;
       await api
         .send({ method: 'DELETE', path: objectPath(configMaps, { namespace, name }), ...limits })
         .catch(ignoreMissing);
+      this.#content = undefined;
       return;
     }
     const content = format(objects);
@@ -156,12 +173,17 @@ export class HeldConfigMap implements HoldStore {
       return;
     }
     const binaryData = { objects: content };
-    try {
-      await api.mergePatch(configMaps, { namespace, name }, { body: { binaryData }, ...limits });
-    } catch (error) {
-      if (!hasStatus(error, 404)) throw error;
-      await api.create(configMaps, { metadata: { namespace, name }, binaryData }, limits);
-    }
+    const create = () => api.create(configMaps, { metadata: { namespace, name }, binaryData }, limits);
+    // A replica that is not the leader must not overwrite what the leader has stored meanwhile.
+    if (!leadership.isLeader()) await create();
+    else
+      await api
+        .mergePatch(configMaps, { namespace, name }, { body: { binaryData }, ...limits })
+        .catch((error: unknown) => {
+          ignoreMissing(error);
+          return create();
+        });
+    this.#content = content;
   }
 }
 

@@ -259,3 +259,14 @@ t.test('stored objects stay in force with the first list, unless it has them', a
   t.equal(served(), 13);
   t.equal(guard.hold?.objects.size, 11);
 });
+
+t.test('deletions that another replica holds are held, although they are not due here', async (t) => {
+  const { step, pass, apply, guard, served, catalog } = guarded();
+  step([replaced(...objects(20))]);
+  const stored = objects(5).flatMap(({ id }) => catalog.find(id) ?? []);
+  step(deletions(0, 5));
+  apply(guard.adopt(stored, 'held by another replica'));
+  t.equal(guard.hold?.objects.size, 5);
+  pass(60 * second);
+  t.equal(served(), 20);
+});
