@@ -114,6 +114,7 @@ export class Pipeline {
   #servedRules = 0;
   #lastEventMs: number | undefined;
   #cancelBatch: (() => void) | undefined;
+  #cancelReplace: (() => void) | undefined;
   /** Timers of the catalog and the deletions. */
   #cancelTimers: (() => void)[] = [];
   /** The batch being applied. */
@@ -179,20 +180,30 @@ export class Pipeline {
   async start(): Promise<void> {
     await this.#deletions?.start();
     await this.#options.source.start((event) => this.#receive(event));
-    // With the CRD, all objects are gone, and the source has nothing to list.
-    if (!this.#synced && (await this.#deletions?.replacesSource()) === true)
-      this.#receive({ type: 'replaced', objects: [] });
+    await this.#replaceSource();
   }
 
   /** Also closes the source. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancelBatch?.();
+    this.#cancelReplace?.();
     this.#clearTimers();
     await this.#reporter.close();
     await this.#options.source.close();
     await this.#deletions?.close();
     await this.#batch;
+  }
+
+  /** With the CRD, all objects are gone, and the source has nothing to list. */
+  async #replaceSource(): Promise<void> {
+    const isOver = () => this.#closed || this.#lastEventMs !== undefined;
+    if (this.#deletions === undefined || isOver()) return;
+    const replaces = await this.#deletions.replacesSource();
+    // A list that arrived meanwhile must not be replaced by an empty one.
+    if (isOver()) return;
+    if (replaces) this.#receive({ type: 'replaced', objects: [] });
+    else this.#cancelReplace = this.#schedule(retryMs, () => void this.#replaceSource());
   }
 
   /** Returns the result of an object if it were created or changed now. Changes nothing. */

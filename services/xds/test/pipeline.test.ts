@@ -1,7 +1,9 @@
 import { compareText } from '@tollgate/kit/text';
 import { awaitUntil } from '@tollgate/testkit/await-until';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import type { SnapshotStore } from '../src/catalog/snapshot.ts';
+import type { SourceEvent } from '../src/catalog/source.ts';
+import { memoryHold } from '../src/deletions.ts';
 import type { StoredStatus } from '../src/status/conditions.ts';
 import { changed, deleted, getLimits, replaced } from './support/catalogs.ts';
 import { makeLimiter, makeRejection, versions } from './support/limiters.ts';
@@ -397,4 +399,60 @@ t.test('domain whose reservation ends is served without another event', async (t
   await settle();
   t.match(written.at(-1), { id: 'b/x', accepted: { status: 'True' } });
   t.equal(written.at(-1)?.domainOwner, undefined);
+});
+
+/** Starts a pipeline without a CRD whose store holds the domain `gone`. */
+async function startHolding(t: Test, findsCrdDeleted: (tell: (event: SourceEvent) => void) => boolean) {
+  let tell: (event: SourceEvent) => void = () => undefined;
+  const spec = {
+    domain: 'gone',
+    descriptors: [{ key: 'k', rateLimit: { unit: 'Day', requestsPerUnit: 1 } }],
+  };
+  const held = { id: 'ns/gone', uid: 'gone', generation: 1, createdMs: 0, spec };
+  const { store, time } = await startPipeline(t, {
+    source: {
+      async start(onEvent) {
+        tell = onEvent;
+      },
+      async findDeletion() {
+        if (!findsCrdDeleted(tell)) throw new Error('no answer');
+        return { reason: 'the CRD is deleted', isGone: true };
+      },
+      close: async () => undefined,
+    },
+    deletions: {
+      ...{ delayMs: 2_000, windowMs: 30_000, domains: 10, share: 0.5 },
+      store: { ...memoryHold, start: async (onChange) => onChange({ isAllowed: false, objects: [held] }) },
+    },
+  });
+  /** Returns the domains of the first snapshot. */
+  return async () => {
+    const isServed = () => {
+      time.advance(1_000);
+      return store.current();
+    };
+    const snapshot = await awaitUntil(isServed, { what: 'the first snapshot', everyMs: 1 });
+    return [...(snapshot?.resources.keys() ?? [])].sort(compareText);
+  };
+}
+
+t.test(
+  'start without a CRD serves the stored hold, although the CRD is first looked up in vain',
+  async (t) => {
+    let requests = 0;
+    const firstDomains = await startHolding(t, () => {
+      requests += 1;
+      return requests > 1;
+    });
+    t.strictSame(await firstDomains(), ['gone']);
+    t.equal(requests, 2);
+  },
+);
+
+t.test('list that arrives while the CRD is looked up is not replaced by an empty one', async (t) => {
+  const firstDomains = await startHolding(t, (tell) => {
+    tell(replaced(makeObject('ns/a')));
+    return true;
+  });
+  t.strictSame(await firstDomains(), ['gone', 'shop']);
 });
