@@ -6,16 +6,12 @@ import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
 import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import type { DescriptorSpec } from '@tollgate/rules/rule-document';
 import { toMessage } from '@tollgate/rules/rule-message';
+import { type AdsServer, startAdsServer, type TestResponse } from '@tollgate/testkit/ads-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { type Certificate, type Certificates, makeCertificates } from '@tollgate/testkit/certificates';
 import { startRedis } from '@tollgate/testkit/redis';
 import { freePort } from '@tollgate/testkit/tcp';
 import t, { type Test } from 'tap';
-import {
-  type AdsServer,
-  startAdsServer,
-  type TestResponse,
-} from '../../services/ratelimit/test/support/ads-server.ts';
 import { connect, type GrpcTestClient } from '../../services/ratelimit/test/support/grpc-client.ts';
 import { containersAreImpossible } from './kubelet/container.ts';
 import { runPod, type StartedPod, startPod } from './kubelet/pod.ts';

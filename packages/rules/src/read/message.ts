@@ -1,4 +1,5 @@
 import { create, type DescMessage, fromBinary } from '@bufbuild/protobuf';
+import { decodeInSteps } from '@tollgate/kit/grpc/decode-in-steps';
 import type { Steps } from '@tollgate/kit/time';
 import {
   type RateLimitConfig,
@@ -20,7 +21,6 @@ import {
 } from '../definition/document.ts';
 import { domainOptions, type NamedField, rows } from '../definition/fields.ts';
 import { resourceSpelling } from '../definition/spelling.ts';
-import { decodeInSteps } from './decode-in-steps.ts';
 
 /** Label of a document whose message has neither name nor domain. */
 const unnamed = '(unnamed resource)';

@@ -1,9 +1,10 @@
 import { createLogger } from '@tollgate/kit/logger';
+import type { CompileOptions } from '@tollgate/rules/compile';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
 import { StatsRegistry } from '../../src/metrics/registry.ts';
 import type { RuleLoad } from '../../src/rules/rule-store.ts';
-import { XdsSource, type XdsSourceContext, type XdsSourceOptions } from '../../src/rules/xds/xds-source.ts';
+import { XdsSource, type XdsSourceOptions } from '../../src/rules/xds/xds-source.ts';
 import { limitOf } from './rule-folder.ts';
 
 /** A source of one test. */
@@ -18,20 +19,13 @@ export interface XdsTestSource {
   inForce(domain: string, requestsPerUnit: number | undefined): Promise<void>;
   /** Resolves with the first line of that message. */
   logged(message: RegExp): Promise<Readonly<Record<string, unknown>>>;
-  close(): Promise<void>;
 }
 
 /** Starts a source with short pauses; it is closed when the test ends. */
 export function followServer(
   t: Test,
   serverUrl: string,
-  {
-    stream,
-    ...options
-  }: Partial<Omit<XdsSourceOptions, 'stream'>> & {
-    readonly stream?: Partial<XdsSourceOptions['stream']>;
-  } = {},
-  deps: Partial<XdsSourceContext> & { readonly signal?: AbortSignal } = {},
+  { client, compile }: Partial<{ client: Partial<XdsSourceOptions['client']>; compile: CompileOptions }> = {},
 ): XdsTestSource {
   const loads: RuleLoad[] = [];
   const logLines: Record<string, unknown>[] = [];
@@ -40,30 +34,31 @@ export function followServer(
   const stats = new StatsRegistry();
   const source = new XdsSource(
     {
-      node: { id: 'test', metadata: {} },
-      tls: undefined,
-      backoff: { connectRetryMs: 20, initialMs: 40, maxMs: 100, jitter: 0 },
-      mergeDomains: false,
-      forMemcached: false,
-      ...options,
-      stream: { serverUrl, headers: {}, maxMessageBytes: 4_194_304, ...stream },
+      client: {
+        node: { id: 'test', userAgentName: 'tollgate-ratelimit', metadata: {} },
+        tls: undefined,
+        backoff: { connectRetryMs: 20, initialMs: 40, maxMs: 100, jitter: 0 },
+        stream: { serverUrl, headers: {}, maxMessageBytes: 4_194_304 },
+        reportIntervalMs: 0,
+        maxMessageSetting: '',
+        ...client,
+      },
+      compile: { mergeDomains: false, ...compile },
     },
     {
       random: () => 0.5,
       stats,
       logger: createLogger({ level: 'trace', format: 'json', destination: { write } }),
-      ...deps,
     },
   );
   t.teardown(() => source.close());
-  const started = source.start((load) => loads.push(load), deps.signal ? { signal: deps.signal } : {});
+  const started = source.start((load) => loads.push(load));
 
   return {
     loads,
     stats,
     logLines,
     started,
-    close: () => source.close(),
     async inForce(domain, requestsPerUnit) {
       await awaitUntil(() => loads.length > 0 && limitOf(loads, domain) === requestsPerUnit, {
         what: `limit ${requestsPerUnit} of ${domain}`,

@@ -1,8 +1,17 @@
 import { hash } from 'node:crypto';
+import type { ResourceSet } from '@tollgate/ads-client/messages';
+import {
+  type ApplyResult,
+  type NodeReport,
+  type ResourceSubscriber,
+  runAbortable,
+} from '@tollgate/ads-client/subscription';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
-import { runInSlices, type Steps } from '@tollgate/kit/time';
+import type { Steps } from '@tollgate/kit/time';
+import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
 import { type CompileOptions, compileRules, maxProblems, type RulesResult } from '@tollgate/rules/compile';
+import { matchedRulesKey } from '@tollgate/rules/matched';
 import { formatProblem, type RuleProblem } from '@tollgate/rules/problem';
 import { getTrialDocument, type RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage } from '@tollgate/rules/rule-message';
@@ -11,54 +20,29 @@ import { maxWarnings } from '@tollgate/rules/warnings';
 import { statsNames } from '../../metrics/names.ts';
 import type { Counter, Gauge, StatsRegistry } from '../../metrics/registry.ts';
 import type { RuleLoad } from '../rule-store.ts';
-import {
-  type DiscoveredSet,
-  type DiscoveryNode,
-  decodeResponse,
-  encodeAck,
-  encodeMatchReport,
-  encodeNack,
-} from './ads-stream.ts';
 import { MatchReport, type ReportedDomain } from './match-report.ts';
 
-interface SubscriberOptions {
-  readonly mergeDomains: boolean;
-  readonly forMemcached: boolean;
-  readonly notAtomic?: string | undefined;
-  readonly calendarMonths?: boolean | undefined;
+interface RuleSubscriberOptions extends CompileOptions {
   readonly server: string;
   readonly onLoad: (load: RuleLoad) => void;
   /** Gets the rules on trial of each set that is loaded. Their problems reject no set. */
   readonly onCandidates?: ((load: RuleLoad) => void) | undefined;
   readonly stats: StatsRegistry;
   readonly logger: Logger;
-  readonly sleep: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
-  readonly signal: AbortSignal;
 }
 
-/** 100,000 rules take most of a second, and Envoy's default timeout is 20 ms. */
-const sliceMs = 5;
-
-/**
- * Delays the reply to a server that resends a rejected version, which would otherwise loop a
- * thousand times a second.
- */
-const repeatedRejectionDelayMs = 1_000;
-
-/** The client's side of the protocol: the active set, across all streams. */
-export class Subscriber {
-  readonly #options: SubscriberOptions;
+/** Loads rules from sets of RateLimitConfig messages, and reports which rules have matched. */
+export class RuleSubscriber implements ResourceSubscriber {
+  readonly typeName: string = RateLimitConfigSchema.typeName;
+  readonly #options: RuleSubscriberOptions;
   readonly #accepted: Counter;
   readonly #rejected: Counter;
   readonly #isCurrent: Gauge;
-  /** Undefined until a first set is accepted. */
-  #active: { readonly version: string; readonly compiled: CompiledResources } | undefined;
-  #rejectedVersion: string | undefined;
+  /** Undefined until a first set is loaded. */
+  #active: CompiledResources | undefined;
   readonly #matches = new MatchReport();
-  /** The last response of the stream, if it was accepted. */
-  #acknowledged: Pick<DiscoveredSet, 'version' | 'nonce'> | undefined;
 
-  constructor(options: SubscriberOptions) {
+  constructor(options: RuleSubscriberOptions) {
     const { stats } = options;
     this.#options = options;
     this.#accepted = stats.counter(statsNames.xdsAccepted);
@@ -66,53 +50,20 @@ export class Subscriber {
     this.#isCurrent = stats.gauge(statsNames.configCurrent);
   }
 
-  /**
-   * Activates or rejects a response, and returns the ACK or NACK.
-   *
-   * @throws Error when the bytes are not a response, or the signal aborts.
-   */
-  async handle(response: Uint8Array): Promise<Uint8Array> {
-    const { sleep, signal } = this.#options;
-    const decoded = await this.#run(decodeResponse(response));
-    const { version, nonce } = decoded.ok ? decoded.set : decoded;
-    if (version === this.#rejectedVersion) await sleep(repeatedRejectionDelayMs, { signal });
-    return decoded.ok ? this.#apply(decoded.set) : this.#reject(version, nonce, decoded.problem);
-  }
-
-  startStream(): void {
-    this.#acknowledged = undefined;
+  onStream(): void {
     this.#matches.startStream();
   }
 
-  /** A request that says which rules have matched; undefined without news. Never rejects. */
-  async reportMatches(node: DiscoveryNode): Promise<Uint8Array | undefined> {
-    const acknowledged = this.#acknowledged;
-    if (acknowledged === undefined || this.#active === undefined) return undefined;
-    try {
-      const { domains } = this.#active.compiled;
-      const matched = await this.#run(this.#matches.collect(toReported(domains)));
-      // Another response has arrived meanwhile: the server would ignore the nonce.
-      if (matched === undefined || this.#acknowledged !== acknowledged) return undefined;
-      this.#matches.sent(matched);
-      return encodeMatchReport(acknowledged, node, matched);
-    } catch (error) {
-      const reason = getErrorMessage(error);
-      this.#options.logger.debug({ reason }, 'did not report matched rules');
-      return undefined;
-    }
-  }
-
-  async #apply({ version, nonce, resources }: DiscoveredSet): Promise<Uint8Array> {
-    const { mergeDomains, forMemcached, notAtomic, calendarMonths, onLoad, onCandidates, logger, server } =
-      this.#options;
-    const before = this.#active?.compiled ?? emptyResources;
-    const result = await this.#run(
-      compileResources(resources, before, { mergeDomains, forMemcached, notAtomic, calendarMonths }),
+  async apply({ version, resources }: ResourceSet, signal: AbortSignal): Promise<ApplyResult> {
+    const { onLoad, onCandidates, logger, server } = this.#options;
+    const result = await runAbortable(
+      compileResources(resources, this.#active ?? emptyResources, this.#options),
+      signal,
     );
     if (!result.ok) {
-      if (result.reason === 'undecodable') return this.#reject(version, nonce, result.problem);
+      if (result.reason === 'undecodable') return result;
       onLoad({ ok: false, problems: result.problems });
-      return this.#reject(version, nonce, formatProblems(result.problems));
+      return { ok: false, problem: formatProblems(result.problems) };
     }
     const { compiled, rules, warnings, candidates, compiledDomains, changed } = result;
     // A new stream starts with the set that is active already, which is not loaded again.
@@ -123,57 +74,39 @@ export class Subscriber {
       if (rules.domains.size === 0)
         logger.warn({ server, version }, 'configuration is empty, nothing is limited');
     }
-    this.#active = { version, compiled };
-    this.#acknowledged = { version, nonce };
-    this.#rejectedVersion = undefined;
-    this.#accepted.value += 1;
+    this.#active = compiled;
+    return { ok: true };
+  }
+
+  onAnswer(accepted: boolean): void {
+    const counter = accepted ? this.#accepted : this.#rejected;
+    counter.value += 1;
     // The active set may be resent after a rejected one, which loads nothing.
-    this.#isCurrent.value = 1;
-    return encodeAck(version, nonce);
+    this.#isCurrent.value = accepted ? 1 : 0;
   }
 
-  #reject(version: string, nonce: string, problem: string): Uint8Array {
-    const { logger, server } = this.#options;
-    this.#rejectedVersion = version;
-    this.#acknowledged = undefined;
-    this.#rejected.value += 1;
-    this.#isCurrent.value = 0;
-    const kept = this.#active?.version ?? '';
-    const message = truncate(problem);
-    logger.error({ server, version, kept, problem: message }, 'configuration rejected');
-    return encodeNack(kept, nonce, message);
-  }
-
-  #run<T>(steps: Steps<T>): Promise<T> {
-    return runInSlices(untilAborted(steps, this.#options.signal), { sliceMs });
-  }
-}
-
-/** Runs the steps until the signal aborts. */
-function* untilAborted<T>(steps: Steps<T>, signal: AbortSignal): Steps<T> {
-  for (;;) {
-    signal.throwIfAborted();
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    yield;
+  /** The rules that have matched since the last report. */
+  async collectReport(signal: AbortSignal): Promise<NodeReport | undefined> {
+    if (this.#active === undefined) return undefined;
+    const matched = await runAbortable(this.#matches.collect(toReported(this.#active.domains)), signal);
+    if (matched === undefined) return undefined;
+    return {
+      metadata: { [matchedRulesKey]: Object.fromEntries(matched) },
+      sent: () => this.#matches.sent(matched),
+    };
   }
 }
 
 /**
- * Bounds of the text in the status of a resource; a broken generator makes more problems than
+ * Bound of the problems in the status of a resource; a broken generator makes more problems than
  * anyone reads.
  */
 const maxFormattedProblems = 20;
-const maxTextLength = 4_096;
 
 function formatProblems(problems: readonly RuleProblem[]): string {
   const lines = problems.slice(0, maxFormattedProblems).map(formatProblem);
   const more = problems.length - lines.length;
-  return truncate([...lines, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n'));
-}
-
-function truncate(text: string): string {
-  return text.length > maxTextLength ? `${text.slice(0, maxTextLength - 1)}…` : text;
+  return [...lines, ...(more > 0 ? [`… and ${more} more`] : [])].join('\n');
 }
 
 function toReported(domains: ReadonlyMap<string, CompiledDomain>): ReadonlyMap<string, ReportedDomain> {

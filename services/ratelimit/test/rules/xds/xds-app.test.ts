@@ -1,8 +1,9 @@
+import { startAdsServer } from '@tollgate/testkit/ads-server';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
 import { statsNames } from '../../../src/metrics/names.ts';
-import { limitsResponse, startAdsServer } from '../../support/ads-server.ts';
 import { connect, descriptorsOf, type GrpcTestClient } from '../../support/grpc-client.ts';
+import { limitsResponse } from '../../support/limits-response.ts';
 import { startApp } from '../../support/start-app.ts';
 
 const envFor = ({ url }: { readonly url: string }, more: Readonly<Record<string, string>> = {}) => ({
@@ -26,6 +27,7 @@ t.test('the ports open after the first set; the debug port is open before', asyn
   await awaitUntil(() => server.requests.length === 1, { what: 'a subscription' });
   t.equal((await fetch(`http://127.0.0.1:${ports.debug}/rlconfig`)).status, 200);
   t.equal(ports.grpc, 0, 'not open yet');
+  t.match(server.requests[0]?.node, { id: 'default', userAgentName: 'tollgate-ratelimit' });
 
   server.send(limitsResponse('v1', { a: 7 }));
   await starting;

@@ -1,5 +1,5 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
-import { AnySchema, anyPack } from '@bufbuild/protobuf/wkt';
+import { AnySchema } from '@bufbuild/protobuf/wkt';
 import {
   type Metadata,
   Server,
@@ -12,13 +12,10 @@ import {
   DiscoveryRequestSchema,
   DiscoveryResponseSchema,
 } from '@tollgate/proto/envoy/service/discovery/v3/discovery';
-import { RateLimitConfigSchema } from '@tollgate/proto/ratelimit/config/ratelimit/v3/rls_conf';
-import { toMessage } from '@tollgate/rules/rule-message';
-import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Test } from 'tap';
+import { awaitUntil } from './await-until.ts';
 
 const path = '/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources';
-const typeUrl = 'type.googleapis.com/ratelimit.config.ratelimit.v3.RateLimitConfig';
 
 type Call = ServerDuplexStream<Uint8Array, Uint8Array>;
 
@@ -61,21 +58,12 @@ export interface AdsServer {
 }
 
 /** Options of the server of a test. */
-export interface AdsServerOptions {
+interface AdsServerOptions {
   readonly credentials?: ServerCredentials;
   /** Default: one that is free. */
   readonly port?: number;
   /** The only node that is answered; default all. */
   readonly nodeId?: string;
-}
-
-/** A response with resources given as domain and limit per hour for the key `k`. */
-export function limitsResponse(version: string, limits: Readonly<Record<string, number>>): TestResponse {
-  const resources = Object.entries(limits).map(([domain, requestsPerUnit]) => {
-    const descriptors = [{ key: 'k', rateLimit: { unit: 'hour', requestsPerUnit } }];
-    return anyPack(RateLimitConfigSchema, toMessage({ source: '', domain, descriptors }));
-  });
-  return { versionInfo: version, typeUrl, resources };
 }
 
 /** Starts a server on a loopback port; it is stopped when the test ends. */

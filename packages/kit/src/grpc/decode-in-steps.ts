@@ -1,6 +1,6 @@
 import { type DescMessage, fromBinary, type MessageShape } from '@bufbuild/protobuf';
 import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
-import type { Steps } from '@tollgate/kit/time';
+import type { Steps } from '../time.ts';
 
 /**
  * Decodes a message whose repeated fields may have tens of thousands of elements, one element per

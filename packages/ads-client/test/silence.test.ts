@@ -5,7 +5,7 @@ import { sleepFor } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { startTcpProxy } from '@tollgate/testkit/tcp-proxy';
 import t, { type Test } from 'tap';
-import { followServer } from '../../support/xds-source.ts';
+import { followServer } from './helpers/follow-server.ts';
 
 /** A server that accepts streams and sends no pings of its own, behind a proxy. */
 async function startServer(t: Test) {

@@ -1,0 +1,143 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { getErrorMessage } from '@tollgate/kit/errors';
+import type { Logger } from '@tollgate/kit/logger';
+import { runInSlices, type Steps } from '@tollgate/kit/time';
+import type { DiscoveryMessages, ResourceSet } from './messages.ts';
+
+export type ApplyResult = { readonly ok: true } | { readonly ok: false; readonly problem: string };
+
+/** Metadata of the node that a repeated ACK adds. */
+export interface NodeReport {
+  readonly metadata: JsonObject;
+  /** Called when the report is sent; otherwise it is collected again. */
+  sent(): void;
+}
+
+/** Applies resources of one type. It works in slices and rejects when `signal` aborts. */
+export interface ResourceSubscriber {
+  /** Full name of the message that resources are. */
+  readonly typeName: string;
+  /**
+   * Decodes the set and puts it into force as a whole, or says why it is invalid. A new stream
+   * starts with the set that is in force already.
+   */
+  apply(set: ResourceSet, signal: AbortSignal): Promise<ApplyResult>;
+  /** Called before each ACK and NACK. */
+  onAnswer(accepted: boolean): void;
+  /** The server has forgotten what earlier streams have reported. */
+  onStream?(): void;
+  /** Undefined when there is nothing to report. */
+  collectReport?(signal: AbortSignal): Promise<NodeReport | undefined>;
+}
+
+interface SubscriptionOptions {
+  readonly subscriber: ResourceSubscriber;
+  readonly messages: DiscoveryMessages;
+  readonly server: string;
+  readonly logger: Logger;
+  readonly sleep: (ms: number, options: { readonly signal: AbortSignal }) => Promise<void>;
+  readonly signal: AbortSignal;
+  /** Called when a set was accepted. */
+  readonly onAccepted: () => void;
+}
+
+/** Decoding a large set takes a while, and requests are answered meanwhile. */
+const sliceMs = 5;
+
+/**
+ * Delays the reply to a server that resends a rejected version, which would otherwise loop a
+ * thousand times a second.
+ */
+const repeatedRejectionDelayMs = 1_000;
+
+/** Bound of the text of a rejection, which servers show in the status of a resource. */
+const maxProblemLength = 4_096;
+
+/** The client's side of the protocol: the active version, across all streams. */
+export class Subscription {
+  readonly #options: SubscriptionOptions;
+  /** Undefined until a first set is accepted. */
+  #activeVersion: string | undefined;
+  #rejectedVersion: string | undefined;
+  /** The last response of the stream, if it was accepted. */
+  #acknowledged: Pick<ResourceSet, 'version' | 'nonce'> | undefined;
+
+  constructor(options: SubscriptionOptions) {
+    this.#options = options;
+  }
+
+  startStream(): void {
+    this.#acknowledged = undefined;
+    this.#options.subscriber.onStream?.();
+  }
+
+  /**
+   * Applies or rejects a response, and returns the ACK or NACK.
+   *
+   * @throws Error when the bytes are not a response, or the signal aborts.
+   */
+  async handle(response: Uint8Array): Promise<Uint8Array> {
+    const { messages, subscriber, sleep, signal } = this.#options;
+    const decoded = await runAbortable(messages.decode(response), signal);
+    const { version, nonce } = decoded.ok ? decoded.set : decoded;
+    if (version === this.#rejectedVersion) await sleep(repeatedRejectionDelayMs, { signal });
+    const result = decoded.ok ? await subscriber.apply(decoded.set, signal) : decoded;
+    return result.ok ? this.#accept(version, nonce) : this.#reject(version, nonce, result.problem);
+  }
+
+  /** The request with a report; undefined when there is nothing to report. Never rejects. */
+  async report(): Promise<Uint8Array | undefined> {
+    const { subscriber, messages, signal, logger } = this.#options;
+    const acknowledged = this.#acknowledged;
+    if (acknowledged === undefined) return undefined;
+    try {
+      const report = await subscriber.collectReport?.(signal);
+      // Another response has arrived meanwhile: the server would ignore the nonce.
+      if (report === undefined || this.#acknowledged !== acknowledged) return undefined;
+      report.sent();
+      return messages.report(acknowledged, report.metadata);
+    } catch (error) {
+      logger.debug({ reason: getErrorMessage(error) }, 'did not report to the management server');
+      return undefined;
+    }
+  }
+
+  #accept(version: string, nonce: string): Uint8Array {
+    const { subscriber, messages, onAccepted } = this.#options;
+    this.#activeVersion = version;
+    this.#acknowledged = { version, nonce };
+    this.#rejectedVersion = undefined;
+    subscriber.onAnswer(true);
+    onAccepted();
+    return messages.ack(version, nonce);
+  }
+
+  #reject(version: string, nonce: string, problem: string): Uint8Array {
+    const { subscriber, messages, logger, server } = this.#options;
+    this.#rejectedVersion = version;
+    this.#acknowledged = undefined;
+    subscriber.onAnswer(false);
+    const kept = this.#activeVersion ?? '';
+    const message = truncate(problem);
+    logger.error({ server, version, kept, problem: message }, 'configuration rejected');
+    return messages.nack(kept, nonce, message);
+  }
+}
+
+/** Runs the steps in slices until the signal aborts. */
+export function runAbortable<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
+  return runInSlices(untilAborted(steps, signal), { sliceMs });
+}
+
+function* untilAborted<T>(steps: Steps<T>, signal: AbortSignal): Steps<T> {
+  for (;;) {
+    signal.throwIfAborted();
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    yield;
+  }
+}
+
+function truncate(text: string): string {
+  return text.length > maxProblemLength ? `${text.slice(0, maxProblemLength - 1)}…` : text;
+}
