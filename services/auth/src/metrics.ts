@@ -22,6 +22,7 @@ export class Metrics {
   readonly eventDeliveries: Counter<'result'>;
   readonly providerSignIns: Counter<'provider' | 'result'>;
   readonly wrongGuesses: Counter<'kind'>;
+  readonly unrecordedSignIns: Counter;
   readonly refusedRequests: Counter<'limiter' | 'key'>;
   readonly removedRows: Counter<'kind'>;
   readonly passwordHashes: WorkCounters;
@@ -89,6 +90,11 @@ export class Metrics {
       name: 'auth_wrong_guesses_total',
       help: 'Wrong passwords and codes that were verified, by kind. Attempts refused with 429 are not included.',
       labelNames: ['kind'],
+      registers,
+    });
+    this.unrecordedSignIns = new Counter({
+      name: 'auth_unrecorded_failed_sign_ins_total',
+      help: 'Failed sign-ins that the audit log does not have, because their user has 20 entries of the hour.',
       registers,
     });
     this.refusedRequests = new Counter({

@@ -11,7 +11,7 @@ import type { SmsChannel } from '../messages/sms.ts';
 import { checkPassword } from '../passwords/passwords.ts';
 import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { Session } from '../sessions/store.ts';
-import { changedFields } from '../users/changed-fields.ts';
+import { describeUserChanges } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { passwordIdentity } from '../users/new-user.ts';
 import { saveUser } from '../users/save-user.ts';
@@ -117,7 +117,7 @@ async function writeUpdate(
   const options = {
     identities,
     at: new Date(metadata.nowMs),
-    audit: auditEntry(user, 'user_modified', { metadata, traits: { changed: changedFields(user, changes) } }),
+    audit: auditEntry(user, 'user_modified', { metadata, traits: describeUserChanges(user, changes) }),
   };
   if (chosen === undefined) return saveUser(store, user.id, changes, options);
   return store.transaction(async (transaction) => {

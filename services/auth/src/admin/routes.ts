@@ -1,6 +1,7 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { Type } from 'typebox';
 import { auditEntry } from '../audit/audit-log.ts';
+import { describeChanges } from '../audit/changes.ts';
 import { errors } from '../errors.ts';
 import {
   type AddRoutes,
@@ -193,10 +194,15 @@ async function updateUserFactor(
   const { friendlyName = '' } = input;
   const phone = factor.type === 'phone' ? readOptionalPhone(input.phone) : '';
   const changes = { ...(friendlyName !== '' && { friendlyName }), ...(phone !== '' && { phone }) };
-  const changed = [...(friendlyName === '' ? [] : ['friendly_name']), ...(phone === '' ? [] : ['phone'])];
+  const names = { friendlyName: 'friendly_name', phone: 'phone' } as const;
+  const traits = describeChanges(
+    (['friendlyName', 'phone'] as const).flatMap((key) =>
+      changes[key] === undefined ? [] : { name: names[key], before: factor[key], after: changes[key] },
+    ),
+  );
   const result = await store.factors.update({ id: factor.id, userId }, changes, {
     at: new Date(request.metadata.nowMs),
-    audit: factorEntry('factor_updated', { userId, factor, changed }, request),
+    audit: factorEntry('factor_updated', { userId, factor, traits }, request),
   });
   if (result === 'name_conflict') throw nameConflict(friendlyName);
   return getFactor(await getUser(store, userId), factorId);
@@ -221,15 +227,12 @@ function factorEntry(
   {
     userId,
     factor,
-    changed,
-  }: { readonly userId: string; readonly factor: Factor; readonly changed?: readonly string[] },
+    traits,
+  }: { readonly userId: string; readonly factor: Factor; readonly traits?: JsonObject },
   { actor, metadata }: AdminRequest,
 ) {
-  const traits = {
-    user_id: userId,
-    factor_id: factor.id,
-    factor_type: factor.type,
-    ...(changed && { changed }),
-  };
-  return auditEntry(actor, action, { metadata, traits });
+  return auditEntry(actor, action, {
+    metadata,
+    traits: { user_id: userId, factor_id: factor.id, factor_type: factor.type, ...traits },
+  });
 }

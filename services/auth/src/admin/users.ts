@@ -5,7 +5,7 @@ import { notify } from '../messages/send.ts';
 import type { MfaContext } from '../mfa/factors.ts';
 import { checkPassword, checkPasswordLength } from '../passwords/passwords.ts';
 import { type AdminRequest, userAuditEntry } from '../sessions/admin-request.ts';
-import { changedFields } from '../users/changed-fields.ts';
+import { describeUserChanges } from '../users/changed-fields.ts';
 import { checkMetadata } from '../users/metadata.ts';
 import { type NewIdentity, type NewUser, newContactIdentity, passwordIdentity } from '../users/new-user.ts';
 import { getUser, saveUser } from '../users/save-user.ts';
@@ -183,8 +183,7 @@ export async function updateUser(
   };
   const identities = [...contactIdentities, ...added.identities];
   const updatedUser = await store.transaction(async (transaction) => {
-    const changed = changedFields(user, changes);
-    const audit = userAuditEntry(request, 'user_modified', user, { changed });
+    const audit = userAuditEntry(request, 'user_modified', user, describeUserChanges(user, changes));
     const updated = await saveUser(transaction, id, changes, { at, audit, identities });
     const hasNewContact = updated.email !== user.email || updated.phone !== user.phone;
     const clearSentAt = passwordHash !== undefined;

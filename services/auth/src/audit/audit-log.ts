@@ -13,49 +13,7 @@ import {
 import { json, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { bind, type Fragment, fragment, join, Parameter, raw, statement } from '../db/statement.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
-
-/** Values of `log_type` by action. */
-const auditActions = {
-  login: 'account',
-  logout: 'account',
-  invite_accepted: 'account',
-  user_signedup: 'team',
-  user_invited: 'team',
-  user_deleted: 'team',
-  user_modified: 'user',
-  user_recovery_requested: 'user',
-  user_reauthenticate_requested: 'user',
-  user_confirmation_requested: 'user',
-  user_repeated_signup: 'user',
-  user_updated_password: 'user',
-  identity_unlinked: 'user',
-  passkey_created: 'user',
-  passkey_updated: 'user',
-  passkey_deleted: 'user',
-  token_revoked: 'token',
-  token_refreshed: 'token',
-  generate_recovery_codes: 'user',
-  factor_in_progress: 'factor',
-  factor_unenrolled: 'factor',
-  challenge_created: 'factor',
-  verification_attempted: 'factor',
-  factor_deleted: 'factor',
-  factor_updated: 'factor',
-  recovery_codes_generated: 'factor',
-  recovery_codes_regenerated: 'factor',
-  recovery_codes_verified: 'factor',
-  recovery_codes_deleted: 'factor',
-  mfa_code_login: 'factor',
-  // Not in GoTrue.
-  login_failed: 'account',
-  identity_linked: 'user',
-  users_imported: 'team',
-  custom_provider_created: 'provider',
-  custom_provider_updated: 'provider',
-  custom_provider_deleted: 'provider',
-} as const;
-
-export type AuditAction = keyof typeof auditActions;
+import { type AuditAction, describeAction } from './actions.ts';
 
 export interface AuditEntry {
   readonly payload: JsonObject;
@@ -65,12 +23,18 @@ export interface AuditEntry {
 }
 
 /**
- * The role in which an actor acts. `service` is a token without a session; `unauthenticated` is a
- * request that names the account of the actor, and has not proven to be of its owner.
+ * The role in which an actor acts. `service_token` is a token without a session; `unauthenticated`
+ * is a request that names the account of the actor, and has not proven to be of its owner.
  */
-type AuditActorKind = 'user' | 'administrator' | 'service' | 'command_line' | 'unauthenticated';
+type AuditActorKind =
+  | 'user'
+  | 'administrator'
+  | 'api_key'
+  | 'service_token'
+  | 'command_line'
+  | 'unauthenticated';
 
-/** The user or administrator who performed an action. */
+/** Who performed an action: a user, an administrator, or a program. */
 export interface AuditActor {
   /** Default `user`. */
   readonly kind?: AuditActorKind;
@@ -99,8 +63,7 @@ export function auditEntry(
       actor_username: actor.phone === '' ? actor.email : actor.phone,
       ...(typeof name === 'string' && name !== '' && { actor_name: name }),
       actor_kind: actor.kind ?? 'user',
-      action,
-      log_type: auditActions[action],
+      ...describeAction(action),
       ...(traits !== undefined && { traits }),
     },
     at: new Date(metadata.nowMs),

@@ -1,5 +1,6 @@
 import { isAppError } from '@tollgate/kit/errors';
-import { type AuditAction, type AuditActor, auditEntry } from '../audit/audit-log.ts';
+import type { AuditAction } from '../audit/actions.ts';
+import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type FlowType, pkcePrefix } from '../flows/pkce.ts';

@@ -1,5 +1,6 @@
 import { type AppError, isAppError } from '@tollgate/kit/errors';
-import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
+import type { AuditAction } from '../audit/actions.ts';
+import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
 import { userLanguages } from '../i18n/languages.ts';

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '@tollgate/kit/json';
-import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
+import type { AuditAction } from '../audit/actions.ts';
+import { auditEntry } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
 import { checkNewUser, reportNewUser } from '../hooks/hooks.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';

@@ -1,6 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { discover } from '@tollgate/oauth2-client/discovery';
-import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
+import type { AuditAction } from '../audit/actions.ts';
+import { auditEntry } from '../audit/audit-log.ts';
+import { describeChanges } from '../audit/changes.ts';
 import { errors } from '../errors.ts';
 import { discoveryFetch } from '../identity-providers/custom.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
@@ -82,8 +84,11 @@ export async function updateProvider(
   const merged = merge(before, input, new Date(request.metadata.nowMs));
   const isMoved = merged.issuer !== before.issuer || merged.discovery_url !== before.discovery_url;
   const provider = await check(context, merged, { discovers: isMoved });
-  const changed = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-  const audit = providerAudit('custom_provider_updated', provider, request, changed);
+  const [old, changed]: Readonly<Record<string, unknown>>[] = [{ ...before }, { ...provider }];
+  const traits = describeChanges(
+    Object.keys(input).map((name) => ({ name, before: old?.[name], after: changed?.[name] })),
+  );
+  const audit = providerAudit('custom_provider_updated', provider, request, traits);
   if (!(await context.store.customProviders.update({ ...provider, version: before.version }, audit)))
     throw errors.conflict();
   return provider;
@@ -107,12 +112,9 @@ function providerAudit(
   action: AuditAction,
   { identifier }: Pick<StoredProvider, 'identifier'>,
   { actor, metadata }: AdminRequest,
-  changed?: readonly string[],
+  traits?: JsonObject,
 ) {
-  return auditEntry(actor, action, {
-    metadata,
-    traits: { provider: identifier, ...(changed && { changed }) },
-  });
+  return auditEntry(actor, action, { metadata, traits: { provider: identifier, ...traits } });
 }
 
 /** The secret is never returned. */

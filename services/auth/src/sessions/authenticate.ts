@@ -83,7 +83,7 @@ export async function authenticateAdmin(
   }
   const { sub, email, role } = claims;
   const actor: AuditActor = {
-    kind: 'service',
+    kind: 'service_token',
     id: typeof sub === 'string' ? sub : '',
     // A service without email is found in the audit log by its role.
     email: typeof email === 'string' && email !== '' ? email : String(role),

@@ -1,5 +1,6 @@
 import type { JsonObject } from '@tollgate/kit/json';
-import { type AuditAction, auditEntry } from '../audit/audit-log.ts';
+import type { AuditAction } from '../audit/actions.ts';
+import { auditEntry } from '../audit/audit-log.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { CodeChallenge } from '../flows/pkce.ts';

@@ -1,5 +1,6 @@
 import { auditEntry } from '../audit/audit-log.ts';
 import type { RequestMetadata } from '../http/request-metadata.ts';
+import { describeUserChanges } from '../users/changed-fields.ts';
 import { newContactIdentity } from '../users/new-user.ts';
 import { saveUser } from '../users/save-user.ts';
 import type { OneTimeTokenType } from '../users/token-columns.ts';
@@ -22,9 +23,10 @@ export async function changeContact(
   const { contact, metadata, keep = [] } = options;
   const at = new Date(metadata.nowMs);
   return store.transaction(async (transaction) => {
-    const updated = await saveUser(transaction, user.id, toContactChanges(user, contact, at), {
+    const changes = toContactChanges(user, contact, at);
+    const updated = await saveUser(transaction, user.id, changes, {
       at,
-      audit: auditEntry(user, 'user_modified', { metadata, traits: { changed: [contact.kind] } }),
+      audit: auditEntry(user, 'user_modified', { metadata, traits: describeUserChanges(user, changes) }),
       identities: [newContactIdentity(user.id, contact, { verified: true })],
     });
     await transaction.oneTimeTokens.clear(user.id, { except: keep });

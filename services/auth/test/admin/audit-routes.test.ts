@@ -93,7 +93,13 @@ t.test('entries have who did what: kind of actor, changed fields, failed sign-in
     actor_id: userId,
     actor_kind: 'user',
     actor_name: 'Ada Lovelace',
-    traits: { changed: ['user_metadata.full_name', 'user_metadata.theme'] },
+    traits: {
+      changed: ['user_metadata.full_name', 'user_metadata.theme'],
+      changes: {
+        'user_metadata.full_name': { old: 'Ada Lovelace', new: 'Ada' },
+        'user_metadata.theme': { old: null, new: 'dark' },
+      },
+    },
   });
 
   server.clock.advance(1000);
@@ -105,13 +111,14 @@ t.test('entries have who did what: kind of actor, changed fields, failed sign-in
   };
   await server.call('PUT', `/admin/users/${userId}`, { token, body });
   const modified = await newest('action:user_modified');
-  t.match(modified, { actor_kind: 'service', actor_username: 'root@example.com' });
+  t.match(modified, { actor_kind: 'service_token', actor_username: 'root@example.com' });
   const changed =
     modified?.traits instanceof Object && 'changed' in modified.traits ? modified.traits.changed : [];
   t.match(changed, { length: 4 }, 'not the role');
   for (const name of ['phone', 'password', 'app_metadata.plan', 'app_metadata.providers'])
     t.match(JSON.stringify(changed), `"${name}"`);
-  t.notMatch(JSON.stringify(modified), /battery|gold/, 'no values');
+  t.match(modified, { traits: { changes: { 'app_metadata.plan': { old: null, new: 'gold' } } } });
+  t.notMatch(JSON.stringify(modified), /battery|\$2|scrypt/, 'neither the password nor its hash');
 
   t.equal((await signIn('wrong')).status, 400);
   await server.call('POST', '/token?grant_type=password', {
@@ -271,6 +278,19 @@ t.test('failed sign-ins of every kind are recorded for the account, without othe
   t.equal((await list(server, 'query=author:eve')).length, 0, 'accounts that do not exist are not recorded');
 });
 
+t.test('failed sign-ins of an account have at most 20 entries in an hour', async (t) => {
+  const server = await startAuthServer(t, { RATE_LIMIT_WRONG_PASSWORDS: '1000' });
+  await signUp(server);
+  const body = { email: 'ada@example.com', password: 'wrong' };
+  for (let attempt = 0; attempt < 25; attempt++)
+    t.match(await server.call('POST', '/token?grant_type=password', { body }), { status: 400 });
+  await server.stop(); // waits for work in the background
+  const sql = connect({ databaseUrl: server.databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
+  t.teardown(() => sql.end());
+  const { total } = await new AuditLog(sql).list({ action: 'login_failed' }, { limit: 1, offset: 0 });
+  t.equal(total, 20);
+});
+
 t.test('audit log is paginated', async (t) => {
   const server = await startAuthServer(t);
   await signUp(server);
@@ -307,8 +327,8 @@ t.test('entries are filtered by actor, action and kind, and listed by page and b
   t.same(await found('action=login'), new Set(['login']));
   t.same(await found('action=log'), new Set(), 'exact');
   t.same(await found('kind=user&query=type:account'), new Set(['login']));
-  t.same(await found('kind=service'), new Set(['user_modified']));
-  t.same(await found(`kind=service&actor_id=${userId}`), new Set());
+  t.same(await found('kind=service_token'), new Set(['user_modified']));
+  t.same(await found(`kind=service_token&actor_id=${userId}`), new Set());
 
   const visited: (string | undefined)[] = [];
   let query = 'limit=1';

@@ -108,6 +108,32 @@ t.test('changes of users, sessions, factors and identities are events', async (t
   t.match(linked?.event, { data: { identity: { provider: 'phone' } } });
 });
 
+t.test('entries of the audit log that name an event are events', async (t) => {
+  const { hook, server } = await start(t);
+  const { userId } = await signUp(server);
+  await server.call('POST', '/token?grant_type=password', { body: { ...ada, password: 'wrong' } });
+  await awaitTypes(t, hook, ['user.created', 'user.signed_in', 'user.sign_in_failed']);
+  t.same(hook.last().data, {
+    user: Object(hook.requests[0]?.event.data).user,
+    actor: { id: userId, kind: 'unauthenticated', name: ada.email, ip: '127.0.0.1' },
+    details: { method: 'password', reason: 'wrong_password' },
+  });
+  const provider = { provider_type: 'oauth2', identifier: 'custom:shop', name: 'Shop' };
+  const urls = { authorization_url: '/a', token_url: '/t', userinfo_url: '/u' };
+  const absolute = Object.entries(urls).map(([name, path]) => [name, `https://idp.example.com${path}`]);
+  const created = await server.call('POST', '/admin/custom-providers', {
+    token: adminToken({ email: 'root@example.com' }),
+    body: { ...provider, ...Object.fromEntries(absolute), client_id: 'shop', client_secret: 'hush' },
+  });
+  t.equal(created.status, 201, created.text);
+  await awaitUntil(() => types(hook).includes('provider.created'), { what: 'the event of the provider' });
+  t.match(hook.last().data, {
+    actor: { kind: 'service_token', name: 'root@example.com' },
+    details: { provider: 'custom:shop' },
+  });
+  t.notMatch(JSON.stringify(hook.last()), /hush/);
+});
+
 t.test('passkeys that are registered and removed have events', async (t) => {
   const { hook, server } = await start(t, relyingParty);
   const { accessToken: token } = await signUp(server);
