@@ -172,6 +172,9 @@ export const errors = defineErrors({
   webauthn_verification_failed: define(400, g.unauthenticated, 'Credential verification failed'),
   webauthn_credential_exists: define(422, g.alreadyExists, 'This credential is already registered'),
 
+  // Clients of the OAuth server.
+  oauth_client_not_found: define(404, g.notFound, 'OAuth client not found'),
+
   // Second factors.
   mfa_factor_not_found: define(404, g.notFound, 'Factor not found'),
   mfa_factor_name_conflict: define(

@@ -14,7 +14,7 @@ import { IndexBuilder } from '../db/index-builder.ts';
 import { migrate } from '../db/migrate.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
-import { IdentityCache } from '../ext-authz/identity-cache.ts';
+import { type ChangedUsers, IdentityCache } from '../ext-authz/identity-cache.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
 import { trustIssuers } from '../ext-authz/issuer-rules.ts';
@@ -99,7 +99,7 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
   context.metrics.exportClientBuffers(buffers);
   const api = new ApiServer(context, telemetry, buffers);
   const extAuthz = settings.extAuthzEnabled
-    ? await createExtAuthz(context, { identities: parts.identities, telemetry, health, buffers, ports })
+    ? await createExtAuthz(context, { caches: parts.caches, telemetry, health, buffers, ports })
     : undefined;
 
   // Started in this order, and stopped in reverse.
@@ -167,16 +167,11 @@ export function createContext(
     cipher,
     dbSharedWithGotrue: settings.dbSharedWithGotrue,
     metrics,
-    onUserChange: (userIds) => identities?.invalidate(userIds),
+    onUserChange: (ids) => caches?.invalidate(ids),
   });
-  const identities =
-    settings.extAuthzEnabled && settings.extAuthzSessionCheck
-      ? new IdentityCache({
-          store: store.identityStates,
-          nowMs,
-          maxStalenessMs: settings.extAuthzMaxStalenessMs,
-        })
-      : undefined;
+  const options = { nowMs, maxStalenessMs: settings.extAuthzMaxStalenessMs };
+  const caches =
+    settings.extAuthzEnabled && settings.extAuthzSessionCheck ? createCaches(store, options) : undefined;
   const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
   const background = new Background(logger);
   const context = {
@@ -198,11 +193,26 @@ export function createContext(
     logger,
     nowMs,
   } satisfies Context;
-  return { context, identities, templates };
+  return { context, caches, templates };
+}
+
+/** Caches of ext_authz, which changes of users and clients invalidate. */
+function createCaches(
+  { identityStates, clientStates }: Store,
+  options: { readonly nowMs: () => number; readonly maxStalenessMs: number },
+) {
+  const identities = new IdentityCache({ store: identityStates, ...options });
+  const clients = new IdentityCache({ store: clientStates, ...options });
+  const invalidate = (changed: ChangedUsers): void => {
+    identities.invalidate(changed);
+    clients.invalidate(changed);
+  };
+  return { identities, clients, invalidate };
 }
 
 interface ExtAuthzParts {
-  readonly identities: IdentityCache | undefined;
+  /** Undefined: tokens are trusted until they expire. */
+  readonly caches: ReturnType<typeof createCaches> | undefined;
   readonly telemetry: Telemetry;
   readonly health: Health;
   readonly buffers: ClientBuffers;
@@ -213,7 +223,7 @@ interface ExtAuthzParts {
 /** The servers of ext_authz, as components in the order of their start. */
 async function createExtAuthz(
   context: Context,
-  { identities, telemetry, health, buffers, ports }: ExtAuthzParts,
+  { caches, telemetry, health, buffers, ports }: ExtAuthzParts,
 ): Promise<{ readonly http: HttpServer; readonly components: readonly LifecycleComponent[] }> {
   const { settings, logger, tokens, keys, nowMs } = context;
   const { tracing, registry } = telemetry;
@@ -246,7 +256,8 @@ async function createExtAuthz(
       tokens,
       keys,
       issuers,
-      identities,
+      identities: caches?.identities,
+      clients: caches?.clients,
       tracing: tracing.enabled ? tracing : undefined,
       nowMs,
       logger,
@@ -263,10 +274,8 @@ async function createExtAuthz(
     buffers,
     settings,
   });
-  const listener =
-    identities &&
-    new IdentityListener({ ...settings, onChange: (changed) => identities.invalidate(changed), logger });
-  if (identities && listener && registry) exportIdentityMetrics(identities, listener, registry);
+  const listener = caches && new IdentityListener({ ...settings, onChange: caches.invalidate, logger });
+  if (caches && listener && registry) exportIdentityMetrics(caches.identities, listener, registry);
   return {
     http: servers.http,
     components: [

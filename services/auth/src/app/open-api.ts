@@ -42,6 +42,15 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'OpenIdConfiguration',
   },
 
+  'GET /.well-known/oauth-authorization-server': {
+    summary: 'Metadata of the OAuth server (RFC 8414)',
+    response: 'OpenIdConfiguration',
+  },
+  'POST /oauth/token': {
+    summary: 'Get a token as an OAuth client: `client_credentials` (RFC 6749 §4.4)',
+    response: 'ClientToken',
+  },
+
   'POST /signup': {
     summary: 'Sign up by email or phone; with neither, as an anonymous user',
     response: { oneOf: ['Session', 'User'] },
@@ -251,6 +260,37 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Delete a custom identity provider',
     status: 204,
   },
+  'GET /admin/oauth/clients': {
+    ...forAdmin,
+    summary: 'List OAuth clients, newest first',
+    response: 'OAuthClientList',
+  },
+  'POST /admin/oauth/clients': {
+    ...forAdmin,
+    summary: 'Create an OAuth client. The secret is shown once',
+    response: 'OAuthClient',
+    status: 201,
+  },
+  'GET /admin/oauth/clients/{client_id}': {
+    ...forAdmin,
+    summary: 'Get an OAuth client',
+    response: 'OAuthClient',
+  },
+  'PUT /admin/oauth/clients/{client_id}': {
+    ...forAdmin,
+    summary: 'Change the given members of an OAuth client. Empty values remove optional members',
+    response: 'OAuthClient',
+  },
+  'DELETE /admin/oauth/clients/{client_id}': {
+    ...forAdmin,
+    summary: 'Delete an OAuth client, and end its tokens',
+    status: 204,
+  },
+  'POST /admin/oauth/clients/{client_id}/regenerate_secret': {
+    ...forAdmin,
+    summary: 'Replace the secret of an OAuth client, and end its tokens',
+    response: 'OAuthClient',
+  },
   'GET /admin/redirect-check': {
     ...forAdmin,
     summary: 'Explain which rule allows a `redirect_to`, or why none does',
@@ -325,6 +365,9 @@ export function openApiDocument(api: Api): OpenApiDocument {
   return { ...api.swagger() };
 }
 
+/** They accept forms, and have errors of OAuth 2.0. */
+const tokenPaths: readonly string[] = ['/token', '/oauth/token'];
+
 function describe(target: OperationObject, operation: Operation | undefined, path: string): void {
   if (operation === undefined) return;
   const { summary, caller, response, bodyType, captcha, status = 200 } = operation;
@@ -335,7 +378,7 @@ function describe(target: OperationObject, operation: Operation | undefined, pat
     target.requestBody = { content: { [bodyType]: { schema: { type: 'string' } } } };
   if (captcha) target.requestBody = withCaptcha(target.requestBody);
   const json = target.requestBody?.content['application/json'];
-  if (path === '/token' && target.requestBody !== undefined)
+  if (tokenPaths.includes(path) && target.requestBody !== undefined)
     target.requestBody.content['application/x-www-form-urlencoded'] = json;
 }
 
@@ -360,7 +403,11 @@ function successResponse(status: number, response: ResponseBody | undefined) {
 }
 
 function errorResponse(path: string) {
-  const oneOf = [ref('Error'), ref('VersionedError'), ...(path === '/token' ? [ref('OAuthError')] : [])];
+  const oneOf = [
+    ref('Error'),
+    ref('VersionedError'),
+    ...(tokenPaths.includes(path) ? [ref('OAuthError')] : []),
+  ];
   return { description: 'Error.', ...jsonContent({ oneOf }) };
 }
 

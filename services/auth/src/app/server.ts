@@ -28,6 +28,9 @@ import { addAccessLog, limitForwardedFor, requestIds } from '../http/request-met
 import { addMailboxRoutes } from '../messages/mailbox.ts';
 import { addRecoveryCodeRoutes } from '../mfa/recovery-code-routes.ts';
 import { addFactorRoutes } from '../mfa/routes.ts';
+import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
+import { addMetadataRoutes } from '../oauth/metadata.ts';
+import { addOAuthTokenRoutes } from '../oauth/token.ts';
 import { isNavigation, sendErrorPage } from '../pages/error-page.ts';
 import { addPageRoutes } from '../pages/routes.ts';
 import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
@@ -48,6 +51,7 @@ import { addStatusRoutes } from './status.ts';
 const allRoutes: readonly AddRoutes<Context>[] = [
   addStatusRoutes,
   addKeyRoutes,
+  addMetadataRoutes,
   addOpenApiRoutes,
   addSignUpRoutes,
   addMailboxRoutes,
@@ -72,6 +76,8 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addProviderRoutes,
   addCustomProviderRoutes,
   addIdentityRoutes,
+  addOAuthClientRoutes,
+  addOAuthTokenRoutes,
   addPageRoutes,
   addSamlRoutes,
 ];

@@ -10,6 +10,7 @@ import {
   toSchemaProblems,
   usedColumns,
 } from '../db/schema.ts';
+import { ClientStateStore } from '../ext-authz/client-state.ts';
 import { IdentityStateStore } from '../ext-authz/identity-cache.ts';
 import { FlowStore } from '../flows/store.ts';
 import type { ColumnCipher } from '../keys/secrets.ts';
@@ -17,6 +18,7 @@ import { LimitStore } from '../limits/store.ts';
 import { Metrics } from '../metrics.ts';
 import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
+import { OAuthClientStore } from '../oauth/client-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
 import { PasskeyStore } from '../passkeys/store.ts';
 import { CustomProviderStore } from '../providers/custom-store.ts';
@@ -36,9 +38,10 @@ export interface StoreOptions {
   readonly dbSharedWithGotrue?: boolean | undefined;
   readonly metrics?: Metrics | undefined;
   /**
-   * Called after a commit with the users whose role, metadata, ban or sessions changed, which
-   * ext_authz caches. The database notifies all replicas as well, but the response to the request
-   * may arrive sooner, and not every connection pooler supports notifications.
+   * Called after a commit with the users whose role, metadata, ban or sessions changed, and with
+   * the OAuth clients that changed, all of which ext_authz caches. The database notifies all
+   * replicas as well, but the response to the request may arrive sooner, and not every connection
+   * pooler supports notifications.
    */
   readonly onUserChange?: ((userIds: readonly string[]) => void) | undefined;
 }
@@ -64,6 +67,8 @@ export class Store {
   readonly cleanup: CleanupStore;
   readonly encryptedColumns: EncryptedColumnStore;
   readonly identityStates: IdentityStateStore;
+  readonly clientStates: ClientStateStore;
+  readonly oauthClients: OAuthClientStore;
   readonly events: EventStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
@@ -89,6 +94,8 @@ export class Store {
     this.cleanup = new CleanupStore(sql);
     this.encryptedColumns = new EncryptedColumnStore(sql, cipher);
     this.identityStates = new IdentityStateStore(sql);
+    this.clientStates = new ClientStateStore(sql);
+    this.oauthClients = new OAuthClientStore(sql, onChange);
     this.events = new EventStore(sql);
   }
 

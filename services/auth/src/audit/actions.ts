@@ -1,7 +1,7 @@
 /** An action as the audit log has it. */
 interface AuditedAction {
   /** The value of `log_type`. */
-  readonly type: 'account' | 'team' | 'user' | 'token' | 'factor' | 'provider';
+  readonly type: 'account' | 'team' | 'user' | 'token' | 'factor' | 'provider' | 'client';
   /** The event that the entry is. Changes of rows have events of their own, {@link rowEvents}. */
   readonly event?: string;
 }
@@ -45,6 +45,10 @@ export const auditActions = {
   custom_provider_created: { type: 'provider', event: 'provider.created' },
   custom_provider_updated: { type: 'provider', event: 'provider.updated' },
   custom_provider_deleted: { type: 'provider', event: 'provider.deleted' },
+  oauth_client_created: { type: 'client', event: 'client.created' },
+  oauth_client_updated: { type: 'client', event: 'client.updated' },
+  oauth_client_deleted: { type: 'client', event: 'client.deleted' },
+  oauth_client_secret_regenerated: { type: 'client', event: 'client.secret_regenerated' },
 } as const satisfies Readonly<Record<string, AuditedAction>>;
 
 export type AuditAction = keyof typeof auditActions;

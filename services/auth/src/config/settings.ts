@@ -24,6 +24,7 @@ import { eventSettings, hookChecks, hookSettings } from './hooks.ts';
 import { type LocalizedSettings, languageSettings, localizedSettings } from './languages.ts';
 import { type MailCheck, mailChecks, mailSettings, mailTextSettings } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
+import { oauthServerSettings } from './oauth-server.ts';
 import { pageChecks, pageSettings } from './pages.ts';
 import { longSecret, securityProfileSettings, withSecurityProfile } from './security-profile.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
@@ -64,6 +65,7 @@ export const settingsSpec = defineSettings({
   ...providerSettings,
   ...web3Settings,
   ...customProviderSettings,
+  ...oauthServerSettings,
   ...unservedSettings,
 });
 

@@ -137,6 +137,10 @@ export const usedColumns: Columns = {
   one_time_tokens: ['id', 'user_id', 'token_type', 'token_hash', 'relates_to', 'created_at', 'updated_at'],
   rate_limits: ['limiter', 'key', 'used', 'since'],
   tollgate_totp_periods: ['factor_id', 'period'],
+  oauth_client_settings: [
+    ...['client_id', 'token_endpoint_auth_method', 'jwks', 'jwks_uri', 'scopes', 'audiences', 'plan', 'role'],
+    ...['rate_limit', 'org_id', 'disabled', 'updated_at'],
+  ],
   tollgate_events: [
     ...[
       'id',

@@ -62,7 +62,7 @@ export const callerAttributes = [
     read: ({ userId }) => userId,
     mappedBy: 'issuers',
     doc: {
-      own: 'Id of the user. Absent for service tokens.',
+      own: 'Id of the user. Absent for clients.',
       issuers: '`<name of the issuer>|<sub>`; with `prefix: none` only `sub`. Absent for clients.',
     },
   },
@@ -70,13 +70,13 @@ export const callerAttributes = [
     name: 'session_id',
     read: ({ sessionId }) => sessionId,
     mappedBy: 'nothing',
-    doc: { own: 'Id of the session. Absent for service tokens.', issuers: '' },
+    doc: { own: 'Id of the session. Absent for clients.', issuers: '' },
   },
   {
     name: 'role',
     read: ({ role }) => role,
     mappedBy: 'issuers',
-    doc: { own: 'Current role of the user.', issuers: 'Only by a mapping.' },
+    doc: { own: 'Current role of the user or client.', issuers: 'Only by a mapping.' },
   },
   {
     name: 'plan',
@@ -84,7 +84,7 @@ export const callerAttributes = [
     mappedBy: 'own and issuers',
     isAlwaysSet: true,
     doc: {
-      own: '`app_metadata.plan`, else the mapped claim, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
+      own: '`app_metadata.plan`, or the plan of the client, else the mapped claim, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
       issuers: 'By a mapping, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
     },
   },
@@ -107,7 +107,7 @@ export const callerAttributes = [
     read: ({ kind }) => kind,
     mappedBy: 'nothing',
     doc: {
-      own: '`user`; `client` for service tokens. Absent for public keys of web pages.',
+      own: '`user`; `client` for machine clients and service tokens. Absent for public keys of web pages.',
       issuers: '`user` or `client`, by `kinds`.',
     },
   },
@@ -116,7 +116,7 @@ export const callerAttributes = [
     read: ({ clientId }) => clientId,
     mappedBy: 'own and issuers',
     doc: {
-      own: 'Only by a mapping.',
+      own: 'Id of the machine client. For users only by a mapping.',
       issuers: '`azp`, else `client_id`; `sub` for a service account of Kubernetes.',
     },
   },
@@ -124,7 +124,7 @@ export const callerAttributes = [
     name: 'org_id',
     read: ({ orgId }) => orgId,
     mappedBy: 'own and issuers',
-    doc: { own: 'Only by a mapping.', issuers: 'Only by a mapping.' },
+    doc: { own: '`org_id` of the client. For users only by a mapping.', issuers: 'Only by a mapping.' },
   },
   {
     name: 'org_role',
@@ -136,7 +136,10 @@ export const callerAttributes = [
     name: 'scope',
     read: ({ scope }) => scope,
     mappedBy: 'own and issuers',
-    doc: { own: 'Only by a mapping.', issuers: '`scope`, else `scp`; separated by spaces.' },
+    doc: {
+      own: 'Scopes of the client. For users only by a mapping.',
+      issuers: '`scope`, else `scp`; separated by spaces.',
+    },
   },
   {
     name: 'issuer',

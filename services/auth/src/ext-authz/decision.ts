@@ -217,7 +217,12 @@ function fail(error: unknown, logger: Pick<Logger, 'error'>): AuthzDenied {
 
 /** Denials that another token would not change. */
 type ForbiddenCode = 'route_denied' | 'role_not_allowed' | 'anonymous_not_allowed' | 'user_banned';
-type InvalidTokenCode = 'bad_jwt' | 'user_not_found' | 'session_not_found' | 'session_expired';
+type InvalidTokenCode =
+  | 'bad_jwt'
+  | 'user_not_found'
+  | 'session_not_found'
+  | 'session_expired'
+  | 'oauth_client_not_found';
 
 const realm = 'Bearer realm="tollgate"';
 /** Each request retries the database. */

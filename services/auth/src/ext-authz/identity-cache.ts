@@ -8,7 +8,7 @@ import { boolean, json, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { type StatementRow, statement } from '../db/statement.ts';
 import { errors } from '../errors.ts';
 
-/** Ids of users (UUIDs in lower case) that may have changed, or all users. */
+/** Ids of users and clients (UUIDs in lower case) that may have changed, or all of them. */
 export type ChangedUsers = readonly string[] | 'all';
 
 export interface IdentityCacheStats {
@@ -24,8 +24,9 @@ export interface IdentityCacheStats {
   readonly entries: number;
 }
 
-export interface IdentityCacheOptions {
-  readonly store: Pick<IdentityStateStore, 'findMany'>;
+export interface IdentityCacheOptions<State> {
+  /** Returns states in the order of the keys. */
+  readonly store: { findMany(keys: readonly IdentityKey[]): Promise<readonly (State | undefined)[]> };
   /** Unix time in milliseconds. */
   readonly nowMs: () => number;
   /** Maximum age of a result; 0 reads each time. */
@@ -57,31 +58,32 @@ interface Subject {
   readonly sessionId: string | undefined;
 }
 
-interface Entry extends Subject {
+interface Entry<State> extends Subject {
   readonly readTime: ReadTime;
-  readonly state: IdentityState | undefined;
+  readonly state: State | undefined;
 }
 
 /** A queued or sent read. */
-interface Reading extends Subject {
+interface Reading<State> extends Subject {
   readonly key: IdentityKey;
   /** Undefined until the statement is sent. */
   readTime: ReadTime | undefined;
-  state: Promise<IdentityState | undefined> | undefined;
+  state: Promise<State | undefined> | undefined;
 }
 
 /**
- * Caches the state of users and sessions. Concurrent lookups of a user share one read; a user is
+ * Caches the state of users and sessions, or of clients, whose ids take the place of those of
+ * users. Concurrent lookups of a user share one read; a user is
  * read again after a change, or when the cached state is too old.
  */
-export class IdentityCache {
+export class IdentityCache<State = IdentityState> {
   readonly #nowMs: () => number;
   readonly #maxStalenessMs: number;
   readonly #versions = new UserVersions();
   // Keyed by session, or else by user: joining both would cost a string per request.
   readonly #entries;
-  readonly #reading = new Map<string, Reading>();
-  readonly #reads: Batch<Reading, IdentityState | undefined>;
+  readonly #reading = new Map<string, Reading<State>>();
+  readonly #reads: Batch<Reading<State>, State | undefined>;
   readonly #counts = { hits: 0, misses: 0, joins: 0, invalidations: 0, invalidationsOfAll: 0 };
 
   constructor({
@@ -90,10 +92,10 @@ export class IdentityCache {
     maxStalenessMs,
     capacity = defaultCapacity,
     timeoutMs = defaultTimeoutMs,
-  }: IdentityCacheOptions) {
+  }: IdentityCacheOptions<State>) {
     this.#nowMs = nowMs;
     this.#maxStalenessMs = maxStalenessMs;
-    this.#entries = new RecentlyUsed<Entry>({ capacity });
+    this.#entries = new RecentlyUsed<Entry<State>>({ capacity });
     const late = () => errors.authorization_unavailable({ detail: 'the database did not respond in time' });
     this.#reads = new Batch({
       maxConcurrent: maxConcurrentReads,
@@ -111,10 +113,7 @@ export class IdentityCache {
    * Returns the state, or a promise if it must be read. Undefined: there is no such user. Rejects
    * if the database is unavailable and the cached state is too old.
    */
-  find(
-    userId: string,
-    sessionId: string | undefined,
-  ): IdentityState | undefined | Promise<IdentityState | undefined> {
+  find(userId: string, sessionId: string | undefined): State | undefined | Promise<State | undefined> {
     const name = sessionId ?? userId;
     const entry = this.#entries.get(name);
     if (entry !== undefined && isAbout(entry, userId, sessionId) && this.#isUsable(entry)) {
@@ -140,9 +139,9 @@ export class IdentityCache {
     return { ...this.#counts, entries: this.#entries.size };
   }
 
-  async #read(name: string, subject: Subject, key: IdentityKey): Promise<IdentityState | undefined> {
+  async #read(name: string, subject: Subject, key: IdentityKey): Promise<State | undefined> {
     this.#counts.misses += 1;
-    const reading: Reading = { ...subject, key, readTime: undefined, state: undefined };
+    const reading: Reading<State> = { ...subject, key, readTime: undefined, state: undefined };
     reading.state = this.#reads.add(reading);
     this.#reading.set(name, reading);
     try {
@@ -157,12 +156,12 @@ export class IdentityCache {
     }
   }
 
-  #isUsable({ readTime, state }: Entry): boolean {
+  #isUsable({ readTime, state }: Entry<State>): boolean {
     const maxAgeMs = this.#maxStalenessMs;
     return this.#isFresh(readTime, state === undefined ? Math.min(negativeTtlMs, maxAgeMs) : maxAgeMs);
   }
 
-  #isJoinable({ readTime }: Reading): boolean {
+  #isJoinable({ readTime }: Reading<State>): boolean {
     return readTime === undefined || this.#isFresh(readTime, this.#maxStalenessMs);
   }
 

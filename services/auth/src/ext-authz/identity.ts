@@ -6,6 +6,7 @@ import { inTime } from '@tollgate/kit/time';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
+import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
@@ -13,6 +14,8 @@ import type { AssuranceLevel } from '../sessions/store.ts';
 import { isBanned } from '../users/user.ts';
 import { type CallerIdentity, type LimitOverride, limitUnits, ownIssuer } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute, type StoredValues } from './claim-mapping.ts';
+import { clientIdentity, findClientProblem } from './client-identity.ts';
+import type { ClientState } from './client-state.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
@@ -28,6 +31,8 @@ export interface AuthzContext {
   readonly issuers: Pick<Issuers<KnownCaller>, 'isEmpty' | 'recall' | 'verify'> | undefined;
   /** Undefined: tokens are trusted until they expire. */
   readonly identities: Pick<IdentityCache, 'find'> | undefined;
+  /** Undefined as `identities`. */
+  readonly clients: Pick<IdentityCache<ClientState>, 'find'> | undefined;
   /** Undefined if tracing is off. */
   readonly tracing: Pick<Tracing, 'activeSpan'> | undefined;
   /** Unix time in milliseconds. */
@@ -52,6 +57,8 @@ export interface AuthzContext {
 interface Token {
   readonly userId: string | undefined;
   readonly sessionId: string | undefined;
+  /** The client that got the token for itself. */
+  readonly clientId: string | undefined;
   readonly claims: JwtClaims;
   /** The mapping in force when the request arrived. */
   readonly mapping: ClaimMapping;
@@ -59,7 +66,7 @@ interface Token {
 
 /** A caller, and the values that it was created from. */
 interface CreatedCaller {
-  readonly stored: StoredValues | undefined;
+  readonly stored: StoredValues | ClientState | undefined;
   readonly mapping: ClaimMapping;
   readonly caller: Caller;
 }
@@ -104,16 +111,30 @@ export class CallerIdentifier {
     const parsed = this.#parseToken(bearer.token, mapping);
     if (!parsed.ok) return parsed;
     const { token } = parsed;
+    if (token.clientId !== undefined) return this.#identifyClient(token, token.clientId, timeoutMs);
     const { identities, tracing } = this.#context;
     if (identities === undefined || token.userId === undefined) return this.#toCaller(token, undefined);
     try {
       const state = identities.find(token.userId, token.sessionId);
       const isCached = !(state instanceof Promise);
       tracing?.activeSpan()?.setAttribute('tollgate.authz.cache_hit', isCached);
-      return isCached ? this.#checkState(token, state) : this.#awaitState(token, state, timeoutMs);
+      if (isCached) return this.#checkState(token, state);
+      return this.#awaitState(state, (known) => this.#checkState(token, known), timeoutMs);
     } catch (error) {
       return this.#unavailable(error);
     }
+  }
+
+  #identifyClient(token: Token, clientId: string, timeoutMs: number): Caller | Promise<Caller> {
+    const { clients } = this.#context;
+    if (clients === undefined) return this.#toClient(token, clientId, undefined);
+    const check = (state: ClientState | undefined): Caller => {
+      if (state === undefined) return { ok: false, denial: invalidToken('oauth_client_not_found') };
+      const problem = findClientProblem(state, token.claims);
+      return problem === undefined ? this.#toClient(token, clientId, state) : badJwt(problem);
+    };
+    const state = clients.find(clientId, undefined);
+    return state instanceof Promise ? this.#awaitState(state, check, timeoutMs) : check(state);
   }
 
   /** Undefined if no other issuer can have issued the token. */
@@ -138,24 +159,26 @@ export class CallerIdentifier {
     // Only administrators may have tokens that do not expire.
     if (claims.exp === undefined && !settings.jwtAdminRoles.includes(claimedValues(claims).role))
       return badJwt('token has no exp claim');
-    const userId = parseUuidClaim(claims.sub);
+    const subject = parseUuidClaim(claims.sub);
     const sessionId = parseUuidClaim(claims.session_id);
-    if (userId === null) return badJwt('sub claim must be a UUID');
+    if (subject === null) return badJwt('sub claim must be a UUID');
+    const isClient = clientOfToken(claims) !== undefined;
+    const [userId, clientId] = isClient ? [undefined, subject] : [subject, undefined];
     if (sessionId === null) return badJwt('session_id claim must be a UUID');
     if (sessionId !== undefined && userId === undefined) return badJwt('missing sub claim');
-    return { ok: true, token: { userId, sessionId, claims, mapping } };
+    return { ok: true, token: { userId, sessionId, clientId, claims, mapping } };
   }
 
-  async #awaitState(
-    token: Token,
-    reading: Promise<IdentityState | undefined>,
+  async #awaitState<State>(
+    reading: Promise<State>,
+    check: (state: State) => Caller,
     timeoutMs: number,
   ): Promise<Caller> {
     try {
       const state = Number.isFinite(timeoutMs)
         ? inTime(reading, timeoutMs * timeoutShare, () => timedOut(timeoutMs))
         : reading;
-      return this.#checkState(token, await state);
+      return check(await state);
     } catch (error) {
       return this.#unavailable(error);
     }
@@ -169,12 +192,31 @@ export class CallerIdentifier {
     return this.#toCaller(token, state);
   }
 
-  /** Creates the caller of a token once for each state of the user. */
   #toCaller(token: Token, stored: StoredValues | undefined): Caller {
+    return this.#recall(token, stored) ?? this.#keep(token, stored, this.#createIdentity(token, stored));
+  }
+
+  #toClient(token: Token, clientId: string, state: ClientState | undefined): Caller {
+    const known = this.#recall(token, state);
+    if (known !== undefined) return known;
     const { claims, mapping } = token;
+    const identity = clientIdentity(
+      { clientId, claims, mapping },
+      state,
+      this.#context.settings.extAuthzDefaultPlan,
+    );
+    const limit = this.#parseLimit(clientId, state?.metadata ?? {});
+    return this.#keep(token, state, { ...identity, limit });
+  }
+
+  /** The caller of a token is created once for each state of the user or client. */
+  #recall({ claims, mapping }: Token, stored: CreatedCaller['stored']): Caller | undefined {
     const known = this.#callers.get(claims);
-    if (known !== undefined && known.stored === stored && known.mapping === mapping) return known.caller;
-    const caller = new KnownCaller(this.#createIdentity(token, stored));
+    return known?.stored === stored && known?.mapping === mapping ? known?.caller : undefined;
+  }
+
+  #keep({ claims, mapping }: Token, stored: CreatedCaller['stored'], identity: CallerIdentity): Caller {
+    const caller = new KnownCaller(identity);
     this.#callers.set(claims, { stored, mapping, caller });
     return caller;
   }

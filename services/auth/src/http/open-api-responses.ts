@@ -60,6 +60,31 @@ const customProvider = Type.Object({
   updated_at: time,
 });
 
+const oauthClient = Type.Object({
+  client_id: uuid,
+  client_secret: maybe(Type.String({ description: 'Only when it was created.' })),
+  client_type: Type.Enum(['public', 'confidential']),
+  redirect_uris: texts,
+  token_endpoint_auth_method: text,
+  grant_types: texts,
+  response_types: texts,
+  client_name: maybe(text),
+  client_uri: maybe(text),
+  logo_uri: maybe(text),
+  jwks: maybe(object),
+  jwks_uri: maybe(text),
+  scopes: maybe(texts),
+  audiences: maybe(texts),
+  plan: maybe(text),
+  role: maybe(text),
+  limit: maybe(object),
+  org_id: maybe(uuid),
+  disabled: maybe(flag),
+  registration_type: Type.Enum(['dynamic', 'manual']),
+  created_at: time,
+  updated_at: time,
+});
+
 /** Schemas of responses of one route or a few. */
 export const responses = {
   Empty: Type.Object({}),
@@ -73,6 +98,16 @@ export const responses = {
     response_types_supported: texts,
     subject_types_supported: texts,
     id_token_signing_alg_values_supported: texts,
+    token_endpoint: maybe(text),
+    grant_types_supported: maybe(texts),
+    token_endpoint_auth_methods_supported: maybe(texts),
+    token_endpoint_auth_signing_alg_values_supported: maybe(texts),
+  }),
+  ClientToken: Type.Object({
+    access_token: text,
+    token_type: Type.Enum(['Bearer']),
+    expires_in: count,
+    scope: maybe(text),
   }),
   SentMessage: Type.Object({
     message_id: maybe(Type.String({ description: 'Of a text message, as its gateway returned it.' })),
@@ -117,6 +152,8 @@ export const responses = {
     rules: Type.Array(Type.Object({ source: text, rule: text, matches: flag, reason: maybe(text) })),
   }),
   CustomProvider: customProvider,
+  OAuthClient: oauthClient,
+  OAuthClientList: Type.Object({ clients: Type.Array(oauthClient) }),
   CustomProviderList: Type.Object({ providers: Type.Array(customProvider) }),
   ImportResult: Type.Object({
     imported: count,

@@ -138,10 +138,14 @@ interface AudienceSettings {
   readonly jwtAudiences: readonly string[];
 }
 
-/** The claim `iss` of new tokens; empty for none. */
-export function tokenIssuer({ jwtIssuer, jwtIssuerRequired, apiExternalUrl }: IssuerSettings): string {
-  // `/.well-known/openid-configuration` has the same issuer.
-  return jwtIssuer === '' && jwtIssuerRequired ? apiExternalUrl.replace(/\/+$/, '') : jwtIssuer;
+/** The issuer of the metadata, and of tokens that always have one. */
+export function issuerUrl({ jwtIssuer, apiExternalUrl }: Omit<IssuerSettings, 'jwtIssuerRequired'>): string {
+  return jwtIssuer || apiExternalUrl.replace(/\/+$/, '');
+}
+
+/** The claim `iss` of new tokens of users; empty for none. */
+export function tokenIssuer(settings: IssuerSettings): string {
+  return settings.jwtIssuerRequired ? issuerUrl(settings) : settings.jwtIssuer;
 }
 
 /** The audience of tokens where users have none, that of GoTrue's clients. */

@@ -118,6 +118,7 @@ export const limits = {
   token: { ...byClient, unknownClients: 'failures', quota: per(5 * minuteMs, 'rateLimitTokenRefresh') },
   web3: { ...byClient, quota: per(5 * minuteMs, 'rateLimitWeb3') },
   anonymous: { ...byClient, quota: per(hourMs, 'rateLimitAnonymousUsers') },
+  oauth_token: { ...byClient, quota: per(5 * minuteMs, 'rateLimitOauthToken') },
   passkey: { ...byClient, quota: per(5 * minuteMs, 'rateLimitPasskey') },
   factor: { ...byClient, quota: per(minuteMs, 'rateLimitFactorVerify') },
 
@@ -131,6 +132,8 @@ export const limits = {
   sign_up: { by: 'account', counts: 'requests', quota: per(hourMs, 'rateLimitSignUpsPerContact') },
   // The key is the session.
   refresh: { by: 'account', counts: 'requests', quota: per(5 * minuteMs, 'rateLimitRefreshesPerSession') },
+  // The key is the OAuth client, which has authenticated.
+  oauth_client: { by: 'account', counts: 'requests', quota: per(5 * minuteMs, 'rateLimitOauthClient') },
   // By factor and network: the attempts of an attacker must not use up those of the owner.
   factor_attempt: { by: 'account', counts: 'requests', quota: per(minuteMs, 'rateLimitFactorVerify') },
   // A nonce has six digits and lasts up to a day, which is too short to be guessed at this rate.
@@ -188,6 +191,8 @@ export const limits = {
   contact_sign_in: spaced,
   contact_change: spaced,
   factor_code: spaced,
+  // An assertion of a client is accepted once.
+  client_assertion: { by: 'account', counts: 'requests', quota: 'one-per-spacing' },
   // A message of a wallet is accepted once.
   web3_message: { by: 'account', counts: 'requests', quota: 'one-per-spacing' },
 } as const satisfies Readonly<Record<string, Limit>>;

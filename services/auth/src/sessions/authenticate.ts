@@ -2,6 +2,7 @@ import { isUuid } from '@tollgate/kit/text';
 import type { FastifyRequest } from 'fastify';
 import type { AuditActor } from '../audit/audit-log.ts';
 import { errors } from '../errors.ts';
+import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims } from '../keys/jwt.ts';
 import { isBanned, type User } from '../users/user.ts';
 import { sessionExpiry } from './expiry.ts';
@@ -25,6 +26,8 @@ export interface Caller {
 export async function authenticateUser(request: FastifyRequest, context: SessionsContext): Promise<Caller> {
   const claims = verifyBearer(request, context);
   const { sub, session_id: sessionId } = claims;
+  if (clientOfToken(claims) !== undefined)
+    throw errors.bad_jwt({ message: 'invalid claim: sub is a client, not a user' });
   if (typeof sub !== 'string' || sub === '')
     throw errors.bad_jwt({ message: 'invalid claim: missing sub claim' });
   if (!isUuid(sub))

@@ -188,7 +188,7 @@ t.test('SITE_URL may be an app URL, but not a script or text', (t) => {
 });
 
 t.test('enabling an unsupported protection is an error', (t) => {
-  const switches = ['SAML_ENABLED', 'OAUTH_SERVER_ENABLED', 'MAILER_EMAIL_VALIDATION_EXTENDED'];
+  const switches = ['SAML_ENABLED', 'MAILER_EMAIL_VALIDATION_EXTENDED'];
   for (const name of switches) {
     const variable = `GOTRUE_${name}`;
     const [problem = '', ...others] = problemsOf({ [variable]: 'true' });

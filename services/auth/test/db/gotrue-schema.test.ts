@@ -19,7 +19,13 @@ const silent = createLogger({ level: 'fatal', format: 'json' });
 const noInstance = '00000000-0000-0000-0000-000000000000';
 
 /** Tables of ours, next to those of GoTrue. */
-const ownTables = ['rate_limits', 'tollgate_events', 'tollgate_migrations', 'tollgate_totp_periods'];
+const ownTables = [
+  'oauth_client_settings',
+  'rate_limits',
+  'tollgate_events',
+  'tollgate_migrations',
+  'tollgate_totp_periods',
+];
 
 /** The catalog without our indexes on tables of GoTrue, and those. */
 async function readWithoutOwnIndexes(sql: Sql) {

@@ -85,6 +85,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     keys,
     rateLimiter: more.rateLimiter,
     identities: find && { find },
+    clients: undefined,
     tracing: undefined,
     nowMs: clock.now,
     logger,

@@ -1,0 +1,54 @@
+import { versionClaim } from '../keys/client-tokens.ts';
+import type { JwtClaims } from '../keys/jwt.ts';
+import { type CallerIdentity, ownIssuer } from './caller.ts';
+import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
+import { claimText, maxScopeChars } from './claim-path.ts';
+import type { ClientState } from './client-state.ts';
+
+/** A verified token that a client got for itself. */
+interface ClientToken {
+  /** A UUID in lower case. */
+  readonly clientId: string;
+  readonly claims: JwtClaims;
+  readonly mapping: ClaimMapping;
+}
+
+/** Why the token of an existing client was invalidated after it was issued. */
+export function findClientProblem(state: ClientState, claims: JwtClaims): string | undefined {
+  if (state.disabled) return 'the client is disabled';
+  if (!state.grantTypes.includes('client_credentials'))
+    return 'the client may no longer use the grant client_credentials';
+  return claims[versionClaim] === state.version ? undefined : 'the client has other credentials now';
+}
+
+/** The caller of a client's token. Without a state, the token is all that is known of it. */
+export function clientIdentity(
+  { clientId, claims, mapping }: ClientToken,
+  state: ClientState | undefined,
+  defaultPlan: string,
+): Omit<CallerIdentity, 'limit'> {
+  const values = { claims, stored: undefined };
+  const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
+  return {
+    kind: 'client',
+    userId: undefined,
+    sessionId: undefined,
+    clientId,
+    orgId: state?.orgId ?? read('org_id'),
+    orgRole: read('org_role'),
+    role: state?.role ?? '',
+    plan: state?.plan ?? read('plan') ?? defaultPlan,
+    scope: currentScope(claimText(claims.scope, maxScopeChars), state),
+    aal: 'aal1',
+    isAnonymous: false,
+    issuer: ownIssuer,
+    claims: readAdded(mapping, values),
+  };
+}
+
+/** The scopes of the token that the client may still have. */
+function currentScope(granted: string | undefined, state: ClientState | undefined): string | undefined {
+  if (granted === undefined || state === undefined) return granted;
+  const scopes = granted.split(' ').filter((scope) => state.scopes.includes(scope));
+  return scopes.length === 0 ? undefined : scopes.join(' ');
+}

@@ -1,0 +1,69 @@
+import { OAuthError } from '../errors.ts';
+import { credentialVersion, versionClaim } from '../keys/client-tokens.ts';
+import { issuerUrl, signJwt, tokenAudience } from '../keys/jwt.ts';
+import { isAudience } from './client-input.ts';
+import type { StoredClient } from './client-store.ts';
+import type { OAuthContext } from './clients.ts';
+import { grantScopes } from './scopes.ts';
+
+/** The response of the token endpoint. @see RFC 6749 §5.1 */
+export interface TokenResponse {
+  readonly access_token: string;
+  readonly token_type: 'Bearer';
+  readonly expires_in: number;
+  /** Absent if the client has no scopes. */
+  readonly scope?: string;
+}
+
+export interface TokenRequest {
+  readonly scope: string | undefined;
+  readonly resources: readonly string[];
+}
+
+/**
+ * Issues a token for the client itself.
+ *
+ * @throws OAuthError `invalid_scope`, `invalid_target`
+ * @see RFC 6749 §4.4, RFC 8707
+ */
+export function grantClientCredentials(
+  { settings, keys, random, nowMs }: OAuthContext,
+  client: StoredClient,
+  request: TokenRequest,
+): TokenResponse {
+  const scope = grantScopes(request.scope, client.scopes).join(' ');
+  const audiences = grantAudiences(request.resources, client.audiences);
+  const issuedAt = Math.floor(nowMs() / 1000);
+  const expiresIn = Math.floor(settings.oauthServerClientTokenTtlMs / 1000);
+  const [first = tokenAudience(settings.jwtAud, settings), ...others] = audiences;
+  const claims = {
+    iss: issuerUrl(settings),
+    sub: client.id,
+    client_id: client.id,
+    ...(first !== '' && { aud: others.length === 0 ? first : audiences }),
+    ...(scope !== '' && { scope }),
+    iat: issuedAt,
+    exp: issuedAt + expiresIn,
+    jti: random.uuid(),
+    [versionClaim]: credentialVersion(client),
+  };
+  return {
+    access_token: signJwt(claims, keys),
+    token_type: 'Bearer',
+    expires_in: expiresIn,
+    ...(scope !== '' && { scope }),
+  };
+}
+
+/** The requested resources, or else all that the client may use. */
+function grantAudiences(requested: readonly string[], allowed: readonly string[]): readonly string[] {
+  if (requested.length === 0) return allowed;
+  const refused = requested.find((resource) => !allowed.includes(resource));
+  if (refused === undefined) return [...new Set(requested)];
+  throw new OAuthError(
+    'invalid_target',
+    isAudience(refused)
+      ? 'The client may not use this resource'
+      : 'resource must be an absolute URI without fragment',
+  );
+}

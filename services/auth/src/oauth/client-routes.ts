@@ -1,0 +1,115 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { Type } from 'typebox';
+import { errors } from '../errors.ts';
+import {
+  type AddRoutes,
+  body,
+  bodyLimits,
+  optionalFlag,
+  optionalObject,
+  optionalText,
+  uuidParameter,
+} from '../http/api.ts';
+import { readAdminRequest } from '../sessions/admin-request.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
+import type { ClientInput } from './client-input.ts';
+import {
+  createClient,
+  deleteClient,
+  getClient,
+  type OAuthContext,
+  regenerateSecret,
+  toClientJson,
+  updateClient,
+} from './clients.ts';
+
+const optionalTexts = Type.Optional(Type.Array(Type.String()));
+const clientBody = body({
+  redirect_uris: optionalTexts,
+  grant_types: optionalTexts,
+  client_type: optionalText,
+  token_endpoint_auth_method: optionalText,
+  client_name: optionalText,
+  client_uri: optionalText,
+  logo_uri: optionalText,
+  jwks: optionalObject,
+  jwks_uri: optionalText,
+  scopes: optionalTexts,
+  audiences: optionalTexts,
+  plan: optionalText,
+  role: optionalText,
+  limit: optionalObject,
+  org_id: optionalText,
+  disabled: optionalFlag,
+});
+const params = Type.Object({ client_id: Type.String() });
+
+/** `/admin/oauth/clients` */
+export const addOAuthClientRoutes: AddRoutes<OAuthContext> = (api, context) => {
+  const path = '/admin/oauth/clients';
+  const bodyLimit = bodyLimits.contact;
+
+  api.get(path, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    requireOAuthServer(context);
+    const clients = await context.store.oauthClients.list();
+    return reply.send({ clients: clients.map((client) => toClientJson(client)) });
+  });
+
+  api.post(path, { schema: { body: clientBody }, bodyLimit }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    requireOAuthServer(context);
+    const { client, secret } = await createClient(context, toInput(request.body), adminRequest);
+    return reply.code(201).header('cache-control', 'no-store').send(toClientJson(client, secret));
+  });
+
+  const one = `${path}/:client_id`;
+  api.get(one, { schema: { params } }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    requireOAuthServer(context);
+    return reply.send(toClientJson(await getClient(context, clientId(request.params))));
+  });
+
+  api.put(one, { schema: { params, body: clientBody }, bodyLimit }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    requireOAuthServer(context);
+    const update = { input: toInput(request.body), request: adminRequest };
+    return reply.send(toClientJson(await updateClient(context, clientId(request.params), update)));
+  });
+
+  api.delete(one, { schema: { params } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    requireOAuthServer(context);
+    await deleteClient(context, clientId(request.params), adminRequest);
+    return reply.code(204).send();
+  });
+
+  api.post(`${one}/regenerate_secret`, { schema: { params } }, async (request, reply) => {
+    const adminRequest = await readAdminRequest(request, context);
+    requireOAuthServer(context);
+    const { client, secret } = await regenerateSecret(context, clientId(request.params), adminRequest);
+    return reply.header('cache-control', 'no-store').send(toClientJson(client, secret));
+  });
+};
+
+/** @throws AppError `feature_disabled` */
+export function requireOAuthServer({ settings }: Pick<OAuthContext, 'settings'>): void {
+  if (settings.oauthServerEnabled) return;
+  throw errors.feature_disabled({ message: 'The OAuth server is disabled', httpStatus: 404 });
+}
+
+/** @throws AppError `validation_failed` */
+function clientId(parameters: { readonly client_id: string }): string {
+  return uuidParameter(parameters, 'client_id');
+}
+
+function toInput(
+  given: Omit<ClientInput, 'jwks' | 'limit'> & { readonly jwks?: unknown; readonly limit?: unknown },
+): ClientInput {
+  // Objects are parsed from JSON.
+  return {
+    ...given,
+    jwks: given.jwks as JsonObject | undefined,
+    limit: given.limit as JsonObject | undefined,
+  };
+}

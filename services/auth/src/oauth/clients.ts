@@ -1,0 +1,174 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import type { AuditAction } from '../audit/actions.ts';
+import { auditEntry } from '../audit/audit-log.ts';
+import { describeChanges } from '../audit/changes.ts';
+import { errors } from '../errors.ts';
+import { parseLimitOverride } from '../ext-authz/identity.ts';
+import { hashClientSecret } from '../keys/client-tokens.ts';
+import { findUrlProblem } from '../outbound/fetch.ts';
+import type { AdminRequest } from '../sessions/admin-request.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
+import { applyInput, type ClientInput, newClient, readClientType } from './client-input.ts';
+import type { OAuthClient, OAuthClientStore, StoredClient } from './client-store.ts';
+
+export type OAuthContext = SessionsContext & { readonly store: { readonly oauthClients: OAuthClientStore } };
+
+/** A client and its secret, which is shown once. Undefined: it has none. */
+export interface ClientWithSecret {
+  readonly client: OAuthClient;
+  readonly secret: string | undefined;
+}
+
+const secretBytes = 32;
+
+/** @throws AppError `oauth_client_not_found` */
+export async function getClient({ store }: OAuthContext, id: string): Promise<StoredClient> {
+  const client = await store.oauthClients.find(id);
+  if (client === undefined) throw errors.oauth_client_not_found();
+  return client;
+}
+
+/** @throws AppError `validation_failed` */
+export async function createClient(
+  context: OAuthContext,
+  input: ClientInput,
+  request: AdminRequest,
+): Promise<ClientWithSecret> {
+  const { random, settings, store } = context;
+  const at = new Date(request.metadata.nowMs);
+  const type = readClientType(input);
+  const checked = applyInput({ ...newClient, ...type }, input, settings);
+  await checkMore(context, checked);
+  const hasSecret =
+    type.client_type === 'confidential' && type.token_endpoint_auth_method !== 'private_key_jwt';
+  const secret = hasSecret ? random.bytes(secretBytes).toString('base64url') : undefined;
+  const client: OAuthClient = {
+    ...checked,
+    id: random.uuid(),
+    client_secret_hash: secret === undefined ? '' : hashClientSecret(secret),
+    created_at: at,
+    updated_at: at,
+  };
+  await store.oauthClients.insert(client, clientAudit('oauth_client_created', client, request));
+  return { client, secret };
+}
+
+/** @throws AppError `validation_failed`, `oauth_client_not_found`, `conflict` */
+export async function updateClient(
+  context: OAuthContext,
+  id: string,
+  { input, request }: { readonly input: ClientInput; readonly request: AdminRequest },
+): Promise<OAuthClient> {
+  const changed = Object.entries(input).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  if (changed.length === 0) throw errors.validation_failed({ message: 'No fields provided for update' });
+  const before = await getClient(context, id);
+  if (changed.some((name) => name === 'client_type' || name === 'token_endpoint_auth_method'))
+    throw errors.validation_failed({
+      message: 'client_type and token_endpoint_auth_method cannot be changed: create another client',
+    });
+  const updated_at = new Date(request.metadata.nowMs);
+  const client = { ...applyInput(before, input, context.settings), updated_at };
+  await checkMore(context, client);
+  const [old, now] = [toClientJson(before), toClientJson(client)];
+  const traits = describeChanges(changed.map((name) => ({ name, before: old[name], after: now[name] })));
+  const audit = clientAudit('oauth_client_updated', client, request, traits);
+  if (!(await context.store.oauthClients.update(client, audit))) throw errors.conflict();
+  return client;
+}
+
+/** @throws AppError `oauth_client_not_found` */
+export async function deleteClient(
+  context: OAuthContext,
+  id: string,
+  request: AdminRequest,
+): Promise<OAuthClient> {
+  const client = await getClient(context, id);
+  const change = {
+    at: new Date(request.metadata.nowMs),
+    audit: clientAudit('oauth_client_deleted', client, request),
+  };
+  if (!(await context.store.oauthClients.delete(id, change))) throw errors.oauth_client_not_found();
+  return client;
+}
+
+/**
+ * Replaces the secret, and ends the tokens of the client.
+ *
+ * @throws AppError `validation_failed`, `oauth_client_not_found`
+ */
+export async function regenerateSecret(
+  context: OAuthContext,
+  id: string,
+  request: AdminRequest,
+): Promise<ClientWithSecret> {
+  const client = await getClient(context, id);
+  if (client.client_type === 'public')
+    throw errors.validation_failed({ message: 'Cannot regenerate secret for public client' });
+  if (client.token_endpoint_auth_method === 'private_key_jwt')
+    throw errors.validation_failed({ message: 'A client with private_key_jwt has no secret' });
+  const secret = context.random.bytes(secretBytes).toString('base64url');
+  const at = new Date(request.metadata.nowMs);
+  const change = {
+    secretHash: hashClientSecret(secret),
+    at,
+    audit: clientAudit('oauth_client_secret_regenerated', client, request),
+  };
+  if (!(await context.store.oauthClients.replaceSecret(id, change))) throw errors.oauth_client_not_found();
+  return { client: { ...client, updated_at: at }, secret };
+}
+
+/** Checks that need other parts. @throws AppError `validation_failed` */
+async function checkMore(
+  { settings }: OAuthContext,
+  { rate_limit: limit, jwks_uri: uri }: Pick<OAuthClient, 'rate_limit' | 'jwks_uri'>,
+): Promise<void> {
+  const parsed = parseLimitOverride({ limit });
+  if (!parsed.ok) throw errors.validation_failed({ message: `limit cannot be used: ${parsed.reason}` });
+  // Checked again with each request: the name may be resolved to another address then.
+  const problem = uri === null ? undefined : await findUrlProblem(uri, settings.oauthServerPrivateHosts);
+  if (problem !== undefined)
+    throw errors.validation_failed({ message: `jwks_uri cannot be used: ${problem}` });
+}
+
+function clientAudit(
+  action: AuditAction,
+  { id, client_name: name }: Pick<OAuthClient, 'id' | 'client_name'>,
+  { actor, metadata }: AdminRequest,
+  more?: JsonObject,
+) {
+  const traits = { client_id: id, ...(name !== null && { client_name: name }), ...more };
+  return auditEntry(actor, action, { metadata, traits });
+}
+
+/** The members of GoTrue's API, and those of ours that are set. */
+export function toClientJson(client: OAuthClient, secret?: string): JsonObject {
+  const optional = {
+    client_name: client.client_name,
+    client_uri: client.client_uri,
+    logo_uri: client.logo_uri,
+    jwks: client.jwks,
+    jwks_uri: client.jwks_uri,
+    scopes: client.scopes,
+    audiences: client.audiences,
+    plan: client.plan,
+    role: client.role,
+    limit: client.rate_limit,
+    org_id: client.org_id,
+    disabled: client.disabled,
+  };
+  const isSet = ([, value]: readonly [string, unknown]): boolean =>
+    value !== null && value !== '' && value !== false && !(Array.isArray(value) && value.length === 0);
+  return {
+    client_id: client.id,
+    ...(secret !== undefined && { client_secret: secret }),
+    client_type: client.client_type,
+    redirect_uris: client.redirect_uris,
+    token_endpoint_auth_method: client.token_endpoint_auth_method,
+    grant_types: client.grant_types,
+    response_types: client.grant_types.includes('authorization_code') ? ['code'] : [],
+    ...Object.fromEntries(Object.entries(optional).filter(isSet)),
+    registration_type: client.registration_type,
+    created_at: client.created_at.toISOString(),
+    updated_at: client.updated_at.toISOString(),
+  };
+}

@@ -1,0 +1,25 @@
+import { OAuthError } from '../errors.ts';
+
+/** @see RFC 6749 §3.3 https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+const scopeForm = /^[!#-[\]-~]{1,128}$/;
+/** A token with all of them fits into a header. */
+const maxRequestedChars = 4096;
+
+export function isScope(text: string): boolean {
+  return scopeForm.test(text);
+}
+
+/**
+ * The scopes of a token: those of the request, or else all that the client may have.
+ *
+ * @throws OAuthError `invalid_scope`
+ */
+export function grantScopes(requested: string | undefined, allowed: readonly string[]): readonly string[] {
+  if (requested === undefined || requested === '') return allowed;
+  if (requested.length > maxRequestedChars) throw new OAuthError('invalid_scope', 'scope is too long');
+  const names = [...new Set(requested.split(' ').filter((name) => name !== ''))];
+  const refused = names.find((name) => !allowed.includes(name));
+  if (refused === undefined) return names;
+  const shown = isScope(refused) ? `: ${refused}` : '';
+  throw new OAuthError('invalid_scope', `The client may not have this scope${shown}`);
+}
