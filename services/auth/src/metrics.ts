@@ -7,6 +7,8 @@ export interface WorkCounters {
   readonly completed: Counter;
 }
 
+const deliveryResults = ['delivered', 'failed', 'abandoned'];
+
 /**
  * Counters of the service that requests and jobs increment. Without a registry they are not
  * exported.
@@ -19,7 +21,7 @@ export class Metrics {
   /** Mails that were sent with another template than the configured one. */
   readonly mailTemplateFailures: Counter<'reason'>;
   readonly hookCalls: Counter<'hook' | 'result'>;
-  readonly eventDeliveries: Counter<'result'>;
+  readonly eventDeliveries: Counter<'endpoint' | 'result'>;
   readonly providerSignIns: Counter<'provider' | 'result'>;
   readonly wrongGuesses: Counter<'kind'>;
   readonly unrecordedSignIns: Counter;
@@ -74,12 +76,12 @@ export class Metrics {
     });
     this.eventDeliveries = new Counter({
       name: 'auth_event_deliveries_total',
-      help: 'Attempts to deliver events by webhook, by result: delivered, failed (retried later), abandoned.',
-      labelNames: ['result'],
+      help: 'Attempts to deliver events by webhook, by endpoint (its name, or settings) and result: delivered, failed (retried later), abandoned.',
+      labelNames: ['endpoint', 'result'],
       registers,
     });
     // Alerts need the series from the start.
-    for (const result of ['delivered', 'failed', 'abandoned']) this.eventDeliveries.inc({ result }, 0);
+    this.addEndpoint('settings');
     this.providerSignIns = new Counter({
       name: 'auth_provider_sign_ins_total',
       help: 'Sign-ins at identity providers, by provider and result: ok, rejected, failed (an error of the provider or of this server, also at /authorize).',
@@ -120,6 +122,16 @@ export class Metrics {
       help: 'Passwords neither hashed nor compared because the queue was full.',
       registers,
     });
+  }
+
+  /** Adds the series of an endpoint of webhooks. */
+  addEndpoint(endpoint: string): void {
+    for (const result of deliveryResults) this.eventDeliveries.inc({ endpoint, result }, 0);
+  }
+
+  /** Removes the series of an endpoint that does not exist any more. */
+  removeEndpoint(endpoint: string): void {
+    for (const result of deliveryResults) this.eventDeliveries.remove({ endpoint, result });
   }
 
   /** Exports what clients hold. */

@@ -116,7 +116,9 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
     { name: 'database connections', stop: () => disconnect(sql) },
     new IndexBuilder({ ...settings, store: context.store, logger }),
     settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
-    settings.eventWebhookUri === '' ? undefined : new EventDeliveries(context),
+    settings.eventWebhookUri === '' && !settings.eventWebhooksEnabled
+      ? undefined
+      : new EventDeliveries(context),
     parts.templates,
     { name: 'background work', stop: ({ signal }) => context.background.close(signal) },
     {

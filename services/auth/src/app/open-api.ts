@@ -307,6 +307,34 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Deliver a failed event again',
     response: 'Event',
   },
+  'GET /admin/webhooks': { ...forAdmin, summary: 'List the endpoints of events', response: 'WebhookList' },
+  'POST /admin/webhooks': {
+    ...forAdmin,
+    summary: 'Add an endpoint of events. Returns its secret, once',
+    response: 'Webhook',
+    status: 201,
+  },
+  'GET /admin/webhooks/{webhook_id}': { ...forAdmin, summary: 'Get an endpoint', response: 'Webhook' },
+  'PUT /admin/webhooks/{webhook_id}': {
+    ...forAdmin,
+    summary: 'Change an endpoint: name, URL, types of events, or whether it is disabled',
+    response: 'Webhook',
+  },
+  'DELETE /admin/webhooks/{webhook_id}': {
+    ...forAdmin,
+    summary: 'Remove an endpoint and the events that wait for it',
+    status: 204,
+  },
+  'POST /admin/webhooks/{webhook_id}/rotate': {
+    ...forAdmin,
+    summary: 'Make a new secret; the old one signs, too, for `grace` (24h by default). Returns it, once',
+    response: 'Webhook',
+  },
+  'POST /admin/webhooks/{webhook_id}/test': {
+    ...forAdmin,
+    summary: 'Post an event `webhook.test` to an endpoint at once',
+    response: 'WebhookTest',
+  },
 };
 
 /** An OpenAPI document as JSON. */

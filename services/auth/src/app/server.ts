@@ -42,6 +42,7 @@ import { addOtpRoutes, addTokenRoutes } from '../sign-in/routes.ts';
 import { addSignUpRoutes } from '../sign-up/routes.ts';
 import { addVerifyRoutes } from '../verification/routes.ts';
 import { addEventRoutes } from '../webhooks/routes.ts';
+import { addWebhookRoutes } from '../webhooks/webhook-routes.ts';
 import type { Context } from './context.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { addOpenApi, addOpenApiRoutes, type OpenApiDocument, openApiDocument } from './open-api.ts';
@@ -71,6 +72,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addAdminRedirectRoutes,
   addAdminAuditRoutes,
   addEventRoutes,
+  addWebhookRoutes,
   addAdminFactorRoutes,
   addAdminSessionRoutes,
   addProviderRoutes,

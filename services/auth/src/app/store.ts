@@ -27,6 +27,7 @@ import { RefreshTokenStore } from '../sessions/refresh-store.ts';
 import { SessionStore } from '../sessions/store.ts';
 import { UserStore } from '../users/store.ts';
 import { EventStore } from '../webhooks/store.ts';
+import { WebhookStore } from '../webhooks/webhook-store.ts';
 import { CleanupStore } from './cleanup.ts';
 
 /** How rows are written, and who is notified of changes. */
@@ -70,6 +71,7 @@ export class Store {
   readonly clientStates: ClientStateStore;
   readonly oauthClients: OAuthClientStore;
   readonly events: EventStore;
+  readonly webhooks: WebhookStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
@@ -97,6 +99,7 @@ export class Store {
     this.clientStates = new ClientStateStore(sql);
     this.oauthClients = new OAuthClientStore(sql, onChange);
     this.events = new EventStore(sql);
+    this.webhooks = new WebhookStore(sql, cipher);
   }
 
   /** @see Transactions */

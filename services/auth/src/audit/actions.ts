@@ -1,7 +1,7 @@
 /** An action as the audit log has it. */
 interface AuditedAction {
   /** The value of `log_type`. */
-  readonly type: 'account' | 'team' | 'user' | 'token' | 'factor' | 'provider' | 'client';
+  readonly type: 'account' | 'team' | 'user' | 'token' | 'factor' | 'provider' | 'client' | 'webhook';
   /** The event that the entry is. Changes of rows have events of their own, {@link rowEvents}. */
   readonly event?: string;
 }
@@ -49,6 +49,10 @@ export const auditActions = {
   oauth_client_updated: { type: 'client', event: 'client.updated' },
   oauth_client_deleted: { type: 'client', event: 'client.deleted' },
   oauth_client_secret_regenerated: { type: 'client', event: 'client.secret_regenerated' },
+  webhook_created: { type: 'webhook' },
+  webhook_updated: { type: 'webhook' },
+  webhook_deleted: { type: 'webhook' },
+  webhook_secret_rotated: { type: 'webhook' },
 } as const satisfies Readonly<Record<string, AuditedAction>>;
 
 export type AuditAction = keyof typeof auditActions;

@@ -31,6 +31,8 @@ export interface CommandFlags extends FilterFlags {
   readonly remove?: boolean | undefined;
   readonly alg?: string | undefined;
   readonly force?: boolean | undefined;
+  readonly events?: string | undefined;
+  readonly grace?: string | undefined;
 }
 
 export interface CommandOptions {

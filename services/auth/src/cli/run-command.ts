@@ -124,6 +124,38 @@ const keyCommands: Commands = {
   },
 };
 
+const webhook = '<name>';
+
+const webhookCommands: Commands = {
+  'webhooks list': {
+    doc: 'List the endpoints of events, with their last failure.',
+    run: lazily(async () => (await import('./webhooks.ts')).listWebhooksCommand),
+    flags: { json: { doc: 'Print them as JSON, one per line.' } },
+  },
+  'webhooks add': {
+    doc: 'Add an endpoint of events, and print its secret.',
+    run: lazily(async () => (await import('./webhooks.ts')).addWebhookCommand),
+    args: [webhook, '<url>'],
+    flags: { events: { value: 'types', doc: 'Types of events, separated by commas. Default: all.' } },
+  },
+  'webhooks rotate': {
+    doc: 'Give an endpoint a new secret, and print it.',
+    run: lazily(async () => (await import('./webhooks.ts')).rotateWebhookCommand),
+    args: [webhook],
+    flags: { grace: { value: 'duration', doc: 'How long the old secret signs, too. Default: 24h.' } },
+  },
+  'webhooks test': {
+    doc: 'Post a test event to an endpoint.',
+    run: lazily(async () => (await import('./webhooks.ts')).testWebhookCommand),
+    args: [webhook],
+  },
+  'webhooks remove': {
+    doc: 'Remove an endpoint, and the events that wait for it.',
+    run: lazily(async () => (await import('./webhooks.ts')).removeWebhookCommand),
+    args: [webhook],
+  },
+};
+
 export const commands: Commands = {
   serve: {
     doc: 'Migrate the schema and serve. The default command.',
@@ -171,6 +203,7 @@ export const commands: Commands = {
     flags: { role: { value: 'role', doc: 'Role of the token. Default: the first of SVC_JWT_ADMIN_ROLES.' } },
   },
   ...keyCommands,
+  ...webhookCommands,
   import: {
     doc: 'Import users from a file of JSON lines, or from standard input (-).',
     run: lazily(async () => (await import('./import.ts')).importCommand),

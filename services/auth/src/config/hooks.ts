@@ -54,7 +54,13 @@ export const eventSettings = {
     ...svc('EVENT_WEBHOOK_URI'),
     group: eventGroup,
     default: '',
-    doc: 'Endpoint for events of users, sessions, factors and identities: an `https` URL. Empty: no events are recorded.',
+    doc: 'Endpoint for all events: an `https` URL. Empty: none.',
+  }),
+  eventWebhooksEnabled: bool({
+    ...svc('EVENT_WEBHOOKS_ENABLED'),
+    group: eventGroup,
+    default: false,
+    doc: 'Serve `/admin/webhooks`, and record events for the endpoints that administrators add there. Set it on all replicas.',
   }),
   eventWebhookSecrets: text({
     ...svc('EVENT_WEBHOOK_SECRETS'),

@@ -16,6 +16,8 @@ export interface DatabaseOptions {
   readonly dbMaxPoolSize: number;
   /** If set, changes write events. */
   readonly eventWebhookUri?: string;
+  /** If true, changes write events for the endpoints in the database. */
+  readonly eventWebhooksEnabled?: boolean;
   /** Failovers are logged. */
   readonly logger?: Logger;
 }
@@ -78,8 +80,12 @@ export function connect(options: DatabaseOptions): Sql {
 function openPool(
   url: string,
   tls: ParsedConnectionString['tls'],
-  { dbNamespace, dbMaxPoolSize, eventWebhookUri = '' }: DatabaseOptions,
+  { dbNamespace, dbMaxPoolSize, eventWebhookUri = '', eventWebhooksEnabled = false }: DatabaseOptions,
 ): Sql {
+  const endpoints = [
+    ...(eventWebhookUri === '' ? [] : ['settings']),
+    ...(eventWebhooksEnabled ? ['api'] : []),
+  ].join();
   return postgres(url, {
     ssl: tls.use === 'never' ? false : tls.use === 'if offered' ? 'prefer' : tls.options,
     max: dbMaxPoolSize === 0 ? defaultPoolSize : dbMaxPoolSize,
@@ -93,8 +99,8 @@ function openPool(
       // Two columns have no time zone; their values are UTC.
       TimeZone: 'UTC',
       statement_timeout: statementTimeoutMs,
-      // Read by triggers (migration 0034).
-      ...(eventWebhookUri !== '' && { 'tollgate.events': 'on' }),
+      // Read by triggers (migrations 0034 and 0042).
+      ...(endpoints !== '' && { 'tollgate.events': 'on', 'tollgate.event_endpoints': endpoints }),
     },
   });
 }

@@ -8,6 +8,8 @@ const encryptedColumns = [
   'factor secrets',
   'refresh token keys',
   'provider secrets',
+  'webhook secrets',
+  'previous webhook secrets',
 ] as const;
 
 type EncryptedColumn = (typeof encryptedColumns)[number];
@@ -46,6 +48,8 @@ const queries = {
   'factor secrets': columnQueries('mfa_factors', 'secret'),
   'refresh token keys': columnQueries('sessions', 'refresh_token_hmac_key'),
   'provider secrets': columnQueries('custom_oauth_providers', 'client_secret'),
+  'webhook secrets': columnQueries('tollgate_webhooks', 'secret'),
+  'previous webhook secrets': columnQueries('tollgate_webhooks', 'previous_secret'),
 } satisfies Readonly<Record<EncryptedColumn, unknown>>;
 
 export class EncryptedColumnStore {
@@ -92,6 +96,8 @@ export async function reencrypt(
     'factor secrets': 0,
     'refresh token keys': 0,
     'provider secrets': 0,
+    'webhook secrets': 0,
+    'previous webhook secrets': 0,
   };
   for (const column of encryptedColumns) {
     let after: string | undefined = nilUuid;

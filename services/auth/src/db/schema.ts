@@ -153,7 +153,11 @@ export const usedColumns: Columns = {
       'next_attempt_at',
       'retry_until',
     ],
-    ...['failed_at', 'last_error'],
+    ...['failed_at', 'last_error', 'webhook_id'],
+  ],
+  tollgate_webhooks: [
+    ...['id', 'name', 'url', 'secret', 'previous_secret', 'previous_secret_until', 'event_types', 'disabled'],
+    ...['created_at', 'updated_at', 'last_delivered_at', 'last_failed_at', 'last_error'],
   ],
 };
 

@@ -26,6 +26,7 @@ const sessionInfo = Type.Object({
 const event = Type.Object({
   id: text,
   type: text,
+  webhook_id: maybe(Type.String({ format: 'uuid', description: 'Absent for the endpoint of the settings.' })),
   user_id: uuid,
   data: object,
   created_at: time,
@@ -83,6 +84,21 @@ const oauthClient = Type.Object({
   registration_type: Type.Enum(['dynamic', 'manual']),
   created_at: time,
   updated_at: time,
+});
+
+const webhook = Type.Object({
+  id: uuid,
+  name: text,
+  url: text,
+  event_types: Type.Array(text, { description: 'Empty: all.' }),
+  disabled: flag,
+  created_at: time,
+  updated_at: time,
+  last_delivered_at: maybe(time),
+  last_failed_at: maybe(time),
+  last_error: text,
+  previous_secret_until: maybe(time),
+  secret: maybe(Type.String({ description: 'Shown once, after it was made.' })),
 });
 
 /** Schemas of responses of one route or a few. */
@@ -144,6 +160,9 @@ export const responses = {
   AuditEntry: Type.Object({ id: uuid, payload: object, created_at: time, ip_address: text }),
   Event: event,
   EventList: Type.Object({ events: Type.Array(event) }),
+  Webhook: webhook,
+  WebhookList: Type.Object({ webhooks: Type.Array(webhook) }),
+  WebhookTest: Type.Object({ delivered: flag, error: maybe(text) }),
   RedirectCheck: Type.Object({
     to: text,
     allowed: flag,

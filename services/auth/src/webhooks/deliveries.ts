@@ -1,14 +1,17 @@
 import { getErrorMessage } from '@tollgate/kit/errors';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { type Millis, sleepFor } from '@tollgate/kit/time';
 import { parseSecrets } from '../config/hook-definitions.ts';
-import type { Settings } from '../config/settings.ts';
 import { signedHeaders } from '../hooks/http.ts';
 import { postText } from '../outbound/fetch.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
-import type { EventStore, StoredEvent } from './store.ts';
+import { type EventStore, type StoredEvent, settingsWebhookId } from './store.ts';
+import { signingSecrets, type WebhookStore } from './webhook-store.ts';
 
-export type WebhooksContext = SessionsContext & { readonly store: { readonly events: EventStore } };
+export type WebhooksContext = SessionsContext & {
+  readonly store: { readonly events: EventStore; readonly webhooks: WebhookStore };
+};
 
 /** Events of different users that are delivered concurrently. */
 const batchSize = 20;
@@ -27,22 +30,39 @@ export function retryDelayMs(attempts: number): Millis {
   return Math.min(firstDelayMs * 3 ** (attempts - 1), maxDelayMs);
 }
 
+/** Where events are posted to. */
+interface Endpoint {
+  readonly id: string;
+  readonly name: string;
+  readonly url: string;
+  readonly secrets: readonly Buffer[];
+}
+
 /**
- * Delivers events to the webhook: at least once, and in order for each user. All replicas deliver.
+ * Delivers events to each endpoint: at least once, and in order for each user. All replicas
+ * deliver. Endpoints do not wait for each other.
  *
  * @see docs/decisions/0055-event-webhooks.md
+ * @see docs/decisions/0102-several-webhooks.md
  */
 export class EventDeliveries implements LifecycleComponent {
   readonly name = 'event webhooks';
   readonly #context: WebhooksContext;
-  readonly #secrets: readonly Buffer[];
+  readonly #fromSettings: Endpoint | undefined;
   readonly #stopping = new AbortController();
+  /** Batches that are being delivered, by endpoint. */
+  readonly #batches = new Map<string, Promise<void>>();
+  /** Names of the endpoints that metrics have. */
+  #names: ReadonlySet<string> = new Set();
+  #wake: AbortController = new AbortController();
   #running: Promise<void> = Promise.resolve();
 
   constructor(context: WebhooksContext) {
-    const parsed = parseSecrets(context.settings.eventWebhookSecrets);
+    const { eventWebhookUri: url, eventWebhookSecrets } = context.settings;
+    const parsed = parseSecrets(eventWebhookSecrets);
+    const secrets = parsed.ok ? parsed.value : [];
     this.#context = context;
-    this.#secrets = parsed.ok ? parsed.value : [];
+    this.#fromSettings = url === '' ? undefined : { id: settingsWebhookId, name: 'settings', url, secrets };
   }
 
   /** @throws Error if changes would not write events: a connection pooler drops the parameter. */
@@ -57,78 +77,126 @@ export class EventDeliveries implements LifecycleComponent {
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
+    await Promise.all(this.#batches.values());
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      const delivered = await this.#deliverBatch().catch((error: unknown) => {
-        this.#context.logger.error({ err: error }, 'failed to read events');
-        return 0;
-      });
-      if (delivered === 0) await sleepFor(idleMs, { signal }).catch(() => undefined);
+      this.#wake = new AbortController();
+      await this.#startBatches().catch((error: unknown) => this.#logFailure(error));
+      const woken = AbortSignal.any([signal, this.#wake.signal]);
+      await sleepFor(idleMs, { signal: woken }).catch(() => undefined);
     }
   }
 
-  /** Returns the number of delivered events. */
-  async #deliverBatch(): Promise<number> {
+  /** Starts a batch for each endpoint that has events, unless its last one is still running. */
+  async #startBatches(): Promise<void> {
+    const { store, settings, nowMs } = this.#context;
+    const endpoints = await store.events.pending(new Date(nowMs()), {
+      fromSettings: this.#fromSettings !== undefined,
+      fromApi: settings.eventWebhooksEnabled,
+    });
+    this.#updateMetrics(new Set(endpoints.map(({ name }) => name)));
+    for (const { id, isDue } of endpoints) {
+      if (!isDue || this.#batches.has(id)) continue;
+      const batch = this.#deliverBatch(id).catch((error: unknown) => this.#logFailure(error));
+      this.#batches.set(id, batch);
+      void batch.finally(() => this.#batches.delete(id));
+    }
+  }
+
+  #updateMetrics(names: ReadonlySet<string>): void {
+    const { metrics } = this.#context;
+    for (const name of names) if (!this.#names.has(name)) metrics.addEndpoint(name);
+    for (const name of this.#names) if (!names.has(name)) metrics.removeEndpoint(name);
+    this.#names = names;
+  }
+
+  #logFailure(error: unknown): void {
+    this.#context.logger.error({ err: error }, 'failed to read events');
+  }
+
+  async #deliverBatch(id: string): Promise<void> {
     const { store, nowMs } = this.#context;
     const now = nowMs();
+    const endpoint = id === settingsWebhookId ? this.#fromSettings : await this.#load(id);
+    if (endpoint === undefined) return;
     const events = await store.events.claim(new Date(now), {
+      webhookId: id,
       until: new Date(now + claimMs),
       retryUntil: new Date(now + retryForMs),
       limit: batchSize,
     });
-    const delivered = await Promise.all(events.map((event) => this.#deliver(event)));
-    return delivered.filter(Boolean).length;
+    const delivered = await Promise.all(events.map((event) => this.#deliver(event, endpoint)));
+    // Only progress is a reason to look again at once: events may wait for earlier ones.
+    if (delivered.includes(true)) this.#wake.abort();
   }
 
-  async #deliver(event: StoredEvent): Promise<boolean> {
+  /** The endpoint as it is now: its secrets may have been rotated. */
+  async #load(id: string): Promise<Endpoint | undefined> {
+    const { store, nowMs } = this.#context;
+    const webhook = await store.webhooks.find(id);
+    return webhook && { id, name: webhook.name, url: webhook.url, secrets: signingSecrets(webhook, nowMs()) };
+  }
+
+  async #deliver(event: StoredEvent, endpoint: Endpoint): Promise<boolean> {
     const { store, settings, metrics, nowMs } = this.#context;
     try {
-      await postEvent(event, { settings, secrets: this.#secrets, nowMs });
+      await postEvent(toMessage(event), endpoint, { settings, nowMs });
     } catch (error) {
-      await this.#reschedule(event, error);
+      await this.#reschedule(event, endpoint, error);
       return false;
     }
     await store.events.finish(event);
-    metrics.eventDeliveries.inc({ result: 'delivered' });
+    if (endpoint.id !== settingsWebhookId)
+      await store.webhooks.recordDelivery(endpoint.id, new Date(nowMs()));
+    metrics.eventDeliveries.inc({ endpoint: endpoint.name, result: 'delivered' });
     return true;
   }
 
-  async #reschedule(event: StoredEvent, cause: unknown): Promise<void> {
+  async #reschedule(event: StoredEvent, endpoint: Endpoint, cause: unknown): Promise<void> {
     const { store, metrics, logger, nowMs } = this.#context;
     const error = getErrorMessage(cause).slice(0, maxErrorChars);
-    const nextMs = nowMs() + retryDelayMs(event.attempts);
+    const at = new Date(nowMs());
+    const nextMs = at.getTime() + retryDelayMs(event.attempts);
     const isGivenUp = nextMs > event.retryUntil.getTime();
     await store.events.reschedule(event, {
-      at: new Date(nowMs()),
+      at,
       nextAttemptAt: isGivenUp ? undefined : new Date(nextMs),
       error,
     });
+    if (endpoint.id !== settingsWebhookId) await store.webhooks.recordFailure(endpoint.id, { at, error });
     const { eventId, type, attempts } = event;
-    metrics.eventDeliveries.inc({ result: isGivenUp ? 'abandoned' : 'failed' });
-    if (isGivenUp) logger.error({ eventId, type, attempts, error }, 'gave up delivering event');
-    else logger.warn({ eventId, type, attempts, error }, 'failed to deliver event');
+    const fields = { endpoint: endpoint.name, eventId, type, attempts, error };
+    metrics.eventDeliveries.inc({ endpoint: endpoint.name, result: isGivenUp ? 'abandoned' : 'failed' });
+    if (isGivenUp) logger.error(fields, 'gave up delivering event');
+    else logger.warn(fields, 'failed to deliver event');
   }
 }
 
-async function postEvent(
-  { eventId, type, createdAt, data }: StoredEvent,
-  {
-    settings,
-    secrets,
-    nowMs,
-  }: {
-    readonly settings: Settings;
-    readonly secrets: readonly Buffer[];
-    readonly nowMs: () => number;
-  },
+/** A message as endpoints receive it. */
+interface EventMessage {
+  readonly id: string;
+  readonly type: string;
+  readonly at: Date;
+  readonly data: JsonObject;
+}
+
+function toMessage({ eventId, type, createdAt, data }: StoredEvent): EventMessage {
+  return { id: eventId, type, at: createdAt, data };
+}
+
+/** @throws FetchRejected, or an error of the network. */
+export async function postEvent(
+  { id, type, at, data }: EventMessage,
+  { url, secrets }: Pick<Endpoint, 'url' | 'secrets'>,
+  { settings, nowMs }: Pick<WebhooksContext, 'settings' | 'nowMs'>,
 ): Promise<void> {
-  const body = JSON.stringify({ type, timestamp: createdAt.toISOString(), data });
-  await postText(new URL(settings.eventWebhookUri), {
+  const body = JSON.stringify({ type, timestamp: at.toISOString(), data });
+  await postText(new URL(url), {
     body,
-    headers: signedHeaders({ id: eventId, body, nowMs }, secrets),
+    headers: signedHeaders({ id, body, nowMs }, secrets),
     privateHosts: settings.eventWebhookPrivateHosts,
     timeoutMs,
   });

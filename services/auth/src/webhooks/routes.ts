@@ -4,7 +4,7 @@ import { errors } from '../errors.ts';
 import { type AddRoutes, pageQuery, parsePage, setPageHeaders, uuidParameter } from '../http/api.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 import type { WebhooksContext } from './deliveries.ts';
-import type { StoredEvent } from './store.ts';
+import { type StoredEvent, settingsWebhookId } from './store.ts';
 
 const failedQuery = Type.Object(pageQuery);
 const eventParams = Type.Object({ event_id: Type.String() });
@@ -35,6 +35,7 @@ function toJson(event: StoredEvent): JsonObject {
   return {
     id: event.eventId,
     type: event.type,
+    ...(event.webhookId !== settingsWebhookId && { webhook_id: event.webhookId }),
     user_id: event.userId,
     data: event.data,
     created_at: event.createdAt.toISOString(),

@@ -1,13 +1,18 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import type { Queryable } from '../db/connection.ts';
 import type { Page, PageRequest } from '../db/paging.ts';
-import { bigint, integer, json, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import { bigint, boolean, integer, json, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, parameters, statement } from '../db/statement.ts';
+
+/** The endpoint of the settings, which has no row. */
+export const settingsWebhookId = '00000000-0000-0000-0000-000000000000';
 
 /** An event that is to be delivered, or was given up. */
 export interface StoredEvent {
   readonly id: string;
   readonly eventId: string;
+  /** The nil UUID for the endpoint of the settings. */
+  readonly webhookId: string;
   readonly userId: string;
   /** `user.created`, `session.revoked`, … */
   readonly type: string;
@@ -23,6 +28,7 @@ export interface StoredEvent {
 const eventRow = {
   id: bigint,
   event_id: uuid,
+  webhook_id: uuid,
   user_id: uuid,
   type: text,
   data: json.as<JsonObject>(),
@@ -36,7 +42,8 @@ const columns = columnNames(eventRow, 'e');
 
 const p = {
   ...parameters(bigint, 'id'),
-  ...parameters(uuid, 'eventId'),
+  ...parameters(uuid, 'eventId', 'webhookId'),
+  ...parameters(boolean, 'fromSettings', 'fromApi'),
   ...parameters(integer, 'attempts', 'limit', 'offset'),
   ...parameters(timestamptz, 'now', 'until', 'retryUntil'),
   ...parameters(timestamptz.orNull, 'nextAttemptAt', 'failedAt'),
@@ -47,15 +54,28 @@ const isRecording = statement({
   value: text.orNull,
 })`select current_setting('tollgate.events', true) as value`;
 
+// Every endpoint, and whether events for it are due: at most twenty, and that of the settings.
+const pending = statement({ id: uuid, name: text, is_due: boolean })`
+  select w.id, w.name, exists (
+    select 1 from tollgate_events e
+    where e.webhook_id = w.id and e.failed_at is null and (e.next_attempt_at is null or e.next_attempt_at <= ${p.now})
+  ) as is_due
+  from (
+    select ${p.webhookId}::uuid as id, 'settings' as name where ${p.fromSettings}::boolean
+    union all select id, name from tollgate_webhooks where not disabled and ${p.fromApi}::boolean
+  ) w`;
+
 // The first pending event of each user only, so that events of a user are delivered in order.
 // `next_attempt_at` of a claimed event is the end of the claim.
 const claim = statement(eventRow)`
   with due as (
     select e.id from tollgate_events e
-    where e.failed_at is null and (e.next_attempt_at is null or e.next_attempt_at <= ${p.now})
+    where e.webhook_id = ${p.webhookId} and e.failed_at is null
+      and (e.next_attempt_at is null or e.next_attempt_at <= ${p.now})
       and not exists (
         select 1 from tollgate_events earlier
-        where earlier.user_id = e.user_id and earlier.failed_at is null and earlier.id < e.id)
+        where earlier.webhook_id = e.webhook_id and earlier.user_id = e.user_id and earlier.failed_at is null
+          and earlier.id < e.id)
     order by e.id limit ${p.limit} for update skip locked
   )
   update tollgate_events e
@@ -72,11 +92,11 @@ const reschedule = statement({})`
   with rescheduled as (
     update tollgate_events set next_attempt_at = ${p.nextAttemptAt}, last_error = ${p.error}, failed_at = ${p.failedAt}
     where id = ${p.id} and attempts = ${p.attempts} and failed_at is null
-    returning user_id
+    returning user_id, webhook_id
   )
   update tollgate_events later set next_attempt_at = ${p.nextAttemptAt}
   from rescheduled
-  where later.user_id = rescheduled.user_id and later.id > ${p.id} and later.failed_at is null`;
+  where later.webhook_id = rescheduled.webhook_id and later.user_id = rescheduled.user_id and later.id > ${p.id} and later.failed_at is null`;
 
 const listFailed = statement({ total: integer }, eventRow)`
   select t.total, p.* from (select count(*)::int as total from tollgate_events where failed_at is not null) t
@@ -103,10 +123,25 @@ export class EventStore {
     return (await isRecording.first(this.#sql, {}))?.value === 'on';
   }
 
-  /** Claims events of different users until `until`. */
+  /** The endpoints, and which of them have events that are due. */
+  async pending(
+    now: Date,
+    { fromSettings, fromApi }: { readonly fromSettings: boolean; readonly fromApi: boolean },
+  ): Promise<readonly { readonly id: string; readonly name: string; readonly isDue: boolean }[]> {
+    const values = { now, webhookId: settingsWebhookId, fromSettings, fromApi };
+    const rows = await pending.run(this.#sql, values);
+    return rows.map(({ id, name, is_due: isDue }) => ({ id, name, isDue }));
+  }
+
+  /** Claims events of different users for an endpoint until `until`. */
   async claim(
     now: Date,
-    options: { readonly until: Date; readonly retryUntil: Date; readonly limit: number },
+    options: {
+      readonly webhookId: string;
+      readonly until: Date;
+      readonly retryUntil: Date;
+      readonly limit: number;
+    },
   ): Promise<readonly StoredEvent[]> {
     return (await claim.run(this.#sql, { now, ...options })).map(toEvent);
   }
@@ -144,6 +179,7 @@ function toEvent(r: RowOf<typeof eventRow>): StoredEvent {
   return {
     id: r.id,
     eventId: r.event_id,
+    webhookId: r.webhook_id,
     userId: r.user_id,
     type: r.type,
     data: r.data,

@@ -44,7 +44,9 @@ async function kept(t: Test, server: AuthServer): Promise<string[]> {
   const sql = database(t, server);
   const rows = await sql`select encrypted_password as kept from users where encrypted_password <> ''
     union all select secret from mfa_factors union all select refresh_token_hmac_key from sessions
-    union all select client_secret from custom_oauth_providers order by 1`;
+    union all select client_secret from custom_oauth_providers
+    union all select secret from tollgate_webhooks
+    union all select previous_secret from tollgate_webhooks order by 1`;
   return rows.map((row) => String(row.kept));
 }
 
@@ -139,9 +141,15 @@ t.test('a hash copied to the row of another user cannot be decrypted', async (t)
 });
 
 t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
-  const plain = await startAuthServer(t, { SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2' });
+  const plain = await startAuthServer(t, {
+    SECURITY_REFRESH_TOKEN_ALGORITHM_VERSION: '2',
+    EVENT_WEBHOOKS_ENABLED: 'true',
+  });
   const { accessToken } = await signUp(plain);
   await enroll(plain, accessToken);
+  const webhook = { name: 'crm', url: 'https://192.88.99.1/', disabled: true };
+  const added = await plain.call('POST', '/admin/webhooks', { token: adminToken(), body: webhook });
+  await plain.call('POST', `/admin/webhooks/${String(added.body.id)}/rotate`, { token: adminToken() });
   const provider = {
     ...{
       provider_type: 'oauth2',
@@ -171,8 +179,11 @@ t.test('reencrypt encrypts, rotates keys, and decrypts', async (t) => {
       await sql.end();
     }
   };
-  const all = { 'password hashes': 1, 'factor secrets': 1, 'refresh token keys': 1, 'provider secrets': 1 };
-  const none = { 'password hashes': 0, 'factor secrets': 0, 'refresh token keys': 0, 'provider secrets': 0 };
+  const columns = [
+    ...['password hashes', 'factor secrets', 'refresh token keys', 'provider secrets'],
+    ...['webhook secrets', 'previous webhook secrets'],
+  ];
+  const [none, all] = [0, 1].map((count) => Object.fromEntries(columns.map((name) => [name, count])));
   t.same(await reencryptWith('a'), all);
   t.ok((await kept(t, plain)).every((value) => value.startsWith('{"key_id":"a"')));
   t.same(await reencryptWith('b'), all);

@@ -25,6 +25,7 @@ const ownTables = [
   'tollgate_events',
   'tollgate_migrations',
   'tollgate_totp_periods',
+  'tollgate_webhooks',
 ];
 
 /** The catalog without our indexes on tables of GoTrue, and those. */

@@ -4,7 +4,7 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { connect } from '../../src/db/connection.ts';
 import { retryDelayMs } from '../../src/webhooks/deliveries.ts';
-import { EventStore } from '../../src/webhooks/store.ts';
+import { EventStore, settingsWebhookId } from '../../src/webhooks/store.ts';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { Authenticator, relyingParty } from '../helpers/authenticator.ts';
@@ -304,7 +304,7 @@ t.test('event of a replica that crashed is claimed again', async (t) => {
   const claim = (elapsedMs: number) => {
     const ms = startMs + elapsedMs;
     const [until, retryUntil] = [new Date(ms + 60_000), new Date(ms + hourMs)];
-    return events.claim(new Date(ms), { until, retryUntil, limit: 10 });
+    return events.claim(new Date(ms), { webhookId: settingsWebhookId, until, retryUntil, limit: 10 });
   };
   const [first] = await claim(0);
   t.match(first, { type: 'user.created', attempts: 1 });
