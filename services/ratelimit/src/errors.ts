@@ -67,7 +67,12 @@ export const errors = defineErrors({
   caller_not_authenticated: {
     httpStatus: 401,
     grpcStatus: grpcStatus.unauthenticated,
-    message: 'the token of ADMIN_TOKEN is required: Authorization: Bearer <token>',
+    message: 'a token of ADMIN_TOKEN or ADMIN_TOKENS is required: Authorization: Bearer <token>',
+  },
+  right_missing: {
+    httpStatus: 403,
+    grpcStatus: grpcStatus.permissionDenied,
+    message: 'the token lacks the right that the request needs',
   },
   certificate_not_accepted: {
     httpStatus: 403,

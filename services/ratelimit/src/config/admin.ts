@@ -1,5 +1,6 @@
 import type { SettingProblem, SettingsCheck, SettingValues } from '@tollgate/kit/settings';
 import { port, text } from '@tollgate/kit/settings';
+import { adminTokensForm, parseAdminTokens } from './admin-tokens.ts';
 
 const group = 'Counter API';
 
@@ -22,7 +23,14 @@ export const adminSettings = {
     default: '',
     secret: true,
     matches: { pattern: /^([\x21-\x7e]{16,})?$/, form: 'at least 16 ASCII characters without blanks' },
-    doc: 'Token that callers of the counter API must send, `Authorization: Bearer <token>`. The same on all replicas.',
+    doc: 'Token with all rights that callers of the counter API send, `Authorization: Bearer <token>`. It signs the ids of reservations, too. The same on all replicas.',
+  }),
+  adminTokens: text({
+    env: 'ADMIN_TOKENS',
+    group,
+    default: '',
+    secret: true,
+    doc: 'More tokens, each with a name for audit lines and rights: `<name>:<rights>:<token>`, separated by commas. Rights are `read`, `reserve` and `write`, joined by `+`. `reserve` requires ADMIN_TOKEN.',
   }),
   adminTlsCert: text({
     env: 'ADMIN_TLS_CERT',
@@ -54,12 +62,26 @@ type Spec = typeof adminSettings;
 type Check = SettingsCheck<Spec>;
 
 const needsCredentials: Check = (s, { problem }) =>
-  s.adminPort !== 0 && s.adminToken === '' && s.adminTlsClientCacert === ''
+  s.adminPort !== 0 && s.adminToken === '' && s.adminTokens === '' && s.adminTlsClientCacert === ''
     ? problem(
         'adminToken',
         'a token of at least 16 characters (or client certificates, ADMIN_TLS_CLIENT_CACERT), because ADMIN_PORT is set',
       )
     : undefined;
+
+const validTokens: Check = (s, { problem }) => {
+  const tokens = parseAdminTokens(s.adminTokens);
+  if (tokens === undefined) return problem('adminTokens', adminTokensForm);
+  if (s.adminToken !== '' && tokens.some(({ token }) => token === s.adminToken))
+    return problem('adminTokens', 'tokens other than that of ADMIN_TOKEN, which has all rights');
+  const reserves = tokens.some(({ rights }) => rights.has('reserve'));
+  return reserves && s.adminToken === ''
+    ? problem(
+        'adminToken',
+        'a token of at least 16 characters, which signs ids, because ADMIN_TOKENS has the right reserve',
+      )
+    : undefined;
+};
 
 const tlsPair: Check = (s, { problem }) =>
   (s.adminTlsCert === '') === (s.adminTlsKey === '')
@@ -91,6 +113,7 @@ function isLoopback({ adminHost }: SettingValues<Spec>): boolean {
 
 export const adminChecks: readonly Check[] = [
   needsCredentials,
+  validTokens,
   tlsPair,
   clientCertificatesNeedTls,
   sanNeedsAuthority,

@@ -35,6 +35,7 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
     {
       method: 'GET',
       path: '/v1/overrides',
+      right: 'read',
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 1_000, max: maxOverrides });
         const all = overrides.list().filter((override) => domain === undefined || override.domain === domain);
@@ -44,6 +45,7 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
     {
       method: 'PUT',
       path: '/v1/overrides',
+      right: 'write',
       async run({ body }, caller) {
         const override = parseOverride(context, body, caller.caller);
         await makeOverrideChange(context, override, {
@@ -57,6 +59,7 @@ export function overrideRoutes(context: OverrideRoutesContext): readonly AdminRo
     {
       method: 'DELETE',
       path: '/v1/overrides',
+      right: 'write',
       async run({ body }, caller) {
         const request = parseDescriptorRequest(body);
         // The rule may be gone, and with it what it made of the entries.

@@ -39,6 +39,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
     {
       method: 'POST',
       path: '/v1/counters/peek',
+      right: 'read',
       async run({ body }) {
         const request = parseRequest(body);
         return jsonReply({ domain: request.domain, ...(await peekCounters(context, request)) });
@@ -47,6 +48,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
     {
       method: 'POST',
       path: '/v1/counters/reset',
+      right: 'write',
       async run({ body }, caller) {
         const fields = parseObject(body);
         if ('prefix' in fields) {
@@ -62,6 +64,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
     {
       method: 'POST',
       path: '/v1/reservations',
+      right: 'reserve',
       async run({ body }) {
         const { rest, fields } = splitBody(body, ['hits', 'ttlSeconds']);
         const request = parseRequest(rest);
@@ -79,6 +82,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
     {
       method: 'POST',
       path: '/v1/reservations/commit',
+      right: 'reserve',
       async run({ body }) {
         const fields = parseObject(body);
         const hits = readNumber(fields, 'hits', { max: maxHits });
@@ -88,6 +92,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
     {
       method: 'GET',
       path: '/v1/top',
+      right: 'read',
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 20, max: 1_000 });
         const { keys, seconds, maxMissedHits } = activity.report();
@@ -97,6 +102,7 @@ export function counterRoutes(context: CounterRoutesContext): readonly AdminRout
     {
       method: 'GET',
       path: '/v1/refusals',
+      right: 'read',
       async run({ url }) {
         const { domain, limit } = parseListQuery(url, { byDefault: 100, max: 1_000 });
         const { refusals } = activity.report();

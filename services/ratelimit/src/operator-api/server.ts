@@ -8,13 +8,14 @@ import { createSanGuard, type PeerGuard, peerIdentity } from '@tollgate/kit/grpc
 import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import { reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
+import { type AdminRight, parseAdminTokens } from '../config/admin-tokens.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type HttpReply, type HttpRequest, HttpRouter, jsonReply } from '../http/router.ts';
 
 /** Who sent a request, for the audit lines. */
 export interface Caller {
-  /** The name in the client certificate, else `token`. */
+  /** The name of the token, else that in the client certificate, else `token`. */
   readonly caller: string;
   readonly address: string | undefined;
 }
@@ -22,6 +23,8 @@ export interface Caller {
 export interface AdminRoute {
   readonly method: string;
   readonly path: string;
+  /** The right that callers need. */
+  readonly right: AdminRight;
   readonly run: (request: HttpRequest, caller: Caller) => Promise<HttpReply>;
 }
 
@@ -48,10 +51,10 @@ export function createAdminServer(options: AdminServerOptions): HttpServer {
   const authenticate = createAuthenticator(options.settings);
   const router = new HttpRouter({
     bodyLimitBytes,
-    routes: routes.map(({ method, path, run }) => ({
+    routes: routes.map(({ method, path, right, run }) => ({
       path,
       methods: [method],
-      handle: (request) => run(request, authenticate(request)),
+      handle: (request) => run(request, authenticate(request, right)),
     })),
     notFound: toErrorReply(errors.path_not_found()),
     onError(error) {
@@ -87,20 +90,43 @@ function createSecureServer(
   return server;
 }
 
-/** Returns a function that throws when a request has not all credentials that are configured. */
-function createAuthenticator(settings: Settings): (request: HttpRequest) => Caller {
-  const { adminToken, adminTlsClientCacert, adminTlsClientSan } = settings;
-  const expected = hash(adminToken);
+/**
+ * Returns a function that throws when a request has not all credentials that are configured, or its
+ * token not the right.
+ */
+function createAuthenticator(settings: Settings): (request: HttpRequest, right: AdminRight) => Caller {
+  const { adminTlsClientCacert, adminTlsClientSan } = settings;
+  const tokens = acceptedTokens(settings);
   const guard = adminTlsClientSan === '' ? undefined : createSanGuard(adminTlsClientSan);
-  return ({ headers, socket }) => {
-    const [, token = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
-    if (adminToken !== '' && !timingSafeEqual(hash(token), expected)) {
-      throw errors.caller_not_authenticated();
-    }
+  return ({ headers, socket }, right) => {
+    const [, presented = ''] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
+    const digest = hash(presented);
+    // Each one is compared, so that the time does not say which.
+    const [found] = tokens.filter((token) => timingSafeEqual(token.digest, digest));
+    if (tokens.length > 0 && found === undefined) throw errors.caller_not_authenticated();
     const address = socket.remoteAddress;
-    if (adminTlsClientCacert === '' || !(socket instanceof TLSSocket)) return { caller: 'token', address };
-    return { caller: identify(socket, guard), address };
+    const hasCertificate = adminTlsClientCacert !== '' && socket instanceof TLSSocket;
+    const identity = hasCertificate ? identify(socket, guard) : 'token';
+    // Callers with a certificate only have all rights.
+    if (found?.rights?.has(right) === false)
+      throw errors.right_missing({ message: `the token ${found.name} lacks the right ${right}` });
+    return { caller: found?.name ?? identity, address };
   };
+}
+
+interface AcceptedToken {
+  readonly digest: Buffer;
+  /** Absent for ADMIN_TOKEN, which has all rights and no name. */
+  readonly name?: string;
+  readonly rights?: ReadonlySet<AdminRight>;
+}
+
+function acceptedTokens({ adminToken, adminTokens }: Settings): readonly AcceptedToken[] {
+  const named = parseAdminTokens(adminTokens) ?? [];
+  return [
+    ...(adminToken === '' ? [] : [{ digest: hash(adminToken) }]),
+    ...named.map(({ name, rights, token }) => ({ digest: hash(token), name, rights })),
+  ];
 }
 
 /** Hashes have equal lengths, as the comparison requires. */
