@@ -91,6 +91,8 @@ export class LeaseElector {
   #held: HeldLease | undefined;
   #observed: { readonly record: LeaseRecord; readonly atMs: number } | undefined;
   #hasRead: boolean = false;
+  /** The holder in the first read, when it is an earlier process of this pod, which has ended. */
+  #predecessor: string | undefined;
   #lastProblem: string | undefined;
 
   constructor(options: LeaseElectorOptions) {
@@ -167,18 +169,18 @@ export class LeaseElector {
   /** Undefined when another replica holds the Lease. */
   async #takeOrRenew(limits: CallLimits): Promise<Lease | undefined> {
     const found = await this.#read(limits);
-    const isFirst = !this.#hasRead;
+    if (!this.#hasRead) this.#predecessor = this.#findPredecessor(found?.record);
     this.#hasRead = true;
     if (found === undefined) return await this.#create(this.#nextRecord(undefined), limits);
     if (!isDeepStrictEqual(found.record, this.#observed?.record))
       this.#observed = { record: found.record, atMs: this.#now() };
-    if (this.#isHeldByOther(found.record) && !(isFirst && this.#isPredecessor(found.record)))
-      return undefined;
+    if (this.#isHeldByOther(found.record)) return undefined;
     return await this.#replace(found, this.#nextRecord(found.record), limits);
   }
 
   #isHeldByOther({ holder }: LeaseRecord): boolean {
-    return holder !== '' && holder !== this.#options.identity && this.#untilExpiryMs() > 0;
+    const isOther = holder !== '' && holder !== this.#options.identity && holder !== this.#predecessor;
+    return isOther && this.#untilExpiryMs() > 0;
   }
 
   /** Time until the Lease of another replica expires, for an attempt at that moment. */
@@ -195,13 +197,12 @@ export class LeaseElector {
   }
 
   /**
-   * Whether the holder is an earlier process of this pod, which has ended before this one started.
-   * Only evaluated once, at the start: should two processes have the name of one pod, they do not
-   * take the Lease from each other in turns.
+   * Only evaluated at the start, and only until this process leads: should two processes have the
+   * name of one pod, they do not take the Lease from each other in turns.
    */
-  #isPredecessor({ holder }: LeaseRecord): boolean {
+  #findPredecessor({ holder = '' }: Partial<LeaseRecord> = {}): string | undefined {
     const { podName = '' } = this.#options;
-    return podName !== '' && getReplicaName(holder) === podName;
+    return podName !== '' && getReplicaName(holder) === podName ? holder : undefined;
   }
 
   #nextRecord(before: LeaseRecord | undefined): LeaseRecord {
@@ -227,6 +228,7 @@ export class LeaseElector {
     const isNew = this.#held === undefined;
     this.#held = held;
     if (!isNew) return;
+    this.#predecessor = undefined;
     this.#logger.info('started leading');
     this.#notify(true);
   }

@@ -69,7 +69,7 @@ const timed = (clock: FakeClock): Partial<LeaseElectorOptions> => ({
  * An API server with one Lease, guarded by its resourceVersion as the real one is; `fault` may
  * answer instead.
  */
-async function leaseServer(t: Test, fault: () => Answer | undefined = () => undefined) {
+async function leaseServer(t: Test, fault: (method: string) => Answer | undefined = () => undefined) {
   let lease: Record<string, unknown> | undefined;
   let version = 0;
   const store = (body: string): Record<string, unknown> => {
@@ -80,7 +80,7 @@ async function leaseServer(t: Test, fault: () => Answer | undefined = () => unde
     return lease;
   };
   const decide = (method: string, body: string): Answer => {
-    const faulty = fault();
+    const faulty = fault(method);
     if (faulty !== undefined) return faulty;
     if (method === 'POST')
       return lease === undefined ? json(store(body), 201) : refusal(409, 'AlreadyExists');
@@ -254,6 +254,25 @@ t.test('process takes over the Lease of an earlier one in its pod at once', asyn
   await leads(restarted);
   t.equal(clock.now(), fakeClock().now(), 'no time has passed');
 });
+
+for (const [fault, answer] of [
+  ['is refused', refusal(503, 'Unavailable')],
+  ['conflicts with the last renewal of the earlier one', refusal(409, 'Conflict')],
+] satisfies [string, Answer][]) {
+  t.test(`takeover in the same pod is tried again when it ${fault}`, async (t) => {
+    const clock = fakeClock();
+    let faults = 0;
+    const { api } = await leaseServer(t, (method) => (method === 'PUT' && faults-- > 0 ? answer : undefined));
+    const killed = stand(t, api, replicaIdentity('pod-1'), { ...timed(clock), retryPeriodMs: 9_000_000 });
+    await leads(killed);
+    faults = 1;
+    const restarted = stand(t, api, replicaIdentity('pod-1'), { ...timed(clock), podName: 'pod-1' });
+    await awaitUntil(() => clock.sleepers() === 2, { what: 'the next attempt to be planned' });
+    t.notOk(restarted.elector.isLeader());
+    clock.advance(times.retryPeriodMs);
+    await leads(restarted);
+  });
+}
 
 t.test('processes with the name of one pod do not take the Lease from each other in turns', async (t) => {
   const clock = fakeClock();
