@@ -23,8 +23,12 @@ import type { Context } from './context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
 import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
 import { MatchedRules } from './status/matched-rules.ts';
-import type { ReplicaReports } from './status/replica-reports.ts';
-import { type DomainOfClass, StatusReporter, type StatusWriter } from './status/reporter.ts';
+import {
+  type DomainOfClass,
+  type ReportExchange,
+  StatusReporter,
+  type StatusWriter,
+} from './status/reporter.ts';
 
 export interface PipelineOptions {
   readonly source: ResourceSource;
@@ -33,7 +37,7 @@ export interface PipelineOptions {
   /** Empty when objects have no status. The caller starts and closes them. */
   readonly writers?: readonly StatusWriter[];
   /** Undefined when there is only one replica. The caller starts and closes it. */
-  readonly reports?: Pick<ReplicaReports, 'changed' | 'others' | 'onChange'> | undefined;
+  readonly reports?: ReportExchange | undefined;
   /** Changes are collected for this time before they are applied together. */
   readonly debounceMs: number;
   /** Whether an empty set is served. Otherwise limiters keep the last one. */

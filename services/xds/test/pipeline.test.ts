@@ -158,6 +158,36 @@ t.test('object that was edited during a restart has a status at once', async (t)
   t.match(written, [{ programmed: { reason: 'NoClients' } }]);
 });
 
+t.test('start ends when as many limiters have answered as an earlier process had', async (t) => {
+  const { tell, settle, written, limiters, store, setFormer, time, edits } = await startPipeline(t, {
+    hasReplicas: true,
+    startGraceMs: 5_000,
+    stored: storedAs({ 'ns/a': { version: 'old' } }),
+  });
+  setFormer(2);
+  tell(replaced(makeObject('ns/a', { generation: 2 })));
+  await settle();
+  limiters.put(makeLimiter('1', { accepted: getAccepted(store) }));
+  limiters.put(makeLimiter('2'));
+  time.advance(100);
+  t.match(written.splice(0), [{ programmed: { reason: 'Pending' } }], 'one has not answered');
+  limiters.put(makeLimiter('2', { accepted: getAccepted(store) }));
+  time.advance(100);
+  t.match(written, [{ programmed: { reason: 'Acknowledged' } }]);
+  t.strictSame(edits, ['ns/a Pending', 'ns/a Acknowledged'], 'the owner has waited since before the start');
+});
+
+t.test('start does not end early when the earlier process had no limiters', async (t) => {
+  const { tell, settle, written, setFormer } = await startPipeline(t, {
+    hasReplicas: true,
+    startGraceMs: 5_000,
+  });
+  setFormer(0);
+  tell(replaced(makeObject('ns/a')));
+  await settle();
+  t.match(written, [{ programmed: { reason: 'Pending', message: /has just started/ } }]);
+});
+
 t.test('status of an edit is marked until its owner need not wait any longer', async (t) => {
   const { tell, settle, edits, limiters, store } = await startPipeline(t);
   tell(replaced(makeObject('ns/a', { domain: 'a' })));

@@ -6,6 +6,7 @@ import { monotonicNow, sleepFor } from '@tollgate/kit/time';
 import { type ApiClient, apiBackoff, type CallLimits } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { getReplicaName, type Leadership } from '../kube/lease.ts';
+import { RecoveryDelay } from '../kube/recovery.ts';
 import { Reflector, type ReflectorEvent } from '../kube/reflector.ts';
 import { configMaps, type ObjectName } from '../kube/resources.ts';
 import { formatReport, type LimiterReport, parseReport, type ReplicaReport } from './limiter-report.ts';
@@ -25,7 +26,10 @@ export interface ReplicaReportsOptions extends ObjectName {
   readonly renewMs?: number;
   /** A replica without a heartbeat for this time is gone. Default 6000. */
   readonly expiryMs?: number;
-  /** Delays after failures; by default half a second to 30 s, with full jitter. */
+  /**
+   * Delays after failures; by default half a second to 30 s, with full jitter. The return of the
+   * API server ends them.
+   */
   readonly backoff?: BackoffOptions;
 }
 
@@ -58,7 +62,10 @@ export class ReplicaReports {
   readonly #delayAfter: (failures: number) => number;
   #report: LimiterReport | undefined;
   #beat = 0;
+  readonly #recovery: RecoveryDelay;
+  /** Failed writes in a row, and the last error. */
   #failures = 0;
+  #lastError: unknown;
   #lastProblem: string | undefined;
   #writeSoon = new AbortController();
   #running: Promise<void> | undefined;
@@ -70,6 +77,7 @@ export class ReplicaReports {
     this.#key = toKey(identity);
     this.#logger = options.logger.child({ configMap: `${namespace}/${name}` });
     this.#delayAfter = backoffDelays({ random: Math.random, ...(options.backoff ?? apiBackoff) });
+    this.#recovery = new RecoveryDelay({ api, random: Math.random, sleep: sleepFor });
     this.#entries = new ReportEntries({ own: this.#key, expiryMs, now: monotonicNow, logger: this.#logger });
     this.#reflector = new Reflector({
       api,
@@ -84,6 +92,11 @@ export class ReplicaReports {
   /** Writes the report of this replica if it has changed, before the next heartbeat does. */
   changed(): void {
     if (!isDeepStrictEqual(this.#options.summarize(), this.#report)) this.#writeSoon.abort();
+  }
+
+  /** Limiters that were connected to an earlier process of this replica; undefined before a read. */
+  get formerLimiters(): number | undefined {
+    return this.#entries.formerLimiters;
   }
 
   /** Called when the other reports change, not for heartbeats. */
@@ -119,9 +132,8 @@ export class ReplicaReports {
   async #run(): Promise<void> {
     const { debounceMs = 200, summarize } = this.#options;
     while (!this.#closing.signal.aborted) {
-      await this.#pause(
-        this.#failures === 0 ? debounceMs : Math.max(debounceMs, this.#delayAfter(this.#failures)),
-      );
+      await this.#pause(debounceMs);
+      if (this.#failures > 0) await this.#awaitRecovery();
       this.#writeSoon = new AbortController();
       if (this.#closing.signal.aborted) return;
       this.#report = summarize();
@@ -133,6 +145,12 @@ export class ReplicaReports {
   async #pause(ms: number, early: AbortSignal = this.#closing.signal): Promise<void> {
     const signal = AbortSignal.any([this.#closing.signal, early]);
     await sleepFor(ms, { signal }).catch(() => undefined);
+  }
+
+  async #awaitRecovery(): Promise<void> {
+    const { signal } = this.#closing;
+    const delayMs = this.#delayAfter(this.#failures);
+    await this.#recovery.wait(delayMs, { error: this.#lastError, signal }).catch(() => undefined);
   }
 
   async #tryWrite(report: LimiterReport): Promise<void> {
@@ -148,9 +166,11 @@ export class ReplicaReports {
       });
       this.#failures = 0;
       this.#lastProblem = undefined;
+      this.#recovery.reset();
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#failures += 1;
+      this.#lastError = error;
       this.#writeSoon.abort();
       // Another replica created the ConfigMap at the same time: the next attempt is a patch.
       if (hasStatus(error, 409)) return;
@@ -223,6 +243,8 @@ export interface ReportEntriesOptions {
  * the heartbeats of others may be missing as well.
  */
 export class ReportEntries {
+  /** Limiters of former processes of this replica; undefined before the first event. */
+  formerLimiters: number | undefined;
   readonly #options: ReportEntriesOptions;
   #entries: ReadonlyMap<string, Entry> | undefined;
   #lastEventMs: number;
@@ -248,6 +270,10 @@ export class ReportEntries {
           return [key, { text, report: parseReport(text), changedMs }];
         }),
     );
+    this.formerLimiters ??= [...this.#entries.values()]
+      .filter(({ changedMs }) => changedMs === Number.NEGATIVE_INFINITY)
+      .flatMap(({ report }) => report?.groups ?? [])
+      .reduce((sum, { count }) => sum + count, 0);
     this.#logMalformed(this.#entries);
   }
 

@@ -40,13 +40,16 @@ export interface StatusPutOptions {
   readonly isEdit: boolean;
 }
 
+/** The reports of the replicas. */
+export type ReportExchange = Pick<ReplicaReports, 'changed' | 'others' | 'formerLimiters' | 'onChange'>;
+
 export interface StatusReporterOptions {
   /** Results by id. */
   readonly results: ReadonlyMap<string, ValidationResult>;
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   /** Undefined when there is only one replica. */
-  readonly reports: Pick<ReplicaReports, 'changed' | 'others' | 'onChange'> | undefined;
+  readonly reports: ReportExchange | undefined;
   readonly writers: readonly StatusWriter[];
   readonly schedule: Schedule;
   /** The status that an object has; undefined when the source has no statuses. */
@@ -216,6 +219,7 @@ export class StatusReporter {
   *#reportSteps(): Steps<void> {
     this.#isReporting = true;
     try {
+      if (this.#haveAllReconnected()) this.#isStarting = false;
       const groups = this.#exchangeReports();
       const results = [...this.#options.results.values()];
       const snapshot = this.#options.snapshots.current();
@@ -232,6 +236,13 @@ export class StatusReporter {
     } finally {
       this.#isReporting = false;
     }
+  }
+
+  /** Whether as many limiters have answered as an earlier process had. */
+  #haveAllReconnected(): boolean {
+    const { limiters, reports } = this.#options;
+    const expected = reports?.formerLimiters ?? 0;
+    return this.#isStarting && expected > 0 && limiters.settled().length >= expected;
   }
 
   *#evaluateMatched(groups: readonly LimiterGroup[]): Steps<void> {
@@ -334,10 +345,16 @@ export class StatusReporter {
     const { id, uid, observedGeneration, programmed } = status;
     const isChanged =
       known === undefined
-        ? this.#hasReported
+        ? this.#hasReported || this.#isNewerThanStored(status)
         : known.uid !== uid || known.observedGeneration !== observedGeneration;
     if (isChanged) this.#edits.add(id);
     return programmed.reason === 'Pending' ? this.#edits.has(id) : this.#edits.delete(id);
+  }
+
+  /** The object was edited before this process started. */
+  #isNewerThanStored({ id, observedGeneration }: ObjectStatus): boolean {
+    const stored = this.#options.stored?.(id)?.observedGeneration;
+    return stored !== undefined && stored !== observedGeneration;
   }
 
   #forget(id: string): void {

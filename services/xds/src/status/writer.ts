@@ -6,6 +6,7 @@ import type { Context } from '../context.ts';
 import { type ApiClient, apiBackoff, objectPath, requireRecord, TokenBucket } from '../kube/client.ts';
 import { ApiError, describeApiError, hasStatus } from '../kube/errors.ts';
 import type { Leadership } from '../kube/lease.ts';
+import { RecoveryDelay } from '../kube/recovery.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
 import { hasStatusManifest, type ObjectStatus, type StatusManifest, toStatusManifest } from './conditions.ts';
 import type { StatusPutOptions, StatusWriter } from './reporter.ts';
@@ -25,7 +26,10 @@ export interface KubernetesStatusWriterOptions {
   readonly concurrency?: number;
   /** Interval at which all statuses are compared with those of the objects. Default 300000. */
   readonly recheckMs?: number;
-  /** Delays after failures; by default half a second to 30 s, with full jitter. */
+  /**
+   * Delays after failures; by default half a second to 30 s, with full jitter. The return of the
+   * API server ends them.
+   */
   readonly backoff?: BackoffOptions;
   readonly random?: () => number;
   readonly sleep?: (ms: number, options: { readonly signal: AbortSignal }) => Promise<unknown>;
@@ -63,6 +67,7 @@ export class KubernetesStatusWriter implements StatusWriter {
   readonly #backoff: BackoffOptions;
   readonly #delayAfter: (failures: number) => number;
   readonly #sleep: NonNullable<KubernetesStatusWriterOptions['sleep']>;
+  readonly #recovery: RecoveryDelay;
   readonly #bucket: TokenBucket;
   readonly #closing = new AbortController();
   readonly #wanted = new Map<string, ObjectStatus>();
@@ -80,8 +85,9 @@ export class KubernetesStatusWriter implements StatusWriter {
   #running: Promise<void> | undefined;
   #recheck: NodeJS.Timeout | undefined;
   #stopListening: () => void = () => undefined;
-  /** Rounds in a row in which the API server was unreachable. */
+  /** Rounds in a row in which the API server was unreachable, and the last error. */
   #outages = 0;
+  #outageError: unknown;
   #outageReason: string | undefined;
 
   constructor(context: Context, options: KubernetesStatusWriterOptions) {
@@ -92,6 +98,7 @@ export class KubernetesStatusWriter implements StatusWriter {
     this.#backoff = backoff;
     this.#sleep = sleep;
     this.#delayAfter = backoffDelays({ random, ...backoff });
+    this.#recovery = new RecoveryDelay({ api: options.api, random, sleep });
     this.#bucket = new TokenBucket({ ratePerSecond, burst, now: monotonicNow, sleep });
     this.#refused = new RefusedStatuses({
       delayAfter: this.#delayAfter,
@@ -155,7 +162,8 @@ export class KubernetesStatusWriter implements StatusWriter {
   async #awaitDue(): Promise<void> {
     const { signal } = this.#closing;
     if (this.#outages > 0) {
-      await this.#sleep(this.#delayAfter(this.#outages), { signal }).catch(() => undefined);
+      const [delayMs, error] = [this.#delayAfter(this.#outages), this.#outageError];
+      await this.#recovery.wait(delayMs, { error, signal }).catch(() => undefined);
       return;
     }
     const dueMs = this.#queue.nextDueMs();
@@ -197,6 +205,7 @@ export class KubernetesStatusWriter implements StatusWriter {
     else {
       this.#outages = 0;
       this.#outageReason = undefined;
+      this.#recovery.reset();
     }
     // A privilege that was granted and is revoked again is logged again.
     if (!this.#refused.schedule()) this.#loggedReasons.clear();
@@ -309,6 +318,7 @@ export class KubernetesStatusWriter implements StatusWriter {
     else {
       if (reason !== this.#outageReason) logger.warn({ reason }, 'cannot write statuses, retrying');
       this.#outageReason = reason;
+      this.#outageError = error;
     }
     return isRefused;
   }

@@ -184,7 +184,9 @@ kubeSuite(t, 'reports of limiters', async (t, kube) => {
     'reports stay known during an outage of the API server and are updated after it',
     async (t) => {
       const name = 'outage';
-      const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name }));
+      // The return of the API server ends the delay.
+      const backoff = { initialMs: 3_600_000, maxMs: 3_600_000 };
+      const [a, b] = ['a', 'b'].map((id) => startReplica(t, api, { identity: `${id}_1`, name, backoff }));
       if (a === undefined || b === undefined) throw new Error('two were made');
       for (const { publish } of [a, b]) publish({ groups: [{ count: 1 }] });
       await receives(a, 'b 1');

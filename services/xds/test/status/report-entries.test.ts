@@ -72,6 +72,18 @@ t.test('entry of a former process does not count unless it changes', async (t) =
   t.strictSame(counting(), ['me', 'me', 'other'], 'one that came later is no former life');
 });
 
+t.test('limiters of former processes are counted in the first event', async (t) => {
+  const { entries, read } = start();
+  t.equal(entries.formerLimiters, undefined);
+  read({
+    me_0: formatReport({ groups: [{ count: 2 }, { count: 3 }] }, 9),
+    other_1: report(1),
+  });
+  t.equal(entries.formerLimiters, 5);
+  read({ me_1: report(1), other_1: report(1) });
+  t.equal(entries.formerLimiters, 5);
+});
+
 t.test('no entry expires while no event arrives', async (t) => {
   const { clock, entries, read, counting } = start();
   read({ me_1: report(1), other_1: report(1) });

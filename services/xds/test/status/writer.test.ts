@@ -409,6 +409,33 @@ t.test('failed write is retried with the latest status and logged once', async (
   );
 });
 
+t.test('writes go on as soon as the API server is ready after an outage', async (t) => {
+  let probes = 0;
+  const server = await startScriptedServer((response, request) => {
+    if (request.path === '/readyz') probes += 1;
+    if (probes < 3) refusal(503, 'Unavailable')(response, request);
+    else json(request.method === 'PATCH' ? JSON.parse(request.body) : 'ok')(response, request);
+  });
+  t.teardown(() => server.stop());
+  const waits: number[] = [];
+  const objects = new Map([['shop/a', makeObject('shop/a')]]);
+  const { writer, results } = await startWriter(t, {
+    api: server.api,
+    objects,
+    debounceMs: 0,
+    backoff: { initialMs: 3_600_000, maxMs: 3_600_000 },
+    random: () => 0,
+    sleep: async (ms) => void waits.push(ms),
+  });
+  writer.put(toObjectStatus('shop/a'));
+  await awaitUntil(async () => (await results()).written === 1, { what: 'the status' });
+  t.strictSame(await results(), { failed: 1, written: 1 });
+  t.strictSame(
+    waits.filter((ms) => ms > 0),
+    [1_000, 1_000, 1_000],
+  );
+});
+
 t.test('missing permission is logged once for all refused statuses', async (t) => {
   const server = await statusServer(t, refusal(403, 'Forbidden'), refusal(403, 'Forbidden'));
   const objects = new Map(['shop/a', 'shop/b'].map((id) => [id, makeObject(id)]));

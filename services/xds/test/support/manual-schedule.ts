@@ -7,6 +7,8 @@ export interface ManualSchedule {
   advance(byMs: number): void;
   /** Number of pending timers. */
   readonly waiting: number;
+  /** Whether a timer is due within that time. */
+  isDueWithin(ms: number): boolean;
 }
 
 export function manualSchedule(): ManualSchedule {
@@ -29,5 +31,6 @@ export function manualSchedule(): ManualSchedule {
     get waiting() {
       return timers.length;
     },
+    isDueWithin: (ms) => timers.some(({ atMs }) => atMs - nowMs <= ms),
   };
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import type { Registry } from 'prom-client';
 import type { Test } from 'tap';
@@ -34,6 +35,8 @@ export interface TestPipeline {
   published(): LimiterReport | undefined;
   /** Sets the reports of other replicas. */
   setOthers(others: readonly ReplicaReport[]): void;
+  /** Sets the number of limiters of an earlier process. */
+  setFormer(limiters: number): void;
   tell(...events: readonly SourceEvent[]): void;
   /** Sets the outages of the source. */
   lose(...outages: readonly SourceOutage[]): void;
@@ -107,6 +110,7 @@ export async function startPipeline(
     registry,
     published: replicas.published,
     setOthers: replicas.setOthers,
+    setFormer: replicas.setFormer,
     tell(...events) {
       for (const event of events) tell(event);
     },
@@ -115,19 +119,24 @@ export async function startPipeline(
     },
     async settle() {
       time.advance(5);
-      // The status of objects is planned when the changes have been taken in.
-      await awaitUntil(() => time.waiting > 0, { what: 'the changes to be taken in', everyMs: 1 });
+      // A batch in one slice ends before the next turn, and each batch plans a report.
+      await nextTurn();
+      const isPlanned = () => time.isDueWithin(100);
+      await awaitUntil(isPlanned, { what: 'the changes to be taken in', everyMs: 1 });
       time.advance(100);
     },
   };
 }
 
+type Reports = NonNullable<PipelineOptions['reports']>;
+
 /** Reports of other replicas, set by the test. */
 function otherReplicas(summarize: () => LimiterReport) {
   let published: LimiterReport | undefined;
   const listeners = new Set<() => void>();
-  const reports: NonNullable<PipelineOptions['reports']> = {
+  const reports: { -readonly [Key in keyof Reports]: Reports[Key] } = {
     others: undefined,
+    formerLimiters: undefined,
     changed() {
       published = summarize();
     },
@@ -142,6 +151,9 @@ function otherReplicas(summarize: () => LimiterReport) {
     setOthers(others: readonly ReplicaReport[]) {
       reports.others = others;
       for (const listener of listeners) listener();
+    },
+    setFormer(limiters: number) {
+      reports.formerLimiters = limiters;
     },
   };
 }
