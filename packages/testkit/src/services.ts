@@ -62,7 +62,7 @@ export async function fetchText(url: string): Promise<string> {
 
 /** A service that can be started again on the same ports; all properties follow the process. */
 export interface ServiceProcess extends ServerProcess {
-  /** Starts it again after `stop` or `kill`. */
+  /** Starts it again after it has ended. @throws Error while it runs: there would be two. */
   restart(): Promise<void>;
 }
 
@@ -77,6 +77,7 @@ async function startRestartable(start: () => Promise<ServerProcess>): Promise<Se
     stop: () => server.stop(),
     kill: () => server.kill(),
     async restart() {
+      if (server.isRunning()) throw new Error('the service is running: stop or kill it first');
       server = await start();
     },
   };
