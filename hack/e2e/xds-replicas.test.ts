@@ -84,9 +84,12 @@ async function isLeader({ adminUrl }: XdsServer): Promise<boolean> {
 }
 
 function limitersSeen({ adminUrl }: XdsServer, text: string): Promise<unknown> {
-  return awaitUntil(async () => (await (await fetch(adminUrl)).text()).includes(text), {
-    what: `'${text}' on ${adminUrl}`,
-  });
+  const isSeen = async (): Promise<boolean> => {
+    const page = await (await fetch(adminUrl)).text();
+    if (page.includes(text)) return true;
+    throw new Error(`it has ${/\d+ connected[^<]*/.exec(page)?.[0] ?? page}`);
+  };
+  return awaitUntil(isSeen, { what: `'${text}' on ${adminUrl}` });
 }
 
 /** Changes with each write of the object, including its status. */
