@@ -47,12 +47,12 @@ import { FolderSource } from './sources/folder.ts';
 import { HeldConfigMap } from './sources/held-config-map.ts';
 import { KubernetesSource } from './sources/kubernetes.ts';
 import { LastValidFiles } from './sources/last-valid-files.ts';
-import { readStoredStatus, type StoredStatus } from './status/conditions.ts';
 import { KubernetesEvents } from './status/events.ts';
 import { countByState, summarizeLimiters } from './status/limiter-report.ts';
 import type { ReportedMatches } from './status/matched-rules.ts';
 import { ReplicaReports } from './status/replica-reports.ts';
 import type { StatusWriter } from './status/reporter.ts';
+import { readStoredStatus, type StoredStatus } from './status/status-manifest.ts';
 import { KubernetesStatusWriter } from './status/writer.ts';
 
 /** The service, before it is started. */

@@ -1,6 +1,6 @@
 import { TlsMetrics } from '@tollgate/kit/metrics';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { acceptedReasons } from './catalog/validation.ts';
+import { acceptedReasons } from './catalog/validation-result.ts';
 
 /** All metrics of the service. Label values come from fixed sets: no domains, no node ids. */
 export type XdsMetrics = ReturnType<typeof registerMetrics>;

@@ -1,4 +1,3 @@
-import type { Logger } from '@tollgate/kit/logger';
 import {
   maxTimerMs,
   monotonicNow,
@@ -9,7 +8,9 @@ import {
 } from '@tollgate/kit/time';
 import type { LimiterRegistry } from './ads/limiters.ts';
 import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
-import { type CommonSnapshot, isSameSnapshot, type SnapshotStore } from './catalog/snapshot.ts';
+import { PendingEvents } from './catalog/pending-events.ts';
+import type { Preview } from './catalog/preview.ts';
+import { type CommonSnapshot, countDomains, isSameSnapshot, type SnapshotStore } from './catalog/snapshot.ts';
 import {
   type ConfigObject,
   formatOutages,
@@ -18,17 +19,20 @@ import {
   type SourceOutage,
   type SourceProblem,
 } from './catalog/source.ts';
-import { acceptedReasons, type Preview, type ValidationResult } from './catalog/validation.ts';
+import { acceptedReasons, type ValidationResult } from './catalog/validation-result.ts';
 import type { Context } from './context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
-import type { DomainLimiters, ObjectStatus, StoredStatus } from './status/conditions.ts';
+import { PipelineLog } from './pipeline-log.ts';
+import type { DomainLimiters } from './status/domain-status.ts';
 import { MatchedRules } from './status/matched-rules.ts';
+import type { ObjectStatus } from './status/object-status.ts';
 import {
   type DomainOfClass,
   type ReportExchange,
   StatusReporter,
   type StatusWriter,
 } from './status/reporter.ts';
+import type { StoredStatus } from './status/status-manifest.ts';
 
 export interface PipelineOptions {
   readonly source: ResourceSource;
@@ -369,105 +373,5 @@ export class Pipeline {
     else trace.snapshot(snapshot, { 'tollgate.xds.rules': rules }, () => snapshots.set(snapshot));
     metrics.domains.set(domains);
     this.#log.served(snapshot, before, rules);
-  }
-}
-
-/** Events to be applied. Keeps only the last one per object. */
-export class PendingEvents {
-  #list: SourceEvent | undefined;
-  /** Events after the list, by id. */
-  #byId = new Map<string, SourceEvent>();
-
-  get isEmpty(): boolean {
-    return this.#list === undefined && this.#byId.size === 0;
-  }
-
-  add(event: SourceEvent): void {
-    if (event.type === 'replaced') {
-      this.#list = event;
-      this.#byId = new Map();
-    } else this.#byId.set(event.type === 'changed' ? event.object.id : event.id, event);
-  }
-
-  take(): SourceEvent[] {
-    const events = [...(this.#list === undefined ? [] : [this.#list]), ...this.#byId.values()];
-    this.#list = undefined;
-    this.#byId = new Map();
-    return events;
-  }
-
-  /** Puts events back that are older than those added since. */
-  putBack(events: readonly SourceEvent[]): void {
-    const newer = this.take();
-    for (const event of [...events, ...newer]) this.add(event);
-  }
-}
-
-/** Domains of all classes; a class with rules of its own for a domain counts once more. */
-function countDomains({ resources, classes }: CommonSnapshot): number {
-  return [...classes.values()].reduce((sum, { size }) => sum + size, resources.size);
-}
-
-/** Lines per turn: a broken template causes one per object, and the debug page shows all. */
-const maxLines = 100;
-
-/** Logs each result and problem once, until it changes. */
-export class PipelineLog {
-  readonly #logger: Logger;
-  /** Messages of objects that are not accepted, by id. */
-  readonly #notAccepted = new Map<string, string>();
-  #problems = new Set<string>();
-
-  constructor(logger: Logger) {
-    this.#logger = logger;
-  }
-
-  results(results: readonly ValidationResult[]): void {
-    const changed = results.filter((result) => this.#hasChanged(result));
-    for (const result of changed.slice(0, maxLines)) this.#logResult(result);
-    const left = changed.length - maxLines;
-    if (left > 0) this.#logger.warn({ objects: left }, 'more objects changed, see the debug page');
-  }
-
-  deleted(ids: readonly string[]): void {
-    for (const id of ids) this.#notAccepted.delete(id);
-  }
-
-  problems(problems: readonly SourceProblem[]): void {
-    const lines = problems.map(({ source, message }) => `${source}: ${message}`);
-    const added = lines.filter((line) => !this.#problems.has(line));
-    this.#problems = new Set(lines);
-    for (const problem of added.slice(0, maxLines)) this.#logger.warn({ problem }, 'invalid source content');
-  }
-
-  served(snapshot: CommonSnapshot, before: CommonSnapshot | undefined, rules: number): void {
-    const fields = { domains: countDomains(snapshot), rules, version: snapshot.version };
-    const isLifted = countDomains(snapshot) === 0 && before !== undefined && countDomains(before) > 0;
-    if (isLifted) this.#logger.warn(fields, 'no rules left, limiters lift all limits');
-    else this.#logger.info(fields, 'rules served');
-  }
-
-  emptyHeldBack(served: CommonSnapshot | undefined): void {
-    this.#logger.warn(
-      { domains: served === undefined ? 0 : countDomains(served) },
-      'no rules left, limiters keep their limits because of XDS_ALLOW_EMPTY=false',
-    );
-  }
-
-  #hasChanged({ id, accepted }: ValidationResult): boolean {
-    if (accepted.status === 'True') return this.#notAccepted.delete(id);
-    if (this.#notAccepted.get(id) === accepted.message) return false;
-    this.#notAccepted.set(id, accepted.message);
-    return true;
-  }
-
-  #logResult({ id, label, generation, accepted }: ValidationResult): void {
-    const fields = { object: id, ...(label === id ? undefined : { file: label }), generation };
-    if (accepted.status === 'True') this.#logger.info(fields, 'object accepted again');
-    else
-      this.#logger.warn(
-        { ...fields, reason: accepted.reason, problem: accepted.message },
-        'object not accepted',
-      );
   }
 }

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap';
 import type { SnapshotStore } from '../src/catalog/snapshot.ts';
 import type { SourceEvent } from '../src/catalog/source.ts';
 import { memoryHold } from '../src/deletions.ts';
-import type { StoredStatus } from '../src/status/conditions.ts';
+import type { StoredStatus } from '../src/status/status-manifest.ts';
 import { changed, deleted, getLimits, replaced } from './support/catalogs.ts';
 import { makeLimiter, makeRejection, versions } from './support/limiters.ts';
 import { badSpec, makeObject } from './support/manifests.ts';

@@ -4,7 +4,7 @@ import type { Registry } from 'prom-client';
 import type { Limiter, LimiterRegistry } from '../ads/limiters.ts';
 import type { CommonSnapshot, SnapshotResource, SnapshotStore } from '../catalog/snapshot.ts';
 import { formatOutages } from '../catalog/source.ts';
-import type { Condition, ValidationResult } from '../catalog/validation.ts';
+import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
 import type { SourceName } from '../config/settings.ts';
 import type { Context } from '../context.ts';
 import type { Pipeline, PipelineState } from '../pipeline.ts';

@@ -1,6 +1,7 @@
 import type { RuleProblem } from '@tollgate/rules/problem';
+import type { Preview } from '../catalog/preview.ts';
 import type { ConfigObject } from '../catalog/source.ts';
-import { formatProblem, type Preview } from '../catalog/validation.ts';
+import { formatProblem } from '../catalog/validation.ts';
 import { parseConfigObject } from '../kube/reflector.ts';
 import { rateLimitConfigs } from '../kube/resources.ts';
 

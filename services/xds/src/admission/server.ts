@@ -7,8 +7,8 @@ import type { HttpApplication, HttpServerOptions } from '@tollgate/kit/http-serv
 import { FailureLog } from '@tollgate/kit/logger';
 import { monotonicNow, runInSlices, type Steps } from '@tollgate/kit/time';
 import { reportHandshakes, type TlsMaterial, type WatchedTls } from '@tollgate/kit/tls';
+import type { Preview } from '../catalog/preview.ts';
 import type { ConfigObject } from '../catalog/source.ts';
-import type { Preview } from '../catalog/validation.ts';
 import type { Context } from '../context.ts';
 import type { AdmissionResult } from '../metrics.ts';
 import { parseReview, toResponse } from './review.ts';

@@ -1,21 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Steps } from '@tollgate/kit/time';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
+import { DomainClaims, readDomainOwner, selectClaims, wasInForce } from './domain-claims.ts';
+import { DomainMembers } from './domain-members.ts';
+import { adoptOwner, type DomainOwner, DomainOwners, isOfClass, parseKey, toKey } from './domain-owners.ts';
 import { type MergeResult, mergeDomain } from './merge.ts';
+import { type Preview, toPreview } from './preview.ts';
 import { type CommonSnapshot, SnapshotBuilder } from './snapshot.ts';
 import type { ConfigObject, SourceEvent } from './source.ts';
-import {
-  type CatalogObject,
-  compareAge,
-  type DomainClaim,
-  isNewer,
-  type Preview,
-  toPreview,
-  toValidationResult,
-  type ValidationResult,
-  validateAlone,
-  validateObject,
-} from './validation.ts';
+import { type CatalogObject, compareAge, isNewer, validateAlone, validateObject } from './validation.ts';
+import { toValidationResult, type ValidationResult } from './validation-result.ts';
 
 /** The effect of a batch of events. */
 export interface CatalogChange {
@@ -40,13 +34,11 @@ export interface CatalogOptions {
 
 /** All objects, their validation results, and the rules. Without I/O, clock and logger. */
 export class Catalog {
-  readonly #anyDomainNamespaces: ReadonlySet<string>;
+  readonly #claims: DomainClaims;
   readonly #owners: DomainOwners;
   readonly #objects = new Map<string, CatalogObject>();
   /** Objects with a valid version, by class and domain. */
-  readonly #members = new Map<string, Map<string, CatalogObject>>();
-  /** Classes of the objects of a domain. */
-  readonly #classesByDomain = new Map<string, Set<string>>();
+  readonly #members = new DomainMembers();
   /** Owners of domains of objects without a class. */
   readonly #commonOwners = new Map<string, DomainOwner>();
   readonly #rulesByDomain = new Map<string, number>();
@@ -59,8 +51,8 @@ export class Catalog {
   #dirtyIds = new Set<string>();
 
   constructor({ graceMs = 0, anyDomainNamespaces = ['*'] }: CatalogOptions = {}) {
-    this.#anyDomainNamespaces = new Set(anyDomainNamespaces);
-    this.#owners = new DomainOwners(graceMs, (namespace, domain) => this.#mayClaim(namespace, domain));
+    this.#claims = new DomainClaims(anyDomainNamespaces);
+    this.#owners = new DomainOwners(graceMs, this.#claims);
   }
 
   /** Results by id. */
@@ -94,7 +86,7 @@ export class Catalog {
 
   /** Objects of a class and domain with a valid version. */
   countMembers(key: string): number {
-    return this.#members.get(key)?.size ?? 0;
+    return this.#members.count(key);
   }
 
   /** When the next reservation of a domain ends and `apply` is due; undefined without any. */
@@ -125,7 +117,7 @@ export class Catalog {
     const validated = yield* validateAlone(manifest, identity);
     if (!validated.ok) return { problems: validated.problems, warnings: [] };
     const { domain, limiterClass } = validated.version.document;
-    const claim = this.#findClaim(
+    const claim = this.#claims.find(
       identity.namespace,
       domain,
       wasInForce(this.#inherited(identity), manifest),
@@ -133,13 +125,13 @@ export class Catalog {
     const object = { ...identity, valid: validated.version, problems: undefined, claim };
     if (claim === 'refused') return toPreview(object, new Map([[object, refused]]), this.#results);
     const key = toKey({ domain, limiterClass });
-    const others = this.#sortedMembers(key).filter(({ id }) => id !== object.id && !isDeleted(id));
+    const others = this.#members.sorted(key).filter(({ id }) => id !== object.id && !isDeleted(id));
     const members = selectClaims([...others, object].sort(compareAge));
     const commonKey = toKey({ domain });
     const common =
       limiterClass === undefined
         ? []
-        : selectClaims(this.#sortedMembers(commonKey).filter(({ id }) => !isDeleted(id)));
+        : selectClaims(this.#members.sorted(commonKey).filter(({ id }) => !isDeleted(id)));
     const all = [...common, ...members];
     const findOwner = (ownerKey: string, objects: readonly CatalogObject[]) =>
       this.#owners.preview(
@@ -174,7 +166,7 @@ export class Catalog {
     const before = this.#inherited(object);
     const validated = yield* validateObject(object, before?.valid);
     const { document } = validated.valid ?? {};
-    const claim = this.#findClaim(object.namespace, document?.domain, wasInForce(before, object.manifest));
+    const claim = this.#claims.find(object.namespace, document?.domain, wasInForce(before, object.manifest));
     this.#put(object.id, { ...validated, claim });
     yield;
   }
@@ -190,27 +182,14 @@ export class Catalog {
 
   #restore(object: CatalogObject): void {
     const { namespace, valid, claim } = object;
-    const next = this.#findClaim(namespace, valid?.document.domain, claim !== 'refused');
+    const next = this.#claims.find(namespace, valid?.document.domain, claim !== 'refused');
     this.#put(object.id, { ...object, claim: next });
-  }
-
-  /** An object without a valid version claims nothing. */
-  #findClaim(namespace: string, domain: string | undefined, isTolerated: boolean): DomainClaim {
-    if (domain !== undefined && this.#mayClaim(namespace, domain)) return 'allowed';
-    return isTolerated ? 'tolerated' : 'refused';
-  }
-
-  #mayClaim(namespace: string, domain: string): boolean {
-    const names = this.#anyDomainNamespaces;
-    return (
-      names.has('*') || names.has(namespace) || domain === namespace || domain.startsWith(`${namespace}/`)
-    );
   }
 
   #put(id: string, object: CatalogObject | undefined): void {
     const before = this.#objects.get(id)?.valid?.document;
     if (before !== undefined) {
-      this.#members.get(toKey(before))?.delete(id);
+      this.#members.remove(toKey(before), id);
       this.#markDirty(toKey(before));
     }
     this.#dirtyIds.add(id);
@@ -220,18 +199,9 @@ export class Catalog {
     }
     this.#objects.set(id, object);
     if (object.valid === undefined) return;
-    const { document } = object.valid;
-    const key = toKey(document);
-    const members = this.#members.get(key) ?? new Map<string, CatalogObject>();
-    this.#members.set(key, members.set(id, object));
-    if (document.limiterClass !== undefined) this.#addClass(document.domain, document.limiterClass);
+    const key = toKey(object.valid.document);
+    this.#members.add(key, object);
     this.#markDirty(key);
-  }
-
-  #addClass(domain: string, limiterClass: string): void {
-    const classes = this.#classesByDomain.get(domain);
-    if (classes === undefined) this.#classesByDomain.set(domain, new Set([limiterClass]));
-    else classes.add(limiterClass);
   }
 
   /** Limiters of a class get the rules of objects without a class, too. */
@@ -239,7 +209,7 @@ export class Catalog {
     this.#dirtyDomains.add(key);
     const { limiterClass, domain } = parseKey(key);
     if (limiterClass !== undefined) return;
-    for (const other of this.#classesByDomain.get(domain) ?? [])
+    for (const other of this.#members.classesOf(domain))
       this.#dirtyDomains.add(toKey({ domain, limiterClass: other }));
   }
 
@@ -278,16 +248,15 @@ export class Catalog {
 
   #evaluateDomain(key: string, nowMs: number): readonly ValidationResult[] {
     const { domain, limiterClass } = parseKey(key);
-    const present = this.#sortedMembers(key);
-    if (present.length === 0) this.#members.delete(key);
+    const present = this.#members.sorted(key);
+    if (present.length === 0) this.#members.forget(key);
     const members = selectClaims(present);
     const results = present
       .filter(({ claim }) => claim === 'refused')
       .map((object) => toValidationResult(object, refused, true));
-    const common = limiterClass === undefined ? [] : selectClaims(this.#sortedMembers(toKey({ domain })));
+    const common = limiterClass === undefined ? [] : selectClaims(this.#members.sorted(toKey({ domain })));
     const owner = this.#updateOwner(key, { members, common, nowMs });
     if (owner === undefined || (limiterClass !== undefined && members.length === 0)) {
-      if (limiterClass !== undefined && present.length === 0) this.#forgetClass(domain, limiterClass);
       this.#setRules(key, 0);
       this.#builder.remove(domain, limiterClass);
       return results;
@@ -306,10 +275,6 @@ export class Catalog {
       if (merge !== undefined) results.push(toValidationResult(object, merge, isAlone));
     }
     return results;
-  }
-
-  #sortedMembers(key: string): readonly CatalogObject[] {
-    return [...(this.#members.get(key)?.values() ?? [])].sort(compareAge);
   }
 
   /**
@@ -342,12 +307,6 @@ export class Catalog {
     return owner;
   }
 
-  #forgetClass(domain: string, limiterClass: string): void {
-    const classes = this.#classesByDomain.get(domain);
-    classes?.delete(limiterClass);
-    if (classes?.size === 0) this.#classesByDomain.delete(domain);
-  }
-
   #setRules(key: string, count: number): void {
     this.#rules += count - (this.#rulesByDomain.get(key) ?? 0);
     if (count === 0) this.#rulesByDomain.delete(key);
@@ -364,18 +323,6 @@ export class Catalog {
   }
 }
 
-type KeyParts = Pick<RuleDocument, 'domain' | 'limiterClass'>;
-
-/** Key of a domain for the limiters of a class. A class contains no slash, and is not empty. */
-export const toKey = ({ domain, limiterClass = '' }: KeyParts): string => `${limiterClass}/${domain}`;
-
-function parseKey(key: string): KeyParts {
-  const slash = key.indexOf('/');
-  return { domain: key.slice(slash + 1), limiterClass: slash === 0 ? undefined : key.slice(0, slash) };
-}
-
-const isOfClass = (key: string): boolean => !key.startsWith('/');
-
 /** Limits in force of these objects only. */
 function countRules(
   objects: readonly CatalogObject[],
@@ -391,43 +338,6 @@ function countRules(
 
 const refused: MergeResult = { type: 'refused' };
 
-/** Objects that count for their domain; a namespace that may claim it comes before others. */
-function selectClaims(objects: readonly CatalogObject[]): readonly CatalogObject[] {
-  const claims = objects.filter(({ claim }) => claim !== 'refused');
-  const isAllowed = ({ claim }: CatalogObject) => claim === 'allowed';
-  if (claims.every(isAllowed) || !claims.some(isAllowed)) return claims;
-  return [...claims.filter(isAllowed), ...claims.filter((object) => !isAllowed(object))];
-}
-
-/** The owner of a domain of objects without a class, for objects of a class. */
-function adoptOwner(
-  owner: DomainOwner | undefined,
-  objects: readonly CatalogObject[],
-): DomainOwner | undefined {
-  const isPresent = objects.some(({ namespace }) => namespace === owner?.namespace);
-  return owner !== undefined && isPresent ? { type: 'owned', namespace: owner.namespace } : owner;
-}
-
-/** Whether the rules of an object were in force before, here or as its status says. */
-const wasInForce = (before: CatalogObject | undefined, manifest: unknown): boolean =>
-  before === undefined ? hasRulesInForce(manifest) : before.claim !== 'refused';
-
-/**
- * The xDS server has written that rules of the object are in force, or on trial, or left out only
- * because of other objects.
- */
-function hasRulesInForce(manifest: unknown): boolean {
-  const status = getField(manifest, 'status');
-  const rules = getField(status, 'rules');
-  if (typeof rules === 'number' && rules > 0) return true;
-  const conditions = getField(status, 'conditions');
-  const accepted = Array.isArray(conditions)
-    ? conditions.find((condition) => getField(condition, 'type') === 'Accepted')
-    : undefined;
-  const reason = getField(accepted, 'reason');
-  return reason === 'DomainConflict' || reason === 'DuplicateKey';
-}
-
 /** Status updates and resyncs bring objects whose spec has not changed. */
 function isSameVersion(known: CatalogObject, object: ConfigObject): boolean {
   return (
@@ -442,144 +352,4 @@ function isSameVersion(known: CatalogObject, object: ConfigObject): boolean {
 /** Another replica has stored a newer valid version of an invalid object than this one has seen. */
 function isReplacedByStored({ problems, valid }: CatalogObject, { stored }: ConfigObject): boolean {
   return problems !== undefined && stored !== undefined && isNewer(stored, valid);
-}
-
-/** Characters of a namespace. */
-const maxNamespace = 63;
-
-/** `status.domainOwner` of a manifest. */
-function readDomainOwner(manifest: unknown): string | undefined {
-  const owner = getField(getField(manifest, 'status'), 'domainOwner');
-  return typeof owner === 'string' && owner !== '' && owner.length <= maxNamespace ? owner : undefined;
-}
-
-function getField(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
-}
-
-/** The owner of a domain. Nothing is served for a reserved domain. */
-export type DomainOwner =
-  | { readonly type: 'owned'; readonly namespace: string }
-  | { readonly type: 'reserved'; readonly namespace: string; readonly untilMs: number };
-
-interface Ownership {
-  readonly namespace: string;
-  readonly sinceMs: number;
-  /** When the last object of the namespace was deleted; undefined while there is one. */
-  readonly releasedMs: number | undefined;
-}
-
-/**
- * For this time after a namespace got a domain, an older object of another namespace still takes
- * it: objects created in the same second may arrive in either order, and all replicas must agree on
- * the oldest.
- */
-const settleMs = 10_000;
-
-/** Reserved domains, of about 100 bytes each: a client may create and delete many. */
-const maxReserved = 100_000;
-
-/**
- * Remembers which namespace owns a domain, so that it does not change hands while its owner
- * replaces objects: the owner keeps it for a grace period after its last object was deleted, and
- * may reclaim it with a younger object.
- */
-class DomainOwners {
-  readonly #graceMs: number;
-  readonly #mayClaim: (namespace: string, domain: string) => boolean;
-  readonly #ownerships = new Map<string, Ownership>();
-  /** End of each reservation, in the order of release, which is the order of these times. */
-  readonly #reserved = new Map<string, number>();
-
-  /** With a grace period of 0 the oldest object owns the domain, and nothing is remembered. */
-  constructor(graceMs: number, mayClaim: (namespace: string, domain: string) => boolean) {
-    this.#graceMs = graceMs;
-    this.#mayClaim = mayClaim;
-  }
-
-  /** Restores the owner from before a restart. */
-  restore(domain: string, namespace: string, nowMs: number): void {
-    if (this.#graceMs === 0 || this.#ownerships.has(domain)) return;
-    this.#ownerships.set(domain, { namespace, sinceMs: Number.NEGATIVE_INFINITY, releasedMs: nowMs });
-  }
-
-  /** `namespaces` are those of the objects of the domain, the oldest object first. */
-  update(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
-    const owner = this.#nextOwner(domain, namespaces, nowMs);
-    if (this.#graceMs > 0) this.#remember(domain, owner);
-    return this.#describe(owner);
-  }
-
-  /** The owner that `update` would return. Remembers nothing. */
-  preview(domain: string, namespaces: readonly string[], nowMs: number): DomainOwner | undefined {
-    return this.#describe(this.#nextOwner(domain, namespaces, nowMs));
-  }
-
-  forget(domain: string): void {
-    this.#reserved.delete(domain);
-    this.#ownerships.delete(domain);
-  }
-
-  /** Domains whose reservation has ended. */
-  expired(nowMs: number): readonly string[] {
-    const domains: string[] = [];
-    for (const [domain, untilMs] of this.#reserved) {
-      if (untilMs > nowMs) break;
-      domains.push(domain);
-    }
-    return domains;
-  }
-
-  /** Undefined while no domain is reserved. */
-  nextExpiryMs(): number | undefined {
-    const [first] = this.#reserved.values();
-    return first;
-  }
-
-  #describe(owner: Ownership | undefined): DomainOwner | undefined {
-    if (owner === undefined) return undefined;
-    const { namespace, releasedMs } = owner;
-    return releasedMs === undefined
-      ? { type: 'owned', namespace }
-      : { type: 'reserved', namespace, untilMs: releasedMs + this.#graceMs };
-  }
-
-  #remember(domain: string, owner: Ownership | undefined): void {
-    if (owner === undefined) this.#ownerships.delete(domain);
-    else this.#ownerships.set(domain, owner);
-    if (owner?.releasedMs === undefined) this.#reserved.delete(domain);
-    else this.#reserve(domain, owner.releasedMs + this.#graceMs);
-  }
-
-  #nextOwner(domain: string, namespaces: readonly string[], nowMs: number): Ownership | undefined {
-    const [oldest] = namespaces;
-    const oldestOwns =
-      oldest === undefined ? undefined : { namespace: oldest, sinceMs: nowMs, releasedMs: undefined };
-    const before = this.#ownerships.get(domain);
-    if (before === undefined || this.#isTolerated(before, domain, oldest)) return oldestOwns;
-    const { namespace, sinceMs, releasedMs } = before;
-    if (namespaces.includes(namespace)) {
-      const stays = namespace === oldest || nowMs - sinceMs >= settleMs;
-      return stays ? { namespace, sinceMs, releasedMs: undefined } : oldestOwns;
-    }
-    const sinceReleaseMs = nowMs - (releasedMs ?? nowMs);
-    if (sinceReleaseMs >= this.#graceMs) return oldestOwns;
-    return { namespace, sinceMs, releasedMs: releasedMs ?? nowMs };
-  }
-
-  /** A namespace whose domain it is takes it from one that is only tolerated, at once. */
-  #isTolerated({ namespace }: Ownership, key: string, oldest: string | undefined): boolean {
-    const { domain } = parseKey(key);
-    return !this.#mayClaim(namespace, domain) && oldest !== undefined && this.#mayClaim(oldest, domain);
-  }
-
-  #reserve(domain: string, untilMs: number): void {
-    // A domain that is already reserved keeps its position in the map.
-    this.#reserved.set(domain, untilMs);
-    if (this.#reserved.size <= maxReserved) return;
-    const [oldest] = this.#reserved.keys();
-    if (oldest === undefined) return;
-    this.#reserved.delete(oldest);
-    this.#ownerships.delete(oldest);
-  }
 }

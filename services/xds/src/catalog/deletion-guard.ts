@@ -1,4 +1,5 @@
-import { type CatalogEvent, toKey } from './catalog.ts';
+import type { CatalogEvent } from './catalog.ts';
+import { toKey } from './domain-owners.ts';
 import type { ConfigObject, SourceEvent } from './source.ts';
 import type { CatalogObject } from './validation.ts';
 
@@ -219,26 +220,28 @@ export class DeletionGuard {
 
   #delayMs(): number {
     const { delayMs, windowMs, domains } = this.#options;
-    return this.#countVanished().size > domains ? windowMs : delayMs;
+    return this.#findVanished().size > domains ? windowMs : delayMs;
   }
 
   #findShare(): string | undefined {
     const { domains, share, windowMs } = this.#options;
-    const { size } = this.#countVanished();
-    const all = this.#countLeft() + size;
+    const vanished = this.#findVanished();
+    const { size } = vanished;
+    const all = this.#countLeft(vanished) + size;
     if (size <= domains || size <= share * all) return undefined;
     return `${size} of ${all} domains vanished within ${windowMs / 1_000} s`;
   }
 
   #findEmpty(): string | undefined {
-    if (this.#countVanished().size === 0 || this.#countLeft() > 0) return undefined;
+    const vanished = this.#findVanished();
+    if (vanished.size === 0 || this.#countLeft(vanished) > 0) return undefined;
     if ([...this.#pending.values()].some(({ byList }) => byList))
       return 'the source lists no domain any more';
     return this.#options.allowEmpty ? undefined : 'no domain is left, and XDS_ALLOW_EMPTY=false';
   }
 
   /** Domains without another object. */
-  #countVanished(): ReadonlySet<string> {
+  #findVanished(): ReadonlySet<string> {
     const waiting = new Map<string, number>();
     for (const { domain } of this.#pending.values()) waiting.set(domain, (waiting.get(domain) ?? 0) + 1);
     const domains = [...waiting.keys(), ...[...this.#recent.values()].map(({ domain }) => domain)];
@@ -247,10 +250,8 @@ export class DeletionGuard {
     );
   }
 
-  #countLeft(): number {
-    const vanished = [...this.#countVanished()];
-    return (
-      this.#catalog.domainCount - vanished.filter((domain) => this.#catalog.countMembers(domain) > 0).length
-    );
+  #countLeft(vanished: ReadonlySet<string>): number {
+    const waiting = [...vanished].filter((domain) => this.#catalog.countMembers(domain) > 0);
+    return this.#catalog.domainCount - waiting.length;
   }
 }

@@ -8,7 +8,7 @@ import {
   setField,
 } from '@tollgate/rules/rule-document';
 import { resourceSpelling } from '@tollgate/rules/spelling';
-import type { DomainOwner } from './catalog.ts';
+import type { DomainOwner } from './domain-owners.ts';
 import type { CatalogObject } from './validation.ts';
 
 /** A top-level rule, or a setting of the domain, that an older object has already. */

@@ -236,3 +236,8 @@ function sortKeys(value: Json): Json {
 
 // Array.isArray alone does not narrow a readonly list.
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
+
+/** Domains of all classes; a class with rules of its own for a domain counts once more. */
+export function countDomains({ resources, classes }: CommonSnapshot): number {
+  return [...classes.values()].reduce((sum, { size }) => sum + size, resources.size);
+}

@@ -8,7 +8,8 @@ import { resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import { Catalog } from '../catalog/catalog.ts';
 import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
-import { findObjectProblems, type ValidationResult } from '../catalog/validation.ts';
+import { findObjectProblems } from '../catalog/validation.ts';
+import type { ValidationResult } from '../catalog/validation-result.ts';
 import { FolderContents, manifestFiles } from '../sources/folder.ts';
 
 const command = 'tollgate-xds-check';

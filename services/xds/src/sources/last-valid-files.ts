@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getErrorMessage } from '@tollgate/kit/errors';
 import type { Logger } from '@tollgate/kit/logger';
-import type { ObjectStatus } from '../status/conditions.ts';
+import type { ObjectStatus } from '../status/object-status.ts';
 import type { ManifestObject } from './manifests.ts';
 
 export interface LastValidFilesOptions {

@@ -6,7 +6,7 @@ import { type ApiClient, TokenBucket } from '../kube/client.ts';
 import { describeApiError, hasStatus } from '../kube/errors.ts';
 import { formatMicroTime, type Leadership } from '../kube/lease.ts';
 import { events, type ObjectName, rateLimitConfigs } from '../kube/resources.ts';
-import type { ObjectStatus } from './conditions.ts';
+import type { ObjectStatus } from './object-status.ts';
 import type { StatusWriter } from './reporter.ts';
 
 /** Something that the owner of an object has to act upon. */

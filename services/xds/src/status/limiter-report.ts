@@ -1,7 +1,7 @@
 import { compareText } from '@tollgate/kit/text';
 import { type Limiter, limiterName, parseRejection } from '../ads/limiters.ts';
 import type { Snapshot } from '../catalog/snapshot.ts';
-import type { LimiterGroup } from './conditions.ts';
+import type { LimiterGroup } from './limiter-groups.ts';
 import type { ReportedMatches } from './matched-rules.ts';
 
 /** Report of a replica to the others: limiters are counted, not listed. */

@@ -5,7 +5,7 @@ import { encodeBits, listRulePaths, pickByBits } from '@tollgate/rules/matched';
 import type { RuleDocument } from '@tollgate/rules/rule-document';
 import { decodeMessage } from '@tollgate/rules/rule-message';
 import type { CommonSnapshot, Snapshot, SnapshotResource } from '../catalog/snapshot.ts';
-import type { Condition, ValidationResult } from '../catalog/validation.ts';
+import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
 
 export interface MatchedRulesOptions {
   readonly nowMs: () => number;

@@ -172,8 +172,6 @@ export class ReplicaReports {
       this.#failures += 1;
       this.#lastError = error;
       this.#writeSoon.abort();
-      // Another replica created the ConfigMap at the same time: the next attempt is a patch.
-      if (hasStatus(error, 409)) return;
       const reason = describeApiError(error, { verb: 'create and patch', resource: configMaps, namespace });
       if (reason !== this.#lastProblem)
         this.#logger.warn({ reason }, 'cannot report limiters to other replicas, retrying');
@@ -187,7 +185,11 @@ export class ReplicaReports {
       await this.#patch(data, limits);
     } catch (error) {
       if (!hasStatus(error, 404)) throw error;
-      await this.#create(data, limits);
+      await this.#create(data, limits).catch((failure: unknown) => {
+        // Another replica has created it meanwhile.
+        if (!hasStatus(failure, 409)) throw failure;
+        return this.#patch(data, limits);
+      });
     }
   }
 

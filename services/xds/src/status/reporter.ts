@@ -2,28 +2,28 @@ import { isDeepStrictEqual } from 'node:util';
 import { runInSlices, type Schedule, type Steps } from '@tollgate/kit/time';
 import type { LimiterRegistry } from '../ads/limiters.ts';
 import type { CommonSnapshot, SnapshotStore } from '../catalog/snapshot.ts';
-import type { Condition, ValidationResult } from '../catalog/validation.ts';
+import type { Condition, ValidationResult } from '../catalog/validation-result.ts';
 import type { Context } from '../context.ts';
 import {
   countLimiters,
   type DomainLimiters,
   type DomainStatus,
+  notServed,
+  toAcknowledged,
+  toDomainStatus,
+} from './domain-status.ts';
+import {
   groupLimiters,
   indexSubscribers,
   type LimiterGroup,
-  needsAction,
-  notServed,
-  type ObjectStatus,
   type ServedDomain,
-  type StoredStatus,
   type Subscribers,
-  toAcknowledged,
-  toDomainStatus,
-  toObjectStatus,
-} from './conditions.ts';
+} from './limiter-groups.ts';
 import { listClasses, ReportedLimiters } from './limiter-report.ts';
 import type { MatchedRules } from './matched-rules.ts';
+import { needsAction, type ObjectStatus, toObjectStatus } from './object-status.ts';
 import type { ReplicaReports } from './replica-reports.ts';
+import type { StoredStatus } from './status-manifest.ts';
 
 /** Receives statuses, from all replicas. */
 export interface StatusWriter {

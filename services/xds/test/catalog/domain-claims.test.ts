@@ -117,6 +117,23 @@ t.test('tolerated object in conflict stays tolerated after a restart', async (t)
   t.ok(others.every((_, i) => catalog.find(`old/${i}`)?.claim === 'refused'));
 });
 
+t.test(
+  'object in conflict before the upgrade takes the domain when its owner gives it up, as before',
+  async (t) => {
+    const { apply, accepted } = makeCatalog();
+    const conflict = { conditions: [{ type: 'Accepted', reason: 'DomainConflict' }], domainOwner: 'old' };
+    const waiting = limiting('other/a', 2, { createdMs: 2, status: { rules: 0, ...conflict } });
+    const before = apply(0, replaced(limiting('old/a', 1, { createdMs: 1, ...inForce }), waiting));
+    t.strictSame(getLimits(before.snapshot), ['shop/web.k 1']);
+    apply(60_000, deleted('old/a'));
+    const after = apply(60_000 + graceMs);
+    t.strictSame(getLimits(after.snapshot), ['shop/web.k 2']);
+    t.match(accepted('other/a'), { status: 'True', message: /stays in force because it was before/ });
+    const taken = apply(60_001 + graceMs, changed(limiting('shop/a', 3, { createdMs: 3 })));
+    t.strictSame(getLimits(taken.snapshot), ['shop/web.k 3']);
+  },
+);
+
 t.test('namespace of that name takes the domain from a tolerated object at once', async (t) => {
   const { apply, accepted } = makeCatalog();
   apply(0, replaced(limiting('old/a', 1, { createdMs: 1, ...inForce })));

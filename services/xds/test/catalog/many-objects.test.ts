@@ -1,6 +1,6 @@
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t from 'tap';
-import { PendingEvents } from '../../src/pipeline.ts';
+import { PendingEvents } from '../../src/catalog/pending-events.ts';
 import { changed, deleted, replaced } from '../support/catalogs.ts';
 import { makeLimiter } from '../support/limiters.ts';
 import { makeObject } from '../support/manifests.ts';

@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { redisCommand, startRedis } from '@tollgate/testkit/redis';
 import t from 'tap';
-import type { Condition } from '../../src/catalog/validation.ts';
-import { type ObjectStatus, toStatusManifest } from '../../src/status/conditions.ts';
+import type { Condition } from '../../src/catalog/validation-result.ts';
+import type { ObjectStatus } from '../../src/status/object-status.ts';
+import { toStatusManifest } from '../../src/status/status-manifest.ts';
 
 // The script runs in the Lua of Redis, which is there for other tests; Argo CD has 5.1, too.
 const server = await startRedis({});

@@ -1,18 +1,11 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
 import type { Limiter } from '../../src/ads/limiters.ts';
-import type { Condition, ValidationResult } from '../../src/catalog/validation.ts';
-import {
-  countLimiters,
-  groupLimiters,
-  indexSubscribers,
-  notServed,
-  type ObjectStatus,
-  toDomainStatus,
-  toObjectStatus,
-  toReady,
-} from '../../src/status/conditions.ts';
+import type { Condition, ValidationResult } from '../../src/catalog/validation-result.ts';
+import { countLimiters, notServed, toDomainStatus } from '../../src/status/domain-status.ts';
 import { toEvent } from '../../src/status/events.ts';
+import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
+import { type ObjectStatus, toObjectStatus, toReady } from '../../src/status/object-status.ts';
 import { makeLimiter, makeRejection, versions } from '../support/limiters.ts';
 
 const subscribersOf = (...clients: readonly Limiter[]) => runSteps(indexSubscribers(groupLimiters(clients)));

@@ -4,8 +4,8 @@ import t from 'tap';
 import { Catalog } from '../../src/catalog/catalog.ts';
 import type { CommonSnapshot } from '../../src/catalog/snapshot.ts';
 import type { ConfigObject } from '../../src/catalog/source.ts';
-import { toStatusManifest } from '../../src/status/conditions.ts';
 import { MatchedRules } from '../../src/status/matched-rules.ts';
+import { toStatusManifest } from '../../src/status/status-manifest.ts';
 import { replaced } from '../support/catalogs.ts';
 import { makeObject } from '../support/manifests.ts';
 

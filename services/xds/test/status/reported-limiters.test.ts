@@ -1,11 +1,7 @@
 import { runSteps } from '@tollgate/kit/time';
 import t from 'tap';
-import {
-  countLimiters,
-  groupLimiters,
-  indexSubscribers,
-  toDomainStatus,
-} from '../../src/status/conditions.ts';
+import { countLimiters, toDomainStatus } from '../../src/status/domain-status.ts';
+import { groupLimiters, indexSubscribers } from '../../src/status/limiter-groups.ts';
 import { type LimiterReport, type ReportedGroup, ReportedLimiters } from '../../src/status/limiter-report.ts';
 import { makeLimiter, makeSnapshot } from '../support/limiters.ts';
 

@@ -5,7 +5,7 @@ import type { ConfigObject } from '../../src/catalog/source.ts';
 import type { Context } from '../../src/context.ts';
 import type { ApiClient } from '../../src/kube/client.ts';
 import type { Leadership } from '../../src/kube/lease.ts';
-import type { ObjectStatus } from '../../src/status/conditions.ts';
+import type { ObjectStatus } from '../../src/status/object-status.ts';
 import type { StatusWriter } from '../../src/status/reporter.ts';
 import { KubernetesStatusWriter, type KubernetesStatusWriterOptions } from '../../src/status/writer.ts';
 import { connectApi, createEditor, prepareCluster } from '../support/cluster.ts';

@@ -6,12 +6,12 @@ import { LimiterRegistry } from '../../src/ads/limiters.ts';
 import { SnapshotStore } from '../../src/catalog/snapshot.ts';
 import type { SourceEvent, SourceOutage } from '../../src/catalog/source.ts';
 import { Pipeline, type PipelineOptions } from '../../src/pipeline.ts';
-import type { ObjectStatus } from '../../src/status/conditions.ts';
 import {
   type LimiterReport,
   type ReplicaReport,
   summarizeLimiters,
 } from '../../src/status/limiter-report.ts';
+import type { ObjectStatus } from '../../src/status/object-status.ts';
 import { type ManualSchedule, manualSchedule } from './manual-schedule.ts';
 import { recordingContext } from './recording-logger.ts';
 

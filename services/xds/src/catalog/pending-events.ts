@@ -1,0 +1,32 @@
+import type { SourceEvent } from './source.ts';
+
+/** Events to be applied. Keeps only the last one per object. */
+export class PendingEvents {
+  #list: SourceEvent | undefined;
+  /** Events after the list, by id. */
+  #byId = new Map<string, SourceEvent>();
+
+  get isEmpty(): boolean {
+    return this.#list === undefined && this.#byId.size === 0;
+  }
+
+  add(event: SourceEvent): void {
+    if (event.type === 'replaced') {
+      this.#list = event;
+      this.#byId = new Map();
+    } else this.#byId.set(event.type === 'changed' ? event.object.id : event.id, event);
+  }
+
+  take(): SourceEvent[] {
+    const events = [...(this.#list === undefined ? [] : [this.#list]), ...this.#byId.values()];
+    this.#list = undefined;
+    this.#byId = new Map();
+    return events;
+  }
+
+  /** Puts events back that are older than those added since. */
+  putBack(events: readonly SourceEvent[]): void {
+    const newer = this.take();
+    for (const event of [...events, ...newer]) this.add(event);
+  }
+}
