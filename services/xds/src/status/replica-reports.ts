@@ -94,7 +94,7 @@ export class ReplicaReports {
     if (!isDeepStrictEqual(this.#options.summarize(), this.#report)) this.#writeSoon.abort();
   }
 
-  /** Limiters that were connected to an earlier process of this replica; undefined before a read. */
+  /** Limiters of an earlier process of this replica; undefined before the first read. */
   get formerLimiters(): number | undefined {
     return this.#entries.formerLimiters;
   }
