@@ -90,6 +90,26 @@ export const errors = defineErrors({
     'Updating email, phone, password of a SSO account only possible via SSO',
   ),
 
+  // Organizations.
+  organization_not_found: define(404, g.notFound, 'Organization not found'),
+  organization_member_not_found: define(404, g.notFound, 'The organization has no such member'),
+  organization_permission_denied: define(
+    403,
+    g.permissionDenied,
+    'The role in the organization does not permit this',
+  ),
+  organization_slug_exists: define(422, g.alreadyExists, 'An organization with this slug exists'),
+  over_organization_quota: define(
+    422,
+    g.resourceExhausted,
+    'The user has the maximum number of organizations',
+  ),
+  last_organization_owner: define(
+    422,
+    g.failedPrecondition,
+    'The last owner cannot leave or get another role: make another member an owner first, or delete the organization',
+  ),
+
   // Sign-up and sign-in.
   captcha_failed: define(400, g.failedPrecondition, 'captcha protection: request disallowed'),
   signup_disabled: define(422, g.failedPrecondition, 'Signups not allowed for this instance'),

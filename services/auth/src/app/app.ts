@@ -243,6 +243,7 @@ async function createExtAuthz(
           logger,
           canLimit,
           tokenIssuer: tokenIssuer(settings),
+          hasOrganizations: settings.organizationsEnabled,
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
           onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
         });

@@ -166,6 +166,54 @@ export const operations: Readonly<Record<string, Operation>> = {
   'PATCH /passkeys/{passkey_id}': { ...forUser, summary: 'Rename a passkey', response: 'Passkey' },
   'DELETE /passkeys/{passkey_id}': { ...forUser, summary: 'Remove a passkey', status: 204 },
 
+  'GET /organizations': {
+    ...forUser,
+    summary: 'List the organizations of the user',
+    response: 'OrganizationList',
+  },
+  'POST /organizations': {
+    ...forUser,
+    summary: 'Create an organization, whose owner is the user',
+    response: 'Organization',
+    status: 201,
+  },
+  'GET /organizations/{organization_id}': {
+    ...forUser,
+    summary: 'Get an organization of the user',
+    response: 'Organization',
+  },
+  'PATCH /organizations/{organization_id}': {
+    ...forUser,
+    summary: 'Change name and slug of an organization',
+    response: 'Organization',
+  },
+  'DELETE /organizations/{organization_id}': {
+    ...forUser,
+    summary: 'Delete an organization',
+    status: 204,
+  },
+  'GET /organizations/{organization_id}/members': {
+    ...forUser,
+    summary: 'List the members of an organization',
+    response: 'MemberList',
+  },
+  'PATCH /organizations/{organization_id}/members/{user_id}': {
+    ...forUser,
+    summary: 'Change the role of a member',
+    response: 'Member',
+  },
+  'DELETE /organizations/{organization_id}/members/{user_id}': {
+    ...forUser,
+    summary: 'Remove a member, or leave with the own id',
+    status: 204,
+  },
+  'POST /user/organization': {
+    ...forUser,
+    summary:
+      'Choose the active organization of the session; `null` for none. Returns an access token for it; the refresh token stays valid',
+    response: 'OrganizationToken',
+  },
+
   'POST /invite': { ...forAdmin, summary: 'Invite a user by email', response: 'User' },
   'GET /admin/users': {
     ...forAdmin,
@@ -290,6 +338,42 @@ export const operations: Readonly<Record<string, Operation>> = {
     ...forAdmin,
     summary: 'Replace the secret of an OAuth client, and end its tokens',
     response: 'OAuthClient',
+  },
+  'POST /admin/organizations': {
+    ...forAdmin,
+    summary: 'Create an organization',
+    response: 'Organization',
+    status: 201,
+  },
+  'GET /admin/organizations/{organization_id}': {
+    ...forAdmin,
+    summary: 'Get an organization',
+    response: 'Organization',
+  },
+  'PUT /admin/organizations/{organization_id}': {
+    ...forAdmin,
+    summary: 'Change an organization; `plan`, `limit` and `domain_role` of `null` are removed',
+    response: 'Organization',
+  },
+  'DELETE /admin/organizations/{organization_id}': {
+    ...forAdmin,
+    summary: 'Delete an organization',
+    status: 204,
+  },
+  'GET /admin/organizations/{organization_id}/members': {
+    ...forAdmin,
+    summary: 'List the members of an organization',
+    response: 'MemberList',
+  },
+  'PUT /admin/organizations/{organization_id}/members/{user_id}': {
+    ...forAdmin,
+    summary: 'Add a user to an organization, or change their role',
+    response: 'Member',
+  },
+  'DELETE /admin/organizations/{organization_id}/members/{user_id}': {
+    ...forAdmin,
+    summary: 'Remove a member from an organization',
+    status: 204,
   },
   'GET /admin/redirect-check': {
     ...forAdmin,

@@ -10,6 +10,7 @@ import type { Registry } from 'prom-client';
 import { addUserRoutes } from '../account/routes.ts';
 import { addAdminAuditRoutes } from '../admin/audit-routes.ts';
 import { addImportRoutes } from '../admin/import/routes.ts';
+import { addAdminMemberRoutes, addAdminOrganizationRoutes } from '../admin/organization-routes.ts';
 import {
   addAdminFactorRoutes,
   addAdminLinkRoutes,
@@ -31,6 +32,7 @@ import { addFactorRoutes } from '../mfa/routes.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addOAuthTokenRoutes } from '../oauth/token.ts';
+import { addMemberRoutes, addOrganizationRoutes } from '../organizations/routes.ts';
 import { isNavigation, sendErrorPage } from '../pages/error-page.ts';
 import { addPageRoutes } from '../pages/routes.ts';
 import { addPasskeyManagementRoutes, addPasskeyRoutes } from '../passkeys/routes.ts';
@@ -66,6 +68,8 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addPasskeyRoutes,
   addPasskeyManagementRoutes,
   addRecoveryCodeRoutes,
+  addOrganizationRoutes,
+  addMemberRoutes,
   addAdminUserRoutes,
   addImportRoutes,
   addAdminLinkRoutes,
@@ -75,6 +79,8 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addWebhookRoutes,
   addAdminFactorRoutes,
   addAdminSessionRoutes,
+  addAdminOrganizationRoutes,
+  addAdminMemberRoutes,
   addProviderRoutes,
   addCustomProviderRoutes,
   addIdentityRoutes,

@@ -20,6 +20,7 @@ import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
 import { OAuthClientStore } from '../oauth/client-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
+import { OrganizationStore } from '../organizations/store.ts';
 import { PasskeyStore } from '../passkeys/store.ts';
 import { CustomProviderStore } from '../providers/custom-store.ts';
 import { ProviderStore } from '../providers/store.ts';
@@ -72,6 +73,7 @@ export class Store {
   readonly oauthClients: OAuthClientStore;
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
+  readonly organizations: OrganizationStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
@@ -100,6 +102,7 @@ export class Store {
     this.oauthClients = new OAuthClientStore(sql, onChange);
     this.events = new EventStore(sql);
     this.webhooks = new WebhookStore(sql, cipher);
+    this.organizations = new OrganizationStore(sql, onUserChange);
   }
 
   /** @see Transactions */

@@ -1,7 +1,16 @@
 /** An action as the audit log has it. */
 interface AuditedAction {
   /** The value of `log_type`. */
-  readonly type: 'account' | 'team' | 'user' | 'token' | 'factor' | 'provider' | 'client' | 'webhook';
+  readonly type:
+    | 'account'
+    | 'team'
+    | 'user'
+    | 'token'
+    | 'factor'
+    | 'provider'
+    | 'client'
+    | 'webhook'
+    | 'organization';
   /** The event that the entry is. Changes of rows have events of their own, {@link rowEvents}. */
   readonly event?: string;
 }
@@ -53,6 +62,12 @@ export const auditActions = {
   webhook_updated: { type: 'webhook' },
   webhook_deleted: { type: 'webhook' },
   webhook_secret_rotated: { type: 'webhook' },
+  organization_created: { type: 'organization', event: 'organization.created' },
+  organization_modified: { type: 'organization', event: 'organization.updated' },
+  organization_deleted: { type: 'organization', event: 'organization.deleted' },
+  organization_member_added: { type: 'organization', event: 'organization.member_added' },
+  organization_member_modified: { type: 'organization', event: 'organization.member_updated' },
+  organization_member_removed: { type: 'organization', event: 'organization.member_removed' },
 } as const satisfies Readonly<Record<string, AuditedAction>>;
 
 export type AuditAction = keyof typeof auditActions;

@@ -194,7 +194,11 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
   const { extAuthzRoutesFile } = settings;
   if (settings.extAuthzEnabled && extAuthzRoutesFile !== '') {
     const canLimit = settings.extAuthzRateLimitAddress !== '';
-    const loaded = await loadRouteRules(extAuthzRoutesFile, { canLimit, tokenIssuer: tokenIssuer(settings) });
+    const loaded = await loadRouteRules(extAuthzRoutesFile, {
+      canLimit,
+      tokenIssuer: tokenIssuer(settings),
+      hasOrganizations: settings.organizationsEnabled,
+    });
     const text = loaded.ok ? '' : loaded.problems.join('; ');
     if (text !== '') found.push({ subject: settingsSpec.extAuthzRoutesFile.env, text });
   }

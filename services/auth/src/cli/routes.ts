@@ -40,8 +40,11 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   const file = flags.file ?? settings?.extAuthzRoutesFile ?? '';
   const address = settings?.extAuthzRateLimitAddress;
   const canLimit = address !== '';
+  const hasOrganizations = settings?.organizationsEnabled ?? true;
   const loaded =
-    file === '' ? { ok: true as const, rules: defaultRules } : await loadRouteRules(file, { canLimit });
+    file === ''
+      ? { ok: true as const, rules: defaultRules }
+      : await loadRouteRules(file, { canLimit, hasOrganizations });
   if (!loaded.ok) {
     process.stderr.write(`${loaded.problems.join('\n')}\n`);
     process.exitCode = 1;

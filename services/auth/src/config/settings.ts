@@ -25,6 +25,7 @@ import { type LocalizedSettings, languageSettings, localizedSettings } from './l
 import { type MailCheck, mailChecks, mailSettings, mailTextSettings } from './mail.ts';
 import { mfaSettings } from './mfa.ts';
 import { oauthServerSettings } from './oauth-server.ts';
+import { organizationSettings } from './organizations.ts';
 import { pageChecks, pageSettings } from './pages.ts';
 import { longSecret, securityProfileSettings, withSecurityProfile } from './security-profile.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
@@ -58,6 +59,7 @@ export const settingsSpec = defineSettings({
   ...pageSettings,
   ...mfaSettings,
   ...webAuthnSettings,
+  ...organizationSettings,
   ...hookSettings,
   ...eventSettings,
   ...extAuthzSettings,

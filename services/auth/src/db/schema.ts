@@ -159,6 +159,15 @@ export const usedColumns: Columns = {
     ...['id', 'name', 'url', 'secret', 'previous_secret', 'previous_secret_until', 'event_types', 'disabled'],
     ...['created_at', 'updated_at', 'last_delivered_at', 'last_failed_at', 'last_error'],
   ],
+  organizations: [
+    ...['id', 'name', 'slug', 'plan', 'rate_limit', 'metadata', 'domain_role', 'created_at', 'updated_at'],
+  ],
+  organization_members: ['organization_id', 'user_id', 'role', 'created_at', 'updated_at'],
+  organization_invitations: [
+    ...['id', 'organization_id', 'email', 'role', 'token_hash', 'invited_by', 'created_at', 'expires_at'],
+  ],
+  organization_domains: ['organization_id', 'domain', 'token', 'verified_at', 'created_at'],
+  session_organizations: ['session_id', 'organization_id', 'user_id'],
 };
 
 export interface SchemaProblems {

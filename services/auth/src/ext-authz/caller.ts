@@ -1,3 +1,4 @@
+import type { LimitOverride } from '../limits/limit-override.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 
 /** The caller of a request, as upstreams and rate limits see it. */
@@ -22,16 +23,10 @@ export interface CallerIdentity {
   readonly issuer: string;
   /** Attributes that the routes file adds, by name. */
   readonly claims: Readonly<Record<string, string>>;
+  /** The limit of the user. */
   readonly limit: LimitOverride | undefined;
-}
-
-/** Values of envoy.type.v3.RateLimitUnit. */
-export const limitUnits = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
-
-/** The rate limit of a single caller, which Envoy reads from dynamic metadata. */
-export interface LimitOverride {
-  readonly requestsPerUnit: number;
-  readonly unit: (typeof limitUnits)[number];
+  /** The limit that the members of the organization share. */
+  readonly orgLimit: LimitOverride | undefined;
 }
 
 /** The issuer of own tokens. No other issuer may have this name. */
@@ -84,7 +79,7 @@ export const callerAttributes = [
     mappedBy: 'own and issuers',
     isAlwaysSet: true,
     doc: {
-      own: '`app_metadata.plan`, or the plan of the client, else the mapped claim, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
+      own: '`app_metadata.plan`, or the plan of the client; else that of the organization, else the mapped claim, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
       issuers: 'By a mapping, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
     },
   },
@@ -124,13 +119,19 @@ export const callerAttributes = [
     name: 'org_id',
     read: ({ orgId }) => orgId,
     mappedBy: 'own and issuers',
-    doc: { own: '`org_id` of the client. For users only by a mapping.', issuers: 'Only by a mapping.' },
+    doc: {
+      own: 'Id of the active organization, or `org_id` of the client. Without `SVC_ORGANIZATIONS_ENABLED`, for users: by a mapping.',
+      issuers: 'Only by a mapping.',
+    },
   },
   {
     name: 'org_role',
     read: ({ orgRole }) => orgRole,
     mappedBy: 'own and issuers',
-    doc: { own: 'Only by a mapping.', issuers: 'Only by a mapping.' },
+    doc: {
+      own: 'Role in the active organization. Without `SVC_ORGANIZATIONS_ENABLED`: by a mapping.',
+      issuers: 'Only by a mapping.',
+    },
   },
   {
     name: 'scope',

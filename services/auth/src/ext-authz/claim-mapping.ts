@@ -22,7 +22,7 @@ export const emptyMapping: ClaimMapping = { attributes: new Map(), added: new Ma
 type Claims = Readonly<Record<string, unknown>>;
 
 /** Values of the user in the database. */
-export type StoredValues = Pick<IdentityState, 'role' | 'appMetadata' | 'isAnonymous'>;
+export type StoredValues = Pick<IdentityState, 'role' | 'appMetadata' | 'isAnonymous' | 'organization'>;
 
 /** The text of an attribute. Stored values replace the claims of their names. */
 export function readAttribute(

@@ -43,6 +43,7 @@ export function clientIdentity(
     isAnonymous: false,
     issuer: ownIssuer,
     claims: readAdded(mapping, values),
+    orgLimit: undefined,
   };
 }
 

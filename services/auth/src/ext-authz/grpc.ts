@@ -11,6 +11,7 @@ import {
 import type { AttributeContext } from '@tollgate/proto/envoy/service/auth/v3/attribute_context';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { errors } from '../errors.ts';
+import type { LimitOverride } from '../limits/limit-override.ts';
 import { attributeOutputs, type CallerIdentity } from './caller.ts';
 import { type Metadata, noSource, readCheckRequest, writeAllowed } from './codec.ts';
 import {
@@ -208,8 +209,13 @@ export function identityMetadata(identity: CallerIdentity | undefined): Metadata
     const value = read(identity);
     if (value !== undefined && value !== '') metadata[name] = value;
   }
-  const { claims, limit } = identity;
+  const { claims, orgLimit, limit = orgLimit } = identity;
   for (const name of Object.keys(claims)) metadata[name] = claims[name] ?? '';
-  if (limit) metadata.limit = { requests_per_unit: limit.requestsPerUnit, unit: limit.unit };
+  if (limit) metadata.limit = toLimitMetadata(limit);
+  if (orgLimit) metadata.org_limit = toLimitMetadata(orgLimit);
   return metadata;
+}
+
+function toLimitMetadata({ requestsPerUnit, unit }: LimitOverride): Metadata {
+  return { requests_per_unit: requestsPerUnit, unit };
 }

@@ -52,10 +52,13 @@ interface ReadTime {
   readonly version: UserVersion;
 }
 
-/** The ids of the token. */
+/** The ids of a token. */
 interface Subject {
   readonly userId: string;
+  /** Undefined for a token without a session. */
   readonly sessionId: string | undefined;
+  /** The active organization. */
+  readonly orgId?: string | undefined;
 }
 
 interface Entry<State> extends Subject {
@@ -80,7 +83,8 @@ export class IdentityCache<State = IdentityState> {
   readonly #nowMs: () => number;
   readonly #maxStalenessMs: number;
   readonly #versions = new UserVersions();
-  // Keyed by session, or else by user: joining both would cost a string per request.
+  // Keyed by session, or else by user: joining both would cost a string per request. Tokens of a
+  // session with several organizations have an entry each.
   readonly #entries;
   readonly #reading = new Map<string, Reading<State>>();
   readonly #reads: Batch<Reading<State>, State | undefined>;
@@ -113,20 +117,25 @@ export class IdentityCache<State = IdentityState> {
    * Returns the state, or a promise if it must be read. Undefined: there is no such user. Rejects
    * if the database is unavailable and the cached state is too old.
    */
-  find(userId: string, sessionId: string | undefined): State | undefined | Promise<State | undefined> {
-    const name = sessionId ?? userId;
+  find(
+    userId: string,
+    sessionId: string | undefined,
+    orgId?: string,
+  ): State | undefined | Promise<State | undefined> {
+    const subject = { userId, sessionId, orgId };
+    const name = orgId === undefined ? (sessionId ?? userId) : `${sessionId ?? userId} ${orgId}`;
     const entry = this.#entries.get(name);
-    if (entry !== undefined && isAbout(entry, userId, sessionId) && this.#isUsable(entry)) {
+    if (entry !== undefined && isAbout(entry, subject) && this.#isUsable(entry)) {
       this.#counts.hits += 1;
       return entry.state;
     }
     const reading = this.#reading.get(name);
-    if (reading !== undefined && isAbout(reading, userId, sessionId) && this.#isJoinable(reading)) {
+    if (reading !== undefined && isAbout(reading, subject) && this.#isJoinable(reading)) {
       this.#counts.joins += 1;
       return reading.state;
     }
-    const key = toKey(userId, sessionId);
-    return key && this.#read(name, { userId, sessionId }, key);
+    const key = toKey(subject);
+    return key && this.#read(name, subject, key);
   }
 
   invalidate(changed: ChangedUsers): void {
@@ -173,18 +182,18 @@ export class IdentityCache<State = IdentityState> {
 }
 
 /** Another user's token may name the same session, which is not theirs. */
-function isAbout(subject: Subject, userId: string, sessionId: string | undefined): boolean {
-  return subject.userId === userId && subject.sessionId === sessionId;
+function isAbout(cached: Subject, { userId, sessionId, orgId }: Subject): boolean {
+  return cached.userId === userId && cached.sessionId === sessionId && cached.orgId === orgId;
 }
 
-/**
- * An invalid UUID would fail the statement of the whole batch. Such a user or session does not
- * exist.
- */
-function toKey(userId: string, sessionId: string | undefined): IdentityKey | undefined {
+/** An invalid UUID would fail the statement of the whole batch, and identifies nothing. */
+function toKey({ userId, sessionId, orgId }: Subject): IdentityKey | undefined {
   if (!isUuid(userId)) return undefined;
-  const isSession = sessionId !== undefined && isUuid(sessionId);
-  return { userId: userId.toLowerCase(), sessionId: isSession ? sessionId.toLowerCase() : undefined };
+  return { userId: userId.toLowerCase(), sessionId: toUuid(sessionId), orgId: toUuid(orgId) };
+}
+
+function toUuid(id: string | undefined): string | undefined {
+  return id !== undefined && isUuid(id) ? id.toLowerCase() : undefined;
 }
 
 interface UserVersion {
@@ -231,14 +240,22 @@ export interface IdentityState {
   readonly bannedUntil: Date | undefined;
   /** Undefined if the session has ended, or the key has none. */
   readonly session: { readonly createdAt: Date; readonly notAfter: Date | undefined } | undefined;
+  /** Undefined if the key has none, or the user is no member. */
+  readonly organization: OrganizationState | undefined;
 }
 
-export interface IdentityKey {
-  /** A UUID in lower case. */
-  readonly userId: string;
-  /** A UUID in lower case. Undefined for a token without a session. */
-  readonly sessionId: string | undefined;
+/** An organization as a member sees it. */
+interface OrganizationState {
+  readonly id: string;
+  /** The role of the member. */
+  readonly role: string;
+  readonly plan: string | undefined;
+  /** `{ requests_per_unit, unit }`, not validated. */
+  readonly limit: JsonObject | undefined;
 }
+
+/** A {@link Subject} of UUIDs in lower case. */
+export interface IdentityKey extends Subject {}
 
 // See `batchedInput` for `offset 0`.
 const userState = {
@@ -248,12 +265,15 @@ const userState = {
   banned_until: timestamptz.orNull,
 };
 const sessionState = { session_id: uuid, created_at: timestamptz.orNull, not_after: timestamptz.orNull };
+const organizationState = { org_id: uuid, org_role: text, org_plan: text.orNull, org_limit: json.orNull };
 
-const findStates = statement({}, userState, sessionState)`
-  select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after
+const findStates = statement({}, userState, sessionState, organizationState)`
+  select u.role, u.raw_app_meta_data, u.is_anonymous, u.banned_until, s.id as session_id, s.created_at, s.not_after,
+    o.org_id, o.org_role, o.org_plan, o.org_limit
   from ${batchedInput<IdentityKey>({
     user_id: column(uuid, ({ userId }) => userId),
     session_id: column(uuid.orNull, ({ sessionId }) => sessionId ?? null),
+    org_id: column(uuid.orNull, ({ orgId }) => orgId ?? null),
   })}
   left join lateral (
     select role, raw_app_meta_data, is_anonymous, banned_until from users
@@ -263,6 +283,11 @@ const findStates = statement({}, userState, sessionState)`
     select id, created_at, not_after from sessions
     where id = i.session_id and user_id is not distinct from i.user_id offset 0
   ) s on true
+  left join lateral (
+    select o.id as org_id, m.role as org_role, o.plan as org_plan, o.rate_limit as org_limit
+    from organization_members m join organizations o on o.id = m.organization_id
+    where m.organization_id = i.org_id and m.user_id = i.user_id offset 0
+  ) o on true
   order by i.position`;
 
 export class IdentityStateStore {
@@ -289,5 +314,12 @@ function toState(r: StatementRow<typeof findStates>): IdentityState | undefined 
       r.session_id === null
         ? undefined
         : { createdAt: r.created_at ?? new Date(0), notAfter: r.not_after ?? undefined },
+    organization: toOrganization(r),
   };
+}
+
+function toOrganization(r: StatementRow<typeof findStates>): OrganizationState | undefined {
+  if (r.org_id === null) return undefined;
+  const { org_id: id, org_role: role, org_plan: plan, org_limit: limit } = r;
+  return { id, role, plan: plan ?? undefined, limit: limit === null ? undefined : toObject(limit) };
 }

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '@tollgate/kit/json';
+import type { JsonObject } from '@tollgate/kit/json';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { isUuid } from '@tollgate/kit/text';
@@ -9,10 +9,11 @@ import type { Issuers, TokenVerification } from '../issuers/issuers.ts';
 import { clientOfToken } from '../keys/client-tokens.ts';
 import { findForeignClaim, type JwtClaims, type TokenCache } from '../keys/jwt.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
+import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { isBanned } from '../users/user.ts';
-import { type CallerIdentity, type LimitOverride, limitUnits, ownIssuer } from './caller.ts';
+import { type CallerIdentity, ownIssuer } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute, type StoredValues } from './claim-mapping.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
@@ -41,6 +42,7 @@ export interface AuthzContext {
   readonly settings: Pick<
     Settings,
     | 'extAuthzDefaultPlan'
+    | 'organizationsEnabled'
     | 'jwtAdminRoles'
     | 'sessionTimeboxMs'
     | 'sessionInactivityTimeoutMs'
@@ -59,6 +61,8 @@ interface Token {
   readonly sessionId: string | undefined;
   /** The client that got the token for itself. */
   readonly clientId: string | undefined;
+  /** The active organization. Undefined also if organizations are disabled. */
+  readonly orgId: string | undefined;
   readonly claims: JwtClaims;
   /** The mapping in force when the request arrived. */
   readonly mapping: ClaimMapping;
@@ -113,9 +117,10 @@ export class CallerIdentifier {
     const { token } = parsed;
     if (token.clientId !== undefined) return this.#identifyClient(token, token.clientId, timeoutMs);
     const { identities, tracing } = this.#context;
-    if (identities === undefined || token.userId === undefined) return this.#toCaller(token, undefined);
+    const { userId, sessionId, orgId } = token;
+    if (identities === undefined || userId === undefined) return this.#toCaller(token, undefined);
     try {
-      const state = identities.find(token.userId, token.sessionId);
+      const state = identities.find(userId, sessionId, orgId);
       const isCached = !(state instanceof Promise);
       tracing?.activeSpan()?.setAttribute('tollgate.authz.cache_hit', isCached);
       if (isCached) return this.#checkState(token, state);
@@ -157,7 +162,7 @@ export class CallerIdentifier {
     const foreign = findForeignClaim(claims, settings);
     if (foreign !== undefined) return badJwt(foreign);
     // Only administrators may have tokens that do not expire.
-    if (claims.exp === undefined && !settings.jwtAdminRoles.includes(claimedValues(claims).role))
+    if (claims.exp === undefined && !settings.jwtAdminRoles.includes(String(claims.role)))
       return badJwt('token has no exp claim');
     const subject = parseUuidClaim(claims.sub);
     const sessionId = parseUuidClaim(claims.session_id);
@@ -165,8 +170,10 @@ export class CallerIdentifier {
     const isClient = clientOfToken(claims) !== undefined;
     const [userId, clientId] = isClient ? [undefined, subject] : [subject, undefined];
     if (sessionId === null) return badJwt('session_id claim must be a UUID');
+    const orgId = settings.organizationsEnabled ? parseUuidClaim(claims.org_id) : undefined;
+    if (orgId === null) return badJwt('org_id claim must be a UUID');
     if (sessionId !== undefined && userId === undefined) return badJwt('missing sub claim');
-    return { ok: true, token: { userId, sessionId, clientId, claims, mapping } };
+    return { ok: true, token: { userId, sessionId, clientId, orgId, claims, mapping } };
   }
 
   async #awaitState<State>(
@@ -225,25 +232,27 @@ export class CallerIdentifier {
    * Tokens without a user belong to services of an administrator. Other tokens without a user,
    * such as a public key of a web page, identify no caller and are treated as anonymous.
    */
-  #createIdentity(
-    { userId, sessionId, claims, mapping }: Token,
-    stored: StoredValues | undefined,
-  ): CallerIdentity {
+  #createIdentity(token: Token, stored: StoredValues | undefined): CallerIdentity {
+    const { userId, sessionId, claims, mapping } = token;
     const { settings } = this.#context;
-    const { role, appMetadata, isAnonymous } = stored ?? claimedValues(claims);
+    const { role, appMetadata, isAnonymous, organization } = stored ?? claimedValues(token);
     const isService = userId === undefined && settings.jwtAdminRoles.includes(role);
     const values = { claims, stored };
     const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
+    const storedPlan = parsePlan(appMetadata) ?? organization?.plan;
     const plan = mapping.attributes.get('plan')?.fromToken
-      ? (read('plan') ?? parsePlan(appMetadata))
-      : (parsePlan(appMetadata) ?? read('plan'));
+      ? (read('plan') ?? storedPlan)
+      : (storedPlan ?? read('plan'));
+    // The claims of a former member must not count.
+    const readOrg = (name: 'org_id' | 'org_role') =>
+      settings.organizationsEnabled && !mapping.attributes.get(name)?.fromToken ? undefined : read(name);
     return {
       kind: userId === undefined ? (isService ? 'client' : undefined) : 'user',
       userId,
       sessionId,
       clientId: read('client_id'),
-      orgId: read('org_id'),
-      orgRole: read('org_role'),
+      orgId: readOrg('org_id') ?? organization?.id,
+      orgRole: readOrg('org_role') ?? organization?.role,
       role,
       plan: plan ?? settings.extAuthzDefaultPlan,
       scope: read('scope'),
@@ -252,11 +261,12 @@ export class CallerIdentifier {
       issuer: ownIssuer,
       claims: readAdded(mapping, values),
       limit: this.#parseLimit(userId, appMetadata),
+      orgLimit: readOrganizationLimit(organization),
     };
   }
 
   #parseLimit(userId = '', appMetadata: JsonObject): LimitOverride | undefined {
-    const parsed = parseLimitOverride(appMetadata);
+    const parsed = parseUserLimit(appMetadata);
     if (parsed.ok) return parsed.limit;
     if (!this.#loggedUsers.has(userId)) {
       const [oldest] = this.#loggedUsers.size < maxLoggedUsers ? [] : this.#loggedUsers;
@@ -303,10 +313,14 @@ function parseUuidClaim(claim: unknown): string | undefined | null {
   return typeof claim === 'string' && isUuid(claim) ? claim.toLowerCase() : null;
 }
 
-/** The values as of when the token was issued. */
-function claimedValues(claims: JwtClaims): StoredValues {
-  const { role, app_metadata: appMetadata, is_anonymous: isAnonymous } = claims;
+/** The values as of when the token was issued, which has no plan and limit of an organization. */
+function claimedValues({ claims, orgId }: Pick<Token, 'claims' | 'orgId'>): StoredValues {
+  const { role, app_metadata: appMetadata, is_anonymous: isAnonymous, org_role: orgRole } = claims;
   return {
+    organization:
+      orgId === undefined
+        ? undefined
+        : { id: orgId, role: typeof orgRole === 'string' ? orgRole : '', plan: undefined, limit: undefined },
     role: typeof role === 'string' ? role : '',
     appMetadata: isJsonObject(appMetadata) ? appMetadata : {},
     isAnonymous: isAnonymous === true,
@@ -367,32 +381,14 @@ function badJwt(reason: string): { readonly ok: false; readonly denial: AuthzDen
   return { ok: false, denial: invalidToken('bad_jwt', `${errors.bad_jwt.definition.message}, ${reason}`) };
 }
 
-type ParsedLimitOverride =
-  | { readonly ok: true; readonly limit: LimitOverride | undefined }
-  | { readonly ok: false; readonly reason: string };
-
-/** Envoy's type is uint32. */
-const maxRequestsPerUnit = 2 ** 32 - 1;
-
-/**
- * Parses `app_metadata.limit`, or else `app_metadata.rate_limit`: `{ requests_per_unit, unit }`.
- */
-export function parseLimitOverride({ limit, rate_limit: rateLimit }: JsonObject): ParsedLimitOverride {
-  const given = limit ?? rateLimit;
-  if (given === undefined || given === null) return { ok: true, limit: undefined };
-  if (!isJsonObject(given)) return reject('expected an object with requests_per_unit and unit');
-  const { requests_per_unit: requestsPerUnit, unit } = given;
-  if (!isRequestCount(requestsPerUnit))
-    return reject(`requests_per_unit must be a whole number from 1 to ${maxRequestsPerUnit}`);
-  const known = limitUnits.find((name) => typeof unit === 'string' && name === unit.toUpperCase());
-  if (known === undefined) return reject(`unit must be one of ${limitUnits.join(', ').toLowerCase()}`);
-  return { ok: true, limit: { requestsPerUnit, unit: known } };
+/** Writes are validated: an invalid limit is of another program. */
+function readOrganizationLimit(organization: StoredValues['organization']): LimitOverride | undefined {
+  if (organization?.limit === undefined) return undefined;
+  const parsed = parseLimitOverride(organization.limit);
+  return parsed.ok ? parsed.limit : undefined;
 }
 
-function isRequestCount(value: Json | undefined): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= maxRequestsPerUnit;
-}
-
-function reject(reason: string): ParsedLimitOverride {
-  return { ok: false, reason };
+/** Parses `app_metadata.limit`, or else `app_metadata.rate_limit`. */
+export function parseUserLimit({ limit, rate_limit: rateLimit }: JsonObject) {
+  return parseLimitOverride(limit ?? rateLimit);
 }

@@ -58,6 +58,7 @@ function toForeignCaller(rule: IssuerRule, claims: Claims, defaultPlan: string):
     issuer: definition.name,
     claims: readAdded(mapping, values),
     limit: undefined,
+    orgLimit: undefined,
   };
   return { ok: true, caller: new KnownCaller(caller) };
 }

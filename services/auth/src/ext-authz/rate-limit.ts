@@ -8,6 +8,7 @@ import {
   RateLimitResponseSchema,
 } from '@tollgate/proto/envoy/service/ratelimit/v3/rls';
 import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
+import type { LimitOverride } from '../limits/limit-override.ts';
 import { attributeText, type CallerIdentity } from './caller.ts';
 import { MessageWriter } from './codec.ts';
 import { knownMethods, type RouteLimit } from './route-rules.ts';
@@ -76,15 +77,24 @@ function toDescriptor(attributes: readonly string[], request: LimitedRequest): D
     if (value === '') return undefined;
     entries.push({ key, value });
   }
-  const override = isOfUser(attributes) ? request.identity?.limit : undefined;
+  const override = findOverride(attributes, request.identity);
   if (override === undefined) return { entries };
   const { requestsPerUnit, unit } = override;
   return { entries, limit: { requestsPerUnit, unit: RateLimitUnit[unit] } };
 }
 
-/** Whether a descriptor counts all requests of a user, which `app_metadata.limit` is about. */
-function isOfUser(attributes: readonly string[]): boolean {
-  return attributes.includes('user_id') && attributes.every((name) => name === 'user_id' || name === 'plan');
+/** The limit of a user is about all requests of the user, and that of an organization likewise. */
+function findOverride(
+  attributes: readonly string[],
+  identity: CallerIdentity | undefined,
+): LimitOverride | undefined {
+  if (countsAllOf('user_id', attributes)) return identity?.limit;
+  return countsAllOf('org_id', attributes) ? identity?.orgLimit : undefined;
+}
+
+/** Whether a descriptor counts all requests of a caller with this attribute. */
+function countsAllOf(id: string, attributes: readonly string[]): boolean {
+  return attributes.includes(id) && attributes.every((name) => name === id || name === 'plan');
 }
 
 /** Empty when the request does not have it. */

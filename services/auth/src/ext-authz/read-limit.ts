@@ -6,9 +6,10 @@ import type { Report } from './rules-file.ts';
 /** Envoy's filter sends as many per request at most, and each costs a counter. */
 const maxDescriptors = 10;
 
-/** Attributes that only a mapping sets, or the claims of other issuers. */
+/** Attributes that only a mapping sets, organizations, or the claims of other issuers. */
 const ofMappings: ReadonlySet<string> = new Set(['client_id', 'org_id', 'org_role', 'scope']);
 const ofIssuers: ReadonlySet<string> = new Set(['client_id', 'scope']);
+const ofOrganizations: ReadonlySet<string> = new Set(['org_id', 'org_role']);
 
 interface LimitReaderOptions {
   readonly reader: FieldReader;
@@ -18,6 +19,7 @@ interface LimitReaderOptions {
   /** Attributes of callers that a mapping of the file sets. */
   readonly mapped: ReadonlySet<string>;
   readonly hasIssuers: boolean;
+  readonly hasOrganizations: boolean;
 }
 
 /** Reads descriptors, of which each is a list of attributes. An empty list is no limit. */
@@ -51,7 +53,12 @@ export class LimitReader {
   }
 
   #isSet(name: string): boolean {
-    const { mapped, hasIssuers } = this.#options;
-    return !ofMappings.has(name) || mapped.has(name) || (hasIssuers && ofIssuers.has(name));
+    const { mapped, hasIssuers, hasOrganizations } = this.#options;
+    return (
+      !ofMappings.has(name) ||
+      mapped.has(name) ||
+      (hasIssuers && ofIssuers.has(name)) ||
+      (hasOrganizations && ofOrganizations.has(name))
+    );
   }
 }

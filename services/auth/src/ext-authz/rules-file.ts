@@ -41,11 +41,13 @@ interface LoadOptions {
   readonly canLimit?: boolean;
   /** The `iss` of own tokens, which no other issuer may have. Empty: none. */
   readonly tokenIssuer?: string;
+  /** Whether users have organizations. Default false: limits by `org_id` are rejected. */
+  readonly hasOrganizations?: boolean;
 }
 
 export async function loadRouteRules(
   file: string,
-  { canLimit = false, tokenIssuer = '' }: LoadOptions = {},
+  { canLimit = false, tokenIssuer = '', hasOrganizations = false }: LoadOptions = {},
 ): Promise<LoadedRouteRules> {
   let text: string;
   try {
@@ -53,7 +55,7 @@ export async function loadRouteRules(
   } catch (error) {
     return fail(file, [{ position: undefined, message: getErrorMessage(error) }]);
   }
-  const parsed = parseRouteRules(text);
+  const parsed = parseRouteRules(text, { hasOrganizations });
   if (!parsed.ok) return fail(file, parsed.problems);
   const problem =
     (canLimit ? undefined : findLimit(parsed.rules)) ?? findOwnIssuer(parsed.rules, tokenIssuer);
@@ -194,8 +196,10 @@ const accesses = ['public', 'authenticated', 'deny'] as const satisfies readonly
 
 const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const satisfies readonly AssuranceLevel[];
 
+type ParseOptions = Pick<LoadOptions, 'hasOrganizations'>;
+
 /** Parses the file: `routes`, of which the first match applies, and `default`. */
-export function parseRouteRules(text: string): ParsedRouteRules {
+export function parseRouteRules(text: string, options: ParseOptions = {}): ParsedRouteRules {
   const yaml = parseNode(text, { maxDepth });
   if (!yaml.ok)
     return { ok: false, problems: [{ position: yaml.error.position, message: yaml.error.reason }] };
@@ -203,7 +207,7 @@ export function parseRouteRules(text: string): ParsedRouteRules {
   const report = (position: Position | undefined, message: string): void =>
     void problems.push({ position, message });
   const reader = new FieldReader(report);
-  const rules = readRules(yaml.root, reader, report);
+  const rules = readRules(yaml.root, { ...options, reader, report });
   if (problems.length === 0) return { ok: true, rules };
   return { ok: false, problems: problems.sort(byPosition) };
 }
@@ -216,7 +220,14 @@ interface FileProblem {
   readonly message: string;
 }
 
-function readRules(root: YamlNode | undefined, reader: FieldReader, report: Report): RouteRules {
+function readRules(
+  root: YamlNode | undefined,
+  {
+    reader,
+    report,
+    hasOrganizations = false,
+  }: ParseOptions & { readonly reader: FieldReader; readonly report: Report },
+): RouteRules {
   // An empty file is most likely still being written.
   if (root === undefined) report(undefined, 'the file is empty: write routes: [] for no rules');
   const fields =
@@ -228,7 +239,9 @@ function readRules(root: YamlNode | undefined, reader: FieldReader, report: Repo
   const mappings = [claims, ...issuers.map(({ mapping }) => mapping)];
   const addedAttributes = [...new Set(mappings.flatMap(({ added }) => [...added.keys()]))];
   const mapped = new Set(mappings.flatMap(({ attributes }): string[] => [...attributes.keys()]));
-  const limits = new LimitReader({ reader, report, addedAttributes, mapped, hasIssuers: issuers.length > 0 });
+  const hasIssuers = issuers.length > 0;
+  const sources = { mapped, hasIssuers, hasOrganizations };
+  const limits = new LimitReader({ reader, report, addedAttributes, ...sources });
   const limit = (fields.limit && limits.read(fields.limit)) ?? [];
   if (fields.limit?.kind === 'list' && fields.limit.items().length === 0)
     report(fields.limit.position, 'the list is empty: leave it out');

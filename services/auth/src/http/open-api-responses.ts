@@ -101,6 +101,23 @@ const webhook = Type.Object({
   secret: maybe(Type.String({ description: 'Shown once, after it was made.' })),
 });
 
+const organization = Type.Object({
+  id: uuid,
+  name: text,
+  slug: text,
+  plan: maybe(text),
+  limit: maybe(Type.Object({ requests_per_unit: count, unit: text })),
+  metadata: object,
+  domain_role: maybe(
+    Type.String({ description: 'Role of users who join by a verified domain of their email.' }),
+  ),
+  role: maybe(Type.String({ description: 'Role of the user. Absent in responses to administrators.' })),
+  created_at: time,
+  updated_at: time,
+});
+
+const member = Type.Object({ user_id: uuid, role: text, email: text, name: maybe(text), created_at: time });
+
 /** Schemas of responses of one route or a few. */
 export const responses = {
   Empty: Type.Object({}),
@@ -169,6 +186,17 @@ export const responses = {
     redirects_to: text,
     reason: maybe(text),
     rules: Type.Array(Type.Object({ source: text, rule: text, matches: flag, reason: maybe(text) })),
+  }),
+  Organization: organization,
+  OrganizationList: Type.Object({ organizations: Type.Array(organization) }),
+  Member: member,
+  MemberList: Type.Object({ members: Type.Array(member) }),
+  OrganizationToken: Type.Object({
+    access_token: Type.String({ description: 'A JWT with `org_id`, `org_role` and `org_slug`.' }),
+    token_type: Type.Literal('bearer'),
+    expires_in: Type.Integer({ description: 'Seconds.' }),
+    expires_at: unixTime,
+    organization: maybe(Type.Object({ id: uuid, slug: text, role: text })),
   }),
   CustomProvider: customProvider,
   OAuthClient: oauthClient,

@@ -3,8 +3,8 @@ import type { AuditAction } from '../audit/actions.ts';
 import { auditEntry } from '../audit/audit-log.ts';
 import { describeChanges } from '../audit/changes.ts';
 import { errors } from '../errors.ts';
-import { parseLimitOverride } from '../ext-authz/identity.ts';
 import { hashClientSecret } from '../keys/client-tokens.ts';
+import { parseLimitOverride } from '../limits/limit-override.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
 import type { AdminRequest } from '../sessions/admin-request.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
@@ -122,7 +122,7 @@ async function checkMore(
   { settings }: OAuthContext,
   { rate_limit: limit, jwks_uri: uri }: Pick<OAuthClient, 'rate_limit' | 'jwks_uri'>,
 ): Promise<void> {
-  const parsed = parseLimitOverride({ limit });
+  const parsed = parseLimitOverride(limit);
   if (!parsed.ok) throw errors.validation_failed({ message: `limit cannot be used: ${parsed.reason}` });
   // Checked again with each request: the name may be resolved to another address then.
   const problem = uri === null ? undefined : await findUrlProblem(uri, settings.oauthServerPrivateHosts);

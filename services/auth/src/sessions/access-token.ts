@@ -7,7 +7,7 @@ import type { User } from '../users/user.ts';
 import type { SessionsContext } from './issue.ts';
 import type { Session } from './store.ts';
 
-export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods'>;
+export type ClaimedSession = Pick<Session, 'id' | 'aal' | 'methods' | 'organization'>;
 
 export interface AccessToken {
   readonly accessToken: string;
@@ -82,7 +82,15 @@ function accessTokenClaims(
     amr: session.methods.map(({ method, at }) => ({ method, timestamp: Math.floor(at.getTime() / 1000) })),
     session_id: session.id,
     is_anonymous: user.isAnonymous,
+    ...(settings.organizationsEnabled && organizationClaims(session)),
   };
+}
+
+/** The claims of the active organization. Checks of the gateway compare them with the database. */
+function organizationClaims({ organization }: ClaimedSession): JsonObject {
+  return organization === undefined
+    ? {}
+    : { org_id: organization.id, org_role: organization.role, org_slug: organization.slug };
 }
 
 /**

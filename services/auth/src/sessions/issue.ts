@@ -79,7 +79,12 @@ export async function prepareSession(
   metadata: RequestMetadata,
 ): Promise<PreparedSession> {
   const at = new Date(metadata.nowMs);
-  const session = { id: context.random.uuid(), aal: 'aal1', methods: [{ method, at }] } as const;
+  const session = {
+    id: context.random.uuid(),
+    aal: 'aal1',
+    methods: [{ method, at }],
+    organization: undefined,
+  } as const;
   const token = await signAccessToken(context, { user, session, method }, metadata);
   return { user, method, ...(traits && { traits }), session, token };
 }

@@ -37,7 +37,11 @@ export const sessionColumns = raw(`
   s.created_at as session_created_at, s.refreshed_at at time zone 'utc' as session_refreshed_at,
   s.not_after as session_not_after, s.user_agent as session_user_agent, host(s.ip) as session_ip, s.tag as session_tag,
   (select json_agg(json_build_object('method', a.authentication_method, 'at', a.updated_at) order by a.updated_at desc, a.id)
-    from mfa_amr_claims a where a.session_id = s.id) as session_methods`);
+    from mfa_amr_claims a where a.session_id = s.id) as session_methods,
+  (select json_build_object('id', o.id, 'slug', o.slug, 'role', m.role)
+    from session_organizations a join organization_members m using (organization_id, user_id)
+      join organizations o on o.id = m.organization_id
+    where a.session_id = s.id and a.user_id = s.user_id) as session_organization`);
 
 export const sessionRow = {
   session_id: uuid,
@@ -51,6 +55,7 @@ export const sessionRow = {
   session_ip: text.orNull,
   session_tag: text.orNull,
   session_methods: jsonOf<readonly { readonly method: string; readonly at: string }[]>().orNull,
+  session_organization: jsonOf<ActiveOrganization>().orNull,
 };
 
 /** Reads {@link sessionColumns}. */
@@ -67,6 +72,7 @@ export function toSession(r: RowOf<typeof sessionRow>): Session {
     ip: r.session_ip ?? '',
     tag: r.session_tag ?? '',
     methods: r.session_methods?.map(({ method, at }) => ({ method, at: new Date(at) })) ?? [],
+    organization: r.session_organization ?? undefined,
   };
 }
 
@@ -239,6 +245,14 @@ interface AuthenticationMethod {
   readonly at: Date;
 }
 
+/** The organization for which a member acts. */
+export interface ActiveOrganization {
+  readonly id: string;
+  readonly slug: string;
+  /** The role of the member. */
+  readonly role: string;
+}
+
 export interface Session {
   readonly id: string;
   readonly userId: string;
@@ -254,4 +268,5 @@ export interface Session {
   readonly tag: string;
   /** Newest first. */
   readonly methods: readonly AuthenticationMethod[];
+  readonly organization: ActiveOrganization | undefined;
 }

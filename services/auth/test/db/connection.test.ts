@@ -66,17 +66,23 @@ t.test('cost of reading identities does not depend on the number of users and se
   const sql = connect({ databaseUrl, dbNamespace: 'auth', dbMaxPoolSize: 1 });
   t.teardown(() => disconnect(sql));
   const store = new Store(sql, { cipher: unencrypted });
-  const keys = Array.from({ length: 500 }, () => ({ userId: randomUUID(), sessionId: randomUUID() }));
+  const keys = Array.from({ length: 500 }, () => ({
+    userId: randomUUID(),
+    sessionId: randomUUID(),
+    orgId: randomUUID(),
+  }));
   for (let call = 0; call < callsUntilOnePlan; call++) await store.identityStates.findMany(keys);
 
   const statements = await sql<{ name: string }[]>`
     select name from pg_prepared_statements where generic_plans > 0 and statement ~ '^[ \\n]*select u.role'`;
   t.equal(statements.length, 1);
-  const lines = await sql.unsafe(`explain execute "${statements[0]?.name}"(null, null)`);
+  const lines = await sql.unsafe(`explain execute "${statements[0]?.name}"(null, null, null)`);
   const plan = lines.map((line) => String(line['QUERY PLAN'])).join('\n');
   t.notMatch(plan, /Seq Scan/);
   t.match(plan, /sessions_pkey/);
   t.match(plan, /users_pkey/);
+  t.match(plan, /organization_members_pkey/);
+  t.match(plan, /organizations_pkey/);
 });
 
 t.test('a statement that takes too long is cancelled, and its connection stays usable', async (t) => {

@@ -44,6 +44,7 @@ const state: IdentityState = {
   appMetadata: { plan: 'pro' },
   isAnonymous: false,
   bannedUntil: undefined,
+  organization: undefined,
   session: { createdAt: new Date(clock.nowMs()), notAfter: undefined },
 };
 
@@ -90,6 +91,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     nowMs: clock.now,
     logger,
     settings: {
+      organizationsEnabled: false,
       extAuthzDefaultPlan: 'free',
       jwtAdminRoles: ['service_role'],
       sessionTimeboxMs: 0,
@@ -378,8 +380,8 @@ t.test('users and sessions are looked up by ids in lower case', async (t) => {
   );
   await startAuthorizer({ find }).ask('/anything', bearer({ session_id: '' }));
   t.same(reads, [
-    [userId, sessionId],
-    [userId, undefined],
+    [userId, sessionId, undefined],
+    [userId, undefined, undefined],
   ]);
 });
 

@@ -1,7 +1,7 @@
 import type { Json } from '@tollgate/kit/json';
 import t from 'tap';
 import { identityMetadata } from '../../src/ext-authz/grpc.ts';
-import { parseLimitOverride } from '../../src/ext-authz/identity.ts';
+import { parseUserLimit } from '../../src/ext-authz/identity.ts';
 import { identityHeaderNames, identityHeaders } from '../../src/ext-authz/identity-headers.ts';
 import { callerIdentity } from '../helpers/caller.ts';
 
@@ -98,18 +98,18 @@ t.test('dynamic metadata has the values unencoded', (t) => {
 t.test('app_metadata sets a limit for a user', (t) => {
   const limit = { requests_per_unit: 5, unit: 'minute' };
   const read = { ok: true, limit: { requestsPerUnit: 5, unit: 'MINUTE' } };
-  t.same(parseLimitOverride({ limit }), read);
-  t.same(parseLimitOverride({ rate_limit: limit }), read);
-  t.same(parseLimitOverride({ limit, rate_limit: { requests_per_unit: 6, unit: 'day' } }), read);
+  t.same(parseUserLimit({ limit }), read);
+  t.same(parseUserLimit({ rate_limit: limit }), read);
+  t.same(parseUserLimit({ limit, rate_limit: { requests_per_unit: 6, unit: 'day' } }), read);
   for (const unit of ['second', 'Minute', 'HOUR', 'day', 'week', 'month', 'year'])
-    t.match(parseLimitOverride({ limit: { ...limit, unit } }), { limit: { unit: unit.toUpperCase() } });
-  t.match(parseLimitOverride({ limit: { ...limit, requests_per_unit: 4_294_967_295 } }), { ok: true });
+    t.match(parseUserLimit({ limit: { ...limit, unit } }), { limit: { unit: unit.toUpperCase() } });
+  t.match(parseUserLimit({ limit: { ...limit, requests_per_unit: 4_294_967_295 } }), { ok: true });
   t.end();
 });
 
 t.test('a limit is optional', (t) => {
   for (const metadata of [{}, { limit: null }, { provider: 'email' }])
-    t.same(parseLimitOverride(metadata), { ok: true, limit: undefined });
+    t.same(parseUserLimit(metadata), { ok: true, limit: undefined });
   t.end();
 });
 
@@ -123,6 +123,6 @@ t.test('an invalid limit is rejected with a reason', (t) => {
     ...['minutes', '', 7, null, 'toString'].map((unit) => ({ requests_per_unit: 5, unit })),
   ];
   for (const limit of bad)
-    t.match(parseLimitOverride({ limit }), { ok: false, reason: /./ }, JSON.stringify(limit));
+    t.match(parseUserLimit({ limit }), { ok: false, reason: /./ }, JSON.stringify(limit));
   t.end();
 });

@@ -31,6 +31,7 @@ function testCache(kind: string, make: (store: Store) => IdentityCache): void {
       isAnonymous: true,
       bannedUntil,
       session: undefined,
+      organization: undefined,
     });
   });
 
@@ -295,7 +296,14 @@ function makeStates(options: {
 
 function stateOf(role: string): IdentityState {
   const session = { createdAt: new Date(0), notAfter: undefined };
-  return { role, appMetadata: {}, isAnonymous: false, bannedUntil: undefined, session };
+  return {
+    role,
+    appMetadata: {},
+    isAnonymous: false,
+    bannedUntil: undefined,
+    session,
+    organization: undefined,
+  };
 }
 
 /** A store that answers when the test wants it to. */

@@ -17,6 +17,7 @@ export function callerIdentity(own: Partial<CallerIdentity> = {}): CallerIdentit
     issuer: 'tollgate',
     claims: noClaims,
     limit: undefined,
+    orgLimit: undefined,
     ...own,
   };
 }

@@ -1,0 +1,118 @@
+import type { Json, JsonObject } from '@tollgate/kit/json';
+import { type Static, Type } from 'typebox';
+import {
+  type AddRoutes,
+  body,
+  bodyLimits,
+  optionalObject,
+  optionalText,
+  uuidParameter,
+} from '../http/api.ts';
+import { putMember, removeMember, toMemberJson } from '../organizations/members.ts';
+import { toOrganizationJson } from '../organizations/organization.ts';
+import {
+  createOrganization,
+  deleteOrganization,
+  getOrganization,
+  type OrganizationInput,
+  type OrganizationsContext,
+  updateOrganization,
+} from '../organizations/organizations.ts';
+import { readRole } from '../organizations/roles.ts';
+import { requireOrganizations } from '../organizations/routes.ts';
+import { readAdminRequest } from '../sessions/admin-request.ts';
+import { authenticateAdmin } from '../sessions/authenticate.ts';
+
+const optionalOrNull = Type.Optional(Type.Union([Type.String(), Type.Null()]));
+const members = {
+  name: optionalText,
+  slug: optionalText,
+  plan: optionalOrNull,
+  limit: Type.Optional(Type.Unknown({ description: '`{ requests_per_unit, unit }`, or `null` for none.' })),
+  metadata: optionalObject,
+  domain_role: optionalOrNull,
+};
+const createBody = body({ ...members, owner_id: optionalText });
+const changeBody = body(members);
+const memberBody = body({ role: optionalText });
+const params = Type.Object({ organization_id: Type.String() });
+const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
+
+/** `/admin/organizations` */
+export const addAdminOrganizationRoutes: AddRoutes<OrganizationsContext> = (api, context) => {
+  const onRequest = requireOrganizations(context);
+  const bodyLimit = bodyLimits.contact;
+  const path = '/admin/organizations';
+
+  api.post(path, { schema: { body: createBody }, bodyLimit, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const { owner_id: owner } = request.body;
+    const ownerId = owner === undefined ? undefined : uuidParameter({ owner_id: owner }, 'owner_id');
+    const organization = await createOrganization(context, toInput(context, request.body), {
+      ...change,
+      ownerId,
+    });
+    return reply.code(201).send(toOrganizationJson(organization));
+  });
+
+  const one = `${path}/:organization_id`;
+  api.get(one, { schema: { params }, onRequest }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    return reply.send(toOrganizationJson(await getOrganization(context, id)));
+  });
+
+  api.put(one, { schema: { params, body: changeBody }, bodyLimit, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    const input = toInput(context, request.body);
+    return reply.send(toOrganizationJson(await updateOrganization(context, id, { ...change, input })));
+  });
+
+  api.delete(one, { schema: { params }, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    await deleteOrganization(context, uuidParameter(request.params, 'organization_id'), change);
+    return reply.code(204).send();
+  });
+};
+
+/** `/admin/organizations/{organization_id}/members` */
+export const addAdminMemberRoutes: AddRoutes<OrganizationsContext> = (api, context) => {
+  const { store } = context;
+  const onRequest = requireOrganizations(context);
+  const path = '/admin/organizations/:organization_id/members';
+
+  api.get(path, { schema: { params }, onRequest }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    const { id } = await getOrganization(context, uuidParameter(request.params, 'organization_id'));
+    return reply.send({ members: (await store.organizations.listMembers(id)).map(toMemberJson) });
+  });
+
+  const one = `${path}/:user_id`;
+  api.put(one, { schema: { params: memberParams, body: memberBody }, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const organizationId = uuidParameter(request.params, 'organization_id');
+    const userId = uuidParameter(request.params, 'user_id');
+    const { role } = request.body;
+    return reply.send(toMemberJson(await putMember(context, { ...change, organizationId, userId, role })));
+  });
+
+  api.delete(one, { schema: { params: memberParams }, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const organizationId = uuidParameter(request.params, 'organization_id');
+    const userId = uuidParameter(request.params, 'user_id');
+    await removeMember(context, { ...change, organizationId, userId, own: undefined });
+    return reply.code(204).send();
+  });
+};
+
+function toInput({ settings }: OrganizationsContext, given: Static<typeof changeBody>): OrganizationInput {
+  const { name, slug, plan, domain_role: domainRole } = given;
+  return {
+    ...{ name, slug, plan },
+    // Parsed from JSON.
+    limit: given.limit as Json | undefined,
+    metadata: given.metadata as JsonObject | undefined,
+    domainRole: typeof domainRole === 'string' ? readRole(settings, domainRole) : domainRole,
+  };
+}

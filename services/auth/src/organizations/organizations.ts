@@ -1,0 +1,205 @@
+import type { Json, JsonObject } from '@tollgate/kit/json';
+import type { AuditAction } from '../audit/actions.ts';
+import { type AuditActor, auditEntry } from '../audit/audit-log.ts';
+import { describeChanges } from '../audit/changes.ts';
+import type { OrganizationPermission } from '../config/organizations.ts';
+import type { Transactions } from '../db/connection.ts';
+import { errors } from '../errors.ts';
+import type { RequestMetadata } from '../http/request-metadata.ts';
+import { randomBase32 } from '../keys/secrets.ts';
+import { requireSecondFactor } from '../sessions/assurance.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
+import type { Session } from '../sessions/store.ts';
+import type { User } from '../users/user.ts';
+import {
+  type Organization,
+  readLimit,
+  readOrganizationMetadata,
+  readOrganizationName,
+  readPlan,
+  readSlug,
+  slugFromName,
+} from './organization.ts';
+import { isPermitted } from './roles.ts';
+import type { Membership, OrganizationStore } from './store.ts';
+
+export type OrganizationsContext = SessionsContext & {
+  readonly store: { readonly organizations: OrganizationStore } & Transactions;
+};
+
+/** A change, and who makes it. */
+export interface Change {
+  readonly actor: AuditActor;
+  readonly metadata: RequestMetadata;
+}
+
+/** The user who calls, and their session. */
+export interface MemberCaller {
+  readonly user: User;
+  readonly session: Session;
+}
+
+/** Values of a client or an administrator. Absent ones are not changed, or have defaults. */
+export interface OrganizationInput {
+  readonly name?: string | undefined;
+  readonly slug?: string | undefined;
+  /** `null` or an empty text: none. */
+  readonly plan?: string | null | undefined;
+  /** `null`: none. */
+  readonly limit?: Json | undefined;
+  readonly metadata?: JsonObject | undefined;
+  /** `null`: users cannot join by domain. */
+  readonly domainRole?: string | null | undefined;
+}
+
+/** An entry about an organization. */
+export function organizationAudit(
+  action: AuditAction,
+  { id, slug }: Pick<Organization, 'id' | 'slug'>,
+  { actor, metadata }: Change,
+  traits?: JsonObject,
+) {
+  return auditEntry(actor, action, { metadata, traits: { org_id: id, org_slug: slug, ...traits } });
+}
+
+const suffixChars = 6;
+
+/**
+ * Creates an organization.
+ *
+ * @throws AppError `validation_failed`, `organization_slug_exists`; with an owner `user_not_found`,
+ * and `over_organization_quota` if `maxPerUser` is reached
+ */
+export async function createOrganization(
+  context: OrganizationsContext,
+  input: OrganizationInput,
+  {
+    ownerId,
+    maxPerUser = Number.POSITIVE_INFINITY,
+    ...change
+  }: Change & { readonly ownerId: string | undefined; readonly maxPerUser?: number },
+): Promise<Organization> {
+  const { store, random } = context;
+  const name = readOrganizationName(input.name);
+  const suffix = randomBase32(random, suffixChars);
+  const at = new Date(change.metadata.nowMs);
+  const id = random.uuid();
+  const slug = input.slug === undefined ? slugFromName(name, suffix) : readSlug(input.slug);
+  const given: Organization = merge(
+    { ...{ id, name, slug, metadata: {} }, ...none, createdAt: at, updatedAt: at },
+    { ...input, slug },
+    at,
+  );
+  return store.transaction(async (transaction) => {
+    if (ownerId !== undefined) {
+      const memberships = await transaction.organizations.lockUser(ownerId);
+      if (memberships === undefined) throw errors.user_not_found();
+      if (memberships >= maxPerUser) throw errors.over_organization_quota();
+    }
+    // A slug of the name that is taken gets a suffix; one that the client has chosen is refused.
+    const slugs = input.slug === undefined ? [slug, `${slug}-${suffix}`] : [slug];
+    for (const candidate of slugs) {
+      const organization = { ...given, slug: candidate };
+      const audit = organizationAudit('organization_created', organization, change);
+      if (await transaction.organizations.insert(organization, { ownerId, at, audit })) return organization;
+    }
+    throw errors.organization_slug_exists();
+  });
+}
+
+const none = { plan: undefined, limit: undefined, domainRole: undefined };
+
+/** @throws AppError `validation_failed` */
+function merge(before: Organization, input: OrganizationInput, at: Date): Organization {
+  return {
+    ...before,
+    ...(input.name !== undefined && { name: readOrganizationName(input.name) }),
+    ...(input.slug !== undefined && {
+      slug: input.slug === before.slug ? before.slug : readSlug(input.slug),
+    }),
+    ...(input.plan !== undefined && { plan: readPlan(input.plan) }),
+    ...(input.limit !== undefined && { limit: readLimit(input.limit) }),
+    ...(input.metadata !== undefined && { metadata: readOrganizationMetadata(input.metadata) }),
+    ...(input.domainRole !== undefined && { domainRole: input.domainRole ?? undefined }),
+    updatedAt: at,
+  };
+}
+
+/**
+ * @throws AppError `organization_not_found`, `organization_slug_exists`, `validation_failed`
+ */
+export async function updateOrganization(
+  { store }: OrganizationsContext,
+  id: string,
+  { input, ...change }: Change & { readonly input: OrganizationInput },
+): Promise<Organization> {
+  return store.transaction(async ({ organizations }) => {
+    const before = await organizations.lock(id);
+    if (before === undefined) throw errors.organization_not_found();
+    const organization = merge(before, input, new Date(change.metadata.nowMs));
+    const audit = organizationAudit(
+      'organization_modified',
+      organization,
+      change,
+      describeChanges(changedFields(before, organization)),
+    );
+    if (!(await organizations.update(organization, audit))) throw errors.organization_slug_exists();
+    return organization;
+  });
+}
+
+function changedFields(before: Organization, after: Organization) {
+  const keys = ['name', 'slug', 'plan', 'limit', 'metadata', 'domainRole'] as const;
+  return keys.map((key) => ({
+    name: key === 'domainRole' ? 'domain_role' : key,
+    before: before[key],
+    after: after[key],
+  }));
+}
+
+/** @throws AppError `organization_not_found` */
+export async function deleteOrganization(
+  { store }: OrganizationsContext,
+  id: string,
+  change: Change,
+): Promise<void> {
+  await store.transaction(async ({ organizations }) => {
+    const organization = await organizations.lock(id);
+    if (organization === undefined) throw errors.organization_not_found();
+    await organizations.delete(id, organizationAudit('organization_deleted', organization, change));
+  });
+}
+
+/** @throws AppError `organization_not_found` */
+export async function getOrganization({ store }: OrganizationsContext, id: string): Promise<Organization> {
+  const organization = await store.organizations.find(id);
+  if (organization === undefined) throw errors.organization_not_found();
+  return organization;
+}
+
+/**
+ * The membership of a user, which must permit this. Organizations of others are not found, so that
+ * their ids say nothing. A change needs the second factor of a user who has one.
+ *
+ * @throws AppError `organization_not_found`, `organization_permission_denied`, `insufficient_aal`
+ */
+export async function requireMembership(
+  { store, settings }: OrganizationsContext,
+  id: string,
+  {
+    user,
+    session,
+    permission,
+  }: MemberCaller & { readonly permission: OrganizationPermission | 'organization:read' },
+): Promise<Membership> {
+  const membership = await store.organizations.findMembership(id, user.id);
+  if (membership === undefined) throw errors.organization_not_found();
+  if (permission === 'organization:read') return membership;
+  if (!isPermitted(settings, membership.role, permission))
+    throw errors.organization_permission_denied({
+      message: `The role ${membership.role} does not permit this: it lacks ${permission}`,
+    });
+  if (!permission.endsWith(':read'))
+    requireSecondFactor(user, session, { message: 'AAL2 required to change an organization' });
+  return membership;
+}

@@ -1,0 +1,164 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import type { OrganizationPermission } from '../config/organizations.ts';
+import { errors } from '../errors.ts';
+import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.ts';
+import { requestMetadata } from '../http/request-metadata.ts';
+import { authenticatePermanentUser } from '../sessions/authenticate.ts';
+import { switchOrganization } from './active.ts';
+import { changeRole, removeMember, toMemberJson } from './members.ts';
+import { toOrganizationJson } from './organization.ts';
+import {
+  type Change,
+  createOrganization,
+  deleteOrganization,
+  type MemberCaller,
+  type OrganizationsContext,
+  requireMembership,
+  updateOrganization,
+} from './organizations.ts';
+import type { Membership } from './store.ts';
+
+const organizationBody = body({ name: optionalText, slug: optionalText });
+const activeBody = body({ id: Type.Optional(Type.Union([Type.String(), Type.Null()])) });
+const memberBody = body({ role: optionalText });
+const params = Type.Object({ organization_id: Type.String() });
+const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
+
+/** Rejects before the body is read. */
+export function requireOrganizations({ settings }: Pick<OrganizationsContext, 'settings'>) {
+  return (_request: unknown, _reply: unknown, done: (error?: Error) => void): void =>
+    done(
+      settings.organizationsEnabled
+        ? undefined
+        : errors.feature_disabled({ message: 'Organizations are disabled', httpStatus: 404 }),
+    );
+}
+
+/** The caller, their membership in the organization of the path, and what the audit log needs. */
+interface MemberRequest extends MemberCaller, Change, Membership {}
+
+/** @throws AppError as `authenticatePermanentUser` and `requireMembership` */
+async function readMemberRequest(
+  request: FastifyRequest<{ Params: { readonly organization_id: string } }>,
+  context: OrganizationsContext,
+  permission: OrganizationPermission | 'organization:read',
+): Promise<MemberRequest> {
+  const caller = await authenticatePermanentUser(request, context);
+  const id = uuidParameter(request.params, 'organization_id');
+  const membership = await requireMembership(context, id, { ...caller, permission });
+  return { ...caller, ...membership, actor: caller.user, metadata: requestMetadata(request, context) };
+}
+
+function toMembershipJson({ organization, role }: Membership) {
+  return { ...toOrganizationJson(organization), role };
+}
+
+/** `/organizations` and `/user/organization` */
+export const addOrganizationRoutes: AddRoutes<OrganizationsContext> = (api, context) => {
+  const { store, settings } = context;
+  const onRequest = requireOrganizations(context);
+
+  api.get('/organizations', { onRequest }, async (request, reply) => {
+    const { user } = await authenticatePermanentUser(request, context);
+    const memberships = await store.organizations.listMemberships(user.id);
+    return reply.send({ organizations: memberships.map(toMembershipJson) });
+  });
+
+  api.post('/organizations', { schema: { body: organizationBody }, onRequest }, async (request, reply) => {
+    const { user } = await authenticatePermanentUser(request, context);
+    if (settings.organizationsCreate === 'admin')
+      throw errors.organization_permission_denied({ message: 'Only administrators create organizations' });
+    const { name, slug } = request.body;
+    const input = { name, slug };
+    const organization = await createOrganization(context, input, {
+      actor: user,
+      metadata: requestMetadata(request, context),
+      ownerId: user.id,
+      maxPerUser: settings.organizationsMaxPerUser,
+    });
+    return reply.code(201).send(toMembershipJson({ organization, role: 'owner' }));
+  });
+
+  const path = '/organizations/:organization_id';
+  api.get(path, { schema: { params }, onRequest }, async (request, reply) =>
+    reply.send(toMembershipJson(await readMemberRequest(request, context, 'organization:read'))),
+  );
+
+  api.patch(path, { schema: { params, body: organizationBody }, onRequest }, async (request, reply) => {
+    const member = await readMemberRequest(request, context, 'organization:update');
+    const { name, slug } = request.body;
+    const change = { ...member, input: { name, slug } };
+    const organization = await updateOrganization(context, member.organization.id, change);
+    return reply.send(toMembershipJson({ ...member, organization }));
+  });
+
+  api.delete(path, { schema: { params }, onRequest }, async (request, reply) => {
+    const member = await readMemberRequest(request, context, 'organization:delete');
+    await deleteOrganization(context, member.organization.id, member);
+    return reply.code(204).send();
+  });
+
+  api.post('/user/organization', { schema: { body: activeBody }, onRequest }, async (request, reply) => {
+    const caller = await authenticatePermanentUser(request, context);
+    const { id = null } = request.body;
+    const organizationId = id === null ? null : uuidParameter({ id }, 'id');
+    const metadata = requestMetadata(request, context);
+    const active = await switchOrganization(context, { ...caller, organizationId }, metadata);
+    return reply.header('cache-control', 'no-store').send({
+      access_token: active.accessToken,
+      token_type: 'bearer',
+      expires_in: active.expiresInSeconds,
+      expires_at: active.expiresAt,
+      ...(active.organization && { organization: { ...active.organization } }),
+    });
+  });
+};
+
+/** `/organizations/{organization_id}/members` */
+export const addMemberRoutes: AddRoutes<OrganizationsContext> = (api, context) => {
+  const { store } = context;
+  const onRequest = requireOrganizations(context);
+  const path = '/organizations/:organization_id/members';
+
+  api.get(path, { schema: { params }, onRequest }, async (request, reply) => {
+    const { organization } = await readMemberRequest(request, context, 'members:read');
+    const members = await store.organizations.listMembers(organization.id);
+    return reply.send({ members: members.map(toMemberJson) });
+  });
+
+  const one = `${path}/:user_id`;
+  api.patch(
+    one,
+    { schema: { params: memberParams, body: memberBody }, onRequest },
+    async (request, reply) => {
+      const {
+        organization,
+        role: own,
+        ...change
+      } = await readMemberRequest(request, context, 'members:write');
+      const userId = uuidParameter(request.params, 'user_id');
+      const { role } = request.body;
+      const member = await changeRole(context, {
+        organizationId: organization.id,
+        userId,
+        own,
+        role,
+        ...change,
+      });
+      return reply.send(toMemberJson(member));
+    },
+  );
+
+  api.delete(one, { schema: { params: memberParams }, onRequest }, async (request, reply) => {
+    const userId = uuidParameter(request.params, 'user_id');
+    const caller = await readMemberRequest(request, context, 'organization:read');
+    const {
+      organization,
+      role: own,
+      ...change
+    } = userId === caller.user.id ? caller : await readMemberRequest(request, context, 'members:write');
+    await removeMember(context, { organizationId: organization.id, userId, own, ...change });
+    return reply.code(204).send();
+  });
+};

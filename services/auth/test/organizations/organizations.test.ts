@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import t from 'tap';
+import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
+import {
+  activate,
+  createOrganization,
+  putMember,
+  signUpAs,
+  withOrganizations,
+} from '../helpers/organizations.ts';
+
+t.test('a user creates an organization, and owns it', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const { accessToken: token } = await signUpAs(server, 'ada');
+  const created = await server.call('POST', '/organizations', { token, body: { name: 'Acme Ltd' } });
+  t.match(created, {
+    status: 201,
+    body: { name: 'Acme Ltd', slug: 'acme-ltd', role: 'owner', metadata: {} },
+  });
+  const path = `/organizations/${created.body.id}`;
+  t.same((await server.call('GET', '/organizations', { token })).body, { organizations: [created.body] });
+  t.same((await server.call('GET', path, { token })).body, created.body);
+  const changed = await server.call('PATCH', path, { token, body: { name: 'Acme', slug: 'acme' } });
+  t.match(changed, { status: 200, body: { name: 'Acme', slug: 'acme', role: 'owner' } });
+  t.equal((await server.call('DELETE', path, { token })).status, 204);
+  t.match(await server.call('GET', path, { token }), {
+    status: 404,
+    body: { error_code: 'organization_not_found' },
+  });
+});
+
+t.test('plan and limit are for administrators', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const ada = await signUpAs(server, 'ada');
+  const values = { plan: 'pro', limit: { requests_per_unit: 5, unit: 'day' }, metadata: { vip: true } };
+  const id = await createOrganization(server, ada, { name: 'Acme', ...values });
+  const path = `/organizations/${id}`;
+  const changed = await server.call('PATCH', path, { token: ada.accessToken, body: values });
+  t.match(changed, { status: 200, body: { metadata: {} } });
+  for (const member of ['plan', 'limit']) t.notOk(member in changed.body, member);
+});
+
+t.test('the active organization is in the tokens of its session until it is changed', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const ada = await signUpAs(server, 'ada');
+  const id = await createOrganization(server, ada, { name: 'Acme', slug: 'acme' });
+  t.notOk('org_id' in decodeJwt(ada.accessToken));
+  const claims = { org_id: id, org_role: 'owner', org_slug: 'acme' };
+  const active = await activate(server, ada, id);
+  t.match(decodeJwt(active.accessToken), claims);
+  const refresh = async (refreshToken: string) =>
+    signedIn(
+      await server.call('POST', '/token?grant_type=refresh_token', { body: { refresh_token: refreshToken } }),
+    );
+  const refreshed = await refresh(ada.refreshToken);
+  t.match(decodeJwt(refreshed.accessToken), claims, 'after a refresh');
+  const other = signedIn(
+    await server.call('POST', '/token?grant_type=password', {
+      body: { email: 'ada@example.com', password: 'correct horse' },
+    }),
+  );
+  t.notOk('org_id' in decodeJwt(other.accessToken), 'another session');
+  const none = await activate(server, refreshed, null);
+  t.notOk('org_id' in decodeJwt(none.accessToken), 'none');
+  t.notOk('org_id' in decodeJwt((await refresh(refreshed.refreshToken)).accessToken));
+});
+
+t.test('only organizations of the user can be active', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const [ada, eve] = [await signUpAs(server, 'ada'), await signUpAs(server, 'eve')];
+  const id = await createOrganization(server, ada);
+  for (const foreign of [id, randomUUID()])
+    t.match(
+      await server.call('POST', '/user/organization', { token: eve.accessToken, body: { id: foreign } }),
+      { status: 404, body: { error_code: 'organization_not_found' } },
+    );
+});
+
+t.test('slugs are unique, and names are not', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const { accessToken: token } = await signUpAs(server, 'ada');
+  const create = (body: object) => server.call('POST', '/organizations', { token, body });
+  t.match(await create({ name: 'Acme' }), { status: 201, body: { slug: 'acme' } });
+  t.match(await create({ name: 'Acme' }), { status: 201, body: { slug: /^acme-[a-z2-7]{6}$/ } });
+  t.match(await create({ name: 'X', slug: 'acme' }), {
+    status: 422,
+    body: { error_code: 'organization_slug_exists' },
+  });
+  t.match(await create({ name: 'Zürich Öl' }), { status: 201, body: { slug: 'zurich-ol' } });
+  t.match(await create({ name: '株式会社' }), { status: 201, body: { slug: /^org-[a-z2-7]{6}$/ } });
+  t.match(await create({ name: 'Admin' }), { status: 201, body: { slug: /^org-/ } });
+  for (const slug of ['A', 'a', 'Acme', '-a', 'a-', 'a--b', 'a b', 'admin', 'x'.repeat(64), ''])
+    t.match(
+      await create({ name: 'X', slug }),
+      { status: 400, body: { error_code: 'validation_failed' } },
+      slug,
+    );
+  for (const name of ['', ' ', 'x'.repeat(101), 'a\nb'])
+    t.match(await create({ name }), { status: 400 }, JSON.stringify(name));
+});
+
+t.test('a user has at most the number of organizations of the settings, also concurrently', async (t) => {
+  const server = await startAuthServer(t, { ...withOrganizations, ORGANIZATIONS_MAX_PER_USER: '3' });
+  const { accessToken: token } = await signUpAs(server, 'ada');
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, (_, index) =>
+      server.call('POST', '/organizations', { token, body: { name: `Acme ${index}` } }),
+    ),
+  );
+  t.equal(answers.filter(({ status }) => status === 201).length, 3);
+  t.match(
+    answers.find(({ status }) => status === 422),
+    { body: { error_code: 'over_organization_quota' } },
+  );
+});
+
+t.test('the last owner cannot leave, also when two leave at the same time', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const [ada, bob] = [await signUpAs(server, 'ada'), await signUpAs(server, 'bob')];
+  for (let round = 0; round < 5; round += 1) {
+    const id = await createOrganization(server, ada, { name: `Acme ${round}` });
+    await putMember(server, id, { user: bob, role: 'owner' });
+    const leave = ({ userId, accessToken: token }: typeof ada) =>
+      server.call('DELETE', `/organizations/${id}/members/${userId}`, { token });
+    const demote = ({ userId, accessToken: token }: typeof ada) =>
+      server.call('PATCH', `/organizations/${id}/members/${userId}`, { token, body: { role: 'member' } });
+    const [one, two] = await Promise.all(
+      round % 2 === 0 ? [leave(ada), leave(bob)] : [demote(ada), leave(bob)],
+    );
+    const refused = [one, two].filter(({ status }) => status === 422);
+    t.match(refused, [{ body: { error_code: 'last_organization_owner' } }], `round ${round}`);
+  }
+});
+
+t.test('without the setting there are no organizations', async (t) => {
+  const server = await startAuthServer(t);
+  const { accessToken: token } = await signUpAs(server, 'ada');
+  for (const [method, path] of [
+    ['POST', '/organizations'],
+    ['GET', '/organizations'],
+    ['POST', '/user/organization'],
+  ] as const)
+    t.match(await server.call(method, path, { token, ...(method === 'POST' && { body: {} }) }), {
+      status: 404,
+      body: { error_code: 'feature_disabled' },
+    });
+});
+
+t.test('with ORGANIZATIONS_CREATE=admin only administrators create organizations', async (t) => {
+  const server = await startAuthServer(t, { ...withOrganizations, ORGANIZATIONS_CREATE: 'admin' });
+  const { accessToken: token } = await signUpAs(server, 'ada');
+  t.match(await server.call('POST', '/organizations', { token, body: { name: 'Acme' } }), {
+    status: 403,
+    body: { error_code: 'organization_permission_denied' },
+  });
+});
