@@ -1,7 +1,15 @@
 import type { TextBounds } from '../definition/fields.ts';
 import type { RuleProblem } from '../definition/problem.ts';
 import { resourceTexts, type Values } from '../definition/values.ts';
-import { butFound, describeValue, hintFor, notText, report, shown } from './resource-problems.ts';
+import {
+  butFound,
+  describeValue,
+  type FindPlace,
+  hintFor,
+  notText,
+  report,
+  shown,
+} from './resource-problems.ts';
 
 /** State of reading one manifest. */
 export interface Reading {
@@ -10,6 +18,8 @@ export interface Reading {
   readonly problems: RuleProblem[];
   /** Values that may still be read. */
   budget: number;
+  /** Says where a field belongs, or what it is called, by its normalized name. */
+  readonly findPlace: FindPlace;
 }
 
 /** A mapping of a manifest and its JSON path. */
@@ -27,7 +37,12 @@ export interface Mapping {
 const maxValues = 1_000_000;
 
 /** Begins to read a manifest. */
-export const startReading = (source: string): Reading => ({ source, problems: [], budget: maxValues });
+export const startReading = (source: string, findPlace: FindPlace): Reading => ({
+  source,
+  problems: [],
+  budget: maxValues,
+  findPlace,
+});
 
 /** Counts a value; false once there are too many, which is reported once and ends the reading. */
 export function charge(read: Reading, field: string): boolean {
@@ -112,7 +127,12 @@ export function enumField(mapping: Mapping, name: string, values: Values): strin
 export function checkFields(mapping: Mapping, known: readonly string[]): void {
   for (const name of Object.keys(mapping.values)) {
     if (known.includes(name)) continue;
-    report(mapping.read, fieldPath(mapping, shown(name)), 'unknown field', hintFor(name, known));
+    report(
+      mapping.read,
+      fieldPath(mapping, shown(name)),
+      'unknown field',
+      hintFor(name, known, mapping.read.findPlace),
+    );
   }
 }
 

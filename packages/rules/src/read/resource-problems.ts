@@ -44,16 +44,20 @@ export function notText(value: unknown): string {
 /** Maximum edit distance of a suggested field. */
 const maxTypos = 2;
 
-export function hintFor(name: string, known: readonly string[]): string {
+/** A hint about a field that is not known at its place, by its normalized name. */
+export type FindPlace = (plain: string, known: readonly string[]) => string | undefined;
+
+export function hintFor(name: string, known: readonly string[], findPlace: FindPlace): string {
   const plain = bare(name);
   const same = known.find((field) => bare(field) === plain);
   if (same !== undefined) return `it is spelled ${same}`;
+  const place = findPlace(plain, known);
+  if (place !== undefined) return place;
   const [nearest] = known
     .map((field) => ({ field, distance: editDistance(bare(field), plain) }))
     .filter(({ field, distance }) => distance <= maxTypos && distance < field.length / 2)
     .sort((a, b) => a.distance - b.distance);
-  if (nearest !== undefined) return `did you mean ${nearest.field}?`;
-  return findPlace(plain, known) ?? `known here: ${known.join(', ')}`;
+  return nearest === undefined ? `known here: ${known.join(', ')}` : `did you mean ${nearest.field}?`;
 }
 
 /** Other words for a field. */
@@ -68,7 +72,7 @@ const synonyms: Readonly<Record<string, string>> = {
 };
 
 /** The field that another word stands for, or the part that a field belongs to. */
-function findPlace(plain: string, known: readonly string[]): string | undefined {
+export function findRulePlace(plain: string, known: readonly string[]): string | undefined {
   const meant = synonyms[plain];
   if (meant !== undefined && known.includes(meant)) return `did you mean ${meant}?`;
   const belongsTo = (fields: readonly string[]) => fields.some((field) => bare(field) === plain);

@@ -41,6 +41,7 @@ import { asMetadata } from './resource-metadata.ts';
 import {
   butFound,
   describeValue,
+  findRulePlace,
   locateInResource,
   type ResourceLocations,
   report,
@@ -58,7 +59,7 @@ export type ResourceResult =
  * `compileRules`.
  */
 export function readResource(manifest: unknown, source: string): ResourceResult {
-  const read = startReading(source);
+  const read = startReading(source, findRulePlace);
   const spec = findSpec(read, manifest);
   const document = spec === undefined ? undefined : readSpec(spec);
   return document === undefined || read.problems.length > 0

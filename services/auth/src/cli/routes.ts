@@ -1,11 +1,11 @@
+import type { Access } from '@tollgate/policies/compile/access';
+import type { PolicyRule } from '@tollgate/policies/compile/compile';
 import { type Settings, settingsSpec } from '../config/settings.ts';
-import { matchRoute } from '../ext-authz/decision.ts';
+import { matchRequest } from '../ext-authz/decision.ts';
 import {
   defaultRules,
   hasLimits,
-  type RouteLimit,
   type RoutePath,
-  type RouteRequirement,
   type RouteRules,
   routeRuleWarnings,
 } from '../ext-authz/route-rules.ts';
@@ -69,29 +69,27 @@ function parseRequests(args: readonly string[]): RouteRequest[] {
 
 /** A table of all rules in the order in which they are matched. */
 export function formatRules(rules: RouteRules): string {
-  const routes = rules.routes.map(({ path, methods, requirement, limit, position }) => [
-    String(position.line),
-    methods === undefined ? 'all' : [...methods].join(','),
-    formatPath(path),
-    formatRequirement(requirement),
-    formatLimit(requirement, limit),
+  const routes = rules.routes.map((route) => [
+    String(route.position.line),
+    route.methods === undefined ? 'all' : [...route.methods].join(','),
+    formatPath(route.path),
+    formatAccess(route.access),
+    formatLimits(route),
   ]);
-  const { fallback, fallbackLimit } = rules;
-  const others = [
-    ...['-', 'all', 'everything else'],
-    ...[formatRequirement(fallback), formatLimit(fallback, fallbackLimit)],
-  ];
+  const { fallback } = rules.policy;
+  const others = ['-', 'all', 'everything else', formatAccess(fallback.access), formatLimits(fallback)];
   return formatTable([['LINE', 'METHODS', 'PATH', 'REQUIRES', 'LIMIT'], ...routes, others]);
 }
 
 /** A table of requests with the rule that matches each. */
 export function formatMatches(rules: RouteRules, requests: readonly RouteRequest[]): string {
   const rows = requests.map(({ method, path }) => {
-    const match = matchRoute(rules, method, path);
+    const match = matchRequest(rules, { method, path, host: '', headers: {} });
     if (!match.ok) return [method, path, '-', `denied, path_not_canonical: ${match.reason}`, '-'];
-    const { route, requirement, limit } = match;
-    const rule = route === undefined ? 'default' : `line ${route.position.line}: ${formatPath(route.path)}`;
-    return [method, path, rule, formatRequirement(requirement), formatLimit(requirement, limit)];
+    const { rule } = match;
+    const route = rules.routes.find((candidate) => candidate === rule);
+    const place = route === undefined ? 'default' : `line ${route.position.line}: ${formatPath(route.path)}`;
+    return [method, path, place, formatAccess(rule.access), formatLimits(rule)];
   });
   return formatTable([['METHOD', 'PATH', 'RULE', 'REQUIRES', 'LIMIT'], ...rows]);
 }
@@ -103,25 +101,25 @@ function formatDomain(
 ): string {
   if (!hasLimits(rules)) return '';
   const { env } = settingsSpec.extAuthzRateLimitDomain;
-  return `Domain of the limits: ${rules.limitDomain ?? settings?.extAuthzRateLimitDomain ?? `that of ${env}`}\n`;
+  return `Domain of the limits: ${rules.policy.limitDomain ?? settings?.extAuthzRateLimitDomain ?? `that of ${env}`}\n`;
 }
 
-function formatPath({ source, ignoreCase }: RoutePath): string {
-  return ignoreCase ? `${source} (any case)` : source;
+function formatPath({ source, pattern }: RoutePath): string {
+  return pattern.ignoreCase ? `${source} (any case)` : source;
 }
 
-function formatRequirement(requirement: RouteRequirement): string {
-  if (requirement.access === 'public') return 'nothing (public)';
-  if (requirement.access === 'deny') return 'denied for everyone (deny)';
-  const { roles, aal, anonymous } = requirement;
-  const user = anonymous ? 'any user, including anonymous' : 'a signed-in user';
+function formatAccess(access: Access): string {
+  if (access.type === 'Public') return 'nothing (public)';
+  if (access.type === 'Denied') return 'denied for everyone (deny)';
+  const { roles, assurance, anonymousUsers } = access;
+  const user = anonymousUsers ? 'any user, including anonymous' : 'a signed-in user';
   const role = roles === undefined ? '' : `, role ${roles.join(' or ')}`;
-  return `${user}${role}${aal === 'aal1' ? '' : `, at least ${aal}`}`;
+  return `${user}${role}${assurance === 'aal1' ? '' : `, at least ${assurance}`}`;
 }
 
-function formatLimit({ access }: RouteRequirement, limit: RouteLimit): string {
-  if (limit.length === 0 || access === 'deny') return '-';
-  return limit.map((descriptor) => `[${descriptor.join(', ')}]`).join(' ');
+function formatLimits({ access, limits }: PolicyRule): string {
+  if (limits.length === 0 || access.type === 'Denied') return '-';
+  return limits.map(({ keys }) => `[${keys.join(', ')}]`).join(' ');
 }
 
 export function formatTable(rows: readonly (readonly string[])[]): string {

@@ -1,5 +1,5 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
-import type { AuthzRequest } from './decision.ts';
+import { type AuthzRequest, noHeaders } from './decision.ts';
 import type { HeaderChanges } from './identity-headers.ts';
 
 // The messages of usual checks are read and written here, without reflection, which costs more than
@@ -101,6 +101,7 @@ function skipUnknown(reader: MessageReader, tag: number, end: number, wanted: nu
 function readHttpRequest(reader: MessageReader, end: number, sourceAddress: string): AuthzRequest {
   let method = '';
   let path = '';
+  let host = '';
   const joined: Headers = { authorization: [], forwardedFor: [], headerNames: [] };
   let raw: Headers | undefined;
   while (reader.hasField(end)) {
@@ -119,8 +120,10 @@ function readHttpRequest(reader: MessageReader, end: number, sourceAddress: stri
         if (raw !== undefined) reader.failed = true;
         raw = readHeaderMap(reader, end);
         break;
-      case tags.http.id:
       case tags.http.host:
+        host = reader.readText(end);
+        break;
+      case tags.http.id:
       case tags.http.scheme:
       case tags.http.protocol:
         reader.skipText(end);
@@ -130,7 +133,7 @@ function readHttpRequest(reader: MessageReader, end: number, sourceAddress: stri
         reader.skipField(tag, end);
     }
   }
-  return { method: method.toUpperCase(), path, sourceAddress, ...(raw ?? joined) };
+  return { method: method.toUpperCase(), path, host, headers: noHeaders, sourceAddress, ...(raw ?? joined) };
 }
 
 interface Headers {

@@ -1,25 +1,18 @@
 import type { Logger } from '@tollgate/kit/logger';
+import type { Access, AuthenticatedAccess } from '@tollgate/policies/compile/access';
+import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
+import type { RequestAttributes } from '@tollgate/policies/match/request-match';
+import { type PathSegments, parseRequestPath } from '@tollgate/policies/match/request-path';
 import { errors } from '../errors.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type AuthzContext, type Caller, CallerIdentifier } from './identity.ts';
 import { type HeaderChanges, identityHeaders } from './identity-headers.ts';
 import type { LimitedCheck, RateLimiter, RateLimitResult } from './rate-limiter.ts';
-import { parseRequestPath } from './request-path.ts';
-import {
-  findRoute,
-  type RouteLimit,
-  type RouteRequirement,
-  type RouteRule,
-  type RouteRules,
-} from './route-rules.ts';
+import type { RouteRules } from './route-rules.ts';
 
-/** The parts of a request that a decision depends on. */
-export interface AuthzRequest {
-  /** The method in upper case. */
-  readonly method: string;
-  /** The path and query that the client sent: neither decoded nor normalized. */
-  readonly path: string;
+/** The parts of a request that a decision depends on. The path is not decoded or normalized. */
+export interface AuthzRequest extends RequestAttributes {
   /** Values of all `authorization` headers in order; values joined by a proxy are one. */
   readonly authorization: readonly string[];
   /**
@@ -32,6 +25,9 @@ export interface AuthzRequest {
   /** Names of all headers, in lower case. */
   readonly headerNames: readonly string[];
 }
+
+/** No rule of the routes file compares headers. */
+export const noHeaders: AuthzRequest['headers'] = {};
 
 export type AuthzDecision = AuthzAllowed | AuthzDenied;
 
@@ -95,16 +91,17 @@ export class Authorizer {
     try {
       // Read once: they may be reloaded during the check.
       const rules = this.#context.rules.current;
-      const match = matchRoute(rules, request.method, request.path);
+      const match = matchRequest(rules, request);
       if (!match.ok) return ambiguousPath(match.reason);
-      const { requirement } = match;
-      if (requirement.access === 'deny') return forbidden('route_denied');
+      const { policy, rule } = match;
+      const { access } = rule;
+      if (access.type === 'Denied') return forbidden('route_denied');
       const caller = this.#identifier.identify(request.authorization, rules.claims, timeoutMs);
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
-        const decision = decide(request, { requirement, added: rules.addedAttributes }, known);
-        if (!decision.allowed || match.limit.length === 0) return decision;
+        const decision = decide(request, { access, added: rules.addedAttributes }, known);
+        if (!decision.allowed || rule.limits.length === 0) return decision;
         const timeLeftMs = (timeoutMs ?? Number.POSITIVE_INFINITY) - (performance.now() - startedMs);
-        return this.#limit(decision, { request, match, domain: rules.limitDomain, timeLeftMs });
+        return this.#limit(decision, { request, rule, domain: policy.limitDomain, timeLeftMs });
       };
       if (!(caller instanceof Promise)) return finish(caller);
       return caller.then(finish).catch((error) => fail(error, logger));
@@ -115,12 +112,11 @@ export class Authorizer {
 
   #limit(
     decision: AuthzAllowed,
-    { match, ...options }: Pick<LimitedCheck, 'request' | 'domain' | 'timeLeftMs'> & { match: MatchedRoute },
+    { rule, ...options }: Pick<LimitedCheck, 'request' | 'domain' | 'timeLeftMs'> & { rule: PolicyRule },
   ): AuthzDecision | Promise<AuthzDecision> {
     const { rateLimiter, logger } = this.#context;
     const { identity } = decision;
-    const { route, limit } = match;
-    const result = rateLimiter?.check({ ...options, identity, limit, rulePath: route?.path.source });
+    const result = rateLimiter?.check({ ...options, identity, limits: rule.limits, rulePath: rule.label });
     if (result === undefined) return decision;
     return result.then((known) => applyLimit(decision, known)).catch((error) => fail(error, logger));
   }
@@ -139,74 +135,68 @@ function applyLimit(decision: AuthzAllowed, result: RateLimitResult): AuthzDecis
   return { ...deny(429, 'over_request_rate_limit', message, result.headers), rateLimit, identity };
 }
 
-interface MatchedRoute {
-  readonly ok: true;
-  /** Undefined if no route matches. */
-  readonly route: RouteRule | undefined;
-  readonly requirement: RouteRequirement;
-  readonly limit: RouteLimit;
-}
-
-export type RouteMatch =
-  | MatchedRoute
+export type RequestMatch =
+  | { readonly ok: true; readonly policy: CompiledPolicy; readonly rule: PolicyRule }
   /** The path is ambiguous. */
   | { readonly ok: false; readonly reason: string };
 
-/** Finds the rule for a method and a path, with or without a query. */
-export function matchRoute(rules: RouteRules, method: string, target: string): RouteMatch {
-  const parsed = parseRequestPath(method, target);
+/** Finds what holds for a request. */
+export function matchRequest(
+  { policy }: Pick<RouteRules, 'policy'>,
+  request: RequestAttributes,
+): RequestMatch {
+  const parsed = parseRequestPath(request.method, request.path);
   if (!parsed.ok) return parsed;
-  const { segments, alternatives } = parsed.path;
-  const route = findRoute(rules, method, segments);
-  if (alternatives.some((alternative) => findRoute(rules, method, alternative) !== route))
+  const { own, alternatives } = parsed.path;
+  const rule = findRule(policy, request, own);
+  if (alternatives.some((alternative) => findRule(policy, request, alternative) !== rule))
     return {
       ok: false,
       reason: 'without path parameters (;), or up to an encoded ? or #, another rule matches',
     };
-  return {
-    ok: true,
-    route,
-    requirement: route?.requirement ?? rules.fallback,
-    limit: route?.limit ?? rules.fallbackLimit,
-  };
+  return { ok: true, policy, rule };
 }
 
-type PassableRequirement = Exclude<RouteRequirement, { access: 'deny' }>;
+function findRule(
+  { rules, fallback }: CompiledPolicy,
+  request: RequestAttributes,
+  path: PathSegments | undefined,
+): PolicyRule {
+  return (path && rules.find(request, path)) ?? fallback;
+}
 
 interface DecisionRules {
-  readonly requirement: PassableRequirement;
+  readonly access: Exclude<Access, { type: 'Denied' }>;
   /** Attributes that the routes file adds. */
   readonly added: readonly string[];
 }
 
-function decide(request: AuthzRequest, { requirement, added }: DecisionRules, caller: Caller): AuthzDecision {
+function decide(request: AuthzRequest, { access, added }: DecisionRules, caller: Caller): AuthzDecision {
   const { headerNames } = request;
   if (!caller.ok) {
     // Public routes treat callers with an invalid token as unauthenticated.
-    if (requirement.access !== 'public') return caller.denial;
+    if (access.type !== 'Public') return caller.denial;
     return { allowed: true, identity: undefined, headers: identityHeaders(undefined, headerNames, added) };
   }
   const { identity } = caller;
-  const denial = requirement.access === 'public' ? undefined : findDenial(requirement, identity);
+  const denial = access.type === 'Public' ? undefined : findDenial(access, identity);
   return denial ?? { allowed: true, identity, headers: caller.headers(headerNames, added) };
 }
 
-type CallerRequirement = Extract<RouteRequirement, { access: 'authenticated' }>;
-
-function findDenial(requirement: CallerRequirement, identity: CallerIdentity): AuthzDenied | undefined {
-  const unmet = findUnmetRequirement(requirement, identity);
+function findDenial(access: AuthenticatedAccess, identity: CallerIdentity): AuthzDenied | undefined {
+  const unmet = findUnmetCondition(access, identity);
   if (unmet === undefined) return undefined;
-  return unmet === 'insufficient_aal' ? insufficientAssurance(requirement.aal) : forbidden(unmet);
+  return unmet === 'insufficient_aal' ? insufficientAssurance(access.assurance) : forbidden(unmet);
 }
 
-function findUnmetRequirement(
-  { roles, aal, anonymous }: CallerRequirement,
+function findUnmetCondition(
+  { roles, assurance, anonymousUsers }: AuthenticatedAccess,
   identity: CallerIdentity,
 ): 'role_not_allowed' | 'insufficient_aal' | 'anonymous_not_allowed' | undefined {
   if (roles !== undefined && !roles.includes(identity.role)) return 'role_not_allowed';
   // The levels sort as text: aal1, aal2, aal3.
-  if (identity.aal < aal) return 'insufficient_aal';
-  return identity.isAnonymous && !anonymous ? 'anonymous_not_allowed' : undefined;
+  if (identity.aal < assurance) return 'insufficient_aal';
+  return identity.isAnonymous && !anonymousUsers ? 'anonymous_not_allowed' : undefined;
 }
 
 /** Fails closed. */

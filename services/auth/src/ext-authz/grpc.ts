@@ -22,6 +22,7 @@ import {
   type AuthzRequest,
   denialBody,
   denialHeaders,
+  noHeaders,
 } from './decision.ts';
 import { CallerHeaders } from './identity-headers.ts';
 
@@ -73,10 +74,12 @@ export function decodeCheckRequest(bytes: Uint8Array): AuthzRequest | undefined 
   const attributes = decodeAttributes(bytes);
   const http = attributes?.request?.http;
   if (http === undefined) return undefined;
-  const { method, path, headerMap, headers } = http;
+  const { method, path, host, headerMap, headers } = http;
   return {
     method: method.toUpperCase(),
     path,
+    host,
+    headers: noHeaders,
     sourceAddress: attributes?.source?.address?.address.value?.address || noSource,
     ...(headerMap === undefined ? fromJoinedHeaders(headers) : fromRawHeaders(headerMap.headers)),
   };

@@ -23,6 +23,7 @@ import {
   ambiguousPath,
   denialBody,
   denialHeaders,
+  noHeaders,
 } from './decision.ts';
 
 const removeHeader = 'x-envoy-auth-headers-to-remove';
@@ -58,7 +59,7 @@ export function handleHttpCheck(
 ): void {
   // Gateways send bodies only if configured to; no decision depends on them.
   request.resume();
-  const line = forwarded ? readForwardedLine(request) : request;
+  const line = forwarded ? readForwardedLine(request) : readLine(request);
   // Envoy treats a 5xx as a failed check, which `failure_mode_allow` lets pass.
   const unavailableStatus = forwarded ? 503 : 403;
   if (line === undefined) {
@@ -78,14 +79,26 @@ const forwardedProblem = 'the gateway must send X-Forwarded-Method and X-Forward
 /** Undefined unless both headers are there once: the client may have sent them, too. */
 function readForwardedLine({ headersDistinct }: IncomingMessage): RequestLine | undefined {
   const { 'x-forwarded-method': methods = [], 'x-forwarded-uri': urls = [] } = headersDistinct;
-  const [[method], [url]] = [methods, urls];
-  return methods.length === 1 && urls.length === 1 ? { method, url } : undefined;
+  const { 'x-forwarded-host': hosts = [], host: ownHosts = [] } = headersDistinct;
+  const [[method], [url], [host = '']] = [methods, urls, hosts.length > 0 ? hosts : ownHosts];
+  return methods.length === 1 && urls.length === 1 ? { method, url, host } : undefined;
 }
 
-type RequestLine = Pick<IncomingMessage, 'method' | 'url'>;
+function readLine({ method, url, headers }: IncomingMessage): RequestLine {
+  return { method, url, host: headers.host ?? '' };
+}
+
+interface RequestLine {
+  readonly method: string | undefined;
+  readonly url: string | undefined;
+  readonly host: string;
+}
 
 /** Reads raw headers, because Node's parsed ones drop repeated values. */
-function parseRequest({ rawHeaders }: IncomingMessage, { method = '', url = '' }: RequestLine): AuthzRequest {
+function parseRequest(
+  { rawHeaders }: IncomingMessage,
+  { method = '', url = '', host }: RequestLine,
+): AuthzRequest {
   const authorization: string[] = [];
   const forwardedFor: string[] = [];
   const headerNames = new Set<string>();
@@ -98,6 +111,8 @@ function parseRequest({ rawHeaders }: IncomingMessage, { method = '', url = '' }
   return {
     method: method.toUpperCase(),
     path: url,
+    host,
+    headers: noHeaders,
     authorization,
     sourceAddress: '',
     forwardedFor,

@@ -2,7 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRoute } from './decision.ts';
+import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRequest } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
 import type { RateLimitResult } from './rate-limiter.ts';
 import type { RouteRule, RouteRules } from './route-rules.ts';
@@ -142,10 +142,11 @@ function setDecision(span: Span, decision: AuthzDecision): void {
 }
 
 /** The rule as written in the file. */
-function describeRule(rules: RouteRules, { method, path }: AuthzRequest): string {
-  const match = matchRoute(rules, method, path);
+function describeRule(rules: RouteRules, request: AuthzRequest): string {
+  const match = matchRequest(rules, request);
   if (!match.ok) return '(ambiguous path)';
-  return match.route === undefined ? '(default)' : toText(match.route);
+  const route = rules.routes.find((candidate) => candidate === match.rule);
+  return route === undefined ? '(default)' : toText(route);
 }
 
 function toText({ methods, path }: RouteRule): string {

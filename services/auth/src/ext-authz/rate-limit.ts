@@ -1,4 +1,6 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
+import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import { knownMethods } from '@tollgate/policies/match/request-match';
 import type { RateLimitDescriptorSchema } from '@tollgate/proto/envoy/extensions/common/ratelimit/v3/ratelimit';
 import {
   RateLimitResponse_Code as Code,
@@ -11,7 +13,6 @@ import { RateLimitUnit } from '@tollgate/proto/envoy/type/v3/ratelimit_unit';
 import type { LimitOverride } from '../limits/limit-override.ts';
 import { attributeText, type CallerIdentity } from './caller.ts';
 import { MessageWriter } from './codec.ts';
-import { knownMethods, type RouteLimit } from './route-rules.ts';
 
 /** Data of a request for its descriptors. */
 export interface LimitedRequest {
@@ -28,10 +29,10 @@ export interface LimitedRequest {
  */
 export function writeRateLimitRequest(
   domain: string,
-  limit: RouteLimit,
+  limits: readonly LimitDescriptor[],
   request: LimitedRequest,
 ): Uint8Array | undefined {
-  const descriptors = limit.flatMap((attributes) => toDescriptor(attributes, request) ?? []);
+  const descriptors = limits.flatMap((limit) => toDescriptor(limit, request) ?? []);
   if (descriptors.length === 0) return undefined;
   return writeUsual(domain, descriptors) ?? encodeRateLimitRequest(domain, descriptors);
 }
@@ -70,14 +71,19 @@ interface Descriptor {
   readonly limit?: NonNullable<MessageInitShape<typeof RateLimitDescriptorSchema>['limit']>;
 }
 
-function toDescriptor(attributes: readonly string[], request: LimitedRequest): Descriptor | undefined {
-  const entries: { key: string; value: string }[] = [];
-  for (const key of attributes) {
+function toDescriptor(
+  { name, plans, keys }: LimitDescriptor,
+  request: LimitedRequest,
+): Descriptor | undefined {
+  const entries: { key: string; value: string }[] = name === undefined ? [] : [{ key: 'limit', value: name }];
+  const plan = request.identity?.plan;
+  if (plan !== undefined && plans?.has(plan) === true) entries.push({ key: 'plan', value: plan });
+  for (const key of keys) {
     const value = getValue(key, request);
     if (value === '') return undefined;
     entries.push({ key, value });
   }
-  const override = findOverride(attributes, request.identity);
+  const override = findOverride(keys, request.identity);
   if (override === undefined) return { entries };
   const { requestsPerUnit, unit } = override;
   return { entries, limit: { requestsPerUnit, unit: RateLimitUnit[unit] } };

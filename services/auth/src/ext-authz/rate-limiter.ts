@@ -4,6 +4,7 @@ import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { TlsMetrics } from '@tollgate/kit/metrics';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
+import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
 import { serverSettings } from '../config/server.ts';
 import type { Settings } from '../config/settings.ts';
 import type { CallerIdentity } from './caller.ts';
@@ -11,7 +12,6 @@ import { ClientAddresses, unknownAddress } from './client-address.ts';
 import type { AuthzRequest } from './decision.ts';
 import type { RateLimitMetrics } from './observability.ts';
 import { type RateLimitAnswer, readRateLimitResponse, writeRateLimitRequest } from './rate-limit.ts';
-import type { RouteLimit } from './route-rules.ts';
 
 /** @see envoy.service.ratelimit.v3.RateLimitService.ShouldRateLimit */
 const callPath = '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit';
@@ -44,7 +44,7 @@ export interface LimitedCheck {
   readonly identity: CallerIdentity | undefined;
   /** Path of the rule as written, or undefined if none matched. */
   readonly rulePath: string | undefined;
-  readonly limit: RouteLimit;
+  readonly limits: readonly LimitDescriptor[];
   /** Undefined: that of the settings. */
   readonly domain: string | undefined;
   /** Time left for the check; infinite without a deadline. */
@@ -117,11 +117,11 @@ export class RateLimiter {
 
   /** Undefined if no descriptor has all of its values. The promise never rejects. */
   check(check: LimitedCheck): Promise<RateLimitResult> | undefined {
-    const { request, identity, rulePath, limit } = check;
+    const { request, identity, rulePath, limits } = check;
     const remoteAddress = this.#addresses.find(request);
     if (!this.#warnedOfHidden) this.#warnOfHiddenClient(check);
-    if (!this.#warnedOfUnknown && remoteAddress === unknownAddress) this.#warnOfUnknownClient(limit);
-    const message = writeRateLimitRequest(check.domain ?? this.#settings.extAuthzRateLimitDomain, limit, {
+    if (!this.#warnedOfUnknown && remoteAddress === unknownAddress) this.#warnOfUnknownClient(limits);
+    const message = writeRateLimitRequest(check.domain ?? this.#settings.extAuthzRateLimitDomain, limits, {
       identity,
       method: request.method,
       rulePath,
@@ -139,8 +139,8 @@ export class RateLimiter {
    * All clients behind such a proxy share the limits of its address. Trusting one that does not
    * add to X-Forwarded-For would let clients choose their address.
    */
-  #warnOfHiddenClient({ request, limit }: LimitedCheck): void {
-    if (!limitsAddresses(limit)) return;
+  #warnOfHiddenClient({ request, limits }: LimitedCheck): void {
+    if (!limitsAddresses(limits)) return;
     if (!this.#addresses.isHidden(request)) return;
     this.#warnedOfHidden = true;
     this.#logger.warn(
@@ -151,8 +151,8 @@ export class RateLimiter {
   }
 
   /** All clients without a known address share one counter. */
-  #warnOfUnknownClient(limit: RouteLimit): void {
-    if (!limitsAddresses(limit)) return;
+  #warnOfUnknownClient(limits: readonly LimitDescriptor[]): void {
+    if (!limitsAddresses(limits)) return;
     this.#warnedOfUnknown = true;
     this.#logger.warn(
       'client address unknown, such clients share the limits by remote_address: ' +
@@ -188,5 +188,5 @@ export class RateLimiter {
   }
 }
 
-const limitsAddresses = (limit: RouteLimit): boolean =>
-  limit.some((attributes) => attributes.includes('remote_address'));
+const limitsAddresses = (limits: readonly LimitDescriptor[]): boolean =>
+  limits.some(({ keys }) => keys.includes('remote_address'));

@@ -1,6 +1,7 @@
+import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
 import type { YamlNode } from '@tollgate/yaml/tree';
 import type { FieldReader } from './field-reader.ts';
-import { limitAttributes, type RouteLimit } from './route-rules.ts';
+import { limitAttributes, toLimit } from './route-rules.ts';
 import type { Report } from './rules-file.ts';
 
 /** Envoy's filter sends as many per request at most, and each costs a counter. */
@@ -32,7 +33,7 @@ export class LimitReader {
     this.#names = [...limitAttributes, ...options.addedAttributes];
   }
 
-  read(value: YamlNode): RouteLimit {
+  read(value: YamlNode): readonly LimitDescriptor[] {
     const { reader, report } = this.#options;
     const items = reader.items(value);
     if (items.length > maxDescriptors)
@@ -48,7 +49,7 @@ export class LimitReader {
         report(item.position, `[${text}] has an attribute twice`);
       else if (text !== '' && known.has(text)) report(item.position, `duplicate descriptor [${text}]`);
       known.add(text);
-      return attributes;
+      return toLimit(attributes);
     });
   }
 

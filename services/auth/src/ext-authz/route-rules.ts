@@ -1,10 +1,15 @@
+import type { Access } from '@tollgate/policies/compile/access';
+import { authenticated } from '@tollgate/policies/compile/access';
+import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
+import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import { PathIndex } from '@tollgate/policies/match/path-index';
+import { foldCase, parseOwnPath, type SegmentsPattern } from '@tollgate/policies/match/path-pattern';
+import type { RequestAttributes } from '@tollgate/policies/match/request-match';
 import type { Position } from '@tollgate/yaml/tree';
 import { extAuthzSettings } from '../config/ext-authz.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
 import { callerAttributeNames, constantAttributes } from './caller.ts';
 import { type ClaimMapping, emptyMapping } from './claim-mapping.ts';
 import type { IssuerRule } from './issuer-rules.ts';
-import { parseRequestPath } from './request-path.ts';
 
 /**
  * A path pattern: `/healthz`, `/docs/*` (any one segment), `/api/**` (`/api` and everything below).
@@ -12,19 +17,12 @@ import { parseRequestPath } from './request-path.ts';
 export interface RoutePath {
   /** The path as it is in the file. */
   readonly source: string;
-  /** Undefined matches any one segment. */
-  readonly segments: readonly (string | undefined)[];
-  /** Ends with `**`. */
-  readonly isPrefix: boolean;
-  /** Set for upstreams with case-insensitive paths. The segments are in lower case. */
-  readonly ignoreCase: boolean;
+  readonly pattern: SegmentsPattern;
 }
 
 type ParsedRoutePath =
   | { readonly ok: true; readonly path: RoutePath }
   | { readonly ok: false; readonly reason: string };
-
-const notAscii = /[^\0-\x7f]+/g;
 
 /** Parses the pattern of a rule. Its segments are in the canonical form of `parseRequestPath`. */
 export function parseRoutePath(source: string, { ignoreCase = false } = {}): ParsedRoutePath {
@@ -41,15 +39,19 @@ export function parseRoutePath(source: string, { ignoreCase = false } = {}): Par
       segments.push(undefined);
       continue;
     }
-    // Clients send characters outside ASCII percent-encoded.
-    const parsed = parseRequestPath('GET', `/${part.toWellFormed().replace(notAscii, encodeURIComponent)}`);
-    if (!parsed.ok) return reject(`requests with ${part} are always rejected: ${parsed.reason}`);
-    if (parsed.path.alternatives.length > 0)
-      return reject(`remove what follows the ;, or the encoded ? or #, from ${part}`);
-    segments.push(...(parsed.path.segments ?? []));
+    const parsed = parseOwnPath(`/${part}`, part);
+    if (!parsed.ok) return parsed;
+    segments.push(...parsed.own.segments);
   }
   const folded = ignoreCase ? segments.map((segment) => segment && foldCase(segment)) : segments;
-  return { ok: true, path: { source, segments: folded, isPrefix, ignoreCase } };
+  const pattern: SegmentsPattern = {
+    type: 'segments',
+    segments: folded,
+    isPrefix,
+    trailingSlash: undefined,
+    ignoreCase,
+  };
+  return { ok: true, path: { source, pattern } };
 }
 
 /** Rejects what is most likely a mistake, or would never match. */
@@ -61,45 +63,15 @@ function segmentProblem(part: string): string | undefined {
   return /^:|^\{.*\}$/.test(part) ? `write * for any segment, not ${part}` : undefined;
 }
 
-function matchesPath({ segments, isPrefix, ignoreCase }: RoutePath, path: readonly string[]): boolean {
-  if (isPrefix ? path.length < segments.length : path.length !== segments.length) return false;
-  return segments.every((segment, index) => {
-    if (segment === undefined) return true;
-    const other = path[index] ?? '';
-    return segment === (ignoreCase ? foldCase(other) : other);
-  });
-}
-
-/** Converts a segment to lower case, including percent-encoded letters. */
-function foldCase(segment: string): string {
-  // Decoding succeeds: paths that are not UTF-8 were rejected.
-  return (segment.includes('%') ? decodeURIComponent(segment) : segment).toLowerCase();
-}
-
-/** Whether `outer` matches every path that `inner` matches. */
-export function coversPath(outer: RoutePath, inner: RoutePath): boolean {
-  const [outerLength, innerLength] = [outer.segments.length, inner.segments.length];
-  if (outer.isPrefix ? innerLength < outerLength : innerLength !== outerLength || inner.isPrefix)
-    return false;
-  return outer.segments.every((segment, index) => {
-    const other = inner.segments[index];
-    if (segment === undefined || other === undefined) return segment === undefined;
-    if (outer.ignoreCase) return segment === (inner.ignoreCase ? other : foldCase(other));
-    return !inner.ignoreCase && segment === other;
-  });
-}
-
 function reject(reason: string): ParsedRoutePath {
   return { ok: false, reason };
 }
 
-/** The first route that matches applies, or else `fallback` and `fallbackLimit`. */
+/** The first route that matches applies, or else the fallback of the policy. */
 export interface RouteRules {
   readonly routes: readonly RouteRule[];
-  readonly fallback: RouteRequirement;
-  readonly fallbackLimit: RouteLimit;
-  /** Domain of the descriptors. Undefined: that of the settings. */
-  readonly limitDomain: string | undefined;
+  /** The routes, compiled. */
+  readonly policy: CompiledPolicy;
   /** Attributes from claims of own tokens. */
   readonly claims: ClaimMapping;
   readonly issuers: readonly IssuerRule[];
@@ -117,74 +89,50 @@ export const requestAttributes = ['remote_address', 'path', 'method'];
  */
 export const limitAttributes: readonly string[] = [...callerAttributeNames, ...requestAttributes];
 
-/** Registered methods. A misspelled method would never match. */
-export const knownMethods: readonly string[] = [
-  ...['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY'],
-  ...['PROPFIND', 'PROPPATCH', 'MKCOL', 'COPY', 'MOVE', 'LOCK', 'UNLOCK', 'REPORT', 'SEARCH'],
-];
+/** A limit of the file is a descriptor of these attributes. */
+export function toLimit(keys: readonly string[]): LimitDescriptor {
+  return { name: undefined, plans: undefined, keys };
+}
 
-/** The descriptors that the rate limit service gets. Empty: no limit. */
-export type RouteLimit = readonly (readonly string[])[];
-
-export interface RouteRule {
+export interface RouteRule extends PolicyRule {
   readonly path: RoutePath;
   /** Undefined: all. `GET` includes `HEAD`. */
   readonly methods: ReadonlySet<string> | undefined;
-  readonly requirement: RouteRequirement;
-  readonly limit: RouteLimit;
   /** Position of the path in the file. */
   readonly position: Position;
 }
 
-/** Requirement of a route for the caller. */
-export type RouteRequirement =
-  /** Nothing. */
-  | { readonly access: 'public' }
-  /** All requests are denied. */
-  | { readonly access: 'deny' }
-  /** A valid token. */
-  | {
-      readonly access: 'authenticated';
-      /** Undefined: any role. */
-      readonly roles: readonly string[] | undefined;
-      readonly aal: AssuranceLevel;
-      /** Whether anonymous users are allowed. */
-      readonly anonymous: boolean;
-    };
-
-/** Any user who is not anonymous. */
-export const signedIn: RouteRequirement = {
-  access: 'authenticated',
-  roles: undefined,
-  aal: 'aal1',
-  anonymous: false,
-};
+/** Compiles routes, of which the first that matches applies. */
+export function compileRoutes(
+  routes: readonly RouteRule[],
+  fallback: Omit<PolicyRule, 'label'>,
+  limitDomain: string | undefined,
+): CompiledPolicy {
+  const entries = routes.map((route) => {
+    const { methods } = route;
+    const condition = methods && (({ method }: RequestAttributes) => methods.has(method));
+    return { pattern: route.path.pattern, condition, value: route };
+  });
+  const rules = new PathIndex<RequestAttributes, PolicyRule>(entries);
+  return { name: undefined, limitDomain, rules, fallback: { ...fallback, label: undefined } };
+}
 
 /** The rules without a file: every path requires a user who is signed in. */
 export const defaultRules: RouteRules = {
   routes: [],
-  fallback: signedIn,
-  fallbackLimit: [],
-  limitDomain: undefined,
+  policy: compileRoutes([], { access: authenticated, limits: [] }, undefined),
   claims: emptyMapping,
   issuers: [],
   addedAttributes: [],
 };
 
-/** Returns the first route that matches. Takes time proportional to routes × segments. */
-export function findRoute(
-  { routes }: RouteRules,
-  method: string,
-  segments: readonly string[] | undefined,
-): RouteRule | undefined {
-  if (segments === undefined) return undefined;
-  return routes.find(
-    ({ methods, path }) => (methods === undefined || methods.has(method)) && matchesPath(path, segments),
-  );
+/** All rules, the fallback last. */
+function allRules({ routes, policy }: Pick<RouteRules, 'routes' | 'policy'>): readonly PolicyRule[] {
+  return [...routes, policy.fallback];
 }
 
-export function hasLimits({ routes, fallbackLimit }: Pick<RouteRules, 'routes' | 'fallbackLimit'>): boolean {
-  return fallbackLimit.length > 0 || routes.some(({ limit }) => limit.length > 0);
+export function hasLimits(rules: Pick<RouteRules, 'routes' | 'policy'>): boolean {
+  return allRules(rules).some(({ limits }) => limits.length > 0);
 }
 
 /**
@@ -202,11 +150,9 @@ export function routeRuleWarnings(rules: RouteRules, { canLimit }: { readonly ca
   ];
 }
 
-function openDefaultWarnings({ routes, fallback }: RouteRules): string[] {
-  const lines = routes
-    .filter(({ requirement }) => requirement.access === 'deny')
-    .map(({ position }) => position.line);
-  if (fallback.access !== 'public' || lines.length === 0) return [];
+function openDefaultWarnings({ routes, policy }: RouteRules): string[] {
+  const lines = routes.filter(({ access }) => access.type === 'Denied').map(({ position }) => position.line);
+  if (policy.fallback.access.type !== 'Public' || lines.length === 0) return [];
   return [
     `default is public, so access: deny (line ${lines.join(', ')}) protects only these paths: the upstream may serve the same ` +
       'resource under another path, such as in another case. Use default: deny or authenticated, with public routes',
@@ -247,35 +193,36 @@ function clientLimitWarnings(rules: RouteRules): string[] {
 
 /** The lines of such rules, and `default`. */
 function findRules(
-  { routes, fallback, fallbackLimit }: RouteRules,
-  matches: (requirement: RouteRequirement, limit: RouteLimit) => boolean,
+  { routes, policy }: RouteRules,
+  matches: (access: Access, limits: readonly LimitDescriptor[]) => boolean,
 ): string {
-  const places = routes.flatMap(({ requirement, limit, position }) =>
-    matches(requirement, limit) ? [`line ${position.line}`] : [],
+  const places = routes.flatMap(({ access, limits, position }) =>
+    matches(access, limits) ? [`line ${position.line}`] : [],
   );
-  if (matches(fallback, fallbackLimit)) places.push('default');
+  const { access, limits } = policy.fallback;
+  if (matches(access, limits)) places.push('default');
   return places.join(', ');
 }
 
-function isBySession({ access }: RouteRequirement, limit: RouteLimit): boolean {
-  return access !== 'deny' && limit.length > 0 && limit.every((names) => names.includes('session_id'));
+function isBySession({ type }: Access, limits: readonly LimitDescriptor[]): boolean {
+  return type !== 'Denied' && limits.length > 0 && limits.every(({ keys }) => keys.includes('session_id'));
 }
 
 const ofUsers = ['user_id', 'session_id'];
 
-function isByUser({ access }: RouteRequirement, limit: RouteLimit): boolean {
-  if (access === 'deny' || limit.length === 0) return false;
-  return limit.every((names) => ofUsers.some((name) => names.includes(name)));
+function isByUser({ type }: Access, limits: readonly LimitDescriptor[]): boolean {
+  if (type === 'Denied' || limits.length === 0) return false;
+  return limits.every(({ keys }) => ofUsers.some((name) => keys.includes(name)));
 }
 
 const ofEveryRequest: ReadonlySet<string> = new Set(requestAttributes);
 /** Attributes of every caller with a token. Roles count: no token is without one by default. */
 const ofEveryCaller: ReadonlySet<string> = new Set([...constantAttributes, ...requestAttributes, 'role']);
 
-function admitsUnlimited(requirement: RouteRequirement, limit: RouteLimit): boolean {
-  if (limit.length === 0 || requirement.access === 'deny') return false;
-  if (requirement.access === 'public')
-    return !limit.some((descriptor) => descriptor.every((name) => ofEveryRequest.has(name)));
+function admitsUnlimited(access: Access, limits: readonly LimitDescriptor[]): boolean {
+  if (limits.length === 0 || access.type === 'Denied') return false;
+  if (access.type === 'Public')
+    return !limits.some(({ keys }) => keys.every((name) => ofEveryRequest.has(name)));
   // The public key of a web page is a token without a user.
-  return requirement.anonymous && !limit.some((names) => names.every((name) => ofEveryCaller.has(name)));
+  return access.anonymousUsers && !limits.some(({ keys }) => keys.every((name) => ofEveryCaller.has(name)));
 }

@@ -2,28 +2,27 @@ import { getErrorMessage } from '@tollgate/kit/errors';
 import { type FileWatch, type WatchFilesOptions, watchFiles } from '@tollgate/kit/file-watch';
 import type { Logger } from '@tollgate/kit/logger';
 import { readTextFile } from '@tollgate/kit/text-files';
+import { type Access, authenticated } from '@tollgate/policies/compile/access';
+import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import { coversPattern } from '@tollgate/policies/match/path-pattern';
+import { knownMethods } from '@tollgate/policies/match/request-match';
 import { parseNode } from '@tollgate/yaml/documents';
 import type { Position, YamlNode } from '@tollgate/yaml/tree';
 import { extAuthzSettings } from '../config/ext-authz.ts';
-import type { AssuranceLevel } from '../sessions/store.ts';
 import { emptyMapping } from './claim-mapping.ts';
 import { FieldReader } from './field-reader.ts';
 import { readClaims } from './read-claims.ts';
 import { readIssuers } from './read-issuers.ts';
 import { LimitReader } from './read-limit.ts';
 import {
-  coversPath,
+  compileRoutes,
   defaultRules,
   hasLimits,
-  knownMethods,
   parseRoutePath,
-  type RouteLimit,
   type RoutePath,
-  type RouteRequirement,
   type RouteRule,
   type RouteRules,
   routeRuleWarnings,
-  signedIn,
 } from './route-rules.ts';
 
 /** The rules, or all problems of the file as `<file>:<line>:<column>: <message>`. */
@@ -70,12 +69,12 @@ function findOwnIssuer({ issuers }: RouteRules, tokenIssuer: string): FileProble
   return { position: undefined, message: `the issuer of ${name} is that of this server: ${tokenIssuer}` };
 }
 
-function findLimit({ routes, fallbackLimit }: RouteRules): FileProblem | undefined {
-  if (!hasLimits({ routes, fallbackLimit })) return undefined;
-  const route = routes.find(({ limit }) => limit.length > 0);
+function findLimit(rules: RouteRules): FileProblem | undefined {
+  if (!hasLimits(rules)) return undefined;
+  const route = rules.routes.find(({ limits }) => limits.length > 0);
   const { env } = extAuthzSettings.extAuthzRateLimitAddress;
   return {
-    position: fallbackLimit.length > 0 ? undefined : route?.position,
+    position: rules.policy.fallback.limits.length > 0 ? undefined : route?.position,
     message: `limit requires a rate limit service: set ${env}, or remove limit`,
   };
 }
@@ -186,15 +185,17 @@ export type ParsedRouteRules =
   | { readonly ok: true; readonly rules: RouteRules }
   | { readonly ok: false; readonly problems: readonly FileProblem[] };
 
-/** Routes are matched in order: 1000 take some microseconds. */
+/** Finding rules that never match compares each with all. */
 const maxRoutes = 1000;
 
 /** Rules have four levels. */
 const maxDepth = 16;
 
-const accesses = ['public', 'authenticated', 'deny'] as const satisfies readonly RouteRequirement['access'][];
+const accessTypes = { public: 'Public', authenticated: 'Authenticated', deny: 'Denied' } as const;
 
-const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const satisfies readonly AssuranceLevel[];
+const accesses = Object.keys(accessTypes) as (keyof typeof accessTypes)[]; // of exactly these keys
+
+const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const;
 
 type ParseOptions = Pick<LoadOptions, 'hasOrganizations'>;
 
@@ -253,16 +254,17 @@ function readRules(
     .slice(0, maxRoutes)
     .flatMap((item) => readRoute(item, { limit, limits, reader, report }) ?? []);
   reportUnreachable(routes, report);
-  if (fields.limit_domain !== undefined && !hasLimits({ routes, fallbackLimit: limit }))
+  const type = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
+  const access = type === undefined || type === 'authenticated' ? authenticated : { type: accessTypes[type] };
+  const policy = compileRoutes(routes, { access, limits: limit }, limitDomain);
+  if (fields.limit_domain !== undefined && !hasLimits({ routes, policy }))
     report(fields.limit_domain.position, 'limit_domain has no effect without limit; remove it, or add limit');
-  const access = fields.default === undefined ? 'authenticated' : reader.oneOf(fields.default, accesses);
-  const fallback = access === undefined || access === 'authenticated' ? signedIn : { access };
-  return { routes, fallback, fallbackLimit: limit, limitDomain, claims, issuers, addedAttributes };
+  return { routes, policy, claims, issuers, addedAttributes };
 }
 
 interface RouteOptions {
   /** Limit of routes that have none of their own. */
-  readonly limit: RouteLimit;
+  readonly limit: readonly LimitDescriptor[];
   readonly limits: LimitReader;
   readonly reader: FieldReader;
   readonly report: Report;
@@ -281,9 +283,9 @@ function readRoute(item: YamlNode, options: RouteOptions): RouteRule | undefined
     'limit',
   ]);
   const methods = fields.methods && readMethods(fields.methods, reader);
-  const requirement = readRequirement(fields, reader, report);
-  const limit = (fields.limit && options.limits.read(fields.limit)) ?? options.limit;
-  if (fields.limit !== undefined && requirement.access === 'deny')
+  const access = readAccess(fields, reader, report);
+  const limits = (fields.limit && options.limits.read(fields.limit)) ?? options.limit;
+  if (fields.limit !== undefined && access.type === 'Denied')
     report(fields.limit.position, 'limit has no effect with access: deny; remove one of them');
   if (fields.path === undefined) {
     if (item.kind === 'mapping') report(item.position, 'a route requires a path');
@@ -292,7 +294,7 @@ function readRoute(item: YamlNode, options: RouteOptions): RouteRule | undefined
   const { position } = fields.path;
   const ignoreCase = (fields.ignore_case && reader.flag(fields.ignore_case)) ?? false;
   const path = readPath(fields.path, { ignoreCase, reader, report });
-  return path && { path, methods, requirement, limit, position };
+  return path && { path, methods, access, limits, label: path.source, position };
 }
 
 function readPath(
@@ -315,20 +317,21 @@ function readMethods(value: YamlNode, reader: FieldReader): ReadonlySet<string> 
   return methods;
 }
 
-function readRequirement(
+function readAccess(
   fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous', YamlNode>>,
   reader: FieldReader,
   report: Report,
-): RouteRequirement {
+): Access {
   const access = (fields.access && reader.oneOf(fields.access, accesses)) ?? 'authenticated';
   const roles = fields.roles && reader.list(fields.roles, (item) => reader.text(item));
-  const aal = (fields.aal && reader.oneOf(fields.aal, assuranceLevels)) ?? 'aal1';
-  const anonymous = (fields.anonymous && reader.flag(fields.anonymous)) ?? false;
-  if (access === 'authenticated') return { access, roles, aal, anonymous };
+  const assurance = (fields.aal && reader.oneOf(fields.aal, assuranceLevels)) ?? 'aal1';
+  const anonymousUsers = (fields.anonymous && reader.flag(fields.anonymous)) ?? false;
+  const type = accessTypes[access];
+  if (type === 'Authenticated') return { type, roles, assurance, anonymousUsers };
   for (const name of ['roles', 'aal', 'anonymous'] as const)
     if (fields[name] !== undefined)
       report(fields[name].position, `${name} has no effect with access: ${access}; remove one of them`);
-  return { access };
+  return { type };
 }
 
 /** A rule that never matches is a mistake. */
@@ -336,7 +339,9 @@ function reportUnreachable(routes: readonly RouteRule[], report: Report): void {
   for (const [index, { path, methods, position }] of routes.entries()) {
     // Its methods are invalid, which has been reported.
     if (methods?.size === 0) continue;
-    const earlierRules = routes.slice(0, index).filter((earlier) => coversPath(earlier.path, path));
+    const earlierRules = routes
+      .slice(0, index)
+      .filter((earlier) => coversPattern(earlier.path.pattern, path.pattern));
     const all = earlierRules.find((earlier) => earlier.methods === undefined);
     const taken = new Set(earlierRules.flatMap((earlier) => [...(earlier.methods ?? [])]));
     if (all === undefined && (methods === undefined || ![...methods].every((method) => taken.has(method))))

@@ -131,6 +131,8 @@ t.test('checks are read as by the definition of their message', async (t) => {
   t.strictSame(readCheckRequest(usual), {
     method: 'GET',
     path: '/cart',
+    host: 'app.test',
+    headers: {},
     sourceAddress: 'none',
     authorization: ['Bearer a'],
     forwardedFor: ['::2'],

@@ -113,6 +113,8 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
       {
         method: 'GET',
         path,
+        host: 'a.test',
+        headers: {},
         authorization: typeof authorization === 'string' ? [authorization] : authorization,
         sourceAddress: '192.0.2.1',
         forwardedFor: [],
@@ -507,7 +509,9 @@ limit_domain: shop
 
   const next = () => ask('/cart', bearer(), { timeoutMs: 1_000 });
   t.match(await next(), { allowed: true, rateLimit: 'ok', responseHeaders: { 'ratelimit-limit': '5' } });
-  t.match(checks, [{ domain: 'shop', limit: [['user_id']], rulePath: undefined, identity: { userId } }]);
+  t.match(checks, [
+    { domain: 'shop', limits: [{ keys: ['user_id'] }], rulePath: undefined, identity: { userId } },
+  ]);
   t.ok(checks.every(({ timeLeftMs }) => timeLeftMs > 0 && timeLeftMs <= 1_000));
   t.match(await next(), { allowed: true, rateLimit: undefined });
   t.match(await next(), {
@@ -533,5 +537,5 @@ t.test('a reload during a check has no part in it', async (t) => {
     },
   });
   await ask('/cart', bearer());
-  t.match(checks, [{ domain: 'user_id', limit: [['user_id']] }]);
+  t.match(checks, [{ domain: 'user_id', limits: [{ keys: ['user_id'] }] }]);
 });

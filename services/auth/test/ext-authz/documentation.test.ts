@@ -56,10 +56,13 @@ t.test('the route rules of the page are valid', async (t) => {
   writeFileSync(file, claims);
   t.match(await loadRouteRules(file, { canLimit: true }), {
     ok: true,
-    rules: { addedAttributes: ['department'], fallbackLimit: [['department', 'user_id']] },
+    rules: {
+      addedAttributes: ['department'],
+      policy: { fallback: { limits: [{ keys: ['department', 'user_id'] }] } },
+    },
   });
   writeFileSync(file, limits);
   const loaded = await loadRouteRules(file, { canLimit: true });
-  t.match(loaded, { ok: true, rules: { routes: { length: 3 }, limitDomain: 'shop' } });
+  t.match(loaded, { ok: true, rules: { routes: { length: 3 }, policy: { limitDomain: 'shop' } } });
   t.same(loaded.ok && routeRuleWarnings(loaded.rules, { canLimit: true }), []);
 });

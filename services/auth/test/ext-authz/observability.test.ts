@@ -10,7 +10,7 @@ import { connectAuthz } from '../helpers/authz-client.ts';
 import { startCollector } from '../helpers/collector.ts';
 
 const request = {
-  ...{ method: 'GET', path: '/a?token=secret', sourceAddress: '192.0.2.1' },
+  ...{ method: 'GET', path: '/a?token=secret', host: '', headers: {}, sourceAddress: '192.0.2.1' },
   ...{ authorization: [], forwardedFor: [], headerNames: [] },
 };
 const allowed: AuthzDecision = { allowed: true, identity: undefined, headers: { set: {}, remove: [] } };

@@ -11,7 +11,7 @@ import {
   readRateLimitResponse,
   writeRateLimitRequest,
 } from '../../src/ext-authz/rate-limit.ts';
-import { limitAttributes, type RouteLimit } from '../../src/ext-authz/route-rules.ts';
+import { limitAttributes, toLimit } from '../../src/ext-authz/route-rules.ts';
 import { callerIdentity } from '../helpers/caller.ts';
 
 const identity = callerIdentity({ userId: 'u', sessionId: 's', role: 'staff', plan: 'pro', aal: 'aal2' });
@@ -23,8 +23,11 @@ const request: LimitedRequest = {
 };
 
 /** Each descriptor as `key=value,… limit`. */
-function descriptors(limit: RouteLimit, of: Partial<LimitedRequest> = {}): string[] | undefined {
-  const bytes = writeRateLimitRequest('shop', limit, { ...request, ...of });
+function descriptors(
+  limit: readonly (readonly string[])[],
+  of: Partial<LimitedRequest> = {},
+): string[] | undefined {
+  const bytes = writeRateLimitRequest('shop', limit.map(toLimit), { ...request, ...of });
   if (bytes === undefined) return undefined;
   return fromBinary(RateLimitRequestSchema, bytes).descriptors.map(({ entries, limit: override }) =>
     [
@@ -72,7 +75,7 @@ t.test('descriptors without a value are dropped', (t) => {
 
 t.test('the limit of a user replaces the limits of all requests of the user', (t) => {
   const own = { identity: { ...identity, limit: { requestsPerUnit: 7, unit: 'WEEK' } as const } };
-  const limit: RouteLimit = [['user_id'], ['plan', 'user_id'], ['path', 'user_id'], ['plan']];
+  const limit = [['user_id'], ['plan', 'user_id'], ['path', 'user_id'], ['plan']];
   t.same(descriptors(limit, own), [
     ...['user_id=u 7/7', 'plan=pro,user_id=u 7/7'],
     ...['path=/orders/*,user_id=u', 'plan=pro'],
@@ -86,7 +89,7 @@ t.test('unusual values are sent as they are', (t) => {
     const other = { identity: { ...identity, plan } };
     t.same(descriptors([['plan'], ['user_id']], other), [`plan=${plan}`, 'user_id=u']);
   }
-  const many: RouteLimit = Array.from({ length: 10 }, () => ['path', 'plan', 'user_id']);
+  const many = Array.from({ length: 10 }, () => ['path', 'plan', 'user_id']);
   const long = { rulePath: `/${'x'.repeat(500)}`, identity: { ...identity, plan: 'p'.repeat(255) } };
   t.equal(descriptors(many, long)?.length, 10, 'larger than usual');
   t.end();

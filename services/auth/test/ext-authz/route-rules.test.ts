@@ -4,7 +4,7 @@ import { createLogger } from '@tollgate/kit/logger';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import t, { type Test } from 'tap';
-import { matchRoute } from '../../src/ext-authz/decision.ts';
+import { matchRequest } from '../../src/ext-authz/decision.ts';
 import {
   defaultRules,
   limitAttributes,
@@ -56,9 +56,14 @@ async function rulesOf(t: Test, text: string, canLimit = false): Promise<RouteRu
 
 /** The line of the rule that matches, `default`, or `rejected`. */
 function matchingLine(rules: RouteRules, method: string, path: string): number | string {
-  const match = matchRoute(rules, method, path);
+  const match = matchRequest(rules, { method, path, host: '', headers: {} });
   if (!match.ok) return 'rejected';
-  return match.route?.position.line ?? 'default';
+  return rules.routes.find((route) => route === match.rule)?.position.line ?? 'default';
+}
+
+function matchingType(rules: RouteRules, path: string): string {
+  const match = matchRequest(rules, { method: 'GET', path, host: '', headers: {} });
+  return match.ok ? match.rule.access.type : 'rejected';
 }
 
 t.test('the first route that matches applies, or else the default', async (t) => {
@@ -91,23 +96,25 @@ t.test('the first route that matches applies, or else the default', async (t) =>
 });
 
 t.test('rules have requirements', async (t) => {
-  const { routes, fallback } = await rulesOf(t, good);
+  const { routes, policy } = await rulesOf(t, good);
+  const type = 'Authenticated';
   t.same(
-    routes.map(({ requirement }) => requirement),
+    routes.map(({ access }) => access),
     [
-      { access: 'public' },
-      { access: 'authenticated', roles: ['admin', 'no'], aal: 'aal1', anonymous: false },
-      { access: 'authenticated', roles: ['admin', 'no'], aal: 'aal2', anonymous: true },
-      { access: 'deny' },
-      { access: 'public' },
-      { access: 'public' },
+      { type: 'Public' },
+      { type, roles: ['admin', 'no'], assurance: 'aal1', anonymousUsers: false },
+      { type, roles: ['admin', 'no'], assurance: 'aal2', anonymousUsers: true },
+      { type: 'Denied' },
+      { type: 'Public' },
+      { type: 'Public' },
     ],
   );
-  t.same(fallback, { access: 'authenticated', roles: undefined, aal: 'aal1', anonymous: false });
-  for (const access of ['public', 'deny'])
-    t.same((await rulesOf(t, `default: ${access}`)).fallback, { access });
+  const { access } = policy.fallback;
+  t.same(access, { type, assurance: 'aal1', anonymousUsers: false });
+  for (const [written, expected] of Object.entries({ public: 'Public', deny: 'Denied' }))
+    t.same((await rulesOf(t, `default: ${written}`)).policy.fallback.access, { type: expected });
   t.same(await rulesOf(t, '{"routes": []}'), defaultRules, 'JSON is YAML');
-  t.same(fallback, defaultRules.fallback);
+  t.same(access, defaultRules.policy.fallback.access);
 });
 
 t.test('a path whose parameters would bypass a rule is rejected', async (t) => {
@@ -121,9 +128,9 @@ t.test('a path whose parameters would bypass a rule is rejected', async (t) => {
 
 t.test('/** matches all paths, and / only itself', async (t) => {
   const rules = await rulesOf(t, 'routes: [{path: /, access: public}, {path: /**, access: deny}]');
-  t.match(matchRoute(rules, 'GET', '/'), { requirement: { access: 'public' } });
-  t.match(matchRoute(rules, 'GET', '/?x'), { requirement: { access: 'public' } });
-  t.match(matchRoute(rules, 'GET', '/a'), { requirement: { access: 'deny' } });
+  t.equal(matchingType(rules, '/'), 'Public');
+  t.equal(matchingType(rules, '/?x'), 'Public');
+  t.equal(matchingType(rules, '/a'), 'Denied');
 });
 
 t.test('every problem is reported with line and column', async (t) => {
@@ -239,12 +246,15 @@ limit_domain: shop
 
 t.test('a route has its own limit, or that of the file', async (t) => {
   const rules = await rulesOf(t, limited, true);
-  t.equal(rules.limitDomain, 'shop');
-  const limitOf = (path: string) => matchRoute(rules, 'GET', path);
-  t.match(limitOf('/search'), { limit: [['user_id'], ['path', 'remote_address']] });
-  t.same(limitOf('/healthz'), { ...limitOf('/healthz'), limit: [] });
-  t.match(limitOf('/other'), { limit: [['plan', 'user_id']] });
-  t.same(defaultRules.fallbackLimit, []);
+  t.equal(rules.policy.limitDomain, 'shop');
+  const keysOf = (path: string) => {
+    const match = matchRequest(rules, { method: 'GET', path, host: '', headers: {} });
+    return match.ok && match.rule.limits.map(({ keys }) => keys);
+  };
+  t.same(keysOf('/search'), [['user_id'], ['path', 'remote_address']]);
+  t.same(keysOf('/healthz'), []);
+  t.same(keysOf('/other'), [['plan', 'user_id']]);
+  t.same(defaultRules.policy.fallback.limits, []);
 });
 
 t.test('limits without a rate limit service are a problem', async (t) => {
@@ -385,23 +395,23 @@ t.test('changes of a ConfigMap are loaded, and an invalid one keeps the last goo
     onLoad: (succeeded) => void attempts.push(succeeded),
   });
   t.teardown(() => rules.close());
-  t.same(rules.current.fallback, { access: 'deny' });
+  t.same(rules.current.policy.fallback.access, { type: 'Denied' });
 
   update('default: public');
-  await awaitUntil(() => rules.current.fallback.access === 'public', {
+  await awaitUntil(() => rules.current.policy.fallback.access.type === 'Public', {
     what: 'the new rules',
   });
 
   update('default: unknown');
   await awaitUntil(() => attempts.includes(false), { what: 'the bad file' });
-  t.same(rules.current.fallback, { access: 'public' });
+  t.same(rules.current.policy.fallback.access, { type: 'Public' });
   await awaitUntil(() => lines.some((line) => line.includes('keeping the last good ones')), {
     what: 'the log',
   });
   t.match(lines.join(''), 'routes.yaml:1:10: expected one of public, authenticated, deny, found unknown');
 
   update('routes: []');
-  await awaitUntil(() => rules.current.fallback.access === 'authenticated', {
+  await awaitUntil(() => rules.current.policy.fallback.access.type === 'Authenticated', {
     what: 'rules that are good again',
   });
 });

@@ -1,14 +1,14 @@
 import t from 'tap';
-import { parseRequestPath } from '../../src/ext-authz/request-path.ts';
+import { parseRequestPath } from '../src/match/request-path.ts';
 
 function segmentsOf(target: string): readonly string[] | undefined {
   const read = parseRequestPath('GET', target);
-  return read.ok ? read.path.segments : undefined;
+  return read.ok ? read.path.own?.segments : undefined;
 }
 
 function alternatives(target: string): unknown {
   const read = parseRequestPath('GET', target);
-  return read.ok ? read.path.alternatives : read.reason;
+  return read.ok ? read.path.alternatives.map(({ segments }) => segments) : read.reason;
 }
 
 function refusalOf(target: string): string | undefined {
@@ -25,6 +25,23 @@ t.test('a path is split into segments, without query and trailing slash', (t) =>
   t.same(segmentsOf('/docs?'), ['docs']);
   t.same(segmentsOf('/.../..a/a..'), ['...', '..a', 'a..'], 'dots in a name are no dot segment');
   t.same(segmentsOf('/Docs'), ['Docs'], 'letters keep their case');
+  t.end();
+});
+
+t.test('a slash at the end is kept beside the segments, for each reading', (t) => {
+  const slashes = (target: string) => {
+    const read = parseRequestPath('GET', target);
+    if (!read.ok) return read.reason;
+    return [read.path.own, ...read.path.alternatives].map((path) => path?.hasTrailingSlash);
+  };
+  t.same(slashes('/'), [false], 'the root has none');
+  t.same(slashes('/docs'), [false]);
+  t.same(slashes('/docs/'), [true]);
+  t.same(slashes('/docs/?a'), [true]);
+  t.same(slashes('/docs;v=1/'), [true, true]);
+  t.same(slashes('/docs/%3Fa'), [false, true]);
+  t.same(slashes('/docs%3Fa/'), [true, false]);
+  t.same(slashes('/%3Fa'), [false, false]);
   t.end();
 });
 
@@ -101,7 +118,7 @@ for (const [what, paths] of Object.entries(refused))
 t.test('* is only allowed with OPTIONS', (t) => {
   t.same(parseRequestPath('OPTIONS', '*'), {
     ok: true,
-    path: { segments: undefined, alternatives: [] },
+    path: { own: undefined, alternatives: [] },
   });
   for (const method of ['GET', 'CONNECT']) t.notOk(parseRequestPath(method, '*').ok, method);
   t.notOk(parseRequestPath('OPTIONS', '**').ok);
@@ -112,9 +129,12 @@ t.test('a path with parameters, or with an encoded ? or #, has alternatives', (t
   const read = parseRequestPath('GET', '/admin;v=1/users;a;b');
   t.same(read, {
     ok: true,
-    path: { segments: ['admin;v=1', 'users;a;b'], alternatives: [['admin', 'users']] },
+    path: {
+      own: { segments: ['admin;v=1', 'users;a;b'], hasTrailingSlash: false },
+      alternatives: [{ segments: ['admin', 'users'], hasTrailingSlash: false }],
+    },
   });
-  t.match(parseRequestPath('GET', '/admin%3bv/x'), { path: { alternatives: [['admin', 'x']] } });
+  t.same(alternatives('/admin%3bv/x'), [['admin', 'x']]);
   t.same(alternatives('/admin'), []);
   t.same(alternatives('/admin%3fx/y'), [['admin']]);
   t.same(alternatives('/admin/%23x'), [['admin']], 'a slash at the end does not count');

@@ -1,16 +1,21 @@
+/** The segments of a path, in canonical form. */
+export interface PathSegments {
+  /** Escapes of characters that need none are decoded; other escapes are in upper case. */
+  readonly segments: readonly string[];
+  /** `/docs/` has one, `/` and `/docs` have none. */
+  readonly hasTrailingSlash: boolean;
+}
+
 /** A request path with a single interpretation. */
 interface RequestPath {
-  /**
-   * Escapes of characters that need none are decoded; other escapes are in upper case. A trailing
-   * slash is ignored. Undefined for `OPTIONS *`, which addresses no resource.
-   */
-  readonly segments: readonly string[] | undefined;
+  /** Undefined for `OPTIONS *`, which addresses no resource. */
+  readonly own: PathSegments | undefined;
   /**
    * How other servers may read the path: without path parameters (servers on the JVM drop them
    * from `/orders;v=1`), or only up to an encoded `?` or `#` (servers that decode first). Usually
    * empty. A request is rejected if one of them matches another rule.
    */
-  readonly alternatives: readonly (readonly string[])[];
+  readonly alternatives: readonly PathSegments[];
 }
 
 export type ParsedRequestPath =
@@ -40,23 +45,38 @@ const segmentCharacter = /^[\w.~!$&'()*+,;=:@-]$/;
 export function parseRequestPath(method: string, target: string): ParsedRequestPath {
   const queryStart = target.indexOf('?');
   const path = queryStart === -1 ? target : target.slice(0, queryStart);
-  if (path === '*' && method === 'OPTIONS')
-    return { ok: true, path: { segments: undefined, alternatives: [] } };
+  if (path === '*' && method === 'OPTIONS') return { ok: true, path: { own: undefined, alternatives: [] } };
   const reason = findProblem(path);
   if (reason !== undefined) return { ok: false, reason };
   const segments = path.replace(escapeOrInvalid, canonicalize).split('/').slice(1);
-  // `/` has no segments, `/docs/` has one.
-  if (segments.at(-1) === '') segments.pop();
+  const hasTrailingSlash = segments.at(-1) === '';
+  if (hasTrailingSlash) segments.pop();
+  const own = { segments, hasTrailingSlash: hasTrailingSlash && segments.length > 0 };
+  if (!hasSeparateReadings.test(path)) {
+    const problem = findSegmentProblem(segments);
+    return problem === undefined ? { ok: true, path: { own, alternatives: [] } } : reject(problem);
+  }
   const plain = segments.map(withoutParameters);
-  if (plain.includes('')) return reject('it has an empty segment (//)');
   const hasParameters = plain.some((segment, index) => segment !== segments[index]);
-  const complete = hasParameters ? [segments, plain] : [segments];
+  const complete = hasParameters ? [own, { ...own, segments: plain }] : [own];
   const truncated = segments.some((segment) => escapedDelimiter.test(segment))
-    ? complete.map(untilDelimiter)
+    ? complete.map((reading) => untilDelimiter(reading.segments))
     : [];
-  if ([plain, ...truncated].some((reading) => reading.some(isDotSegment)))
-    return reject('it has a dot segment');
-  return { ok: true, path: { segments, alternatives: [...complete.slice(1), ...truncated] } };
+  const problem =
+    findSegmentProblem(plain) ?? truncated.map((reading) => findDotSegment(reading.segments)).find(Boolean);
+  if (problem !== undefined) return reject(problem);
+  return { ok: true, path: { own, alternatives: [...complete.slice(1), ...truncated] } };
+}
+
+/** Path parameters, also with an encoded `;`, and an encoded `?` or `#`. */
+const hasSeparateReadings = /;|%(?:3b|3f|23)/i;
+
+function findSegmentProblem(segments: readonly string[]): string | undefined {
+  return segments.includes('') ? 'it has an empty segment (//)' : findDotSegment(segments);
+}
+
+function findDotSegment(segments: readonly string[]): string | undefined {
+  return segments.some(isDotSegment) ? 'it has a dot segment' : undefined;
 }
 
 function findProblem(path: string): string | undefined {
@@ -95,11 +115,13 @@ function withoutParameters(segment: string): string {
   return start === -1 ? segment : segment.slice(0, start);
 }
 
-/** The segments before an encoded `?` or `#`, without a trailing slash. */
-function untilDelimiter(segments: readonly string[]): readonly string[] {
+/** The path before an encoded `?` or `#`. */
+function untilDelimiter(segments: readonly string[]): PathSegments {
   const index = segments.findIndex((segment) => escapedDelimiter.test(segment));
   const [last = ''] = segments[index]?.split(escapedDelimiter, 1) ?? [];
-  return last === '' ? segments.slice(0, index) : [...segments.slice(0, index), last];
+  const before = segments.slice(0, index);
+  if (last === '') return { segments: before, hasTrailingSlash: before.length > 0 };
+  return { segments: [...before, last], hasTrailingSlash: false };
 }
 
 function isDotSegment(segment: string): boolean {

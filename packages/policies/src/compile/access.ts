@@ -1,0 +1,46 @@
+import type { credentialKinds } from '../definition/fields.ts';
+import type { AccessSpec } from '../definition/spec.ts';
+
+/** Who may call. */
+export type Access =
+  | { readonly type: 'Public' }
+  | { readonly type: 'Denied' }
+  /** Callers with a valid credential that meet all of the conditions. */
+  | AuthenticatedAccess;
+
+export interface AuthenticatedAccess {
+  readonly type: 'Authenticated';
+  /** Any of them. Undefined, as for the lists that follow: no condition. */
+  readonly roles?: readonly string[] | undefined;
+  /** All of them. */
+  readonly scopes?: readonly string[] | undefined;
+  /** Any of them. */
+  readonly plans?: readonly string[] | undefined;
+  readonly assurance: 'aal1' | 'aal2' | 'aal3';
+  readonly anonymousUsers: boolean;
+  readonly credentials?: readonly (typeof credentialKinds)[number][] | undefined;
+  readonly issuers?: readonly string[] | undefined;
+}
+
+/** Any caller who is not anonymous. */
+export const authenticated: AuthenticatedAccess = {
+  type: 'Authenticated',
+  assurance: 'aal1',
+  anonymousUsers: false,
+};
+
+const assuranceLevels = { AAL1: 'aal1', AAL2: 'aal2', AAL3: 'aal3' } as const;
+
+/**
+ * Compiles an `access`.
+ *
+ * @param report gets the name of a field, and what is wrong with it
+ */
+export function compileAccess(spec: AccessSpec, report: (field: string, message: string) => void): Access {
+  const { type = 'Authenticated', assurance = 'AAL1', anonymousUsers = false, ...lists } = spec;
+  if (type === 'Authenticated')
+    return { type, ...lists, assurance: assuranceLevels[assurance], anonymousUsers };
+  for (const name of Object.keys(spec))
+    if (name !== 'type') report(name, `has no effect with type: ${type}; remove either`);
+  return { type };
+}

@@ -1,0 +1,145 @@
+import type { RuleProblem } from '@tollgate/rules/problem';
+import type { AccessSpec, LimitSpec, PolicyResource, RuleSpec } from '../definition/spec.ts';
+import { PathIndex } from '../match/path-index.ts';
+import { coversPattern } from '../match/path-pattern.ts';
+import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } from '../match/request-match.ts';
+import { type Access, authenticated, compileAccess } from './access.ts';
+import { checkLimits, type LimitDescriptor, policyDomain, toLimitDescriptor } from './limits.ts';
+
+/** Access and limits of a part of the target of a policy. */
+export interface PolicyRule {
+  /** Paths of the rule as written; undefined where no rule matches. */
+  readonly label: string | undefined;
+  readonly access: Access;
+  readonly limits: readonly LimitDescriptor[];
+}
+
+/** Access and limits of what a policy is for. */
+export interface CompiledPolicy {
+  /** `namespace/name`; undefined for a file of routes. */
+  readonly name: string | undefined;
+  /** Domain of the limits; undefined for that of the settings. */
+  readonly limitDomain: string | undefined;
+  /** The first rule that matches applies. */
+  readonly rules: PathIndex<RequestAttributes, PolicyRule>;
+  /** Applies where no rule matches. */
+  readonly fallback: PolicyRule;
+}
+
+export type CompileResult =
+  | { readonly ok: true; readonly policy: CompiledPolicy; readonly warnings: readonly RuleProblem[] }
+  | { readonly ok: false; readonly problems: readonly RuleProblem[] };
+
+type Report = (field: string, message: string) => void;
+
+/** Compiles a policy, or says everything that is wrong with it. */
+export function compilePolicy(resource: PolicyResource): CompileResult {
+  const { spec } = resource;
+  const name = `${resource.namespace}/${resource.name}`;
+  const problems: RuleProblem[] = [];
+  const warnings: RuleProblem[] = [];
+  const reportTo =
+    (list: RuleProblem[]): Report =>
+    (field, message) =>
+      void list.push({ source: name, field: `spec.${field}`, path: `spec.${field}`, message });
+  const report = reportTo(problems);
+  if ((spec.hosts === undefined) === (spec.targetRefs === undefined))
+    report('hosts', `needs exactly one of hosts and targetRefs, and has ${spec.hosts ? 'both' : 'neither'}`);
+  problems.push(...checkLimits(resource));
+  const scope: Scope = { limits: spec.limits ?? [], report, access: undefined };
+  const access = readAccess(spec.access, 'access', scope);
+  const fallback = { label: undefined, access, limits: defaultLimits(scope.limits) };
+  const rules = (spec.rules ?? []).map((rule, index) => compileRule(rule, index, { ...scope, access }));
+  reportUnreachable(rules, report);
+  warn([fallback, ...rules.map(({ rule }) => rule)], spec.rules ?? [], {
+    ...scope,
+    report: reportTo(warnings),
+  });
+  if (problems.length > 0) return { ok: false, problems };
+  const entries = rules.flatMap(({ rule, matches }) => matches.map(({ match }) => toEntry(match, rule)));
+  const limitDomain = policyDomain(resource);
+  return { ok: true, policy: { name, limitDomain, rules: new PathIndex(entries), fallback }, warnings };
+}
+
+interface Scope {
+  readonly limits: readonly LimitSpec[];
+  readonly report: Report;
+  /** Access of rules that have none. */
+  readonly access: Access | undefined;
+}
+
+/** A rule, and its matches with their paths in the object. */
+interface CompiledRule {
+  readonly rule: PolicyRule;
+  readonly matches: readonly { readonly field: string; readonly match: CompiledMatch }[];
+}
+
+function compileRule(spec: RuleSpec, index: number, scope: Scope): CompiledRule {
+  const { report, limits } = scope;
+  const matches = spec.matches.flatMap((match, position) => {
+    const field = `rules[${index}].matches[${position}]`;
+    const { path, methods } = match;
+    const result = compileMatch({
+      ...match,
+      path: path && { type: path.type ?? 'PathPrefix', value: path.value },
+      // HEAD must not bypass a rule for GET.
+      methods: methods?.includes('GET') === true ? [...methods, 'HEAD'] : methods,
+    });
+    if (result.ok) return [{ field, match: result.match }];
+    for (const problem of result.problems) report(`${field}.${problem.field}`, problem.message);
+    return [];
+  });
+  const label = spec.matches.map(({ path }) => path?.value ?? '/').join(' ');
+  const access = readAccess(spec.access, `rules[${index}].access`, scope);
+  const named = spec.limits?.flatMap((name, position) => {
+    const limit = limits.find((candidate) => candidate.name === name);
+    if (limit === undefined)
+      report(`rules[${index}].limits[${position}]`, `no limit is named '${name}'${knownLimits(limits)}`);
+    return limit === undefined ? [] : [toLimitDescriptor(limit)];
+  });
+  return { rule: { label, access, limits: named ?? defaultLimits(limits) }, matches };
+}
+
+function readAccess(spec: AccessSpec | undefined, field: string, { access, report }: Scope): Access {
+  if (spec === undefined) return access ?? authenticated;
+  return compileAccess(spec, (name, message) => report(`${field}.${name}`, message));
+}
+
+function defaultLimits(limits: readonly LimitSpec[]): readonly LimitDescriptor[] {
+  return limits.filter(({ only }) => only !== true).map(toLimitDescriptor);
+}
+
+function knownLimits(limits: readonly LimitSpec[]): string {
+  return limits.length === 0 ? '' : `: there are ${limits.map(({ name }) => name).join(', ')}`;
+}
+
+/** A match that never matches is a mistake. */
+function reportUnreachable(rules: readonly CompiledRule[], report: Report): void {
+  const earlier: { readonly field: string; readonly match: CompiledMatch }[] = [];
+  for (const { field, match } of rules.flatMap(({ matches }) => matches)) {
+    const covering = earlier.find((other) => coversPattern(other.match.pattern, match.pattern));
+    if (covering !== undefined) report(field, `never matches: ${covering.field} matches all of its requests`);
+    else if (match.condition === undefined) earlier.push({ field, match });
+  }
+}
+
+/** Attributes of requests, which every caller has. */
+const ofRequests: ReadonlySet<string> = new Set(['remote_address', 'method', 'path']);
+
+/** Warns of limits that have less effect than intended. */
+function warn(rules: readonly PolicyRule[], specs: readonly RuleSpec[], { limits, report }: Scope): void {
+  const open = rules.find(({ access, limits }) => access.type === 'Public' && isForCallersOnly(limits));
+  if (open !== undefined)
+    report(
+      'limits',
+      `callers without a credential are not limited on ${open.label ?? 'the target'}: add a limit by Address`,
+    );
+  const used = new Set(specs.flatMap((rule) => rule.limits ?? []));
+  for (const [index, { name, only }] of limits.entries())
+    if (only === true && !used.has(name))
+      report(`limits[${index}].only`, `no rule names '${name}', so it has no effect`);
+}
+
+function isForCallersOnly(limits: readonly LimitDescriptor[]): boolean {
+  return limits.length > 0 && limits.every(({ keys }) => !keys.every((key) => ofRequests.has(key)));
+}

@@ -1,0 +1,141 @@
+import { runSteps } from '@tollgate/kit/time';
+import { compileRules } from '@tollgate/rules/compile';
+import type { Location, RuleProblem } from '@tollgate/rules/problem';
+import type { DescriptorSpec, RuleDocument, LimitSpec as RuleLimit } from '@tollgate/rules/rule-document';
+import { type FieldName, resourceSpelling, type Spelling } from '@tollgate/rules/spelling';
+import { algorithmValues, storeFailureValues, unitValues, type Values } from '@tollgate/rules/values';
+import { limitAttributes } from '../definition/fields.ts';
+import type { LimitSpec, PolicyResource } from '../definition/spec.ts';
+
+/** A limit as the descriptor that counts it. */
+export interface LimitDescriptor {
+  /** Value of the first entry, `limit`; undefined without such an entry. */
+  readonly name: string | undefined;
+  /** Plans with another number, whose callers send the plan as the next entry. */
+  readonly plans: ReadonlySet<string> | undefined;
+  /** Keys of the other entries: an attribute, or `header_` and the name of a header. */
+  readonly keys: readonly string[];
+}
+
+const headerKeyPrefix = 'header_';
+
+export function toLimitDescriptor({ name, plans, by }: LimitSpec): LimitDescriptor {
+  const keys = by.map((item) =>
+    typeof item === 'string' ? limitAttributes[item] : `${headerKeyPrefix}${item.header}`,
+  );
+  return { name, plans: plans && new Set(plans.keys()), keys };
+}
+
+/** Domain of the limits of a policy. No RateLimitConfig may have it. */
+export function policyDomain({ namespace, name }: Pick<PolicyResource, 'namespace' | 'name'>): string {
+  return `policy/${namespace}/${name}`;
+}
+
+/** Messages about the rules have the names of the fields of a policy. */
+const spelling: Spelling = { ...resourceSpelling, requests_per_unit: 'requests', unit: 'per' };
+
+/**
+ * The rules of the limits of a policy for a limiter: below the name of the limit, a plan with a
+ * number of its own, then the attributes that it counts by.
+ */
+export function toRuleDocument(resource: PolicyResource): RuleDocument {
+  const fields: string[] = [];
+  const descriptors = (resource.spec.limits ?? []).map((limit, index) => {
+    const field = `spec.limits[${index}]`;
+    const { keys } = toLimitDescriptor(limit);
+    const count = (numbers: Pick<LimitSpec, 'requests' | 'unlimited'>, at: number): DescriptorSpec =>
+      toChain(keys, { rateLimit: toRuleLimit(limit, numbers, at), shadowMode: limit.mode === 'Shadow', at });
+    const ofPlans = [...(limit.plans ?? [])].map(([plan, numbers]): DescriptorSpec => {
+      const at = fields.push(`${field}.plans.${plan}`) - 1;
+      return { key: 'plan', value: plan, descriptors: [count(numbers, at)], at };
+    });
+    const at = fields.push(field) - 1;
+    return { key: 'limit', value: limit.name, descriptors: [...ofPlans, count(limit, at)], at };
+  });
+  return {
+    source: `${resource.namespace}/${resource.name}`,
+    spelling,
+    domain: policyDomain(resource),
+    descriptors,
+    locate: (at, field) => locate(fields[at] ?? 'spec.limits', field),
+  };
+}
+
+function locate(parent: string, field: FieldName | undefined): Location {
+  return { field: field === undefined ? parent : `${parent}.${spelling[field]}` };
+}
+
+function toChain(keys: readonly string[], leaf: Omit<DescriptorSpec, 'key'>): DescriptorSpec {
+  const [key = '', ...rest] = keys;
+  return rest.length === 0 ? { ...leaf, key } : { key, descriptors: [toChain(rest, leaf)], at: leaf.at };
+}
+
+function toRuleLimit(
+  limit: LimitSpec,
+  { requests, unlimited }: Pick<LimitSpec, 'requests' | 'unlimited'>,
+  at: number,
+): RuleLimit {
+  const { name } = limit;
+  if (unlimited === true) return { unlimited, requestsPerUnit: 0, name, at };
+  const { burst, period, timeZone, lease } = limit;
+  return {
+    requestsPerUnit: requests ?? 0,
+    unit: toFileText(limit.per, unitValues),
+    period,
+    algorithm: toFileText(limit.algorithm, algorithmValues),
+    burst,
+    timeZone,
+    lease,
+    onStoreFailure: toFileText(limit.onStoreFailure, storeFailureValues),
+    name,
+    at,
+  };
+}
+
+/** The text that rules have for a value of an object. */
+function toFileText(resource: string | undefined, values: Values): string | undefined {
+  return Object.keys(values).find((text) => values[text]?.resource === resource);
+}
+
+/**
+ * Checks the limits of a policy: each has one window and numbers, names are unique, and the rules
+ * that limiters get compile.
+ */
+export function checkLimits(resource: PolicyResource): readonly RuleProblem[] {
+  const { limits = [] } = resource.spec;
+  const source = `${resource.namespace}/${resource.name}`;
+  const problems: RuleProblem[] = [];
+  const names = new Set<string>();
+  for (const [index, limit] of limits.entries()) {
+    const field = `spec.limits[${index}]`;
+    const report = (name: string, message: string) =>
+      void problems.push({ source, field: `${field}.${name}`, path: `${field}.${name}`, message });
+    if (names.has(limit.name))
+      report('name', `'${limit.name}' is the name of another limit: names must differ`);
+    names.add(limit.name);
+    checkNumbers(limit, report);
+    if (new Set(limit.by.map((item) => JSON.stringify(item))).size < limit.by.length)
+      report('by', 'has an attribute twice');
+  }
+  if (problems.length > 0 || limits.length === 0) return problems;
+  const compiled = runSteps(compileRules([toRuleDocument(resource)], { mergeDomains: false }));
+  return compiled.ok ? [] : compiled.problems;
+}
+
+function checkNumbers(limit: LimitSpec, report: (name: string, message: string) => void): void {
+  const variants = [
+    ['', limit],
+    ...[...(limit.plans ?? [])].map(([plan, part]) => [`plans.${plan}.`, part] as const),
+  ] as const;
+  for (const [prefix, { requests, unlimited }] of variants) {
+    if (requests === undefined && unlimited !== true)
+      report(`${prefix}requests`, 'is required, or unlimited: true instead');
+    if (requests !== undefined && unlimited === true)
+      report(`${prefix}requests`, 'cannot be combined with unlimited: true; remove either');
+  }
+  const isCounted = variants.some(([, { unlimited }]) => unlimited !== true);
+  if (limit.per !== undefined && limit.period !== undefined)
+    report('period', 'cannot be combined with per; remove either');
+  if (isCounted && limit.per === undefined && limit.period === undefined)
+    report('per', 'is required, or period instead');
+}

@@ -1,0 +1,157 @@
+import t from 'tap';
+import { compilePolicy } from '../src/compile/compile.ts';
+import { createPolicyTable } from '../src/compile/policy-table.ts';
+import { compileProblems, compileValid, compileWarnings, readSpec } from './helpers/policies.ts';
+import { segmentsOf, toRequest } from './helpers/routes.ts';
+
+const authenticated = { type: 'Authenticated', assurance: 'aal1', anonymousUsers: false };
+
+/** The rule of a request. */
+function findRule(spec: string, path: string, method = 'GET') {
+  const { rules, fallback } = compileValid(spec);
+  return rules.find(toRequest({ method }), segmentsOf(path)) ?? fallback;
+}
+
+t.test('without access, callers must be signed in, and all limits apply', async (t) => {
+  const policy = compileValid(`
+  hosts: [a.test]
+  limits:
+    - { name: a, by: [User, { header: x-region }], requests: 1, per: Hour, plans: { pro: { requests: 2 } } }
+    - { name: b, by: [Address], requests: 1, per: Hour }
+    - { name: c, only: true, by: [Organization], requests: 1, per: Hour }
+  rules: [{ matches: [{ path: { value: /x } }], limits: [c] }]`);
+  t.same([policy.name, policy.limitDomain], ['shop/orders', 'policy/shop/orders']);
+  t.same(policy.fallback, {
+    label: undefined,
+    access: authenticated,
+    limits: [
+      { name: 'a', plans: new Set(['pro']), keys: ['user_id', 'header_x-region'] },
+      { name: 'b', plans: undefined, keys: ['remote_address'] },
+    ],
+  });
+});
+
+t.test('the first rule that matches replaces access and limits', async (t) => {
+  const spec = `
+  hosts: [a.test]
+  access: { roles: [admin] }
+  limits:
+    - { name: all, by: [User], requests: 1, per: Hour }
+    - { name: export, only: true, by: [User], requests: 1, per: Hour }
+  rules:
+    - { matches: [{ path: { value: /orders/export }, methods: [GET] }], access: { roles: [auditor] }, limits: [export] }
+    - { matches: [{ path: { type: Exact, value: /health } }], access: { type: Public }, limits: [] }
+    - { matches: [{ path: { value: /orders } }], access: { assurance: AAL2, anonymousUsers: true } }`;
+  const summary = (path: string, method?: string) => {
+    const { label, access, limits } = findRule(spec, path, method);
+    return [label, access, limits.map(({ name }) => name)];
+  };
+  t.same(summary('/'), [undefined, { ...authenticated, roles: ['admin'] }, ['all']]);
+  t.same(summary('/orders/export/1'), [
+    '/orders/export',
+    { ...authenticated, roles: ['auditor'] },
+    ['export'],
+  ]);
+  t.same(summary('/orders/export', 'HEAD'), summary('/orders/export'), 'HEAD is GET');
+  t.same(summary('/orders/export', 'POST'), [
+    '/orders',
+    { ...authenticated, assurance: 'aal2', anonymousUsers: true },
+    ['all'],
+  ]);
+  t.same(summary('/health'), ['/health', { type: 'Public' }, []]);
+});
+
+t.test('a rule without access has that of the policy', async (t) => {
+  const spec =
+    '  hosts: [a.test]\n  access: { type: Denied }\n  rules: [{ matches: [{ path: { value: /x } }] }]';
+  t.same(findRule(spec, '/x').access, { type: 'Denied' });
+});
+
+t.test('what contradicts itself is a problem with the path of the field', async (t) => {
+  const invalid: readonly (readonly [spec: string, ...problems: string[]])[] = [
+    ['  access: {}', 'spec.hosts: needs exactly one of hosts and targetRefs, and has neither'],
+    [
+      '  hosts: [a.test]\n  targetRefs: [{ group: gateway.networking.k8s.io, kind: Gateway, name: a }]',
+      'spec.hosts: needs exactly one of hosts and targetRefs, and has both',
+    ],
+    [
+      '  hosts: [a.test]\n  access: { type: Public, roles: [admin] }',
+      'spec.access.roles: has no effect with type: Public; remove either',
+    ],
+    [
+      '  hosts: [a.test]\n  rules: [{ matches: [{}], access: { type: Denied, scopes: [a] } }]',
+      'spec.rules[0].access.scopes: has no effect with type: Denied; remove either',
+    ],
+    [
+      '  hosts: [a.test]\n  limits: [{ name: a, by: [User], requests: 1, per: Hour }]\n  rules: [{ matches: [{}], limits: [b] }]',
+      "spec.rules[0].limits[0]: no limit is named 'b': there are a",
+    ],
+    [
+      '  hosts: [a.test]\n  rules: [{ matches: [{ path: { value: orders } }, { path: { type: RegularExpression, value: "(" } }] }]',
+      'spec.rules[0].matches[0].path.value: must start with a slash',
+      'spec.rules[0].matches[1].path.value: is no regular expression of RE2: ',
+    ],
+    [
+      '  hosts: [a.test]\n  rules: [{ matches: [{ path: { value: /a//b } }] }]',
+      'spec.rules[0].matches[0].path.value: requests with /a//b are always rejected: ',
+    ],
+    [
+      '  hosts: [a.test]\n  rules: [{ matches: [{ methods: [get, FETCH] }] }]',
+      'spec.rules[0].matches[0].methods[0]: must be GET',
+      "spec.rules[0].matches[0].methods[1]: 'FETCH' is no method of HTTP",
+    ],
+    [
+      '  hosts: [a.test]\n  rules: [{ matches: [{ headers: [{ name: x-a, value: "1" }, { name: X-A, value: "2" }] }] }]',
+      "spec.rules[0].matches[0].headers[1].name: 'X-A' is compared twice: remove one",
+    ],
+    [
+      '  hosts: [a.test]\n  rules: [{ matches: [{ path: { value: /a } }] }, { matches: [{ path: { value: /b } }, { path: { value: /a/b }, methods: [GET] }] }]',
+      'spec.rules[1].matches[1]: never matches: rules[0].matches[0] matches all of its requests',
+    ],
+  ];
+  for (const [spec, ...expected] of invalid) {
+    const problems = compileProblems(spec);
+    t.equal(problems.length, expected.length, problems.join('\n'));
+    for (const [index, problem] of expected.entries())
+      t.match(problems[index], `shop/orders: ${problem}`, spec);
+  }
+});
+
+t.test('what looks like a mistake is a warning', async (t) => {
+  t.same(
+    compileWarnings(
+      '  hosts: [a.test]\n  access: { type: Public }\n  limits: [{ name: a, by: [User], requests: 1, per: Hour }]',
+    ),
+    [
+      'shop/orders: spec.limits: callers without a credential are not limited on the target: add a limit by Address',
+    ],
+  );
+  t.same(
+    compileWarnings(
+      '  hosts: [a.test]\n  limits: [{ name: a, only: true, by: [User], requests: 1, per: Hour }]',
+    ),
+    ["shop/orders: spec.limits[0].only: no rule names 'a', so it has no effect"],
+  );
+  const good =
+    '  hosts: [a.test]\n  access: { type: Public }\n  limits: [{ name: a, by: [Address], requests: 1, per: Hour }]';
+  t.same(compileWarnings(good), []);
+});
+
+t.test('of two policies for a host, the older one applies', async (t) => {
+  const named = (name: string, createdMs: number, hosts: string) => {
+    const resource = readSpec(`  hosts: [${hosts}]`, name);
+    const result = compilePolicy(resource);
+    if (!result.ok) throw new Error('the policy is valid');
+    return { resource, createdMs, policy: result.policy };
+  };
+  const table = createPolicyTable([
+    named('new', 2, 'a.test, b.test'),
+    named('old', 1, 'a.test'),
+    named('every', 0, '"*.test"'),
+  ]);
+  const find = (host: string) => table.find(toRequest({ host }), segmentsOf('/any/path'))?.name;
+  t.equal(find('a.test'), 'shop/old');
+  t.equal(find('b.test:443'), 'shop/new');
+  t.equal(find('c.test'), 'shop/every');
+  t.equal(find('c.example'), undefined);
+});
