@@ -543,3 +543,58 @@ function valuesAt(value: unknown, name: RegExp): unknown[] {
     ...valuesAt(below, name),
   ]);
 }
+
+t.test('the webhook is on when the API server can verify its certificate', { skip }, async (t) => {
+  const render = async (...values: readonly string[]) => {
+    const objects = parseManifests(
+      await renderChart(
+        'xds',
+        values.map((value) => `--set=${value}`),
+      ),
+    );
+    const webhook = objects.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
+    // Parsed manifests: the shape is that of the API.
+    const { metadata, webhooks } = (webhook ?? {}) as {
+      readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+      readonly webhooks?: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
+    };
+    const isServed = getPodTemplates(objects).some(({ spec }) =>
+      JSON.stringify(spec).includes('"XDS_ADMISSION_ENABLED"'),
+    );
+    const mayWrite = objects.some(
+      ({ kind, metadata }) => kind === 'ClusterRole' && metadata.name.endsWith('-admission'),
+    );
+    const { annotations } = metadata ?? {};
+    return { isServed, mayWrite, annotations, caBundle: webhooks?.[0]?.clientConfig.caBundle };
+  };
+  const certManager = ['certManager.enabled=true', 'certManager.issuerRef.name=ca'];
+  const inject = 'cert-manager.io/inject-ca-from';
+  t.strictSame(await render(), {
+    isServed: true,
+    mayWrite: true,
+    annotations: undefined,
+    caBundle: undefined,
+  });
+  t.strictSame(await render(...certManager), {
+    isServed: true,
+    mayWrite: false,
+    annotations: { [inject]: 'default/tg-xds-tls' },
+    caBundle: undefined,
+  });
+  const own = 'tls.existingSecret=own';
+  const off = { isServed: false, mayWrite: false, annotations: undefined, caBundle: undefined };
+  t.strictSame(await render(own), off);
+  t.strictSame(await render(own, ...certManager), off, 'cert-manager does not issue that of the Secret');
+  t.strictSame(await render('tls.mode=none', 'admissionWebhook.caBundle=PEM'), off);
+  t.strictSame(await render(own, 'admissionWebhook.caBundle=PEM'), {
+    isServed: true,
+    mayWrite: false,
+    annotations: undefined,
+    caBundle: Buffer.from('PEM').toString('base64'),
+  });
+  const direct = 'cert-manager\\.io/inject-ca-from-secret';
+  t.match(await render(own, `admissionWebhook.annotations.${direct}=tg/own`), {
+    isServed: true,
+    annotations: { 'cert-manager.io/inject-ca-from-secret': 'tg/own' },
+  });
+});

@@ -8,9 +8,20 @@
 {{- if or (include "xds.tlsSecret" .) .Values.settings.XDS_GRPC_TLS_CERT }}files{{ else }}{{ .Values.tls.mode }}{{ end -}}
 {{- end -}}
 
-{{/* Not empty when the admission webhook is served, with a certificate of the xDS server. */}}
+{{/* Not empty when cert-manager issues the certificate of the ADS server. */}}
+{{- define "xds.hasCertManager" -}}
+{{- if and .Values.certManager.enabled (not .Values.tls.existingSecret) }}true{{ end -}}
+{{- end -}}
+
+{{/*
+Not empty when the admission webhook is served. It has the certificate of the ADS server, whose
+authority the API server must know.
+*/}}
 {{- define "xds.servesAdmission" -}}
-{{- if and .Values.admissionWebhook.enabled (eq (include "xds.tlsMode" .) "managed") }}true{{ end -}}
+{{- $webhook := .Values.admissionWebhook -}}
+{{- $isKnown := or $webhook.caBundle $webhook.annotations (include "xds.hasCertManager" .) -}}
+{{- $mode := include "xds.tlsMode" . -}}
+{{- if and $webhook.enabled (or (eq $mode "managed") (and (eq $mode "files") $isKnown)) }}true{{ end -}}
 {{- end -}}
 
 {{/* Secrets with certificates of the xDS server, in the namespace of the release. */}}

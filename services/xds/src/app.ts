@@ -8,7 +8,7 @@ import {
 import { logGrpcLibrary } from '@tollgate/kit/grpc/library';
 import { createSanGuard, everyPeer } from '@tollgate/kit/grpc/peer';
 import { Health } from '@tollgate/kit/health';
-import { HttpServer, nameListenSettings } from '@tollgate/kit/http-server';
+import { nameListenSettings } from '@tollgate/kit/http-server';
 import { createTermination, Lifecycle, type LifecycleComponent } from '@tollgate/kit/lifecycle';
 import { addProcessMetrics } from '@tollgate/kit/metrics';
 import { startTracing } from '@tollgate/kit/telemetry';
@@ -16,13 +16,12 @@ import { maskUrl } from '@tollgate/kit/text';
 import type { TlsValidity } from '@tollgate/kit/tls';
 import { Registry } from 'prom-client';
 import { buildAdminServer } from './admin/server.ts';
-import { CaBundle } from './admission/ca-bundle.ts';
-import { AdmissionServer } from './admission/server.ts';
+import { createAdmission } from './admission/components.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
 import { type Snapshot, SnapshotStore } from './catalog/snapshot.ts';
-import type { ConfigObject, HoldStore, ResourceSource } from './catalog/source.ts';
+import type { HoldStore, ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
 import {
   getGrpcHost,
@@ -75,7 +74,12 @@ export async function buildApp(
   const source = getSourceName(settings);
   const electsLeader = source === 'kubernetes' && settings.statusEnabled;
   const admits = settings.admissionEnabled;
-  const metrics = registerMetrics(registry, { source, electsLeader, admits });
+  const metrics = registerMetrics(registry, {
+    source,
+    electsLeader,
+    admits,
+    registersWebhook: settings.grpcOwnCa,
+  });
   const health = new Health();
   const served = health.component('snapshot', { healthy: false });
   const snapshots = new SnapshotStore(nowMs);
@@ -156,7 +160,7 @@ export async function buildApp(
         ads.close();
       },
     },
-    ...composeAdmission(context, settings, { ...environment, pipeline, ports }),
+    ...(await createAdmission(context, settings, { ...environment, pipeline, ports })),
     // Stopped before the ADS server, so that limiters which reconnect elsewhere are not reported as
     // gone.
     ...environment.statusComponents,
@@ -165,43 +169,6 @@ export async function buildApp(
   ];
   for (const component of components) lifecycle.add(component);
   return { lifecycle, health, ports };
-}
-
-interface AdmissionParts extends Pick<Environment, 'api' | 'certificates' | 'leadership'> {
-  readonly pipeline: Pipeline;
-  readonly ports: App['ports'];
-}
-
-/** Connections: a few API servers, with one per request in flight. */
-const maxAdmissionConnections = 128;
-
-/** Empty when the webhook is off. */
-function composeAdmission(
-  context: Context,
-  settings: Settings,
-  { api, certificates: tls, leadership, pipeline, ports }: AdmissionParts,
-): readonly LifecycleComponent[] {
-  if (!settings.admissionEnabled || api === undefined || tls === undefined) return [];
-  const preview = (object: ConfigObject) => pipeline.preview(object);
-  const { admissionHost: host, admissionPort: port, admissionConfiguration: name } = settings;
-  const server = new HttpServer(
-    new AdmissionServer(context, { tls, preview }),
-    { host, port },
-    { maxConnections: maxAdmissionConnections },
-  );
-  const bundle = new CaBundle(context, { api, name, tls, leadership });
-  return [
-    {
-      name: 'admission webhook',
-      start: async () => {
-        const { admissionHost, admissionPort } = settingsSpec;
-        const names = { host: admissionHost.env, port: admissionPort.env };
-        ports.admission = await nameListenSettings(server.start(), names);
-      },
-      stop: ({ signal }) => server.stop(signal),
-    },
-    { name: 'admission registration', start: () => bundle.start(), stop: () => bundle.close() },
-  ];
 }
 
 /** Unhealthy until there is a certificate: before, the ADS server does not listen. */

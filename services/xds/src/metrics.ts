@@ -13,6 +13,8 @@ export interface XdsMetricsOptions {
   readonly electsLeader?: boolean;
   /** Whether the admission webhook is served. Default true. */
   readonly admits?: boolean;
+  /** Whether the webhook has a certificate of our authority, which we register. Default true. */
+  readonly registersWebhook?: boolean;
 }
 
 /** `allowed` and `denied` are reviews; without one, the failure policy of the webhook decides. */
@@ -22,7 +24,7 @@ export type AdmissionResult = (typeof admissionResults)[number];
 
 /** Registers the metrics. Every series that an alert reads exists from then on. */
 export function registerMetrics(registry: Registry, options: XdsMetricsOptions = {}) {
-  const { source = 'kubernetes', electsLeader = true, admits = true } = options;
+  const { source = 'kubernetes', electsLeader = true, admits = true, registersWebhook = true } = options;
   const metrics = {
     tls: new TlsMetrics(registry),
     ...adsMetrics([registry]),
@@ -30,7 +32,7 @@ export function registerMetrics(registry: Registry, options: XdsMetricsOptions =
     ...catalogMetrics([registry]),
     ...sourceMetrics([registry], source),
     ...statusMetrics([registry], electsLeader),
-    ...admissionMetrics(admits ? [registry] : []),
+    ...admissionMetrics(admits ? [registry] : [], admits && registersWebhook ? [registry] : []),
   };
   for (const protocol of ['sotw', 'delta'])
     for (const responses of [metrics.pushes, metrics.acks, metrics.nacks]) responses.inc({ protocol }, 0);
@@ -181,7 +183,7 @@ function statusMetrics(registers: Registry[], electsLeader: boolean) {
   };
 }
 
-function admissionMetrics(registers: Registry[]) {
+function admissionMetrics(registers: Registry[], registration: Registry[]) {
   return {
     admissionRequests: new Counter({
       name: 'tollgate_xds_admission_requests_total',
@@ -198,7 +200,7 @@ function admissionMetrics(registers: Registry[]) {
     admissionRegistered: new Gauge({
       name: 'tollgate_xds_admission_registered',
       help: '1 while the ValidatingWebhookConfiguration has the authorities of our certificate, so that the API server can call the webhook.',
-      registers,
+      registers: registration,
     }),
   };
 }

@@ -192,7 +192,7 @@ export const admissionSettings = {
     env: 'XDS_ADMISSION_ENABLED',
     group: admissionGroup,
     default: false,
-    doc: 'Serve the validating admission webhook, so that `kubectl apply` shows the problems of an object. Requires XDS_GRPC_OWN_CA.',
+    doc: 'Serve the validating admission webhook, so that `kubectl apply` shows the problems of an object. It has the certificate of the ADS server: XDS_GRPC_OWN_CA or XDS_GRPC_TLS_CERT, valid for the name by which the API server calls it.',
   }),
   admissionHost: text({
     env: 'XDS_ADMISSION_HOST',
@@ -210,7 +210,7 @@ export const admissionSettings = {
     env: 'XDS_ADMISSION_CONFIGURATION',
     group: admissionGroup,
     default: 'tollgate-xds',
-    doc: 'Name of the ValidatingWebhookConfiguration, in which the leader keeps the certificate authorities (`caBundle`) up to date.',
+    doc: 'Name of the ValidatingWebhookConfiguration, in which the leader keeps the certificate authorities (`caBundle`) up to date. Only with XDS_GRPC_OWN_CA.',
   }),
 };
 

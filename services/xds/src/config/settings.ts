@@ -148,11 +148,11 @@ const sanNeedsAuthority: Check = (s, { problem, variableName }) =>
     ? problem('grpcClientCacert', `a PEM file, because ${variableName('grpcClientSan')} is set`)
     : undefined;
 
-const admissionNeedsOwnCa: Check = (s, { problem, variableName }) =>
-  s.admissionEnabled && !s.grpcOwnCa
+const admissionNeedsCertificate: Check = (s, { problem, variableName }) =>
+  s.admissionEnabled && !s.grpcOwnCa && s.grpcTlsCert === ''
     ? problem(
         'admissionEnabled',
-        `false, or ${variableName('grpcOwnCa')}=true: the webhook has its certificate`,
+        `false, or a certificate of the ADS server, which is that of the webhook: ${variableName('grpcOwnCa')}=true or ${variableName('grpcTlsCert')}`,
       )
     : undefined;
 
@@ -181,7 +181,7 @@ export function readSettings(env: Environment): ParsedSettings<typeof settingsSp
       tlsPair,
       clientAuthorityNeedsTls,
       sanNeedsAuthority,
-      admissionNeedsOwnCa,
+      admissionNeedsCertificate,
       leaseTimes,
     ],
   });

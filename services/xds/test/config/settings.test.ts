@@ -115,6 +115,14 @@ t.test('without TLS, ADS is served on loopback only unless plaintext is set', as
   ]);
 });
 
+t.test('admission webhook has the certificate of the ADS server, which it requires', async (t) => {
+  const env = { XDS_SOURCE: 'kubernetes', XDS_ADMISSION_ENABLED: 'true' };
+  t.match(getProblems(env), [/XDS_ADMISSION_ENABLED.*XDS_GRPC_OWN_CA=true or XDS_GRPC_TLS_CERT/]);
+  const files = { ...env, XDS_GRPC_TLS_CERT: '/c', XDS_GRPC_TLS_KEY: '/k' };
+  t.equal(parseEnv(files).admissionEnabled, true);
+  t.equal(parseEnv({ ...env, XDS_GRPC_OWN_CA: 'true', XDS_GRPC_SERVER_NAMES: 'xds' }).admissionEnabled, true);
+});
+
 t.test('own authority requires a cluster and names, and excludes other certificates', async (t) => {
   const cluster = { XDS_SOURCE: 'kubernetes', XDS_GRPC_OWN_CA: 'true' };
   const named = { ...cluster, XDS_GRPC_SERVER_NAMES: 'xds.tollgate.svc' };
