@@ -180,7 +180,7 @@ function findKeyProblem(client: Checked): string | undefined {
   if (method !== 'private_key_jwt')
     return jwks === null && uri === null ? undefined : 'jwks and jwks_uri are for private_key_jwt only';
   if (jwks === null && uri === null) return 'private_key_jwt requires jwks or jwks_uri';
-  if (jwks === null) return uri?.startsWith('https:') ? undefined : 'jwks_uri must be an https URL';
+  if (jwks === null) return undefined;
   // RFC 7591 §2.
   if (uri !== null) return 'jwks and jwks_uri exclude each other';
   return findKeySetProblem(jwks);

@@ -125,9 +125,15 @@ async function checkMore(
   const parsed = parseLimitOverride(limit);
   if (!parsed.ok) throw errors.validation_failed({ message: `limit cannot be used: ${parsed.reason}` });
   // Checked again with each request: the name may be resolved to another address then.
-  const problem = uri === null ? undefined : await findUrlProblem(uri, settings.oauthServerPrivateHosts);
+  const problem = uri === null ? undefined : await findKeysUriProblem(uri, settings.oauthServerPrivateHosts);
   if (problem !== undefined)
     throw errors.validation_failed({ message: `jwks_uri cannot be used: ${problem}` });
+}
+
+async function findKeysUriProblem(uri: string, privateHosts: readonly string[]): Promise<string | undefined> {
+  const { protocol, hostname } = new URL(uri);
+  if (protocol !== 'https:' && !privateHosts.includes(hostname)) return 'it is not an https URL';
+  return findUrlProblem(uri, privateHosts);
 }
 
 function clientAudit(

@@ -80,7 +80,7 @@ function throwOAuthError(error: FastifyError, _request: FastifyRequest, reply: F
   if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
   if (error instanceof OAuthError) throw error;
   if (isAppError(error)) throw toOAuthError(error.code, error.httpStatus, error);
-  const isBodyError = error.validation !== undefined || error.code?.startsWith('FST_ERR_CTP_');
+  const isBodyError = error.validation !== undefined || error.code.startsWith('FST_ERR_CTP_');
   throw isBodyError ? toOAuthError('bad_json', error.statusCode ?? 400, error) : error;
 }
 

@@ -1,0 +1,195 @@
+// Machine clients at the gateway.
+
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { startRateLimitService } from '@tollgate/testkit/services';
+import postgres from 'postgres';
+import t, { type Test } from 'tap';
+import { adminToken } from '../helpers/admin.ts';
+import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+import {
+  checkRequest,
+  createMachine,
+  machineToken,
+  oauthServer,
+  type ShownClient,
+} from '../helpers/oauth-clients.ts';
+
+/** Cached states do not expire during the tests: changes take effect by notification only. */
+const stale = { ...oauthServer, EXT_AUTHZ_MAX_STALENESS: '10m' };
+
+type Change = (server: AuthServer, client: ShownClient) => Promise<unknown>;
+
+function call(method: string, suffix = '', body?: object): Change {
+  return (server, { client_id: id }) =>
+    server.call(method, `/admin/oauth/clients/${id}${suffix}`, {
+      token: adminToken(),
+      ...(body !== undefined && { body }),
+    });
+}
+
+/** GoTrue, or an operator, changes a row. */
+function query(text: string): Change {
+  return async ({ databaseUrl }, { client_id: id }) => {
+    const sql = postgres(databaseUrl, { max: 1 });
+    await sql.unsafe(text, [id]);
+    await sql.end();
+  };
+}
+
+/** Changes that end the tokens of a client, with the reason of the gateway. */
+const endings: Readonly<Record<string, readonly [Change, RegExp]>> = {
+  deleted: [call('DELETE'), /oauth_client_not_found/],
+  disabled: [call('PUT', '', { disabled: true }), /the client is disabled/],
+  'given another secret': [call('POST', '/regenerate_secret'), /the client has other credentials now/],
+  'without the grant': [
+    call('PUT', '', { grant_types: ['refresh_token'] }),
+    /may no longer use the grant client_credentials/,
+  ],
+  'deleted by GoTrue': [
+    query('update auth.oauth_clients set deleted_at = now() where id = $1'),
+    /oauth_client_not_found/,
+  ],
+  'given another secret by GoTrue': [
+    query(`update auth.oauth_clients set client_secret_hash = 'x' where id = $1`),
+    /the client has other credentials now/,
+  ],
+  'removed from the database': [
+    query('delete from auth.oauth_clients where id = $1'),
+    /oauth_client_not_found/,
+  ],
+};
+
+for (const [name, [change, reason]] of Object.entries(endings))
+  t.test(`tokens of a client that is ${name} end on all replicas, and only they`, async (t) => {
+    const [one, other] = await startReplicas(t);
+    const [client, bystander] = [await createMachine(one), await createMachine(one)];
+    const [token, another] = [await machineToken(one, client), await machineToken(one, bystander)];
+    for (const server of [one, other]) {
+      t.equal((await checkRequest(server, token)).status, 200);
+      t.equal((await checkRequest(server, another)).status, 200);
+    }
+    await change(one, client);
+    const changedMs = performance.now();
+    for (const server of [one, other]) {
+      await awaitUntil(async () => (await checkRequest(server, token)).status === 401, {
+        what: 'the token to be refused',
+      });
+      t.match((await checkRequest(server, token)).text, reason);
+      t.equal((await checkRequest(server, another)).status, 200);
+    }
+    t.comment(`refused by both replicas after ${(performance.now() - changedMs).toFixed(1)} ms`);
+  });
+
+t.test('a new secret gives tokens that are accepted, also within the same second', async (t) => {
+  const [one, other] = await startReplicas(t);
+  const client = await createMachine(one);
+  const before = await machineToken(one, client);
+  const { body } = await one.call('POST', `/admin/oauth/clients/${client.client_id}/regenerate_secret`, {
+    token: adminToken(),
+  });
+  const after = await machineToken(other, { ...client, client_secret: String(body.client_secret) });
+  for (const server of [one, other]) {
+    t.equal((await checkRequest(server, after)).status, 200);
+    t.equal((await checkRequest(server, before)).status, 401);
+  }
+});
+
+t.test('changes of plan, role and scopes apply to tokens that were issued before', async (t) => {
+  const [one, other] = await startReplicas(t);
+  const client = await createMachine(one, { plan: 'free', role: 'reader', scopes: ['a', 'b'] });
+  const token = await machineToken(one, client);
+  const named = async (server: AuthServer) => {
+    const { headers } = await checkRequest(server, token);
+    return ['plan', 'role', 'scope'].map((name) => headers.get(`x-auth-${name}`)).join();
+  };
+  t.equal(await named(other), 'free,reader,a b');
+  await call('PUT', '', { plan: 'pro', role: '', scopes: ['b', 'c'] })(one, client);
+  await awaitUntil(async () => (await named(other)) === 'pro,,b', { what: 'the new plan' });
+  t.equal(await named(one), 'pro,,b');
+});
+
+t.test('without the session check a token is valid until it expires', async (t) => {
+  const server = await startAuthServer(t, { ...stale, EXT_AUTHZ_SESSION_CHECK: 'false' });
+  const client = await createMachine(server, { plan: 'pro', scopes: ['a'] });
+  const token = await machineToken(server, client);
+  await call('DELETE')(server, client);
+  const { status, headers } = await checkRequest(server, token);
+  t.equal(status, 200);
+  t.match([headers.get('x-auth-client-id'), headers.get('x-auth-plan')], [client.client_id, 'free']);
+  server.clock.advance(15 * 60_000);
+  t.equal((await checkRequest(server, token)).status, 401);
+});
+
+t.test('while the database is unavailable, unknown clients are 503', async (t) => {
+  const server = await startAuthServer(t, stale);
+  const known = await machineToken(server, await createMachine(server));
+  const unknown = await machineToken(server, await createMachine(server));
+  t.equal((await checkRequest(server, known)).status, 200);
+  const sql = postgres(server.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  await sql`alter table auth.oauth_clients rename to elsewhere`;
+  t.match(await checkRequest(server, unknown), { status: 503, text: /authorization_unavailable/ });
+  t.equal((await checkRequest(server, known)).status, 200);
+  await sql`alter table auth.elsewhere rename to oauth_clients`;
+  t.equal((await checkRequest(server, unknown)).status, 200);
+});
+
+const limits = `
+domain: ext_authz
+descriptors:
+  - key: plan
+    value: free
+    descriptors: [{ key: client_id, rate_limit: { unit: year, requests_per_unit: 2 } }]
+  - key: plan
+    value: pro
+    descriptors: [{ key: client_id, rate_limit: { unit: year, requests_per_unit: 4 } }]
+`;
+
+t.test('behind Envoy a client gets 429 by its id and plan, or its own limit', async (t) => {
+  const folder = makeTextFolder(t);
+  folder.write('routes.yaml', 'limit: [[plan, client_id]]\n');
+  folder.write('config/limits.yaml', limits);
+  const limiter = await startRateLimitService({ RUNTIME_ROOT: folder.path, RUNTIME_WATCH_ROOT: 'false' });
+  t.teardown(limiter.stop);
+  const server = await startAuthServer(t, {
+    ...oauthServer,
+    EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
+    EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
+    // Generous, because test machines are busy.
+    EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s',
+    EXT_AUTHZ_RATE_LIMIT_ON_FAILURE: 'deny',
+  });
+  const envoy = await startAuthzEnvoy(t, { variant: 'grpc', port: server.extAuthz.grpc });
+  const repeat = async (client: ShownClient, times: number) => {
+    const authorization = `Bearer ${await machineToken(server, client)}`;
+    const statuses: number[] = [];
+    while (statuses.length < times)
+      statuses.push(
+        (await fetch(envoy.url, { headers: { authorization, 'x-auth-client-id': 'me' } })).status,
+      );
+    return statuses;
+  };
+  const free = await createMachine(server);
+  t.same(await repeat(free, 3), [200, 200, 429]);
+  t.match(envoy.upstream.requests.at(-1)?.headers, {
+    'x-auth-client-id': free.client_id,
+    'x-auth-kind': 'client',
+    'x-auth-plan': 'free',
+  });
+  t.same(await repeat(free, 1), [429], 'another token of the client');
+  t.same(await repeat(await createMachine(server), 1), [200], 'another client');
+  t.same(await repeat(await createMachine(server, { plan: 'pro' }), 5), [200, 200, 200, 200, 429]);
+  const own = { limit: { requests_per_unit: 1, unit: 'year' } };
+  t.same(await repeat(await createMachine(server, { plan: 'pro', ...own }), 2), [200, 429]);
+});
+
+/** Two servers over one database, both of which listen. */
+async function startReplicas(test: Test): Promise<[AuthServer, AuthServer]> {
+  const one = await startAuthServer(test, stale);
+  const other = await startAuthServer(test, { ...stale, DB_DATABASE_URL: one.databaseUrl });
+  for (const server of [one, other])
+    await awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
+  return [one, other];
+}
