@@ -20,6 +20,8 @@ export interface AuthenticatedAccess {
   readonly anonymousUsers: boolean;
   readonly credentials?: readonly (typeof credentialKinds)[number][] | undefined;
   readonly issuers?: readonly string[] | undefined;
+  /** Values of `aud`: the token must have any of them. Only the routes file can set it. */
+  readonly audiences?: readonly string[] | undefined;
 }
 
 /** Any caller who is not anonymous. */

@@ -235,6 +235,7 @@ async function createExtAuthz(
   const tlsMetrics = registry && new TlsMetrics(registry);
   const limitMetrics = registry && new RateLimitMetrics(registry);
   const canLimit = settings.extAuthzRateLimitAddress !== '';
+  const { oauthServerEnabled: hasClients } = settings;
   const issuers = createIssuers(context, registry);
   const rulesFile =
     settings.extAuthzRoutesFile === ''
@@ -242,13 +243,14 @@ async function createExtAuthz(
       : await RulesFile.open(settings.extAuthzRoutesFile, {
           logger,
           canLimit,
+          hasClients,
           tokenIssuer: tokenIssuer(settings),
           hasOrganizations: settings.organizationsEnabled,
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
           onRules: (loaded) => issuers.replace(trustIssuers(loaded.issuers, settings)),
         });
   const rules = rulesFile ?? { current: defaultRules };
-  if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit });
+  if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit, hasClients });
   const rateLimiter = canLimit
     ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;

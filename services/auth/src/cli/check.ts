@@ -198,6 +198,7 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
       canLimit,
       tokenIssuer: tokenIssuer(settings),
       hasOrganizations: settings.organizationsEnabled,
+      hasClients: settings.oauthServerEnabled,
     });
     const text = loaded.ok ? '' : loaded.problems.join('; ');
     if (text !== '') found.push({ subject: settingsSpec.extAuthzRoutesFile.env, text });

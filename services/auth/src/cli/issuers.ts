@@ -78,7 +78,11 @@ function findAudiences(token: string): readonly string[] {
 }
 
 async function readRules(file: string): Promise<readonly IssuerRule[] | undefined> {
-  const loaded = await loadRouteRules(file, { canLimit: true, hasOrganizations: true });
+  const loaded = await loadRouteRules(file, {
+    canLimit: true,
+    hasOrganizations: true,
+    hasClients: true,
+  });
   const problems = !loaded.ok
     ? loaded.problems
     : loaded.rules.issuers.length === 0

@@ -41,10 +41,11 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   const address = settings?.extAuthzRateLimitAddress;
   const canLimit = address !== '';
   const hasOrganizations = settings?.organizationsEnabled ?? true;
+  const hasClients = settings?.oauthServerEnabled ?? true;
   const loaded =
     file === ''
       ? { ok: true as const, rules: defaultRules }
-      : await loadRouteRules(file, { canLimit, hasOrganizations });
+      : await loadRouteRules(file, { canLimit, hasOrganizations, hasClients });
   if (!loaded.ok) {
     process.stderr.write(`${loaded.problems.join('\n')}\n`);
     process.exitCode = 1;
@@ -111,10 +112,11 @@ function formatPath({ source, pattern }: RoutePath): string {
 function formatAccess(access: Access): string {
   if (access.type === 'Public') return 'nothing (public)';
   if (access.type === 'Denied') return 'denied for everyone (deny)';
-  const { roles, assurance, anonymousUsers } = access;
+  const { roles, assurance, anonymousUsers, audiences } = access;
   const user = anonymousUsers ? 'any user, including anonymous' : 'a signed-in user';
   const role = roles === undefined ? '' : `, role ${roles.join(' or ')}`;
-  return `${user}${role}${assurance === 'aal1' ? '' : `, at least ${assurance}`}`;
+  const audience = audiences === undefined ? '' : `, token for ${audiences.join(' or ')}`;
+  return `${user}${role}${assurance === 'aal1' ? '' : `, at least ${assurance}`}${audience}`;
 }
 
 function formatLimits({ access, limits }: PolicyRule): string {

@@ -17,6 +17,8 @@ export interface CallerIdentity {
   readonly plan: string;
   /** Separated by spaces. */
   readonly scope: string | undefined;
+  /** The claim `aud`, which routes may require. */
+  readonly audiences: readonly string[];
   readonly aal: AssuranceLevel;
   readonly isAnonymous: boolean;
   /** Name of the issuer of the token. */

@@ -62,6 +62,11 @@ function joinItems(items: readonly unknown[]): string | undefined {
 }
 
 /** Scopes are lists, and longer than other values. */
+/** The values of `aud`, which is a text or a list. */
+export function claimAudiences({ aud }: Readonly<Record<string, unknown>>): readonly string[] {
+  return [aud].flat().filter((name): name is string => typeof name === 'string' && name !== '');
+}
+
 export const maxScopeChars = 1024;
 
 function scalarText(value: unknown): string | undefined {

@@ -2,7 +2,7 @@ import { versionClaim } from '../keys/client-tokens.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
-import { claimText, maxScopeChars } from './claim-path.ts';
+import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import type { ClientState } from './client-state.ts';
 
 /** A verified token that a client got for itself. */
@@ -38,6 +38,7 @@ export function clientIdentity(
     orgRole: read('org_role'),
     role: state?.role ?? '',
     plan: state?.plan ?? read('plan') ?? defaultPlan,
+    audiences: claimAudiences(claims),
     scope: currentScope(claimText(claims.scope, maxScopeChars), state),
     aal: 'aal1',
     isAnonymous: false,

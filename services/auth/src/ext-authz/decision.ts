@@ -184,6 +184,9 @@ function decide(request: AuthzRequest, { access, added }: DecisionRules, caller:
 }
 
 function findDenial(access: AuthenticatedAccess, identity: CallerIdentity): AuthzDenied | undefined {
+  const { audiences } = access;
+  if (audiences !== undefined && !audiences.some((name) => identity.audiences.includes(name)))
+    return invalidToken('bad_jwt', otherAudience);
   const unmet = findUnmetCondition(access, identity);
   if (unmet === undefined) return undefined;
   return unmet === 'insufficient_aal' ? insufficientAssurance(access.assurance) : forbidden(unmet);
@@ -204,6 +207,8 @@ function fail(error: unknown, logger: Pick<Logger, 'error'>): AuthzDenied {
   logger.error({ err: error }, 'authorization failed, request denied');
   return unavailable();
 }
+
+const otherAudience = `${errors.bad_jwt.definition.message}, aud is not an audience of this route`;
 
 /** Denials that another token would not change. */
 type ForbiddenCode = 'route_denied' | 'role_not_allowed' | 'anonymous_not_allowed' | 'user_banned';

@@ -15,6 +15,7 @@ import type { AssuranceLevel } from '../sessions/store.ts';
 import { isBanned } from '../users/user.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute, type StoredValues } from './claim-mapping.ts';
+import { claimAudiences } from './claim-path.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
@@ -256,6 +257,7 @@ export class CallerIdentifier {
       role,
       plan: plan ?? settings.extAuthzDefaultPlan,
       scope: read('scope'),
+      audiences: claimAudiences(claims),
       aal: isAssuranceLevel(claims.aal) ? claims.aal : 'aal1',
       isAnonymous: isAnonymous || (userId === undefined && !isService),
       issuer: ownIssuer,

@@ -4,7 +4,7 @@ import type { Accepted, TrustedIssuer } from '../issuers/issuers.ts';
 import type { Claims } from '../issuers/verify.ts';
 import type { CallerIdentity } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
-import { claimText, maxScopeChars } from './claim-path.ts';
+import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
 import { KnownCaller } from './identity-headers.ts';
 import type { Predicate } from './predicate.ts';
 
@@ -53,6 +53,7 @@ function toForeignCaller(rule: IssuerRule, claims: Claims, defaultPlan: string):
     scope: mapping.attributes.has('scope')
       ? read('scope')
       : (claimText(claims.scope, maxScopeChars) ?? claimText(claims.scp, maxScopeChars)),
+    audiences: claimAudiences(claims),
     aal: 'aal1',
     isAnonymous: false,
     issuer: definition.name,

@@ -89,18 +89,22 @@ function toDescriptor(
   return { entries, limit: { requestsPerUnit, unit: RateLimitUnit[unit] } };
 }
 
-/** The limit of a user is about all requests of the user, and that of an organization likewise. */
+/** The limit of a user or client is about all of its requests, that of an organization likewise. */
 function findOverride(
   attributes: readonly string[],
   identity: CallerIdentity | undefined,
 ): LimitOverride | undefined {
-  if (countsAllOf('user_id', attributes)) return identity?.limit;
+  const id = identity?.kind === 'client' ? 'client_id' : 'user_id';
+  if (countsAllOf(id, attributes)) return identity?.limit;
   return countsAllOf('org_id', attributes) ? identity?.orgLimit : undefined;
 }
 
+/** Attributes that a caller has one value of. */
+const constants: readonly string[] = ['plan', 'issuer'];
+
 /** Whether a descriptor counts all requests of a caller with this attribute. */
 function countsAllOf(id: string, attributes: readonly string[]): boolean {
-  return attributes.includes(id) && attributes.every((name) => name === id || name === 'plan');
+  return attributes.includes(id) && attributes.every((name) => name === id || constants.includes(name));
 }
 
 /** Empty when the request does not have it. */

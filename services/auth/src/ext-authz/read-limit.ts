@@ -7,9 +7,10 @@ import type { Report } from './rules-file.ts';
 /** Envoy's filter sends as many per request at most, and each costs a counter. */
 const maxDescriptors = 10;
 
-/** Attributes that only a mapping sets, organizations, or the claims of other issuers. */
+/** Attributes that a mapping sets, or what the sources below have. */
 const ofMappings: ReadonlySet<string> = new Set(['client_id', 'org_id', 'org_role', 'scope']);
 const ofIssuers: ReadonlySet<string> = new Set(['client_id', 'scope']);
+const ofClients: ReadonlySet<string> = new Set(['client_id', 'scope', 'org_id']);
 const ofOrganizations: ReadonlySet<string> = new Set(['org_id', 'org_role']);
 
 interface LimitReaderOptions {
@@ -21,6 +22,7 @@ interface LimitReaderOptions {
   readonly mapped: ReadonlySet<string>;
   readonly hasIssuers: boolean;
   readonly hasOrganizations: boolean;
+  readonly hasClients: boolean;
 }
 
 /** Reads descriptors, of which each is a list of attributes. An empty list is no limit. */
@@ -54,11 +56,12 @@ export class LimitReader {
   }
 
   #isSet(name: string): boolean {
-    const { mapped, hasIssuers, hasOrganizations } = this.#options;
+    const { mapped, hasIssuers, hasOrganizations, hasClients } = this.#options;
     return (
       !ofMappings.has(name) ||
       mapped.has(name) ||
       (hasIssuers && ofIssuers.has(name)) ||
+      (hasClients && ofClients.has(name)) ||
       (hasOrganizations && ofOrganizations.has(name))
     );
   }

@@ -7,7 +7,7 @@ import { foldCase, parseOwnPath, type SegmentsPattern } from '@tollgate/policies
 import type { RequestAttributes } from '@tollgate/policies/match/request-match';
 import type { Position } from '@tollgate/yaml/tree';
 import { extAuthzSettings } from '../config/ext-authz.ts';
-import { callerAttributeNames, constantAttributes } from './caller.ts';
+import { callerAttributeNames, constantAttributes, ownIssuer } from './caller.ts';
 import { type ClaimMapping, emptyMapping } from './claim-mapping.ts';
 import type { IssuerRule } from './issuer-rules.ts';
 
@@ -136,16 +136,20 @@ export function hasLimits(rules: Pick<RouteRules, 'routes' | 'policy'>): boolean
 }
 
 /**
- * Valid rules that may protect less than intended. `canLimit`: whether a rate limit service is set.
+ * Valid rules that may protect less than intended. `canLimit`: whether a rate limit service is set;
+ * `hasClients`: whether the OAuth server issues tokens to machine clients.
  */
-export function routeRuleWarnings(rules: RouteRules, { canLimit }: { readonly canLimit: boolean }): string[] {
+export function routeRuleWarnings(
+  rules: RouteRules,
+  { canLimit, hasClients = false }: { readonly canLimit: boolean; readonly hasClients?: boolean },
+): string[] {
   const { env } = extAuthzSettings.extAuthzRateLimitAddress;
   const unused = `${env} has no effect: no route has a limit. Add limit to the routes file, or unset it`;
   return [
     ...openDefaultWarnings(rules),
     ...unlimitedCallerWarnings(rules),
     ...sessionLimitWarnings(rules),
-    ...clientLimitWarnings(rules),
+    ...clientLimitWarnings(rules, hasClients),
     ...(canLimit && !hasLimits(rules) ? [unused] : []),
   ];
 }
@@ -178,11 +182,12 @@ function sessionLimitWarnings(rules: RouteRules): string[] {
   ];
 }
 
-/** Clients of other issuers have no user. */
-function clientLimitWarnings(rules: RouteRules): string[] {
-  const names = rules.issuers
+/** Clients have no user. */
+function clientLimitWarnings(rules: RouteRules, hasClients: boolean): string[] {
+  const others = rules.issuers
     .filter(({ definition, kinds }) => definition.isKubernetes || kinds.client !== undefined)
     .map(({ definition }) => definition.name);
+  const names = hasClients ? [ownIssuer, ...others] : others;
   const places = names.length === 0 ? '' : findRules(rules, isByUser);
   if (places === '') return [];
   return [

@@ -42,11 +42,13 @@ interface LoadOptions {
   readonly tokenIssuer?: string;
   /** Whether users have organizations. Default false: limits by `org_id` are rejected. */
   readonly hasOrganizations?: boolean;
+  /** Whether the OAuth server issues tokens to machine clients. Default false. */
+  readonly hasClients?: boolean;
 }
 
 export async function loadRouteRules(
   file: string,
-  { canLimit = false, tokenIssuer = '', hasOrganizations = false }: LoadOptions = {},
+  { canLimit = false, tokenIssuer = '', ...sources }: LoadOptions = {},
 ): Promise<LoadedRouteRules> {
   let text: string;
   try {
@@ -54,7 +56,7 @@ export async function loadRouteRules(
   } catch (error) {
     return fail(file, [{ position: undefined, message: getErrorMessage(error) }]);
   }
-  const parsed = parseRouteRules(text, { hasOrganizations });
+  const parsed = parseRouteRules(text, sources);
   if (!parsed.ok) return fail(file, parsed.problems);
   const problem =
     (canLimit ? undefined : findLimit(parsed.rules)) ?? findOwnIssuer(parsed.rules, tokenIssuer);
@@ -174,9 +176,14 @@ export class RulesFile {
 
 export function logRuleWarnings(
   rules: RouteRules,
-  { logger, canLimit = false, file }: LoadOptions & { readonly logger: Logger; readonly file?: string },
+  {
+    logger,
+    canLimit = false,
+    hasClients = false,
+    file,
+  }: LoadOptions & { readonly logger: Logger; readonly file?: string },
 ): void {
-  for (const warning of routeRuleWarnings(rules, { canLimit }))
+  for (const warning of routeRuleWarnings(rules, { canLimit, hasClients }))
     logger.warn({ ...(file && { file }), warning }, 'route rules may protect less than intended');
 }
 
@@ -197,7 +204,7 @@ const accesses = Object.keys(accessTypes) as (keyof typeof accessTypes)[]; // of
 
 const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const;
 
-type ParseOptions = Pick<LoadOptions, 'hasOrganizations'>;
+type ParseOptions = Pick<LoadOptions, 'hasOrganizations' | 'hasClients'>;
 
 /** Parses the file: `routes`, of which the first match applies, and `default`. */
 export function parseRouteRules(text: string, options: ParseOptions = {}): ParsedRouteRules {
@@ -227,6 +234,7 @@ function readRules(
     reader,
     report,
     hasOrganizations = false,
+    hasClients = false,
   }: ParseOptions & { readonly reader: FieldReader; readonly report: Report },
 ): RouteRules {
   // An empty file is most likely still being written.
@@ -241,7 +249,7 @@ function readRules(
   const addedAttributes = [...new Set(mappings.flatMap(({ added }) => [...added.keys()]))];
   const mapped = new Set(mappings.flatMap(({ attributes }): string[] => [...attributes.keys()]));
   const hasIssuers = issuers.length > 0;
-  const sources = { mapped, hasIssuers, hasOrganizations };
+  const sources = { mapped, hasIssuers, hasOrganizations, hasClients };
   const limits = new LimitReader({ reader, report, addedAttributes, ...sources });
   const limit = (fields.limit && limits.read(fields.limit)) ?? [];
   if (fields.limit?.kind === 'list' && fields.limit.items().length === 0)
@@ -279,6 +287,7 @@ function readRoute(item: YamlNode, options: RouteOptions): RouteRule | undefined
     'roles',
     'aal',
     'anonymous',
+    'audiences',
     'ignore_case',
     'limit',
   ]);
@@ -318,7 +327,7 @@ function readMethods(value: YamlNode, reader: FieldReader): ReadonlySet<string> 
 }
 
 function readAccess(
-  fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous', YamlNode>>,
+  fields: Partial<Record<'access' | 'roles' | 'aal' | 'anonymous' | 'audiences', YamlNode>>,
   reader: FieldReader,
   report: Report,
 ): Access {
@@ -327,8 +336,10 @@ function readAccess(
   const assurance = (fields.aal && reader.oneOf(fields.aal, assuranceLevels)) ?? 'aal1';
   const anonymousUsers = (fields.anonymous && reader.flag(fields.anonymous)) ?? false;
   const type = accessTypes[access];
-  if (type === 'Authenticated') return { type, roles, assurance, anonymousUsers };
-  for (const name of ['roles', 'aal', 'anonymous'] as const)
+  const audiences = fields.audiences && reader.list(fields.audiences, (item) => reader.text(item));
+  if (type === 'Authenticated')
+    return { type, roles, assurance, anonymousUsers, ...(audiences && { audiences }) };
+  for (const name of ['roles', 'aal', 'anonymous', 'audiences'] as const)
     if (fields[name] !== undefined)
       report(fields[name].position, `${name} has no effect with access: ${access}; remove one of them`);
   return { type };

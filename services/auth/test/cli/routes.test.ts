@@ -93,7 +93,7 @@ t.test('an invalid file is reported with positions, and invalid arguments with a
     code: 1,
     out: '',
     err: `${file}:2:11: a path starts with a slash
-${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal, anonymous, ignore_case, limit
+${file}:3:5: unknown key role: expected one of path, methods, access, roles, aal, anonymous, audiences, ignore_case, limit
 `,
   });
   t.match(await routes(['--file', file, 'GET', '/a', '/b']), { code: 2, out: '', err: /\/b is incomplete/ });

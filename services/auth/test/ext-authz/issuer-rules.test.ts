@@ -25,7 +25,7 @@ t.test('without a mapping a caller has the usual claims', (t) => {
   t.same(caller('', { sub: 'ada', azp: 'web', scope: 'read write', plan: 'pro', role: 'admin' }), {
     ...{ kind: 'user', userId: 'idp|ada', sessionId: undefined, clientId: 'web', orgId: undefined },
     ...{ orgRole: undefined, role: '', plan: 'free', scope: 'read write', aal: 'aal1', isAnonymous: false },
-    ...{ issuer: 'idp', claims: {}, limit: undefined },
+    ...{ issuer: 'idp', audiences: [], claims: {}, limit: undefined },
   });
   t.match(caller('', { sub: 'ada', client_id: 'cli', scp: ['read', 'write'] }), {
     clientId: 'cli',
@@ -132,8 +132,9 @@ t.test('claims of own tokens cannot be what users write', (t) => {
 
 t.test('a limit by an attribute that nothing sets is a problem', (t) => {
   const unset = (name: string) => [`1:9: no caller has ${name}: set it by claims`];
-  t.same(problemsOf('limit: [[org_id]]'), unset('org_id'));
-  t.same(problemsOf('limit: [[client_id]]'), unset('client_id'));
+  for (const name of ['org_id', 'org_role', 'client_id', 'scope'])
+    t.same(problemsOf(`limit: [[${name}]]`), unset(name));
+  t.match(parseRouteRules('limit: [[client_id], [org_id], [scope]]', { hasClients: true }), { ok: true });
   t.match(problemsOf('limit: [[department]]'), [/expected one of/]);
   t.same(problemsOf('{limit: [[org_id, department]], claims: { org_id: o, department: d }}'), []);
   t.same(problemsOf(`{limit: [[issuer, client_id]], issuers: [{ ${valid} }]}`), []);

@@ -165,14 +165,14 @@ default: anyone
       ':3:21: put true in quotes, as it is meant as text',
       ':5:13: expected one of public, authenticated, deny, found publik',
       ':6:15: expected one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE, CONNECT, QUERY, PROPFIND, PROPPATCH, MKCOL, COPY, MOVE, LOCK, UNLOCK, REPORT, SEARCH, found get',
-      ':7:5: unknown key foo: expected one of path, methods, access, roles, aal, anonymous, ignore_case, limit',
+      ':7:5: unknown key foo: expected one of path, methods, access, roles, aal, anonymous, audiences, ignore_case, limit',
       ':8:5: duplicate key path',
       ':9:5: a route requires a path',
       ':12:10: expected one of aal1, aal2, aal3, found aal9',
       ':12:10: aal has no effect with access: deny; remove one of them',
       ':13:12: the list is empty: leave it out',
       ':13:12: roles has no effect with access: deny; remove one of them',
-      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous, ignore_case, limit), found /d',
+      ':14:5: expected keys and values (path, methods, access, roles, aal, anonymous, audiences, ignore_case, limit), found /d',
       ':16:16: expected true or false, found true',
       ':17:14: expected a list, found GET',
       ':18:11: expected a text, found a list',
@@ -317,6 +317,10 @@ t.test('a limit that clients of other issuers escape is a warning', async (t) =>
     t.match(await warnings('[[plan, user_id]]', issuer), [
       /clients of the issuers idp are not limited \(default\)/,
     ]);
+  const own = await rulesOf(t, 'limit: [[plan, user_id]]', true);
+  t.match(routeRuleWarnings(own, { canLimit: true, hasClients: true }), [
+    /clients of the issuers tollgate are not limited \(default\)/,
+  ]);
   t.same(await warnings('[[user_id], [issuer, client_id]]'), []);
   t.same(await warnings('[[user_id]]', 'issuer: "https://idp.example", audiences: [a]'), []);
 });

@@ -12,6 +12,7 @@ export function callerIdentity(own: Partial<CallerIdentity> = {}): CallerIdentit
     role: 'authenticated',
     plan: 'free',
     scope: undefined,
+    audiences: [],
     aal: 'aal1',
     isAnonymous: false,
     issuer: 'tollgate',

@@ -6,7 +6,7 @@ import { startRateLimitService } from '@tollgate/testkit/services';
 import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
-import { type AuthServer, startAuthServer } from '../helpers/auth-server.ts';
+import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
 import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
 import {
   checkRequest,
@@ -104,7 +104,7 @@ t.test('changes of plan, role and scopes apply to tokens that were issued before
     const { headers } = await checkRequest(server, token);
     return ['plan', 'role', 'scope'].map((name) => headers.get(`x-auth-${name}`)).join();
   };
-  t.equal(await named(other), 'free,reader,a b');
+  t.equal(await named(other), 'free,reader,a%20b');
   await call('PUT', '', { plan: 'pro', role: '', scopes: ['b', 'c'] })(one, client);
   await awaitUntil(async () => (await named(other)) === 'pro,,b', { what: 'the new plan' });
   t.equal(await named(one), 'pro,,b');
@@ -122,7 +122,7 @@ t.test('without the session check a token is valid until it expires', async (t) 
   t.equal((await checkRequest(server, token)).status, 401);
 });
 
-t.test('while the database is unavailable, unknown clients are 503', async (t) => {
+t.test('while the database is unavailable, clients that are not cached are refused', async (t) => {
   const server = await startAuthServer(t, stale);
   const known = await machineToken(server, await createMachine(server));
   const unknown = await machineToken(server, await createMachine(server));
@@ -130,10 +130,44 @@ t.test('while the database is unavailable, unknown clients are 503', async (t) =
   const sql = postgres(server.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await sql`alter table auth.oauth_clients rename to elsewhere`;
-  t.match(await checkRequest(server, unknown), { status: 503, text: /authorization_unavailable/ });
+  // Over HTTP, 403 with the code.
+  t.match(await checkRequest(server, unknown), { status: 403, text: /authorization_unavailable/ });
   t.equal((await checkRequest(server, known)).status, 200);
   await sql`alter table auth.elsewhere rename to oauth_clients`;
   t.equal((await checkRequest(server, unknown)).status, 200);
+});
+
+t.test('a route that names audiences refuses tokens for another resource', async (t) => {
+  const folder = makeTextFolder(t);
+  const [orders, stock] = ['https://orders.example', 'https://stock.example'];
+  folder.write(
+    'routes.yaml',
+    `
+routes:
+  - { path: /orders/**, audiences: ["${orders}"] }
+  - { path: /both, audiences: ["${orders}", "${stock}"] }
+`,
+  );
+  const server = await startAuthServer(t, {
+    ...oauthServer,
+    EXT_AUTHZ_ROUTES_FILE: `${folder.path}/routes.yaml`,
+  });
+  const client = await createMachine(server, { audiences: [orders, stock] });
+  const statuses = async (token: string) => {
+    const paths = ['/orders/1', '/both', '/other'];
+    return (await Promise.all(paths.map((path) => checkRequest(server, token, path)))).map(
+      ({ status }) => status,
+    );
+  };
+  const forStock = await machineToken(server, client, { resource: stock });
+  t.same(await statuses(forStock), [401, 200, 200]);
+  const refused = await checkRequest(server, forStock, '/orders/1');
+  t.match(refused.text, /aud is not an audience of this route/);
+  t.match(refused.headers.get('www-authenticate'), /error="invalid_token"/);
+  t.same(await statuses(await machineToken(server, client, { resource: orders })), [200, 200, 200]);
+  t.same(await statuses(await machineToken(server, client)), [200, 200, 200]);
+  t.same(await statuses(await machineToken(server, await createMachine(server))), [401, 401, 200]);
+  t.same(await statuses((await signUp(server)).accessToken), [401, 401, 200]);
 });
 
 const limits = `
