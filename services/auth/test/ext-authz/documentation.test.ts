@@ -52,7 +52,7 @@ t.test('the route rules of the page are valid', async (t) => {
   t.teardown(folder.remove);
   const file = join(folder.path, 'routes.yaml');
   writeFileSync(file, routes);
-  t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 7 } } });
+  t.match(await loadRouteRules(file), { ok: true, rules: { routes: { length: 8 } } });
   writeFileSync(file, claims);
   t.match(await loadRouteRules(file, { canLimit: true }), {
     ok: true,
