@@ -9,6 +9,12 @@ export interface WorkCounters {
 
 const deliveryResults = ['delivered', 'failed', 'abandoned'];
 
+/** Values of the label `result` of `auth_oauth_tokens_total`. */
+const oauthTokenResults: readonly string[] = [
+  ...['issued', 'invalid_request', 'invalid_client', 'invalid_scope', 'invalid_target'],
+  ...['unauthorized_client', 'unsupported_grant_type', 'temporarily_unavailable', 'failed'],
+];
+
 /**
  * Counters of the service that requests and jobs increment. Without a registry they are not
  * exported.
@@ -23,6 +29,7 @@ export class Metrics {
   readonly hookCalls: Counter<'hook' | 'result'>;
   readonly eventDeliveries: Counter<'endpoint' | 'result'>;
   readonly providerSignIns: Counter<'provider' | 'result'>;
+  readonly oauthTokens: Counter<'result'>;
   readonly wrongGuesses: Counter<'kind'>;
   readonly unrecordedSignIns: Counter;
   readonly refusedRequests: Counter<'limiter' | 'key'>;
@@ -88,6 +95,14 @@ export class Metrics {
       labelNames: ['provider', 'result'],
       registers,
     });
+    this.oauthTokens = new Counter({
+      name: 'auth_oauth_tokens_total',
+      help: 'Requests for tokens of OAuth clients, by result: issued, an error code of OAuth 2.0, or failed.',
+      labelNames: ['result'],
+      registers,
+    });
+    // Alerts need the series from the start.
+    for (const result of oauthTokenResults) this.oauthTokens.inc({ result }, 0);
     this.wrongGuesses = new Counter({
       name: 'auth_wrong_guesses_total',
       help: 'Wrong passwords and codes that were verified, by kind. Attempts refused with 429 are not included.',

@@ -114,6 +114,9 @@ export async function buildApp(settings: Settings, options: AppOptions): Promise
       },
     },
     { name: 'database connections', stop: () => disconnect(sql) },
+    settings.oauthServerEnabled
+      ? { name: 'tables of the OAuth server', start: () => context.store.oauthClients.requireTables() }
+      : undefined,
     new IndexBuilder({ ...settings, store: context.store, logger }),
     settings.dbCleanupEnabled ? new CleanupTimer(context) : undefined,
     settings.eventWebhookUri === '' && !settings.eventWebhooksEnabled

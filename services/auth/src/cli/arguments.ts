@@ -33,6 +33,9 @@ export interface CommandFlags extends FilterFlags {
   readonly force?: boolean | undefined;
   readonly events?: string | undefined;
   readonly grace?: string | undefined;
+  readonly scopes?: string | undefined;
+  readonly audiences?: string | undefined;
+  readonly 'jwks-uri'?: string | undefined;
 }
 
 export interface CommandOptions {

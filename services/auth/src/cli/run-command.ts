@@ -156,6 +156,41 @@ const webhookCommands: Commands = {
   },
 };
 
+const clientId = '<client id>';
+const clientDetails = `The result has the lines CLIENT_ID=… and CLIENT_SECRET=…, the latter unless the client signs. The secret is shown once.`;
+
+const clientCommands: Commands = {
+  'clients list': {
+    doc: 'List OAuth clients, newest first.',
+    run: lazily(async () => (await import('./clients.ts')).listClientsCommand),
+    flags: { json: { doc: 'Print clients as JSON, one per line.' } },
+  },
+  'clients create': {
+    doc: 'Create a machine client, which gets tokens with client_credentials.',
+    run: lazily(async () => (await import('./clients.ts')).createClientCommand),
+    args: ['<name>'],
+    flags: {
+      scopes: { value: 'names', doc: 'Scopes that it may have, separated by commas.' },
+      audiences: { value: 'urls', doc: 'Resources that its tokens are for, separated by commas.' },
+      plan: { value: 'plan', doc: 'Plan, which rate limits use.' },
+      role: { value: 'role', doc: 'Role at the gateway.' },
+      'jwks-uri': { value: 'url', doc: 'URL of its keys: it signs assertions, and has no secret.' },
+    },
+    details: clientDetails,
+  },
+  'clients delete': {
+    doc: 'Delete an OAuth client, and end its tokens.',
+    run: lazily(async () => (await import('./clients.ts')).deleteClientCommand),
+    args: [clientId],
+  },
+  'clients rotate-secret': {
+    doc: 'Replace the secret of an OAuth client, and end its tokens.',
+    run: lazily(async () => (await import('./clients.ts')).rotateClientSecretCommand),
+    args: [clientId],
+    details: clientDetails,
+  },
+};
+
 export const commands: Commands = {
   serve: {
     doc: 'Migrate the schema and serve. The default command.',
@@ -202,6 +237,7 @@ export const commands: Commands = {
     run: lazily(async () => (await import('./token.ts')).tokenCommand),
     flags: { role: { value: 'role', doc: 'Role of the token. Default: the first of SVC_JWT_ADMIN_ROLES.' } },
   },
+  ...clientCommands,
   ...keyCommands,
   ...webhookCommands,
   import: {

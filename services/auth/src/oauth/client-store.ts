@@ -89,6 +89,10 @@ const list = statement(
 
 const columns = columnNames(clientRow);
 
+const isCurrent = statement({ is_current: boolean })`
+  select exists (select from pg_attribute
+    where attrelid = to_regclass('oauth_clients') and attname = 'token_endpoint_auth_method' and not attisdropped) as is_current`;
+
 const insert = statement({})`
   with created as (
     insert into oauth_clients (${columns})
@@ -135,6 +139,14 @@ export class OAuthClientStore {
   constructor(sql: Queryable, onChange?: (clientId: string) => void) {
     this.#sql = sql;
     this.#onChange = onChange;
+  }
+
+  /** @throws Error if an earlier version of GoTrue made the schema: its tables are not changed. */
+  async requireTables(): Promise<void> {
+    if ((await isCurrent.first(this.#sql, {}))?.is_current === true) return;
+    throw new Error(
+      'the OAuth server needs the table oauth_clients of GoTrue since December 2025: run a newer version of GoTrue once to migrate the schema',
+    );
   }
 
   async find(id: string): Promise<StoredClient | undefined> {

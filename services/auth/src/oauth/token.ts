@@ -38,7 +38,7 @@ export const addOAuthTokenRoutes: AddRoutes<OAuthContext> = (api, context) => {
     schema: { body: tokenBody },
     config: { limiter: 'oauth_token' },
     bodyLimit: bodyLimits.token,
-    errorHandler: throwOAuthError,
+    errorHandler: answerErrors(context),
     onRequest: async (_request: FastifyRequest, reply: FastifyReply) => {
       // RFC 6749 §5.1.
       reply.header('cache-control', 'no-store').header('pragma', 'no-cache');
@@ -61,7 +61,9 @@ export const addOAuthTokenRoutes: AddRoutes<OAuthContext> = (api, context) => {
       throw new OAuthError('unauthorized_client', 'The client may not use this grant_type');
     await context.limiter.enforce('oauth_client', { key: client.id, nowMs: context.nowMs() });
     const resources = request.form?.getAll('resource') ?? [presented.resource ?? []].flat();
-    return reply.send(grant(within, client, { scope, resources }));
+    const response = grant(within, client, { scope, resources });
+    context.metrics.oauthTokens.inc({ result: 'issued' });
+    return reply.send(response);
   });
 };
 
@@ -73,19 +75,30 @@ function rejectRepeated({ form }: FastifyRequest): void {
     throw new OAuthError('invalid_request', 'A parameter is included more than once');
 }
 
-/** Passes errors on in the format of RFC 6749 §5.2. */
-function throwOAuthError(error: FastifyError, _request: FastifyRequest, reply: FastifyReply): never {
-  if (error instanceof InvalidClientError && error.usesHeader)
-    reply.header('www-authenticate', 'Basic realm="tollgate", charset="UTF-8"');
-  if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
-  if (error instanceof OAuthError) throw error;
-  if (isAppError(error)) throw toOAuthError(error.code, error.httpStatus, error);
-  const isBodyError = error.validation !== undefined || error.code.startsWith('FST_ERR_CTP_');
-  throw isBodyError ? toOAuthError('bad_json', error.statusCode ?? 400, error) : error;
+/** Counts errors, and passes them on in the format of RFC 6749 §5.2. */
+function answerErrors({ metrics }: Pick<OAuthContext, 'metrics'>) {
+  return (error: FastifyError, _request: FastifyRequest, reply: FastifyReply): never => {
+    const passed = toOAuthError(error);
+    const code = passed instanceof OAuthError ? passed.code : 'failed';
+    if (!isAppError(passed) || passed.code !== 'feature_disabled') metrics.oauthTokens.inc({ result: code });
+    if (error instanceof InvalidClientError && error.usesHeader)
+      reply.header('www-authenticate', 'Basic realm="tollgate", charset="UTF-8"');
+    if (error instanceof RetryLaterError) reply.header('retry-after', error.retryAfterSeconds);
+    throw passed;
+  };
 }
 
-function toOAuthError(code: string, httpStatus: number, error: Error): Error {
-  if (httpStatus === 429) return new OAuthError('temporarily_unavailable', error.message, httpStatus);
-  const isInvalid = ['bad_json', 'validation_failed', 'request_entity_too_large'].includes(code);
-  return isInvalid ? new OAuthError('invalid_request', error.message, httpStatus) : error;
+const invalidBodies: readonly string[] = ['bad_json', 'validation_failed', 'request_entity_too_large'];
+
+function toOAuthError(error: FastifyError): Error {
+  const { message, statusCode } = error;
+  // Other errors than those of Fastify have none.
+  const code = String(error.code);
+  if (error instanceof OAuthError) return error;
+  if (!isAppError(error)) {
+    const isBodyError = error.validation !== undefined || code.startsWith('FST_ERR_CTP_');
+    return isBodyError ? new OAuthError('invalid_request', message, statusCode) : error;
+  }
+  if (error.httpStatus === 429) return new OAuthError('temporarily_unavailable', message, 429);
+  return invalidBodies.includes(code) ? new OAuthError('invalid_request', message, error.httpStatus) : error;
 }

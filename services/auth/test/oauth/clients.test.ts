@@ -5,7 +5,9 @@ import postgres from 'postgres';
 import t, { type Test } from 'tap';
 import { adminToken } from '../helpers/admin.ts';
 import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { createGotrueSchema, readGotrueSchema } from '../helpers/gotrue-schema.ts';
 import { createMachine, machineToken, oauthServer, requestToken } from '../helpers/oauth-clients.ts';
+import { emptyDatabase } from '../helpers/test-database.ts';
 
 const path = '/admin/oauth/clients';
 const token = adminToken();
@@ -201,7 +203,7 @@ t.test('each endpoint is for administrators only', async (t) => {
   const server = await start(t);
   const machine = await createMachine(server, { scopes: ['clients:write'] });
   const callers = {
-    nobody: [undefined, 401],
+    'no caller': [undefined, 401],
     'a user': [(await signUp(server)).accessToken, 403],
     'a client': [await machineToken(server, machine), 403],
     'a service with another role': [adminToken({ role: 'authenticated' }), 403],
@@ -262,6 +264,21 @@ t.test('the metadata announce what exists', async (t) => {
   t.notOk('authorization_endpoint' in body);
   t.equal(headers.get('cache-control'), 'public, max-age=600');
   t.same((await server.call('GET', '/.well-known/openid-configuration')).body, body);
+});
+
+t.test('a schema that an earlier GoTrue made has no OAuth server', async (t) => {
+  for (const date of ['2024-10', '2025-10'] as const) {
+    const { url } = await emptyDatabase(t);
+    const sql = postgres(url, { max: 1, onnotice: () => undefined });
+    t.teardown(() => sql.end());
+    await createGotrueSchema(sql, await readGotrueSchema(date));
+    const database = { DB_DATABASE_URL: url };
+    await t.rejects(start(t, database), {
+      message: /needs the table oauth_clients of GoTrue since December/,
+    });
+    const server = await startAuthServer(t, database);
+    t.equal((await server.call('GET', '/ready')).status, 200, date);
+  }
 });
 
 async function auditOf(server: AuthServer) {

@@ -203,6 +203,28 @@ t.test('a token of a client is none of a user, nor of an administrator', async (
   t.equal((await server.call('GET', '/admin/users', { token })).status, 403);
 });
 
+t.test('requests are counted by result', async (t) => {
+  const server = await start(t, {
+    METRICS_ENABLED: 'true',
+    METRICS_EXPORTER: 'pull',
+    OTEL_EXPORTER_PULL_HOST: '127.0.0.1',
+    OTEL_EXPORTER_PULL_PORT: '0',
+  });
+  const client = await createMachine(server);
+  await machineToken(server, client);
+  await requestToken(server, { ...grant, ...secretOf(client), client_secret: 'wrong' });
+  await requestToken(server, { ...grant, ...secretOf(client), scope: 'admin' });
+  await server.call('POST', '/oauth/token', { body: '{' });
+  const url = /"url":"(http:\/\/127\.0\.0\.1:\d+\/)"/.exec(server.logs())?.[1] ?? '';
+  const text = await (await fetch(url)).text();
+  const counts = {
+    ...{ issued: 1, invalid_client: 1, invalid_scope: 1, invalid_request: 1, invalid_target: 0 },
+    ...{ unauthorized_client: 0, unsupported_grant_type: 0, temporarily_unavailable: 0, failed: 0 },
+  };
+  for (const [result, count] of Object.entries(counts))
+    t.ok(text.includes(`auth_oauth_tokens_total{result="${result}"} ${count}\n`), result);
+});
+
 t.test('secrets and tokens are not in the log', async (t) => {
   const server = await start(t);
   const client = await createMachine(server);
