@@ -1,5 +1,8 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import type { Settings } from '../config/settings.ts';
 import { versionClaim } from '../keys/client-tokens.ts';
 import type { JwtClaims } from '../keys/jwt.ts';
+import { type LimitOverride, parseLimitOverride } from '../limits/limit-override.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
 import { type ClaimMapping, readAdded, readAttribute } from './claim-mapping.ts';
 import { claimAudiences, claimText, maxScopeChars } from './claim-path.ts';
@@ -14,10 +17,17 @@ interface ClientToken {
 }
 
 /** Why the token of an existing client was invalidated after it was issued. */
-export function findClientProblem(state: ClientState, claims: JwtClaims): string | undefined {
+export function findClientProblem(
+  state: ClientState,
+  claims: JwtClaims,
+  { organizationsEnabled }: Pick<Settings, 'organizationsEnabled'>,
+): string | undefined {
   if (state.disabled) return 'the client is disabled';
   if (!state.grantTypes.includes('client_credentials'))
     return 'the client may no longer use the grant client_credentials';
+  // Its limit and plan would be missing.
+  if (organizationsEnabled && state.orgId !== undefined && state.organization === undefined)
+    return 'the organization of the client does not exist';
   return claims[versionClaim] === state.version ? undefined : 'the client has other credentials now';
 }
 
@@ -26,7 +36,7 @@ export function clientIdentity(
   { clientId, claims, mapping }: ClientToken,
   state: ClientState | undefined,
   defaultPlan: string,
-): Omit<CallerIdentity, 'limit'> {
+): CallerIdentity {
   const values = { claims, stored: undefined };
   const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
   return {
@@ -37,15 +47,22 @@ export function clientIdentity(
     orgId: state?.orgId ?? read('org_id'),
     orgRole: read('org_role'),
     role: state?.role ?? '',
-    plan: state?.plan ?? read('plan') ?? defaultPlan,
+    plan: state?.plan ?? state?.organization?.plan ?? read('plan') ?? defaultPlan,
     audiences: claimAudiences(claims),
     scope: currentScope(claimText(claims.scope, maxScopeChars), state),
     aal: 'aal1',
     isAnonymous: false,
     issuer: ownIssuer,
     claims: readAdded(mapping, values),
-    orgLimit: undefined,
+    limit: readLimit(state?.limit),
+    orgLimit: readLimit(state?.organization?.limit),
   };
+}
+
+/** Writes are validated: an invalid limit is of another program. */
+function readLimit(limit: JsonObject | undefined): LimitOverride | undefined {
+  const parsed = parseLimitOverride(limit);
+  return parsed.ok ? parsed.limit : undefined;
 }
 
 /** The scopes of the token that the client may still have. */

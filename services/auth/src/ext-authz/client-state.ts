@@ -15,8 +15,12 @@ export interface ClientState {
   readonly plan: string | undefined;
   readonly role: string;
   readonly orgId: string | undefined;
-  /** Has `limit`, as `app_metadata` of a user. */
-  readonly metadata: JsonObject;
+  /** `{ requests_per_unit, unit }`. */
+  readonly limit: JsonObject | undefined;
+  /** Undefined also if `orgId` names none. */
+  readonly organization:
+    | { readonly plan: string | undefined; readonly limit: JsonObject | undefined }
+    | undefined;
 }
 
 const clientState = {
@@ -32,6 +36,11 @@ const clientState = {
   org_id: uuid.orNull,
   disabled: boolean,
 };
+const organizationState = {
+  found_org_id: uuid,
+  org_plan: text.orNull,
+  org_limit: jsonOf<JsonObject>().orNull,
+};
 
 interface ClientKey {
   /** A UUID in lower case. */
@@ -39,8 +48,8 @@ interface ClientKey {
 }
 
 // See `batchedInput` for `offset 0`.
-const findStates = statement({}, clientState)`
-  select c.* from ${batchedInput<ClientKey>({ client_id: column(uuid, ({ userId }) => userId) })}
+const findStates = statement({}, clientState, organizationState)`
+  select c.*, o.id as found_org_id, o.plan as org_plan, o.rate_limit as org_limit from ${batchedInput<ClientKey>({ client_id: column(uuid, ({ userId }) => userId) })}
   left join lateral (
     select c.client_secret_hash, c.grant_types,
       coalesce(s.token_endpoint_auth_method, c.token_endpoint_auth_method) as token_endpoint_auth_method,
@@ -49,6 +58,7 @@ const findStates = statement({}, clientState)`
     from oauth_clients c left join oauth_client_settings s on s.client_id = c.id
     where c.id = i.client_id and c.deleted_at is null offset 0
   ) c on true
+  left join organizations o on o.id = c.org_id
   order by i.position`;
 
 export class ClientStateStore {
@@ -74,6 +84,10 @@ function toState(row: StatementRow<typeof findStates>): ClientState | undefined 
     plan: row.plan ?? undefined,
     role: row.role ?? '',
     orgId: row.org_id ?? undefined,
-    metadata: row.rate_limit === null ? {} : { limit: row.rate_limit },
+    limit: row.rate_limit ?? undefined,
+    organization:
+      row.found_org_id === null
+        ? undefined
+        : { plan: row.org_plan ?? undefined, limit: row.org_limit ?? undefined },
   };
 }

@@ -136,7 +136,7 @@ export class CallerIdentifier {
     if (clients === undefined) return this.#toClient(token, clientId, undefined);
     const check = (state: ClientState | undefined): Caller => {
       if (state === undefined) return { ok: false, denial: invalidToken('oauth_client_not_found') };
-      const problem = findClientProblem(state, token.claims);
+      const problem = findClientProblem(state, token.claims, this.#context.settings);
       return problem === undefined ? this.#toClient(token, clientId, state) : badJwt(problem);
     };
     const state = clients.find(clientId, undefined);
@@ -208,13 +208,9 @@ export class CallerIdentifier {
     const known = this.#recall(token, state);
     if (known !== undefined) return known;
     const { claims, mapping } = token;
-    const identity = clientIdentity(
-      { clientId, claims, mapping },
-      state,
-      this.#context.settings.extAuthzDefaultPlan,
-    );
-    const limit = this.#parseLimit(clientId, state?.metadata ?? {});
-    return this.#keep(token, state, { ...identity, limit });
+    const { extAuthzDefaultPlan } = this.#context.settings;
+    const identity = clientIdentity({ clientId, claims, mapping }, state, extAuthzDefaultPlan);
+    return this.#keep(token, state, identity);
   }
 
   /** The caller of a token is created once for each state of the user or client. */

@@ -5,13 +5,19 @@ import { describeChanges } from '../audit/changes.ts';
 import { errors } from '../errors.ts';
 import { hashClientSecret } from '../keys/client-tokens.ts';
 import { parseLimitOverride } from '../limits/limit-override.ts';
+import type { OrganizationStore } from '../organizations/store.ts';
 import { findUrlProblem } from '../outbound/fetch.ts';
 import type { AdminRequest } from '../sessions/admin-request.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
 import { applyInput, type ClientInput, newClient, readClientType } from './client-input.ts';
 import type { OAuthClient, OAuthClientStore, StoredClient } from './client-store.ts';
 
-export type OAuthContext = SessionsContext & { readonly store: { readonly oauthClients: OAuthClientStore } };
+export type OAuthContext = SessionsContext & {
+  readonly store: {
+    readonly oauthClients: OAuthClientStore;
+    readonly organizations: Pick<OrganizationStore, 'find'>;
+  };
+};
 
 /** A client and its secret, which is shown once. Undefined: it has none. */
 export interface ClientWithSecret {
@@ -119,9 +125,15 @@ export async function regenerateSecret(
 
 /** Checks that need other parts. @throws AppError `validation_failed` */
 async function checkMore(
-  { settings }: OAuthContext,
-  { rate_limit: limit, jwks_uri: uri }: Pick<OAuthClient, 'rate_limit' | 'jwks_uri'>,
+  { settings, store }: OAuthContext,
+  {
+    rate_limit: limit,
+    jwks_uri: uri,
+    org_id: orgId,
+  }: Pick<OAuthClient, 'rate_limit' | 'jwks_uri' | 'org_id'>,
 ): Promise<void> {
+  if (settings.organizationsEnabled && orgId !== null && !(await store.organizations.find(orgId)))
+    throw errors.validation_failed({ message: 'org_id is not the id of an organization' });
   const parsed = parseLimitOverride(limit);
   if (!parsed.ok) throw errors.validation_failed({ message: `limit cannot be used: ${parsed.reason}` });
   // Checked again with each request: the name may be resolved to another address then.

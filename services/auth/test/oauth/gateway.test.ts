@@ -110,6 +110,32 @@ t.test('changes of plan, role and scopes apply to tokens that were issued before
   t.equal(await named(one), 'pro,,b');
 });
 
+t.test('a client of an organization has its plan and limit, and ends with it', async (t) => {
+  const own = { ORGANIZATIONS_ENABLED: 'true' };
+  const [one, other] = await startReplicas(t, own);
+  const organization = await one.call('POST', '/admin/organizations', {
+    token: adminToken(),
+    body: { name: 'Acme', plan: 'gold', limit: { requests_per_unit: 3, unit: 'day' } },
+  });
+  const id = String(organization.body.id);
+  const client = await createMachine(one, { org_id: id });
+  const token = await machineToken(one, client);
+  const named = async () => {
+    const { headers } = await checkRequest(other, token);
+    return [headers.get('x-auth-org-id'), headers.get('x-auth-plan')];
+  };
+  t.same(await named(), [id, 'gold']);
+  await one.call('PUT', `/admin/organizations/${id}`, { token: adminToken(), body: { plan: 'silver' } });
+  await awaitUntil(async () => (await named())[1] === 'silver', { what: 'the new plan' });
+  await call('PUT', '', { plan: 'pro' })(one, client);
+  await awaitUntil(async () => (await named())[1] === 'pro', { what: 'the plan of the client' });
+  await one.call('DELETE', `/admin/organizations/${id}`, { token: adminToken() });
+  for (const server of [one, other])
+    await awaitUntil(async () => (await checkRequest(server, token)).status === 401, { what: 'the end' });
+  t.match((await checkRequest(other, token)).text, /the organization of the client does not exist/);
+  await t.rejects(createMachine(one, { org_id: id }), { message: /org_id is not the id of an organization/ });
+});
+
 t.test('without the session check a token is valid until it expires', async (t) => {
   const server = await startAuthServer(t, { ...stale, EXT_AUTHZ_SESSION_CHECK: 'false' });
   const client = await createMachine(server, { plan: 'pro', scopes: ['a'] });
@@ -220,9 +246,12 @@ t.test('behind Envoy a client gets 429 by its id and plan, or its own limit', as
 });
 
 /** Two servers over one database, both of which listen. */
-async function startReplicas(test: Test): Promise<[AuthServer, AuthServer]> {
-  const one = await startAuthServer(test, stale);
-  const other = await startAuthServer(test, { ...stale, DB_DATABASE_URL: one.databaseUrl });
+async function startReplicas(
+  test: Test,
+  own: Readonly<Record<string, string>> = {},
+): Promise<[AuthServer, AuthServer]> {
+  const one = await startAuthServer(test, { ...stale, ...own });
+  const other = await startAuthServer(test, { ...stale, ...own, DB_DATABASE_URL: one.databaseUrl });
   for (const server of [one, other])
     await awaitUntil(() => server.logs().includes('"opened LISTEN connection"'), { what: 'the listener' });
   return [one, other];
