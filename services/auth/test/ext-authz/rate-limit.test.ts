@@ -86,12 +86,7 @@ t.test('the limit of a user replaces the limits of all requests of the user', (t
 t.test('the limit of a client replaces the limits of all requests of the client', (t) => {
   const limited = { limit: { requestsPerUnit: 7, unit: 'WEEK' } as const };
   const client = { ...identity, kind: 'client' as const, userId: undefined, clientId: 'c', ...limited };
-  const limit = [
-    ['plan', 'client_id'],
-    ['issuer', 'client_id'],
-    ['path', 'client_id'],
-    ['user_id'],
-  ];
+  const limit = [['plan', 'client_id'], ['issuer', 'client_id'], ['path', 'client_id'], ['user_id']];
   t.same(descriptors(limit, { identity: client }), [
     ...['plan=pro,client_id=c 7/7', 'issuer=tollgate,client_id=c 7/7', 'path=/orders/*,client_id=c'],
   ]);
