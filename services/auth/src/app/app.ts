@@ -14,7 +14,7 @@ import { IndexBuilder } from '../db/index-builder.ts';
 import { migrate } from '../db/migrate.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
-import { type ChangedUsers, IdentityCache } from '../ext-authz/identity-cache.ts';
+import { type ChangedUsers, IdentityCache, type IdentityCacheStats } from '../ext-authz/identity-cache.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
 import { trustIssuers } from '../ext-authz/issuer-rules.ts';
@@ -212,7 +212,18 @@ function createCaches(
     identities.invalidate(changed);
     clients.invalidate(changed);
   };
-  return { identities, clients, invalidate };
+  /** Both caches receive all invalidations. */
+  const stats = (): IdentityCacheStats => {
+    const [users, machines] = [identities.stats(), clients.stats()];
+    return {
+      ...users,
+      hits: users.hits + machines.hits,
+      misses: users.misses + machines.misses,
+      joins: users.joins + machines.joins,
+      entries: users.entries + machines.entries,
+    };
+  };
+  return { identities, clients, invalidate, stats };
 }
 
 interface ExtAuthzParts {
@@ -283,7 +294,7 @@ async function createExtAuthz(
     settings,
   });
   const listener = caches && new IdentityListener({ ...settings, onChange: caches.invalidate, logger });
-  if (caches && listener && registry) exportIdentityMetrics(caches.identities, listener, registry);
+  if (caches && listener && registry) exportIdentityMetrics(caches, listener, registry);
   return {
     http: servers.http,
     components: [

@@ -14,10 +14,13 @@ import { formatTable } from './routes.ts';
 
 const request = () => ({ actor: operator, metadata: metadataNow() });
 
+const maxClients = 1000;
+
 /** `clients list`: a table or JSON lines. */
 export const listClientsCommand: Command = ({ environmentFiles, flags }) =>
   withContext(environmentFiles, async ({ store }) => {
-    const clients = await store.oauthClients.list();
+    const { items: clients, total } = await store.oauthClients.list({ limit: maxClients, offset: 0 });
+    if (total > maxClients) process.stderr.write(`the newest ${maxClients} of ${total} clients:\n`);
     if (flags.json === true) return clients.map((one) => JSON.stringify(toClientJson(one))).join('\n');
     const header = ['ID', 'NAME', 'GRANTS', 'SCOPES', 'PLAN', 'CREATED', 'STATE'];
     return formatTable([header, ...clients.map(toRow)]).trimEnd();

@@ -162,7 +162,7 @@ export function exportIdentityMetrics(
   const registers = [registry];
   new Counter({
     name: 'auth_ext_authz_identity_finds_total',
-    help: 'Lookups of user state: `known` in the cache, `read` from the database, `joined` a read in flight',
+    help: 'Lookups of the state of users and clients: `known` in the cache, `read` from the database, `joined` a read in flight',
     labelNames: ['result'],
     registers,
     collect() {
@@ -187,7 +187,7 @@ export function exportIdentityMetrics(
   });
   new Gauge({
     name: 'auth_ext_authz_identity_entries',
-    help: 'Cached user states',
+    help: 'Cached states of users and clients',
     registers,
     collect() {
       this.set(cache.stats().entries);

@@ -8,6 +8,9 @@ import {
   optionalFlag,
   optionalObject,
   optionalText,
+  pageQuery,
+  parsePage,
+  setPageHeaders,
   uuidParameter,
 } from '../http/api.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
@@ -43,17 +46,23 @@ const clientBody = body({
   disabled: optionalFlag,
 });
 const params = Type.Object({ client_id: Type.String() });
+const listQuery = Type.Object(pageQuery);
+/** GoTrue lists all clients; responses are built in memory. */
+const maxClients = '1000';
 
 /** `/admin/oauth/clients` */
 export const addOAuthClientRoutes: AddRoutes<OAuthContext> = (api, context) => {
   const path = '/admin/oauth/clients';
   const bodyLimit = bodyLimits.contact;
 
-  api.get(path, async (request, reply) => {
+  api.get(path, { schema: { querystring: listQuery } }, async (request, reply) => {
     await authenticateAdmin(request, context);
     requireOAuthServer(context);
-    const clients = await context.store.oauthClients.list();
-    return reply.send({ clients: clients.map((client) => toClientJson(client)) });
+    const { page: number = '', per_page: perPage = '' } = request.query;
+    const page = parsePage({ page: number, per_page: perPage || maxClients });
+    const { items, total } = await context.store.oauthClients.list(page);
+    setPageHeaders(request, reply, { page, total });
+    return reply.send({ clients: items.map((client) => toClientJson(client)) });
   });
 
   api.post(path, { schema: { body: clientBody }, bodyLimit }, async (request, reply) => {

@@ -1,7 +1,8 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import type { Queryable } from '../db/connection.ts';
-import { boolean, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
+import type { Page, PageRequest } from '../db/paging.ts';
+import { boolean, integer, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, fragment, parameters, raw, statement } from '../db/statement.ts';
 
 export const authMethods = ['client_secret_basic', 'client_secret_post', 'private_key_jwt', 'none'] as const;
@@ -66,6 +67,7 @@ const p = {
   ...parameters(uuid, 'id'),
   ...parameters(text, 'version', 'secretHash'),
   ...parameters(timestamptz, 'at'),
+  ...parameters(integer, 'limit', 'offset'),
 };
 
 const ownColumns = raw(
@@ -83,9 +85,12 @@ const selectClient = fragment`
 
 const find = statement(storedRow)`${selectClient} where c.id = ${p.id} and c.deleted_at is null`;
 
-const list = statement(
-  storedRow,
-)`${selectClient} where c.deleted_at is null order by c.created_at desc, c.id`;
+const list = statement({ total: integer }, storedRow)`
+  select t.total, p.* from (select count(*)::int as total from oauth_clients where deleted_at is null) t
+  left join lateral (
+    ${selectClient} where c.deleted_at is null order by c.created_at desc, c.id limit ${p.limit} offset ${p.offset}
+  ) p on true
+  order by p.created_at desc, p.id`;
 
 const columns = columnNames(clientRow);
 
@@ -155,8 +160,12 @@ export class OAuthClientStore {
   }
 
   /** Newest first. */
-  async list(): Promise<readonly OAuthClient[]> {
-    return (await list.run(this.#sql, {})).map(toClient);
+  async list(page: PageRequest): Promise<Page<OAuthClient>> {
+    const rows = await list.run(this.#sql, page);
+    return {
+      total: rows[0]?.total ?? 0,
+      items: rows.flatMap((row) => (row.id === null ? [] : toClient(row))),
+    };
   }
 
   async insert(client: OAuthClient, audit: AuditEntry): Promise<void> {

@@ -48,6 +48,8 @@ t.test('auth.admin.oauth of auth-js manages clients', async (t) => {
     [other.data?.client_id, id],
     'newest first',
   );
+  const second = await oauth.listClients({ page: 2, perPage: 1 });
+  t.match(second.data, { clients: [{ client_id: id }], total: 2, lastPage: 2 });
 
   const updated = await oauth.updateClient(id, { client_name: 'Store', client_uri: '' });
   t.match(updated.data, { client_name: 'Store', client_uri: undefined, redirect_uris: shown.redirect_uris });
