@@ -93,6 +93,22 @@ export const errors = defineErrors({
   // Organizations.
   organization_not_found: define(404, g.notFound, 'Organization not found'),
   organization_member_not_found: define(404, g.notFound, 'The organization has no such member'),
+  organization_member_exists: define(422, g.alreadyExists, 'The user is a member of the organization'),
+  over_member_quota: define(
+    422,
+    g.resourceExhausted,
+    'The organization has the maximum number of members and invitations',
+  ),
+  invitation_not_found: define(
+    404,
+    g.notFound,
+    'The invitation has expired, was used or revoked, or does not exist',
+  ),
+  invitation_email_mismatch: define(
+    403,
+    g.permissionDenied,
+    'The invitation is for another email address, or the address of the user is not confirmed',
+  ),
   organization_permission_denied: define(
     403,
     g.permissionDenied,

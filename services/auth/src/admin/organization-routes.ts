@@ -18,8 +18,8 @@ import {
   type OrganizationsContext,
   updateOrganization,
 } from '../organizations/organizations.ts';
+import { requireOrganizations } from '../organizations/requests.ts';
 import { readRole } from '../organizations/roles.ts';
-import { requireOrganizations } from '../organizations/routes.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
 

@@ -23,6 +23,7 @@ export const expiringKinds = [
   'rate_limits',
   'known_networks',
   'anonymous_users',
+  'organization_invitations',
   'events',
 ] as const;
 
@@ -166,6 +167,7 @@ const deleteExpired = {
       select id from users where ${isInactiveAnonymous} order by created_at limit ${p.limit} for update skip locked
     ), removed as (delete from users where id in (select id from expired) returning 1)
     select count(*)::int as removed from removed`,
+  organization_invitations: deleteOld('organization_invitations', 'expires_at'),
   events: deleteOld('tollgate_events', 'coalesce(retry_until, created_at)'),
 } satisfies Readonly<Record<ExpiringKind, unknown>>;
 

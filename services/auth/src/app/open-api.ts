@@ -207,6 +207,27 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Remove a member, or leave with the own id',
     status: 204,
   },
+  'GET /organizations/{organization_id}/invitations': {
+    ...forUser,
+    summary: 'List pending invitations to an organization',
+    response: 'InvitationList',
+  },
+  'POST /organizations/{organization_id}/invitations': {
+    ...forUser,
+    summary: 'Invite an email address to an organization. Replaces an earlier invitation of the address',
+    response: 'Invitation',
+    status: 201,
+  },
+  'DELETE /organizations/{organization_id}/invitations/{invitation_id}': {
+    ...forUser,
+    summary: 'Revoke an invitation to an organization',
+    status: 204,
+  },
+  'POST /organizations/join': {
+    ...forUser,
+    summary: 'Join an organization with the token of an invitation to the email address of the user',
+    response: 'Organization',
+  },
   'POST /user/organization': {
     ...forUser,
     summary:

@@ -32,6 +32,7 @@ import { addFactorRoutes } from '../mfa/routes.ts';
 import { addOAuthClientRoutes } from '../oauth/client-routes.ts';
 import { addMetadataRoutes } from '../oauth/metadata.ts';
 import { addOAuthTokenRoutes } from '../oauth/token.ts';
+import { addInvitationRoutes } from '../organizations/invitation-routes.ts';
 import { addMemberRoutes, addOrganizationRoutes } from '../organizations/routes.ts';
 import { isNavigation, sendErrorPage } from '../pages/error-page.ts';
 import { addPageRoutes } from '../pages/routes.ts';
@@ -70,6 +71,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addRecoveryCodeRoutes,
   addOrganizationRoutes,
   addMemberRoutes,
+  addInvitationRoutes,
   addAdminUserRoutes,
   addImportRoutes,
   addAdminLinkRoutes,

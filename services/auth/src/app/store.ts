@@ -20,6 +20,7 @@ import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
 import { OAuthClientStore } from '../oauth/client-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
+import { InvitationStore } from '../organizations/invitation-store.ts';
 import { OrganizationStore } from '../organizations/store.ts';
 import { PasskeyStore } from '../passkeys/store.ts';
 import { CustomProviderStore } from '../providers/custom-store.ts';
@@ -74,6 +75,7 @@ export class Store {
   readonly events: EventStore;
   readonly webhooks: WebhookStore;
   readonly organizations: OrganizationStore;
+  readonly invitations: InvitationStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
@@ -102,6 +104,7 @@ export class Store {
     this.oauthClients = new OAuthClientStore(sql, onChange);
     this.events = new EventStore(sql);
     this.webhooks = new WebhookStore(sql, cipher);
+    this.invitations = new InvitationStore(sql);
     this.organizations = new OrganizationStore(sql, onUserChange);
   }
 

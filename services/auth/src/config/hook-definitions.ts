@@ -20,6 +20,18 @@ export interface HookPayloads {
   };
   readonly BEFORE_USER_CREATED: { readonly user: JsonObject };
   readonly AFTER_USER_CREATED: { readonly user: JsonObject };
+  readonly BEFORE_ORGANIZATION_CREATED: {
+    readonly organization: JsonObject;
+    /** Who creates it. Absent for an administrator. */
+    readonly user?: JsonObject;
+  };
+  readonly BEFORE_MEMBER_ADDED: {
+    readonly organization: JsonObject;
+    readonly user: JsonObject;
+    readonly role: string;
+    /** How the user joins: `invitation`, `domain` or `administrator`. */
+    readonly method: string;
+  };
 }
 
 export type HookName = keyof HookPayloads;
@@ -75,6 +87,8 @@ export const hookDefinitions: Readonly<Record<HookName, HookDefinition>> = {
   MFA_VERIFICATION_ATTEMPT: { event: 'mfa-verification', reply: decision },
   BEFORE_USER_CREATED: { event: 'before-user-created', reply: decision },
   AFTER_USER_CREATED: { event: 'after-user-created', reply: anyReply },
+  BEFORE_ORGANIZATION_CREATED: { event: 'before-organization-created', reply: decision },
+  BEFORE_MEMBER_ADDED: { event: 'before-member-added', reply: decision },
 };
 
 export const hookNames = Object.keys(hookDefinitions) as readonly HookName[]; // of the constant above

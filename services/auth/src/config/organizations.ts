@@ -1,4 +1,4 @@
-import { bool, int, oneOf, type Setting, text } from '@tollgate/kit/settings';
+import { bool, duration, int, oneOf, type Setting, text } from '@tollgate/kit/settings';
 import { svc } from './builders.ts';
 
 const group = 'Organizations';
@@ -89,10 +89,34 @@ export const organizationSettings = {
     max: 1000,
     doc: 'Maximum number of organizations of a user. Administrators may add users to more.',
   }),
+  organizationsMaxMembers: int({
+    ...svc('ORGANIZATIONS_MAX_MEMBERS'),
+    group,
+    default: 1000,
+    min: 1,
+    max: 1_000_000,
+    doc: 'Maximum number of members and pending invitations of an organization. Administrators may add more.',
+  }),
   organizationsRoles: roles({
     ...svc('ORGANIZATIONS_ROLES'),
     group,
     default: '',
     doc: 'Roles in addition to `owner`, `admin` and `member`, with their permissions: a JSON object. May replace `admin` and `member`.',
+  }),
+  rateLimitOrganizationInvitations: int({
+    ...svc('RATE_LIMIT_ORGANIZATION_INVITATIONS'),
+    group,
+    default: 50,
+    min: 1,
+    max: 1_000_000,
+    doc: 'Invitations that a user may send in an hour. An address gets at most 10 a day.',
+  }),
+  organizationsInvitationExpMs: duration({
+    ...svc('ORGANIZATIONS_INVITATION_EXP'),
+    group,
+    default: '168h',
+    min: '1m',
+    max: '8760h',
+    doc: 'Lifetime of an invitation.',
   }),
 };

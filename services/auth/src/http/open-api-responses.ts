@@ -116,6 +116,15 @@ const organization = Type.Object({
   updated_at: time,
 });
 
+const invitation = Type.Object({
+  id: uuid,
+  email: text,
+  role: text,
+  invited_by: maybe(uuid),
+  created_at: time,
+  expires_at: time,
+});
+
 const member = Type.Object({ user_id: uuid, role: text, email: text, name: maybe(text), created_at: time });
 
 /** Schemas of responses of one route or a few. */
@@ -190,6 +199,8 @@ export const responses = {
   Organization: organization,
   OrganizationList: Type.Object({ organizations: Type.Array(organization) }),
   Member: member,
+  Invitation: invitation,
+  InvitationList: Type.Object({ invitations: Type.Array(invitation) }),
   MemberList: Type.Object({ members: Type.Array(member) }),
   OrganizationToken: Type.Object({
     access_token: Type.String({ description: 'A JWT with `org_id`, `org_role` and `org_slug`.' }),

@@ -134,6 +134,13 @@ export const limits = {
   refresh: { by: 'account', counts: 'requests', quota: per(5 * minuteMs, 'rateLimitRefreshesPerSession') },
   // The key is the OAuth client, which has authenticated.
   oauth_client: { by: 'account', counts: 'requests', quota: per(5 * minuteMs, 'rateLimitOauthClient') },
+  // The key is the user who invites, or the address.
+  organization_invitation: {
+    by: 'account',
+    counts: 'requests',
+    quota: per(hourMs, 'rateLimitOrganizationInvitations'),
+  },
+  organization_invitation_address: { by: 'account', counts: 'requests', quota: constant(10, dayMs) },
   // By factor and network: the attempts of an attacker must not use up those of the owner.
   factor_attempt: { by: 'account', counts: 'requests', quota: per(minuteMs, 'rateLimitFactorVerify') },
   // A nonce has six digits and lasts up to a day, which is too short to be guessed at this rate.

@@ -47,6 +47,7 @@ function action({ mails, openLink, enterCode }: Texts, kind: MailKind, color: st
   if (button === undefined) return kind === 'REAUTHENTICATION' ? `<p style="${block}">${code}</p>` : '';
   const style = `display:inline-block;padding:12px 24px;border:1px solid #71717a;border-radius:8px;background:${color};color:${textColorOn(color)};font-weight:600;text-decoration:none`;
   return `<p data-button style="${block}"><a style="${style}" href="{{ .ConfirmationURL }}">${button}</a></p>
-<p style="${block}">${openLink}<br><a style="color:inherit" href="{{ .ConfirmationURL }}">{{ .ConfirmationURL }}</a></p>
-<p style="${block}">${enterCode}<br>${code}</p>`;
+<p style="${block}">${openLink}<br><a style="color:inherit" href="{{ .ConfirmationURL }}">{{ .ConfirmationURL }}</a></p>${
+    kind === 'ORGANIZATION_INVITE' ? '' : `\n<p style="${block}">${enterCode}<br>${code}</p>`
+  }`;
 }

@@ -1,8 +1,16 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { errors } from '../errors.ts';
-import { type Change, type OrganizationsContext, organizationAudit } from './organizations.ts';
+import { getUser } from '../users/save-user.ts';
+import type { User } from '../users/user.ts';
+import { checkNewMember } from './hooks.ts';
+import {
+  type Change,
+  getOrganization,
+  type OrganizationsContext,
+  organizationAudit,
+} from './organizations.ts';
 import { readRole, requireMaySetRole } from './roles.ts';
-import type { Member } from './store.ts';
+import type { Member, Membership } from './store.ts';
 
 export function toMemberJson({ userId, role, email, name, createdAt }: Member): JsonObject {
   return {
@@ -29,7 +37,7 @@ interface MemberChange extends Change {
  * `last_organization_owner`
  */
 export async function putMember(
-  { store, settings }: OrganizationsContext,
+  context: OrganizationsContext,
   {
     organizationId: id,
     userId,
@@ -37,8 +45,13 @@ export async function putMember(
     ...change
   }: Omit<MemberChange, 'own'> & { readonly role: string | undefined },
 ): Promise<Member> {
+  const { store, settings } = context;
   const role = readRole(settings, wanted);
   const at = new Date(change.metadata.nowMs);
+  if ((await store.organizations.findMember(id, userId)) === undefined) {
+    const [organization, user] = [await getOrganization(context, id), await getUser(store, userId)];
+    await checkNewMember(context, { organization, user, role, method: 'administrator' }, change.metadata);
+  }
   return store.transaction(async ({ organizations }) => {
     const organization = await organizations.lock(id);
     if (organization === undefined) throw errors.organization_not_found();
@@ -107,6 +120,41 @@ export async function removeMember(
       role,
     });
     await organizations.removeMember(id, userId, audit);
+  });
+}
+
+/**
+ * Adds a user who joins. `spend` ends in the same transaction what permits it.
+ *
+ * @throws AppError `organization_not_found`, `organization_member_exists`,
+ * `over_organization_quota`, `over_member_quota`
+ */
+export async function addNewMember<Context extends OrganizationsContext>(
+  { store, settings }: Context,
+  {
+    organizationId: id,
+    user,
+    role,
+    ...change
+  }: Change & { readonly organizationId: string; readonly user: User; readonly role: string },
+  spend: (transaction: Context['store']) => Promise<void>,
+): Promise<Membership> {
+  const at = new Date(change.metadata.nowMs);
+  return store.transaction(async (transaction) => {
+    const { organizations } = transaction;
+    const organization = await organizations.lock(id);
+    if (organization === undefined) throw errors.organization_not_found();
+    await spend(transaction);
+    const { members } = await organizations.countMembers(id, at);
+    if (members >= settings.organizationsMaxMembers) throw errors.over_member_quota();
+    const memberships = await organizations.lockUser(user.id);
+    if (memberships === undefined) throw errors.user_not_found();
+    if (memberships >= settings.organizationsMaxPerUser) throw errors.over_organization_quota();
+    const traits = { user_id: user.id, role };
+    const audit = organizationAudit('organization_member_added', organization, change, traits);
+    if (!(await organizations.addMember({ id, userId: user.id, role, at }, audit)))
+      throw errors.organization_member_exists();
+    return { organization, role };
   });
 }
 

@@ -31,14 +31,27 @@ export function toOrganizationJson(organization: Organization): JsonObject {
   };
 }
 
+/** An organization with the role of the user. */
+export function toMembershipJson({
+  organization,
+  role,
+}: {
+  readonly organization: Organization;
+  readonly role: string;
+}): JsonObject {
+  return { ...toOrganizationJson(organization), role };
+}
+
 const maxNameChars = 100;
 
 /** @throws AppError `validation_failed` */
 export function readOrganizationName(name = ''): string {
   const trimmed = name.trim();
-  if (trimmed === '' || trimmed.length > maxNameChars || /\p{Cc}/u.test(trimmed))
+  // The name is in invitations, which must not advertise other sites.
+  const isInvalid = trimmed === '' || trimmed.length > maxNameChars || /\p{Cc}|:\/\/|\bwww\./iu.test(trimmed);
+  if (isInvalid)
     throw errors.validation_failed({
-      message: `name must have 1 to ${maxNameChars} characters, without control characters`,
+      message: `name must have 1 to ${maxNameChars} characters, without control characters and URLs`,
     });
   return trimmed;
 }

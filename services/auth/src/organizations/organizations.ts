@@ -10,7 +10,9 @@ import { randomBase32 } from '../keys/secrets.ts';
 import { requireSecondFactor } from '../sessions/assurance.ts';
 import type { SessionsContext } from '../sessions/issue.ts';
 import type { Session } from '../sessions/store.ts';
+import { getUser } from '../users/save-user.ts';
 import type { User } from '../users/user.ts';
+import { checkNewOrganization } from './hooks.ts';
 import {
   type Organization,
   readLimit,
@@ -90,6 +92,9 @@ export async function createOrganization(
     { ...input, slug },
     at,
   );
+  const owner = ownerId === undefined ? undefined : await getUser(store, ownerId);
+  // A hook must not be called in a transaction.
+  await checkNewOrganization(context, given, owner, change.metadata);
   return store.transaction(async (transaction) => {
     if (ownerId !== undefined) {
       const memberships = await transaction.organizations.lockUser(ownerId);

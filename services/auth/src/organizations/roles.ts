@@ -21,7 +21,7 @@ export function isPermitted(
  * Whether a member may give a role, or take it away: a member cannot give permissions that the
  * member does not have.
  */
-function maySetRole({ organizationsRoles }: RoleSettings, own: string, role: string): boolean {
+export function maySetRole({ organizationsRoles }: RoleSettings, own: string, role: string): boolean {
   if (own === 'owner') return true;
   const permissions = permissionsOf(organizationsRoles, own);
   return (

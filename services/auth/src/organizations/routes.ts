@@ -1,58 +1,24 @@
-import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import type { OrganizationPermission } from '../config/organizations.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.ts';
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { switchOrganization } from './active.ts';
 import { changeRole, removeMember, toMemberJson } from './members.ts';
-import { toOrganizationJson } from './organization.ts';
+import { toMembershipJson } from './organization.ts';
 import {
-  type Change,
   createOrganization,
   deleteOrganization,
-  type MemberCaller,
   type OrganizationsContext,
-  requireMembership,
   updateOrganization,
 } from './organizations.ts';
-import type { Membership } from './store.ts';
+import { readMemberRequest, requireOrganizations } from './requests.ts';
 
 const organizationBody = body({ name: optionalText, slug: optionalText });
 const activeBody = body({ id: Type.Optional(Type.Union([Type.String(), Type.Null()])) });
 const memberBody = body({ role: optionalText });
 const params = Type.Object({ organization_id: Type.String() });
 const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
-
-/** Rejects before the body is read. */
-export function requireOrganizations({ settings }: Pick<OrganizationsContext, 'settings'>) {
-  return (_request: unknown, _reply: unknown, done: (error?: Error) => void): void =>
-    done(
-      settings.organizationsEnabled
-        ? undefined
-        : errors.feature_disabled({ message: 'Organizations are disabled', httpStatus: 404 }),
-    );
-}
-
-/** The caller, their membership in the organization of the path, and what the audit log needs. */
-interface MemberRequest extends MemberCaller, Change, Membership {}
-
-/** @throws AppError as `authenticatePermanentUser` and `requireMembership` */
-async function readMemberRequest(
-  request: FastifyRequest<{ Params: { readonly organization_id: string } }>,
-  context: OrganizationsContext,
-  permission: OrganizationPermission | 'organization:read',
-): Promise<MemberRequest> {
-  const caller = await authenticatePermanentUser(request, context);
-  const id = uuidParameter(request.params, 'organization_id');
-  const membership = await requireMembership(context, id, { ...caller, permission });
-  return { ...caller, ...membership, actor: caller.user, metadata: requestMetadata(request, context) };
-}
-
-function toMembershipJson({ organization, role }: Membership) {
-  return { ...toOrganizationJson(organization), role };
-}
 
 /** `/organizations` and `/user/organization` */
 export const addOrganizationRoutes: AddRoutes<OrganizationsContext> = (api, context) => {

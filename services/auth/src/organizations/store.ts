@@ -52,7 +52,7 @@ export interface Member {
 const p = {
   ...parameters(uuid, 'id', 'userId', 'sessionId'),
   ...parameters(uuid.orNull, 'ownerId'),
-  ...parameters(text, 'name', 'slug', 'role'),
+  ...parameters(text, 'name', 'slug', 'role', 'email'),
   ...parameters(text.orNull, 'plan', 'domainRole'),
   ...parameters(jsonOf<JsonObject>(), 'metadata'),
   ...parameters(jsonOf<JsonObject>().orNull, 'limit'),
@@ -120,6 +120,10 @@ const countMembers = statement({ owners: integer, members: integer, invitations:
     (select count(*)::int from organization_invitations i
       where i.organization_id = ${p.id} and i.expires_at > ${p.at}) as invitations
   from organization_members where organization_id = ${p.id}`;
+
+const hasMemberWithEmail = statement({})`
+  select 1 from organization_members m join users u on u.id = m.user_id
+  where m.organization_id = ${p.id} and lower(u.email) = ${p.email} limit 1`;
 
 const addMember = statement({})`
   with added as (
@@ -233,6 +237,11 @@ export class OrganizationStore {
   async countMembers(id: string, at: Date) {
     const row = await countMembers.first(this.#sql, { id, at });
     return row ?? { owners: 0, members: 0, invitations: 0 };
+  }
+
+  /** @param email in lower case */
+  async hasMemberWithEmail(id: string, email: string): Promise<boolean> {
+    return hasMemberWithEmail.matches(this.#sql, { id, email });
   }
 
   /** Returns false if the user is a member. */

@@ -16,6 +16,13 @@ export const de: Texts = {
       button: 'Einladung annehmen',
       note: 'Falls Sie diese Einladung nicht erwartet haben, können Sie diese E-Mail ignorieren.',
     },
+    ORGANIZATION_INVITE: {
+      subject: 'Einladung zu {{ .OrganizationName }}',
+      title: '{{ .OrganizationName }} beitreten',
+      text: '{{ .InvitedBy }} hat Sie eingeladen, {{ .OrganizationName }} auf {{ .SiteURL }} mit der Adresse {{ .Email }} beizutreten.',
+      button: 'Einladung öffnen',
+      note: 'Wenn Sie diese Einladung nicht erwartet haben, können Sie diese E-Mail ignorieren.',
+    },
     CONFIRMATION: {
       subject: 'Bestätigen Sie Ihre Registrierung',
       title: 'Bestätigen Sie Ihre E-Mail-Adresse',

@@ -15,6 +15,13 @@ export const en: Texts = {
       button: 'Accept the invitation',
       note: "If you weren't expecting this invitation, you can ignore this email.",
     },
+    ORGANIZATION_INVITE: {
+      subject: 'You have been invited to {{ .OrganizationName }}',
+      title: 'Join {{ .OrganizationName }}',
+      text: '{{ .InvitedBy }} has invited you to join {{ .OrganizationName }} on {{ .SiteURL }} as {{ .Email }}.',
+      button: 'Open the invitation',
+      note: "If you weren't expecting this invitation, you can ignore this email.",
+    },
     CONFIRMATION: {
       subject: 'Confirm Your Signup',
       title: 'Confirm your email address',

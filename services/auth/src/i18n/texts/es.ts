@@ -16,6 +16,13 @@ export const es: Texts = {
       button: 'Aceptar la invitación',
       note: 'Si no esperabas esta invitación, puedes ignorar este correo.',
     },
+    ORGANIZATION_INVITE: {
+      subject: 'Invitación a {{ .OrganizationName }}',
+      title: 'Únase a {{ .OrganizationName }}',
+      text: '{{ .InvitedBy }} le ha invitado a unirse a {{ .OrganizationName }} en {{ .SiteURL }} con la dirección {{ .Email }}.',
+      button: 'Abrir la invitación',
+      note: 'Si no esperaba esta invitación, puede ignorar este correo.',
+    },
     CONFIRMATION: {
       subject: 'Confirma tu registro',
       title: 'Confirma tu dirección de correo electrónico',

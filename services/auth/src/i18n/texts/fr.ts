@@ -16,6 +16,13 @@ export const fr: Texts = {
       button: 'Accepter l’invitation',
       note: 'Si vous n’attendiez pas cette invitation, vous pouvez ignorer cet e-mail.',
     },
+    ORGANIZATION_INVITE: {
+      subject: 'Invitation à rejoindre {{ .OrganizationName }}',
+      title: 'Rejoindre {{ .OrganizationName }}',
+      text: "{{ .InvitedBy }} vous invite à rejoindre {{ .OrganizationName }} sur {{ .SiteURL }} avec l'adresse {{ .Email }}.",
+      button: "Ouvrir l'invitation",
+      note: "Si vous n'attendiez pas cette invitation, vous pouvez ignorer cet e-mail.",
+    },
     CONFIRMATION: {
       subject: 'Confirmez votre inscription',
       title: 'Confirmez votre adresse e-mail',

@@ -15,6 +15,13 @@ export const ja: Texts = {
       button: '招待を承諾する',
       note: ignore,
     },
+    ORGANIZATION_INVITE: {
+      subject: '{{ .OrganizationName }} への招待',
+      title: '{{ .OrganizationName }} に参加する',
+      text: '{{ .InvitedBy }} さんから、{{ .SiteURL }} の {{ .OrganizationName }} に {{ .Email }} で参加するよう招待されています。',
+      button: '招待を開く',
+      note: 'この招待に心当たりがない場合は、このメールを無視してください。',
+    },
     CONFIRMATION: {
       subject: 'ご登録の確認',
       title: 'メールアドレスの確認',

@@ -1,6 +1,7 @@
 /** Kinds of email, as in setting names. */
 export const mailKinds = [
   'INVITE',
+  'ORGANIZATION_INVITE',
   'CONFIRMATION',
   'RECOVERY',
   'MAGIC_LINK',

@@ -15,6 +15,13 @@ export const pt: Texts = {
       button: 'Aceitar o convite',
       note: 'Se você não esperava este convite, ignore este e-mail.',
     },
+    ORGANIZATION_INVITE: {
+      subject: 'Convite para {{ .OrganizationName }}',
+      title: 'Participar de {{ .OrganizationName }}',
+      text: '{{ .InvitedBy }} convidou você para participar de {{ .OrganizationName }} em {{ .SiteURL }} com o endereço {{ .Email }}.',
+      button: 'Abrir o convite',
+      note: 'Se você não esperava este convite, pode ignorar este e-mail.',
+    },
     CONFIRMATION: {
       subject: 'Confirme seu cadastro',
       title: 'Confirme seu endereço de e-mail',
