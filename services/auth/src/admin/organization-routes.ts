@@ -6,6 +6,7 @@ import {
   bodyLimits,
   optionalObject,
   optionalText,
+  setNextLink,
   uuidParameter,
 } from '../http/api.ts';
 import { putMember, removeMember, toMemberJson } from '../organizations/members.ts';
@@ -20,8 +21,10 @@ import {
 } from '../organizations/organizations.ts';
 import { requireOrganizations } from '../organizations/requests.ts';
 import { readRole } from '../organizations/roles.ts';
+import type { OrganizationFilter } from '../organizations/store.ts';
 import { readAdminRequest } from '../sessions/admin-request.ts';
 import { authenticateAdmin } from '../sessions/authenticate.ts';
+import { cursorQuery, encodeCursor, parameter, parseCursor, readFlag } from './list-pages.ts';
 
 const optionalOrNull = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 const members = {
@@ -38,11 +41,44 @@ const memberBody = body({ role: optionalText });
 const params = Type.Object({ organization_id: Type.String() });
 const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
 
+const filterQuery = {
+  plan: parameter('The plan.'),
+  slug: parameter('The slug.'),
+  user_id: parameter('Id of a member.'),
+  without_owner: parameter('`true`: organizations without an owner, whose owners were deleted.'),
+};
+const listQuery = Type.Object({ ...cursorQuery, ...filterQuery });
+
+/** @throws AppError `validation_failed` */
+function readFilter(query: Static<typeof listQuery>): OrganizationFilter {
+  const { plan = '', slug = '', user_id: userId = '' } = query;
+  const withoutOwner = readFlag('without_owner', query.without_owner);
+  return {
+    ...(plan !== '' && { plan }),
+    ...(slug !== '' && { slug }),
+    ...(userId !== '' && { userId: uuidParameter({ user_id: userId }, 'user_id') }),
+    ...(withoutOwner !== undefined && { withoutOwner }),
+  };
+}
+
 /** `/admin/organizations` */
 export const addAdminOrganizationRoutes: AddRoutes<OrganizationsContext> = (api, context) => {
   const onRequest = requireOrganizations(context);
   const bodyLimit = bodyLimits.contact;
   const path = '/admin/organizations';
+
+  api.get(path, { schema: { querystring: listQuery }, onRequest }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    const { limit, after } = parseCursor(request.query);
+    const { items, next } = await context.store.organizations.listAfter(readFilter(request.query), {
+      limit,
+      after,
+    });
+    const cursor = next && encodeCursor(next);
+    if (cursor !== undefined) setNextLink(request, reply, { cursor, limit: String(limit) });
+    const pagination = { ...(cursor !== undefined && { next_cursor: cursor }), has_more: next !== undefined };
+    return reply.send({ organizations: items.map(toOrganizationJson), pagination });
+  });
 
   api.post(path, { schema: { body: createBody }, bodyLimit, onRequest }, async (request, reply) => {
     const change = await readAdminRequest(request, context);

@@ -360,6 +360,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Replace the secret of an OAuth client, and end its tokens',
     response: 'OAuthClient',
   },
+  'GET /admin/organizations': {
+    ...forAdmin,
+    summary: 'List organizations, newest first, by cursor (`pagination`, `Link`)',
+    response: 'OrganizationPage',
+  },
   'POST /admin/organizations': {
     ...forAdmin,
     summary: 'Create an organization',

@@ -198,6 +198,10 @@ export const responses = {
   }),
   Organization: organization,
   OrganizationList: Type.Object({ organizations: Type.Array(organization) }),
+  OrganizationPage: Type.Object({
+    organizations: Type.Array(organization),
+    pagination: Type.Object({ next_cursor: maybe(text), has_more: flag }),
+  }),
   Member: member,
   Invitation: invitation,
   InvitationList: Type.Object({ invitations: Type.Array(invitation) }),

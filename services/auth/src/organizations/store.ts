@@ -1,8 +1,9 @@
 import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import { isUniqueViolation, type Queryable } from '../db/connection.ts';
+import { type CursorPage, Lister, type Listing, type Position } from '../db/paging.ts';
 import { boolean, integer, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
-import { fragment, parameters, raw, statement } from '../db/statement.ts';
+import { bind, type Fragment, fragment, join, parameters, raw, statement } from '../db/statement.ts';
 import type { Organization } from './organization.ts';
 
 /** Columns of an organization, for `… organizations o`: {@link organizationRow}. */
@@ -154,15 +155,60 @@ const activate = statement({ is_active: boolean })`
 
 const deactivate = statement({})`delete from session_organizations where session_id = ${p.sessionId}`;
 
+/** Which organizations to list. An absent member does not restrict the list. */
+export interface OrganizationFilter {
+  readonly plan?: string;
+  readonly slug?: string;
+  readonly userId?: string;
+  readonly withoutOwner?: boolean;
+}
+
+function matching({ plan, slug, userId, withoutOwner }: OrganizationFilter): Fragment<unknown> {
+  const member = raw('select from organization_members m where m.organization_id = o.id');
+  const parts = [
+    raw('true'),
+    ...(plan === undefined ? [] : [fragment`o.plan = ${bind(text, plan)}`]),
+    ...(slug === undefined ? [] : [fragment`o.slug = ${bind(text, slug)}`]),
+    ...(userId === undefined
+      ? []
+      : [fragment`exists (${member} and m.user_id = ${bind(uuid, userId)}::uuid)`]),
+    ...(withoutOwner === true ? [fragment`not exists (${member} and m.role = 'owner')`] : []),
+  ];
+  return join(parts, ' and ');
+}
+
+const listedRow = { ...organizationRow, position: text.orNull };
+
+const organizationListing: Listing<OrganizationFilter, typeof listedRow> = {
+  table: 'organizations',
+  alias: 'o',
+  columns: organizationColumns,
+  row: listedRow,
+  condition: matching,
+  count: (filter) => fragment`(select count(*) from organizations o where ${matching(filter)})`,
+  alternative: () => undefined,
+};
+
 /** Organizations, their members, and which of them are active in sessions. */
 export class OrganizationStore {
   readonly #sql: Queryable;
   readonly #onChange: ((userIds: readonly string[]) => void) | undefined;
+  readonly #lister: Lister<OrganizationFilter, typeof listedRow>;
 
   /** @param onChange called with members whose identity at the gateway has changed */
   constructor(sql: Queryable, onChange?: (userIds: readonly string[]) => void) {
     this.#sql = sql;
     this.#onChange = onChange;
+    this.#lister = new Lister(sql, organizationListing);
+  }
+
+  /** Newest first. `next` is undefined for the last page. */
+  async listAfter(
+    filter: OrganizationFilter,
+    page: Omit<CursorPage, 'order'>,
+  ): Promise<{ readonly items: readonly Organization[]; readonly next: Position | undefined }> {
+    const { items, next } = await this.#lister.listAfter(filter, { ...page, order: 'desc' });
+    return { items: items.map(toOrganization), next };
   }
 
   /** Returns false if the slug is taken. */

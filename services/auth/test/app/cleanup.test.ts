@@ -79,6 +79,14 @@ t.test('old rows of every kind are removed, and new ones are kept', async (t) =>
   for (const days of [32, 30])
     await sql`insert into tollgate_events (user_id, type, data, retry_until) values (${user}, 'x', '{}', ${at(days)})`;
 
+  await sql`insert into organizations (id, name, slug) values (${uuid(1)}, 'x', 'x')`;
+  for (const [n, age] of [
+    [1, 1.1],
+    [2, 0.9],
+  ] as const)
+    await sql`insert into organization_invitations (id, organization_id, email, role, token_hash, expires_at)
+      values (${uuid(n)}, ${uuid(1)}, ${String(n)}, 'member', ${n}, ${at(age)})`;
+
   const cleanup = new CleanupStore(sql);
   const removed = new Map<string, number>();
   for (const kind of expiringKinds) {

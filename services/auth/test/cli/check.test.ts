@@ -97,7 +97,7 @@ t.test('check reports settings without effect, differences and database contents
     'SVC_SECURITY_TRUSTED_PROXIES: not set',
     /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
     /pending migrations: 0001_users, .*0034_events.*, 0036_recovery_codes/,
-    /which add: mfa_recovery_code_sets, mfa_recovery_codes, oauth_client_settings, oauth_client_states, rate_limits, tollgate_events, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
+    /which add: mfa_recovery_code_sets, mfa_recovery_codes, oauth_client_settings, oauth_client_states, organization_domains, organization_invitations, organization_members, organizations, rate_limits, session_organizations, tollgate_events, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
     'sessions: GoTrue before October 2025 CANNOT REFRESH SESSIONS',
     'indexes: tollgate_users_created, ',
     'users: 6',

@@ -91,11 +91,12 @@ t.test('subject and template are in one language', async (t) => {
   }
 });
 
-t.test('English subjects are those of GoTrue, and of one mail that it does not have', async (t) => {
+t.test('English subjects are those of GoTrue, and of two mails that it does not have', async (t) => {
   t.same(
     mailKinds.map((kind) => settingsWith({})[`mailSubject:${kind}`]),
     [
       'You have been invited',
+      'You have been invited to {{ .OrganizationName }}',
       'Confirm Your Signup',
       'Reset Your Password',
       'Your Magic Link',

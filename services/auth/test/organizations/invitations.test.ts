@@ -157,7 +157,10 @@ t.test('an invitation whose mail is not accepted is withdrawn', async (t) => {
 t.test('the link leads to the app with the token, or to the hosted page', async (t) => {
   const { server, smtp, invite } = await start(t, { URI_ALLOW_LIST: 'https://app.example.com/**' });
   await invite({ email: 'bob@example.com', redirect_to: 'https://app.example.com/join?x=1' });
-  t.match(linkIn(smtp.mails()[0] ?? { html: '' }).href, /^https:\/\/app\.example\.com\/join\?x=1&invitation_token=/);
+  t.match(
+    linkIn(smtp.mails()[0] ?? { html: '' }).href,
+    /^https:\/\/app\.example\.com\/join\?x=1&invitation_token=/,
+  );
   await invite({ email: 'eve@example.com', redirect_to: 'https://evil.example.org/' });
   t.equal(linkIn(smtp.mails()[1] ?? { html: '' }).origin, 'https://example.com', 'the site');
   t.ok(server.url);

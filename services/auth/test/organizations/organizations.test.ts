@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import t from 'tap';
+import { adminToken } from '../helpers/admin.ts';
 import { signedIn, startAuthServer } from '../helpers/auth-server.ts';
 import {
   activate,
@@ -131,6 +132,36 @@ t.test('the last owner cannot leave, also when two leave at the same time', asyn
     const refused = [one, two].filter(({ status }) => status === 422);
     t.match(refused, [{ body: { error_code: 'last_organization_owner' } }], `round ${round}`);
   }
+});
+
+t.test('administrators list organizations page by page', async (t) => {
+  const server = await startAuthServer(t, withOrganizations);
+  const [ada, bob] = [await signUpAs(server, 'ada'), await signUpAs(server, 'bob')];
+  const ids: string[] = [];
+  for (const name of ['A1', 'A2', 'A3']) {
+    server.clock.advance(1);
+    ids.unshift(await createOrganization(server, ada, { name }));
+  }
+  await createOrganization(server, bob, { name: 'B1' });
+  const list = async (query: string) => {
+    const { status, body } = await server.call('GET', `/admin/organizations?${query}`, {
+      token: adminToken(),
+    });
+    t.equal(status, 200, query);
+    return body as { organizations: { id: string }[]; pagination: { next_cursor?: string } };
+  };
+  const seen: string[] = [];
+  let query = `user_id=${ada.userId}&limit=2`;
+  for (let page = 0; page < 2; page += 1) {
+    const { organizations, pagination } = await list(query);
+    seen.push(...organizations.map(({ id }) => id));
+    query = `user_id=${ada.userId}&limit=2&cursor=${pagination.next_cursor}`;
+  }
+  t.same(seen, ids);
+  t.equal((await list('')).organizations.length, 4);
+  t.match((await list('slug=b1')).organizations, [{ name: 'B1' }]);
+  t.same((await list('plan=pro')).organizations, []);
+  t.same((await list('without_owner=true')).organizations, []);
 });
 
 t.test('without the setting there are no organizations', async (t) => {
