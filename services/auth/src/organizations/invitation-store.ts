@@ -7,7 +7,7 @@ import { parameters, raw, statement } from '../db/statement.ts';
 export interface Invitation {
   readonly id: string;
   readonly organizationId: string;
-  /** In lower case. */
+  /** The address, in lower case. */
   readonly email: string;
   readonly role: string;
   /** Undefined if an administrator has sent it. */
@@ -76,7 +76,7 @@ export class InvitationStore {
     await insert.run(this.#sql, { ...invitation, audit });
   }
 
-  /** Returns those that have not expired, oldest first. */
+  /** Oldest first, without expired ones. */
   async list(organizationId: string, at: Date): Promise<readonly Invitation[]> {
     return (await list.run(this.#sql, { organizationId, at })).map(toInvitation);
   }
