@@ -31,6 +31,9 @@ export interface CommandFlags extends FilterFlags {
   readonly remove?: boolean | undefined;
   readonly alg?: string | undefined;
   readonly force?: boolean | undefined;
+  readonly owner?: string | undefined;
+  readonly slug?: string | undefined;
+  readonly 'without-owner'?: boolean | undefined;
   readonly events?: string | undefined;
   readonly grace?: string | undefined;
   readonly scopes?: string | undefined;

@@ -96,6 +96,64 @@ const userCommands: Commands = {
   },
 };
 
+const organization = '<id or slug>';
+
+const orgCommands: Commands = {
+  'orgs list': {
+    doc: 'List organizations, newest first.',
+    run: lazily(async () => (await import('./orgs.ts')).listOrgsCommand),
+    flags: {
+      plan: { value: 'text', doc: 'The plan.' },
+      'without-owner': { doc: 'Only organizations whose owners were deleted.' },
+      limit: { value: 'text', doc: 'Organizations of a page, 1 to 1000. Default 50.' },
+      cursor: { value: 'cursor', doc: 'Start of the next page, which the previous one prints.' },
+      json: { doc: 'Print organizations as JSON, one per line.' },
+    },
+  },
+  'orgs create': {
+    doc: 'Create an organization and print its id.',
+    run: lazily(async () => (await import('./orgs.ts')).createOrgCommand),
+    args: ['<name>'],
+    flags: {
+      slug: { value: 'slug', doc: 'Unique name for URLs. Default: made of the name.' },
+      owner: { value: 'user', doc: 'Email, phone or id of the owner.' },
+      plan: { value: 'text', doc: 'The plan.' },
+      aud,
+    },
+  },
+  'orgs get': {
+    doc: 'Print an organization and its members as JSON.',
+    run: lazily(async () => (await import('./orgs.ts')).getOrgCommand),
+    args: [organization],
+  },
+  'orgs set': {
+    doc: 'Set plan and limit of an organization.',
+    run: lazily(async () => (await import('./orgs.ts')).setOrgCommand),
+    args: [organization],
+    flags: {
+      plan: { value: 'text', doc: 'The plan. An empty text removes it.' },
+      limit: { value: 'text', doc: 'Requests and unit, such as 100/minute. An empty text removes it.' },
+    },
+  },
+  'orgs put-member': {
+    doc: 'Add a user to an organization, or change the role.',
+    run: lazily(async () => (await import('./orgs.ts')).putMemberCommand),
+    args: [organization, user],
+    flags: { role: { value: 'role', doc: 'Role in the organization. Default: member.' }, aud },
+  },
+  'orgs remove-member': {
+    doc: 'Remove a user from an organization.',
+    run: lazily(async () => (await import('./orgs.ts')).removeMemberCommand),
+    args: [organization, user],
+    flags: { aud },
+  },
+  'orgs delete': {
+    doc: 'Delete an organization.',
+    run: lazily(async () => (await import('./orgs.ts')).deleteOrgCommand),
+    args: [organization],
+  },
+};
+
 const keyDetails = `A rotation without rejected tokens has three steps, each after a waiting time that the previous one prints:
   new      adds a key, which is published in the JWKS and does not sign yet
   rotate   signs with it, once all replicas and caches of the JWKS have it
@@ -238,6 +296,7 @@ export const commands: Commands = {
     flags: { role: { value: 'role', doc: 'Role of the token. Default: the first of SVC_JWT_ADMIN_ROLES.' } },
   },
   ...clientCommands,
+  ...orgCommands,
   ...keyCommands,
   ...webhookCommands,
   import: {

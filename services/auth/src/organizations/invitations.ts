@@ -186,7 +186,7 @@ interface OpenInvitation {
  *
  * @throws AppError `invitation_not_found`, `invitation_email_mismatch`
  */
-async function openInvitation(
+export async function openInvitation(
   context: InvitationsContext,
   { user, token }: { readonly user: User; readonly token: string },
   nowMs: number,

@@ -5,6 +5,7 @@ import { auditEntry } from '../audit/audit-log.ts';
 import { signOut } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
 import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
+import { organizationSection } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
 import { describeCode, type Problem } from './problems.ts';
 import { factorSection, identitySection, sessionSection } from './security.ts';
@@ -133,6 +134,7 @@ ${profileSection(visit, user, problem)}
 <p><a class="button" href="${visit.path('password')}">${user.passwordHash === undefined ? texts.setPassword : texts.changePassword}</a></p>
 </section>
 ${await factorSection(visit, user)}
+${await organizationSection(visit, owner, problem)}
 ${await sessionSection(visit, owner)}
 ${identitySection(visit, user)}
 <section aria-labelledby="delete-title">

@@ -7,6 +7,7 @@ import { reportError } from '../http/error-response.ts';
 import { sendPage } from '../http/html-page.ts';
 import type { ClientLimit } from '../limits/table.ts';
 import type { MfaContext } from '../mfa/factors.ts';
+import type { InvitationsContext } from '../organizations/invitations.ts';
 import { needsSecondFactor } from '../sessions/assurance.ts';
 import type { SignInContext } from '../sign-in/password.ts';
 import { captchaSources, useCaptchaResponse } from './captcha.ts';
@@ -15,7 +16,7 @@ import { showError } from './error-page.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
 
-export type PagesContext = SignInContext & AccountContext & MfaContext;
+export type PagesContext = SignInContext & AccountContext & MfaContext & InvitationsContext;
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,6 +31,8 @@ export interface View {
   readonly content: Html;
   /** Has sections, and is wider. */
   readonly isWide?: boolean;
+  /** A problem that the view itself shows. */
+  readonly problem?: Problem;
 }
 
 /** Result of the last request, as the page shows it. */
@@ -117,7 +120,7 @@ async function render(
   return sendPage(visit.reply, settings, {
     language: visit.language,
     ...view,
-    titlePrefix: outcome.problem && visit.texts.errorPrefix,
+    titlePrefix: (outcome.problem ?? view.problem) && visit.texts.errorPrefix,
     ...(outcome.status !== undefined && { status: outcome.status }),
     // The whole scheme: the app may redirect further, to `www` for example.
     ...(redirectTo !== '' && { formTargets: [redirectTo.slice(0, redirectTo.indexOf(':') + 1)] }),

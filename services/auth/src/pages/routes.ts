@@ -3,7 +3,16 @@ import { addStyleRoute } from '../http/page-style.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
 import { confirmPage } from './confirm.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
+import { invitationPage } from './invitation.ts';
 import { addLinkingRoute } from './linking.ts';
+import {
+  invitationRevokeForm,
+  inviteForm,
+  memberRemoveForm,
+  memberRoleForm,
+  organizationPage,
+} from './organization.ts';
+import { createOwn, leaveOrganization, switchActive } from './organizations.ts';
 import { addPage, type PageDefinition, type PagesContext } from './page.ts';
 import { continuePage, providerPage } from './providers.ts';
 import { passwordPage, recoveryPage } from './recovery.ts';
@@ -37,6 +46,19 @@ export const pages: readonly PageDefinition[] = [
   signOutForm,
 ];
 
+/** Pages of organizations, which the settings enable. */
+export const organizationPages: readonly PageDefinition[] = [
+  invitationPage,
+  organizationPage,
+  memberRoleForm,
+  memberRemoveForm,
+  inviteForm,
+  invitationRevokeForm,
+  accountForm('organization-switch', switchActive),
+  accountForm('organization-leave', leaveOrganization),
+  accountForm('organization-create', createOwn),
+];
+
 /** `/pages/…`: the pages for users. */
 export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   addStyleRoute(api, context);
@@ -44,5 +66,6 @@ export const addPageRoutes: AddRoutes<PagesContext> = (api, context) => {
   const { settings } = context;
   if (!settings.pagesEnabled) return;
   api.decorateRequest('visit', undefined);
-  for (const page of pages) addPage(api, context, page);
+  const shown = settings.organizationsEnabled ? [...pages, ...organizationPages] : pages;
+  for (const page of shown) addPage(api, context, page);
 };

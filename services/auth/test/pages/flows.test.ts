@@ -3,7 +3,7 @@ import { startSmtp } from '@tollgate/testkit/smtp';
 import axe from 'axe-core';
 import { Secret, TOTP } from 'otpauth';
 import t, { type Test } from 'tap';
-import { pages } from '../../src/pages/routes.ts';
+import { organizationPages, pages } from '../../src/pages/routes.ts';
 import { Browser } from '../helpers/browser.ts';
 import { linkIn } from '../helpers/mail-server.ts';
 import { apiUrl, startWithProviders } from '../helpers/provider-sign-in.ts';
@@ -24,6 +24,7 @@ t.test('pages', async (t) => {
   const { server } = await startWithProviders(t, {
     PAGES_ENABLED: 'true',
     PAGES_NAME: 'Notes & more',
+    ORGANIZATIONS_ENABLED: 'true',
     PAGES_COLOR: '#ffd400',
     SECURITY_MANUAL_LINKING_ENABLED: 'true',
     MAILER_AUTOCONFIRM: 'false',
@@ -137,6 +138,14 @@ t.test('pages', async (t) => {
     await checkPage(t, page, 'Create recovery codes');
     await open('factor-remove');
     await checkPage(t, page, 'Remove second factor');
+    await open('account');
+    await submit(page, 'organization-create', { organization_name: 'Acme' });
+    await checkPage(t, page, 'Your account');
+    await page.navigate(() => click(page, 'Acme'));
+    await submit(page, 'invite', { email: 'bob@pages.example' });
+    await checkPage(t, page, 'Acme');
+    await open('invitation');
+    await checkPage(t, page, 'Invitation', 'This invitation has expired, or was used or revoked.');
     await open('confirm');
     await checkPage(t, page, 'Confirm that it is you');
     await open('account');
@@ -181,7 +190,7 @@ t.test('pages', async (t) => {
     await checkPage(t, other, 'Sign in');
     t.match(await other.evaluate('document.body.innerText'), 'Your account is deleted.');
 
-    const shown = pages.filter(({ name, hasPage = true }) => hasPage && !redirects.includes(name));
+    const shown = [...pages, ...organizationPages].filter(({ name, hasPage = true }) => hasPage && !redirects.includes(name));
     for (const { name } of shown)
       t.ok(checkedPaths.has(`/pages/${name}`), `${name} is tested for accessibility`);
   });

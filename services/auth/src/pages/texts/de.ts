@@ -126,6 +126,26 @@ export const de: PageTexts = {
     `Ihr ${provider}-Konto wird mit dem Konto ${account} verbunden. Danach können Sie sich dort mit ${provider} anmelden.`,
   linkWarning: 'Fahren Sie nur fort, wenn dies Ihr Konto ist und Sie das gerade veranlasst haben.',
   guestAccount: 'eines Gastes',
+  organizations: 'Organisationen',
+  activeOrganization: 'aktiv',
+  useOrganization: 'Verwenden',
+  leave: 'Verlassen',
+  organizationName: 'Name der Organisation',
+  createOrganization: 'Organisation anlegen',
+  members: 'Mitglieder',
+  role: 'Rolle',
+  saveRole: 'Rolle speichern',
+  invitations: 'Einladungen',
+  sendInvitation: 'Einladung senden',
+  revoke: 'Zurückziehen',
+  invitation: 'Einladung',
+  invitationSignIn:
+    'Sie sind zu einer Organisation eingeladen. Melden Sie sich mit der Adresse an, an die die Einladung ging, und öffnen Sie sie auf der Seite Ihres Kontos.',
+  openInvitation: 'Einladung öffnen',
+  join: 'Beitreten',
+  invitationTo: (organization: string, role: string) =>
+    `Sie sind eingeladen, ${organization} beizutreten. Ihre Rolle: ${role}.`,
+  roles: { owner: 'Eigentümer', admin: 'Administrator', member: 'Mitglied' },
   deleteAccount: 'Konto löschen',
   deleteText:
     'Ihr Konto und alle hier gespeicherten Daten werden endgültig gelöscht. Das kann nicht rückgängig gemacht werden.',
@@ -139,9 +159,26 @@ export const de: PageTexts = {
     'factor-removed': 'Der zweite Faktor ist entfernt.',
     session: 'Die Sitzung ist beendet.',
     identity: 'Das Konto ist getrennt.',
+    organization: 'Ihre Organisationen sind gespeichert.',
+    'organization-left': 'Sie haben die Organisation verlassen.',
+    member: 'Das Mitglied ist geändert.',
+    invitation: 'Die Einladung ist gesendet.',
+    'invitation-revoked': 'Die Einladung ist zurückgezogen.',
+    joined: 'Willkommen! Sie sind jetzt Mitglied.',
   },
 
   errors: {
+    invitation_not_found: 'Diese Einladung ist abgelaufen, verwendet oder zurückgezogen.',
+    invitation_email_mismatch:
+      'Diese Einladung ist für eine andere E-Mail-Adresse. Bitte melden Sie sich mit dieser an.',
+    organization_member_exists: 'Sie sind bereits Mitglied.',
+    over_organization_quota: 'Sie haben die höchste Zahl von Organisationen erreicht.',
+    over_member_quota: 'Die Organisation hat die höchste Zahl von Mitgliedern erreicht.',
+    last_organization_owner:
+      'Sie sind der letzte Eigentümer. Machen Sie zuerst ein anderes Mitglied zum Eigentümer.',
+    organization_permission_denied: 'Das dürfen Sie in dieser Organisation nicht.',
+    organization_not_found: 'Diese Organisation gibt es nicht mehr.',
+    organization_member_not_found: 'Dieses Mitglied ist schon ausgetreten.',
     form_rejected: 'Das Formular ist abgelaufen. Bitte versuchen Sie es noch einmal.',
     invalid_credentials: 'E-Mail-Adresse oder Passwort stimmt nicht.',
     email_not_confirmed:

@@ -1,0 +1,96 @@
+import { type Html, html } from '@tollgate/kit/html';
+import { isUuid } from '@tollgate/kit/text';
+import { errors } from '../errors.ts';
+import { switchOrganization } from '../organizations/active.ts';
+import { removeMember } from '../organizations/members.ts';
+import { createOrganization, requireMembership } from '../organizations/organizations.ts';
+import { field, form } from './forms.ts';
+import { invitationOf } from './invitation.ts';
+import type { Problem } from './problems.ts';
+import type { PageTexts } from './texts/texts.ts';
+import type { Owner, Visit } from './visit.ts';
+
+/** The name of a role. Roles of the settings have no translation. */
+export function roleLabel(role: string, { roles }: PageTexts): string {
+  return Object.hasOwn(roles, role) ? roles[role as keyof typeof roles] : role; // a key of it
+}
+
+/** The id of an organization in a form or a query. @throws AppError `organization_not_found` */
+export function readOrganizationId(id = ''): string {
+  if (!isUuid(id)) throw errors.organization_not_found();
+  return id.toLowerCase();
+}
+
+/** Organizations on the account page. */
+export async function organizationSection(
+  visit: Visit,
+  { user, session }: Owner,
+  problem: Problem | undefined,
+): Promise<Html | undefined> {
+  const { context, texts } = visit;
+  const { settings, store } = context;
+  if (!settings.organizationsEnabled) return undefined;
+  const memberships = await store.organizations.listMemberships(user.id);
+  const active = session.organization?.id;
+  const items = memberships.map(({ organization: { id, name }, role }) => {
+    const button = (target: string, label: string) =>
+      form(visit, {
+        action: visit.path(target),
+        content: html`<input type="hidden" name="organization_id" value="${id}">
+<button class="link" aria-label="${label}: ${name}">${label}</button>`,
+      });
+    return html`<li><span><a href="${visit.path('organization', { id })}">${name}</a>${id === active && html` <strong>(${texts.activeOrganization})</strong>`}<br>
+<small>${roleLabel(role, texts)}</small></span>
+${id !== active && button('organization-switch', texts.useOrganization)}
+${button('organization-leave', texts.leave)}</li>`;
+  });
+  const create = form(visit, {
+    action: visit.path('organization-create'),
+    content: html`${field(
+      {
+        name: 'organization_name',
+        label: texts.organizationName,
+        autocomplete: 'organization',
+        value: visit.form.organization_name,
+      },
+      problem,
+    )}
+<button class="secondary">${texts.createOrganization}</button>`,
+  });
+  return html`<section aria-labelledby="organizations-title">
+<h2 id="organizations-title">${texts.organizations}</h2>
+${invitationOf(visit) !== undefined && html`<p><a class="button" href="${visit.path('invitation')}">${texts.openInvitation}</a></p>`}
+${items.length > 0 && html`<ul class="items">${items}</ul>`}
+${settings.organizationsCreate === 'any' && create}
+</section>`;
+}
+
+export async function switchActive(visit: Visit, owner: Owner): Promise<'organization'> {
+  const organizationId = readOrganizationId(visit.form.organization_id);
+  await switchOrganization(visit.context, { ...owner, organizationId }, visit.metadata);
+  return 'organization';
+}
+
+export async function leaveOrganization(visit: Visit, owner: Owner): Promise<'organization-left'> {
+  const { context, metadata } = visit;
+  const organizationId = readOrganizationId(visit.form.organization_id);
+  const { user } = owner;
+  const { role: own } = await requireMembership(context, organizationId, {
+    ...owner,
+    permission: 'organization:read',
+  });
+  await removeMember(context, { organizationId, userId: user.id, own, actor: user, metadata });
+  return 'organization-left';
+}
+
+export async function createOwn(visit: Visit, { user }: Owner): Promise<'organization'> {
+  const { context, metadata, form: fields } = visit;
+  const { settings } = context;
+  if (settings.organizationsCreate === 'admin') throw errors.organization_permission_denied();
+  await createOrganization(
+    context,
+    { name: fields.organization_name ?? '' },
+    { actor: user, metadata, ownerId: user.id, maxPerUser: settings.organizationsMaxPerUser },
+  );
+  return 'organization';
+}
