@@ -190,7 +190,9 @@ t.test('pages', async (t) => {
     await checkPage(t, other, 'Sign in');
     t.match(await other.evaluate('document.body.innerText'), 'Your account is deleted.');
 
-    const shown = [...pages, ...organizationPages].filter(({ name, hasPage = true }) => hasPage && !redirects.includes(name));
+    const shown = [...pages, ...organizationPages].filter(
+      ({ name, hasPage = true }) => hasPage && !redirects.includes(name),
+    );
     for (const { name } of shown)
       t.ok(checkedPaths.has(`/pages/${name}`), `${name} is tested for accessibility`);
   });
