@@ -83,7 +83,8 @@ export class Deletions {
 
   /** Whether an object is deleted, although its rules are still in force. */
   isDeleted(id: string): boolean {
-    return this.#guard.isDeleted(id);
+    const due = this.#due.findLast((event) => concerns(event, id));
+    return due === undefined ? this.#guard.isDeleted(id) : due.type === 'deleted';
   }
 
   /** Undefined while nothing is held back. */
@@ -200,6 +201,11 @@ export class Deletions {
     this.#put = objects;
     this.#parts.store.put(objects);
   }
+}
+
+function concerns(event: CatalogEvent, id: string): boolean {
+  if (event.type === 'replaced') return event.objects.some((object) => object.id === id);
+  return (event.type === 'deleted' ? event.id : event.object.id) === id;
 }
 
 function countDomains(objects: ReadonlyMap<string, CatalogObject>): number {

@@ -112,6 +112,8 @@ export class Pipeline {
   readonly #sliceMs: number;
   readonly #catalog: Catalog;
   readonly #pending = new PendingEvents();
+  /** Events of the batch being applied. */
+  #applying = new PendingEvents();
   readonly #log: PipelineLog;
   readonly #deletions: Deletions | undefined;
   readonly #monotonicNow: () => number;
@@ -216,7 +218,8 @@ export class Pipeline {
 
   /** Returns the result of an object if it were created or changed now. Changes nothing. */
   preview(object: ConfigObject): Steps<Preview> {
-    const isDeleted = (id: string) => this.#deletions?.isDeleted(id) === true;
+    const isDeleted = (id: string): boolean =>
+      this.#pending.isDeleted(id) ?? this.#applying.isDeleted(id) ?? this.#deletions?.isDeleted(id) === true;
     return this.#catalog.preview(object, this.#context.nowMs(), isDeleted);
   }
 
@@ -271,6 +274,7 @@ export class Pipeline {
   async #applyBatch(): Promise<void> {
     const { trace, logger } = this.#context;
     const events = this.#pending.take();
+    for (const event of events) this.#applying.add(event);
     let nextMs = this.#options.debounceMs;
     try {
       const apply = () => this.#apply(events);
@@ -281,6 +285,7 @@ export class Pipeline {
       this.#pending.putBack(events);
       nextMs = retryMs;
     }
+    this.#applying = new PendingEvents();
     this.#batch = undefined;
     this.#scheduleDue();
     this.#scheduleBatch(nextMs);

@@ -98,3 +98,21 @@ t.test('hold that another replica stores is removed when its objects exist here'
   tell({ isAllowed: false, objects: [toHeld('ns/1', 'd1')] });
   t.strictSame(puts, [[]]);
 });
+
+t.test(
+  'object is deleted while its deletion is let through or applied, unless it exists again',
+  async (t) => {
+    const { step, tell, advance, deletions: guarded } = await startDeletions(t);
+    await step([replaced(...objects)]);
+    const isDeleted = () => guarded.isDeleted('ns/0');
+    await step([deleted('ns/0')], () => t.ok(isDeleted(), 'it waits'));
+    advance(2_000);
+    await step([], () => t.ok(isDeleted(), 'it is applied'));
+    t.notOk(isDeleted(), 'the catalog does not have it any more');
+    await step(deletions.slice(1));
+    tell({ isAllowed: true, objects: [] });
+    t.ok(guarded.isDeleted('ns/1'), 'let through, and not applied yet');
+    const [, again = makeObject('ns/1')] = objects;
+    await step([{ type: 'changed', object: again }], () => t.notOk(guarded.isDeleted('ns/1')));
+  },
+);

@@ -1,4 +1,5 @@
 import { compareText } from '@tollgate/kit/text';
+import { runSteps } from '@tollgate/kit/time';
 import { awaitUntil } from '@tollgate/testkit/await-until';
 import t, { type Test } from 'tap';
 import type { SnapshotStore } from '../src/catalog/snapshot.ts';
@@ -485,4 +486,46 @@ t.test('list that arrives while the CRD is looked up is not replaced by an empty
     return true;
   });
   t.strictSame(await firstDomains(), ['gone', 'shop']);
+});
+
+t.test('renamed object is reviewed without the one that was deleted, at every moment', async (t) => {
+  let nowMs = 0;
+  const { tell, settle, pipeline, time, store } = await startPipeline(t, {
+    // Work yields after each step.
+    sliceMs: 0,
+    domainGraceMs: 600_000,
+    anyDomainNamespaces: [],
+    monotonicNow: () => nowMs,
+    deletions: { delayMs: 2_000, windowMs: 30_000, domains: 10, share: 0.5, store: memoryHold },
+  });
+  const others = Array.from({ length: 20 }, (_, i) => makeObject(`shop/o${i}`, { domain: `shop/o${i}` }));
+  tell(replaced(makeObject('shop/old', { domain: 'shop' }), ...others));
+  await settle();
+  const renamed = makeObject('shop/new', { domain: 'shop', createdMs: 9 });
+  const review = () => runSteps(pipeline.preview(renamed)).problems.length;
+  /** Reviews in each turn until then. */
+  const reviewUntil = async (isOver: () => boolean) => {
+    let denied = 0;
+    const isDone = () => {
+      denied += review();
+      return isOver();
+    };
+    await awaitUntil(isDone, { what: 'the changes to be applied', everyMs: 0 });
+    return denied;
+  };
+  t.equal(review(), 1, 'before the deletion');
+  tell(deleted('shop/old'), ...others.map((object) => changed({ ...object, generation: 2 })));
+  t.equal(review(), 0, 'before it is applied');
+  time.advance(5);
+  t.equal(await reviewUntil(() => time.isDueWithin(100)), 0, 'while it is admitted');
+  time.advance(100);
+  t.equal(review(), 0, 'while it waits');
+  nowMs = 2_000;
+  time.advance(2_000);
+  t.equal(
+    await reviewUntil(() => store.current()?.resources.has('shop') === false),
+    0,
+    'while it is applied',
+  );
+  t.equal(review(), 0, 'after it was applied');
 });

@@ -17,6 +17,12 @@ export class PendingEvents {
     } else this.#byId.set(event.type === 'changed' ? event.object.id : event.id, event);
   }
 
+  /** Whether the last event of an object is its deletion; undefined without an event. */
+  isDeleted(id: string): boolean | undefined {
+    const event = this.#byId.get(id);
+    return event && event.type === 'deleted';
+  }
+
   take(): SourceEvent[] {
     const events = [...(this.#list === undefined ? [] : [this.#list]), ...this.#byId.values()];
     this.#list = undefined;
