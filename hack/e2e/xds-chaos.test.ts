@@ -12,7 +12,7 @@ import t, { type Test } from 'tap';
 import { type SeededRandom, seededRandom } from '../../services/xds/test/support/seeded-random.ts';
 import { manifest } from './support/limits.ts';
 import { type LimiterProcess, startLimiter, startReplica } from './support/processes.ts';
-import { makeSteppableClock, type SteppableClock } from './support/stepped-clock.ts';
+import { type AdjustableClock, makeAdjustableClock } from './support/stepped-clock.ts';
 
 const crdFile = resolve(import.meta.dirname, '../../crds/ratelimitconfigs.yaml');
 const seed = Number(process.env.CHAOS_SEED ?? 27);
@@ -116,7 +116,7 @@ kubeSuite(
 /** A replica, whose clock can be stepped, with the port of its webhook. */
 interface Replica {
   readonly process: XdsServer;
-  readonly clock: SteppableClock;
+  readonly clock: AdjustableClock;
   readonly admissionPort: number;
 }
 
@@ -126,7 +126,7 @@ async function startControlPlane(t: Test, kube: KubeApiserver) {
   t.teardown(certificates.remove);
   const { certFile, keyFile } = certificates.server;
   const start = async (name: string): Promise<Replica> => {
-    const clock = makeSteppableClock(t);
+    const clock = makeAdjustableClock(t);
     const admissionPort = await freePort();
     const process = await startReplica(t, kube, name, {
       ...clock.settings,

@@ -8,6 +8,7 @@ import { settingsSpec as xdsSettings } from '../../services/xds/src/config/setti
 import { renderCallerAttributes } from './caller-attributes.ts';
 import { chartFiles } from './charts/charts.ts';
 import { renderCrd } from './crd/definition.ts';
+import { renderKnownFieldsPolicy } from './crd/known-fields-policy.ts';
 import { renderCrdReadme } from './crd/readme.ts';
 import { renderLimitPlots } from './limit-plots.ts';
 import {
@@ -36,7 +37,8 @@ export interface Generator {
 export const generators: readonly Generator[] = [
   { output: 'proto/generated/', render: renderProtoCode },
   { output: 'client-sdk/docs/api/', render: () => renderClientSdkDocs('client-sdk/docs/api/') },
-  crd('crds/ratelimitconfigs.yaml'),
+  manifest('crds/ratelimitconfigs.yaml', renderCrd),
+  manifest('crds/known-fields-policy.yaml', renderKnownFieldsPolicy),
   formatted('crds/README.md', () => renderCrdReadme('crds/README.md')),
   markdownPage('docs/rule-fields.md', renderRuleFields),
   markdownPage('docs/caller-attributes.md', renderCallerAttributes),
@@ -77,6 +79,6 @@ function formatted(output: string, text: () => Promise<string>): Generator {
   return { output, render: async () => new Map([[output, await formatWithBiome(output, await text())]]) };
 }
 
-function crd(output: string): Generator {
-  return { output, render: async () => new Map([[output, renderCrd()]]) };
+function manifest(output: string, render: () => string): Generator {
+  return { output, render: async () => new Map([[output, render()]]) };
 }

@@ -50,10 +50,8 @@ export async function buildArtifacts(root: string, folder: string): Promise<read
   // Helm tells of every link to a chart next door.
   execFileSync(findBinary('helm'), ['package', ...charts, `--destination=${folder}`], { stdio: 'pipe' });
   await cp(join(root, 'crds/ratelimitconfigs.yaml'), join(folder, `tollgate-crds-${version}.yaml`));
-  await cp(
-    join(root, 'crds/admission-policy.yaml'),
-    join(folder, `tollgate-admission-policy-${version}.yaml`),
-  );
+  for (const policy of ['admission-policy', 'known-fields-policy'])
+    await cp(join(root, `crds/${policy}.yaml`), join(folder, `tollgate-${policy}-${version}.yaml`));
   await packSdk(root, folder);
   const names = (await readdir(folder)).toSorted((a, b) => a.localeCompare(b));
   const lines = await Promise.all(

@@ -32,6 +32,7 @@ t.test(
       `tollgate-${version}.tgz`,
       `tollgate-admission-policy-${version}.yaml`,
       `tollgate-crds-${version}.yaml`,
+      `tollgate-known-fields-policy-${version}.yaml`,
       `tollgate-oauth2-client-${version}.tgz`,
       `xds-${version}.tgz`,
       checksumsFile,

@@ -5,7 +5,7 @@ import type { ServiceSettings } from '@tollgate/testkit/services';
 import type { Test } from 'tap';
 
 /** The wall clock of a service, which jumps as when a machine resumes or NTP corrects it. */
-export interface SteppableClock {
+export interface AdjustableClock {
   /** Settings of the service. */
   readonly settings: ServiceSettings;
   /** Adds to its time; after a restart, too. */
@@ -13,7 +13,7 @@ export interface SteppableClock {
 }
 
 /** Timers and `performance.now()` do not jump, as on a real machine. */
-export function makeSteppableClock(t: Test): SteppableClock {
+export function makeAdjustableClock(t: Test): AdjustableClock {
   const folder = makeTextFolder(t);
   let offsetMs = 0;
   folder.write('offset', '0');

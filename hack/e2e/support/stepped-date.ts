@@ -1,5 +1,5 @@
-// Loaded into a service before its code: replaces Date by one whose offset is in a file, which is read
-// again at SIGUSR2.
+// Loaded into a service before its code: replaces Date by one whose offset is in a file, which is
+// read again at SIGUSR2.
 import { readFileSync } from 'node:fs';
 
 const RealDate = Date;
