@@ -1,7 +1,7 @@
 import t from 'tap';
-import { compilePolicy } from '../src/compile/compile.ts';
-import { createPolicyTable } from '../src/compile/policy-table.ts';
-import { compileProblems, compileValid, compileWarnings, readSpec } from './helpers/policies.ts';
+import { createInvalidPolicy } from '../src/compile/compile.ts';
+import { PolicyTable } from '../src/compile/policy-table.ts';
+import { compileProblems, compileValid, compileWarnings } from './helpers/policies.ts';
 import { segmentsOf, toRequest } from './helpers/routes.ts';
 
 const authenticated = { type: 'Authenticated', assurance: 'aal1', anonymousUsers: false };
@@ -137,21 +137,28 @@ t.test('what looks like a mistake is a warning', async (t) => {
   t.same(compileWarnings(good), []);
 });
 
+t.test('headers that rules compare and limits count by are collected', async (t) => {
+  const { headers } = compileValid(`
+  hosts: [a.test]
+  rules: [{ matches: [{ headers: [{ name: X-One, value: "1" }] }] }]
+  limits: [{ name: a, by: [User, { header: x-two }], requests: 1, per: Hour }]`);
+  t.same(headers, ['x-one', 'x-two']);
+});
+
 t.test('of two policies for a host, the older one applies', async (t) => {
-  const named = (name: string, createdMs: number, hosts: string) => {
-    const resource = readSpec(`  hosts: [${hosts}]`, name);
-    const result = compilePolicy(resource);
-    if (!result.ok) throw new Error('the policy is valid');
-    return { resource, createdMs, policy: result.policy };
-  };
-  const table = createPolicyTable([
-    named('new', 2, 'a.test, b.test'),
-    named('old', 1, 'a.test'),
-    named('every', 0, '"*.test"'),
+  const named = (name: string, createdMs: number, hosts: readonly string[]) => ({
+    ...{ name, createdMs, hosts },
+    policy: createInvalidPolicy(name),
+  });
+  const table = new PolicyTable([
+    named('shop/new', 2, ['a.test', 'b.test']),
+    named('shop/old', 1, ['a.test']),
+    named('shop/every', 0, ['*.test']),
   ]);
   const find = (host: string) => table.find(toRequest({ host }), segmentsOf('/any/path'))?.name;
   t.equal(find('a.test'), 'shop/old');
   t.equal(find('b.test:443'), 'shop/new');
   t.equal(find('c.test'), 'shop/every');
   t.equal(find('c.example'), undefined);
+  t.equal(table.find(toRequest({ host: 'a.test' }), undefined)?.name, 'shop/old', 'OPTIONS *');
 });

@@ -63,6 +63,11 @@ export const errors = defineErrors({
   route_denied: define(403, g.permissionDenied, 'Access denied'),
   role_not_allowed: define(403, g.permissionDenied, 'The role of the user does not permit this request'),
   anonymous_not_allowed: define(403, g.permissionDenied, 'Anonymous users are not allowed'),
+  plan_not_allowed: define(403, g.permissionDenied, 'The plan of the caller does not permit this request'),
+  credential_not_allowed: define(403, g.permissionDenied, 'This kind of credential is not allowed'),
+  issuer_not_allowed: define(403, g.permissionDenied, 'Tokens of this issuer are not allowed'),
+  insufficient_scope: define(403, g.permissionDenied, 'The token does not have the required scope'),
+  policy_invalid: define(503, g.unavailable, 'The access policy of this host is invalid'),
   issuer_unavailable: define(
     503,
     g.unavailable,

@@ -18,8 +18,10 @@ import { Registry } from 'prom-client';
 import { buildAdminServer } from './admin/server.ts';
 import { createAdmission } from './admission/components.ts';
 import { watchBearerTokens } from './ads/bearer-tokens.ts';
+import { ResponseCache } from './ads/exchange.ts';
 import { LimiterRegistry } from './ads/limiters.ts';
 import { AdsServer } from './ads/server.ts';
+import type { ServedType } from './ads/stream.ts';
 import { type Snapshot, SnapshotStore } from './catalog/snapshot.ts';
 import type { HoldStore, ResourceSource } from './catalog/source.ts';
 import { SecretCertificates } from './certificates/certificates.ts';
@@ -41,6 +43,7 @@ import { currentNamespace, loadKubeConfig } from './kube/config.ts';
 import { type Leadership, LeaseElector, replicaIdentity } from './kube/lease.ts';
 import { countReloads, registerLimiters, registerMetrics } from './metrics.ts';
 import { Pipeline } from './pipeline.ts';
+import { accessConfigType } from './policies/policy-catalog.ts';
 import { AllowFile } from './sources/allow-file.ts';
 import { FolderSource } from './sources/folder.ts';
 import { HeldConfigMap } from './sources/held-config-map.ts';
@@ -88,6 +91,7 @@ export async function buildApp(
     stopWaiting();
   });
   const limiters = new LimiterRegistry();
+  const access = { snapshots: new SnapshotStore(nowMs), limiters: new LimiterRegistry() };
   registerLimiters(() => countByState(limiters.all(), (name) => snapshots.currentOf(name)), registry);
   const tracing = await startTracing({ ...toTracingOptions(settings), logger });
   const trace = tracing.enabled ? new PipelineTrace(tracing) : undefined;
@@ -100,6 +104,7 @@ export async function buildApp(
   const pipeline = new Pipeline(context, {
     ...environment,
     snapshots,
+    accessSnapshots: access.snapshots,
     limiters,
     debounceMs: settings.debounceMs,
     allowEmpty: settings.allowEmpty,
@@ -128,6 +133,7 @@ export async function buildApp(
     limiters,
     health,
     certificates,
+    otherTypes: new Map([[accessConfigType, { ...access, cache: new ResponseCache(accessConfigType) }]]),
     onMatches: (snapshot, matchedRules) => pipeline.matchedRules?.add(snapshot, matchedRules),
   });
 
@@ -193,6 +199,7 @@ interface Served {
 }
 
 interface AdsParts extends Pick<Served, 'snapshots' | 'limiters'> {
+  readonly otherTypes: ReadonlyMap<string, ServedType>;
   readonly onMatches: (snapshot: Snapshot, matchedRules: unknown) => void;
   readonly health: Health;
   readonly certificates: SecretCertificates | undefined;

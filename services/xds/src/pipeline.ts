@@ -10,7 +10,13 @@ import type { LimiterRegistry } from './ads/limiters.ts';
 import { Catalog, type CatalogChange, type CatalogEvent } from './catalog/catalog.ts';
 import { PendingEvents } from './catalog/pending-events.ts';
 import type { Preview } from './catalog/preview.ts';
-import { type CommonSnapshot, countDomains, isSameSnapshot, type SnapshotStore } from './catalog/snapshot.ts';
+import {
+  addResources,
+  type CommonSnapshot,
+  countDomains,
+  isSameSnapshot,
+  type SnapshotStore,
+} from './catalog/snapshot.ts';
 import {
   type ConfigObject,
   formatOutages,
@@ -23,6 +29,7 @@ import { acceptedReasons, type ValidationResult } from './catalog/validation-res
 import type { Context } from './context.ts';
 import { type DeletionOptions, Deletions, type HoldState } from './deletions.ts';
 import { PipelineLog } from './pipeline-log.ts';
+import { PolicyCatalog, type PolicySnapshots } from './policies/policy-catalog.ts';
 import type { DomainLimiters } from './status/domain-status.ts';
 import { MatchedRules } from './status/matched-rules.ts';
 import type { ObjectStatus } from './status/object-status.ts';
@@ -37,6 +44,8 @@ import type { StoredStatus } from './status/status-manifest.ts';
 export interface PipelineOptions {
   readonly source: ResourceSource;
   readonly snapshots: SnapshotStore;
+  /** Gets the policies for auth servers. Undefined: policies are ignored. */
+  readonly accessSnapshots?: SnapshotStore | undefined;
   readonly limiters: LimiterRegistry;
   /** Empty when objects have no status. The caller starts and closes them. */
   readonly writers?: readonly StatusWriter[];
@@ -111,6 +120,8 @@ export class Pipeline {
   readonly #schedule: Schedule;
   readonly #sliceMs: number;
   readonly #catalog: Catalog;
+  readonly #policyCatalog = new PolicyCatalog();
+  #policies: PolicySnapshots | undefined;
   readonly #pending = new PendingEvents();
   /** Events of the batch being applied. */
   #applying = new PendingEvents();
@@ -318,7 +329,8 @@ export class Pipeline {
     const { trace } = this.#context;
     const validate = () => this.#validate(events);
     const change = await (trace === undefined ? validate() : trace.validate(validate));
-    if (!this.#closed) this.#publish(events, change);
+    const policies = await this.#compilePolicies(events);
+    if (!this.#closed) this.#publish(events, change, policies);
   }
 
   async #validate(events: readonly SourceEvent[]): Promise<CatalogChange> {
@@ -333,11 +345,26 @@ export class Pipeline {
     return change;
   }
 
-  #publish(events: readonly SourceEvent[], { snapshot, results, deleted }: CatalogChange): void {
+  async #compilePolicies(events: readonly SourceEvent[]): Promise<PolicySnapshots | undefined> {
+    const { accessSnapshots } = this.#options;
+    const list = events.findLast((event) => event.type === 'replaced');
+    if (accessSnapshots === undefined || list?.policies === undefined) return this.#policies;
+    return await runInSlices(this.#policyCatalog.replace(list.policies), { sliceMs: this.#sliceMs });
+  }
+
+  #publish(
+    events: readonly SourceEvent[],
+    { snapshot, results, deleted }: CatalogChange,
+    policies: PolicySnapshots | undefined,
+  ): void {
     const { metrics } = this.#context;
     for (const event of events) {
       if (event.type !== 'replaced') continue;
-      this.#problems = event.problems ?? [];
+      const ofPolicies = (policies?.problems ?? []).map(({ source, field, message }) => ({
+        source,
+        message: field === undefined ? message : `${field}: ${message}`,
+      }));
+      this.#problems = [...(event.problems ?? []), ...ofPolicies];
       this.#log.problems(this.#problems);
       this.#synced = true;
       metrics.synced.set(1);
@@ -345,7 +372,9 @@ export class Pipeline {
     this.#log.results(results);
     this.#log.deleted(deleted);
     this.#reporter.forgetUnreported(deleted);
-    if (this.#synced) this.#serve(snapshot);
+    this.#policies = policies;
+    if (policies !== undefined) this.#options.accessSnapshots?.set(policies.access);
+    if (this.#synced) this.#serve(policies === undefined ? snapshot : addResources(snapshot, policies.rules));
     this.#countObjects();
     this.#reporter.changed();
   }

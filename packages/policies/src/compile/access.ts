@@ -5,6 +5,8 @@ import type { AccessSpec } from '../definition/spec.ts';
 export type Access =
   | { readonly type: 'Public' }
   | { readonly type: 'Denied' }
+  /** All requests are denied until the policy is valid. */
+  | { readonly type: 'Invalid' }
   /** Callers with a valid credential that meet all of the conditions. */
   | AuthenticatedAccess;
 
@@ -20,7 +22,7 @@ export interface AuthenticatedAccess {
   readonly anonymousUsers: boolean;
   readonly credentials?: readonly (typeof credentialKinds)[number][] | undefined;
   readonly issuers?: readonly string[] | undefined;
-  /** Values of `aud`: the token must have any of them. Only the routes file can set it. */
+  /** Values of `aud`: the token must have any of them. */
   readonly audiences?: readonly string[] | undefined;
 }
 

@@ -1,5 +1,5 @@
 import type { RuleProblem } from '@tollgate/rules/problem';
-import type { AccessSpec, LimitSpec, PolicyResource, RuleSpec } from '../definition/spec.ts';
+import type { AccessSpec, LimitSpec, PolicyResource, PolicySpec, RuleSpec } from '../definition/spec.ts';
 import { PathIndex } from '../match/path-index.ts';
 import { coversPattern } from '../match/path-pattern.ts';
 import { type CompiledMatch, compileMatch, type RequestAttributes, toEntry } from '../match/request-match.ts';
@@ -24,6 +24,14 @@ export interface CompiledPolicy {
   readonly rules: PathIndex<RequestAttributes, PolicyRule>;
   /** Applies where no rule matches. */
   readonly fallback: PolicyRule;
+  /** Names of headers that it compares or counts by, in lower case. */
+  readonly headers: readonly string[];
+}
+
+/** Stands for a policy that never had a valid version. */
+export function createInvalidPolicy(name: string): CompiledPolicy {
+  const fallback: PolicyRule = { label: undefined, access: { type: 'Invalid' }, limits: [] };
+  return { name, limitDomain: undefined, rules: new PathIndex([]), fallback, headers: [] };
 }
 
 export type CompileResult =
@@ -58,7 +66,18 @@ export function compilePolicy(resource: PolicyResource): CompileResult {
   if (problems.length > 0) return { ok: false, problems };
   const entries = rules.flatMap(({ rule, matches }) => matches.map(({ match }) => toEntry(match, rule)));
   const limitDomain = policyDomain(resource);
-  return { ok: true, policy: { name, limitDomain, rules: new PathIndex(entries), fallback }, warnings };
+  const headers = findHeaders(spec);
+  return {
+    ok: true,
+    policy: { name, limitDomain, rules: new PathIndex(entries), fallback, headers },
+    warnings,
+  };
+}
+
+function findHeaders({ rules = [], limits = [] }: PolicySpec): readonly string[] {
+  const compared = rules.flatMap(({ matches }) => matches.flatMap((match) => match.headers ?? []));
+  const counted = limits.flatMap(({ by }) => by.filter((item) => typeof item !== 'string'));
+  return [...compared.map(({ name }) => name.toLowerCase()), ...counted.map(({ header }) => header)];
 }
 
 interface Scope {

@@ -17,7 +17,7 @@ export interface LimitDescriptor {
   readonly keys: readonly string[];
 }
 
-const headerKeyPrefix = 'header_';
+export const headerKeyPrefix = 'header_';
 
 export function toLimitDescriptor({ name, plans, by }: LimitSpec): LimitDescriptor {
   const keys = by.map((item) =>

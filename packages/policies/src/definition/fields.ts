@@ -192,6 +192,12 @@ export const accessFields = {
     values: credentialKinds,
     description: 'Kinds of callers that may call. Default: all.',
   },
+  audiences: {
+    kind: 'texts',
+    bounds: { min: 1, max: 1024 },
+    maxItems: 64,
+    description: 'The token is for one of these audiences (its claim aud).',
+  },
   issuers: {
     kind: 'texts',
     bounds: wordBounds,

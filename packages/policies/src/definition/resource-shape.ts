@@ -1,5 +1,5 @@
 /** The API that an AccessPolicy belongs to. */
-const policyGroup = 'policy.tollgate.dev';
+export const policyGroup = 'policy.tollgate.dev';
 
 /** The kind of an AccessPolicy. */
 export const policyKind = 'AccessPolicy';

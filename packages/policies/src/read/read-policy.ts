@@ -59,6 +59,16 @@ function readSpec(root: Mapping): PolicySpec | undefined {
   return spec && readPart(spec, specFields);
 }
 
+/** Hosts of a manifest that may be invalid otherwise. */
+export function findHosts(manifest: unknown): readonly string[] {
+  const spec = isMapping(manifest) && isMapping(manifest.spec) ? manifest.spec : {};
+  const hosts: readonly unknown[] = Array.isArray(spec.hosts) ? spec.hosts : [];
+  const { pattern, max } = specFields.hosts.bounds;
+  return hosts.filter(
+    (host): host is string => typeof host === 'string' && host.length <= max && pattern?.test(host) === true,
+  );
+}
+
 /** Other words for a field. */
 const synonyms: Readonly<Record<string, string>> = {
   host: 'hosts',

@@ -13,6 +13,7 @@ import { connect, disconnect } from '../db/connection.ts';
 import { IndexBuilder } from '../db/index-builder.ts';
 import { migrate } from '../db/migrate.ts';
 import { measureDatabase, traceDatabase } from '../db/observability.ts';
+import { noHeaders } from '../ext-authz/codec.ts';
 import { Authorizer } from '../ext-authz/decision.ts';
 import { type ChangedUsers, IdentityCache, type IdentityCacheStats } from '../ext-authz/identity-cache.ts';
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
@@ -21,9 +22,11 @@ import { trustIssuers } from '../ext-authz/issuer-rules.ts';
 import {
   exportIdentityMetrics,
   observeChecks,
+  PolicyMetrics,
   RateLimitMetrics,
   RouteRulesMetrics,
 } from '../ext-authz/observability.ts';
+import { PolicySource } from '../ext-authz/policy-source.ts';
 import { RateLimiter } from '../ext-authz/rate-limiter.ts';
 import { defaultRules } from '../ext-authz/route-rules.ts';
 import { logRuleWarnings, RulesFile } from '../ext-authz/rules-file.ts';
@@ -268,9 +271,21 @@ async function createExtAuthz(
   const rateLimiter = canLimit
     ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;
+  const policies =
+    settings.extAuthzPolicyServer === ''
+      ? undefined
+      : new PolicySource({
+          settings,
+          logger,
+          random: Math.random,
+          health: health.component('access policies', { healthy: false }),
+          metrics: registry && new PolicyMetrics(registry),
+          tlsMetrics,
+        });
   const authorizer = observeChecks(
     new Authorizer({
       rules,
+      policies,
       rateLimiter,
       tokens,
       keys,
@@ -282,10 +297,11 @@ async function createExtAuthz(
       logger,
       settings,
     }),
-    { logger, registry, tracing, rules },
+    { logger, registry, tracing, rules, policies },
   );
   const servers = await createExtAuthzServers({
     authorizer,
+    wantedHeaders: () => policies?.current?.headers ?? noHeaders,
     health,
     logger,
     tracing,
@@ -300,6 +316,7 @@ async function createExtAuthz(
     components: [
       ...(listener ? [listener] : []),
       { name: 'route rules', stop: () => rulesFile?.close() },
+      { name: 'access policies', start: () => policies?.start(), stop: () => policies?.close() },
       issuers,
       {
         name: 'connections to the rate limit service',

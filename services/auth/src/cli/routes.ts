@@ -111,7 +111,7 @@ function formatPath({ source, pattern }: RoutePath): string {
 
 function formatAccess(access: Access): string {
   if (access.type === 'Public') return 'nothing (public)';
-  if (access.type === 'Denied') return 'denied for everyone (deny)';
+  if (access.type !== 'Authenticated') return 'denied for everyone (deny)';
   const { roles, assurance, anonymousUsers, audiences } = access;
   const user = anonymousUsers ? 'any user, including anonymous' : 'a signed-in user';
   const role = roles === undefined ? '' : `, role ${roles.join(' or ')}`;

@@ -27,6 +27,7 @@ import { mfaSettings } from './mfa.ts';
 import { oauthServerSettings } from './oauth-server.ts';
 import { organizationSettings } from './organizations.ts';
 import { pageChecks, pageSettings } from './pages.ts';
+import { policyChecks, policySettings } from './policies.ts';
 import { longSecret, securityProfileSettings, withSecurityProfile } from './security-profile.ts';
 import { coreSettings, serverSettings, telemetrySettings } from './server.ts';
 import {
@@ -63,6 +64,7 @@ export const settingsSpec = defineSettings({
   ...hookSettings,
   ...eventSettings,
   ...extAuthzSettings,
+  ...policySettings,
   ...telemetrySettings,
   ...providerSettings,
   ...web3Settings,
@@ -211,6 +213,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       ...providerNames.map(registeredClient),
       keycloakUrl,
       ...extAuthzChecks,
+      ...policyChecks,
       ...encryptionChecks,
       ...hookChecks,
     ],

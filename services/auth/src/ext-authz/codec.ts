@@ -1,5 +1,5 @@
 import { MessageReader } from '@tollgate/kit/grpc/message-reader';
-import { type AuthzRequest, noHeaders } from './decision.ts';
+import type { AuthzRequest } from './decision.ts';
 import type { HeaderChanges } from './identity-headers.ts';
 
 // The messages of usual checks are read and written here, without reflection, which costs more than
@@ -29,13 +29,21 @@ const tags = {
 /** Numbers of the fields that the definition of HttpRequest has. */
 const httpFields = new Set(Object.values(tags.http).map((tag) => tag >>> 3));
 
+/** Names of headers, in lower case, whose values are read. */
+export type WantedHeaders = ReadonlySet<string>;
+
+export const noHeaders: WantedHeaders = new Set();
+
 /** Reads a CheckRequest. Undefined when it has anything unusual. */
-export function readCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
+export function readCheckRequest(
+  bytes: Uint8Array,
+  wanted: WantedHeaders = noHeaders,
+): AuthzRequest | undefined {
   const reader = new MessageReader(bytes);
   const attributes = readOnly(reader, reader.end, tags.check.attributes);
   const { sourceAddress, request } = readAttributes(reader, attributes);
   const http = readOnly(reader, request, tags.request.http);
-  const result = reader.failed ? undefined : readHttpRequest(reader, http, sourceAddress);
+  const result = reader.failed ? undefined : readHttpRequest(reader, http, { sourceAddress, wanted });
   // Fields that follow in the outer messages must not add to it.
   skipRest(reader, request, tags.request.http);
   skipRest(reader, attributes, tags.attributes.request);
@@ -98,11 +106,20 @@ function skipUnknown(reader: MessageReader, tag: number, end: number, wanted: nu
   reader.skipField(tag, end);
 }
 
-function readHttpRequest(reader: MessageReader, end: number, sourceAddress: string): AuthzRequest {
+interface HttpOptions {
+  readonly sourceAddress: string;
+  readonly wanted: WantedHeaders;
+}
+
+function readHttpRequest(
+  reader: MessageReader,
+  end: number,
+  { sourceAddress, wanted }: HttpOptions,
+): AuthzRequest {
   let method = '';
   let path = '';
   let host = '';
-  const joined: Headers = { authorization: [], forwardedFor: [], headerNames: [] };
+  const joined = createHeaders();
   let raw: Headers | undefined;
   while (reader.hasField(end)) {
     const tag = reader.readTag();
@@ -114,11 +131,11 @@ function readHttpRequest(reader: MessageReader, end: number, sourceAddress: stri
         path = reader.readText(end);
         break;
       case tags.http.headers:
-        readJoinedHeader(reader, end, joined);
+        readJoinedHeader(reader, end, { headers: joined, wanted });
         break;
       case tags.http.headerMap:
         if (raw !== undefined) reader.failed = true;
-        raw = readHeaderMap(reader, end);
+        raw = readHeaderMap(reader, end, wanted);
         break;
       case tags.http.host:
         host = reader.readText(end);
@@ -133,13 +150,22 @@ function readHttpRequest(reader: MessageReader, end: number, sourceAddress: stri
         reader.skipField(tag, end);
     }
   }
-  return { method: method.toUpperCase(), path, host, headers: noHeaders, sourceAddress, ...(raw ?? joined) };
+  return { method: method.toUpperCase(), path, host, sourceAddress, ...(raw ?? joined) };
 }
 
 interface Headers {
-  authorization: string[];
-  forwardedFor: string[];
-  headerNames: string[];
+  readonly authorization: string[];
+  readonly forwardedFor: string[];
+  readonly headerNames: string[];
+  /** Values of wanted headers. */
+  readonly headers: Record<string, string>;
+}
+
+const createHeaders = (): Headers => ({ authorization: [], forwardedFor: [], headerNames: [], headers: {} });
+
+interface HeaderOptions {
+  readonly headers: Headers;
+  readonly wanted: WantedHeaders;
 }
 
 /** The list of values of a header that is read. */
@@ -149,7 +175,7 @@ function valuesOf(headers: Headers, name: string): string[] | undefined {
 }
 
 /** An entry of a map: of equal keys, the last one counts. */
-function readJoinedHeader(reader: MessageReader, limit: number, headers: Headers): void {
+function readJoinedHeader(reader: MessageReader, limit: number, { headers, wanted }: HeaderOptions): void {
   let key = '';
   let value = '';
   const end = reader.readEnd(limit);
@@ -157,34 +183,35 @@ function readJoinedHeader(reader: MessageReader, limit: number, headers: Headers
     const tag = reader.readTag();
     if (tag === tags.header.key) key = reader.readText(end);
     else if (tag !== tags.header.value) reader.failed = true;
-    else if (valuesOf(headers, key) !== undefined) value = reader.readText(end);
+    else if (valuesOf(headers, key) !== undefined || wanted.has(key)) value = reader.readText(end);
     // The key comes first; a value that came before it would be lost.
     else if (key === '') reader.failed = true;
     else reader.skipText(end);
   }
   headers.headerNames.push(key);
   valuesOf(headers, key)?.splice(0, 1, value);
+  if (wanted.has(key)) headers.headers[key] = value;
 }
 
 /** With `encode_raw_headers`: all headers as they were received. */
-function readHeaderMap(reader: MessageReader, limit: number): Headers {
-  const headers: Headers = { authorization: [], forwardedFor: [], headerNames: [] };
+function readHeaderMap(reader: MessageReader, limit: number, wanted: WantedHeaders): Headers {
+  const headers = createHeaders();
   const end = reader.readEnd(limit);
   while (reader.hasField(end)) {
-    if (reader.readTag() === tags.headerMap.headers) readRawHeader(reader, end, headers);
+    if (reader.readTag() === tags.headerMap.headers) readRawHeader(reader, end, { headers, wanted });
     else reader.failed = true;
   }
   return headers;
 }
 
-function readRawHeader(reader: MessageReader, limit: number, headers: Headers): void {
+function readRawHeader(reader: MessageReader, limit: number, { headers, wanted }: HeaderOptions): void {
   let name = '';
   let value = '';
   let raw = '';
   const end = reader.readEnd(limit);
   while (reader.hasField(end)) {
     const tag = reader.readTag();
-    const isWanted = valuesOf(headers, name) !== undefined;
+    const isWanted = valuesOf(headers, name) !== undefined || wanted.has(name);
     if (tag === tags.header.key) name = reader.readText(end).toLowerCase();
     else if (name === '') reader.failed = true;
     else if (tag === tags.header.value && isWanted) value = reader.readText(end);
@@ -195,7 +222,15 @@ function readRawHeader(reader: MessageReader, limit: number, headers: Headers): 
   }
   headers.headerNames.push(name);
   // Latin-1, as in HTTP/1, so that no bytes outside ASCII turn into other text.
-  valuesOf(headers, name)?.push(raw === '' ? value : raw);
+  const text = raw === '' ? value : raw;
+  valuesOf(headers, name)?.push(text);
+  if (wanted.has(name)) addHeader(headers.headers, name, text);
+}
+
+/** Joins repeated headers, as Envoy does before it compares them. */
+export function addHeader(headers: Record<string, string>, name: string, value: string): void {
+  const before = headers[name];
+  headers[name] = before === undefined ? value : `${before},${value}`;
 }
 
 /** The source of a check without an IP address, such as that of a Unix socket. */

@@ -1,6 +1,7 @@
 import type { Logger } from '@tollgate/kit/logger';
 import type { Access, AuthenticatedAccess } from '@tollgate/policies/compile/access';
 import type { CompiledPolicy, PolicyRule } from '@tollgate/policies/compile/compile';
+import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import type { RequestAttributes } from '@tollgate/policies/match/request-match';
 import { type PathSegments, parseRequestPath } from '@tollgate/policies/match/request-path';
 import { errors } from '../errors.ts';
@@ -25,9 +26,6 @@ export interface AuthzRequest extends RequestAttributes {
   /** Names of all headers, in lower case. */
   readonly headerNames: readonly string[];
 }
-
-/** No rule of the routes file compares headers. */
-export const noHeaders: AuthzRequest['headers'] = {};
 
 export type AuthzDecision = AuthzAllowed | AuthzDenied;
 
@@ -63,13 +61,15 @@ export interface AuthzDenied {
 export interface AuthorizerContext extends AuthzContext {
   /** The rules in force, read for each request. */
   readonly rules: { readonly current: RouteRules };
+  /** Undefined: no policies. Without a current one, none has arrived yet, and checks are denied. */
+  readonly policies: { readonly current: PolicyTable | undefined } | undefined;
   /** Undefined: no limits. */
   readonly rateLimiter: Pick<RateLimiter, 'check'> | undefined;
 }
 
 /**
- * Decides on requests: path, route, token, state of user and session, requirements of the route,
- * and then rate limits, so that denied requests do not count.
+ * Decides on requests: path, policy or route, token, state of user and session, requirements, and
+ * then rate limits, so that denied requests do not count.
  */
 export class Authorizer {
   readonly #context: AuthorizerContext;
@@ -91,11 +91,14 @@ export class Authorizer {
     try {
       // Read once: they may be reloaded during the check.
       const rules = this.#context.rules.current;
-      const match = matchRequest(rules, request);
+      const { policies } = this.#context;
+      if (policies !== undefined && policies.current === undefined) return unavailable();
+      const match = matchRequest(rules, request, policies?.current);
       if (!match.ok) return ambiguousPath(match.reason);
       const { policy, rule } = match;
       const { access } = rule;
       if (access.type === 'Denied') return forbidden('route_denied');
+      if (access.type === 'Invalid') return unavailable('policy_invalid');
       const caller = this.#identifier.identify(request.authorization, rules.claims, timeoutMs);
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
         const decision = decide(request, { access, added: rules.addedAttributes }, known);
@@ -140,14 +143,16 @@ export type RequestMatch =
   /** The path is ambiguous. */
   | { readonly ok: false; readonly reason: string };
 
-/** Finds what holds for a request. */
+/** Finds the policy of a request, else the rules of the file, and the rule in it. */
 export function matchRequest(
-  { policy }: Pick<RouteRules, 'policy'>,
+  rules: Pick<RouteRules, 'policy'>,
   request: RequestAttributes,
+  policies?: PolicyTable,
 ): RequestMatch {
   const parsed = parseRequestPath(request.method, request.path);
   if (!parsed.ok) return parsed;
   const { own, alternatives } = parsed.path;
+  const policy = policies?.find(request, own) ?? rules.policy;
   const rule = findRule(policy, request, own);
   if (alternatives.some((alternative) => findRule(policy, request, alternative) !== rule))
     return {
@@ -166,7 +171,7 @@ function findRule(
 }
 
 interface DecisionRules {
-  readonly access: Exclude<Access, { type: 'Denied' }>;
+  readonly access: Exclude<Access, { type: 'Denied' | 'Invalid' }>;
   /** Attributes that the routes file adds. */
   readonly added: readonly string[];
 }
@@ -189,18 +194,47 @@ function findDenial(access: AuthenticatedAccess, identity: CallerIdentity): Auth
     return invalidToken('bad_jwt', otherAudience);
   const unmet = findUnmetCondition(access, identity);
   if (unmet === undefined) return undefined;
+  if (unmet === 'insufficient_scope') return insufficientScope(access.scopes ?? []);
   return unmet === 'insufficient_aal' ? insufficientAssurance(access.assurance) : forbidden(unmet);
 }
 
+type UnmetCondition =
+  | Exclude<ForbiddenCode, 'route_denied' | 'user_banned'>
+  | 'insufficient_aal'
+  | 'insufficient_scope';
+
 function findUnmetCondition(
-  { roles, assurance, anonymousUsers }: AuthenticatedAccess,
+  access: AuthenticatedAccess,
   identity: CallerIdentity,
-): 'role_not_allowed' | 'insufficient_aal' | 'anonymous_not_allowed' | undefined {
+): UnmetCondition | undefined {
+  const { roles, assurance, anonymousUsers } = access;
   if (roles !== undefined && !roles.includes(identity.role)) return 'role_not_allowed';
   // The levels sort as text: aal1, aal2, aal3.
   if (identity.aal < assurance) return 'insufficient_aal';
-  return identity.isAnonymous && !anonymousUsers ? 'anonymous_not_allowed' : undefined;
+  if (identity.isAnonymous && !anonymousUsers) return 'anonymous_not_allowed';
+  return findUnmetOfPolicy(access, identity);
 }
+
+/** The conditions that only policies have. */
+function findUnmetOfPolicy(
+  { scopes, plans, credentials, issuers }: AuthenticatedAccess,
+  { scope = '', plan, kind, issuer }: CallerIdentity,
+): UnmetCondition | undefined {
+  if (issuers !== undefined && !issuers.includes(issuer)) return 'issuer_not_allowed';
+  if (credentials !== undefined && !credentials.some((credential) => credentialKinds[credential] === kind))
+    return 'credential_not_allowed';
+  if (plans !== undefined && !plans.includes(plan)) return 'plan_not_allowed';
+  if (scopes === undefined) return undefined;
+  const granted = scope.split(' ');
+  return scopes.every((wanted) => granted.includes(wanted)) ? undefined : 'insufficient_scope';
+}
+
+/** Kinds of callers by the credentials of a policy. */
+const credentialKinds: Readonly<Record<string, string>> = {
+  User: 'user',
+  Client: 'client',
+  ApiKey: 'api_key',
+};
 
 /** Fails closed. */
 function fail(error: unknown, logger: Pick<Logger, 'error'>): AuthzDenied {
@@ -211,7 +245,14 @@ function fail(error: unknown, logger: Pick<Logger, 'error'>): AuthzDenied {
 const otherAudience = `${errors.bad_jwt.definition.message}, aud is not an audience of this route`;
 
 /** Denials that another token would not change. */
-type ForbiddenCode = 'route_denied' | 'role_not_allowed' | 'anonymous_not_allowed' | 'user_banned';
+type ForbiddenCode =
+  | 'route_denied'
+  | 'role_not_allowed'
+  | 'anonymous_not_allowed'
+  | 'user_banned'
+  | 'plan_not_allowed'
+  | 'credential_not_allowed'
+  | 'issuer_not_allowed';
 type InvalidTokenCode =
   | 'bad_jwt'
   | 'user_not_found'
@@ -260,10 +301,18 @@ export function forbidden(code: ForbiddenCode): AuthzDenied {
   return deny(403, code, message, challenge('insufficient_scope', message));
 }
 
+/** @see RFC 6750 §3 https://www.rfc-editor.org/rfc/rfc6750#section-3 */
+function insufficientScope(scopes: readonly string[]): AuthzDenied {
+  const { message } = errors.insufficient_scope.definition;
+  const headers = challenge('insufficient_scope', message, `, scope="${scopes.join(' ')}"`);
+  return deny(403, 'insufficient_scope', message, headers);
+}
+
 export function unavailable(
   code:
     | 'authorization_unavailable'
     | 'rate_limit_unavailable'
+    | 'policy_invalid'
     | 'issuer_unavailable' = 'authorization_unavailable',
 ): AuthzDenied {
   const { message } = errors[code].definition;

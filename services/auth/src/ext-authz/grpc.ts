@@ -13,7 +13,15 @@ import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/s
 import { errors } from '../errors.ts';
 import type { LimitOverride } from '../limits/limit-override.ts';
 import { attributeOutputs, type CallerIdentity } from './caller.ts';
-import { type Metadata, noSource, readCheckRequest, writeAllowed } from './codec.ts';
+import {
+  addHeader,
+  type Metadata,
+  noHeaders,
+  noSource,
+  readCheckRequest,
+  type WantedHeaders,
+  writeAllowed,
+} from './codec.ts';
 import {
   type Authorizer,
   type AuthzAllowed,
@@ -22,7 +30,6 @@ import {
   type AuthzRequest,
   denialBody,
   denialHeaders,
-  noHeaders,
 } from './decision.ts';
 import { CallerHeaders } from './identity-headers.ts';
 
@@ -33,8 +40,13 @@ export const checkPath = '/envoy.service.auth.v3.Authorization/Check';
 export function createGrpcCheckHandler(
   authorizer: Pick<Authorizer, 'authorize'>,
   tracing: Tracing,
+  wantedHeaders: () => WantedHeaders = () => noHeaders,
 ): UnaryHandler {
-  const handle: UnaryHandler = (bytes, call) => handleGrpcCheck(authorizer, bytes, call.timeLeftMs());
+  const handle: UnaryHandler = (bytes, call) => {
+    const wanted = wantedHeaders();
+    const request = readCheckRequest(bytes, wanted) ?? decodeCheckRequest(bytes, wanted);
+    return handleGrpcCheck(authorizer, request, call.timeLeftMs());
+  };
   if (!tracing.enabled) return handle;
   return (bytes, call) => {
     const parent = tracing.extract(traceCarrier((name) => call.header(name)));
@@ -48,10 +60,9 @@ export function createGrpcCheckHandler(
  */
 function handleGrpcCheck(
   authorizer: Pick<Authorizer, 'authorize'>,
-  bytes: Uint8Array,
+  request: AuthzRequest | undefined,
   timeoutMs: number | undefined,
 ): Uint8Array | Promise<Uint8Array> {
-  const request = readCheckRequest(bytes) ?? decodeCheckRequest(bytes);
   if (request === undefined) return writeCheckResponse(notHttp);
   const decision = authorizer.authorize(request, timeoutMs);
   return decision instanceof Promise ? decision.then(writeCheckResponse) : writeCheckResponse(decision);
@@ -70,7 +81,10 @@ const notHttp: AuthzDenied = {
  * Reads a check by the definition of its message. Undefined if it is malformed, or not about an
  * HTTP request.
  */
-export function decodeCheckRequest(bytes: Uint8Array): AuthzRequest | undefined {
+export function decodeCheckRequest(
+  bytes: Uint8Array,
+  wanted: WantedHeaders = noHeaders,
+): AuthzRequest | undefined {
   const attributes = decodeAttributes(bytes);
   const http = attributes?.request?.http;
   if (http === undefined) return undefined;
@@ -79,9 +93,10 @@ export function decodeCheckRequest(bytes: Uint8Array): AuthzRequest | undefined 
     method: method.toUpperCase(),
     path,
     host,
-    headers: noHeaders,
     sourceAddress: attributes?.source?.address?.address.value?.address || noSource,
-    ...(headerMap === undefined ? fromJoinedHeaders(headers) : fromRawHeaders(headerMap.headers)),
+    ...(headerMap === undefined
+      ? fromJoinedHeaders(headers, wanted)
+      : fromRawHeaders(headerMap.headers, wanted)),
   };
 }
 
@@ -94,25 +109,34 @@ function decodeAttributes(bytes: Uint8Array): AttributeContext | undefined {
   }
 }
 
-type Headers = Pick<AuthzRequest, 'authorization' | 'forwardedFor' | 'headerNames'>;
+type Headers = Pick<AuthzRequest, 'authorization' | 'forwardedFor' | 'headerNames' | 'headers'>;
 
-function fromJoinedHeaders(headers: Readonly<Record<string, string | undefined>>): Headers {
+function fromJoinedHeaders(
+  headers: Readonly<Record<string, string | undefined>>,
+  wanted: WantedHeaders,
+): Headers {
   const { authorization, 'x-forwarded-for': forwardedFor } = headers;
   return {
     authorization: authorization === undefined ? [] : [authorization],
     forwardedFor: forwardedFor === undefined ? [] : [forwardedFor],
     headerNames: Object.keys(headers),
+    headers: Object.fromEntries(
+      Object.entries(headers).flatMap(([name, value]) => (wanted.has(name) ? [[name, value ?? '']] : [])),
+    ),
   };
 }
 
-function fromRawHeaders(headers: readonly HeaderValue[]): Headers {
+function fromRawHeaders(headers: readonly HeaderValue[], wanted: WantedHeaders): Headers {
   const named = headers.map((header) => ({ header, name: header.key.toLowerCase() }));
   const valuesOf = (wanted: string) =>
     named.flatMap(({ header, name }) => (name === wanted ? [toText(header)] : []));
+  const values: Record<string, string> = {};
+  for (const { header, name } of named) if (wanted.has(name)) addHeader(values, name, toText(header));
   return {
     authorization: valuesOf('authorization'),
     forwardedFor: valuesOf('x-forwarded-for'),
     headerNames: [...new Set(named.map(({ name }) => name))],
+    headers: values,
   };
 }
 

@@ -16,6 +16,7 @@ import { HttpServer, type HttpServerOptions } from '@tollgate/kit/http-server';
 import { FailureLog, type Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import { type HandshakeReport, reportHandshakes, type WatchedTls } from '@tollgate/kit/tls';
+import { addHeader, noHeaders, type WantedHeaders } from './codec.ts';
 import {
   type Authorizer,
   type AuthzDecision,
@@ -23,7 +24,6 @@ import {
   ambiguousPath,
   denialBody,
   denialHeaders,
-  noHeaders,
 } from './decision.ts';
 
 const removeHeader = 'x-envoy-auth-headers-to-remove';
@@ -32,6 +32,8 @@ const timeoutHeader = 'x-envoy-expected-rq-timeout-ms';
 
 interface HttpChecks {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
+  /** Default none. */
+  readonly wantedHeaders?: () => WantedHeaders;
   /** Whether the gateway sends method and path in `X-Forwarded-Method` and `X-Forwarded-Uri`. */
   readonly forwarded: boolean;
 }
@@ -53,7 +55,7 @@ export function createHttpCheckHandler(
 
 /** Responds with 200 and the headers for the upstream, or with the response for the client. */
 export function handleHttpCheck(
-  { authorizer, forwarded }: HttpChecks,
+  { authorizer, wantedHeaders = () => noHeaders, forwarded }: HttpChecks,
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
@@ -68,7 +70,7 @@ export function handleHttpCheck(
   }
   // Only Envoy overwrites the timeout that a client sends.
   const timeoutMs = forwarded ? undefined : parseTimeoutMs(request);
-  const decision = authorizer.authorize(parseRequest(request, line), timeoutMs);
+  const decision = authorizer.authorize(parseRequest(request, line, wantedHeaders()), timeoutMs);
   if (decision instanceof Promise)
     void decision.then((resolved) => respond(response, resolved, unavailableStatus));
   else respond(response, decision, unavailableStatus);
@@ -98,13 +100,16 @@ interface RequestLine {
 function parseRequest(
   { rawHeaders }: IncomingMessage,
   { method = '', url = '', host }: RequestLine,
+  wanted: WantedHeaders,
 ): AuthzRequest {
+  const headers: Record<string, string> = {};
   const authorization: string[] = [];
   const forwardedFor: string[] = [];
   const headerNames = new Set<string>();
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? '';
     headerNames.add(name);
+    if (wanted.has(name)) addHeader(headers, name, rawHeaders[index + 1] ?? '');
     if (name === 'authorization') authorization.push(rawHeaders[index + 1] ?? '');
     else if (name === 'x-forwarded-for') forwardedFor.push(rawHeaders[index + 1] ?? '');
   }
@@ -112,7 +117,7 @@ function parseRequest(
     method: method.toUpperCase(),
     path: url,
     host,
-    headers: noHeaders,
+    headers,
     authorization,
     sourceAddress: '',
     forwardedFor,

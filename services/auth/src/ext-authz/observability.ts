@@ -1,6 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
+import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRequest } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
@@ -14,6 +15,7 @@ interface ObserveOptions {
   readonly registry: Registry | undefined;
   readonly tracing: Tracing;
   readonly rules: { readonly current: RouteRules };
+  readonly policies: { readonly current: PolicyTable | undefined } | undefined;
 }
 
 /**
@@ -22,7 +24,7 @@ interface ObserveOptions {
  */
 export function observeChecks(
   authorizer: Pick<Authorizer, 'authorize'>,
-  { logger, registry, tracing, rules }: ObserveOptions,
+  { logger, registry, tracing, rules, policies }: ObserveOptions,
 ): Pick<Authorizer, 'authorize'> {
   const metrics = registry && createCheckMetrics(registry);
   const log = logger.isLevelEnabled('debug') ? logger.child({ component: 'ext_authz' }) : undefined;
@@ -32,7 +34,10 @@ export function observeChecks(
       const startedMs = performance.now();
       const span = tracing.activeSpan();
       const recording = span?.isRecording() === true ? span : undefined;
-      recording?.setAttribute('tollgate.authz.route_rule', describeRule(rules.current, request));
+      recording?.setAttribute(
+        'tollgate.authz.route_rule',
+        describeRule(rules.current, request, policies?.current),
+      );
       const record = (decision: AuthzDecision): AuthzDecision => {
         const seconds = (performance.now() - startedMs) / 1000;
         metrics?.record(decision, seconds);
@@ -141,10 +146,12 @@ function setDecision(span: Span, decision: AuthzDecision): void {
   span.setAttribute('tollgate.authz.status_code', decision.httpStatus);
 }
 
-/** The rule as written in the file. */
-function describeRule(rules: RouteRules, request: AuthzRequest): string {
-  const match = matchRequest(rules, request);
+/** The rule as written in the file, or the policy with the paths of its rule. */
+function describeRule(rules: RouteRules, request: AuthzRequest, policies: PolicyTable | undefined): string {
+  const match = matchRequest(rules, request, policies);
   if (!match.ok) return '(ambiguous path)';
+  const { policy, rule } = match;
+  if (policy.name !== undefined) return `${policy.name} ${rule.label ?? '(default)'}`;
   const route = rules.routes.find((candidate) => candidate === match.rule);
   return route === undefined ? '(default)' : toText(route);
 }
@@ -229,5 +236,35 @@ export class RouteRulesMetrics {
   recordLoad(succeeded: boolean): void {
     this.#loads.inc({ result: succeeded ? 'success' : 'failure' });
     this.#isCurrent.set(succeeded ? 1 : 0);
+  }
+}
+
+/** Metrics of the client of the policy server. */
+export class PolicyMetrics {
+  readonly #connected: Gauge;
+  readonly #sets: Counter<'result'>;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#connected = new Gauge({
+      name: 'auth_ext_authz_policy_server_connected',
+      help: 'Whether the policy server is connected and has sent policies (1)',
+      registers,
+    });
+    this.#sets = new Counter({
+      name: 'auth_ext_authz_policy_sets_total',
+      help: 'Sets of policies from the policy server, by result',
+      labelNames: ['result'],
+      registers,
+    });
+    for (const result of ['accepted', 'rejected']) this.#sets.inc({ result }, 0);
+  }
+
+  setConnected(connected: boolean): void {
+    this.#connected.set(connected ? 1 : 0);
+  }
+
+  recordSet(accepted: boolean): void {
+    this.#sets.inc({ result: accepted ? 'accepted' : 'rejected' });
   }
 }

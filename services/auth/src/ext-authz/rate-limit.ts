@@ -1,5 +1,5 @@
 import { create, fromBinary, type MessageInitShape, toBinary } from '@bufbuild/protobuf';
-import type { LimitDescriptor } from '@tollgate/policies/compile/limits';
+import { headerKeyPrefix, type LimitDescriptor } from '@tollgate/policies/compile/limits';
 import { knownMethods } from '@tollgate/policies/match/request-match';
 import type { RateLimitDescriptorSchema } from '@tollgate/proto/envoy/extensions/common/ratelimit/v3/ratelimit';
 import {
@@ -21,6 +21,8 @@ export interface LimitedRequest {
   /** Path of the rule as written, or undefined if none matched. */
   readonly rulePath: string | undefined;
   readonly remoteAddress: string;
+  /** Values of headers that limits count by. */
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
@@ -108,7 +110,8 @@ function countsAllOf(id: string, attributes: readonly string[]): boolean {
 }
 
 /** Empty when the request does not have it. */
-function getValue(name: string, { identity, method, rulePath, remoteAddress }: LimitedRequest): string {
+function getValue(name: string, request: LimitedRequest): string {
+  const { identity, method, rulePath, remoteAddress, headers } = request;
   switch (name) {
     case 'remote_address':
       return remoteAddress;
@@ -117,6 +120,7 @@ function getValue(name: string, { identity, method, rulePath, remoteAddress }: L
     case 'method':
       return knownMethods.includes(method) ? method : 'other';
     default:
+      if (name.startsWith(headerKeyPrefix)) return headers[name.slice(headerKeyPrefix.length)] ?? '';
       return identity === undefined ? '' : attributeText(identity, name);
   }
 }

@@ -126,6 +126,7 @@ export class RateLimiter {
       method: request.method,
       rulePath,
       remoteAddress,
+      headers: request.headers,
     });
     if (message === undefined) return undefined;
     const timeoutMs = Math.min(

@@ -114,7 +114,7 @@ export function compileRoutes(
     return { pattern: route.path.pattern, condition, value: route };
   });
   const rules = new PathIndex<RequestAttributes, PolicyRule>(entries);
-  return { name: undefined, limitDomain, rules, fallback: { ...fallback, label: undefined } };
+  return { name: undefined, limitDomain, rules, fallback: { ...fallback, label: undefined }, headers: [] };
 }
 
 /** The rules without a file: every path requires a user who is signed in. */
@@ -225,9 +225,10 @@ const ofEveryRequest: ReadonlySet<string> = new Set(requestAttributes);
 const ofEveryCaller: ReadonlySet<string> = new Set([...constantAttributes, ...requestAttributes, 'role']);
 
 function admitsUnlimited(access: Access, limits: readonly LimitDescriptor[]): boolean {
-  if (limits.length === 0 || access.type === 'Denied') return false;
+  if (limits.length === 0) return false;
   if (access.type === 'Public')
     return !limits.some(({ keys }) => keys.every((name) => ofEveryRequest.has(name)));
+  if (access.type !== 'Authenticated') return false;
   // The public key of a web page is a token without a user.
   return access.anonymousUsers && !limits.some(({ keys }) => keys.every((name) => ofEveryCaller.has(name)));
 }

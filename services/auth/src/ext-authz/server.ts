@@ -10,12 +10,14 @@ import { hostAndPort } from '@tollgate/kit/text';
 import { type HandshakeReport, type WatchedTls, watchTlsFiles } from '@tollgate/kit/tls';
 import { extAuthzSettings } from '../config/ext-authz.ts';
 import type { Settings } from '../config/settings.ts';
+import type { WantedHeaders } from './codec.ts';
 import type { Authorizer } from './decision.ts';
 import { checkPath, createGrpcCheckHandler } from './grpc.ts';
 import { createHttpCheckHandler, createHttpCheckServer } from './http.ts';
 
 export interface ExtAuthzServerOptions {
   readonly authorizer: Pick<Authorizer, 'authorize'>;
+  readonly wantedHeaders: () => WantedHeaders;
   readonly health: Health;
   readonly logger: Logger;
   readonly tracing: Tracing;
@@ -102,13 +104,13 @@ export async function createExtAuthzServers(options: ExtAuthzServerOptions): Pro
 }
 
 function createGrpcServer(
-  { authorizer, tracing, health, logger, buffers, settings }: ExtAuthzServerOptions,
+  { authorizer, wantedHeaders, tracing, health, logger, buffers, settings }: ExtAuthzServerOptions,
   { host, guard, tlsFor }: ListenerOptions,
 ): UnaryServer {
   const tls = tlsFor('ext_authz_grpc');
   return new UnaryServer({
     handlers: {
-      [checkPath]: createGrpcCheckHandler(authorizer, tracing),
+      [checkPath]: createGrpcCheckHandler(authorizer, tracing, wantedHeaders),
     },
     health,
     serviceName: healthName,
@@ -125,13 +127,16 @@ function createGrpcServer(
 }
 
 function createHttpServer(
-  { authorizer, tracing, logger, buffers, settings }: ExtAuthzServerOptions,
+  { authorizer, wantedHeaders, tracing, logger, buffers, settings }: ExtAuthzServerOptions,
   { host, guard, tlsFor }: ListenerOptions,
 ): HttpServer {
   return createHttpCheckServer({
     host,
     port: settings.extAuthzHttpPort,
-    onRequest: createHttpCheckHandler({ authorizer, forwarded: settings.extAuthzHttpForwarded }, tracing),
+    onRequest: createHttpCheckHandler(
+      { authorizer, wantedHeaders, forwarded: settings.extAuthzHttpForwarded },
+      tracing,
+    ),
     tls: tlsFor('ext_authz_http'),
     guard,
     logger,

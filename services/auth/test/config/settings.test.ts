@@ -233,6 +233,22 @@ t.test('the connection to the rate limit service needs a complete configuration'
   t.end();
 });
 
+t.test('a policy server requires a rate limit service, and its TLS files belong together', async (t) => {
+  const server = { POLICY_SERVER: 'xds:18000' };
+  t.match(extAuthzProblems(server), [/^SVC_EXT_AUTHZ_RATE_LIMIT_ADDRESS: host:port, because/]);
+  const both = { ...server, RATE_LIMIT_ADDRESS: 'ratelimit:8081' };
+  t.same(extAuthzProblems(both), []);
+  for (const address of ['xds', 'http://xds:18000', ':18000', 'xds:18000/x'])
+    t.match(extAuthzProblems({ ...both, POLICY_SERVER: address }), [/host:port, without http/], address);
+  for (const part of ['CA', 'SAN'])
+    t.match(extAuthzProblems({ ...both, [`POLICY_SERVER_TLS_${part}`]: 'a' }), [
+      /^SVC_EXT_AUTHZ_POLICY_SERVER_TLS: true, because/,
+    ]);
+  t.match(extAuthzProblems({ ...both, POLICY_SERVER_TLS: 'true', POLICY_SERVER_TLS_CERT: 'a.crt' }), [
+    /^SVC_EXT_AUTHZ_POLICY_SERVER_TLS_KEY: a PEM file/,
+  ]);
+});
+
 t.test('the maximum staleness must be at least a second', async (t) => {
   t.match(extAuthzProblems({ MAX_STALENESS: '10ms' }), [/^SVC_EXT_AUTHZ_MAX_STALENESS: .* 1s or more/]);
 });

@@ -81,6 +81,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
   });
   const authorizer = new Authorizer({
     rules: more.rules ?? { current: rules },
+    policies: undefined,
     tokens: new TokenCache(),
     issuers: undefined,
     keys,

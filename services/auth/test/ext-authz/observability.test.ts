@@ -19,6 +19,7 @@ const options = {
   registry: undefined,
   tracing: await startTracing({ serviceName: 'auth', enabled: false, protocol: 'http', samplingRate: 1 }),
   rules: { current: defaultRules },
+  policies: undefined,
 };
 
 function log(level: 'info' | 'debug') {

@@ -20,6 +20,7 @@ const request: LimitedRequest = {
   method: 'GET',
   rulePath: '/orders/*',
   remoteAddress: '192.0.2.1',
+  headers: {},
 };
 
 /** Each descriptor as `key=value,… limit`. */

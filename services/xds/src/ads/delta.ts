@@ -289,6 +289,7 @@ const getVersion = (resources: ReadonlyMap<string, SnapshotResource>, name: stri
 export function encodeDeltaDiscoveryResponse(
   systemVersionInfo: string,
   { changed, removed }: ResourceDiff,
+  typeUrl: string = rateLimitConfigType,
 ): Uint8Array {
   const writer = field(new BinaryWriter(), 1).string(systemVersionInfo);
   for (const { name, version, any } of changed) {
@@ -296,7 +297,7 @@ export function encodeDeltaDiscoveryResponse(
     const resource = field(field(new BinaryWriter(), 1).string(version), 2).bytes(any);
     field(writer, 2).bytes(field(resource, 3).string(name).finish());
   }
-  field(writer, 4).string(rateLimitConfigType);
+  field(writer, 4).string(typeUrl);
   for (const name of removed) field(writer, 6).string(name);
   return writer.finish();
 }
@@ -316,5 +317,7 @@ export const deltaProtocol: AdsProtocol<DeltaExchange, AdsRequest & DeltaRequest
   sent: sentDelta,
   rejected: getRejected,
   body: ({ diff, selection }, cache) =>
-    cache.deltaBody(diff, () => encodeDeltaDiscoveryResponse(selection.snapshot.version, diff)),
+    cache.deltaBody(diff, () =>
+      encodeDeltaDiscoveryResponse(selection.snapshot.version, diff, cache.typeUrl),
+    ),
 };

@@ -230,10 +230,11 @@ export const field = (writer: BinaryWriter, number: number): BinaryWriter =>
 export function encodeDiscoveryResponse(
   versionInfo: string,
   resources: Iterable<SnapshotResource>,
+  typeUrl: string = rateLimitConfigType,
 ): Uint8Array {
   const writer = field(new BinaryWriter(), 1).string(versionInfo);
   for (const { any } of resources) field(writer, 2).bytes(any);
-  return field(writer, 4).string(rateLimitConfigType).finish();
+  return field(writer, 4).string(typeUrl).finish();
 }
 
 /** Encodes the nonce, which is field 5 of both responses. */
@@ -248,10 +249,16 @@ type Resources = ReadonlyMap<string, SnapshotResource>;
  * long as the snapshot, or the selection of the one stream that subscribes by name.
  */
 export class ResponseCache {
+  /** Type of the resources. */
+  readonly typeUrl: string;
   readonly #versions = new WeakMap<KnownResources, ReadonlyMap<string, string>>();
   readonly #diffs = new WeakMap<KnownResources, WeakMap<Resources, ResourceDiff>>();
   readonly #deltaBodies = new WeakMap<ResourceDiff, Uint8Array>();
   #latestBody: { readonly resources: Resources; readonly body: Uint8Array } | undefined;
+
+  constructor(typeUrl: string = rateLimitConfigType) {
+    this.typeUrl = typeUrl;
+  }
 
   /** Versions by name. */
   versions(resources: KnownResources): ReadonlyMap<string, string> {
@@ -265,7 +272,7 @@ export class ResponseCache {
   /** A state-of-the-world response without a nonce. Cached for the latest snapshot only. */
   sotwBody(selection: Selection): Uint8Array {
     const { snapshot, resources } = selection;
-    const encode = () => encodeDiscoveryResponse(snapshot.version, resources.values());
+    const encode = () => encodeDiscoveryResponse(snapshot.version, resources.values(), this.typeUrl);
     if (!isWhole(selection)) return encode();
     if (this.#latestBody?.resources !== resources) this.#latestBody = { resources, body: encode() };
     return this.#latestBody.body;

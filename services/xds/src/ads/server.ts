@@ -4,7 +4,7 @@ import { GrpcListener } from '@tollgate/kit/grpc/listener';
 import type { PeerGuard } from '@tollgate/kit/grpc/peer';
 import type { Health } from '@tollgate/kit/health';
 import { monotonicNow, scheduleByTimer } from '@tollgate/kit/time';
-import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
+import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context } from '../context.ts';
 import type { BearerTokens } from './bearer-tokens.ts';
 import { deltaProtocol } from './delta.ts';
@@ -30,7 +30,7 @@ import {
 } from './limits.ts';
 import { getHost, type OpenStream, OpenStreams } from './open-streams.ts';
 import { SendGate } from './send-gate.ts';
-import { type AdsCall, AdsStream, adsMethod } from './stream.ts';
+import { type AdsCall, AdsStream, adsMethod, type ServedType } from './stream.ts';
 
 /** Where and how the server listens. */
 export interface AdsListenOptions {
@@ -66,6 +66,8 @@ export interface AdsServerOptions extends AdsListenOptions {
   readonly onMatches?: ((snapshot: Snapshot, matchedRules: unknown) => void) | undefined;
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
+  /** Other types of resources by URL. Default none. */
+  readonly otherTypes?: ReadonlyMap<string, ServedType>;
   readonly health: Health;
   readonly credentials: ServerCredentials;
   readonly guard: PeerGuard;
@@ -74,7 +76,7 @@ export interface AdsServerOptions extends AdsListenOptions {
 }
 
 /**
- * Serves envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig, and
+ * Serves envoy.service.discovery.v3.AggregatedDiscoveryService for RateLimitConfig and others, and
  * grpc.health.v1 under the name `xds`. Sends nothing before there is a snapshot: an empty response
  * would remove every limit of a client.
  */
@@ -83,7 +85,7 @@ export class AdsServer {
   readonly #options: AdsServerOptions;
   readonly #listener: GrpcListener;
   readonly #healthService: HealthService;
-  readonly #cache = new ResponseCache();
+  readonly #types: ReadonlyMap<string, ServedType>;
   readonly #gate: SendGate;
   readonly #refusals: RefusalLog;
   readonly #streams = new OpenStreams<EndableStream>();
@@ -93,6 +95,11 @@ export class AdsServer {
   constructor(context: Context, options: AdsServerOptions) {
     this.#context = context;
     this.#options = options;
+    const { snapshots, limiters, otherTypes = [] } = options;
+    this.#types = new Map([
+      [rateLimitConfigType, { snapshots, limiters, cache: new ResponseCache() }],
+      ...otherTypes,
+    ]);
     this.#refusals = new RefusalLog(context);
     this.#gate = new SendGate({
       maxBytes: options.maxBytesInFlight ?? maxBytesInFlight,
@@ -155,12 +162,9 @@ export class AdsServer {
       return;
     }
     this.#opened += 1;
-    const { snapshots, limiters } = this.#options;
     const stream = new AdsStream(call, protocol, this.#context, {
       id: String(this.#opened),
-      snapshots,
-      limiters,
-      cache: this.#cache,
+      types: this.#types,
       gate: this.#gate,
       sendTimeoutMs: this.#options.sendTimeoutMs ?? sendTimeoutMs,
       onMatches: this.#options.onMatches,

@@ -5,7 +5,7 @@ import { peerIdentity } from '@tollgate/kit/grpc/peer';
 import type { Logger } from '@tollgate/kit/logger';
 import { monotonicNow } from '@tollgate/kit/time';
 import { limiterClassBounds } from '@tollgate/rules/resource-shape';
-import { rateLimitConfigType, type Snapshot, type SnapshotStore } from '../catalog/snapshot.ts';
+import type { Snapshot, SnapshotStore } from '../catalog/snapshot.ts';
 import type { Context, PushSpan } from '../context.ts';
 import {
   type AdsExchange,
@@ -49,12 +49,18 @@ export function adsMethod(name: string): MethodDefinition<Uint8Array, Uint8Array
   };
 }
 
-export interface AdsStreamOptions {
-  /** Unique in this process. */
-  readonly id: string;
+/** A type of resources, and its clients. */
+export interface ServedType {
   readonly snapshots: SnapshotStore;
   readonly limiters: LimiterRegistry;
   readonly cache: ResponseCache;
+}
+
+export interface AdsStreamOptions {
+  /** Unique in this process. */
+  readonly id: string;
+  /** Types by URL. A stream is served the first of them that it subscribes to. */
+  readonly types: ReadonlyMap<string, ServedType>;
   readonly gate: SendGate;
   readonly sendTimeoutMs: number;
   /** Called with the rules that a limiter says have matched, as it sent them. */
@@ -80,7 +86,9 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
   readonly #budget: RequestBudget;
   readonly #typeUrls = new Set<string>();
   readonly #writer: ResponseWriter;
-  readonly #unsubscribe: () => void;
+  #unsubscribe: () => void = () => undefined;
+  /** The type that the stream has subscribed to. */
+  #served: ServedType | undefined;
   #logger: Logger;
   #nodeId = '';
   #limiterClass: string | undefined;
@@ -130,14 +138,14 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
       onTimeout: () => this.end(streamEnds.slow),
     });
     context.metrics.streams.inc({ protocol: protocol.label });
-    this.#unsubscribe = options.snapshots.onChange(() => this.#push());
     this.#listen();
   }
 
   /** Sends what is due. */
   #push(): void {
     if (this.#closed || this.#halfClosed || this.#writer.busy) return;
-    const { cache, snapshots } = this.#options;
+    if (this.#served === undefined) return;
+    const { cache, snapshots } = this.#served;
     const snapshot = snapshots.currentOf(this.#limiterClass);
     const reply = snapshot && this.#protocol.due(this.#exchange, snapshot, cache);
     if (snapshot === undefined || reply === undefined) return;
@@ -194,7 +202,17 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     const violation = this.#findViolation(request) ?? this.#setClass(request.limiterClass);
     if (violation !== undefined) return violation;
     // Subscriptions to unknown types get no response: other types may share the stream.
-    return request.typeUrl === rateLimitConfigType ? this.#handle(request) : undefined;
+    return this.#serves(request.typeUrl) ? this.#handle(request) : undefined;
+  }
+
+  #serves(typeUrl: string): boolean {
+    const type = this.#options.types.get(typeUrl);
+    if (type === undefined) return false;
+    if (this.#served === undefined) {
+      this.#served = type;
+      this.#unsubscribe = type.snapshots.onChange(() => this.#push());
+    }
+    return this.#served === type;
   }
 
   #decode(bytes: Uint8Array): Request | undefined {
@@ -216,8 +234,10 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
     if (limiterClass === undefined || this.#limiter !== undefined) return undefined;
     if (typeof limiterClass !== 'string' || !limiterClassBounds.pattern.test(limiterClass))
       return streamEnds.invalidClass;
-    const classes = this.#options.limiters.classes();
-    if (!classes.has(limiterClass) && classes.size >= maxLimiterClasses) return streamEnds.tooManyClasses;
+    for (const { limiters } of this.#options.types.values()) {
+      const classes = limiters.classes();
+      if (!classes.has(limiterClass) && classes.size >= maxLimiterClasses) return streamEnds.tooManyClasses;
+    }
     this.#limiterClass = limiterClass;
     return undefined;
   }
@@ -258,7 +278,9 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
       this.#limiter.setNames(names);
       return;
     }
-    const { id, limiters, cache } = this.#options;
+    const { id } = this.#options;
+    if (this.#served === undefined) return;
+    const { limiters, cache } = this.#served;
     const { nowMs } = this.#context;
     this.#subscribedMs = nowMs();
     this.#limiter = new RegisteredLimiter(
@@ -300,7 +322,7 @@ export class AdsStream<Exchange extends AdsExchange, Request extends AdsRequest,
 
   /** When the snapshot came into force; undefined for limiters that subscribed later. */
   #changedMs(snapshot: Snapshot): number | undefined {
-    const sinceMs = this.#options.snapshots.sinceMs(snapshot);
+    const sinceMs = this.#served?.snapshots.sinceMs(snapshot);
     return sinceMs !== undefined && sinceMs >= this.#subscribedMs ? sinceMs : undefined;
   }
 

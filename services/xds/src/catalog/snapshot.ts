@@ -85,8 +85,12 @@ export class SnapshotBuilder {
   #isChanged: boolean = true;
 
   put(domain: string, document: RuleDocument, limiterClass?: string): void {
-    const any = encodeRules(document);
-    const resource = { name: domain, version: hashContent(any), any };
+    this.putEncoded(domain, encodeRules(document), limiterClass);
+  }
+
+  /** @param any an encoded `google.protobuf.Any` */
+  putEncoded(name: string, any: Uint8Array, limiterClass?: string): void {
+    const resource = { name, version: hashContent(any), any };
     if (this.#resourcesOf(limiterClass).put(resource)) this.#isChanged = true;
   }
 
@@ -115,6 +119,13 @@ export class SnapshotBuilder {
     this.#classes.set(limiterClass, created);
     return created;
   }
+}
+
+/** Adds resources to those for all limiters; of equal names, the added one counts. */
+export function addResources(snapshot: CommonSnapshot, { resources: added }: Snapshot): CommonSnapshot {
+  if (added.size === 0) return snapshot;
+  const resources = sortByName(new Map([...snapshot.resources, ...added]));
+  return { version: hashVersions(resources), resources, classes: snapshot.classes };
 }
 
 /** The snapshot in force. */

@@ -4,12 +4,14 @@ import { describeFlags, type Outcome, parseFlags, wrongUsage } from '@tollgate/k
 import { compareText } from '@tollgate/kit/text';
 import { readTextFiles, type TextFile } from '@tollgate/kit/text-files';
 import { runInSlices } from '@tollgate/kit/time';
+import { policyKind } from '@tollgate/policies/definition/resource-shape';
 import { resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument } from '@tollgate/yaml/documents';
 import { Catalog } from '../catalog/catalog.ts';
 import type { ConfigObject, SourceProblem } from '../catalog/source.ts';
 import { findObjectProblems } from '../catalog/validation.ts';
 import type { ValidationResult } from '../catalog/validation-result.ts';
+import { PolicyCatalog } from '../policies/policy-catalog.ts';
 import { FolderContents, manifestFiles } from '../sources/folder.ts';
 
 const command = 'tollgate-xds-check';
@@ -22,7 +24,7 @@ const flags = {
 
 const help = `${command} -folder <folder> [flags]
 
-Reads all RateLimitConfig manifests of a folder as the xDS server does, and prints every problem on a line of its
+Reads all RateLimitConfig and AccessPolicy manifests of a folder as the xDS server does, and prints every problem on a line of its
 own, as <file>:<line>:<column>: <field>: <message>. Problems are files and manifests that are not valid objects, and
 objects that would not be accepted, including conflicts. Ignored files, such as links to directories, are warnings.
 
@@ -82,7 +84,8 @@ async function checkDirectory(path: string): Promise<string | undefined> {
 
 async function checkFolder(folder: string): Promise<Findings> {
   const texts = await readTextFiles({ directory: folder, labelRoot: folder, ...manifestFiles });
-  const { objects, problems: invalid } = await runInSlices(new FolderContents([]).update(texts), { sliceMs });
+  const contents = await runInSlices(new FolderContents([]).update(texts), { sliceMs });
+  const { objects, policies, problems: invalid } = contents;
   const catalog = new Catalog();
   const event = { type: 'replaced', objects, problems: invalid } as const;
   const { snapshot } = await runInSlices(catalog.apply([event], 0), { sliceMs });
@@ -96,10 +99,14 @@ async function checkFolder(folder: string): Promise<Findings> {
     const result = catalog.results.get(object.id);
     if (result !== undefined) problems.push(...(await findProblems(object, result, positions)));
   }
+  problems.push(...(await findPolicyProblems(policies, positions)));
   problems.sort(byPosition);
   // Nearly always the wrong folder.
-  if (problems.length === 0 && objects.length === 0)
-    problems.push({ source: '', message: `no ${resourceKind} found in .yaml, .yml and .json files` });
+  if (problems.length === 0 && objects.length + policies.length === 0)
+    problems.push({
+      source: '',
+      message: `no ${resourceKind} or ${policyKind} found in .yaml, .yml and .json files`,
+    });
 
   // Paths are relative to the working directory, which editors and shells resolve.
   const locate = <T extends { readonly source: string }>(one: T): T => ({
@@ -109,10 +116,22 @@ async function checkFolder(folder: string): Promise<Findings> {
   return {
     problems: problems.map(locate),
     warnings: texts.warnings.map(locate),
-    objects: catalog.results.size,
+    objects: catalog.results.size + policies.length,
     domains: snapshot.resources.size,
     limits: catalog.rules,
   };
+}
+
+async function findPolicyProblems(
+  policies: readonly ConfigObject[],
+  positions: ManifestPositions,
+): Promise<readonly Finding[]> {
+  const { problems } = await runInSlices(new PolicyCatalog().replace(policies), { sliceMs });
+  return problems.map(({ source, message, field }) => ({
+    ...(positions.find(source, field ?? '') ?? { source }),
+    ...(field !== undefined && { field }),
+    message,
+  }));
 }
 
 /** Why an object would not be accepted. */

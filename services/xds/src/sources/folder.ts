@@ -7,7 +7,7 @@ import type { ConfigObject, ResourceSource, SourceEvent, SourceProblem } from '.
 import type { StoredVersion } from '../catalog/stored-version.ts';
 import type { Context } from '../context.ts';
 import type { LastValidFiles } from './last-valid-files.ts';
-import { type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
+import { isPolicy, type Manifest, type ManifestObject, parseManifests, readManifest } from './manifests.ts';
 
 /** Other files, such as a README or a backup, may be in the same folder. */
 export const manifestFiles = { ignoreDotFiles: true, extensions: ['.yaml', '.yml', '.json'] };
@@ -116,12 +116,14 @@ export class FolderSource implements ResourceSource {
     metrics.relists.inc();
     metrics.sourceErrors.inc({ operation: 'read' }, texts.problems.length);
     for (const { source, message } of texts.warnings) logger.warn({ path: source }, message);
-    const { objects, problems, others } = await runInSlices(this.#contents.update(texts), { sliceMs });
+    const { objects, policies, problems, others } = await runInSlices(this.#contents.update(texts), {
+      sliceMs,
+    });
     for (const { label, kind } of others.slice(0, maxLoggedOthers))
       logger.info({ file: label, kind }, 'ignored manifest of another kind');
     const left = others.length - maxLoggedOthers;
     if (left > 0) logger.info({ manifests: left }, 'ignored more manifests of other kinds');
-    return { type: 'replaced', objects, problems };
+    return { type: 'replaced', objects, policies, problems };
   }
 }
 
@@ -135,6 +137,7 @@ async function requireDirectory(directory: string): Promise<void> {
 /** The objects of a folder at one moment. */
 interface FolderObjects {
   readonly objects: readonly ConfigObject[];
+  readonly policies: readonly ConfigObject[];
   readonly problems: readonly SourceProblem[];
   /** Manifests of other kinds, in files that have changed. */
   readonly others: readonly OtherManifest[];
@@ -210,11 +213,13 @@ export class FolderContents {
       yield;
     }
     this.#versions = versions;
+    const found = [...versions.values()].map(({ object, generation }): ConfigObject => {
+      const stored = this.#stored.get(object.id);
+      return { ...object, generation, ...(stored && { stored }) };
+    });
     return {
-      objects: [...versions.values()].map(({ object, generation }) => {
-        const stored = this.#stored.get(object.id);
-        return { ...object, generation, ...(stored && { stored }) };
-      }),
+      objects: found.filter((object) => !isPolicy(object)),
+      policies: found.filter(isPolicy),
       problems: [...texts.problems, ...selected.problems],
       others: [...this.#files].flatMap(([source, file]) => (before.get(source) === file ? [] : file.others)),
     };

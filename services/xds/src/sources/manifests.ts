@@ -1,5 +1,6 @@
 import type { TextFile } from '@tollgate/kit/text-files';
 import type { Steps } from '@tollgate/kit/time';
+import { policyGroup, policyKind } from '@tollgate/policies/definition/resource-shape';
 import { readResource } from '@tollgate/rules/read-resource';
 import { resourceGroup, resourceKind } from '@tollgate/rules/resource-shape';
 import { parse, splitDocuments, type YamlDocument, type YamlPart } from '@tollgate/yaml/documents';
@@ -63,7 +64,7 @@ export function* parseManifests({ source, text }: TextFile): Steps<ParsedFile> {
  * checked. An ambiguous scalar is a single word of the text, without the punctuation around it.
  */
 function mayBeAmbiguous({ text }: YamlPart): boolean {
-  if (!text.includes(resourceKind) && !text.includes(resourceGroup)) return false;
+  if (![...kinds.keys(), ...kinds.values()].some((name) => text.includes(name))) return false;
   for (const [word] of text.matchAll(/[^\s,[\]{}"'#]+/g))
     if (mayDiffer.test(word.replace(/^:|:$/g, ''))) return true;
   return false;
@@ -182,8 +183,19 @@ function parseYaml12(text: string): unknown {
   return Array.isArray(items) ? items[0] : items;
 }
 
+/** Kinds that are read, by their groups. */
+const kinds: ReadonlyMap<string, string> = new Map([
+  [resourceGroup, resourceKind],
+  [policyGroup, policyKind],
+]);
+
 /** An object without its generation, which depends on earlier reads. */
 export type ManifestObject = Omit<ConfigObject, 'generation'> & { readonly label: string };
+
+export const isPolicy = ({ id }: Pick<ConfigObject, 'id'>): boolean => id.startsWith(policyPrefix);
+
+/** Objects of both kinds may have the same name. */
+const policyPrefix = `${policyKind}/`;
 
 export type ReadManifest =
   | { readonly type: 'object'; readonly object: ManifestObject }
@@ -208,13 +220,13 @@ export function readManifest({ content, label, order }: Manifest): ReadManifest 
   if (!isRecord(content)) return explainInvalid(content, label);
   const { kind, apiVersion, metadata } = content;
   const { name, namespace = defaultNamespace } = isRecord(metadata) ? metadata : {};
-  const id = `${namespace}/${name}`;
+  const id = `${kind === policyKind ? policyPrefix : ''}${namespace}/${name}`;
   if (typeof kind !== 'string') return { ...explainInvalid(content, label), id };
-  if (kind !== resourceKind) {
-    // The group has only one kind: another one is misspelled.
-    const isOurGroup = typeof apiVersion === 'string' && apiVersion.startsWith(`${resourceGroup}/`);
-    if (!isOurGroup) return { type: 'other', kind };
-    const message = `kind: ${resourceGroup} has no ${quote(kind)} (did you mean ${resourceKind}?)`;
+  if (![...kinds.values()].includes(kind)) {
+    // Each group has only one kind: another one is misspelled.
+    const [group = '', meant] = [...kinds].find(([own]) => String(apiVersion).startsWith(`${own}/`)) ?? [];
+    if (meant === undefined) return { type: 'other', kind };
+    const message = `kind: ${group} has no ${quote(kind)} (did you mean ${meant}?)`;
     return { ...toProblem(label, message), id };
   }
   if (!isName(name, objectNames)) return toProblem(label, describeName('name', name));

@@ -117,7 +117,10 @@ t.test('folder without objects is an error', async (t) => {
   const { exitCode, output } = await check('-folder', folder.path);
   t.strictSame(
     [exitCode, output],
-    [1, `${folder.path}: no RateLimitConfig found in .yaml, .yml and .json files\nnot ok: 1 problem\n`],
+    [
+      1,
+      `${folder.path}: no RateLimitConfig or AccessPolicy found in .yaml, .yml and .json files\nnot ok: 1 problem\n`,
+    ],
   );
 });
 

@@ -294,7 +294,7 @@ t.test('empty folder is an empty set', async (t) => {
   const folder = makeTextFolder(t);
   folder.write('config/README.md', '');
   const { lists } = await follow(t, folder);
-  t.strictSame(lists[0], { type: 'replaced', objects: [], problems: [] });
+  t.strictSame(lists[0], { type: 'replaced', objects: [], policies: [], problems: [] });
 });
 
 t.test('closed source sends no event', async (t) => {

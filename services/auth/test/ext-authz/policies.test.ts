@@ -1,0 +1,186 @@
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import { makeTextFolder } from '@tollgate/testkit/folders';
+import { startRateLimitService, startXdsServer } from '@tollgate/testkit/services';
+import t, { type Test } from 'tap';
+import { adminToken } from '../helpers/admin.ts';
+import { signUp, startAuthServer } from '../helpers/auth-server.ts';
+import { connectAuthz, summary } from '../helpers/authz-client.ts';
+import { startAuthzEnvoy } from '../helpers/authz-envoy.ts';
+
+/** One object: callers must be signed in, and each has 60 requests, 600 on the plan pro. */
+const orders = `apiVersion: policy.tollgate.dev/v1alpha1
+kind: AccessPolicy
+metadata: { name: orders, namespace: shop }
+spec:
+  hosts: [127.0.0.1]
+  limits:
+    - name: per-user
+      by: [User]
+      requests: 60
+      per: Year
+      plans: { pro: { requests: 600 } }
+`;
+
+/** Generous, because test machines are busy. */
+const patience = { EXT_AUTHZ_RATE_LIMIT_TIMEOUT: '10s', EXT_AUTHZ_RATE_LIMIT_ON_FAILURE: 'deny' };
+
+/** The error code of a denial, whose body has this form. */
+const codeOf = (body: unknown): string => (body as { readonly error_code: string }).error_code;
+
+/** The xDS server, a limiter and the auth server, with the policies of a folder. */
+async function startPlatform(t: Test, policies: string) {
+  const folder = makeTextFolder(t);
+  folder.write('policies.yaml', policies);
+  const xds = await startXdsServer({ XDS_SOURCE: 'folder', XDS_FOLDER: folder.path });
+  t.teardown(xds.stop);
+  const limiter = await startRateLimitService({
+    CONFIG_TYPE: 'GRPC_XDS_SOTW',
+    CONFIG_GRPC_XDS_SERVER_URL: xds.address,
+  });
+  t.teardown(limiter.stop);
+  const server = await startAuthServer(t, {
+    EXT_AUTHZ_POLICY_SERVER: xds.address,
+    EXT_AUTHZ_RATE_LIMIT_ADDRESS: limiter.address,
+    ...patience,
+  });
+  return { folder, xds, server };
+}
+
+t.test('one object behind a plain Envoy: who may call, and how much by plan', async (t) => {
+  const { server } = await startPlatform(t, orders);
+  const { url } = await startAuthzEnvoy(t, { variant: 'grpc', port: server.extAuthz.grpc });
+  const status = async (token?: string): Promise<number> => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    return (await fetch(`${url}/orders/1`, { headers })).status;
+  };
+  const statuses = async (token: string, count: number): Promise<ReadonlyMap<number, number>> => {
+    const seen = new Map<number, number>();
+    for (let sent = 0; sent < count; sent += 20) {
+      const batch = await Promise.all(
+        Array.from({ length: Math.min(20, count - sent) }, () => status(token)),
+      );
+      for (const one of batch) seen.set(one, (seen.get(one) ?? 0) + 1);
+    }
+    return seen;
+  };
+  await awaitUntil(async () => (await status()) === 401, { what: 'the policies' });
+
+  const ada = await signUp(server);
+  t.same([...(await statuses(ada.accessToken, 60))], [[200, 60]], 'the plan free');
+  t.equal(await status(ada.accessToken), 429);
+
+  await server.call('PUT', `/admin/users/${ada.userId}`, {
+    token: adminToken(),
+    body: { app_metadata: { plan: 'pro' } },
+  });
+  await awaitUntil(async () => (await status(ada.accessToken)) === 200, { what: 'the plan pro' });
+  t.same([...(await statuses(ada.accessToken, 599))], [[200, 599]], 'the plan pro');
+  t.equal(await status(ada.accessToken), 429);
+});
+
+const rules = `apiVersion: policy.tollgate.dev/v1alpha1
+kind: AccessPolicy
+metadata: { name: api, namespace: shop }
+spec:
+  hosts: [api.example.com]
+  access: { plans: [free], credentials: [User], issuers: [tollgate] }
+  rules:
+    - { matches: [{ path: { value: /health } }], access: { type: Public } }
+    - { matches: [{ path: { value: /closed } }], access: { type: Denied } }
+    - { matches: [{ path: { value: /admin } }], access: { roles: [admin] } }
+    - { matches: [{ path: { value: /scoped } }], access: { scopes: [orders.read, orders.write] } }
+    - { matches: [{ path: { value: /paid } }], access: { plans: [pro] } }
+    - { matches: [{ path: { value: /machines } }], access: { credentials: [Client, ApiKey] } }
+    - { matches: [{ path: { value: /foreign } }], access: { issuers: [keycloak] } }
+    - { matches: [{ path: { value: /strong } }], access: { assurance: AAL2 } }
+    - { matches: [{ path: { value: /audience } }], access: { audiences: ["https://api.example.com"] } }
+    - { matches: [{ path: { value: /anyone } }], access: { anonymousUsers: true } }
+    - { matches: [{ headers: [{ name: X-Region, value: eu }], queryParams: [{ name: debug, value: "1" }] }], access: { type: Denied } }
+`;
+
+t.test('conditions on callers, headers and query parameters are checked', async (t) => {
+  const { server } = await startPlatform(t, rules);
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const { accessToken } = await signUp(server);
+  const authorization = `Bearer ${accessToken}`;
+  const check = async (
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    host = 'api.example.com',
+  ) => {
+    const { httpStatus, body } = summary(await client.check({ method: 'GET', path, host, headers }));
+    return httpStatus === undefined ? 'allowed' : `${httpStatus} ${codeOf(body)}`;
+  };
+  await awaitUntil(async () => (await check('/health')) === 'allowed', { what: 'the policies' });
+  t.equal(await check('/'), '401 no_authorization');
+  const expected: Readonly<Record<string, string>> = {
+    '/': 'allowed',
+    '/closed/x': '403 route_denied',
+    '/admin': '403 role_not_allowed',
+    '/scoped': '403 insufficient_scope',
+    '/paid': '403 plan_not_allowed',
+    '/machines': '403 credential_not_allowed',
+    '/foreign': '403 issuer_not_allowed',
+    '/strong': '401 insufficient_aal',
+    '/audience': '401 bad_jwt',
+    '/anyone': 'allowed',
+    '/closed/x;v=1': '403 route_denied',
+    '/closed;v=1': '400 path_not_canonical',
+    '/closed;/..;/x': '400 path_not_canonical',
+  };
+  for (const [path, outcome] of Object.entries(expected))
+    t.equal(await check(path, { authorization }), outcome, path);
+  t.equal(await check('/?debug=1', { authorization, 'x-region': 'eu' }), '403 route_denied');
+  t.equal(await check('/?debug=1', { authorization, 'x-region': 'us' }), 'allowed');
+  t.equal(await check('/?debug=2', { authorization, 'x-region': 'eu' }), 'allowed');
+  t.equal(await check('/closed', { authorization }, 'API.example.com:443'), '403 route_denied');
+  t.equal(
+    await check('/closed', { authorization }, 'other.example.com'),
+    'allowed',
+    'a host without a policy',
+  );
+  t.equal(await check('/health', {}, 'other.example.com'), '401 no_authorization', 'must be signed in');
+});
+
+t.test('an invalid policy denies its hosts, and an invalid edit keeps the last valid version', async (t) => {
+  const broken = rules.replace('plans: [free]', 'plan: [free]');
+  const { folder, xds, server } = await startPlatform(t, broken);
+  const client = connectAuthz(t, server.extAuthz.grpc);
+  const check = async (path: string) => {
+    const { httpStatus, body } = summary(
+      await client.check({ method: 'GET', path, host: 'api.example.com', headers: {} }),
+    );
+    return httpStatus === undefined ? 'allowed' : `${httpStatus} ${codeOf(body)}`;
+  };
+  await awaitUntil(async () => (await check('/health')) === '503 policy_invalid', { what: 'the denial' });
+  t.match(xds.logs(), 'spec.access.plan: unknown field (did you mean plans?)');
+  folder.write('policies.yaml', rules);
+  await awaitUntil(async () => (await check('/health')) === 'allowed', { what: 'the valid version' });
+  folder.write('policies.yaml', rules.replace('/health', 'health'));
+  await awaitUntil(() => xds.logs().includes('must start with a slash'), { what: 'the problem' });
+  t.equal(await check('/health'), 'allowed');
+  t.equal(await check('/other'), '401 no_authorization');
+});
+
+t.test(
+  'without policies of the server all checks are denied, and the last ones stay during an outage',
+  async (t) => {
+    const { xds, server } = await startPlatform(t, rules);
+    const client = connectAuthz(t, server.extAuthz.grpc);
+    const check = async (port: { readonly extAuthz: { readonly grpc: number } }, path: string) => {
+      const own = port === server ? client : connectAuthz(t, port.extAuthz.grpc);
+      const { httpStatus } = summary(
+        await own.check({ method: 'GET', path, host: 'api.example.com', headers: {} }),
+      );
+      return httpStatus ?? 200;
+    };
+    await awaitUntil(async () => (await check(server, '/health')) === 200, { what: 'the policies' });
+    await xds.stop();
+    t.equal(await check(server, '/health'), 200);
+    const late = await startAuthServer(t, {
+      EXT_AUTHZ_POLICY_SERVER: xds.address,
+      EXT_AUTHZ_RATE_LIMIT_ADDRESS: '127.0.0.1:1',
+    });
+    t.equal(await check(late, '/health'), 503);
+  },
+);

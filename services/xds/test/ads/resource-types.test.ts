@@ -1,0 +1,55 @@
+import { runSteps } from '@tollgate/kit/time';
+import { awaitUntil } from '@tollgate/testkit/await-until';
+import t from 'tap';
+import { ResponseCache } from '../../src/ads/exchange.ts';
+import { LimiterRegistry } from '../../src/ads/limiters.ts';
+import { SnapshotStore } from '../../src/catalog/snapshot.ts';
+import { accessConfigType, PolicyCatalog } from '../../src/policies/policy-catalog.ts';
+import { startAdsServer } from '../support/start-ads-server.ts';
+import { testSnapshot } from '../support/test-snapshot.ts';
+
+/** The snapshot of a policy without limits. */
+function accessSnapshot(host: string) {
+  const manifest = {
+    ...{ apiVersion: 'policy.tollgate.dev/v1alpha1', kind: 'AccessPolicy' },
+    ...{ metadata: { namespace: 'shop', name: 'a' }, spec: { hosts: [host] } },
+  };
+  const id = 'shop/a';
+  const object = {
+    ...{ id, namespace: 'shop', name: 'a', uid: id, generation: 1, createdMs: 0, order: id },
+    manifest,
+  };
+  return runSteps(new PolicyCatalog().replace([object])).access;
+}
+
+t.test('a stream is served the type that it subscribes to first', async (t) => {
+  const access = { snapshots: new SnapshotStore(() => 0), limiters: new LimiterRegistry() };
+  const otherTypes = new Map([[accessConfigType, { ...access, cache: new ResponseCache(accessConfigType) }]]);
+  const { connect, limiters, snapshots } = await startAdsServer(t, {
+    otherTypes,
+    snapshot: testSnapshot({ shop: 1 }),
+  });
+  access.snapshots.set(accessSnapshot('a.test'));
+  const client = connect();
+  const auth = client.sotw();
+  auth.send({ typeUrl: accessConfigType, node: { id: 'auth-1' } });
+  const first = await auth.next();
+  t.match(first, { typeUrl: accessConfigType, resources: [{ typeUrl: accessConfigType }] });
+  auth.send({ typeUrl: accessConfigType, versionInfo: first.versionInfo, responseNonce: first.nonce });
+  await awaitUntil(() => [...access.limiters.all()][0]?.accepted, { what: 'the ACK' });
+  t.equal(limiters.size, 0, 'it is no limiter');
+
+  const limiter = client.sotw();
+  limiter.send({ node: { id: 'limiter-1' } });
+  const rules = await limiter.next();
+  t.match(rules, { resources: { length: 1 } });
+  t.not(rules.typeUrl, accessConfigType);
+
+  snapshots.set(testSnapshot({ shop: 2 }));
+  access.snapshots.set(accessSnapshot('b.test'));
+  t.match(await auth.next(), { typeUrl: accessConfigType }, 'only changes of its type');
+
+  const delta = client.delta();
+  delta.send({ typeUrl: accessConfigType, node: { id: 'auth-2' } });
+  t.match(await delta.next(), { typeUrl: accessConfigType, resources: [{ name: 'shop' }] });
+});
