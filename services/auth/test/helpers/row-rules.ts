@@ -29,6 +29,7 @@ const phone = '[1-9][0-9]{1,14}';
 const email = '[^A-Z@[:space:]]+@[^A-Z@[:space:]]+';
 /** SHA-256 in base64url. */
 const digest = '[A-Za-z0-9_-]{43}';
+const grant = '(authorization_code|refresh_token|client_credentials)';
 const base64 = '[A-Za-z0-9+/]+={0,2}';
 const encrypted = `\\{"key_id":"[^"]+","alg":"aes-gcm-hkdf","data":"${base64}","nonce":"${base64}"\\}`;
 const passwordHash = [
@@ -101,6 +102,11 @@ function formConditions(storage: HashStorage): ColumnConditions {
     sessions: {
       refresh_token_hmac_key: matches('refresh_token_hmac_key', `[A-Za-z0-9_-]{43}|${encrypted}`),
       refresh_token_counter: 'refresh_token_counter >= 0',
+    },
+    oauth_clients: {
+      // GoTrue reads it into a text that cannot be null.
+      client_secret_hash: `coalesce(${optional('client_secret_hash', digest)}, false)`,
+      grant_types: matches('grant_types', `${grant}(,${grant})*`),
     },
     mfa_amr_claims: { authentication_method: isOneOf('authentication_method', sessionMethods) },
     mfa_factors: {

@@ -52,7 +52,7 @@ const endings: Readonly<Record<string, readonly [Change, RegExp]>> = {
     /oauth_client_not_found/,
   ],
   'given another secret by GoTrue': [
-    query(`update auth.oauth_clients set client_secret_hash = 'x' where id = $1`),
+    query(`update auth.oauth_clients set client_secret_hash = repeat('x', 43) where id = $1`),
     /the client has other credentials now/,
   ],
   'removed from the database': [
