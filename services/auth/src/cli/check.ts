@@ -144,6 +144,7 @@ async function check(env: Environment): Promise<CheckReport> {
     databaseUrl: givenValue(settingsSpec.databaseUrl, env) ?? '',
     dbNamespace: givenValue(settingsSpec.dbNamespace, env) ?? settingsSpec.dbNamespace.fallback?.value ?? '',
     keyIds: read.ok ? getKeyIds(read.settings) : [],
+    hasOAuthServer: read.ok && read.settings.oauthServerEnabled,
   });
   const stops = [...problems, ...inspected.stops];
   return {

@@ -11,6 +11,8 @@ import {
 import {
   describeTooOld,
   isGotrueColumn,
+  noOAuthServer,
+  oauthServerColumns,
   type ReadRows,
   type SchemaProblems,
   schemaProblemsParameters,
@@ -139,13 +141,20 @@ function getRowCounts({ keyIds }: Options): readonly RowCount[] {
       select: (table) => `select '' as kind, count(*) from ${table}`,
       describe: unlessZero('custom_oauth_providers', (count) => `${count}, supported`),
     },
-    ...['saml_providers', 'oauth_clients'].map(
-      (table): RowCount => ({
-        table,
-        select: (name) => `select '' as kind, count(*) from ${name}`,
-        describe: unlessZero(table, (count) => `${count}, of a feature that is not supported yet`),
-      }),
-    ),
+    {
+      table: 'saml_providers',
+      select: (table) => `select '' as kind, count(*) from ${table}`,
+      describe: unlessZero('saml_providers', (count) => `${count}, of a feature that is not supported yet`),
+    },
+    {
+      table: 'oauth_clients',
+      select: (table) =>
+        `select '' as kind, count(*) from ${table} where deleted_at is null and grant_types <> 'client_credentials'`,
+      describe: unlessZero(
+        'oauth_clients',
+        (count) => `${count}, whose users CANNOT SIGN IN with them: only client_credentials is supported yet`,
+      ),
+    },
   ];
 }
 
@@ -191,6 +200,7 @@ export interface InspectedDatabase {
   readonly dbNamespace: string;
   /** Ids of the keys that encrypted columns can be read with. */
   readonly keyIds: readonly string[];
+  readonly hasOAuthServer: boolean;
 }
 
 /** The report, and the problems that would prevent the start. */
@@ -256,6 +266,7 @@ async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<
   const stops = [
     ...(tooOld.length === 0 ? [] : [{ subject: `schema ${dbNamespace}`, text: describeTooOld(tooOld) }]),
     ...unknownColumns(problems, dbNamespace),
+    ...(isGotrue && options.hasOAuthServer ? await missingOAuthTables(readRows, dbNamespace) : []),
     ...(pending.length === 0 ? [] : await missingPrivileges(readRows, dbNamespace)),
   ];
   const database: DatabaseReport = {
@@ -276,6 +287,15 @@ async function inspect(readRows: ReadRows, options: InspectedDatabase): Promise<
     ],
   };
   return { stops, database };
+}
+
+/** The server does not change these tables of GoTrue. */
+async function missingOAuthTables(readRows: ReadRows, schema: string): Promise<Finding[]> {
+  const { missingTables, missingColumns } = toSchemaProblems(
+    await readRows(schemaProblemsQuery, schemaProblemsParameters(oauthServerColumns, schema)),
+  );
+  if (missingTables.length === 0 && missingColumns.length === 0) return [];
+  return [{ subject: `schema ${schema}`, text: noOAuthServer }];
 }
 
 /** A schema of GoTrue under another name: the server would start on an empty one. */

@@ -234,6 +234,12 @@ export function describeProblems({
   return parts.length === 0 ? undefined : parts.join(' and ');
 }
 
+/** The OAuth server needs it. Older versions of GoTrue could not read the table with it. */
+export const oauthServerColumns: Columns = { oauth_clients: ['token_endpoint_auth_method'] };
+
+export const noOAuthServer =
+  'the OAuth server needs the table oauth_clients of GoTrue since December 2025: run a newer version of GoTrue once to migrate the schema';
+
 export function describeTooOld(missingColumns: readonly string[]): string {
   return `too old: it lacks ${missingColumns.join(', ')}. The oldest supported schema is that of GoTrue from March 2024 (migration 20240314092811). Run a newer version of GoTrue once to migrate it, or set DB_NAMESPACE to another schema if this one is not GoTrue's`;
 }

@@ -2,6 +2,7 @@ import type { JsonObject } from '@tollgate/kit/json';
 import { type AuditEntry, auditInsert } from '../audit/audit-log.ts';
 import type { Queryable } from '../db/connection.ts';
 import type { Page, PageRequest } from '../db/paging.ts';
+import { noOAuthServer } from '../db/schema.ts';
 import { boolean, integer, jsonOf, type RowOf, text, timestamptz, uuid } from '../db/sql-types.ts';
 import { columnNames, fragment, parameters, raw, statement } from '../db/statement.ts';
 
@@ -149,9 +150,7 @@ export class OAuthClientStore {
   /** @throws Error if an earlier version of GoTrue made the schema: its tables are not changed. */
   async requireTables(): Promise<void> {
     if ((await isCurrent.first(this.#sql, {}))?.is_current === true) return;
-    throw new Error(
-      'the OAuth server needs the table oauth_clients of GoTrue since December 2025: run a newer version of GoTrue once to migrate the schema',
-    );
+    throw new Error(noOAuthServer);
   }
 
   async find(id: string): Promise<StoredClient | undefined> {

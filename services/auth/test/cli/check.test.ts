@@ -97,7 +97,7 @@ t.test('check reports settings without effect, differences and database contents
     'SVC_SECURITY_TRUSTED_PROXIES: not set',
     /database \w+ at 127\.0\.0\.1:\d+ \(PostgreSQL \d+\S*\): schema auth, at migration 2024\d+ of GoTrue \(2024-\d\d-\d\d\), Tollgate has not run on it yet/,
     /pending migrations: 0001_users, .*0034_events.*, 0036_recovery_codes/,
-    /which add: mfa_recovery_code_sets, mfa_recovery_codes, oauth_client_settings, oauth_client_states, organization_domains, organization_invitations, organization_members, organizations, rate_limits, session_organizations, tollgate_events, tollgate_totp_periods, .*sessions\.refresh_token_counter/,
+    /which add: mfa_recovery_code_sets, .*oauth_client_settings, .*rate_limits, .*tollgate_events, .*sessions\.refresh_token_counter/,
     'sessions: GoTrue before October 2025 CANNOT REFRESH SESSIONS',
     'indexes: tollgate_users_created, ',
     'users: 6',
@@ -123,11 +123,15 @@ t.test('check --json for a migrated database', async (t) => {
   await sql`insert into auth.custom_oauth_providers (id, provider_type, identifier, name, client_id, client_secret,
     authorization_url, token_url, userinfo_url)
     values (gen_random_uuid(), 'oauth2', 'custom:x', 'X', 'x', 'x', 'https://x.test/a', 'https://x.test/t', 'https://x.test/u')`;
+  await sql`insert into auth.oauth_clients (id, registration_type, redirect_uris, grant_types, client_secret_hash,
+    token_endpoint_auth_method) select gen_random_uuid(), 'manual', 'https://x.test', grants, '', 'client_secret_post'
+    from unnest(array['authorization_code', 'client_credentials']) grants`;
   await sql.end();
   const variables = { ...environment, GOTRUE_SAML_ENABLED: 'true', GOTRUE_JWT_EXP: 'soon' };
   const { code, out } = await check(t, variables, ['--json', `--database-url=${url}`]);
   t.equal(code, 1);
   t.notMatch(out, 'tollgate_users_created', 'no index is missing');
+  t.match(out, /"oauth_clients",\s*"text": "1, whose users CANNOT SIGN IN with them/);
   t.match(out, /"custom_oauth_providers",\s*"text": "1, supported"/);
   t.match(JSON.parse(out), {
     wouldStart: false,
@@ -152,6 +156,17 @@ t.test('check finds the schema of GoTrue if DB_NAMESPACE is wrong', async (t) =>
     out,
     'schema people: is empty and would be created, but GoTrue has tables in auth: set DB_NAMESPACE',
   );
+});
+
+t.test('check reports a schema that is too old for the OAuth server', async (t) => {
+  const variables = { ...environment, GOTRUE_OAUTH_SERVER_ENABLED: 'true' };
+  for (const date of ['2024-10', '2025-10', '2026-06'] as const) {
+    const { url } = await gotrueDatabase(t, date);
+    const { code, out } = await check(t, variables, ['--database-url', url]);
+    const isCurrent = date === '2026-06';
+    t.equal(code, isCurrent ? 0 : 1, date);
+    t.equal(out.includes('the OAuth server needs the table oauth_clients'), !isCurrent, date);
+  }
 });
 
 t.test('check reports databases that would prevent a start', async (t) => {
