@@ -52,7 +52,7 @@ export async function postgresVersion(): Promise<string> {
 interface Session {
   readonly access_token: string;
   readonly refresh_token: string;
-  readonly user: { readonly email: string };
+  readonly user: { readonly id: string; readonly email: string };
 }
 
 /** Signs up a user with a password, or an anonymous one. */
@@ -146,7 +146,7 @@ async function signUpForLists(url: string) {
 }
 
 /** A token without expiry, signed with the secret of the server. */
-function adminToken(): string {
+export function adminToken(): string {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const input = `${encode({ alg: 'HS256', typ: 'JWT' })}.${encode({ role: 'service_role', aud: 'authenticated' })}`;
   return `${input}.${createHmac('sha256', authServerSecret).update(input).digest('base64url')}`;

@@ -1,11 +1,12 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { CheckRequestSchema, CheckResponseSchema } from '@tollgate/proto/envoy/service/auth/v3/external_auth';
 import { temporaryFolder } from '@tollgate/testkit/folders';
 import { startRateLimitService } from '@tollgate/testkit/services';
-import { postgresVersion, signUp, startAuth } from './auth.ts';
+import { createKey as composeKey } from '../../services/auth/src/api-keys/key-format.ts';
+import { adminToken, postgresVersion, signUp, startAuth } from './auth.ts';
 import { type ChainName, chainDomain, chains, startChainEnvoy } from './chain-envoy.ts';
 import { runGrpcLoad } from './grpc-load.ts';
 import { runH2load } from './h2load.ts';
@@ -60,6 +61,7 @@ export async function benchPlatform(options: BenchOptions): Promise<Report> {
 
 interface CheckScenario {
   readonly name: string;
+  /** JWTs or API keys. */
   readonly tokens: readonly string[];
   /** Code of google.rpc.Status that every response has. */
   readonly code: 0 | 16;
@@ -80,22 +82,35 @@ async function measureChecks(
   const settings = {
     ...anonymousUsers,
     SVC_EXT_AUTHZ_ROUTES_FILE: writeRoutes(folder.path, routes),
+    SVC_API_KEYS_ENABLED: 'true',
+    // Unknown keys would get 429.
+    SVC_RATE_LIMIT_API_KEYS: '0',
     ...(alg === 'ES256' && { SVC_JWT_KEYS: es256Keys() }),
   };
   const auth = cleanup.use(await startAuth(settings, nodeFlags));
   const calls = openCalls(auth.extAuthzAddress);
   cleanup.defer(calls.close);
   const tokens: string[] = [];
-  while (tokens.length < manyUsers)
-    tokens.push(
-      ...(await Promise.all(Array.from({ length: 10 }, () => signUp(auth.url, {})))).map(
-        (session) => session.access_token,
-      ),
-    );
+  const keys: string[] = [];
+  while (tokens.length < manyUsers) {
+    const sessions = await Promise.all(Array.from({ length: 10 }, () => signUp(auth.url, {})));
+    tokens.push(...sessions.map((session) => session.access_token));
+    // Keys do not depend on the algorithm of tokens.
+    if (alg === 'HS256')
+      keys.push(...(await Promise.all(sessions.map(({ user }) => createKey(auth.url, user.id)))));
+  }
   const scenarios: CheckScenario[] = [
     { name: `${alg}, one user`, tokens: tokens.slice(0, 1), code: 0 },
     { name: `${alg}, ${manyUsers} users`, tokens, code: 0 },
     { name: `${alg}, forged tokens`, tokens: tokens.map((token) => `${token.slice(0, -6)}AAAAAA`), code: 16 },
+    ...(keys.length === 0
+      ? []
+      : ([
+          { name: 'API keys, one key', tokens: keys.slice(0, 1), code: 0 },
+          { name: `API keys, ${manyUsers} users`, tokens: keys, code: 0 },
+          { name: 'API keys, misspelt', tokens: keys.map((key) => `${key.slice(0, -6)}AAAAAA`), code: 16 },
+          { name: `API keys, 200,000 unknown`, tokens: unknownKeys(200_000), code: 16 },
+        ] as const)),
   ];
   const rows: string[][] = [];
   for (const { name, tokens, code } of scenarios) {
@@ -123,6 +138,23 @@ async function measureChecks(
     rows.push([name, perSecond.toFixed(0), cpuMicros.toFixed(1), formatMegabytes(after.rssBytes)]);
   }
   return rows;
+}
+
+/** Creates an API key of a user. */
+async function createKey(url: string, userId: string): Promise<string> {
+  const response = await fetch(`${url}/admin/api-keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${adminToken()}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name: 'bench', owner: { user_id: userId } }),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`no API key: ${response.status} ${text}`);
+  return String(JSON.parse(text).key);
+}
+
+/** Keys with the right checksum that do not exist. */
+function unknownKeys(count: number): string[] {
+  return Array.from({ length: count }, () => composeKey('tgk', { bytes: randomBytes }));
 }
 
 /** Check that Envoy sends for a usual request of a browser. */

@@ -30,6 +30,7 @@ t.test('auth: every series that an alert reads exists from the start', async (t)
     OTEL_EXPORTER_PULL_PORT: '0',
     EXT_AUTHZ_TLS_CERT: certFile,
     EXT_AUTHZ_TLS_KEY: keyFile,
+    API_KEYS_ENABLED: 'true',
     EXTERNAL_GITHUB_ENABLED: 'true',
     EXTERNAL_GITHUB_CLIENT_ID: 'client',
     HOOK_SEND_EMAIL_ENABLED: 'true',

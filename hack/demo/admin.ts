@@ -18,17 +18,25 @@ export interface Admin {
   }): Promise<string>;
   /** Changes data of a user that only administrators may change: the plan, a limit. */
   setAppMetadata(userId: string, metadata: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Creates an API key of a machine. */
+  createApiKey(values: { readonly name: string; readonly plan: string }): Promise<void>;
+  /** The last API key that was created. */
+  apiKey(): string;
+  revokeApiKey(): Promise<void>;
 }
 
 /** Every method rejects with the error of the server. */
 export function createAdmin({ url, jwtSecret }: AdminOptions): Admin {
+  const headers = { Authorization: `Bearer ${serviceKey(jwtSecret)}` };
+  const request = timedFetch();
   const { admin } = new AuthClient({
     url,
-    headers: { Authorization: `Bearer ${serviceKey(jwtSecret)}` },
+    headers,
     autoRefreshToken: false,
     persistSession: false,
-    fetch: timedFetch(),
+    fetch: request,
   });
+  let created = { id: '', key: '' };
   return {
     async createUser(user) {
       const { data, error } = await admin.createUser({ ...user, email_confirm: true });
@@ -38,6 +46,22 @@ export function createAdmin({ url, jwtSecret }: AdminOptions): Admin {
     async setAppMetadata(userId, metadata) {
       const { error } = await admin.updateUserById(userId, { app_metadata: metadata });
       if (error !== null) throw error;
+    },
+    async createApiKey(values) {
+      const response = await request(`${url}/admin/api-keys`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify(values),
+      });
+      const text = await response.text();
+      if (!response.ok) throw new Error(`no API key: ${response.status} ${text}`);
+      const { id, key } = JSON.parse(text);
+      created = { id: String(id), key: String(key) };
+    },
+    apiKey: () => created.key,
+    async revokeApiKey() {
+      const response = await request(`${url}/admin/api-keys/${created.id}`, { method: 'DELETE', headers });
+      if (!response.ok) throw new Error(`not revoked: ${response.status} ${await response.text()}`);
     },
   };
 }

@@ -86,6 +86,7 @@ function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: str
     // Envoy asks over gRPC here; the other variant needs a port all the same.
     SVC_EXT_AUTHZ_HTTP_PORT: '0',
     SVC_EXT_AUTHZ_ROUTES_FILE: accessFile,
+    SVC_API_KEYS_ENABLED: 'true',
   };
 }
 

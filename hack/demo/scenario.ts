@@ -140,6 +140,30 @@ export const scenario: readonly Step[] = [
     change: { make: ({ ada }) => ada.signOut(), after: () => 'she signed out' },
     rows: [{ ...asAda('/orders'), expect: '401 session_not_found' }],
   },
+  {
+    title: 'A program has an API key on the plan "pro": three requests an hour for each key',
+    rows: [
+      {
+        what: 'an admin creates it; GET /orders',
+        expect: '200 no user, 2 of 3 left',
+        act: async (story) => {
+          await story.admin.createApiKey({ name: 'reports', plan: 'pro' });
+          return countedByKey(story);
+        },
+      },
+      ...[1, 0].map((left) => ({
+        what: 'GET /orders',
+        expect: `200 no user, ${left} of 3 left`,
+        act: countedByKey,
+      })),
+      { what: 'GET /orders', expect: '429 by pro-key', act: countedByKey },
+    ],
+  },
+  {
+    title: 'The key is revoked',
+    change: { make: ({ admin }) => admin.revokeApiKey(), after: () => 'the revocation' },
+    rows: [{ what: 'GET /orders', expect: '401 invalid_api_key', act: countedByKey }],
+  },
 ];
 
 function get(path: string): Omit<Row, 'expect'> {
@@ -148,6 +172,11 @@ function get(path: string): Omit<Row, 'expect'> {
 
 function asAda(path: string, tell = counted): Omit<Row, 'expect'> {
   return { what: `GET ${path}`, act: countedAsAda(path, {}, tell) };
+}
+
+async function countedByKey(story: Story): Promise<string> {
+  const headers = { 'x-api-key': story.admin.apiKey() };
+  return counted(await story.get('/orders', { headers }), story.names());
 }
 
 function countedAsAda(path: string, headers: GetOptions['headers'] = {}, tell = counted): Row['act'] {

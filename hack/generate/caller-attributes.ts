@@ -7,6 +7,7 @@ export function renderCallerAttributes(): string {
     `\`${name}\``,
     `\`${headers.get(name)}\``,
     doc.own,
+    doc.keys,
     doc.issuers,
     mappings[mappedBy],
   ]);
@@ -15,10 +16,11 @@ export function renderCallerAttributes(): string {
       'Attribute',
       'Header for upstreams',
       'With a token of Tollgate',
+      'With an [API key](api-keys.md)',
       'With a token of another issuer',
       'Set by',
     ],
-    ['---', '---', '---', '---', '---'],
+    ['---', '---', '---', '---', '---', '---'],
     ...rows,
   ].map((row) => `| ${row.map((cell) => cell.replaceAll('|', String.raw`\|`)).join(' | ')} |`);
   return `# Attributes of callers

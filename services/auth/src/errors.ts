@@ -68,6 +68,15 @@ export const errors = defineErrors({
   issuer_not_allowed: define(403, g.permissionDenied, 'Tokens of this issuer are not allowed'),
   insufficient_scope: define(403, g.permissionDenied, 'The token does not have the required scope'),
   policy_invalid: define(503, g.unavailable, 'The access policy of this host is invalid'),
+  invalid_api_key: define(401, g.unauthenticated, 'The API key is not valid'),
+  api_key_disabled: define(401, g.unauthenticated, 'The API key is disabled'),
+  api_key_expired: define(401, g.unauthenticated, 'The API key has expired'),
+  api_key_network_not_allowed: define(
+    403,
+    g.permissionDenied,
+    'The API key must not be used from this address',
+  ),
+  several_credentials: define(401, g.unauthenticated, 'The request has more than one credential'),
   issuer_unavailable: define(
     503,
     g.unavailable,
@@ -130,6 +139,9 @@ export const errors = defineErrors({
     g.failedPrecondition,
     'The last owner cannot leave or get another role: make another member an owner first, or delete the organization',
   ),
+  // API keys.
+  api_key_not_found: define(404, g.notFound, 'API key not found'),
+  too_many_api_keys: define(422, g.resourceExhausted, 'Maximum number of API keys reached'),
 
   // Sign-up and sign-in.
   captcha_failed: define(400, g.failedPrecondition, 'captcha protection: request disallowed'),

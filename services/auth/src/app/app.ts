@@ -8,6 +8,8 @@ import type { Logger } from '@tollgate/kit/logger';
 import { TlsMetrics } from '@tollgate/kit/metrics';
 import { scheduleByTimer } from '@tollgate/kit/time';
 import type { Sql } from 'postgres';
+import { ApiKeyCache } from '../api-keys/key-cache.ts';
+import { KeyUsage } from '../api-keys/key-usage.ts';
 import { type Settings, settingsSpec } from '../config/settings.ts';
 import { connect, disconnect } from '../db/connection.ts';
 import { IndexBuilder } from '../db/index-builder.ts';
@@ -19,8 +21,10 @@ import { type ChangedUsers, IdentityCache, type IdentityCacheStats } from '../ex
 import type { KnownCaller } from '../ext-authz/identity-headers.ts';
 import { IdentityListener } from '../ext-authz/identity-listener.ts';
 import { trustIssuers } from '../ext-authz/issuer-rules.ts';
+import { type KeyContext, withKeyHeaders } from '../ext-authz/key-identifier.ts';
 import {
   exportIdentityMetrics,
+  KeyMetrics,
   observeChecks,
   PolicyMetrics,
   RateLimitMetrics,
@@ -175,11 +179,9 @@ export function createContext(
     cipher,
     dbSharedWithGotrue: settings.dbSharedWithGotrue,
     metrics,
-    onUserChange: (ids) => caches?.invalidate(ids),
+    onIdentityChange: (ids) => caches?.invalidate(ids),
   });
-  const options = { nowMs, maxStalenessMs: settings.extAuthzMaxStalenessMs };
-  const caches =
-    settings.extAuthzEnabled && settings.extAuthzSessionCheck ? createCaches(store, options) : undefined;
+  const caches = settings.extAuthzEnabled ? createCaches(store, settings, nowMs) : undefined;
   const { mailer, mailbox, templates } = createMailer(settings, { metrics, logger, nowMs });
   const background = new Background(logger);
   const context = {
@@ -204,33 +206,34 @@ export function createContext(
   return { context, caches, templates };
 }
 
-/** Caches of ext_authz, which changes of users and clients invalidate. */
-function createCaches(
-  { identityStates, clientStates }: Store,
-  options: { readonly nowMs: () => number; readonly maxStalenessMs: number },
-) {
-  const identities = new IdentityCache({ store: identityStates, ...options });
-  const clients = new IdentityCache({ store: clientStates, ...options });
+/** Caches of ext_authz, which changes of users, clients and API keys invalidate. */
+function createCaches(store: Store, settings: Settings, nowMs: () => number) {
+  const options = { nowMs, maxStalenessMs: settings.extAuthzMaxStalenessMs };
+  const checksState = settings.extAuthzSessionCheck;
+  const caches = {
+    /** Undefined: tokens are trusted until they expire. */
+    identities: checksState ? new IdentityCache({ store: store.identityStates, ...options }) : undefined,
+    clients: checksState ? new IdentityCache({ store: store.clientStates, ...options }) : undefined,
+    apiKeys: settings.apiKeysEnabled ? new ApiKeyCache({ store: store.apiKeyStates, ...options }) : undefined,
+  };
   const invalidate = (changed: ChangedUsers): void => {
-    identities.invalidate(changed);
-    clients.invalidate(changed);
+    for (const cache of Object.values(caches)) cache?.invalidate(changed);
   };
-  /** Both caches receive all invalidations. */
-  const stats = (): IdentityCacheStats => {
-    const [users, machines] = [identities.stats(), clients.stats()];
-    return {
-      ...users,
-      hits: users.hits + machines.hits,
-      misses: users.misses + machines.misses,
-      joins: users.joins + machines.joins,
-      entries: users.entries + machines.entries,
-    };
+  return { ...caches, invalidate };
+}
+
+/** Statistics of both caches, which receive all invalidations. */
+function addStats(users: IdentityCacheStats, machines: IdentityCacheStats): IdentityCacheStats {
+  return {
+    ...users,
+    hits: users.hits + machines.hits,
+    misses: users.misses + machines.misses,
+    joins: users.joins + machines.joins,
+    entries: users.entries + machines.entries,
   };
-  return { identities, clients, invalidate, stats };
 }
 
 interface ExtAuthzParts {
-  /** Undefined: tokens are trusted until they expire. */
   readonly caches: ReturnType<typeof createCaches> | undefined;
   readonly telemetry: Telemetry;
   readonly health: Health;
@@ -261,6 +264,7 @@ async function createExtAuthz(
           logger,
           canLimit,
           hasClients,
+          hasApiKeys: settings.apiKeysEnabled,
           tokenIssuer: tokenIssuer(settings),
           hasOrganizations: settings.organizationsEnabled,
           onLoad: (succeeded) => metrics?.recordLoad(succeeded),
@@ -268,6 +272,8 @@ async function createExtAuthz(
         });
   const rules = rulesFile ?? { current: defaultRules };
   if (rulesFile === undefined) logRuleWarnings(defaultRules, { logger, canLimit, hasClients });
+  const usage =
+    caches?.apiKeys && new KeyUsage({ store: context.store.apiKeys, schedule: scheduleByTimer, logger });
   const rateLimiter = canLimit
     ? await RateLimiter.open({ settings, logger, tracing, tlsMetrics, metrics: limitMetrics })
     : undefined;
@@ -292,6 +298,7 @@ async function createExtAuthz(
       issuers,
       identities: caches?.identities,
       clients: caches?.clients,
+      apiKeys: usage && createKeyContext(context, { cache: caches?.apiKeys, usage, registry }),
       tracing: tracing.enabled ? tracing : undefined,
       nowMs,
       logger,
@@ -301,7 +308,7 @@ async function createExtAuthz(
   );
   const servers = await createExtAuthzServers({
     authorizer,
-    wantedHeaders: () => policies?.current?.headers ?? noHeaders,
+    wantedHeaders: withKeyHeaders(settings, () => policies?.current?.headers ?? noHeaders),
     health,
     logger,
     tracing,
@@ -309,12 +316,17 @@ async function createExtAuthz(
     buffers,
     settings,
   });
-  const listener = caches && new IdentityListener({ ...settings, onChange: caches.invalidate, logger });
-  if (caches && listener && registry) exportIdentityMetrics(caches, listener, registry);
+  const listener =
+    (caches?.identities ?? caches?.apiKeys) &&
+    new IdentityListener({ ...settings, onChange: (changed) => caches?.invalidate(changed), logger });
+  const { identities, clients } = caches ?? {};
+  if (identities && clients && listener && registry)
+    exportIdentityMetrics({ stats: () => addStats(identities.stats(), clients.stats()) }, listener, registry);
   return {
     http: servers.http,
     components: [
       ...(listener ? [listener] : []),
+      ...(usage ? [usage] : []),
       { name: 'route rules', stop: () => rulesFile?.close() },
       { name: 'access policies', start: () => policies?.start(), stop: () => policies?.close() },
       issuers,
@@ -327,6 +339,18 @@ async function createExtAuthz(
       ...listeners(servers, ports),
     ],
   };
+}
+
+/** API keys of ext_authz. Undefined: they are not accepted. */
+function createKeyContext(
+  { settings, nowMs }: Context,
+  {
+    cache,
+    usage,
+    registry,
+  }: { cache: ApiKeyCache | undefined; usage: KeyUsage; registry: Telemetry['registry'] },
+): KeyContext | undefined {
+  return cache && { cache, usage, metrics: registry && new KeyMetrics(cache, registry), settings, nowMs };
 }
 
 /** Other issuers, without any until the routes file names them. */

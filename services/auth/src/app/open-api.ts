@@ -112,6 +112,27 @@ export const operations: Readonly<Record<string, Operation>> = {
     response: 'Empty',
   },
 
+  'GET /user/api-keys': { ...forUser, summary: 'List the API keys of the user', response: 'OwnApiKeyList' },
+  'POST /user/api-keys': {
+    ...forUser,
+    summary: 'Create an API key of the user',
+    response: 'CreatedOwnApiKey',
+    status: 201,
+  },
+  'GET /user/api-keys/{key_id}': { ...forUser, summary: 'Get an API key of the user', response: 'OwnApiKey' },
+  'PATCH /user/api-keys/{key_id}': {
+    ...forUser,
+    summary: 'Change an API key of the user. An empty text or list removes the value',
+    response: 'OwnApiKey',
+  },
+  'DELETE /user/api-keys/{key_id}': { ...forUser, summary: 'Revoke an API key of the user', status: 204 },
+  'POST /user/api-keys/{key_id}/rotate': {
+    ...forUser,
+    summary: 'Replace an API key of the user. The old one is valid for `grace`',
+    response: 'CreatedOwnApiKey',
+    status: 201,
+  },
+
   'POST /factors': { ...forUser, summary: 'Enroll a second factor', response: 'EnrolledFactor' },
   'POST /factors/{factor_id}/challenge': {
     ...forUser,
@@ -401,6 +422,38 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Remove a member from an organization',
     status: 204,
   },
+  'GET /admin/api-keys': { ...forAdmin, summary: 'List API keys, newest first', response: 'ApiKeyList' },
+  'POST /admin/api-keys': {
+    ...forAdmin,
+    summary: 'Create an API key of a user, an organisation or a machine',
+    response: 'CreatedApiKey',
+    status: 201,
+  },
+  'GET /admin/api-keys/{key_id}': { ...forAdmin, summary: 'Get an API key', response: 'ApiKey' },
+  'PUT /admin/api-keys/{key_id}': {
+    ...forAdmin,
+    summary: 'Change an API key. An empty text, list or object removes the value',
+    response: 'ApiKey',
+  },
+  'POST /admin/api-keys/{key_id}/rotate': {
+    ...forAdmin,
+    summary: 'Replace an API key. The old one is valid for `grace`',
+    response: 'CreatedApiKey',
+    status: 201,
+  },
+  'POST /admin/api-keys/verify': {
+    ...forAdmin,
+    summary: 'Check an API key, as ext_authz does',
+    response: 'VerifiedApiKey',
+  },
+  'POST /admin/api-keys/import': {
+    ...forAdmin,
+    summary:
+      'Import SHA-256 digests of API keys from NDJSON, at most 10,000. Digests that are present are skipped',
+    response: 'ImportResult',
+    bodyType: 'application/x-ndjson',
+  },
+  'DELETE /admin/api-keys/{key_id}': { ...forAdmin, summary: 'Revoke an API key', status: 204 },
   'GET /admin/redirect-check': {
     ...forAdmin,
     summary: 'Explain which rule allows a `redirect_to`, or why none does',

@@ -8,6 +8,7 @@ import { compareText } from '@tollgate/kit/text';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { Registry } from 'prom-client';
 import { addUserRoutes } from '../account/routes.ts';
+import { addAdminApiKeyRoutes } from '../admin/api-key-routes.ts';
 import { addAdminAuditRoutes } from '../admin/audit-routes.ts';
 import { addImportRoutes } from '../admin/import/routes.ts';
 import { addAdminMemberRoutes, addAdminOrganizationRoutes } from '../admin/organization-routes.ts';
@@ -18,6 +19,7 @@ import {
   addAdminSessionRoutes,
 } from '../admin/routes.ts';
 import { addAdminUserRoutes } from '../admin/user-routes.ts';
+import { addApiKeyRoutes } from '../api-keys/routes.ts';
 import type { Settings } from '../config/settings.ts';
 import { errors } from '../errors.ts';
 import { type AddRoutes, type Api, bodyLimits } from '../http/api.ts';
@@ -65,6 +67,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addUserRoutes,
   addSessionRoutes,
   addLogoutRoutes,
+  addApiKeyRoutes,
   addFactorRoutes,
   addPasskeyRoutes,
   addPasskeyManagementRoutes,
@@ -77,6 +80,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addAdminLinkRoutes,
   addAdminRedirectRoutes,
   addAdminAuditRoutes,
+  addAdminApiKeyRoutes,
   addEventRoutes,
   addWebhookRoutes,
   addAdminFactorRoutes,

@@ -1,4 +1,6 @@
 import { ImportStore } from '../admin/import/store.ts';
+import { ApiKeyStateStore } from '../api-keys/state-store.ts';
+import { ApiKeyStore } from '../api-keys/store.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import { isPool, type Queryable, query } from '../db/connection.ts';
 import { EncryptedColumnStore } from '../db/encrypted-columns.ts';
@@ -45,8 +47,12 @@ export interface StoreOptions {
    * the OAuth clients that changed, all of which ext_authz caches. The database notifies all
    * replicas as well, but the response to the request may arrive sooner, and not every connection
    * pooler supports notifications.
+   * Called after a commit with the users whose role, metadata, ban or sessions changed, and the API
+   * keys that changed, which ext_authz caches. The database notifies all replicas as well, but the
+   * response to the request may arrive sooner, and not every connection pooler supports
+   * notifications.
    */
-  readonly onUserChange?: ((userIds: readonly string[]) => void) | undefined;
+  readonly onIdentityChange?: ((ids: readonly string[]) => void) | undefined;
 }
 
 /**
@@ -76,12 +82,14 @@ export class Store {
   readonly webhooks: WebhookStore;
   readonly organizations: OrganizationStore;
   readonly invitations: InvitationStore;
+  readonly apiKeys: ApiKeyStore;
+  readonly apiKeyStates: ApiKeyStateStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
   constructor(sql: Queryable, options: StoreOptions) {
-    const { cipher, dbSharedWithGotrue = false, metrics = new Metrics(), onUserChange } = options;
-    const onChange = onUserChange && ((userId: string) => onUserChange([userId]));
+    const { cipher, dbSharedWithGotrue = false, metrics = new Metrics(), onIdentityChange } = options;
+    const onChange = onIdentityChange && ((id: string) => onIdentityChange([id]));
     this.#sql = sql;
     this.#options = { ...options, metrics };
     this.users = new UserStore(sql, cipher, onChange);
@@ -105,7 +113,9 @@ export class Store {
     this.events = new EventStore(sql);
     this.webhooks = new WebhookStore(sql, cipher);
     this.invitations = new InvitationStore(sql);
-    this.organizations = new OrganizationStore(sql, onUserChange);
+    this.organizations = new OrganizationStore(sql, onIdentityChange);
+    this.apiKeys = new ApiKeyStore(sql, onChange);
+    this.apiKeyStates = new ApiKeyStateStore(sql);
   }
 
   /** @see Transactions */
@@ -114,13 +124,13 @@ export class Store {
     const changed = new Set<string>();
     const options: StoreOptions = {
       ...this.#options,
-      onUserChange: (userIds) => {
-        for (const userId of userIds) changed.add(userId);
+      onIdentityChange: (ids) => {
+        for (const id of ids) changed.add(id);
       },
     };
     // The library's type unwraps arrays of queries, which `work` never returns.
     const result = (await this.#sql.begin((connection) => work(new Store(connection, options)))) as T;
-    if (changed.size > 0) this.#options.onUserChange?.([...changed]);
+    if (changed.size > 0) this.#options.onIdentityChange?.([...changed]);
     return result;
   }
 

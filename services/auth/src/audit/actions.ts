@@ -10,7 +10,8 @@ interface AuditedAction {
     | 'provider'
     | 'client'
     | 'webhook'
-    | 'organization';
+    | 'organization'
+    | 'api_key';
   /** The event that the entry is. Changes of rows have events of their own, {@link rowEvents}. */
   readonly event?: string;
 }
@@ -70,6 +71,11 @@ export const auditActions = {
   organization_member_added: { type: 'organization', event: 'organization.member_added' },
   organization_member_modified: { type: 'organization', event: 'organization.member_updated' },
   organization_member_removed: { type: 'organization', event: 'organization.member_removed' },
+  api_key_created: { type: 'api_key', event: 'api_key.created' },
+  api_key_updated: { type: 'api_key', event: 'api_key.updated' },
+  api_keys_imported: { type: 'api_key', event: 'api_keys.imported' },
+  api_key_rotated: { type: 'api_key', event: 'api_key.rotated' },
+  api_key_revoked: { type: 'api_key', event: 'api_key.revoked' },
 } as const satisfies Readonly<Record<string, AuditedAction>>;
 
 export type AuditAction = keyof typeof auditActions;

@@ -39,6 +39,8 @@ export interface CommandFlags extends FilterFlags {
   readonly scopes?: string | undefined;
   readonly audiences?: string | undefined;
   readonly 'jwks-uri'?: string | undefined;
+  readonly user?: string | undefined;
+  readonly org?: string | undefined;
 }
 
 export interface CommandOptions {

@@ -198,6 +198,7 @@ async function findFileProblems(settings: Settings): Promise<Finding[]> {
     const loaded = await loadRouteRules(extAuthzRoutesFile, {
       canLimit,
       tokenIssuer: tokenIssuer(settings),
+      hasApiKeys: settings.apiKeysEnabled,
       hasOrganizations: settings.organizationsEnabled,
       hasClients: settings.oauthServerEnabled,
     });

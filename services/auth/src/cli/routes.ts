@@ -45,7 +45,12 @@ export const routesCommand: Command = async ({ environmentFiles, args, flags }) 
   const loaded =
     file === ''
       ? { ok: true as const, rules: defaultRules }
-      : await loadRouteRules(file, { canLimit, hasOrganizations, hasClients });
+      : await loadRouteRules(file, {
+          canLimit,
+          hasOrganizations,
+          hasClients,
+          hasApiKeys: settings?.apiKeysEnabled ?? true,
+        });
   if (!loaded.ok) {
     process.stderr.write(`${loaded.problems.join('\n')}\n`);
     process.exitCode = 1;

@@ -230,7 +230,7 @@ const clientCommands: Commands = {
     flags: {
       scopes: { value: 'names', doc: 'Scopes that it may have, separated by commas.' },
       audiences: { value: 'urls', doc: 'Resources that its tokens are for, separated by commas.' },
-      plan: { value: 'plan', doc: 'Plan, which rate limits use.' },
+      plan: { value: 'text', doc: 'Plan, which rate limits use.' },
       role: { value: 'role', doc: 'Role at the gateway.' },
       'jwks-uri': { value: 'url', doc: 'URL of its keys: it signs assertions, and has no secret.' },
     },
@@ -246,6 +246,50 @@ const clientCommands: Commands = {
     run: lazily(async () => (await import('./clients.ts')).rotateClientSecretCommand),
     args: [clientId],
     details: clientDetails,
+  },
+};
+
+const keyOwner = {
+  user: { value: 'user', doc: 'Email, phone or id of the user who owns the key.' },
+  org: { value: 'id', doc: 'Id of the organization that owns the key.' },
+};
+
+const apiKeyCommands: Commands = {
+  'api-keys list': {
+    doc: 'List API keys, newest first.',
+    run: lazily(async () => (await import('./api-keys.ts')).listApiKeysCommand),
+    flags: {
+      ...keyOwner,
+      plan: { value: 'text', doc: 'Only keys with this plan of their own.' },
+      limit: { value: 'number', doc: 'Keys to list, 1 to 1000. Default: 50.' },
+      cursor: { value: 'cursor', doc: 'Continue after a page.' },
+      json: { doc: 'Print them as JSON, one per line.' },
+    },
+  },
+  'api-keys create': {
+    doc: 'Create an API key, and print it. Without an owner it is that of a machine.',
+    run: lazily(async () => (await import('./api-keys.ts')).createApiKeyCommand),
+    args: ['<name>'],
+    flags: {
+      ...keyOwner,
+      plan: { value: 'text', doc: 'Plan of the key. Default: that of the owner.' },
+      role: { value: 'role', doc: 'Role of the key. Default: that of the owner.' },
+      scopes: { value: 'scopes', doc: 'Scopes, separated by commas.' },
+      for: { value: 'duration', doc: 'Time until it expires, such as 720h. Default: it does not.' },
+    },
+  },
+  'api-keys rotate': {
+    doc: 'Replace an API key, and print the new one.',
+    run: lazily(async () => (await import('./api-keys.ts')).rotateApiKeyCommand),
+    args: ['<id>'],
+    flags: {
+      grace: { value: 'duration', doc: 'How long the old key stays valid. Default: it ends at once.' },
+    },
+  },
+  'api-keys revoke': {
+    doc: 'Revoke an API key.',
+    run: lazily(async () => (await import('./api-keys.ts')).revokeApiKeyCommand),
+    args: ['<id>'],
   },
 };
 
@@ -299,6 +343,7 @@ export const commands: Commands = {
   ...orgCommands,
   ...keyCommands,
   ...webhookCommands,
+  ...apiKeyCommands,
   import: {
     doc: 'Import users from a file of JSON lines, or from standard input (-).',
     run: lazily(async () => (await import('./import.ts')).importCommand),

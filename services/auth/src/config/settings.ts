@@ -10,6 +10,7 @@ import {
 import { sessionTargets, sslModes } from '../db/connection-string.ts';
 import { type ProviderName, providerNames } from '../identity-providers/registry.ts';
 import { parseSigningKeys } from '../keys/signing-keys.ts';
+import { apiKeyChecks, apiKeySettings } from './api-keys.ts';
 import { captchaChecks, captchaSettings } from './captcha.ts';
 import {
   bytesThatBcryptReads,
@@ -65,6 +66,7 @@ export const settingsSpec = defineSettings({
   ...eventSettings,
   ...extAuthzSettings,
   ...policySettings,
+  ...apiKeySettings,
   ...telemetrySettings,
   ...providerSettings,
   ...web3Settings,
@@ -214,6 +216,7 @@ function readKnownSettings(env: Environment): ParsedSettings<Spec> {
       keycloakUrl,
       ...extAuthzChecks,
       ...policyChecks,
+      ...apiKeyChecks,
       ...encryptionChecks,
       ...hookChecks,
     ],

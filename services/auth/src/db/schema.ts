@@ -168,6 +168,23 @@ export const usedColumns: Columns = {
   ],
   organization_domains: ['organization_id', 'domain', 'token', 'verified_at', 'created_at'],
   session_organizations: ['session_id', 'organization_id', 'user_id'],
+  api_keys: [
+    ...[
+      'id',
+      'name',
+      'prefix',
+      'last4',
+      'digest',
+      'user_id',
+      'org_id',
+      'scopes',
+      'admin_scopes',
+      'role',
+      'plan',
+    ],
+    ...['rate_limit', 'expires_at', 'allowed_networks', 'metadata', 'disabled', 'created_at', 'updated_at'],
+    ...['last_used_at', 'rotated_from', 'created_by'],
+  ],
 };
 
 export interface SchemaProblems {

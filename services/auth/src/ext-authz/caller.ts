@@ -4,11 +4,13 @@ import type { AssuranceLevel } from '../sessions/store.ts';
 /** The caller of a request, as upstreams and rate limits see it. */
 export interface CallerIdentity {
   /** Undefined for a token that identifies no caller, such as the public key of a web page. */
-  readonly kind: 'user' | 'client' | undefined;
+  readonly kind: 'user' | 'api_key' | 'client' | undefined;
   /** Undefined for a client and for a service token, which have no user. */
   readonly userId: string | undefined;
   /** Undefined for a token without a session. */
   readonly sessionId: string | undefined;
+  /** The API key, if the caller has sent one, and the limit of all requests with it. */
+  readonly key: { readonly id: string; readonly limit: LimitOverride | undefined } | undefined;
   readonly clientId: string | undefined;
   readonly orgId: string | undefined;
   readonly orgRole: string | undefined;
@@ -21,11 +23,11 @@ export interface CallerIdentity {
   readonly audiences: readonly string[];
   readonly aal: AssuranceLevel;
   readonly isAnonymous: boolean;
-  /** Name of the issuer of the token. */
-  readonly issuer: string;
+  /** Name of the issuer of the token. Undefined for an API key. */
+  readonly issuer: string | undefined;
   /** Attributes that the routes file adds, by name. */
   readonly claims: Readonly<Record<string, string>>;
-  /** The limit of the user. */
+  /** The limit of the user, also of one who owns the key. */
   readonly limit: LimitOverride | undefined;
   /** The limit that the members of the organization share. */
   readonly orgLimit: LimitOverride | undefined;
@@ -45,8 +47,8 @@ interface CallerAttribute {
   readonly mappedBy: 'nothing' | 'issuers' | 'own and issuers';
   /** Whether every valid token has it. */
   readonly isAlwaysSet?: true;
-  /** Its value for a user of Tollgate, and for a token of another issuer. */
-  readonly doc: { readonly own: string; readonly issuers: string };
+  /** Its value for a user of Tollgate, an API key, and a token of another issuer. */
+  readonly doc: { readonly own: string; readonly keys: string; readonly issuers: string };
 }
 
 /**
@@ -60,6 +62,7 @@ export const callerAttributes = [
     mappedBy: 'issuers',
     doc: {
       own: 'Id of the user. Absent for clients.',
+      keys: 'Id of the owner, if a user.',
       issuers: '`<name of the issuer>|<sub>`; with `prefix: none` only `sub`. Absent for clients.',
     },
   },
@@ -67,13 +70,23 @@ export const callerAttributes = [
     name: 'session_id',
     read: ({ sessionId }) => sessionId,
     mappedBy: 'nothing',
-    doc: { own: 'Id of the session. Absent for clients.', issuers: '' },
+    doc: { own: 'Id of the session. Absent for clients.', keys: '', issuers: '' },
+  },
+  {
+    name: 'key_id',
+    read: ({ key }) => key?.id,
+    mappedBy: 'nothing',
+    doc: { own: '', keys: 'Id of the key.', issuers: '' },
   },
   {
     name: 'role',
     read: ({ role }) => role,
     mappedBy: 'issuers',
-    doc: { own: 'Current role of the user or client.', issuers: 'Only by a mapping.' },
+    doc: {
+      own: 'Current role of the user or client.',
+      keys: 'That of the key, never above that of a user who owns it.',
+      issuers: 'Only by a mapping.',
+    },
   },
   {
     name: 'plan',
@@ -82,6 +95,7 @@ export const callerAttributes = [
     isAlwaysSet: true,
     doc: {
       own: '`app_metadata.plan`, or the plan of the client; else that of the organization, else the mapped claim, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
+      keys: 'That of the key, else that of its owner as for users.',
       issuers: 'By a mapping, else `SVC_EXT_AUTHZ_DEFAULT_PLAN`.',
     },
   },
@@ -90,14 +104,18 @@ export const callerAttributes = [
     read: ({ aal }) => aal,
     mappedBy: 'nothing',
     isAlwaysSet: true,
-    doc: { own: 'Assurance level of the session: `aal1` or `aal2`.', issuers: '`aal1`' },
+    doc: { own: 'Assurance level of the session: `aal1` or `aal2`.', keys: '`aal1`', issuers: '`aal1`' },
   },
   {
     name: 'anonymous',
     read: ({ isAnonymous }) => isAnonymous,
     mappedBy: 'nothing',
     isAlwaysSet: true,
-    doc: { own: 'Whether the user is anonymous; a boolean in metadata.', issuers: '`false`' },
+    doc: {
+      own: 'Whether the user is anonymous; a boolean in metadata.',
+      keys: 'Whether the owner is.',
+      issuers: '`false`',
+    },
   },
   {
     name: 'kind',
@@ -105,6 +123,7 @@ export const callerAttributes = [
     mappedBy: 'nothing',
     doc: {
       own: '`user`; `client` for machine clients and service tokens. Absent for public keys of web pages.',
+      keys: '`api_key`',
       issuers: '`user` or `client`, by `kinds`.',
     },
   },
@@ -114,6 +133,7 @@ export const callerAttributes = [
     mappedBy: 'own and issuers',
     doc: {
       own: 'Id of the machine client. For users only by a mapping.',
+      keys: '',
       issuers: '`azp`, else `client_id`; `sub` for a service account of Kubernetes.',
     },
   },
@@ -123,6 +143,7 @@ export const callerAttributes = [
     mappedBy: 'own and issuers',
     doc: {
       own: 'Id of the active organization, or `org_id` of the client. Without `SVC_ORGANIZATIONS_ENABLED`, for users: by a mapping.',
+      keys: 'Id of the owner, if an organization.',
       issuers: 'Only by a mapping.',
     },
   },
@@ -132,6 +153,7 @@ export const callerAttributes = [
     mappedBy: 'own and issuers',
     doc: {
       own: 'Role in the active organization. Without `SVC_ORGANIZATIONS_ENABLED`: by a mapping.',
+      keys: '',
       issuers: 'Only by a mapping.',
     },
   },
@@ -141,6 +163,7 @@ export const callerAttributes = [
     mappedBy: 'own and issuers',
     doc: {
       own: 'Scopes of the client. For users only by a mapping.',
+      keys: 'Those of the key, separated by spaces.',
       issuers: '`scope`, else `scp`; separated by spaces.',
     },
   },
@@ -148,8 +171,7 @@ export const callerAttributes = [
     name: 'issuer',
     read: ({ issuer }) => issuer,
     mappedBy: 'nothing',
-    isAlwaysSet: true,
-    doc: { own: `\`${ownIssuer}\``, issuers: 'Name of the issuer in the routes file.' },
+    doc: { own: `\`${ownIssuer}\``, keys: '', issuers: 'Name of the issuer in the routes file.' },
   },
 ] as const satisfies readonly CallerAttribute[];
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from '@tollgate/kit/json';
 import { type CallerIdentity, type MappedAttribute, noClaims } from './caller.ts';
 import { type ClaimPath, claimText, maxClaimChars, maxScopeChars, valueAt } from './claim-path.ts';
 import type { IdentityState } from './identity-cache.ts';
@@ -46,6 +47,23 @@ export function readAdded(
     if (text !== undefined) read[name] = text;
   }
   return read;
+}
+
+/** The limit that roles have, too: both are sent to upstreams with each request. */
+const maxPlanChars = 255;
+
+/** The stored plan, else the mapped claim; the other way round with `from: token`. */
+export function readPlan(
+  mapping: ClaimMapping,
+  values: { readonly claims: Claims; readonly stored: StoredValues | undefined },
+  storedPlan: string | undefined,
+): string | undefined {
+  const mapped = () => readAttribute(mapping, 'plan', values);
+  return mapping.attributes.get('plan')?.fromToken ? (mapped() ?? storedPlan) : (storedPlan ?? mapped());
+}
+
+export function parsePlan({ plan }: JsonObject): string | undefined {
+  return typeof plan === 'string' && plan !== '' && plan.length <= maxPlanChars ? plan : undefined;
 }
 
 function readSource(

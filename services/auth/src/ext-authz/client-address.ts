@@ -33,7 +33,13 @@ export class ClientAddresses {
    * The address of the client, for rate limits: of IPv6 the /64, the usual size of a subscriber.
    * The gateway is trusted; so is what it received from a trusted proxy.
    */
-  find({ sourceAddress, forwardedFor }: Pick<AuthzRequest, 'sourceAddress' | 'forwardedFor'>): string {
+  find(request: Pick<AuthzRequest, 'sourceAddress' | 'forwardedFor'>): string {
+    const address = this.findAddress(request);
+    return address === unknownAddress || isIPv4(address) ? address : clientNetwork(address);
+  }
+
+  /** The whole address of the client. */
+  findAddress({ sourceAddress, forwardedFor }: Pick<AuthzRequest, 'sourceAddress' | 'forwardedFor'>): string {
     let address = sourceAddress;
     const forwarded = forwardedFor.join(',').slice(-maxForwardedForChars).split(',');
     while (address === '' || this.#isTrusted(address)) {
@@ -42,8 +48,7 @@ export class ClientAddresses {
       address = next;
     }
     if (isIP(address) === 0) return unknownAddress;
-    const ipv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
-    return isIPv4(ipv4) ? ipv4 : clientNetwork(address);
+    return /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
   }
 
   /** Whether a proxy in a private network that is not trusted forwarded the request of another. */

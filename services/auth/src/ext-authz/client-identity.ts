@@ -43,6 +43,7 @@ export function clientIdentity(
     kind: 'client',
     userId: undefined,
     sessionId: undefined,
+    key: undefined,
     clientId,
     orgId: state?.orgId ?? read('org_id'),
     orgRole: read('org_role'),

@@ -99,7 +99,7 @@ export class Authorizer {
       const { access } = rule;
       if (access.type === 'Denied') return forbidden('route_denied');
       if (access.type === 'Invalid') return unavailable('policy_invalid');
-      const caller = this.#identifier.identify(request.authorization, rules.claims, timeoutMs);
+      const caller = this.#identifier.identify(request, rules.claims, timeoutMs);
       const finish = (known: Caller): AuthzDecision | Promise<AuthzDecision> => {
         const decision = decide(request, { access, added: rules.addedAttributes }, known);
         if (!decision.allowed || rule.limits.length === 0) return decision;
@@ -181,7 +181,9 @@ function decide(request: AuthzRequest, { access, added }: DecisionRules, caller:
   if (!caller.ok) {
     // Public routes treat callers with an invalid token as unauthenticated.
     if (access.type !== 'Public') return caller.denial;
-    return { allowed: true, identity: undefined, headers: identityHeaders(undefined, headerNames, added) };
+    const { credentials } = caller;
+    const headers = identityHeaders(undefined, headerNames, { added, credentials });
+    return { allowed: true, identity: undefined, headers };
   }
   const { identity } = caller;
   const denial = access.type === 'Public' ? undefined : findDenial(access, identity);
@@ -220,7 +222,9 @@ function findUnmetOfPolicy(
   { scopes, plans, credentials, issuers }: AuthenticatedAccess,
   { scope = '', plan, kind, issuer }: CallerIdentity,
 ): UnmetCondition | undefined {
-  if (issuers !== undefined && !issuers.includes(issuer)) return 'issuer_not_allowed';
+  // API keys have no issuer.
+  if (issuers !== undefined && (issuer === undefined || !issuers.includes(issuer)))
+    return 'issuer_not_allowed';
   if (credentials !== undefined && !credentials.some((credential) => credentialKinds[credential] === kind))
     return 'credential_not_allowed';
   if (plans !== undefined && !plans.includes(plan)) return 'plan_not_allowed';
@@ -252,13 +256,20 @@ type ForbiddenCode =
   | 'user_banned'
   | 'plan_not_allowed'
   | 'credential_not_allowed'
-  | 'issuer_not_allowed';
+  | 'issuer_not_allowed'
+  | 'api_key_network_not_allowed';
 type InvalidTokenCode =
   | 'bad_jwt'
   | 'user_not_found'
   | 'session_not_found'
   | 'session_expired'
-  | 'oauth_client_not_found';
+  | 'oauth_client_not_found'
+  // These are about API keys.
+  | 'invalid_api_key'
+  | 'api_key_disabled'
+  | 'api_key_expired'
+  | 'several_credentials'
+  | 'user_banned';
 
 const realm = 'Bearer realm="tollgate"';
 /** Each request retries the database. */
@@ -280,7 +291,7 @@ export function noToken(): AuthzDenied {
   return deny(401, 'no_authorization', message, { 'www-authenticate': realm });
 }
 
-/** 401 for a token that is malformed, expired or revoked. */
+/** 401 for a token or an API key that is malformed, expired or revoked. */
 export function invalidToken(
   code: InvalidTokenCode,
   message: string = errors[code].definition.message,
@@ -306,6 +317,12 @@ function insufficientScope(scopes: readonly string[]): AuthzDenied {
   const { message } = errors.insufficient_scope.definition;
   const headers = challenge('insufficient_scope', message, `, scope="${scopes.join(' ')}"`);
   return deny(403, 'insufficient_scope', message, headers);
+}
+
+/** 429 for an address with too many wrong API keys. */
+export function overLimit(retryAfter: number): AuthzDenied {
+  const { message } = errors.over_request_rate_limit.definition;
+  return deny(429, 'over_request_rate_limit', message, { 'retry-after': String(retryAfter) });
 }
 
 export function unavailable(

@@ -22,33 +22,39 @@ const spoofableName = /^x[^a-z\d](?:auth|user)(?:[^a-z\d]|$)/;
 const notPlain = /[^!-$&-~]/gu;
 const plain = /^[!-$&-~]*$/;
 
-/**
- * Sets the identity headers, and removes what the client sent under their names.
- *
- * @param added attributes of the routes file
- */
+interface HeaderOptions {
+  /** Attributes of the routes file. */
+  readonly added?: readonly string[] | undefined;
+  /** Headers with an API key, which upstreams must not see. */
+  readonly credentials?: readonly string[] | undefined;
+}
+
+/** Sets the identity headers, and removes what the client sent under their names. */
 export function identityHeaders(
   identity: CallerIdentity | undefined,
   incomingNames: readonly string[],
-  added: readonly string[] = [],
+  options: HeaderOptions = {},
 ): HeaderChanges {
-  return removeSpoofed(ownHeaders(identity, added), incomingNames);
+  return removeSpoofed(ownHeaders(identity, options), incomingNames);
 }
 
 /** A caller whose headers, and response without other changes, are created once. */
 export class KnownCaller {
   readonly ok = true;
   readonly identity: CallerIdentity;
+  readonly #credentials: readonly string[];
   #headers: CallerHeaders | undefined;
   #added: readonly string[] | undefined;
 
-  constructor(identity: CallerIdentity) {
+  /** @param credentials headers with an API key, which upstreams must not see */
+  constructor(identity: CallerIdentity, credentials: readonly string[] = []) {
     this.identity = identity;
+    this.#credentials = credentials;
   }
 
   headers(incomingNames: readonly string[], added: readonly string[]): HeaderChanges {
     if (this.#headers === undefined || this.#added !== added) {
-      this.#headers = new CallerHeaders(ownHeaders(this.identity, added));
+      this.#headers = new CallerHeaders(ownHeaders(this.identity, { added, credentials: this.#credentials }));
       this.#added = added;
     }
     return removeSpoofed(this.#headers, incomingNames);
@@ -74,9 +80,12 @@ export class CallerHeaders implements HeaderChanges {
   }
 }
 
-function ownHeaders(identity: CallerIdentity | undefined, added: readonly string[]): HeaderChanges {
+function ownHeaders(
+  identity: CallerIdentity | undefined,
+  { added = [], credentials = [] }: HeaderOptions,
+): HeaderChanges {
   const set: Record<string, string> = {};
-  const remove: string[] = [];
+  const remove: string[] = [...credentials];
   const setOrRemove = (header: string, value: string | boolean | undefined): void => {
     if (value === undefined || value === '') remove.push(header);
     else set[header] = typeof value === 'string' ? encode(value) : String(value);

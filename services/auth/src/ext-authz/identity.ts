@@ -14,16 +14,31 @@ import { type SessionLimits, sessionExpiry } from '../sessions/expiry.ts';
 import type { AssuranceLevel } from '../sessions/store.ts';
 import { isBanned } from '../users/user.ts';
 import { type CallerIdentity, ownIssuer } from './caller.ts';
-import { type ClaimMapping, readAdded, readAttribute, type StoredValues } from './claim-mapping.ts';
+import {
+  type ClaimMapping,
+  parsePlan,
+  readAdded,
+  readAttribute,
+  readPlan,
+  type StoredValues,
+} from './claim-mapping.ts';
 import { claimAudiences } from './claim-path.ts';
 import { clientIdentity, findClientProblem } from './client-identity.ts';
 import type { ClientState } from './client-state.ts';
 import { type AuthzDenied, forbidden, invalidToken, noToken, unavailable } from './decision.ts';
 import type { IdentityCache, IdentityState } from './identity-cache.ts';
 import { KnownCaller } from './identity-headers.ts';
+import { type Credentials, type KeyContext, KeyIdentifier } from './key-identifier.ts';
 
 /** The caller, or the response of a route that requires one. */
-export type Caller = KnownCaller | { readonly ok: false; readonly denial: AuthzDenied };
+export type Caller =
+  | KnownCaller
+  | {
+      readonly ok: false;
+      readonly denial: AuthzDenied;
+      /** Headers with an API key, which upstreams must not see. */
+      readonly credentials?: readonly string[];
+    };
 
 /** Parts that ext_authz shares with the API, and its own caches. */
 export interface AuthzContext {
@@ -35,6 +50,8 @@ export interface AuthzContext {
   readonly identities: Pick<IdentityCache, 'find'> | undefined;
   /** Undefined as `identities`. */
   readonly clients: Pick<IdentityCache<ClientState>, 'find'> | undefined;
+  /** Undefined: API keys are not accepted. */
+  readonly apiKeys: KeyContext | undefined;
   /** Undefined if tracing is off. */
   readonly tracing: Pick<Tracing, 'activeSpan'> | undefined;
   /** Unix time in milliseconds. */
@@ -87,16 +104,23 @@ const logIntervalMs = 10_000;
 /** Share of the proxy's timeout that is spent on the database; the rest is for the response. */
 const timeoutShare = 0.8;
 
-/** Identifies the caller of a request by its token. */
+/** Identifies the caller of a request by its token or API key. */
 export class CallerIdentifier {
   readonly #context: AuthzContext;
   readonly #loggedUsers = new Set<string>();
   /** Keyed by claims, which are one object for as long as their token is cached. */
   readonly #callers = new WeakMap<JwtClaims, CreatedCaller>();
+  readonly #keys: KeyIdentifier | undefined;
   #quietUntilMs = Number.NEGATIVE_INFINITY;
 
   constructor(context: AuthzContext) {
     this.#context = context;
+    this.#keys =
+      context.apiKeys &&
+      new KeyIdentifier(context.apiKeys, {
+        readLimit: (userId, appMetadata) => this.#parseLimit(userId, appMetadata),
+        onFailure: (error) => this.#unavailable(error),
+      });
   }
 
   /**
@@ -104,11 +128,13 @@ export class CallerIdentifier {
    * an answer of another issuer.
    */
   identify(
-    authorization: readonly string[],
+    request: Credentials,
     mapping: ClaimMapping,
     timeoutMs = Number.POSITIVE_INFINITY,
   ): Caller | Promise<Caller> {
-    const bearer = parseBearer(authorization);
+    const bearer = parseBearer(request.authorization);
+    const byKey = this.#keys?.identify(request, bearer, { mapping, timeoutMs });
+    if (byKey !== undefined) return byKey;
     if (bearer === undefined) return { ok: false, denial: noToken() };
     if ('reason' in bearer) return badJwt(bearer.reason);
     const foreign = this.#identifyForeign(bearer.token, timeoutMs);
@@ -237,9 +263,6 @@ export class CallerIdentifier {
     const values = { claims, stored };
     const read = (name: Parameters<typeof readAttribute>[1]) => readAttribute(mapping, name, values);
     const storedPlan = parsePlan(appMetadata) ?? organization?.plan;
-    const plan = mapping.attributes.get('plan')?.fromToken
-      ? (read('plan') ?? storedPlan)
-      : (storedPlan ?? read('plan'));
     // The claims of a former member must not count.
     const readOrg = (name: 'org_id' | 'org_role') =>
       settings.organizationsEnabled && !mapping.attributes.get(name)?.fromToken ? undefined : read(name);
@@ -247,11 +270,12 @@ export class CallerIdentifier {
       kind: userId === undefined ? (isService ? 'client' : undefined) : 'user',
       userId,
       sessionId,
+      key: undefined,
       clientId: read('client_id'),
       orgId: readOrg('org_id') ?? organization?.id,
       orgRole: readOrg('org_role') ?? organization?.role,
       role,
-      plan: plan ?? settings.extAuthzDefaultPlan,
+      plan: readPlan(mapping, values, storedPlan) ?? settings.extAuthzDefaultPlan,
       scope: read('scope'),
       audiences: claimAudiences(claims),
       aal: isAssuranceLevel(claims.aal) ? claims.aal : 'aal1',
@@ -286,6 +310,8 @@ export class CallerIdentifier {
   }
 }
 
+type Bearer = { readonly token: string } | { readonly reason: string };
+
 const scheme = /^bearer(?: |$)/i;
 /** @see RFC 6750 §2.1 https://www.rfc-editor.org/rfc/rfc6750#section-2.1 */
 const tokenForm = /^[\w.~+/-]+=*$/;
@@ -294,9 +320,7 @@ const tokenForm = /^[\w.~+/-]+=*$/;
  * The token of the `authorization` headers, or undefined. Servers disagree on which of several
  * headers counts.
  */
-function parseBearer(
-  values: readonly string[],
-): { readonly token: string } | { readonly reason: string } | undefined {
+function parseBearer(values: readonly string[]): Bearer | undefined {
   const [value = ''] = values;
   if (values.length > 1) return { reason: 'there is more than one Authorization header' };
   if (!scheme.test(value)) return undefined;
@@ -328,13 +352,6 @@ function claimedValues({ claims, orgId }: Pick<Token, 'claims' | 'orgId'>): Stor
 /** Claims were parsed from JSON, so an object in them is a JSON object. */
 function isJsonObject(claim: unknown): claim is JsonObject {
   return typeof claim === 'object' && claim !== null && !Array.isArray(claim);
-}
-
-/** The limit that roles have, too: both are sent to upstreams with each request. */
-const maxPlanChars = 255;
-
-function parsePlan({ plan }: JsonObject): string | undefined {
-  return typeof plan === 'string' && plan !== '' && plan.length <= maxPlanChars ? plan : undefined;
 }
 
 const assuranceLevels: ReadonlySet<unknown> = new Set<AssuranceLevel>(['aal1', 'aal2', 'aal3']);

@@ -45,6 +45,7 @@ function toForeignCaller(rule: IssuerRule, claims: Claims, defaultPlan: string):
     kind,
     userId: userId !== undefined && isPrefixed ? `${definition.name}|${userId}` : userId,
     sessionId: undefined,
+    key: undefined,
     clientId,
     orgId: read('org_id'),
     orgRole: read('org_role'),

@@ -3,6 +3,7 @@ import type { Logger } from '@tollgate/kit/logger';
 import type { Tracing } from '@tollgate/kit/telemetry';
 import type { PolicyTable } from '@tollgate/policies/compile/policy-table';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ApiKeyCacheStats } from '../api-keys/key-cache.ts';
 import { type Authorizer, type AuthzDecision, type AuthzRequest, matchRequest } from './decision.ts';
 import type { IdentityCacheStats } from './identity-cache.ts';
 import type { RateLimitResult } from './rate-limiter.ts';
@@ -208,6 +209,47 @@ export function exportIdentityMetrics(
       this.set(listener.isUp() ? 1 : 0);
     },
   });
+}
+
+/** Metrics of API keys. */
+export class KeyMetrics {
+  readonly wrong: Counter<'result'>;
+
+  constructor(cache: { stats(): ApiKeyCacheStats }, registry: Registry) {
+    const registers = [registry];
+    this.wrong = new Counter({
+      name: 'auth_ext_authz_wrong_api_keys_total',
+      help: 'Requests with a key that does not exist: `rejected` with 401; with 429 (`limited`) after too many from the address',
+      labelNames: ['result'],
+      registers,
+    });
+    for (const result of ['rejected', 'limited']) this.wrong.inc({ result }, 0);
+    new Counter({
+      name: 'auth_ext_authz_api_key_finds_total',
+      help: 'Lookups of API keys: `known` or `unknown` in the cache, `read` from the database, `joined` a read in flight',
+      labelNames: ['result'],
+      registers,
+      collect() {
+        const { hits, unknownHits, misses, joins } = cache.stats();
+        this.reset();
+        this.inc({ result: 'known' }, hits);
+        this.inc({ result: 'unknown' }, unknownHits);
+        this.inc({ result: 'read' }, misses);
+        this.inc({ result: 'joined' }, joins);
+      },
+    });
+    new Gauge({
+      name: 'auth_ext_authz_api_key_entries',
+      help: 'Cached API keys: `known`, and `unknown` in the negative cache',
+      labelNames: ['kind'],
+      registers,
+      collect() {
+        const { entries, unknownEntries } = cache.stats();
+        this.set({ kind: 'known' }, entries);
+        this.set({ kind: 'unknown' }, unknownEntries);
+      },
+    });
+  }
 }
 
 /** Metrics of the route rules file. */

@@ -91,13 +91,14 @@ function toDescriptor(
   return { entries, limit: { requestsPerUnit, unit: RateLimitUnit[unit] } };
 }
 
-/** The limit of a user or client is about all of its requests, that of an organization likewise. */
+/** A limit of a user, client, key or organization is about all of its requests. */
 function findOverride(
   attributes: readonly string[],
   identity: CallerIdentity | undefined,
 ): LimitOverride | undefined {
   const id = identity?.kind === 'client' ? 'client_id' : 'user_id';
   if (countsAllOf(id, attributes)) return identity?.limit;
+  if (countsAllOf('key_id', attributes)) return identity?.key?.limit;
   return countsAllOf('org_id', attributes) ? identity?.orgLimit : undefined;
 }
 

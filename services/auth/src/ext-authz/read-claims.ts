@@ -10,7 +10,7 @@ import type { Report } from './rules-file.ts';
 const maxAdded = 16;
 const nameForm = /^[a-z][a-z0-9_]{0,62}$/;
 /** Keys of the metadata with another meaning, now or in a release to come. */
-const reserved = new Set([...requestAttributes, 'limit', 'rate_limit', 'key_id']);
+const reserved = new Set([...requestAttributes, 'limit', 'rate_limit']);
 
 /** Reads `claims`: attributes by name, with the claims that they come from. */
 export function readClaims(

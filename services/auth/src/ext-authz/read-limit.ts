@@ -7,11 +7,12 @@ import type { Report } from './rules-file.ts';
 /** Envoy's filter sends as many per request at most, and each costs a counter. */
 const maxDescriptors = 10;
 
-/** Attributes that a mapping sets, or what the sources below have. */
-const ofMappings: ReadonlySet<string> = new Set(['client_id', 'org_id', 'org_role', 'scope']);
+/** Attributes that not every installation has. Mappings may set all but `key_id`. */
+const optional: ReadonlySet<string> = new Set(['key_id', 'client_id', 'org_id', 'org_role', 'scope']);
 const ofIssuers: ReadonlySet<string> = new Set(['client_id', 'scope']);
 const ofClients: ReadonlySet<string> = new Set(['client_id', 'scope', 'org_id']);
 const ofOrganizations: ReadonlySet<string> = new Set(['org_id', 'org_role']);
+const ofApiKeys: ReadonlySet<string> = new Set(['key_id', 'org_id', 'scope']);
 
 interface LimitReaderOptions {
   readonly reader: FieldReader;
@@ -23,6 +24,7 @@ interface LimitReaderOptions {
   readonly hasIssuers: boolean;
   readonly hasOrganizations: boolean;
   readonly hasClients: boolean;
+  readonly hasApiKeys: boolean;
 }
 
 /** Reads descriptors, of which each is a list of attributes. An empty list is no limit. */
@@ -56,13 +58,14 @@ export class LimitReader {
   }
 
   #isSet(name: string): boolean {
-    const { mapped, hasIssuers, hasOrganizations, hasClients } = this.#options;
+    const { mapped, hasIssuers, hasOrganizations, hasClients, hasApiKeys } = this.#options;
     return (
-      !ofMappings.has(name) ||
+      !optional.has(name) ||
       mapped.has(name) ||
       (hasIssuers && ofIssuers.has(name)) ||
       (hasClients && ofClients.has(name)) ||
-      (hasOrganizations && ofOrganizations.has(name))
+      (hasOrganizations && ofOrganizations.has(name)) ||
+      (hasApiKeys && ofApiKeys.has(name))
     );
   }
 }

@@ -35,20 +35,25 @@ const maxBytes = 1024 * 1024;
 /** All problems are logged in one line. */
 const maxProblems = 20;
 
-interface LoadOptions {
+interface ParseOptions {
+  /** Whether the OAuth server issues tokens to machine clients. Default false. */
+  readonly hasClients?: boolean;
+  /** Whether users have organizations. Default false: limits by `org_id` are rejected. */
+  readonly hasOrganizations?: boolean;
+  /** Whether callers may have API keys. Default false: limits by key are rejected. */
+  readonly hasApiKeys?: boolean;
+}
+
+interface LoadOptions extends ParseOptions {
   /** Whether a rate limit service is set. Default false: a file with limits is rejected. */
   readonly canLimit?: boolean;
   /** The `iss` of own tokens, which no other issuer may have. Empty: none. */
   readonly tokenIssuer?: string;
-  /** Whether users have organizations. Default false: limits by `org_id` are rejected. */
-  readonly hasOrganizations?: boolean;
-  /** Whether the OAuth server issues tokens to machine clients. Default false. */
-  readonly hasClients?: boolean;
 }
 
 export async function loadRouteRules(
   file: string,
-  { canLimit = false, tokenIssuer = '', ...sources }: LoadOptions = {},
+  { canLimit = false, tokenIssuer = '', ...options }: LoadOptions = {},
 ): Promise<LoadedRouteRules> {
   let text: string;
   try {
@@ -56,7 +61,7 @@ export async function loadRouteRules(
   } catch (error) {
     return fail(file, [{ position: undefined, message: getErrorMessage(error) }]);
   }
-  const parsed = parseRouteRules(text, sources);
+  const parsed = parseRouteRules(text, options);
   if (!parsed.ok) return fail(file, parsed.problems);
   const problem =
     (canLimit ? undefined : findLimit(parsed.rules)) ?? findOwnIssuer(parsed.rules, tokenIssuer);
@@ -204,8 +209,6 @@ const accesses = Object.keys(accessTypes) as (keyof typeof accessTypes)[]; // of
 
 const assuranceLevels = ['aal1', 'aal2', 'aal3'] as const;
 
-type ParseOptions = Pick<LoadOptions, 'hasOrganizations' | 'hasClients'>;
-
 /** Parses the file: `routes`, of which the first match applies, and `default`. */
 export function parseRouteRules(text: string, options: ParseOptions = {}): ParsedRouteRules {
   const yaml = parseNode(text, { maxDepth });
@@ -235,6 +238,7 @@ function readRules(
     report,
     hasOrganizations = false,
     hasClients = false,
+    hasApiKeys = false,
   }: ParseOptions & { readonly reader: FieldReader; readonly report: Report },
 ): RouteRules {
   // An empty file is most likely still being written.
@@ -249,7 +253,7 @@ function readRules(
   const addedAttributes = [...new Set(mappings.flatMap(({ added }) => [...added.keys()]))];
   const mapped = new Set(mappings.flatMap(({ attributes }): string[] => [...attributes.keys()]));
   const hasIssuers = issuers.length > 0;
-  const sources = { mapped, hasIssuers, hasOrganizations, hasClients };
+  const sources = { mapped, hasIssuers, hasOrganizations, hasClients, hasApiKeys };
   const limits = new LimitReader({ reader, report, addedAttributes, ...sources });
   const limit = (fields.limit && limits.read(fields.limit)) ?? [];
   if (fields.limit?.kind === 'list' && fields.limit.items().length === 0)

@@ -100,6 +100,31 @@ const webhook = Type.Object({
   previous_secret_until: maybe(time),
   secret: maybe(Type.String({ description: 'Shown once, after it was made.' })),
 });
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+const ownApiKey = {
+  id: uuid,
+  name: text,
+  prefix: text,
+  last4: text,
+  owner: orNull(Type.Object({ user_id: maybe(uuid), org_id: maybe(uuid) })),
+  scopes: texts,
+  role: orNull(text),
+  plan: orNull(text),
+  limit: orNull(Type.Object({ requests_per_unit: count, unit: text })),
+  expires_at: orNull(time),
+  allowed_networks: texts,
+  metadata: object,
+  disabled: flag,
+  created_at: time,
+  updated_at: time,
+  last_used_at: orNull(time),
+  rotated_from: orNull(uuid),
+};
+
+const apiKey = { ...ownApiKey, admin_scopes: texts, created_by: text };
+
+const newKey = Type.String({ description: 'Shown once.' });
 
 const organization = Type.Object({
   id: uuid,
@@ -212,6 +237,20 @@ export const responses = {
     expires_in: Type.Integer({ description: 'Seconds.' }),
     expires_at: unixTime,
     organization: maybe(Type.Object({ id: uuid, slug: text, role: text })),
+  }),
+  ApiKey: Type.Object(apiKey),
+  CreatedApiKey: Type.Object({ ...apiKey, key: newKey }),
+  OwnApiKey: Type.Object(ownApiKey),
+  CreatedOwnApiKey: Type.Object({ ...ownApiKey, key: newKey }),
+  OwnApiKeyList: Type.Object({ api_keys: Type.Array(Type.Object(ownApiKey)) }),
+  VerifiedApiKey: Type.Object({
+    valid: flag,
+    code: Type.String({ description: '`ok`, or the error code of the gateway.' }),
+    caller: maybe(Type.Record(Type.String(), Type.Unknown(), { description: 'Its attributes.' })),
+  }),
+  ApiKeyList: Type.Object({
+    api_keys: Type.Array(Type.Object(apiKey)),
+    pagination: Type.Object({ next_cursor: maybe(text), has_more: flag }),
   }),
   CustomProvider: customProvider,
   OAuthClient: oauthClient,

@@ -10,10 +10,11 @@ export const dayMs = 24 * hourMs;
 
 /**
  * The key of a limit: the client (an IPv4 address, an IPv6 network /64, or the value of
- * `RATE_LIMIT_HEADER`), its network (/24, /64), an account (a user, contact, session or factor), or
- * nothing: all requests to an instance, or all events of the installation.
+ * `RATE_LIMIT_HEADER`), the address of a client of the gateway, its network (/24, /64), an account
+ * (a user, contact, session or factor), or nothing: all requests to an instance, or all events of
+ * the installation.
  */
-type LimitedBy = 'client' | 'network' | 'account' | 'instance' | 'installation';
+type LimitedBy = 'client' | 'address' | 'network' | 'account' | 'instance' | 'installation';
 
 /** A limit of events. */
 interface QuotaLimit {
@@ -80,7 +81,7 @@ type NumericSetting = {
 }[keyof Settings];
 
 /** The events that a setting allows in a period. */
-function per(periodMs: Millis, name: NumericSetting): (settings: Settings) => Bucket {
+function per<N extends NumericSetting>(periodMs: Millis, name: N): (settings: Pick<Settings, N>) => Bucket {
   return (settings) => bucketQuota(settings[name], periodMs);
 }
 
@@ -121,6 +122,9 @@ export const limits = {
   oauth_token: { ...byClient, quota: per(5 * minuteMs, 'rateLimitOauthToken') },
   passkey: { ...byClient, quota: per(5 * minuteMs, 'rateLimitPasskey') },
   factor: { ...byClient, quota: per(minuteMs, 'rateLimitFactorVerify') },
+
+  // Counted in the memory of each instance: ext_authz must not write for wrong keys.
+  unknown_api_key: { by: 'address', counts: 'failures', quota: per(minuteMs, 'rateLimitApiKeys') },
 
   // Where clients are unknown, sign-ups have an own limit: a sign-up costs an attacker nothing.
   unknown_sign_up: {
@@ -211,7 +215,7 @@ type Named<Row> = {
 /** Limits of requests that a route names. */
 export type ClientLimit = Named<{ readonly by: 'client' }>;
 /** Limits by a key that the caller names. */
-export type EventLimit = Exclude<Named<QuotaLimit>, ClientLimit | 'unknown_sign_up'>;
+export type EventLimit = Exclude<Named<QuotaLimit>, ClientLimit | 'unknown_sign_up' | 'unknown_api_key'>;
 export type SpacedEvent = Named<SpacingLimit>;
 export type GuessKind = Named<GuessLimit> extends `wrong_${infer Kind}` ? Kind : never;
 

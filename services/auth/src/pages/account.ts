@@ -4,6 +4,7 @@ import { updateOwnUser } from '../account/update.ts';
 import { auditEntry } from '../audit/audit-log.ts';
 import { signOut } from '../sessions/sessions.ts';
 import type { User } from '../users/user.ts';
+import { apiKeySection } from './api-keys.ts';
 import { currentPasswordField, field, form, notice, problemSummary } from './forms.ts';
 import { organizationSection } from './organizations.ts';
 import type { Outcome, PageDefinition, View } from './page.ts';
@@ -13,7 +14,7 @@ import type { PageTexts } from './texts/texts.ts';
 import { takeTyped } from './typed.ts';
 import type { Owner, Visit } from './visit.ts';
 
-/** Profile, password, second factors, sessions and identities of the user. */
+/** Profile, password, second factors, sessions, identities and API keys of the user. */
 export const accountPage: PageDefinition = { name: 'account', access: 'user', view: viewAccount };
 
 /** A form on the account page. */
@@ -137,6 +138,7 @@ ${await factorSection(visit, user)}
 ${await organizationSection(visit, owner, problem)}
 ${await sessionSection(visit, owner)}
 ${identitySection(visit, user)}
+${await apiKeySection(visit, user)}
 <section aria-labelledby="delete-title">
 <h2 id="delete-title">${texts.deleteAccount}</h2>
 <p><a class="button" href="${visit.path('delete')}">${texts.deleteAccount}</a></p>

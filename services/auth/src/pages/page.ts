@@ -1,6 +1,7 @@
 import type { Html } from '@tollgate/kit/html';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { AccountContext } from '../account/update.ts';
+import type { ApiKeysContext } from '../api-keys/keys.ts';
 import { errors, RetryLaterError } from '../errors.ts';
 import { type Api, bodyLimits } from '../http/api.ts';
 import { reportError } from '../http/error-response.ts';
@@ -16,7 +17,7 @@ import { showError } from './error-page.ts';
 import { describeProblem, type Problem } from './problems.ts';
 import { Visit } from './visit.ts';
 
-export type PagesContext = SignInContext & AccountContext & MfaContext & InvitationsContext;
+export type PagesContext = SignInContext & AccountContext & MfaContext & InvitationsContext & ApiKeysContext;
 
 declare module 'fastify' {
   interface FastifyRequest {

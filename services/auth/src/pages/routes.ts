@@ -1,6 +1,7 @@
 import type { AddRoutes } from '../http/api.ts';
 import { addStyleRoute } from '../http/page-style.ts';
 import { accountForm, accountPage, deletePage, emailForm, profileForm, signOutForm } from './account.ts';
+import { apiKeyPage, endApiKey } from './api-keys.ts';
 import { confirmPage } from './confirm.ts';
 import { confirmFactorPage, enrollPage, removeFactorPage } from './factors.ts';
 import { invitationPage } from './invitation.ts';
@@ -42,6 +43,8 @@ export const pages: readonly PageDefinition[] = [
   resendPage,
   accountForm('session-end', endSession, { isSensitive: true }),
   accountForm('identity-remove', removeIdentity, { isSensitive: true }),
+  apiKeyPage,
+  accountForm('api-key-revoke', endApiKey),
   deletePage,
   signOutForm,
 ];

@@ -5,7 +5,7 @@ import { insertUser, metadata, testStore } from '../helpers/test-store.ts';
 
 t.test('changes of users are reported on commit, not on rollback', async (t) => {
   const announced: string[] = [];
-  const store = await testStore(t, { onUserChange: (userIds) => announced.push(...userIds) });
+  const store = await testStore(t, { onIdentityChange: (ids) => announced.push(...ids) });
   const user = await insertUser(store, { email: 'ada@example.com' });
   const audit = auditEntry(user, 'user_modified', { metadata });
   const at = new Date(metadata.nowMs);

@@ -21,6 +21,7 @@ const noInstance = '00000000-0000-0000-0000-000000000000';
 /** Tables of ours, next to those of GoTrue. */
 const ownTables = [
   'oauth_client_settings',
+  'api_keys',
   ...['organization_domains', 'organization_invitations', 'organization_members', 'organizations'],
   ...['rate_limits', 'session_organizations'],
   'tollgate_events',

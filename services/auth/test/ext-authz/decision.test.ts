@@ -88,6 +88,7 @@ function startAuthorizer({ find, sessionInactivityTimeoutMs = 0, ...more }: Opti
     rateLimiter: more.rateLimiter,
     identities: find && { find },
     clients: undefined,
+    apiKeys: undefined,
     tracing: undefined,
     nowMs: clock.now,
     logger,
@@ -149,7 +150,14 @@ t.test('a signed-in user is allowed, with identity headers', (t) => {
         'x-auth-kind': 'user',
         'x-auth-issuer': 'tollgate',
       },
-      remove: ['x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope', 'x-user-id'],
+      remove: [
+        'x-auth-key-id',
+        'x-auth-client-id',
+        'x-auth-org-id',
+        'x-auth-org-role',
+        'x-auth-scope',
+        'x-user-id',
+      ],
     },
   });
   t.equal(outcome(ask('/anything', bearer().replace('Bearer', 'bEARER  '))), 'allowed');

@@ -39,7 +39,13 @@ t.test('the documented table has every other header and metadata key, and no oth
 });
 
 t.test('an attribute of the table is a header and metadata, unless the caller lacks it', async (t) => {
-  const full = callerIdentity({ clientId: 'c', orgId: 'o', orgRole: 'owner', scope: 'read' });
+  const full = callerIdentity({
+    key: { id: 'k', limit: undefined },
+    clientId: 'c',
+    orgId: 'o',
+    orgRole: 'owner',
+    scope: 'read',
+  });
   t.strictSame(Object.keys(identityHeaders(full, []).set), identityHeaderNames);
   t.strictSame(Object.keys(decisionMetadata(allowedAs(full))), callerAttributeNames);
   t.strictSame(identityHeaders(undefined, []), { set: {}, remove: [...identityHeaderNames] });

@@ -5,7 +5,7 @@ import { type AuthServer, signUp, startAuthServer } from '../helpers/auth-server
 import { type AuthzClient, connectAuthz, summary } from '../helpers/authz-client.ts';
 
 /** Headers that a user does not have; removed whether or not the client sent them. */
-const absent = ['x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope'];
+const absent = ['x-auth-key-id', 'x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope'];
 
 async function start(
   t: Test,

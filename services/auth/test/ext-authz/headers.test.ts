@@ -21,7 +21,7 @@ t.test('headers identify the caller', (t) => {
       'x-auth-kind': 'user',
       'x-auth-issuer': 'tollgate',
     },
-    remove: ['x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope'],
+    remove: ['x-auth-key-id', 'x-auth-client-id', 'x-auth-org-id', 'x-auth-org-role', 'x-auth-scope'],
   });
   t.end();
 });

@@ -25,7 +25,7 @@ t.test('without a mapping a caller has the usual claims', (t) => {
   t.same(caller('', { sub: 'ada', azp: 'web', scope: 'read write', plan: 'pro', role: 'admin' }), {
     ...{ kind: 'user', userId: 'idp|ada', sessionId: undefined, clientId: 'web', orgId: undefined },
     ...{ orgRole: undefined, role: '', plan: 'free', scope: 'read write', aal: 'aal1', isAnonymous: false },
-    ...{ issuer: 'idp', audiences: [], claims: {}, limit: undefined },
+    ...{ issuer: 'idp', audiences: [], claims: {}, limit: undefined, key: undefined },
   });
   t.match(caller('', { sub: 'ada', client_id: 'cli', scp: ['read', 'write'] }), {
     clientId: 'cli',

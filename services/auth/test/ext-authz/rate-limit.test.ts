@@ -39,7 +39,14 @@ function descriptors(
 }
 
 t.test('a descriptor has the attributes in the order of the file', (t) => {
-  const ids = { clientId: 'c', orgId: 'o', orgRole: 'owner', scope: 'a b', claims: { department: 'books' } };
+  const ids = {
+    key: { id: 'k', limit: undefined },
+    clientId: 'c',
+    orgId: 'o',
+    orgRole: 'owner',
+    scope: 'a b',
+    claims: { department: 'books' },
+  };
   const full = { identity: { ...identity, ...ids } };
   t.same(
     descriptors(
@@ -50,7 +57,7 @@ t.test('a descriptor has the attributes in the order of the file', (t) => {
       full,
     ),
     [
-      'user_id=u,session_id=s,role=staff,plan=pro,aal=aal2,anonymous=false,kind=user,client_id=c,org_id=o,' +
+      'user_id=u,session_id=s,key_id=k,role=staff,plan=pro,aal=aal2,anonymous=false,kind=user,client_id=c,org_id=o,' +
         'org_role=owner,scope=a b,issuer=tollgate,remote_address=192.0.2.1,path=/orders/*,method=GET,department=books',
       'plan=pro,user_id=u',
     ],

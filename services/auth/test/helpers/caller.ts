@@ -6,6 +6,7 @@ export function callerIdentity(own: Partial<CallerIdentity> = {}): CallerIdentit
     kind: 'user',
     userId: '8fba2b4c-1a5b-4bd0-9c6b-2c8f8a3a1111',
     sessionId: '11111111-2222-4333-8444-555555555555',
+    key: undefined,
     clientId: undefined,
     orgId: undefined,
     orgRole: undefined,

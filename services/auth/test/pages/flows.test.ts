@@ -23,6 +23,8 @@ t.test('pages', async (t) => {
   t.teardown(() => smtp.stop());
   const { server } = await startWithProviders(t, {
     PAGES_ENABLED: 'true',
+    API_KEYS_ENABLED: 'true',
+    API_KEYS_SELF_SERVICE: 'true',
     PAGES_NAME: 'Notes & more',
     ORGANIZATIONS_ENABLED: 'true',
     PAGES_COLOR: '#ffd400',
@@ -136,6 +138,13 @@ t.test('pages', async (t) => {
     t.match(await page.evaluate('document.body.innerText'), 'Two-step verification is set up.');
     await open('recovery-codes');
     await checkPage(t, page, 'Create recovery codes');
+    await open('api-key');
+    await checkPage(t, page, 'Create an API key');
+    await submit(page, 'api-key', { name: 'Laptop' });
+    await checkPage(t, page, 'API key');
+    await open('account');
+    await checkPage(t, page, 'Your account');
+    t.match(await page.evaluate('document.body.innerText'), 'tgk_…');
     await open('factor-remove');
     await checkPage(t, page, 'Remove second factor');
     await open('account');

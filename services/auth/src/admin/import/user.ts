@@ -94,7 +94,8 @@ export function readUser(
   }
 }
 
-function parseLine(text: string): JsonObject {
+/** @throws AppError `bad_json` */
+export function parseLine(text: string): JsonObject {
   const problem = findJsonProblem(text);
   if (problem !== undefined) throw errors.bad_json({ message: `the line is not accepted: ${problem}` });
   let value: unknown;

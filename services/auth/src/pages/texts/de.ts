@@ -151,6 +151,22 @@ export const de: PageTexts = {
     'Ihr Konto und alle hier gespeicherten Daten werden endgültig gelöscht. Das kann nicht rückgängig gemacht werden.',
   keepAccount: 'Konto behalten',
   otherAddress: 'Bestätigt. Bitte folgen Sie auch dem Link, den wir an die andere Adresse gesendet haben.',
+  apiKeys: 'API-Schlüssel',
+  apiKeysText: 'Mit einem API-Schlüssel kann ein Programm Ihr Konto verwenden.',
+  createApiKey: 'API-Schlüssel erstellen',
+  apiKeyNameHint: 'Wofür der Schlüssel ist, etwa der Name des Programms.',
+  apiKey: 'API-Schlüssel',
+  keepApiKey:
+    'Bewahren Sie diesen Schlüssel sicher auf, etwa in einem Passwortmanager. Er wird nicht noch einmal angezeigt.',
+  apiKeyEnded: 'nicht mehr gültig',
+  neverUsed: 'nie verwendet',
+  lastUsed: 'zuletzt verwendet',
+  validUntil: 'gültig bis',
+  revokeApiKey: 'Widerrufen',
+  replaceApiKey: 'Ersetzen',
+  replaceApiKeyText: (name) =>
+    `Sie erhalten einen neuen Schlüssel. Der Schlüssel „${name}“ bleibt 24 Stunden gültig.`,
+
   saved: {
     profile: 'Ihr Profil ist gespeichert.',
     email: 'Wir haben eine E-Mail gesendet. Ihre Adresse ändert sich, sobald Sie dem Link darin folgen.',
@@ -165,6 +181,7 @@ export const de: PageTexts = {
     invitation: 'Die Einladung ist gesendet.',
     'invitation-revoked': 'Die Einladung ist zurückgezogen.',
     joined: 'Willkommen! Sie sind jetzt Mitglied.',
+    'api-key': 'Der API-Schlüssel ist widerrufen.',
   },
 
   errors: {
@@ -228,6 +245,8 @@ export const de: PageTexts = {
     email_address_invalid: 'Bitte geben Sie eine gültige E-Mail-Adresse ein.',
     phone_exists: 'Zu dieser Telefonnummer gibt es bereits ein Konto.',
     sms_send_failed: 'Die Nachricht konnte nicht gesendet werden. Bitte versuchen Sie es später noch einmal.',
+    too_many_api_keys: 'Sie haben die maximale Anzahl von API-Schlüsseln. Bitte widerrufen Sie zuerst einen.',
+    api_key_not_found: 'Diesen API-Schlüssel gibt es nicht mehr.',
     validation_failed: 'Etwas fehlt oder ist ungültig. Bitte prüfen Sie Ihre Eingaben.',
   },
 };

@@ -145,6 +145,20 @@ export const en = {
   deleteText: 'Your account and all of its data here will be deleted for good. This cannot be undone.',
   keepAccount: 'Keep my account',
   otherAddress: 'Confirmed. Please also follow the link that we sent to the other address.',
+  apiKeys: 'API keys',
+  apiKeysText: 'An API key lets a program use your account.',
+  createApiKey: 'Create an API key',
+  apiKeyNameHint: 'What the key is for, such as the name of the program.',
+  apiKey: 'API key',
+  keepApiKey: 'Keep this key in a safe place, such as a password manager. It is not shown again.',
+  apiKeyEnded: 'no longer valid',
+  neverUsed: 'never used',
+  lastUsed: 'last used',
+  validUntil: 'valid until',
+  revokeApiKey: 'Revoke',
+  replaceApiKey: 'Replace',
+  replaceApiKeyText: (name: string) => `You get a new key. The key “${name}” stays valid for 24 hours.`,
+
   saved: {
     profile: 'Your profile is saved.',
     email: 'We have sent an email. Your address changes when you follow the link in it.',
@@ -159,6 +173,7 @@ export const en = {
     invitation: 'The invitation is sent.',
     'invitation-revoked': 'The invitation is revoked.',
     joined: 'Welcome! You are a member now.',
+    'api-key': 'The API key is revoked.',
   },
 
   errors: {
@@ -219,6 +234,8 @@ export const en = {
     email_address_invalid: 'Please enter a valid email address.',
     phone_exists: 'There is already an account with this phone number.',
     sms_send_failed: 'The message could not be sent. Please try again later.',
+    too_many_api_keys: 'You have the maximum number of API keys. Please revoke one first.',
+    api_key_not_found: 'There is no such API key any more.',
     validation_failed: 'Something is missing or not valid. Please check what you have entered.',
   },
 };

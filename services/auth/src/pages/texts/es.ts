@@ -149,6 +149,21 @@ export const es: PageTexts = {
     'Tu cuenta y todos sus datos aquí se eliminarán definitivamente. Esta acción no se puede deshacer.',
   keepAccount: 'Conservar mi cuenta',
   otherAddress: 'Confirmado. Sigue también el enlace que enviamos a la otra dirección.',
+  apiKeys: 'Claves de API',
+  apiKeysText: 'Con una clave de API, un programa puede usar tu cuenta.',
+  createApiKey: 'Crear una clave de API',
+  apiKeyNameHint: 'Para qué sirve la clave, por ejemplo el nombre del programa.',
+  apiKey: 'Clave de API',
+  keepApiKey: 'Guarda esta clave en un lugar seguro, como un gestor de contraseñas. No se volverá a mostrar.',
+  apiKeyEnded: 'ya no es válida',
+  neverUsed: 'nunca usada',
+  lastUsed: 'último uso:',
+  validUntil: 'válida hasta',
+  revokeApiKey: 'Revocar',
+  replaceApiKey: 'Sustituir',
+  replaceApiKeyText: (name) =>
+    `Recibirás una clave nueva. La clave «${name}» seguirá siendo válida durante 24 horas.`,
+
   saved: {
     profile: 'Tu perfil se ha guardado.',
     email: 'Hemos enviado un correo. Tu dirección cambiará cuando sigas el enlace.',
@@ -163,6 +178,7 @@ export const es: PageTexts = {
     invitation: 'La invitación se ha enviado.',
     'invitation-revoked': 'La invitación se ha revocado.',
     joined: 'Te damos la bienvenida. Ya eres miembro.',
+    'api-key': 'La clave de API se ha revocado.',
   },
 
   errors: {
@@ -220,6 +236,8 @@ export const es: PageTexts = {
     email_address_invalid: 'Escribe una dirección de correo válida.',
     phone_exists: 'Ya existe una cuenta con este número de teléfono.',
     sms_send_failed: 'No se ha podido enviar el mensaje. Inténtalo más tarde.',
+    too_many_api_keys: 'Tienes el número máximo de claves de API. Revoca una primero.',
+    api_key_not_found: 'Esa clave de API ya no existe.',
     validation_failed: 'Falta algo o no es válido. Revisa lo que has escrito.',
   },
 };

@@ -151,6 +151,21 @@ export const fr: PageTexts = {
     'Votre compte et toutes ses données ici seront définitivement supprimés. Cette action est irréversible.',
   keepAccount: 'Conserver mon compte',
   otherAddress: 'Confirmé. Veuillez aussi suivre le lien envoyé à l’autre adresse.',
+  apiKeys: 'Clés d’API',
+  apiKeysText: 'Avec une clé d’API, un programme peut utiliser votre compte.',
+  createApiKey: 'Créer une clé d’API',
+  apiKeyNameHint: 'L’usage de la clé, par exemple le nom du programme.',
+  apiKey: 'Clé d’API',
+  keepApiKey:
+    'Conservez cette clé en lieu sûr, par exemple dans un gestionnaire de mots de passe. Elle ne sera plus affichée.',
+  apiKeyEnded: 'plus valable',
+  neverUsed: 'jamais utilisée',
+  lastUsed: 'dernière utilisation :',
+  validUntil: 'valable jusqu’au',
+  revokeApiKey: 'Révoquer',
+  replaceApiKey: 'Remplacer',
+  replaceApiKeyText: (name) => `Vous recevez une nouvelle clé. La clé « ${name} » reste valable 24 heures.`,
+
   saved: {
     profile: 'Votre profil est enregistré.',
     email: 'Nous avons envoyé un e-mail. Votre adresse changera lorsque vous suivrez le lien qu’il contient.',
@@ -165,6 +180,7 @@ export const fr: PageTexts = {
     invitation: 'L’invitation est envoyée.',
     'invitation-revoked': 'L’invitation est révoquée.',
     joined: 'Bienvenue ! Vous êtes maintenant membre.',
+    'api-key': 'La clé d’API est révoquée.',
   },
 
   errors: {
@@ -226,6 +242,8 @@ export const fr: PageTexts = {
     email_address_invalid: 'Veuillez saisir une adresse e-mail valide.',
     phone_exists: 'Un compte existe déjà avec ce numéro de téléphone.',
     sms_send_failed: 'Le message n’a pas pu être envoyé. Veuillez réessayer plus tard.',
+    too_many_api_keys: 'Vous avez le nombre maximal de clés d’API. Révoquez-en d’abord une.',
+    api_key_not_found: 'Cette clé d’API n’existe plus.',
     validation_failed: 'Une information manque ou n’est pas valide. Veuillez vérifier votre saisie.',
   },
 };

@@ -145,6 +145,21 @@ export const ja: PageTexts = {
   deleteText: 'アカウントとここに保存されたすべてのデータが完全に削除されます。元に戻すことはできません。',
   keepAccount: '削除しない',
   otherAddress: '確認しました。もう一方のメールアドレスに送信したリンクも開いてください。',
+  apiKeys: 'API キー',
+  apiKeysText: 'API キーを使うと、プログラムがあなたのアカウントを利用できます。',
+  createApiKey: 'API キーを作成',
+  apiKeyNameHint: 'プログラムの名前など、キーの用途です。',
+  apiKey: 'API キー',
+  keepApiKey:
+    'このキーをパスワードマネージャーなどの安全な場所に保管してください。再び表示されることはありません。',
+  apiKeyEnded: '無効',
+  neverUsed: '未使用',
+  lastUsed: '最終使用:',
+  validUntil: '有効期限:',
+  revokeApiKey: '取り消す',
+  replaceApiKey: '置き換える',
+  replaceApiKeyText: (name) => `新しいキーが発行されます。キー「${name}」は 24 時間有効です。`,
+
   saved: {
     profile: 'プロフィールを保存しました。',
     email: 'メールを送信しました。リンクを開くとメールアドレスが変更されます。',
@@ -159,6 +174,7 @@ export const ja: PageTexts = {
     invitation: '招待を送信しました。',
     'invitation-revoked': '招待を取り消しました。',
     joined: 'ようこそ。メンバーになりました。',
+    'api-key': 'API キーを取り消しました。',
   },
 
   errors: {
@@ -214,6 +230,8 @@ export const ja: PageTexts = {
     email_address_invalid: '有効なメールアドレスを入力してください。',
     phone_exists: 'この電話番号のアカウントはすでに存在します。',
     sms_send_failed: 'メッセージを送信できませんでした。後でもう一度お試しください。',
+    too_many_api_keys: 'API キーの数が上限に達しています。先に 1 つ取り消してください。',
+    api_key_not_found: 'その API キーはもうありません。',
     validation_failed: '入力内容に不足または誤りがあります。ご確認ください。',
   },
 };

@@ -148,6 +148,21 @@ export const pt: PageTexts = {
     'Sua conta e todos os seus dados aqui serão excluídos definitivamente. Não é possível desfazer.',
   keepAccount: 'Manter minha conta',
   otherAddress: 'Confirmado. Siga também o link que enviamos ao outro endereço.',
+  apiKeys: 'Chaves de API',
+  apiKeysText: 'Com uma chave de API, um programa pode usar a sua conta.',
+  createApiKey: 'Criar uma chave de API',
+  apiKeyNameHint: 'Para que serve a chave, por exemplo o nome do programa.',
+  apiKey: 'Chave de API',
+  keepApiKey:
+    'Guarde esta chave em um lugar seguro, como um gerenciador de senhas. Ela não será mostrada novamente.',
+  apiKeyEnded: 'não é mais válida',
+  neverUsed: 'nunca usada',
+  lastUsed: 'último uso:',
+  validUntil: 'válida até',
+  revokeApiKey: 'Revogar',
+  replaceApiKey: 'Substituir',
+  replaceApiKeyText: (name) => `Você recebe uma nova chave. A chave “${name}” continua válida por 24 horas.`,
+
   saved: {
     profile: 'Seu perfil foi salvo.',
     email: 'Enviamos um e-mail. Seu endereço muda quando você seguir o link.',
@@ -162,6 +177,7 @@ export const pt: PageTexts = {
     invitation: 'O convite foi enviado.',
     'invitation-revoked': 'O convite foi revogado.',
     joined: 'Boas-vindas! Agora você é membro.',
+    'api-key': 'A chave de API foi revogada.',
   },
 
   errors: {
@@ -217,6 +233,8 @@ export const pt: PageTexts = {
     email_address_invalid: 'Digite um endereço de e-mail válido.',
     phone_exists: 'Já existe uma conta com este número de telefone.',
     sms_send_failed: 'Não foi possível enviar a mensagem. Tente mais tarde.',
+    too_many_api_keys: 'Você tem o número máximo de chaves de API. Revogue uma primeiro.',
+    api_key_not_found: 'Essa chave de API não existe mais.',
     validation_failed: 'Algo está faltando ou não é válido. Verifique o que você digitou.',
   },
 };

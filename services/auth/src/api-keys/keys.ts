@@ -1,0 +1,204 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { isUuid } from '@tollgate/kit/text';
+import { parseDuration } from '@tollgate/kit/time';
+import type { AuditAction } from '../audit/actions.ts';
+import { auditEntry } from '../audit/audit-log.ts';
+import { describeChanges } from '../audit/changes.ts';
+import { settingsSpec } from '../config/settings.ts';
+import type { Transactions } from '../db/connection.ts';
+import { errors } from '../errors.ts';
+import type { AdminRequest } from '../sessions/admin-request.ts';
+import type { SessionsContext } from '../sessions/issue.ts';
+import { type ApiKey, type KeyOwner, toColumns } from './api-key.ts';
+import { type KeyInput, type KeyValues, newKeyValues, readKeyInput } from './input.ts';
+import { createKey, digestKey } from './key-format.ts';
+import { isAtMost } from './role.ts';
+import type { ApiKeyStore } from './store.ts';
+
+export type ApiKeysContext = SessionsContext & {
+  readonly store: Transactions & { readonly apiKeys: ApiKeyStore };
+};
+
+/** A key with its text, which is returned once. */
+export interface IssuedKey {
+  readonly key: ApiKey;
+  readonly text: string;
+}
+
+/** @throws AppError `feature_disabled` */
+export function requireApiKeys({ settings }: ApiKeysContext): void {
+  if (!settings.apiKeysEnabled)
+    throw errors.feature_disabled({
+      message: `API keys are not enabled: set ${settingsSpec.apiKeysEnabled.env}`,
+      httpStatus: 404,
+    });
+}
+
+/** @throws AppError `api_key_not_found` */
+export async function getApiKey({ store }: ApiKeysContext, id: string): Promise<ApiKey> {
+  const key = isUuid(id) ? await store.apiKeys.find(id) : undefined;
+  if (key === undefined) throw errors.api_key_not_found();
+  return key;
+}
+
+/**
+ * Creates a key.
+ *
+ * @param maxKeys of the user who owns it; default: any number
+ * @throws AppError `validation_failed`, `user_not_found`, `organization_not_found`,
+ * `too_many_api_keys`
+ */
+export async function createApiKey(
+  context: ApiKeysContext,
+  {
+    owner,
+    input,
+    maxKeys,
+  }: { readonly owner: KeyOwner; readonly input: KeyInput; readonly maxKeys?: number },
+  request: AdminRequest,
+): Promise<IssuedKey> {
+  const { nowMs } = request.metadata;
+  const values = readKeyInput(input, newKeyValues, nowMs);
+  await checkRole(context, values.role, owner.userId);
+  const { key, text } = issueKey(context, { ...values, ...toColumns(owner), rotated_from: null }, request);
+  const audit = keyAudit('api_key_created', key, request);
+  const isCreated = await context.store.transaction(async ({ apiKeys }) => {
+    if (owner.userId !== undefined && maxKeys !== undefined)
+      await requireRoom(apiKeys, { userId: owner.userId, maxKeys, at: key.created_at });
+    return apiKeys.insert(key, digestKey(text), audit);
+  });
+  if (!isCreated) throw owner.orgId === undefined ? errors.user_not_found() : errors.organization_not_found();
+  return { key, text };
+}
+
+/** @throws AppError `too_many_api_keys` */
+async function requireRoom(
+  apiKeys: ApiKeyStore,
+  { userId, maxKeys, at }: { readonly userId: string; readonly maxKeys: number; readonly at: Date },
+): Promise<void> {
+  await apiKeys.lockUser(userId);
+  if ((await apiKeys.countActive(userId, at)) >= maxKeys) throw errors.too_many_api_keys();
+}
+
+function issueKey(
+  { settings, random }: ApiKeysContext,
+  values: KeyValues & Pick<ApiKey, 'user_id' | 'org_id' | 'rotated_from'>,
+  { actor, metadata }: AdminRequest,
+): IssuedKey {
+  const at = new Date(metadata.nowMs);
+  const text = createKey(settings.apiKeyPrefix, random);
+  const key = {
+    ...values,
+    id: random.uuid(),
+    prefix: settings.apiKeyPrefix,
+    last4: text.slice(-4),
+    created_at: at,
+    updated_at: at,
+    last_used_at: null,
+    created_by: actor.id,
+  };
+  return { key, text };
+}
+
+/** @throws AppError `validation_failed` if the role is above that of the user who owns the key. */
+async function checkRole(
+  { store, settings }: ApiKeysContext,
+  role: string | null,
+  userId: string | null | undefined,
+): Promise<void> {
+  if (role === null || typeof userId !== 'string') return;
+  const user = await store.users.findById(userId);
+  if (user === undefined || isAtMost(role, user.role, settings.apiKeyRoles)) return;
+  throw errors.validation_failed({
+    message: `role must be that of the owner, or a lower one of ${settingsSpec.apiKeyRoles.env}`,
+  });
+}
+
+/** @throws AppError `validation_failed`, `conflict` */
+export async function updateApiKey(
+  context: ApiKeysContext,
+  before: ApiKey,
+  { input, request }: { readonly input: KeyInput; readonly request: AdminRequest },
+): Promise<ApiKey> {
+  const { nowMs } = request.metadata;
+  const values = readKeyInput(input, before, nowMs);
+  if (values.role !== before.role) await checkRole(context, values.role, before.user_id);
+  const changes = describeChanges(
+    Object.entries(values).map(([name, after]) => ({
+      name: name === 'rate_limit' ? 'limit' : name,
+      // A KeyValues has the columns of a key.
+      before: before[name as keyof KeyValues],
+      after,
+    })),
+  );
+  const key = { ...before, ...values, updated_at: new Date(nowMs) };
+  const audit = keyAudit('api_key_updated', key, request, changes);
+  if (!(await context.store.apiKeys.update(key, before.updated_at, audit))) throw errors.conflict();
+  return key;
+}
+
+/** Longer than the release cycle of most applications. */
+const maxGraceMs = 30 * 24 * 3_600_000;
+
+/**
+ * Replaces a key by a new one with the same values and the same lifetime. The old key stays valid
+ * for the grace, a duration in Go's syntax; by default it ends at once.
+ *
+ * @throws AppError `validation_failed`, `too_many_api_keys`, `conflict`
+ */
+export async function rotateApiKey(
+  context: ApiKeysContext,
+  {
+    old,
+    grace = '',
+    maxKeys,
+  }: { readonly old: ApiKey; readonly grace?: string | undefined; readonly maxKeys?: number },
+  request: AdminRequest,
+): Promise<IssuedKey> {
+  const { nowMs } = request.metadata;
+  const graceMs = grace === '' ? 0 : parseDuration(grace);
+  if (graceMs === undefined || graceMs < 0 || graceMs > maxGraceMs)
+    throw errors.validation_failed({ message: 'grace must be a duration such as 24h, at most 720h' });
+  const { expires_at: expiry, created_at: createdAt } = old;
+  const expires_at = expiry && new Date(nowMs + expiry.getTime() - createdAt.getTime());
+  const { key, text } = issueKey(context, { ...old, expires_at, rotated_from: old.id }, request);
+  const audit = keyAudit('api_key_rotated', key, request, { rotated_from: old.id, grace: grace || '0s' });
+  const isRotated = await context.store.transaction(async ({ apiKeys }) => {
+    // Keys in their grace count: otherwise rotations could add any number.
+    if (old.user_id !== null && maxKeys !== undefined)
+      await requireRoom(apiKeys, { userId: old.user_id, maxKeys: 2 * maxKeys, at: key.created_at });
+    const { id, updated_at: version } = old;
+    const validUntil = new Date(nowMs + graceMs);
+    return apiKeys.rotate({ key, digest: digestKey(text) }, { id, version, validUntil }, audit);
+  });
+  if (!isRotated) throw errors.conflict({ message: 'The key has changed, or has been rotated already' });
+  return { key, text };
+}
+
+/** Deletes a key. @throws AppError `api_key_not_found` */
+export async function revokeApiKey(
+  { store }: ApiKeysContext,
+  key: ApiKey,
+  request: AdminRequest,
+): Promise<void> {
+  if (!(await store.apiKeys.delete(key.id, keyAudit('api_key_revoked', key, request))))
+    throw errors.api_key_not_found();
+}
+
+function keyAudit(
+  action: AuditAction,
+  { id, name, user_id: userId, org_id: orgId }: ApiKey,
+  { actor, metadata }: AdminRequest,
+  more: JsonObject = {},
+) {
+  return auditEntry(actor, action, {
+    metadata,
+    traits: {
+      key_id: id,
+      key_name: name,
+      ...(userId !== null && { user_id: userId }),
+      ...(orgId !== null && { org_id: orgId }),
+      ...more,
+    },
+  });
+}

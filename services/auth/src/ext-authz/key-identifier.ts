@@ -1,0 +1,256 @@
+import type { JsonObject } from '@tollgate/kit/json';
+import { inTime } from '@tollgate/kit/time';
+import type { ApiKeyCache, ApiKeyState } from '../api-keys/key-cache.ts';
+import { type KeyUsage, usePrecisionMs } from '../api-keys/key-usage.ts';
+import type { Bucket } from '../config/quotas.ts';
+import type { Settings } from '../config/settings.ts';
+import { errors } from '../errors.ts';
+import { InstanceBuckets } from '../limits/instance-buckets.ts';
+import type { LimitOverride } from '../limits/limit-override.ts';
+import { limits } from '../limits/table.ts';
+import type { ClaimMapping } from './claim-mapping.ts';
+import { ClientAddresses, unknownAddress } from './client-address.ts';
+import { noHeaders, type WantedHeaders } from './codec.ts';
+import { type AuthzDenied, type AuthzRequest, forbidden, invalidToken, overLimit } from './decision.ts';
+import type { Caller } from './identity.ts';
+import { KnownCaller } from './identity-headers.ts';
+import {
+  findKeyProblem,
+  isKeyToken,
+  type KeySettings,
+  keyIdentity,
+  keyStarts,
+  mayExist,
+} from './key-caller.ts';
+import type { KeyMetrics } from './observability.ts';
+
+/** The parts of a request that identify its caller. */
+export type Credentials = Pick<AuthzRequest, 'authorization' | 'headers' | 'sourceAddress' | 'forwardedFor'>;
+
+/** API keys at the gateway. */
+export interface KeyContext {
+  readonly cache: Pick<ApiKeyCache, 'recall' | 'find'>;
+  readonly usage: Pick<KeyUsage, 'record'>;
+  /** Undefined if metrics are off. */
+  readonly metrics: KeyMetrics | undefined;
+  readonly settings: KeySettings &
+    Pick<
+      Settings,
+      'extAuthzApiKeyHeaders' | 'trustedProxies' | 'rateLimitApiKeys' | 'rateLimitUnknownClients'
+    >;
+  /** Unix time in milliseconds. */
+  readonly nowMs: () => number;
+}
+
+interface KeyIdentifierOptions {
+  readonly readLimit: (userId: string, appMetadata: JsonObject) => LimitOverride | undefined;
+  /** Logs that the database is unavailable. */
+  readonly onFailure: (error: unknown) => Caller;
+}
+
+interface Check {
+  readonly mapping: ClaimMapping;
+  readonly timeoutMs: number;
+}
+
+/** A key of a request, and the headers that must not reach the upstream. */
+interface SentKey {
+  readonly key: string;
+  readonly credentials: readonly string[];
+}
+
+/** A caller, and the values that it was created from. */
+interface CreatedCaller {
+  readonly mapping: ClaimMapping;
+  readonly credentials: readonly string[];
+  readonly caller: KnownCaller;
+  /** When its next use is recorded. */
+  nextUseMs: number;
+}
+
+/** The limit of wrong keys. */
+const unknownKey = 'unknown_api_key';
+/** Share of the proxy's timeout that is spent on the database; the rest is for the response. */
+const timeoutShare = 0.8;
+
+/** Identifies callers by API keys. */
+export class KeyIdentifier {
+  readonly #context: KeyContext;
+  readonly #options: KeyIdentifierOptions;
+  readonly #addresses: ClientAddresses;
+  readonly #starts: readonly string[];
+  readonly #inHeader: readonly string[];
+  readonly #inBearer: readonly string[];
+  readonly #wrongKeys: WrongKeys;
+  /** Keyed by states, each of which is one object for as long as it is cached. */
+  readonly #callers = new WeakMap<ApiKeyState, CreatedCaller>();
+
+  constructor(context: KeyContext, options: KeyIdentifierOptions) {
+    const { settings } = context;
+    this.#context = context;
+    this.#options = options;
+    this.#addresses = new ClientAddresses(settings.trustedProxies);
+    this.#starts = keyStarts(settings);
+    this.#inHeader = settings.extAuthzApiKeyHeaders;
+    this.#inBearer = [...settings.extAuthzApiKeyHeaders, 'authorization'];
+    this.#wrongKeys = new WrongKeys(context, this.#addresses);
+  }
+
+  /**
+   * Undefined if the request has no API key. Returns a promise only if the database must be read.
+   *
+   * @param bearer the token of the `Authorization` header
+   */
+  identify(
+    request: Credentials,
+    bearer: { readonly token: string } | { readonly reason: string } | undefined,
+    check: Check,
+  ): Caller | Promise<Caller> | undefined {
+    const isBearer = bearer !== undefined && 'token' in bearer && isKeyToken(bearer.token, this.#starts);
+    // A header that is sent twice has both values, which is no key.
+    const apiKeys = this.#inHeader.flatMap((name) => request.headers[name] ?? []);
+    if (!isBearer && apiKeys.length === 0) return undefined;
+    // Servers disagree on which of several credentials counts.
+    if (apiKeys.length + (bearer === undefined ? 0 : 1) > 1)
+      return deny(invalidToken('several_credentials'), this.#inBearer);
+    const sent = isBearer
+      ? { key: bearer.token, credentials: this.#inBearer }
+      : { key: apiKeys[0] ?? '', credentials: this.#inHeader };
+    return this.#identifyKey(sent, request, check);
+  }
+
+  #identifyKey(sent: SentKey, request: Credentials, check: Check): Caller | Promise<Caller> {
+    const { cache, settings } = this.#context;
+    const known = cache.recall(sent.key);
+    if (known !== undefined && known !== 'unknown')
+      return this.#checkState(known, sent, { ...check, request });
+    // Other users of the address keep their access: keys in use are known.
+    const retryAfterMs = this.#wrongKeys.retryAfterMs(request);
+    if (retryAfterMs > 0) return deny(overLimit(Math.ceil(retryAfterMs / 1000)), sent.credentials);
+    if (known === 'unknown' || !mayExist(sent.key, settings)) return this.#denyWrong(sent, request);
+    return this.#read(sent, request, check);
+  }
+
+  async #read(sent: SentKey, request: Credentials, check: Check): Promise<Caller> {
+    const { timeoutMs } = check;
+    try {
+      const reading = this.#context.cache.find(sent.key);
+      const state = await (Number.isFinite(timeoutMs)
+        ? inTime(reading, timeoutMs * timeoutShare, () => timedOut(timeoutMs))
+        : reading);
+      if (state === undefined) return this.#denyWrong(sent, request);
+      return this.#checkState(state, sent, { ...check, request });
+    } catch (error) {
+      return this.#options.onFailure(error);
+    }
+  }
+
+  #denyWrong({ credentials }: SentKey, request: Credentials): Caller {
+    this.#wrongKeys.count(request);
+    return deny(invalidToken('invalid_api_key'), credentials);
+  }
+
+  #checkState(
+    state: ApiKeyState,
+    { credentials }: SentKey,
+    { mapping, request }: Check & { readonly request: Credentials },
+  ): Caller {
+    const { usage, nowMs } = this.#context;
+    const now = nowMs();
+    const address = () => this.#addresses.findAddress(request);
+    const problem = findKeyProblem(state, { nowMs: now, address });
+    if (problem === 'api_key_network_not_allowed') return deny(forbidden(problem), credentials);
+    if (problem !== undefined) return deny(invalidToken(problem), credentials);
+    const known = this.#callers.get(state);
+    const isCurrent = known?.mapping === mapping && known.credentials === credentials;
+    const created = isCurrent ? known : this.#createCaller(state, mapping, credentials);
+    if (now >= created.nextUseMs) {
+      created.nextUseMs = now + usePrecisionMs;
+      usage.record(state.id, now);
+    }
+    return created.caller;
+  }
+
+  #createCaller(state: ApiKeyState, mapping: ClaimMapping, credentials: readonly string[]): CreatedCaller {
+    const { settings } = this.#context;
+    const { userId, user } = state;
+    const ownerLimit =
+      userId === undefined || user === undefined
+        ? undefined
+        : this.#options.readLimit(userId, user.appMetadata);
+    const caller = new KnownCaller(keyIdentity(state, { settings, mapping, ownerLimit }), credentials);
+    const created = { mapping, credentials, caller, nextUseMs: 0 };
+    this.#callers.set(state, created);
+    return created;
+  }
+}
+
+/** Limits wrong keys of an address, in the memory of each replica. */
+class WrongKeys {
+  readonly #context: KeyContext;
+  readonly #addresses: ClientAddresses;
+  readonly #buckets = new InstanceBuckets<string>();
+  readonly #ofAddress: Bucket;
+  /** Clients that cannot be distinguished share it. Undefined: no limit. */
+  readonly #shared: Bucket | undefined;
+
+  constructor(context: KeyContext, addresses: ClientAddresses) {
+    const { rateLimitUnknownClients: factor } = context.settings;
+    const bucket = limits[unknownKey].quota(context.settings);
+    const { size, refillEveryMs } = bucket;
+    this.#context = context;
+    this.#addresses = addresses;
+    this.#ofAddress = bucket;
+    this.#shared =
+      factor === 0 ? undefined : { ...bucket, size: size * factor, refillEveryMs: refillEveryMs / factor };
+  }
+
+  /** 0 unless the address has sent too many wrong keys. */
+  retryAfterMs(request: Credentials): number {
+    const { name, bucket } = this.#find(request);
+    if (bucket === undefined || !this.#buckets.isFull(name, bucket, this.#context.nowMs())) return 0;
+    this.#context.metrics?.wrong.inc({ result: 'limited' });
+    return bucket.refillEveryMs;
+  }
+
+  count(request: Credentials): void {
+    const { name, bucket } = this.#find(request);
+    if (bucket !== undefined) this.#buckets.take(name, bucket, this.#context.nowMs());
+    this.#context.metrics?.wrong.inc({ result: 'rejected' });
+  }
+
+  #find(request: Credentials): { readonly name: string; readonly bucket: Bucket | undefined } {
+    if (this.#context.settings.rateLimitApiKeys === 0) return { name: '', bucket: undefined };
+    const address = this.#addresses.find(request);
+    const isKnown = address !== unknownAddress && !this.#addresses.isHidden(request);
+    return isKnown
+      ? { name: address, bucket: this.#ofAddress }
+      : { name: unknownAddress, bucket: this.#shared };
+  }
+}
+
+function deny(denial: AuthzDenied, credentials: readonly string[]): Caller {
+  return { ok: false, denial, credentials };
+}
+
+function timedOut(timeoutMs: number): Error {
+  const detail = `the database did not respond within the proxy's timeout of ${timeoutMs} ms`;
+  return errors.authorization_unavailable({ detail });
+}
+
+/** Adds the headers that may have an API key to those whose values are read. */
+export function withKeyHeaders(
+  { apiKeysEnabled, extAuthzApiKeyHeaders }: Pick<Settings, 'apiKeysEnabled' | 'extAuthzApiKeyHeaders'>,
+  wantedHeaders: () => WantedHeaders,
+): () => WantedHeaders {
+  if (!apiKeysEnabled) return wantedHeaders;
+  let known: WantedHeaders = noHeaders;
+  let all: WantedHeaders = new Set(extAuthzApiKeyHeaders);
+  return () => {
+    const wanted = wantedHeaders();
+    // Changes with the policies only.
+    if (wanted !== known) all = new Set([...wanted, ...extAuthzApiKeyHeaders]);
+    known = wanted;
+    return all;
+  };
+}

@@ -1,0 +1,68 @@
+import { createLogger } from '@tollgate/kit/logger';
+import t from 'tap';
+import { KeyUsage } from '../../src/api-keys/key-usage.ts';
+import { administerKeys, checkKey, createKeyOf, startKeyServer } from '../helpers/api-keys.ts';
+
+const logger = createLogger({ level: 'fatal', format: 'json' });
+
+function startUsage(recordUse: (uses: readonly { keyId: string; at: Date }[]) => Promise<void>) {
+  const scheduled: (() => void)[] = [];
+  const schedule = (_delayMs: number, run: () => void) => {
+    scheduled.push(run);
+    return () => undefined;
+  };
+  return { scheduled, usage: new KeyUsage({ store: { recordUse }, schedule, logger }) };
+}
+
+t.test('uses are written in batches, and those of a key at most once a minute', async (t) => {
+  const written: string[][] = [];
+  const { usage, scheduled } = startUsage(async (uses) => {
+    written.push(uses.map(({ keyId, at }) => `${keyId} ${at.getTime()}`));
+  });
+  usage.record('a', 1_000);
+  usage.record('a', 2_000);
+  usage.record('b', 3_000);
+  t.equal(scheduled.length, 1, 'one flush for all');
+  await usage.flush();
+  usage.record('a', 60_999);
+  usage.record('b', 63_000);
+  await usage.flush();
+  t.same(written, [['a 1000', 'b 3000'], ['b 63000']]);
+});
+
+t.test('many keys are written in statements of 500', async (t) => {
+  const sizes: number[] = [];
+  const { usage } = startUsage(async (uses) => void sizes.push(uses.length));
+  for (let index = 0; index < 12_000; index += 1) usage.record(`key-${index}`, 1_000);
+  await usage.stop();
+  t.same(
+    sizes,
+    Array.from({ length: 20 }, () => 500),
+    'at most 10,000 wait',
+  );
+});
+
+t.test('a failed write is repeated with the next use', async (t) => {
+  let fails = true;
+  const written: string[] = [];
+  const { usage } = startUsage(async (uses) => {
+    if (fails) throw new Error('no database');
+    written.push(...uses.map(({ keyId }) => keyId));
+  });
+  usage.record('a', 1_000);
+  await usage.flush();
+  fails = false;
+  usage.record('a', 2_000);
+  await usage.flush();
+  t.same(written, ['a']);
+});
+
+t.test('the last use is stored when the server stops, and does not invalidate the key', async (t) => {
+  const server = await startKeyServer(t);
+  const other = await startKeyServer(t, { DB_DATABASE_URL: server.databaseUrl });
+  const { id, key } = await createKeyOf(server);
+  t.match(await checkKey(server, { 'x-api-key': key }), { status: 200 });
+  const usedAt = new Date(server.clock.nowMs()).toISOString();
+  await server.stop();
+  t.match((await administerKeys(other, 'GET', `/${id}`)).body, { last_used_at: usedAt });
+});
