@@ -236,7 +236,8 @@ export function identityMetadata(identity: CallerIdentity | undefined): Metadata
     const value = read(identity);
     if (value !== undefined && value !== '') metadata[name] = value;
   }
-  const { claims, orgLimit, limit = orgLimit } = identity;
+  const { claims, orgLimit } = identity;
+  const limit = identity.key?.limit ?? identity.limit ?? orgLimit;
   for (const name of Object.keys(claims)) metadata[name] = claims[name] ?? '';
   if (limit) metadata.limit = toLimitMetadata(limit);
   if (orgLimit) metadata.org_limit = toLimitMetadata(orgLimit);
