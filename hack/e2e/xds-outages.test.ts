@@ -16,6 +16,7 @@ kubeSuite(t, 'after an outage of the control plane, with default settings', asyn
   const limiter = await startLimiter(first.address, {
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
     XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_MAX_INTERVAL: '500ms',
   });
   t.teardown(limiter.stop);
   let limit = 0;

@@ -73,6 +73,7 @@ async function startLimiterFor(t: Test, xds: XdsServer, name: string): Promise<L
     CONFIG_GRPC_XDS_NODE_ID: name,
     CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL: '100ms',
     XDS_CLIENT_BACKOFF_INITIAL_INTERVAL: '100ms',
+    XDS_CLIENT_BACKOFF_MAX_INTERVAL: '500ms',
   });
   t.teardown(limiter.stop);
   return limiter;
