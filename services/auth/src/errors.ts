@@ -113,6 +113,8 @@ export const errors = defineErrors({
     g.resourceExhausted,
     'The organization has the maximum number of members and invitations',
   ),
+  organization_domain_exists: define(422, g.alreadyExists, 'An organization has this domain'),
+  organization_domain_not_found: define(404, g.notFound, 'The organization does not have this domain'),
   invitation_not_found: define(
     404,
     g.notFound,

@@ -9,6 +9,8 @@ import {
   setNextLink,
   uuidParameter,
 } from '../http/api.ts';
+import type { OrganizationDomain } from '../organizations/domain-store.ts';
+import { addDomain, type DomainsContext, removeDomain } from '../organizations/domains.ts';
 import { putMember, removeMember, toMemberJson } from '../organizations/members.ts';
 import { toOrganizationJson } from '../organizations/organization.ts';
 import {
@@ -39,6 +41,7 @@ const createBody = body({ ...members, owner_id: optionalText });
 const changeBody = body(members);
 const memberBody = body({ role: optionalText });
 const params = Type.Object({ organization_id: Type.String() });
+const domainParams = Type.Object({ organization_id: Type.String(), domain: Type.String() });
 const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
 
 const filterQuery = {
@@ -108,6 +111,38 @@ export const addAdminOrganizationRoutes: AddRoutes<OrganizationsContext> = (api,
   api.delete(one, { schema: { params }, onRequest }, async (request, reply) => {
     const change = await readAdminRequest(request, context);
     await deleteOrganization(context, uuidParameter(request.params, 'organization_id'), change);
+    return reply.code(204).send();
+  });
+};
+
+function toDomainJson({ domain, verifiedAt }: OrganizationDomain): JsonObject {
+  return { domain, verified_at: verifiedAt.toISOString() };
+}
+
+/** `/admin/organizations/{organization_id}/domains` */
+export const addAdminDomainRoutes: AddRoutes<DomainsContext> = (api, context) => {
+  const onRequest = requireOrganizations(context);
+  const path = '/admin/organizations/:organization_id/domains';
+
+  api.get(path, { schema: { params }, onRequest }, async (request, reply) => {
+    await authenticateAdmin(request, context);
+    const { id } = await getOrganization(context, uuidParameter(request.params, 'organization_id'));
+    return reply.send({ domains: (await context.store.domains.list(id)).map(toDomainJson) });
+  });
+
+  const one = `${path}/:domain`;
+  api.put(one, { schema: { params: domainParams }, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    return reply.send(
+      toDomainJson(await addDomain(context, { ...change, id, domain: request.params.domain })),
+    );
+  });
+
+  api.delete(one, { schema: { params: domainParams }, onRequest }, async (request, reply) => {
+    const change = await readAdminRequest(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    await removeDomain(context, { ...change, id, domain: request.params.domain });
     return reply.code(204).send();
   });
 };

@@ -213,6 +213,11 @@ export const operations: Readonly<Record<string, Operation>> = {
     summary: 'Delete an organization',
     status: 204,
   },
+  'POST /organizations/{organization_id}/join': {
+    ...forUser,
+    summary: 'Join an organization that has the domain of the confirmed email of the user',
+    response: 'Organization',
+  },
   'GET /organizations/{organization_id}/members': {
     ...forUser,
     summary: 'List the members of an organization',
@@ -405,6 +410,21 @@ export const operations: Readonly<Record<string, Operation>> = {
   'DELETE /admin/organizations/{organization_id}': {
     ...forAdmin,
     summary: 'Delete an organization',
+    status: 204,
+  },
+  'GET /admin/organizations/{organization_id}/domains': {
+    ...forAdmin,
+    summary: 'List the email domains of an organization',
+    response: 'DomainList',
+  },
+  'PUT /admin/organizations/{organization_id}/domains/{domain}': {
+    ...forAdmin,
+    summary: 'Give an email domain to an organization. With `domain_role`, its users may join',
+    response: 'Domain',
+  },
+  'DELETE /admin/organizations/{organization_id}/domains/{domain}': {
+    ...forAdmin,
+    summary: 'Take an email domain from an organization',
     status: 204,
   },
   'GET /admin/organizations/{organization_id}/members': {

@@ -11,7 +11,11 @@ import { addUserRoutes } from '../account/routes.ts';
 import { addAdminApiKeyRoutes } from '../admin/api-key-routes.ts';
 import { addAdminAuditRoutes } from '../admin/audit-routes.ts';
 import { addImportRoutes } from '../admin/import/routes.ts';
-import { addAdminMemberRoutes, addAdminOrganizationRoutes } from '../admin/organization-routes.ts';
+import {
+  addAdminDomainRoutes,
+  addAdminMemberRoutes,
+  addAdminOrganizationRoutes,
+} from '../admin/organization-routes.ts';
 import {
   addAdminFactorRoutes,
   addAdminLinkRoutes,
@@ -87,6 +91,7 @@ const allRoutes: readonly AddRoutes<Context>[] = [
   addAdminSessionRoutes,
   addAdminOrganizationRoutes,
   addAdminMemberRoutes,
+  addAdminDomainRoutes,
   addProviderRoutes,
   addCustomProviderRoutes,
   addIdentityRoutes,

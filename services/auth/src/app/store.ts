@@ -22,6 +22,7 @@ import { RecoveryCodeStore } from '../mfa/recovery-code-store.ts';
 import { FactorStore } from '../mfa/store.ts';
 import { OAuthClientStore } from '../oauth/client-store.ts';
 import { OneTimeTokenStore } from '../one-time-tokens/store.ts';
+import { DomainStore } from '../organizations/domain-store.ts';
 import { InvitationStore } from '../organizations/invitation-store.ts';
 import { OrganizationStore } from '../organizations/store.ts';
 import { PasskeyStore } from '../passkeys/store.ts';
@@ -84,6 +85,7 @@ export class Store {
   readonly invitations: InvitationStore;
   readonly apiKeys: ApiKeyStore;
   readonly apiKeyStates: ApiKeyStateStore;
+  readonly domains: DomainStore;
   readonly #sql: Queryable;
   readonly #options: StoreOptions;
 
@@ -116,6 +118,8 @@ export class Store {
     this.organizations = new OrganizationStore(sql, onIdentityChange);
     this.apiKeys = new ApiKeyStore(sql, onChange);
     this.apiKeyStates = new ApiKeyStateStore(sql);
+    this.domains = new DomainStore(sql);
+    this.organizations = new OrganizationStore(sql, onUserChange);
   }
 
   /** @see Transactions */

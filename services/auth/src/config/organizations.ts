@@ -10,9 +10,6 @@ const organizationPermissions = {
   'members:read': 'list members',
   'members:write': 'change roles, and remove members',
   'members:invite': 'list, send and revoke invitations',
-  'domains:write': 'list, add, verify and remove email domains, and choose who joins by them',
-  'api_keys:read': 'list API keys of the organization',
-  'api_keys:write': 'create, change, rotate and revoke them',
 } as const;
 
 export type OrganizationPermission = keyof typeof organizationPermissions;

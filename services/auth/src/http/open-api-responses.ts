@@ -150,6 +150,8 @@ const invitation = Type.Object({
   expires_at: time,
 });
 
+const domain = Type.Object({ domain: text, verified_at: time });
+
 const member = Type.Object({ user_id: uuid, role: text, email: text, name: maybe(text), created_at: time });
 
 /** Schemas of responses of one route or a few. */
@@ -222,7 +224,14 @@ export const responses = {
     rules: Type.Array(Type.Object({ source: text, rule: text, matches: flag, reason: maybe(text) })),
   }),
   Organization: organization,
-  OrganizationList: Type.Object({ organizations: Type.Array(organization) }),
+  OrganizationList: Type.Object({
+    organizations: Type.Array(organization),
+    joinable: Type.Array(Type.Object({ id: uuid, name: text, slug: text }), {
+      description: 'Organizations that the user may join by the domain of their email.',
+    }),
+  }),
+  Domain: domain,
+  DomainList: Type.Object({ domains: Type.Array(domain) }),
   OrganizationPage: Type.Object({
     organizations: Type.Array(organization),
     pagination: Type.Object({ next_cursor: maybe(text), has_more: flag }),

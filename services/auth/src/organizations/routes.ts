@@ -4,6 +4,7 @@ import { type AddRoutes, body, optionalText, uuidParameter } from '../http/api.t
 import { requestMetadata } from '../http/request-metadata.ts';
 import { authenticatePermanentUser } from '../sessions/authenticate.ts';
 import { switchOrganization } from './active.ts';
+import { type DomainsContext, joinByDomain, listJoinable } from './domains.ts';
 import { changeRole, removeMember, toMemberJson } from './members.ts';
 import { toMembershipJson } from './organization.ts';
 import {
@@ -21,14 +22,18 @@ const params = Type.Object({ organization_id: Type.String() });
 const memberParams = Type.Object({ organization_id: Type.String(), user_id: Type.String() });
 
 /** `/organizations` and `/user/organization` */
-export const addOrganizationRoutes: AddRoutes<OrganizationsContext> = (api, context) => {
+export const addOrganizationRoutes: AddRoutes<DomainsContext> = (api, context) => {
   const { store, settings } = context;
   const onRequest = requireOrganizations(context);
 
   api.get('/organizations', { onRequest }, async (request, reply) => {
     const { user } = await authenticatePermanentUser(request, context);
     const memberships = await store.organizations.listMemberships(user.id);
-    return reply.send({ organizations: memberships.map(toMembershipJson) });
+    const joinable = await listJoinable(context, user);
+    return reply.send({
+      organizations: memberships.map(toMembershipJson),
+      joinable: joinable.map(({ id, name, slug }) => ({ id, name, slug })),
+    });
   });
 
   api.post('/organizations', { schema: { body: organizationBody }, onRequest }, async (request, reply) => {
@@ -63,6 +68,13 @@ export const addOrganizationRoutes: AddRoutes<OrganizationsContext> = (api, cont
     const member = await readMemberRequest(request, context, 'organization:delete');
     await deleteOrganization(context, member.organization.id, member);
     return reply.code(204).send();
+  });
+
+  api.post(`${path}/join`, { schema: { params }, onRequest }, async (request, reply) => {
+    const { user } = await authenticatePermanentUser(request, context);
+    const id = uuidParameter(request.params, 'organization_id');
+    const metadata = requestMetadata(request, context);
+    return reply.send(toMembershipJson(await joinByDomain(context, { id, user, actor: user, metadata })));
   });
 
   api.post('/user/organization', { schema: { body: activeBody }, onRequest }, async (request, reply) => {

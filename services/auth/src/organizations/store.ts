@@ -7,11 +7,11 @@ import { bind, type Fragment, fragment, join, parameters, raw, statement } from 
 import type { Organization } from './organization.ts';
 
 /** Columns of an organization, for `… organizations o`: {@link organizationRow}. */
-const organizationColumns = raw(
+export const organizationColumns = raw(
   'o.id, o.name, o.slug, o.plan, o.rate_limit, o.metadata, o.domain_role, o.created_at, o.updated_at',
 );
 
-const organizationRow = {
+export const organizationRow = {
   id: uuid,
   name: text,
   slug: text,
@@ -24,7 +24,7 @@ const organizationRow = {
 };
 const membershipRow = { ...organizationRow, member_role: text };
 
-function toOrganization(row: RowOf<typeof organizationRow>): Organization {
+export function toOrganization(row: RowOf<typeof organizationRow>): Organization {
   const { id, name, slug, metadata } = row;
   return {
     ...{ id, name, slug, metadata },

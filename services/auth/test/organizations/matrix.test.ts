@@ -52,6 +52,8 @@ const routesOfUsers: readonly string[] = [
   'GET /organizations',
   'POST /organizations',
   'POST /organizations/join',
+  // Tested in domains.test.ts: for users who are no members.
+  'POST /organizations/{organization_id}/join',
 ];
 
 async function call(

@@ -20,7 +20,10 @@ t.test('a user creates an organization, and owns it', async (t) => {
     body: { name: 'Acme Ltd', slug: 'acme-ltd', role: 'owner', metadata: {} },
   });
   const path = `/organizations/${created.body.id}`;
-  t.same((await server.call('GET', '/organizations', { token })).body, { organizations: [created.body] });
+  t.same((await server.call('GET', '/organizations', { token })).body, {
+    organizations: [created.body],
+    joinable: [],
+  });
   t.same((await server.call('GET', path, { token })).body, created.body);
   const changed = await server.call('PATCH', path, { token, body: { name: 'Acme', slug: 'acme' } });
   t.match(changed, { status: 200, body: { name: 'Acme', slug: 'acme', role: 'owner' } });
