@@ -87,6 +87,7 @@ function authSettings({ ports, jwtSecret, accessFile }: PartContext, folder: str
     SVC_EXT_AUTHZ_HTTP_PORT: '0',
     SVC_EXT_AUTHZ_ROUTES_FILE: accessFile,
     SVC_API_KEYS_ENABLED: 'true',
+    SVC_ORGANIZATIONS_ENABLED: 'true',
   };
 }
 

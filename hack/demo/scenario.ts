@@ -79,12 +79,7 @@ export const scenario: readonly Step[] = [
           return bob.signIn();
         },
       },
-      {
-        what: 'GET /orders',
-        expect: '200 bob (free), 4 of 5 left',
-        act: async (story) =>
-          counted(await story.get('/orders', { token: story.bob.token() }), story.names()),
-      },
+      { ...asBob('/orders'), expect: '200 bob (free), 4 of 5 left' },
     ],
   },
   {
@@ -136,6 +131,25 @@ export const scenario: readonly Step[] = [
     rows: [{ ...asAda('/orders', limited), expect: '200 ada (pro), limit 5000' }],
   },
   {
+    title: 'The members of an organization share its limit',
+    rows: [
+      {
+        what: 'an admin adds both; Ada',
+        expect: 'acts for it',
+        act: async ({ admin, ada, bob }) => {
+          const ids = [ada, bob].map((person) => person.userId() ?? '');
+          const id = await admin.createOrganization('Acme', ids);
+          await bob.actFor(id);
+          return ada.actFor(id);
+        },
+      },
+      { ...asAda('/orders'), expect: '200 ada (pro), 2 of 3 left' },
+      { ...asBob('/orders'), expect: '200 bob (free), 1 of 3 left' },
+      { ...asAda('/orders'), expect: '200 ada (pro), 0 of 3 left' },
+      { ...asBob('/orders'), expect: '429 by organization' },
+    ],
+  },
+  {
     title: 'Ada signs out: her token is rejected, although it has not expired',
     change: { make: ({ ada }) => ada.signOut(), after: () => 'she signed out' },
     rows: [{ ...asAda('/orders'), expect: '401 session_not_found' }],
@@ -177,6 +191,13 @@ function asAda(path: string, tell = counted): Omit<Row, 'expect'> {
 async function countedByKey(story: Story): Promise<string> {
   const headers = { 'x-api-key': story.admin.apiKey() };
   return counted(await story.get('/orders', { headers }), story.names());
+}
+
+function asBob(path: string): Omit<Row, 'expect'> {
+  return {
+    what: `GET ${path}, as Bob`,
+    act: async (story) => counted(await story.get(path, { token: story.bob.token() }), story.names()),
+  };
 }
 
 function countedAsAda(path: string, headers: GetOptions['headers'] = {}, tell = counted): Row['act'] {

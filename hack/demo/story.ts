@@ -64,10 +64,15 @@ export function stockReader(reply: Reply): string {
 
 export type Names = ReadonlyMap<string, string>;
 
-/** Envoy names the rules in its own header: `3, 3;w=3600;name="free-plan"`, the strictest first. */
+/**
+ * Envoy names the rules in its own header, `3, 5;w=3600;name="free-plan", 3;w=3600;name="shared"`,
+ * which begins with the limit that refused the request.
+ */
 function refusal({ status, headers, body }: Reply): string {
   if (headers.has('x-limited-by')) {
-    const rule = headers.get('x-ratelimit-limit')?.match(/;name="([^"]*)"/)?.[1];
+    const rules = headers.get('x-ratelimit-limit') ?? '';
+    const limit = Number.parseInt(rules, 10);
+    const rule = new RegExp(`, ${limit};[^,]*name="([^"]*)"`).exec(rules)?.[1];
     return `${status} by ${rule ?? 'a limit without a name'}`;
   }
   return `${status} ${text(body, 'error_code') ?? text(body, 'error') ?? 'without a reason'}`;
@@ -120,6 +125,8 @@ export interface Person {
   confirm(): Promise<string>;
   signIn(): Promise<string>;
   signOut(): Promise<string>;
+  /** Gets a token for an organization. */
+  actFor(organizationId: string): Promise<string>;
 }
 
 /** A user who has not signed up yet. */
@@ -162,6 +169,16 @@ export function createPerson({ name, authUrl, mailboxUrl, signal }: PersonOption
       userId = data.user.id;
       token = data.session.access_token;
       return 'signed in';
+    },
+    async actFor(organizationId) {
+      const response = await request(`${authUrl}/user/organization`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ id: organizationId }),
+      });
+      const answer: unknown = await response.json();
+      token = text(answer, 'access_token') ?? token;
+      return response.ok ? 'acts for it' : `${response.status} ${text(answer, 'error_code') ?? ''}`;
     },
     async signOut() {
       const { error } = await auth.signOut();

@@ -119,7 +119,6 @@ export class Store {
     this.apiKeys = new ApiKeyStore(sql, onChange);
     this.apiKeyStates = new ApiKeyStateStore(sql);
     this.domains = new DomainStore(sql);
-    this.organizations = new OrganizationStore(sql, onUserChange);
   }
 
   /** @see Transactions */
