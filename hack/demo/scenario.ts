@@ -158,7 +158,7 @@ export const scenario: readonly Step[] = [
     title: 'A program has an API key on the plan "pro": three requests an hour for each key',
     rows: [
       {
-        what: 'an admin creates it; GET /orders',
+        what: 'a new key; GET /orders',
         expect: '200 no user, 2 of 3 left',
         act: async (story) => {
           await story.admin.createApiKey({ name: 'reports', plan: 'pro' });
